@@ -1,0 +1,115 @@
+// Package actors is the contract between an actor and the world that it runs
+// in: virtual time, real time in one process, or a cluster.
+//
+// An actor is an ordinary protoactor actor. It meets time, randomness,
+// computation and the record only through its Env, so that the same actor runs
+// in every world, and in virtual time deterministically.
+package actors
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Kind makes the actor of a node, given the Env through which it meets its
+// world. Kinds are called once a node, when the run is placed.
+type Kind func(env Env) (actor.Actor, error)
+
+// Env is all that an actor may ask of the world that it runs in. Its methods may
+// be called only from the actor's own Receive.
+type Env interface {
+	// Node is the position in the view of the node that the actor lives on.
+	Node() int
+	// View says who takes part. It is replaced, never changed, by the world.
+	View() *View
+	// Now is the time since the run began, on this world's clock.
+	Now() time.Duration
+	// After delivers msg to this actor once d has passed.
+	After(d time.Duration, msg any) Timer
+	// Compute hands work over to the node's cores, first in first out. What
+	// job.Do returns arrives as a message when the node's profile says that it is done.
+	Compute(job Job)
+	// Charge says that this handler spends work FLOPs: what it sends from here on
+	// leaves, and the actor's next message is handled, only when they are done.
+	Charge(work float64)
+	// Rand is this actor's own random stream for a purpose. The same stream is
+	// returned for the same purpose.
+	Rand(purpose string) *rand.Rand
+	// Latency is the present one-way delay to a node: the link's where it is
+	// emulated, half of the measured round trip elsewhere.
+	Latency(node int) time.Duration
+	// Tensors is the pool that this node's tensors come from.
+	Tensors() *protos.TensorPool
+	// Record reports what happened.
+	Record(event Event)
+	// Fail ends the run with an error.
+	Fail(err error)
+}
+
+// Job is a piece of computation that is too long for a handler.
+type Job struct {
+	// Do computes. It is pure: it reads only what nobody writes meanwhile, and
+	// writes only what it owns. What it returns is delivered to the actor.
+	Do func() any
+	// Work is the cost in FLOPs.
+	Work float64
+	// Step marks a training step, which costs the fixed time of a node whose
+	// profile names one, whatever its Work.
+	Step bool
+	// Cores is the number of cores taken, at least 1; 0 counts as 1.
+	Cores int
+	// Lag, where positive, marks work on no emulated core: in virtual time
+	// the result arrives Lag later, in real time when it is ready, behind all steps.
+	Lag time.Duration
+}
+
+// Timer is a message that After will deliver. The zero Timer can be cancelled
+// to no effect.
+type Timer struct {
+	// Clock is the world's own, and knows the timer by ID.
+	Clock interface{ CancelTimer(id uint64) }
+	ID    uint64
+}
+
+// Cancel prevents the delivery if it has not happened yet.
+func (t Timer) Cancel() {
+	if t.Clock != nil {
+		t.Clock.CancelTimer(t.ID)
+	}
+}
+
+// View says who takes part in a run. Views are issued and numbered by the run's
+// coordinator alone.
+type View struct {
+	// Number counts the views of the run, from 1.
+	Number uint64
+	// Members are in the order of the plan; a member's position is its Node.
+	Members []Member
+}
+
+// Member is one node of a view.
+type Member struct {
+	// Name is the node's name in the plan and its address.
+	Name string
+	// Role is what the architecture calls the node's part, such as "worker".
+	Role string
+	// Rank is the member's place among those of its role, from 0.
+	Rank int
+	// PID addresses the member's actor.
+	PID *actor.PID
+}
+
+// Role returns the positions of the members of a role, in the order of their ranks.
+func (v *View) Role(role string) []int {
+	var nodes []int
+	for i := range v.Members {
+		if v.Members[i].Role == role {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}

@@ -1,0 +1,75 @@
+// Package ps is the parameter server: one server holds the model, workers compute
+// gradients, push them and go on with the parameters that they get back.
+//
+// Consistency is asynchronous (ASP): the server applies every gradient as it
+// arrives and answers that worker at once (M. Li et al., "Scaling Distributed
+// Machine Learning with the Parameter Server", OSDI 2014, section 3; J. Dean et
+// al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.1).
+package ps
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// The roles of the architecture.
+const (
+	RoleServer = "server"
+	RoleWorker = "worker"
+)
+
+// Scale says how much one worker's gradient counts.
+type Scale string
+
+// The scales.
+const (
+	// Sum applies every gradient whole: n workers make n steps in the time of one.
+	Sum Scale = "sum"
+	// Mean divides every gradient by the number of workers, as synchronous averaging does.
+	Mean Scale = "mean"
+)
+
+// Architecture is a parameter server with one server and any number of workers.
+type Architecture struct {
+	// Scale is Sum or Mean.
+	Scale Scale
+}
+
+var _ train.Architecture = Architecture{}
+
+// Validate returns an error for a scale that does not exist.
+func (a Architecture) Validate() error {
+	if a.Scale != Sum && a.Scale != Mean {
+		return fmt.Errorf("scale %q is not known, accepted are %s and %s", a.Scale, Sum, Mean)
+	}
+	return nil
+}
+
+// Roles are one server, which holds the model, and workers, which train it.
+func (a Architecture) Roles() []train.Role {
+	return []train.Role{
+		{Name: RoleServer, Doc: "holds the model and applies the workers' gradients", Holds: true, Min: 1, Max: 1},
+		{Name: RoleWorker, Doc: "computes gradients on its shard", Trains: true, Min: 1},
+	}
+}
+
+// Kind makes a server or a worker.
+func (a Architecture) Kind(task *train.Task, role string) actors.Kind {
+	if role == RoleServer {
+		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
+	}
+	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task) }
+}
+
+// unexpected ends the run because of a message that the actor has no answer to.
+func unexpected(env actors.Env, message any) {
+	if m, ok := message.(*protos.Message); ok {
+		message = m.Head
+	}
+	env.Fail(fmt.Errorf("node %s: unexpected message %T", env.View().Members[env.Node()].Name, message))
+}

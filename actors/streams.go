@@ -1,0 +1,81 @@
+package actors
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+// Streams are the random streams of one actor, one for each purpose. The zero
+// value is ready for use.
+type Streams struct {
+	streams []stream
+}
+
+type stream struct {
+	purpose string
+	source  *rand.PCG
+	rand    *rand.Rand
+}
+
+// Get returns the stream of an actor for a purpose. A stream depends on seed, actor
+// and purpose only, so that another actor or purpose moves none.
+func (s *Streams) Get(seed uint64, actor, purpose string) *rand.Rand {
+	if i := s.find(purpose); i >= 0 {
+		return s.streams[i].rand
+	}
+	source := Source(seed, actor, purpose)
+	r := rand.New(source)
+	s.streams = append(s.streams, stream{purpose, source, r})
+	return r
+}
+
+func (s *Streams) find(purpose string) int {
+	return slices.IndexFunc(s.streams, func(x stream) bool { return x.purpose == purpose })
+}
+
+// Save returns the state of every stream in use, by purpose.
+func (s *Streams) Save() (map[string][]byte, error) {
+	states := make(map[string][]byte, len(s.streams))
+	for _, x := range s.streams {
+		state, err := x.source.MarshalBinary()
+		if err != nil {
+			return nil, fmt.Errorf("random stream %q: %w", x.purpose, err)
+		}
+		states[x.purpose] = state
+	}
+	return states, nil
+}
+
+// Restore replaces all streams by those of a Save.
+func (s *Streams) Restore(states map[string][]byte) error {
+	s.streams = nil
+	for _, purpose := range slices.Sorted(maps.Keys(states)) {
+		source := &rand.PCG{}
+		if err := source.UnmarshalBinary(states[purpose]); err != nil {
+			return fmt.Errorf("random stream %q: %w", purpose, err)
+		}
+		s.streams = append(s.streams, stream{purpose, source, rand.New(source)})
+	}
+	return nil
+}
+
+// Source returns the random source of a seed for an owner and a purpose (PCG-DXSM,
+// seeded by FNV-1a over the names and mixed as in SplitMix64).
+func Source(seed uint64, owner, purpose string) *rand.PCG {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(owner))
+	_, _ = h.Write([]byte{0})
+	_, _ = h.Write([]byte(purpose))
+	return rand.NewPCG(mix(seed^h.Sum64()), mix(seed+0x9e3779b97f4a7c15+h.Sum64()))
+}
+
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,53 @@
+package train
+
+import (
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Verdict is what an evaluation finds.
+type Verdict struct {
+	// Accuracy is the share of the samples that are classified correctly.
+	Accuracy float64
+	// Loss is the mean loss a sample.
+	Loss float64
+}
+
+// Evaluator judges models by a test set. It may be used by several goroutines.
+type Evaluator struct {
+	set        *datasets.Set
+	workspaces sync.Pool
+}
+
+// evaluationBatch is the number of samples that one walk through the network takes.
+const evaluationBatch = 128
+
+// NewEvaluator judges models of the task by its test set.
+func (t *Task) NewEvaluator() *Evaluator {
+	e := &Evaluator{set: t.Test}
+	e.workspaces.New = func() any { return t.Model.NewWorkspace(evaluationBatch) }
+	return e
+}
+
+// Evaluate judges the model with the given parameters.
+func (e *Evaluator) Evaluate(params []float32) Verdict {
+	w := e.workspaces.Get().(nn.Workspace)
+	defer e.workspaces.Put(w)
+	loss, correct := w.Evaluate(params, nn.Batch{X: e.set.X, Y: e.set.Y})
+	n := float64(e.set.Len())
+	return Verdict{Accuracy: float64(correct) / n, Loss: loss / n}
+}
+
+// AnswerSnapshot answers the coordinator's request with the model's parameters,
+// which nobody may write while the coordinator holds them: a holder obtains
+// parameters to write from TensorPool.Writable.
+func AnswerSnapshot(ctx actor.Context, env actors.Env, request *protos.TakeSnapshot, params *protos.Tensor, version uint64) {
+	head := &protos.Snapshot{Evaluation: request.Evaluation, Node: int32(env.Node()), Version: version}
+	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(head, params.Retain()))
+}

@@ -1,0 +1,92 @@
+package train
+
+import (
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Local computes the training steps of one worker: which batch comes next, and
+// the gradient of the model on it. It computes one step at a time.
+type Local struct {
+	env       actors.Env
+	model     nn.Model
+	sampler   *datasets.Sampler
+	workspace nn.Workspace
+	x         []float32
+	y         []int32
+	step      uint64
+	params    *protos.Tensor
+	gradient  Gradient
+	compute   func() any
+}
+
+// Gradient is the result of a step. It arrives as a message of the actor that
+// began the step, who calls Done with it.
+type Gradient struct {
+	// Values is the gradient of the mean loss of the batch; the receiver owns it.
+	Values *protos.Tensor
+	// Loss is the mean loss over the batch.
+	Loss float64
+	// Samples is the size of the batch.
+	Samples int
+	// Step is the worker's count of steps, this one included.
+	Step uint64
+}
+
+// NewLocal prepares the steps of the worker that lives in env.
+func (t *Task) NewLocal(env actors.Env) (*Local, error) {
+	member := env.View().Members[env.Node()]
+	sampler, err := datasets.NewSampler(t.Train, t.Shards[member.Rank], t.Batch, t.Seed, member.Name)
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{
+		env:       env,
+		model:     t.Model,
+		sampler:   sampler,
+		workspace: t.Model.NewWorkspace(t.Batch),
+		x:         make([]float32, t.Batch*t.Model.Inputs()),
+		y:         make([]int32, t.Batch),
+	}
+	l.compute = l.run
+	return l, nil
+}
+
+// Begin starts the step on the next batch. It takes over one reference to params,
+// which nobody may write until Done.
+func (l *Local) Begin(params *protos.Tensor) {
+	l.params = params
+	l.gradient = Gradient{Values: l.env.Tensors().Get(l.model.Params()), Step: l.step + 1}
+	l.gradient.Samples = l.size()
+	l.env.Compute(actors.Job{Do: l.compute, Work: l.model.Work(l.gradient.Samples), Step: true})
+}
+
+func (l *Local) position() (pass, step int) {
+	return int(l.step) / l.sampler.Steps(), int(l.step) % l.sampler.Steps()
+}
+
+func (l *Local) size() int {
+	_, step := l.position()
+	return min(l.sampler.Batch(), l.sampler.Len()-step*l.sampler.Batch())
+}
+
+// run is the step's computation: it reads params and the shard, and writes the
+// gradient and the worker's own buffers.
+func (l *Local) run() any {
+	pass, step := l.position()
+	n := l.sampler.Fill(pass, step, l.x, l.y)
+	batch := nn.Batch{X: l.x[:n*l.model.Inputs()], Y: l.y[:n]}
+	l.gradient.Loss = l.workspace.Gradient(l.params.Data, l.gradient.Values.Data, batch)
+	return &l.gradient
+}
+
+// Done ends the step that g is the result of: the parameters are given back and
+// the step is recorded.
+func (l *Local) Done(g *Gradient) {
+	l.params.Release()
+	l.params = nil
+	l.step = g.Step
+	l.env.Record(actors.Event{Kind: actors.StepDone, Step: g.Step, Samples: g.Samples, Loss: g.Loss})
+}

@@ -1,0 +1,83 @@
+// Package train is what all data-parallel architectures share: the task (model,
+// data, optimiser), a worker's local step, and the evaluation of a model.
+//
+// An Architecture says which actor each node of a plan runs. Its actors compute
+// their steps with Local, and let the coordinator look at their model with
+// AnswerSnapshot; everything between two steps is the architecture's own.
+package train
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// Task is what a run trains: the model, the data and how a step is made. It is
+// read-only during the run.
+type Task struct {
+	// Model is the network.
+	Model nn.Model
+	// Train and Test are the samples to learn from and to judge by.
+	Train, Test *datasets.Set
+	// Shards are the rows of Train that each worker sees, in the order of ranks.
+	Shards [][]int32
+	// Workers are the workers' names, in the order of ranks.
+	Workers []string
+	// Batch is the number of samples of a step.
+	Batch int
+	// Method is how a gradient changes parameters.
+	Method optim.Method
+	// Seed is the run's.
+	Seed uint64
+}
+
+// Validate returns an error that names what does not fit together.
+func (t *Task) Validate() error {
+	switch {
+	case t.Model.Inputs() != t.Train.Inputs:
+		return fmt.Errorf("the model takes %d inputs, data set %s has %d", t.Model.Inputs(), t.Train.Name, t.Train.Inputs)
+	case t.Model.Classes() != len(t.Train.Classes):
+		return fmt.Errorf("the model tells %d classes apart, data set %s has %d", t.Model.Classes(), t.Train.Name, len(t.Train.Classes))
+	case len(t.Shards) != len(t.Workers):
+		return fmt.Errorf("%d shards for %d workers", len(t.Shards), len(t.Workers))
+	case t.Batch < 1:
+		return fmt.Errorf("a batch of %d samples, at least 1 is needed", t.Batch)
+	case t.Train.Len() == 0 || t.Test.Len() == 0:
+		return errors.New("no samples to train on or to judge by")
+	}
+	return nil
+}
+
+// Initial returns the parameters that every model of the run starts from.
+func (t *Task) Initial() []float32 {
+	var streams actors.Streams
+	params := make([]float32, t.Model.Params())
+	t.Model.Init(params, streams.Get(t.Seed, "model", "initial parameters"))
+	return params
+}
+
+// Role is a part that a node can have in an architecture.
+type Role struct {
+	// Name is what a plan calls it.
+	Name string
+	// Doc says what nodes of the role do.
+	Doc string
+	// Trains marks the workers: they have a shard and compute steps.
+	Trains bool
+	// Holds marks those whose models are evaluated.
+	Holds bool
+	// Min and Max bound the number of nodes; a Max of 0 is no bound.
+	Min, Max int
+}
+
+// Architecture says which actor each node runs.
+type Architecture interface {
+	// Roles lists the parts of the architecture.
+	Roles() []Role
+	// Kind makes the actor of a node of a role.
+	Kind(task *Task, role string) actors.Kind
+}

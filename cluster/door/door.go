@@ -1,0 +1,213 @@
+// Package door is the one place where a message leaves its node. The processes
+// that a node's address resolver hands out stand behind it; whatever they are
+// given, user message or system message, passes here: it must have a wire form,
+// is counted on its edge, and is told when it arrives or that it is lost.
+//
+// The door has no clock and starts nothing. A world asks it with Pass, carries
+// the Parcel, and reports the end of the way with Arrive or Discard.
+package door
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Door admits the messages of a world's nodes to their links. It is not safe for
+// concurrent use; a world with several threads locks around it.
+type Door struct {
+	network *link.Network
+	nodes   []string
+	index   map[string]int32
+	strict  bool
+	tensors *protos.TensorPool
+	buffer  []byte
+}
+
+// New returns the door of the nodes with these addresses, in the order of the
+// network. In strict mode every frame is encoded and decoded on its way, with
+// tensors from the pool, the decoded message is delivered, and delivery
+// checks that nobody wrote what had been sent.
+func New(network *link.Network, nodes []string, strict bool, tensors *protos.TensorPool) *Door {
+	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict, tensors: tensors}
+	for i, name := range nodes {
+		d.index[name] = int32(i)
+	}
+	return d
+}
+
+// Node returns the position of the node with an address.
+func (d *Door) Node(address string) (int32, bool) {
+	i, ok := d.index[address]
+	return i, ok
+}
+
+// Parcel is a message on its way.
+type Parcel struct {
+	// Edge is the directed link that it travels on.
+	Edge *link.Edge
+	// Message is what the receiver's mailbox is given.
+	Message any
+	// Kind says which queue of the mailbox.
+	Kind wire.Kind
+	// Size is that of the frame in bytes.
+	Size int
+	// Control marks messages outside of the emulated network: the control
+	// protocol, and protoactor's system messages.
+	Control bool
+	// Sent and Arrival are the instants at the two ends of the edge; the receiver's
+	// downlink comes after Arrival.
+	Sent, Arrival time.Duration
+	// Lost marks a message that never arrives.
+	Lost bool
+
+	evidence *evidence
+}
+
+// Pass takes the message that an actor of node source sends to actor target of
+// node destination at instant now. It returns an error for a message that
+// has no wire form, and takes over the sender's reference otherwise.
+func (d *Door) Pass(now time.Duration, source, destination int32, target string, kind wire.Kind, message any) (Parcel, error) {
+	p := Parcel{Edge: d.network.Edge(source, destination), Message: message, Kind: kind, Sent: now, Arrival: now}
+	var frame wire.Frame
+	if err := d.fill(&frame, &p, source, target); err != nil {
+		return Parcel{}, fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
+	}
+	p.Size = wire.Size(&frame)
+	switch {
+	case kind == wire.System:
+		p.Control = true
+		p.Edge.CountControl(p.Size)
+		p.Arrival = now + p.Edge.Delay(now)
+	case protos.IsControl(frame.Head):
+		p.Control = true
+		p.Edge.CountControl(p.Size)
+	default:
+		transit := p.Edge.Send(now, p.Size)
+		p.Arrival, p.Lost = transit.Arrival, transit.Lost
+	}
+	if d.strict {
+		return p, d.roundTrip(&frame, &p)
+	}
+	if p.Lost {
+		release(p.Message)
+	}
+	return p, nil
+}
+
+// Frame returns the wire form of a parcel that has passed.
+func (d *Door) Frame(p *Parcel, target string) wire.Frame {
+	f := wire.Frame{Kind: p.Kind, Target: target}
+	message := p.Message
+	if envelope, ok := message.(*actor.MessageEnvelope); ok {
+		f.SenderAddress, f.SenderID = envelope.Sender.Address, envelope.Sender.Id
+		message = envelope.Message
+	}
+	switch m := message.(type) {
+	case *protos.Message:
+		f.Head, f.Tensors = m.Head, m.Tensors
+	case proto.Message:
+		f.Head = m
+	}
+	return f
+}
+
+// fill fills in the wire form of the parcel's message, and rebuilds the PID of
+// its sender, because a PID remembers the process that it was resolved to.
+func (d *Door) fill(f *wire.Frame, p *Parcel, source int32, target string) error {
+	f.Kind, f.Target = p.Kind, target
+	message := p.Message
+	if envelope, ok := message.(*actor.MessageEnvelope); ok {
+		if len(envelope.Header) > 0 {
+			return fmt.Errorf("a message of type %T carries headers, which have no wire form", envelope.Message)
+		}
+		message = envelope.Message
+		if envelope.Sender != nil {
+			sender := d.sender(envelope.Sender, source)
+			f.SenderAddress, f.SenderID = sender.Address, sender.Id
+			p.Message = &actor.MessageEnvelope{Message: message, Sender: sender}
+		}
+	}
+	switch m := message.(type) {
+	case *protos.Message:
+		f.Head, f.Tensors = m.Head, m.Tensors
+	case *actor.Watch, *actor.Unwatch, *actor.Stop, *actor.Terminated, *actor.PoisonPill, *actor.DeadLetterResponse:
+		f.Head = m.(proto.Message)
+	default:
+		return fmt.Errorf("a message of type %T has no wire form: only *protos.Message can leave a node", message)
+	}
+	return nil
+}
+
+// sender returns a PID of its own for the sender. A PID of no node of the run is
+// a future's: it lives on the source.
+func (d *Door) sender(pid *actor.PID, source int32) *actor.PID {
+	if _, ok := d.index[pid.Address]; ok {
+		return actor.NewPID(pid.Address, pid.Id)
+	}
+	return actor.NewPID(d.nodes[source], pid.Id)
+}
+
+// Type is a hash of the name of the message's protobuf type, for digests.
+func (p *Parcel) Type() uint32 {
+	var head proto.Message
+	switch m := payload(p.Message).(type) {
+	case *protos.Message:
+		head = m.Head
+	case proto.Message:
+		head = m
+	}
+	name := head.ProtoReflect().Descriptor().FullName()
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return h
+}
+
+// Receive tells when a parcel that is at the end of its edge has passed the
+// receiver's downlink. It must be called in the order of arrival, at that instant.
+func (p *Parcel) Receive(now time.Duration) time.Duration {
+	if p.Control {
+		return now
+	}
+	return p.Edge.Receive(now, p.Size)
+}
+
+// HasDownlink reports whether Receive must be called at Arrival.
+func (p *Parcel) HasDownlink() bool { return !p.Control && p.Edge.HasDownlink() }
+
+// Arrive counts the parcel as handed over. In strict mode it returns an error if
+// a tensor was written between sending and delivery.
+func (p *Parcel) Arrive() error {
+	if !p.Control {
+		p.Edge.Deliver(p.Size)
+	}
+	return p.evidence.check()
+}
+
+// Discard counts a parcel whose receiver is not there, and releases its message.
+// Its error is that of Arrive.
+func (p *Parcel) Discard() error {
+	if !p.Control {
+		p.Edge.Discard(p.Size)
+	}
+	release(p.Message)
+	return p.evidence.check()
+}
+
+// release gives back the receiver's reference to a message that no receiver gets.
+func release(message any) {
+	if envelope, ok := message.(*actor.MessageEnvelope); ok {
+		message = envelope.Message
+	}
+	if m, ok := message.(*protos.Message); ok {
+		m.Release()
+	}
+}

@@ -1,0 +1,89 @@
+package link_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/link"
+)
+
+func BenchmarkSend(b *testing.B) {
+	points := []link.Point{{At: 0, Delay: time.Millisecond}, {At: time.Second, Delay: 2 * time.Millisecond}}
+	for name, config := range map[string]link.Config{
+		"constant":      {Delay: link.Constant{Delay: 100 * time.Millisecond}},
+		"constant+rate": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: 1e9},
+		"constant+loss": {Loss: link.Loss{Probability: 0.01, Timeout: time.Second}},
+		"uniform":       {Delay: link.Uniform{Min: time.Millisecond, Max: time.Second}},
+		"normal":        {Delay: link.Normal{Mean: 100 * time.Millisecond, Std: 10 * time.Millisecond}},
+		"exponential":   {Delay: link.Exponential{Mean: time.Millisecond}},
+		"random-walk":   {Delay: paperWalk},
+		"trace":         {Delay: link.Trace{Points: points, Interpolate: true, Repeat: true}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			n := link.New(1, []string{"a", "b"})
+			n.Set(0, 1, config)
+			e := n.Edge(0, 1)
+			b.ReportAllocs()
+			var now time.Duration
+			for b.Loop() {
+				now += 1000
+				e.Send(now, 100)
+			}
+		})
+	}
+}
+
+func BenchmarkWholeWay(b *testing.B) {
+	n := link.New(1, []string{"a", "b"})
+	n.SetDefault(link.Config{Delay: link.Constant{Delay: time.Millisecond}, Rate: 1e9})
+	n.SetUplink(0, 1e9)
+	n.SetDownlink(1, 1e9)
+	b.ReportAllocs()
+	var now time.Duration
+	for b.Loop() {
+		now += 1000
+		e := n.Edge(0, 1)
+		at := e.Send(now, 100).Arrival
+		if e.HasDownlink() {
+			e.Receive(at, 100)
+		}
+		e.Deliver(100)
+	}
+}
+
+func BenchmarkEdge(b *testing.B) {
+	for _, size := range []int32{2, 1000} {
+		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
+			n := link.New(1, names(int(size)))
+			// A star and a ring: what a server and a gossip of many nodes ask for.
+			for i := int32(1); i < size; i++ {
+				n.Edge(0, i)
+				n.Edge(i, 0)
+				n.Edge(i, (i+1)%size)
+			}
+			b.ReportAllocs()
+			i := int32(0)
+			for b.Loop() {
+				i = i%(size-1) + 1
+				n.Edge(0, i)
+				n.Edge(i, 0)
+			}
+		})
+	}
+}
+
+func BenchmarkEdgeComplete1000(b *testing.B) {
+	n := link.New(1, names(1000))
+	for i := range int32(1000) {
+		for j := range int32(1000) {
+			n.Edge(i, j)
+		}
+	}
+	b.ReportAllocs()
+	at := uint32(1)
+	for b.Loop() {
+		at = at*1664525 + 1013904223
+		n.Edge(int32(at>>8%1000), int32(at>>18%1000))
+	}
+}

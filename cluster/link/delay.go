@@ -1,0 +1,255 @@
+package link
+
+import (
+	"encoding"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Delay describes a delay model. A description is plain data, never changed by its use, and may be shared by any number of
+// edges; what one edge remembers is in the Process that Start returns for it. Programs can add models of their own.
+type Delay interface {
+	// Validate reports a field that is not accepted, as a *FieldError.
+	Validate() error
+	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the edge's own stream for
+	// delays, always the same one, saved and restored by the Network. previous is the process that this one replaces
+	// during a run, nil at first; a process of the same kind goes on from its state.
+	Start(stream func() *rand.Rand, previous Process) Process
+}
+
+// Process is a delay model at work on one edge. A process without a state beside its stream embeds Stateless. States are
+// saved with the network, bound to the Go type of the description.
+type Process interface {
+	// Next returns the delay of the next message, which departs at the given instant. Departures need not be in order.
+	// Delays outside 0..MaxDelay are taken as the nearest bound. Must not allocate.
+	Next(departure time.Duration) time.Duration
+	// Present returns the delay that is to be expected at an instant. It must not draw.
+	Present(now time.Duration) time.Duration
+
+	encoding.BinaryAppender
+	encoding.BinaryUnmarshaler
+}
+
+// Stateless is the empty state of a Process that remembers nothing.
+type Stateless struct{}
+
+// AppendBinary appends nothing.
+func (Stateless) AppendBinary(b []byte) ([]byte, error) { return b, nil }
+
+// UnmarshalBinary accepts nothing but an empty state.
+func (Stateless) UnmarshalBinary(b []byte) error {
+	if len(b) > 0 {
+		return fmt.Errorf("state of %d bytes for a delay without state", len(b))
+	}
+	return nil
+}
+
+// Constant is a delay that is always the same.
+type Constant struct {
+	Delay time.Duration // from 0 to MaxDelay
+}
+
+// Uniform is a delay of which every nanosecond from Min to Max is equally likely. Its present delay is (Min + Max)/2.
+type Uniform struct {
+	Min, Max time.Duration // 0 ≤ Min ≤ Max ≤ MaxDelay
+}
+
+// Exponential is Min plus an exponentially distributed time of mean Mean; with Max, that distribution given that the sum does not
+// exceed Max (drawn by its inverse, not cut off at Max). The present delay is the mean: with w = Max − Min,
+// Min + Mean − w/(exp(w/Mean) − 1), without Max Min + Mean.
+type Exponential struct {
+	Mean time.Duration // of the time beyond Min, before truncation; from 1 ns to MaxDelay
+	Min  time.Duration // offset, from 0 to MaxDelay
+	Max  time.Duration // above Min, at most MaxDelay; 0 = none
+}
+
+// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax] and which after each use is shifted by a
+// uniform amount in [−Step, +Step], each a whole number of nanoseconds, and then moved to the nearest value within [Min, Max].
+// The present delay is that of the next message.
+type RandomWalk struct {
+	FirstMin, FirstMax time.Duration // Min ≤ FirstMin ≤ FirstMax ≤ Max
+	Step               time.Duration // from 0 to MaxDelay
+	Min                time.Duration // from 0 to MaxDelay
+	Max                time.Duration // at least Min, at most MaxDelay; 0 = MaxDelay
+}
+
+var (
+	_ Delay = Constant{}
+	_ Delay = Uniform{}
+	_ Delay = Normal{}
+	_ Delay = Exponential{}
+	_ Delay = RandomWalk{}
+	_ Delay = Trace{}
+)
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d Constant) Validate() error { return validateDelay("Delay", d.Delay, 0) }
+
+// Start returns a process that always answers d.Delay.
+func (d Constant) Start(func() *rand.Rand, Process) Process { return constant{value: d.Delay} }
+
+type constant struct {
+	Stateless
+	value time.Duration
+}
+
+func (c constant) Next(time.Duration) time.Duration    { return c.value }
+func (c constant) Present(time.Duration) time.Duration { return c.value }
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d Uniform) Validate() error {
+	if err := validateDelay("Min", d.Min, 0); err != nil {
+		return err
+	}
+	return validateDelay("Max", d.Max, d.Min)
+}
+
+// Start returns a process that draws one number a message.
+func (d Uniform) Start(stream func() *rand.Rand, _ Process) Process {
+	return &uniform{Uniform: d, rand: stream()}
+}
+
+type uniform struct {
+	Stateless
+	Uniform
+	rand *rand.Rand
+}
+
+func (u *uniform) Next(time.Duration) time.Duration    { return between(u.rand, u.Min, u.Max) }
+func (u *uniform) Present(time.Duration) time.Duration { return u.Min + (u.Max-u.Min)/2 }
+
+// between draws a whole number of nanoseconds from low to high, both included.
+func between(r *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(r.Int64N(int64(high-low)+1))
+}
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d Exponential) Validate() error {
+	if err := validateDelay("Mean", d.Mean, 1); err != nil {
+		return err
+	}
+	if err := validateDelay("Min", d.Min, 0); err != nil {
+		return err
+	}
+	if d.Max == 0 {
+		return nil
+	}
+	return validateDelay("Max", d.Max, d.Min+1)
+}
+
+// Start returns a process that draws one number a message.
+func (d Exponential) Start(stream func() *rand.Rand, _ Process) Process {
+	p := &exponential{Exponential: d, mass: 1, rand: stream(), present: d.Min + d.Mean}
+	if d.Max > 0 {
+		width := float64(d.Max - d.Min)
+		x := width / float64(d.Mean)
+		p.mass = 1 - exp(-x)
+		p.present = d.Min + nearest(truncatedExponentialMean(x)*float64(d.Mean))
+	}
+	return p
+}
+
+// truncatedExponentialMean returns the mean of a unit exponential given that it does not exceed x.
+func truncatedExponentialMean(x float64) float64 {
+	if x < 1e-4 {
+		return x * (0.5 - x/12)
+	}
+	decay := exp(-x)
+	return 1 - x*decay/(1-decay)
+}
+
+type exponential struct {
+	Stateless
+	Exponential
+	mass    float64 // probability of the part below Max
+	present time.Duration
+	rand    *rand.Rand
+}
+
+func (e *exponential) Next(time.Duration) time.Duration {
+	u := e.rand.Float64()
+	delay := e.Min + nearest(-float64(e.Mean)*log(1-float64(u*e.mass)))
+	if e.Max > 0 && delay > e.Max {
+		return e.Max
+	}
+	return delay
+}
+
+func (e *exponential) Present(time.Duration) time.Duration { return e.present }
+
+// nearest rounds a non-negative number of nanoseconds, halves up.
+func nearest(ns float64) time.Duration { return time.Duration(float64(ns) + 0.5) }
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d RandomWalk) Validate() error {
+	if err := validateDelay("Min", d.Min, 0); err != nil {
+		return err
+	}
+	if d.Max != 0 {
+		if err := validateDelay("Max", d.Max, d.Min); err != nil {
+			return err
+		}
+	}
+	if err := validateDelay("FirstMin", d.FirstMin, d.Min); err != nil {
+		return err
+	}
+	if d.FirstMax < d.FirstMin || d.FirstMax > d.max() {
+		return fieldError("FirstMax", d.FirstMax, "from FirstMin (%v) to %v", d.FirstMin, d.max())
+	}
+	return validateDelay("Step", d.Step, 0)
+}
+
+func (d RandomWalk) max() time.Duration {
+	if d.Max == 0 {
+		return MaxDelay
+	}
+	return d.Max
+}
+
+// Start returns a process that draws its first value, unless it goes on from another walk, and one number a message.
+func (d RandomWalk) Start(stream func() *rand.Rand, previous Process) Process {
+	w := &walk{RandomWalk: d, rand: stream()}
+	if p, ok := previous.(*walk); ok {
+		w.move(p.value)
+	} else {
+		w.value = between(w.rand, d.FirstMin, d.FirstMax)
+	}
+	return w
+}
+
+type walk struct {
+	RandomWalk
+	value time.Duration // of the next message
+	rand  *rand.Rand
+}
+
+func (w *walk) move(to time.Duration) { w.value = min(max(to, w.Min), w.max()) }
+
+func (w *walk) Next(time.Duration) time.Duration {
+	delay := w.value
+	w.move(delay + between(w.rand, -w.Step, w.Step))
+	return delay
+}
+
+func (w *walk) Present(time.Duration) time.Duration { return w.value }
+
+// AppendBinary appends the next value, 8 bytes.
+func (w *walk) AppendBinary(b []byte) ([]byte, error) {
+	return binary.BigEndian.AppendUint64(b, uint64(w.value)), nil
+}
+
+// UnmarshalBinary reads what AppendBinary wrote; the value must lie within the walk's bounds.
+func (w *walk) UnmarshalBinary(b []byte) error {
+	if len(b) != 8 {
+		return errors.New("state of a random walk is not 8 bytes long")
+	}
+	value := time.Duration(binary.BigEndian.Uint64(b))
+	if value < w.Min || value > w.max() {
+		return fmt.Errorf("random walk at %v, outside its bounds %v to %v", value, w.Min, w.max())
+	}
+	w.value = value
+	return nil
+}

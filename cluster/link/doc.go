@@ -1,0 +1,22 @@
+// Package link computes what becomes of a message between two nodes: when it leaves the sender's uplink, when it
+// arrives at the far end of the directed edge, when the receiver's downlink hands it over, or that it is lost.
+//
+// A message passes three queues, each first in, first out and each with a rate of its own:
+//
+//	sender's uplink → edge → receiver's downlink
+//
+//	departure = max(sent, queue free) + size/rate
+//	arrival   = departure from the edge + the drawn delay,
+//	            not before the previous arrival unless the edge may reorder
+//
+// The uplink and the downlink are shared by all edges of a node. [Edge.Send] answers for uplink and edge at the instant of
+// sending; the downlink serves messages in the order in which they arrive at it, over all its edges, so the world
+// calls [Edge.Receive] when the arrival is due.
+//
+// The package is pure: it has no clock, goroutine, lock or I/O (save [ReadTrace], a bounded reader of a trace). The world
+// that owns a [Network] says what time it is and calls it from one goroutine at a time.
+//
+// Random numbers come from a stream of its own for each (source name, destination name, purpose), so adding a node or
+// an edge, or giving another edge another delay, moves no draw of this one; nor does the instant at which an edge
+// is first asked for. Delays have the same bits on every architecture.
+package link

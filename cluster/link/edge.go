@@ -1,0 +1,222 @@
+package link
+
+import "time"
+
+// Edge is the directed link from one node to another.
+type Edge struct {
+	uplink, downlink    *queue
+	line                queue
+	last                time.Duration // latest arrival so far
+	constant            time.Duration // the delay where process is nil
+	process             Process
+	config              *Config
+	delays, losses      *stream // nil until something draws from them
+	source, destination int32
+	outage              int32 // outages before this one ended before line.free
+	reorder             bool
+	hazardous           bool // messages can be lost or meet an outage
+	stats               Stats
+}
+
+// Transit is what becomes of one message put on an edge at an instant.
+type Transit struct {
+	// Arrival is the instant at the receiver's end of the edge, before the downlink; Forever if the message is lost.
+	Arrival time.Duration
+	// Delay is what was drawn for this message, lost or not.
+	Delay time.Duration
+	// Tries is how often the message was put on the edge: 1, and one for each retransmission.
+	Tries int
+	// Lost says that the message never arrives. It is counted already; Discard must not be called for it.
+	Lost bool
+}
+
+// Stats counts what an edge has carried since the network was made. Sent = Delivered + Dropped + InFlight() in messages
+// and in bytes, where Deliver or Discard was called once for each message that was not lost.
+type Stats struct {
+	Sent, Delivered int64 // messages
+	Dropped         int64 // messages lost on the edge or discarded by the world
+	Lost            int64 // those of Dropped that were lost on the edge
+	Control         int64 // control messages, which are in none of the others
+
+	SentBytes, DeliveredBytes, DroppedBytes, ControlBytes int64
+
+	// DelayCount, DelaySum and DelayMax are of the delays drawn for messages that were not lost on the edge: what was
+	// asked for, beside which stands what was achieved. The sum stops at Forever.
+	DelayCount         int64
+	DelaySum, DelayMax time.Duration
+}
+
+// InFlight returns the messages sent that were neither delivered nor dropped.
+func (s Stats) InFlight() int64 { return s.Sent - s.Delivered - s.Dropped }
+
+// InFlightBytes returns the bytes of the messages in flight.
+func (s Stats) InFlightBytes() int64 { return s.SentBytes - s.DeliveredBytes - s.DroppedBytes }
+
+const negativeSize = "link: negative size"
+
+// Send puts a message of size bytes on the edge at the instant now, which must not lie before that of an earlier call for
+// an edge of the same source. It passes the sender's uplink, the edge and the delay, and is counted as sent; if it is
+// lost, also as dropped.
+//
+// The k-th message takes the k-th draw of the delay, whether or not it is lost, so that a change of the loss moves no
+// delay.
+func (e *Edge) Send(now time.Duration, size int) Transit {
+	if size < 0 {
+		panic(negativeSize)
+	}
+	e.stats.Sent++
+	e.stats.SentBytes += int64(size)
+	departure := e.line.pass(e.uplink.pass(now, size), size)
+	tries, lost := 1, false
+	if e.hazardous {
+		departure, tries, lost = e.risk(departure, size)
+	}
+	delay := e.constant
+	if e.process != nil {
+		delay = bounded(e.process.Next(departure))
+	}
+	arrival := departure + delay
+	if lost || arrival > Horizon {
+		e.stats.Dropped++
+		e.stats.Lost++
+		e.stats.DroppedBytes += int64(size)
+		return Transit{Arrival: Forever, Delay: delay, Tries: tries, Lost: true}
+	}
+	if arrival > e.last {
+		e.last = arrival
+	} else if !e.reorder {
+		arrival = e.last
+	}
+	e.stats.ask(delay)
+	return Transit{Arrival: arrival, Delay: delay, Tries: tries}
+}
+
+func (s *Stats) ask(delay time.Duration) {
+	s.DelayCount++
+	s.DelaySum += delay
+	if s.DelaySum < 0 {
+		s.DelaySum = Forever
+	}
+	if delay > s.DelayMax {
+		s.DelayMax = delay
+	}
+}
+
+// bounded holds a model of the user's own to the limits.
+func bounded(delay time.Duration) time.Duration {
+	return min(max(delay, 0), MaxDelay)
+}
+
+// risk decides what loss and outages do to a message that would depart at the given instant.
+func (e *Edge) risk(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
+	if e.config.Loss.Drop {
+		lost = e.fails()
+		_, down := e.outageAt(departure)
+		return departure, 1, lost || down
+	}
+	for departure <= Horizon {
+		end, down := e.outageAt(departure)
+		if !down {
+			return e.retransmit(departure, size)
+		}
+		if end == Forever {
+			return departure, 1, true
+		}
+		e.line.free = end
+		departure = e.line.pass(end, size)
+	}
+	return departure, 1, true
+}
+
+// outageAt returns the end of the outage that a departure from the queue falls into. Departures from the queue do not
+// decrease, so outages that are over are passed for good.
+func (e *Edge) outageAt(departure time.Duration) (end time.Duration, down bool) {
+	for int(e.outage) < len(e.config.Outages) {
+		o := e.config.Outages[e.outage]
+		if departure < o.To {
+			return o.To, departure >= o.From
+		}
+		e.outage++
+	}
+	return 0, false
+}
+
+// retransmit sends a message until a try succeeds. Each repetition takes the edge's rate at once and departs Timeout
+// after the try before it; an outage holds it back without a try.
+func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
+	loss := &e.config.Loss
+	for tries = 1; e.fails(); tries++ {
+		if tries >= loss.attempts() {
+			return departure, tries, true
+		}
+		before := e.line.free
+		service := e.line.pass(before, size) - before
+		departure += loss.Timeout + service
+		for _, o := range e.config.Outages[e.outage:] {
+			if departure < o.From {
+				break
+			}
+			if departure < o.To {
+				if o.To == Forever {
+					return departure, tries, true
+				}
+				departure = o.To + service
+			}
+		}
+		if departure > Horizon {
+			return departure, tries, true
+		}
+	}
+	return departure, tries, false
+}
+
+func (e *Edge) fails() bool {
+	return e.config.Loss.Probability > 0 && e.losses.Float64() < e.config.Loss.Probability
+}
+
+// HasDownlink reports whether Receive may hold a message back. To be asked when a message arrives.
+func (e *Edge) HasDownlink() bool { return e.downlink.rate > 0 || e.downlink.free > 0 }
+
+// Receive passes a message through the receiver's downlink, at the instant of its arrival there, and returns the
+// instant of its delivery. Calls for all edges of one destination must come in the order of arrival.
+func (e *Edge) Receive(now time.Duration, size int) time.Duration {
+	return e.downlink.pass(now, size)
+}
+
+// Deliver counts a message as handed over to its receiver.
+func (e *Edge) Deliver(size int) {
+	e.stats.Delivered++
+	e.stats.DeliveredBytes += int64(size)
+}
+
+// Discard counts a message that arrived as dropped by the world, whose receiver is gone.
+func (e *Edge) Discard(size int) {
+	e.stats.Dropped++
+	e.stats.DroppedBytes += int64(size)
+}
+
+// CountControl counts a control message, which skips the link and its outages.
+func (e *Edge) CountControl(size int) {
+	e.stats.Control++
+	e.stats.ControlBytes += int64(size)
+}
+
+// Delay returns the edge's present delay at the instant now, without drawing from its stream: a constant's value, the mean
+// of a (truncated) distribution, a random walk's next value, a trace's value at now. Queues and loss are not in it.
+func (e *Edge) Delay(now time.Duration) time.Duration {
+	if e.process == nil {
+		return e.constant
+	}
+	return bounded(e.process.Present(now))
+}
+
+// Stats returns what the edge has carried so far.
+func (e *Edge) Stats() Stats { return e.stats }
+
+// Source returns the index of the node that the edge leads from.
+func (e *Edge) Source() int32 { return e.source }
+
+// Destination returns the index of the node that the edge leads to.
+func (e *Edge) Destination() int32 { return e.destination }
+
+func (e *Edge) used() bool { return e.stats != Stats{} }

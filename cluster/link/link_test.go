@@ -1,0 +1,534 @@
+package link_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gradwire/gradwire/cluster/link"
+	"pgregory.net/rapid"
+)
+
+// paperWalk is that of the source paper's gossip experiment.
+var paperWalk = link.RandomWalk{FirstMin: time.Second, FirstMax: 5 * time.Second, Step: 500 * time.Millisecond, Min: 50 * time.Millisecond}
+
+func names(count int) []string {
+	list := make([]string, count)
+	for i := range list {
+		list[i] = fmt.Sprintf("n%d", i)
+	}
+	return list
+}
+
+func pair(seed uint64, c link.Config) *link.Edge {
+	n := link.New(seed, names(2))
+	n.Set(0, 1, c)
+	return n.Edge(0, 1)
+}
+
+func TestArrivalNeverOvertakesOnFIFOEdge(t *testing.T) {
+	for _, reorder := range []bool{false, true} {
+		c := link.Config{Delay: link.Uniform{Max: time.Second}, Reorder: reorder, Loss: link.Loss{Probability: 0.2, Timeout: time.Second}}
+		e := pair(1, c)
+		var last time.Duration
+		overtakes := 0
+		for i := range 10_000 {
+			at := e.Send(time.Duration(i)*ms, 10).Arrival
+			if at < last {
+				overtakes++
+			}
+			last = at
+		}
+		if reorder == (overtakes == 0) {
+			t.Errorf("reorder %v: %d of 10000 messages overtook", reorder, overtakes)
+		}
+	}
+}
+
+func TestSentIsDeliveredDroppedOrInFlight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawConfig(t)
+		e := pair(rapid.Uint64().Draw(t, "seed"), c)
+		var want link.Stats
+		var flying []int
+		now := time.Duration(0)
+		for range rapid.IntRange(0, 200).Draw(t, "steps") {
+			size := rapid.IntRange(0, 1000).Draw(t, "size")
+			switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
+			case step < 5:
+				now += time.Duration(rapid.IntRange(0, 50).Draw(t, "wait"))
+				got := e.Send(now, size)
+				want.Sent++
+				want.SentBytes += int64(size)
+				if got.Lost {
+					want.Lost++
+					want.Dropped++
+					want.DroppedBytes += int64(size)
+				} else {
+					want.DelayCount++
+					want.DelaySum += got.Delay
+					want.DelayMax = max(want.DelayMax, got.Delay)
+					flying = append(flying, size)
+				}
+			case step < 6:
+				e.CountControl(size)
+				want.Control++
+				want.ControlBytes += int64(size)
+			case len(flying) == 0:
+			case step < 9:
+				e.Deliver(flying[0])
+				want.Delivered++
+				want.DeliveredBytes += int64(flying[0])
+				flying = flying[1:]
+			default:
+				e.Discard(flying[0])
+				want.Dropped++
+				want.DroppedBytes += int64(flying[0])
+				flying = flying[1:]
+			}
+			bytes := int64(0)
+			for _, size := range flying {
+				bytes += int64(size)
+			}
+			got := e.Stats()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatal(diff)
+			}
+			if got.InFlight() != int64(len(flying)) || got.InFlightBytes() != bytes {
+				t.Fatalf("in flight %d messages of %d bytes, want %d of %d", got.InFlight(), got.InFlightBytes(), len(flying), bytes)
+			}
+		}
+	})
+}
+
+func TestSaturatedQueuesRunAtTheirRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := math.Pow(10, rapid.Float64Range(0, 11).Draw(t, "log rate"))
+		size := rapid.IntRange(0, 100_000).Draw(t, "size")
+		const count = 200
+		exact := float64(2*count*size) / rate * 1e9
+		check := func(queue string, last time.Duration) {
+			if math.Abs(float64(last)-exact) > 1+1e-9*exact {
+				t.Errorf("%s at %v bytes/s: %d messages of %d bytes took %d ns, want %.1f", queue, rate, 2*count, size, last, exact)
+			}
+		}
+		edge := pair(1, link.Config{Rate: rate})
+		n := link.New(1, names(4))
+		n.SetUplink(0, rate)
+		n.SetDownlink(3, rate)
+		var one, two, last time.Duration
+		for range count {
+			edge.Send(0, size)
+			one = edge.Send(0, size).Arrival
+			n.Edge(0, 1).Send(0, size)
+			two = n.Edge(0, 2).Send(0, size).Arrival
+			n.Edge(1, 3).Receive(0, size)
+			last = n.Edge(2, 3).Receive(0, size)
+		}
+		check("edge", one)
+		check("uplink of two edges", two)
+		check("downlink of two edges", last)
+	})
+}
+
+func TestSlowestQueueSetsThePace(t *testing.T) {
+	n := link.New(1, names(2))
+	n.SetUplink(0, 4e6)
+	n.SetDefault(link.Config{Rate: 1e6, Delay: link.Constant{Delay: time.Second}})
+	e := n.Edge(0, 1)
+	// 1,000 bytes: 250 µs on the uplink, then 1 ms each on the edge.
+	for i := range 10 {
+		want := 250*time.Microsecond + time.Duration(i+1)*ms + time.Second
+		if got := e.Send(0, 1000).Arrival; got != want {
+			t.Errorf("message %d arrives at %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestOutageHoldsBackWhatDepartsInIt(t *testing.T) {
+	outages := []link.Outage{{From: 10 * ms, To: 20 * ms}, {From: 30 * ms, To: link.Forever}}
+	for _, c := range []struct {
+		drop       bool
+		sent, want time.Duration
+	}{
+		{false, 0, 6 * ms},
+		{false, 8 * ms, 14 * ms},  // departs at 9 ms, is on its way when the outage begins
+		{false, 9 * ms, 26 * ms},  // would depart at 10 ms: sent anew from 20 ms on
+		{false, 19 * ms, 25 * ms}, // would depart at 20 ms, when the outage is over
+		{false, 29 * ms, link.Forever},
+		{true, 8 * ms, 14 * ms},
+		{true, 9 * ms, link.Forever},
+		{true, 19 * ms, 25 * ms},
+		{true, 40 * ms, link.Forever},
+	} {
+		e := pair(1, link.Config{Delay: link.Constant{Delay: 5 * ms}, Rate: 1e6, Outages: outages, Loss: link.Loss{Drop: c.drop}})
+		got := e.Send(c.sent, 1000)
+		if got.Arrival != c.want || got.Lost != (c.want == link.Forever) {
+			t.Errorf("drop %v, sent at %v: %+v, want arrival %v", c.drop, c.sent, got, c.want)
+		}
+	}
+}
+
+func TestOutageBlocksTheQueue(t *testing.T) {
+	e := pair(1, link.Config{Rate: 1e6, Outages: []link.Outage{{From: 0, To: 10 * ms}, {From: 12 * ms, To: 20 * ms}}})
+	for i, want := range []time.Duration{11 * ms, 21 * ms, 22 * ms} {
+		if got := e.Send(0, 1000).Arrival; got != want {
+			t.Errorf("message %d arrives at %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestLossCostsTimeAndRateOrTheMessage(t *testing.T) {
+	const count = 100_000
+	const p = 0.25
+	e := pair(1, link.Config{Rate: 1e9, Loss: link.Loss{Probability: p, Timeout: ms, Attempts: 4}, Reorder: true})
+	tries, lost := 0, 0
+	for i := range count {
+		sent := time.Duration(i) * time.Second
+		got := e.Send(sent, 1000)
+		tries += got.Tries
+		if got.Lost {
+			lost++
+		} else if want := sent + time.Duration(got.Tries)*time.Microsecond + time.Duration(got.Tries-1)*ms; got.Arrival != want {
+			t.Fatalf("%d tries arrive at %v, want %v", got.Tries, got.Arrival, want)
+		}
+	}
+	// Four tries fail with p⁴; the mean number of tries is 1 + p + p² + p³. Four standard deviations.
+	if want := math.Pow(p, 4) * count; math.Abs(float64(lost)-want) > 4*math.Sqrt(want) {
+		t.Errorf("%d lost, want %.0f", lost, want)
+	}
+	if want := (1 + p + p*p + p*p*p) * count; math.Abs(float64(tries)-want) > 4*math.Sqrt(count*p) {
+		t.Errorf("%d tries, want %.0f", tries, want)
+	}
+	dropping := pair(1, link.Config{Loss: link.Loss{Probability: p, Drop: true}})
+	for range count {
+		dropping.Send(0, 1)
+	}
+	if got, want := float64(dropping.Stats().Lost), p*count; math.Abs(got-want) > 4*math.Sqrt(want*(1-p)) {
+		t.Errorf("%v dropped, want %v", got, want)
+	}
+}
+
+func TestRetransmissionsTakeTheRate(t *testing.T) {
+	e := pair(1, link.Config{Rate: 1e6, Loss: link.Loss{Probability: 0.5, Timeout: 1, Attempts: 100}})
+	tries := time.Duration(0)
+	var got link.Transit
+	for range 1000 {
+		got = e.Send(0, 1000)
+		tries += time.Duration(got.Tries)
+	}
+	if extra := got.Arrival - tries*ms; extra < 0 || extra > 100 {
+		t.Errorf("%d tries of 1 ms took %v", tries, got.Arrival)
+	}
+}
+
+func TestLossMovesNoDelay(t *testing.T) {
+	sure, lossy := link.Config{Delay: paperWalk}, link.Config{Delay: paperWalk, Loss: link.Loss{Probability: 0.5, Drop: true}}
+	if diff := cmp.Diff(draws(pair(1, sure), 100), draws(pair(1, lossy), 100)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddingNodesAndEdgesMovesNoOthersDraws(t *testing.T) {
+	c := link.Config{Delay: link.Uniform{Max: time.Hour}, Loss: link.Loss{Probability: 0.5, Timeout: ms}}
+	alone := link.New(9, []string{"a", "b"})
+	alone.Set(0, 1, c)
+	crowd := link.New(9, []string{"x", "b", "y", "a"})
+	crowd.SetDefault(link.Config{Delay: link.Normal{Mean: time.Second, Std: time.Second}})
+	crowd.Set(3, 1, c)
+	different := 0
+	for i := range 100 {
+		now := time.Duration(i) * time.Hour
+		other := crowd.Edge(1, 3).Send(now, 1).Delay
+		crowd.Edge(0, 1).Send(now, 1)
+		a, b := alone.Edge(0, 1).Send(now, 1), crowd.Edge(3, 1).Send(now, 1)
+		if a != b {
+			t.Fatalf("message %d: %+v alone, %+v among others", i, a, b)
+		}
+		if other != a.Delay {
+			different++
+		}
+	}
+	if different < 99 {
+		t.Error("both directions draw the same delays")
+	}
+}
+
+func TestSeedsAndPairsHaveStreamsOfTheirOwn(t *testing.T) {
+	seen := map[time.Duration]string{}
+	for seed := range uint64(20) {
+		for _, nodes := range [][]string{{"a", "b"}, {"ab", ""}, {"", "ab"}, {"b", "a"}, {"a", "c"}} {
+			n := link.New(seed, nodes)
+			n.SetDefault(link.Config{Delay: link.Uniform{Max: link.MaxDelay}})
+			which := fmt.Sprint(seed, nodes)
+			got := n.Edge(0, 1).Send(0, 1).Delay
+			if before, ok := seen[got]; ok {
+				t.Errorf("%s and %s draw the same", before, which)
+			}
+			seen[got] = which
+		}
+	}
+}
+
+func TestWhenAnEdgeIsFirstAskedForMakesNoDifference(t *testing.T) {
+	other := paperWalk
+	other.FirstMax = 9 * time.Second
+	run := func(early bool) []time.Duration {
+		n := link.New(3, names(2))
+		n.SetDefault(link.Config{Delay: paperWalk, Loss: link.Loss{Probability: 0.5, Timeout: ms}})
+		if early {
+			n.Edge(0, 1).Delay(0)
+			n.Edge(0, 1).CountControl(1)
+		}
+		n.SetDefault(link.Config{Delay: other})
+		return draws(n.Edge(0, 1), 10)
+	}
+	if diff := cmp.Diff(run(true), run(false)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestScheduledChangeGoesOnFromTheState(t *testing.T) {
+	n := link.New(3, names(2))
+	c := link.Config{Delay: paperWalk, Rate: 1e6}
+	n.Set(0, 1, c)
+	e := n.Edge(0, 1)
+	e.Send(0, 1000)
+	present := e.Delay(0)
+
+	c.Outages = []link.Outage{{From: time.Hour, To: link.Forever}}
+	n.Set(0, 1, c)
+	if got := e.Delay(0); got != present {
+		t.Errorf("walk at %v after an unrelated change, before it %v", got, present)
+	}
+	narrow := paperWalk
+	narrow.FirstMin, narrow.FirstMax, narrow.Min = 30*time.Second, 30*time.Second, 20*time.Second
+	n.Set(0, 1, link.Config{Delay: narrow, Rate: 1e3})
+	if got := e.Delay(0); got != narrow.Min {
+		t.Errorf("walk at %v under the new bound %v", got, narrow.Min)
+	}
+	if got, want := e.Send(0, 1000).Arrival, ms+time.Second+narrow.Min; got != want {
+		t.Errorf("arrival %v, want %v: the queue's time goes on at the new rate", got, want)
+	}
+	n.Set(0, 1, link.Config{})
+	n.Set(0, 1, link.Config{Delay: narrow})
+	if got := e.Delay(0); got != narrow.FirstMin {
+		t.Errorf("walk at %v after another model, want a new beginning at %v", got, narrow.FirstMin)
+	}
+}
+
+func TestDefaultDoesNotReachEdgesOfTheirOwn(t *testing.T) {
+	n := link.New(1, names(3))
+	n.Set(0, 1, link.Config{Delay: link.Constant{Delay: 1}})
+	n.Edge(0, 2)
+	n.SetDefault(link.Config{Delay: link.Constant{Delay: 2}})
+	for dst, want := range []time.Duration{2, 1, 2} {
+		if got := n.Edge(0, int32(dst)).Delay(0); got != want {
+			t.Errorf("delay to %d is %d, want %d", dst, got, want)
+		}
+	}
+}
+
+func TestUnlimitedDownlinkStillServesItsQueueInOrder(t *testing.T) {
+	n := link.New(1, names(2))
+	e := n.Edge(0, 1)
+	if e.HasDownlink() {
+		t.Error("a downlink without being asked for")
+	}
+	n.SetDownlink(1, 1e3)
+	first := e.Receive(0, 1000)
+	n.SetDownlink(1, 0)
+	if !e.HasDownlink() || e.Receive(0, 1) != first {
+		t.Error("the second message overtakes the first")
+	}
+}
+
+func TestUsedIsOrderedAndLeavesOutWhatCarriedNothing(t *testing.T) {
+	n := link.New(1, names(20))
+	for i := range int32(400) {
+		e := n.Edge((i*7)%20, (i*3+i/20)%20)
+		if i%2 == 0 {
+			e.Send(0, 1)
+		}
+	}
+	n.Edge(19, 19).CountControl(1)
+	want, last := 0, int32(-1)
+	for i := range int32(20) {
+		for j := range int32(20) {
+			if n.Edge(i, j).Stats() != (link.Stats{}) {
+				want++
+			}
+		}
+	}
+	used := n.Used()
+	for _, e := range used {
+		key := e.Source()*20 + e.Destination()
+		if key <= last || e.Stats() == (link.Stats{}) || n.Edge(e.Source(), e.Destination()) != e {
+			t.Fatalf("edge %d → %d out of place", e.Source(), e.Destination())
+		}
+		last = key
+	}
+	if len(used) != want || used[len(used)-1].Destination() != 19 {
+		t.Errorf("%d edges, want %d", len(used), want)
+	}
+}
+
+func TestEdgesOfAThousandNodesTakeMemoryWhenUsed(t *testing.T) {
+	list := names(1000)
+	var n *link.Network
+	empty := allocated(func() { n = link.New(1, list) })
+	star := allocated(func() {
+		n.SetDefault(link.Config{Delay: link.Constant{Delay: ms}})
+		for i := range int32(1000) {
+			n.Edge(0, i)
+			n.Edge(i, 0)
+		}
+	})
+	t.Logf("%d bytes for 1,000 nodes, %d an edge", empty, star/1999)
+	if empty > 300_000 || star/1999 > 300 {
+		t.Error("too much")
+	}
+}
+
+// allocated returns the bytes that do allocates.
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestAMessageAllocatesNothing(t *testing.T) {
+	models := []link.Delay{nil, link.Constant{Delay: ms}, paperWalk, link.Trace{Points: []link.Point{{}, {At: 1}}, Repeat: true}}
+	for _, d := range distributions() {
+		models = append(models, d.model)
+	}
+	for _, model := range models {
+		n := link.New(1, names(2))
+		n.SetUplink(0, 1e9)
+		n.SetDownlink(1, 1e9)
+		n.Set(0, 1, link.Config{
+			Delay: model, Rate: 1e9, Loss: link.Loss{Probability: 0.1, Timeout: ms}, Outages: []link.Outage{{From: 1, To: 2}},
+		})
+		now := time.Duration(0)
+		allocs := testing.AllocsPerRun(100, func() {
+			now += ms
+			e := n.Edge(0, 1)
+			if got := e.Send(now, 100); !got.Lost && e.HasDownlink() {
+				e.Receive(got.Arrival, 100)
+			}
+			e.Delay(now)
+			e.Deliver(100)
+			e.Discard(0)
+			e.CountControl(1)
+			_ = e.Stats()
+		})
+		if allocs != 0 {
+			t.Errorf("%#v: %v allocations a message", model, allocs)
+		}
+	}
+}
+
+func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
+	n := link.New(1, names(2))
+	n.SetUplink(0, 1e-300)
+	n.SetDownlink(1, 1e-300)
+	n.SetDefault(link.Config{Rate: 1e-300, Delay: link.Constant{Delay: link.MaxDelay}, Loss: link.Loss{Probability: 1, Timeout: link.MaxDelay, Attempts: link.MaxAttempts}})
+	e := n.Edge(0, 1)
+	for range 10 {
+		if got := e.Send(link.Horizon, math.MaxInt); !got.Lost || got.Arrival != link.Forever {
+			t.Fatalf("%+v", got)
+		}
+		if got := e.Receive(link.Horizon, math.MaxInt); got < link.Horizon {
+			t.Fatalf("received at %v", got)
+		}
+	}
+	n.SetUplink(0, 0)
+	n.Set(0, 1, link.Config{})
+	if got := e.Send(time.Second, 1); got.Lost {
+		t.Error("what was lost blocks the queue")
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	nan := math.NaN()
+	point := func(at, delay time.Duration) link.Point { return link.Point{At: at, Delay: delay} }
+	for _, c := range []struct {
+		config link.Config
+		field  string
+	}{
+		{link.Config{Rate: -1}, "Rate"},
+		{link.Config{Rate: nan}, "Rate"},
+		{link.Config{Rate: math.Inf(1)}, "Rate"},
+		{link.Config{Loss: link.Loss{Probability: 1.5}}, "Loss.Probability"},
+		{link.Config{Loss: link.Loss{Probability: nan}}, "Loss.Probability"},
+		{link.Config{Loss: link.Loss{Probability: 0.5}}, "Loss.Timeout"},
+		{link.Config{Loss: link.Loss{Timeout: -1}}, "Loss.Timeout"},
+		{link.Config{Loss: link.Loss{Attempts: -1}}, "Loss.Attempts"},
+		{link.Config{Outages: []link.Outage{{From: -1, To: 1}}}, "Outages[0].From"},
+		{link.Config{Outages: []link.Outage{{From: 1, To: 1}}}, "Outages[0].To"},
+		{link.Config{Outages: []link.Outage{{From: 1, To: 3}, {From: 2, To: 4}}}, "Outages[1].From"},
+		{link.Config{Outages: []link.Outage{{From: 1, To: link.Forever}, {From: 2, To: 4}}}, "Outages[1].From"},
+		{link.Config{Delay: link.Constant{Delay: -1}}, "Delay.Delay"},
+		{link.Config{Delay: link.Constant{Delay: link.MaxDelay + 1}}, "Delay.Delay"},
+		{link.Config{Delay: link.Uniform{Min: -1}}, "Delay.Min"},
+		{link.Config{Delay: link.Uniform{Min: 2, Max: 1}}, "Delay.Max"},
+		{link.Config{Delay: link.Normal{Mean: -1}}, "Delay.Mean"},
+		{link.Config{Delay: link.Normal{Std: -1}}, "Delay.Std"},
+		{link.Config{Delay: link.Normal{Mean: 1, Std: 1, Min: 32}}, "Delay.Min"},
+		{link.Config{Delay: link.Normal{Mean: 40, Std: 1, Min: 1, Max: 9}}, "Delay.Max"},
+		{link.Config{Delay: link.Normal{Mean: 40, Min: 3, Max: 2}}, "Delay.Max"},
+		{link.Config{Delay: link.Exponential{}}, "Delay.Mean"},
+		{link.Config{Delay: link.Exponential{Mean: 1, Min: 3, Max: 3}}, "Delay.Max"},
+		{link.Config{Delay: link.RandomWalk{FirstMin: 1, FirstMax: 2, Min: 2}}, "Delay.FirstMin"},
+		{link.Config{Delay: link.RandomWalk{FirstMin: 1, FirstMax: 9, Max: 8}}, "Delay.FirstMax"},
+		{link.Config{Delay: link.RandomWalk{Step: -1}}, "Delay.Step"},
+		{link.Config{Delay: link.Trace{}}, "Delay.Points"},
+		{link.Config{Delay: link.Trace{Points: []link.Point{point(0, 1)}, Repeat: true}}, "Delay.Repeat"},
+		{link.Config{Delay: link.Trace{Points: []link.Point{point(1, 1), point(1, 1)}}}, "Delay.Points[1].At"},
+		{link.Config{Delay: link.Trace{Points: []link.Point{point(1, -1)}}}, "Delay.Points[0].Delay"},
+	} {
+		err := c.config.Validate()
+		var field *link.FieldError
+		if !errors.As(err, &field) || field.Field != c.field {
+			t.Errorf("%+v: %v, want an error of %s", c.config, err, c.field)
+		}
+	}
+	if got, want := (link.Loss{Probability: 1.5}).Validate().Error(), "Probability is 1.5: must be from 0 to 1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := (link.Config{Delay: paperWalk, Rate: 1, Outages: []link.Outage{{From: 1, To: 2}, {From: 2, To: 3}}}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMistakesOfTheProgramPanic(t *testing.T) {
+	n := link.New(1, names(2))
+	for name, mistake := range map[string]func(){
+		"same name":       func() { link.New(1, []string{"a", "a"}) },
+		"source":          func() { n.Edge(2, 0) },
+		"destination":     func() { n.Edge(0, -1) },
+		"uplink":          func() { n.SetUplink(-1, 1) },
+		"negative rate":   func() { n.SetDownlink(0, -1) },
+		"invalid config":  func() { n.SetDefault(link.Config{Rate: -1}) },
+		"negative size":   func() { n.Edge(0, 1).Send(0, -1) },
+		"invalid setting": func() { n.Set(0, 1, link.Config{Delay: link.Trace{}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			mistake()
+		})
+	}
+	if n.Edge(0, 1).Stats().Sent != 0 {
+		t.Error("counted what was refused")
+	}
+}

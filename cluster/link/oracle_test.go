@@ -1,0 +1,239 @@
+package link_test
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/link"
+	"pgregory.net/rapid"
+)
+
+// scripted is a delay model of a user's own: the k-th message takes the k-th value, round and round.
+type scripted []time.Duration
+
+type script struct {
+	scripted
+	next int
+}
+
+func (scripted) Validate() error { return nil }
+
+func (s scripted) Start(_ func() *rand.Rand, previous link.Process) link.Process {
+	if p, ok := previous.(*script); ok {
+		return &script{scripted: s, next: p.next}
+	}
+	return &script{scripted: s}
+}
+
+func (s *script) Next(time.Duration) time.Duration {
+	s.next++
+	return s.scripted[(s.next-1)%len(s.scripted)]
+}
+
+func (s *script) Present(time.Duration) time.Duration { return s.scripted[s.next%len(s.scripted)] }
+
+func (s *script) AppendBinary(b []byte) ([]byte, error) {
+	return binary.AppendUvarint(b, uint64(s.next)), nil
+}
+
+func (s *script) UnmarshalBinary(b []byte) error {
+	next, length := binary.Uvarint(b)
+	if length <= 0 || length != len(b) || next > 1e9 {
+		return errors.New("not the number of values used")
+	}
+	s.next = int(next)
+	return nil
+}
+
+// A second implementation of uplink → edge → downlink, as dumb as can be: whole numbers, every queue the list of all that
+// has left it, every look a scan from the beginning.
+type (
+	oracle struct {
+		perByte map[place]time.Duration // nanoseconds a byte
+		left    map[place][]time.Duration
+		config  link.Config
+		sent    map[place]int
+		arrived map[place][]time.Duration
+	}
+	place struct {
+		kind     string
+		from, to int32
+	}
+)
+
+func (o *oracle) pass(q place, at time.Duration, size int) time.Duration {
+	for _, t := range o.left[q] {
+		at = max(at, t)
+	}
+	at += o.perByte[q] * time.Duration(size)
+	o.left[q] = append(o.left[q], at)
+	return at
+}
+
+func (o *oracle) outage(at time.Duration) (time.Duration, bool) {
+	for _, x := range o.config.Outages {
+		if x.From <= at && at < x.To {
+			return x.To, true
+		}
+	}
+	return 0, false
+}
+
+// send is told how often the random stream let a try fail.
+func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, got link.Transit) link.Transit {
+	edge := place{"edge", src, dst}
+	delays := o.config.Delay.(scripted)
+	delay := delays[o.sent[edge]%len(delays)]
+	o.sent[edge]++
+	gone := link.Transit{Arrival: link.Forever, Delay: delay, Tries: got.Tries, Lost: true}
+
+	sent := o.pass(place{"up", src, 0}, now, size)
+	departure := o.pass(edge, sent, size)
+	if o.config.Loss.Drop {
+		if _, down := o.outage(departure); down || got.Lost {
+			if !down && o.config.Loss.Probability == 0 {
+				t.Fatalf("lost for no reason")
+			}
+			gone.Tries = 1
+			return gone
+		}
+		return o.arrive(edge, departure, delay, 1)
+	}
+	for {
+		end, down := o.outage(departure)
+		if !down {
+			break
+		}
+		if end == link.Forever {
+			gone.Tries = 1
+			return gone
+		}
+		departure = o.pass(edge, end, size)
+	}
+	for failed := 1; failed < got.Tries || got.Lost; failed++ {
+		if failed == o.config.Loss.Attempts {
+			gone.Tries = failed
+			return gone
+		}
+		work := o.perByte[edge] * time.Duration(size)
+		o.pass(edge, 0, size)
+		departure += o.config.Loss.Timeout + work
+		for end, down := o.outage(departure); down; end, down = o.outage(departure) {
+			if end == link.Forever {
+				gone.Tries = failed
+				return gone
+			}
+			departure = end + work
+		}
+	}
+	return o.arrive(edge, departure, delay, got.Tries)
+}
+
+func (o *oracle) arrive(edge place, departure, delay time.Duration, tries int) link.Transit {
+	at := departure + delay
+	if !o.config.Reorder {
+		for _, t := range o.arrived[edge] {
+			at = max(at, t)
+		}
+	}
+	o.arrived[edge] = append(o.arrived[edge], at)
+	return link.Transit{Arrival: at, Delay: delay, Tries: tries}
+}
+
+func drawConfig(t *rapid.T) link.Config {
+	rates := []float64{0, 1e9, 5e8, 1e7}
+	c := link.Config{
+		Rate:    rapid.SampledFrom(rates).Draw(t, "rate"),
+		Reorder: rapid.Bool().Draw(t, "reorder"),
+	}
+	c.Loss.Probability = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "probability")
+	c.Loss.Drop = rapid.Bool().Draw(t, "drop")
+	c.Loss.Timeout = time.Duration(rapid.IntRange(1, 300).Draw(t, "timeout"))
+	c.Loss.Attempts = rapid.IntRange(1, 5).Draw(t, "attempts")
+	delays := scripted{}
+	for range rapid.IntRange(1, 5).Draw(t, "delays") {
+		delays = append(delays, time.Duration(rapid.IntRange(0, 500).Draw(t, "delay")))
+	}
+	c.Delay = delays
+	at := time.Duration(0)
+	for range rapid.IntRange(0, 4).Draw(t, "outages") {
+		at += time.Duration(rapid.IntRange(0, 400).Draw(t, "up"))
+		o := link.Outage{From: at, To: at + time.Duration(rapid.IntRange(1, 400).Draw(t, "down"))}
+		at = o.To
+		c.Outages = append(c.Outages, o)
+	}
+	if len(c.Outages) > 0 && rapid.IntRange(0, 4).Draw(t, "forever") == 0 {
+		c.Outages[len(c.Outages)-1].To = link.Forever
+	}
+	return c
+}
+
+func perByte(rate float64) time.Duration {
+	if rate == 0 {
+		return 0
+	}
+	return time.Duration(1e9 / rate)
+}
+
+func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const nodes = 3
+		n := link.New(rapid.Uint64().Draw(t, "seed"), names(nodes))
+		o := &oracle{perByte: map[place]time.Duration{}, left: map[place][]time.Duration{}, sent: map[place]int{}, arrived: map[place][]time.Duration{}}
+		configure := func() {
+			o.config = drawConfig(t)
+			n.SetDefault(o.config)
+			for i := range int32(nodes) {
+				up := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(t, "uplink")
+				down := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(t, "downlink")
+				n.SetUplink(i, up)
+				n.SetDownlink(i, down)
+				o.perByte[place{"up", i, 0}] = perByte(up)
+				o.perByte[place{"down", i, 0}] = perByte(down)
+				for j := range int32(nodes) {
+					o.perByte[place{"edge", i, j}] = perByte(o.config.Rate)
+				}
+			}
+		}
+		configure()
+		type message struct {
+			src, dst int32
+			size     int
+			arrival  time.Duration
+		}
+		var flying []message
+		now := time.Duration(0)
+		for range rapid.IntRange(1, 60).Draw(t, "messages") {
+			now += time.Duration(rapid.IntRange(0, 100).Draw(t, "wait"))
+			if rapid.IntRange(0, 30).Draw(t, "change") == 0 {
+				configure()
+			}
+			m := message{src: int32(rapid.IntRange(0, nodes-1).Draw(t, "src")), dst: int32(rapid.IntRange(0, nodes-1).Draw(t, "dst"))}
+			m.size = rapid.IntRange(0, 60).Draw(t, "size")
+			got := n.Edge(m.src, m.dst).Send(now, m.size)
+			if want := o.send(t, m.src, m.dst, now, m.size, got); got != want {
+				t.Fatalf("%+v at %d under %+v: got %+v, want %+v", m, now, o.config, got, want)
+			}
+			if !got.Lost {
+				m.arrival = got.Arrival
+				flying = append(flying, m)
+			}
+		}
+		slices.SortStableFunc(flying, func(a, b message) int { return cmp.Compare(a.arrival, b.arrival) })
+		for _, m := range flying {
+			e := n.Edge(m.src, m.dst)
+			got, want := m.arrival, o.pass(place{"down", m.dst, 0}, m.arrival, m.size)
+			if e.HasDownlink() {
+				got = e.Receive(m.arrival, m.size)
+			}
+			if got != want {
+				t.Fatalf("%+v delivered at %d, want %d", m, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"sort"
+	"strconv"
+)
+
+// Encode is the inverse of [Decode]: every tagged field is written, so that defaults are spelled out. Left out are nil
+// pointers and nil nodes, and zero values of fields tagged `omitzero`. Entries of Go maps are sorted by key. Nodes are copied.
+//
+// It fails on numbers that are not finite and where a [Marshaler] fails, and panics on types that Decode does not know.
+func Encode(v any) (*Node, error) {
+	if v == nil {
+		return &Node{}, nil
+	}
+	return encode(reflect.ValueOf(v))
+}
+
+func encode(v reflect.Value) (*Node, error) {
+	if v.Type() == nodeType {
+		if v.IsNil() {
+			return &Node{}, nil
+		}
+		return v.Interface().(*Node).Clone(), nil
+	}
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return &Node{}, nil
+	}
+	if m, ok := v.Interface().(Marshaler); ok {
+		return m.MarshalPlan()
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return encode(v.Elem())
+	case reflect.Struct:
+		return encodeStruct(v)
+	case reflect.Slice:
+		return encodeSlice(v)
+	case reflect.Map:
+		return encodeMap(v)
+	}
+	return encodeScalar(v)
+}
+
+func encodeScalar(v reflect.Value) (*Node, error) {
+	switch {
+	case v.Kind() == reflect.String:
+		return NewText(v.String()), nil
+	case v.Kind() == reflect.Bool:
+		return NewScalar(strconv.FormatBool(v.Bool())), nil
+	case v.CanInt():
+		return NewScalar(strconv.FormatInt(v.Int(), 10)), nil
+	case v.CanUint():
+		return NewScalar(strconv.FormatUint(v.Uint(), 10)), nil
+	case v.CanFloat():
+		f := v.Float()
+		if math.IsInf(f, 0) || math.IsNaN(f) {
+			return nil, fmt.Errorf("plan: %v is not finite and cannot be written", f)
+		}
+		return NewScalar(strconv.FormatFloat(f, 'g', -1, v.Type().Bits())), nil
+	}
+	panic(typeMessage + v.Type().String())
+}
+
+func encodeStruct(v reflect.Value) (*Node, error) {
+	var fields []Field
+	for _, f := range taggedFields(v.Type()) {
+		field := v.FieldByIndex(f.index)
+		isNil := field.Kind() == reflect.Pointer && field.IsNil()
+		if f.node || isNil || f.omitzero && field.IsZero() {
+			continue
+		}
+		value, err := encode(field)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.key, err)
+		}
+		fields = append(fields, Field{Key: f.key, Value: value})
+	}
+	return NewMap(fields...), nil
+}
+
+func encodeSlice(v reflect.Value) (*Node, error) {
+	items := make([]*Node, v.Len())
+	for i := range items {
+		item, err := encode(v.Index(i))
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		items[i] = item
+	}
+	return NewList(items...), nil
+}
+
+func encodeMap(v reflect.Value) (*Node, error) {
+	if v.Type().Key().Kind() != reflect.String {
+		panic(typeMessage + v.Type().String())
+	}
+	keys := v.MapKeys()
+	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
+	var fields []Field
+	for _, key := range keys {
+		value, err := encode(v.MapIndex(key))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		fields = append(fields, Field{Key: key.String(), Value: value})
+	}
+	return NewMap(fields...), nil
+}

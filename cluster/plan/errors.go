@@ -1,0 +1,252 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Error is one thing that is wrong with a plan, told so that a person can mend it: where (file, line, column and path of
+// keys), what stands there and what is accepted.
+type Error struct {
+	Pos     Pos
+	Path    string // of keys, such as nodes[1].compute.step; empty at the top
+	Problem string // one sentence: the offending text and what is accepted
+	Line    string // the line of the source, for the caret; empty if the node was made by a program
+	cause   error
+}
+
+// Errors is several errors of one plan, in the order of the file. It holds at least one.
+type Errors []*Error
+
+const (
+	maxErrors  = 10  // how many errors of one plan are told
+	lineWidth  = 110 // how much of a long source line is shown
+	quoteWidth = 60  // how much of an offending text is quoted
+)
+
+// Errorf makes an error about n: its position, path and source line are n's.
+// It wraps the error given for a %w in format, if any.
+func Errorf(n *Node, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	e := &Error{Problem: err.Error(), cause: errors.Unwrap(err)}
+	if n != nil {
+		e.Pos, e.Path, e.Line = n.Pos, n.Path(), n.source.line(n.Pos.Line)
+	}
+	return e
+}
+
+// KeyErrorf makes an error about the key of f, a field of the map n, rather than about its value.
+func KeyErrorf(n *Node, f Field, format string, args ...any) *Error {
+	at := *n
+	if f.Pos.Line > 0 {
+		at.Pos, at.source = f.Pos, f.Value.source
+	}
+	e := Errorf(&at, format, args...)
+	e.Path = f.Value.Path()
+	return e
+}
+
+func (s *source) line(number int) string {
+	if s == nil || number < 1 || number > len(s.lines) {
+		return ""
+	}
+	return s.lines[number-1]
+}
+
+// Error gives the message in up to three lines: file:line:column: path: problem, the line of the source, and a caret
+// under the offending text.
+func (e *Error) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Pos.Line == 0:
+		b.WriteString("plan: ")
+	case e.Pos.File == setFile:
+		b.WriteString(setFile + " " + printable(e.Line, lineWidth) + ": ")
+	default:
+		fmt.Fprintf(&b, "%s:%d:%d: ", printable(e.Pos.File, 0), e.Pos.Line, e.Pos.Column)
+	}
+	if e.Path != "" {
+		b.WriteString(printable(e.Path, 3*quoteWidth) + ": ")
+	}
+	b.WriteString(e.Problem)
+	if strings.TrimSpace(e.Line) != "" {
+		b.WriteString("\n" + e.excerpt())
+	}
+	return b.String()
+}
+
+// Unwrap returns the error that this one reports the place of, or nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+// excerpt shows the source line, or the part of a long one around the column, with a caret.
+func (e *Error) excerpt() string {
+	runes := []rune(e.Line)
+	at := min(max(e.Pos.Column-1, 0), len(runes))
+	from := 0
+	if len(runes) > lineWidth {
+		from = max(0, min(at-lineWidth/2, len(runes)-lineWidth))
+		runes = runes[from:min(len(runes), from+lineWidth)]
+	}
+	margin := fmt.Sprintf("%5d | ", e.Pos.Line)
+	if e.Pos.File == setFile {
+		margin = "      | "
+	}
+	return margin + printable(string(runes), 0) + "\n      | " + strings.Repeat(" ", at-from) + "^"
+}
+
+// printable replaces what could disturb a terminal by a dot, one for one, and cuts the text at width characters (0: never).
+func printable(s string, width int) string {
+	count := 0
+	var b strings.Builder
+	for _, r := range s {
+		if width > 0 && count == width {
+			return b.String() + "…"
+		}
+		switch {
+		case r == '\t':
+			b.WriteByte(' ')
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			b.WriteRune('·')
+		default:
+			b.WriteRune(r)
+		}
+		count++
+	}
+	return b.String()
+}
+
+// quote shows an offending text in double quotes, cut if it is long.
+func quote(s string) string {
+	if runes := []rune(s); len(runes) > quoteWidth {
+		s = string(runes[:quoteWidth]) + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// Error tells up to ten errors, one after the other, and how many more there are.
+func (es Errors) Error() string {
+	var b strings.Builder
+	for i, e := range es {
+		if i == maxErrors {
+			fmt.Fprintf(&b, "\nand %d more", len(es)-maxErrors)
+			break
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(e.Error())
+	}
+	return b.String()
+}
+
+// Unwrap gives the single errors, for errors.Is and errors.As.
+func (es Errors) Unwrap() []error {
+	list := make([]error, len(es))
+	for i, e := range es {
+		list[i] = e
+	}
+	return list
+}
+
+// join makes one error of what was collected: nil, the only one, or all in the order of the file.
+func join(es Errors) error {
+	switch len(es) {
+	case 0:
+		return nil
+	case 1:
+		return es[0]
+	}
+	sort.SliceStable(es, func(i, j int) bool {
+		a, b := es[i].Pos, es[j].Pos
+		if a.File != b.File || a.Line != b.Line {
+			return a.File == b.File && a.Line < b.Line
+		}
+		return a.Column < b.Column
+	})
+	return es
+}
+
+// flatten finds the plan's errors in err; one that has no place is given n's.
+func flatten(n *Node, err error) Errors {
+	var many Errors
+	var one *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &many):
+		return many
+	}
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range list.Unwrap() {
+			many = append(many, flatten(n, e)...)
+		}
+		return many
+	}
+	if errors.As(err, &one) {
+		return Errors{one}
+	}
+	return Errors{Errorf(n, "%w", err)}
+}
+
+// nearest returns the known word closest to word, or "" if none is close enough to be a slip of the pen.
+func nearest(word string, known []string) string {
+	best, distance := "", 1+max(1, len([]rune(word))/3)
+	for _, k := range known {
+		if d := editDistance(word, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that make b of a (the optimal
+// string alignment of Damerau 1964). Words longer than any key are not compared: their distance is their length.
+func editDistance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	if len(x) > quoteWidth || len(y) > quoteWidth {
+		return max(len(x), len(y))
+	}
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			d := rows[i-1][j-1]
+			if x[i-1] != y[j-1] {
+				d++
+			}
+			d = min(d, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}
+
+// suggest completes a message about an unknown word: the likely one, if any, and all that are known.
+func suggest(word, what string, known []string) string {
+	text := ""
+	if near := nearest(word, known); near != "" {
+		text = "; did you mean " + near + "?"
+	}
+	const most = 30
+	if len(known) > most {
+		return fmt.Sprintf("%s (%s: %s and %d more)", text, what, strings.Join(known[:most], ", "), len(known)-most)
+	}
+	if len(known) == 0 {
+		return fmt.Sprintf("%s (%s: none)", text, what)
+	}
+	return fmt.Sprintf("%s (%s: %s)", text, what, strings.Join(known, ", "))
+}

@@ -1,0 +1,355 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Limits of a plan's numbers.
+const (
+	MaxRepeats   = 10_000
+	MaxNodeCount = 10_000 // nodes of one plan, groups counted by their members
+	MaxName      = 64     // bytes of a node's name
+	MaxCores     = 4096   // of one node
+	MaxAttempts  = 1000   // transmissions of one message over a lossy link
+)
+
+// Coordinator is the name that no node may have: the run's coordinator is addressed by it.
+const Coordinator = "coordinator"
+
+// Everyone is what stands for all nodes at the end of a link.
+const Everyone = "*"
+
+// Plan is one point of a plan: everything that one run, and its repeats, need to know. [ReadPlan] fills it in.
+type Plan struct {
+	// Name is used in records and for folders. Default: the name of the plan's file, without its ending.
+	Name string `plan:"name"`
+	// Seed of the first repeat; repeat r uses Seed + r. Default 1.
+	Seed uint64 `plan:"seed"`
+	// Repeats is how many runs each point has, from 1 to [MaxRepeats]. Default 1.
+	Repeats int `plan:"repeats"`
+
+	// Data, Model, Train and Architecture are read by the catalog. Train may be nil.
+	Data         *Node `plan:"data,required"`
+	Model        *Node `plan:"model,required"`
+	Train        *Node `plan:"train"`
+	Architecture *Node `plan:"architecture,required"`
+
+	// Nodes that take part, groups written out as their members, in the order of the file.
+	Nodes   []NodeSpec  `plan:"nodes,required"`
+	Network NetworkSpec `plan:"network"`
+
+	Evaluate Evaluate `plan:"evaluate"`
+	Stop     Stop     `plan:"stop"`
+	Schedule []Change `plan:"schedule"`
+
+	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
+	Sweep Sweep `plan:"sweep,omitzero"`
+	// Record is RecordSummary or RecordEvents. Default RecordSummary.
+	Record string `plan:"record"`
+}
+
+// What a run records.
+const (
+	RecordSummary = "summary" // figures, curves and histograms
+	RecordEvents  = "events"  // besides, every event
+)
+
+// Default returns a plan in which everything that may be left out has its default.
+func Default() *Plan {
+	return &Plan{
+		Seed: 1, Repeats: 1,
+		Network: NetworkSpec{
+			Default: LinkSettings{Delay: NewScalar("0ms"), Rate: new(ByteRate), Reorder: new(bool), Outages: []Outage{}},
+			Links:   []LinkSpec{},
+		},
+		Evaluate: Evaluate{Every: Interval{Epochs: 0.1}},
+		Schedule: []Change{},
+		Record:   RecordSummary,
+	}
+}
+
+// NodeSpec is a node of the plan.
+type NodeSpec struct {
+	// Name is unique: a letter or digit, then letters, digits, dots, dashes and underscores, [MaxName] at most.
+	Name string `plan:"name,required"`
+	// Role is what the architecture knows the node as, such as server or worker.
+	Role string `plan:"role,omitzero"`
+	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was read; see Group.
+	Count   *int    `plan:"count"`
+	Compute Compute `plan:"compute"`
+	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
+	Uplink   ByteRate `plan:"uplink"`
+	Downlink ByteRate `plan:"downlink"`
+	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links may name it.
+	Group string
+	// Source is the syntax that the node was read from, for errors.
+	Source *Node `plan:",node"`
+}
+
+// DefaultSpeed of a node's core, where the plan gives neither a speed nor the time of a step.
+const DefaultSpeed Speed = 10e9
+
+// SetDefaults gives the node one core of [DefaultSpeed].
+func (s *NodeSpec) SetDefaults() { s.Compute = Compute{Speed: DefaultSpeed, Cores: 1} }
+
+// Compute says how fast a node is. Exactly one of Native, Step and Speed is given.
+type Compute struct {
+	// Native is as fast as the machine is. Written as the word native.
+	Native bool
+	// Step is how long one training step takes, whatever its work.
+	Step *Duration
+	// Speed of one core: a job takes its work ÷ (Speed × the cores it takes).
+	Speed Speed
+	// Cores is how many jobs, of one core each, run side by side. Default 1.
+	Cores int
+}
+
+const computeForms = "accepted are native, {step: 5ms} and {speed: 10 GFLOP/s}, the latter two with cores: 1 or more"
+
+// computeMap is Compute as a map in the plan.
+type computeMap struct {
+	Step  *Duration `plan:"step"`
+	Speed *Speed    `plan:"speed"`
+	Cores int       `plan:"cores"`
+}
+
+// UnmarshalPlan reads the word native or a map with step or speed, and cores.
+func (c *Compute) UnmarshalPlan(n *Node) error {
+	if n.Kind == Scalar && n.Text == "native" {
+		*c = Compute{Native: true, Cores: 1}
+		return nil
+	}
+	if n.Kind != Map {
+		return Errorf(n, "found %s; %s", found(n), computeForms)
+	}
+	m := computeMap{Cores: 1}
+	if err := Decode(n, &m); err != nil {
+		return err
+	}
+	if m.Step != nil && m.Speed != nil {
+		return Errorf(n.At("speed"), "step and speed exclude each other; give the time of a step or the speed of a core")
+	}
+	if m.Cores < 1 || m.Cores > MaxCores {
+		return Errorf(n.At("cores"), "%d cores; accepted are 1 to %d", m.Cores, MaxCores)
+	}
+	*c = Compute{Step: m.Step, Cores: m.Cores}
+	if m.Speed != nil {
+		c.Speed = *m.Speed
+	} else if m.Step == nil {
+		c.Speed = DefaultSpeed
+	}
+	return nil
+}
+
+// MarshalPlan writes the form that was chosen, with its cores.
+func (c Compute) MarshalPlan() (*Node, error) {
+	if c.Native {
+		return NewScalar("native"), nil
+	}
+	m := computeMap{Step: c.Step, Cores: c.Cores}
+	if c.Step == nil {
+		m.Speed = &c.Speed
+	}
+	return Encode(m)
+}
+
+// NetworkSpec is the plan's network: what every link is like, and the links that differ.
+type NetworkSpec struct {
+	Default LinkSettings `plan:"default"`
+	// Links in the order of the file. Of several that name a pair the last one counts, alone; what it leaves out is as in Default.
+	// [Plan.Links] carries this out.
+	Links []LinkSpec `plan:"links"`
+}
+
+// LinkSettings is what a link is like. A nil field means: as in the network's default.
+type LinkSettings struct {
+	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default 0ms.
+	Delay *Node `plan:"delay"`
+	// Rate of the edge; 0 is unlimited, the default.
+	Rate *ByteRate `plan:"rate"`
+	Loss *Loss     `plan:"loss"`
+	// Reorder lets a message overtake one sent before it. Default false.
+	Reorder *bool    `plan:"reorder"`
+	Outages []Outage `plan:"outages,omitzero"`
+}
+
+// over returns s with what it leaves out taken from base.
+func (s LinkSettings) over(base LinkSettings) LinkSettings {
+	if s.Delay == nil {
+		s.Delay = base.Delay
+	}
+	if s.Rate == nil {
+		s.Rate = base.Rate
+	}
+	if s.Loss == nil {
+		s.Loss = base.Loss
+	}
+	if s.Reorder == nil {
+		s.Reorder = base.Reorder
+	}
+	if s.Outages == nil {
+		s.Outages = base.Outages
+	}
+	return s
+}
+
+// LinkSpec gives some links their settings.
+type LinkSpec struct {
+	Ends
+	LinkSettings
+	// Source is the syntax that the link was read from, for errors.
+	Source *Node `plan:",node"`
+}
+
+// Ends names the directed pairs of nodes that a link is about: both directions Between two, or one direction From, To. Each end
+// is the name of a node, of a group, which means all its members, or [Everyone].
+type Ends struct {
+	Between []string `plan:"between,omitzero"`
+	From    string   `plan:"from,omitzero"`
+	To      string   `plan:"to,omitzero"`
+}
+
+// What happens to a lost message.
+const (
+	Retransmit = "retransmit" // it is sent again after a timeout: loss is time
+	Drop       = "drop"       // it never arrives
+)
+
+// Loss makes a link lose messages.
+type Loss struct {
+	// Probability that one transmission is lost.
+	Probability Fraction `plan:"probability,required"`
+	// Kind is Retransmit, the default, or Drop.
+	Kind string `plan:"kind"`
+	// Timeout before a retransmission. Default 200ms.
+	Timeout Duration `plan:"timeout"`
+	// Attempts is how many transmissions of a message there are at most. Default 15.
+	Attempts int `plan:"attempts"`
+}
+
+// SetDefaults fills in retransmission after 200 ms, 15 attempts.
+func (l *Loss) SetDefaults() { *l = Loss{Kind: Retransmit, Timeout: 200e6, Attempts: 15} }
+
+// UnmarshalPlan reads a loss; the keys that are absent get their defaults.
+func (l *Loss) UnmarshalPlan(n *Node) error {
+	type plain Loss
+	l.SetDefaults()
+	if err := Decode(n, (*plain)(l)); err != nil {
+		return err
+	}
+	switch {
+	case l.Kind != Retransmit && l.Kind != Drop:
+		return UnknownWord(n.At("kind"), "kind of loss", []string{Retransmit, Drop})
+	case l.Timeout == 0:
+		return Errorf(n.At("timeout"), "a timeout of 0s would send again at once, forever; give more, such as 200ms")
+	case l.Attempts < 1 || l.Attempts > MaxAttempts:
+		return Errorf(n.At("attempts"), "%d attempts; accepted are 1 to %d", l.Attempts, MaxAttempts)
+	}
+	return nil
+}
+
+// Outage is a time during which a link delivers nothing.
+type Outage struct {
+	From Duration `plan:"from,required"`
+	For  Duration `plan:"for,required"` // above 0
+}
+
+// Evaluate says when the model's accuracy is measured.
+type Evaluate struct {
+	// Every so often. Default 0.1 epochs.
+	Every Interval `plan:"every"`
+	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
+	Lag *Duration `plan:"lag"`
+}
+
+// Stop says when a run ends: when the target is reached, or at the first bound. At least one bound is given; 0 is no bound.
+type Stop struct {
+	Target *Fraction `plan:"target"` // accuracy
+	Epochs float64   `plan:"epochs,omitzero"`
+	Steps  int       `plan:"steps,omitzero"`
+	Time   Duration  `plan:"time,omitzero"`
+}
+
+// What a change may do to a link besides setting its values.
+const (
+	Down = "down" // an outage begins
+	Up   = "up"   // an outage ends
+)
+
+// Change is something that happens to links at an instant of the run. What is nil, or empty, stays as it is.
+type Change struct {
+	At Duration `plan:"at,required"`
+	// Link names two ends, both directions; or From and To name one direction, as in [Ends].
+	Link  []string  `plan:"link,omitzero"`
+	From  string    `plan:"from,omitzero"`
+	To    string    `plan:"to,omitzero"`
+	Delay *Node     `plan:"delay"`
+	Rate  *ByteRate `plan:"rate"`
+	Loss  *Loss     `plan:"loss"`
+	Do    string    `plan:"do,omitzero"`
+	// Source is the syntax that the change was read from, for errors.
+	Source *Node `plan:",node"`
+}
+
+// Ends are the ends of the links that change.
+func (c Change) Ends() Ends { return Ends{Between: c.Link, From: c.From, To: c.To} }
+
+// UnmarshalPlan reads a change. A change of a node is refused: there are none yet.
+func (c *Change) UnmarshalPlan(n *Node) error {
+	type plain Change
+	if node, ok := n.Get("node"); ok {
+		return Errorf(node, "a schedule cannot change nodes; it changes links: {at: 30s, link: [a, b], delay: 2s} or do: down")
+	}
+	return Decode(n, (*plain)(c))
+}
+
+// Node writes the plan as a tree in which everything decided at this level is spelled out; the sections that are nodes stay
+// as they are. Members of a group that are alike are written as the group. [ReadPlan] reads the tree as an equal plan.
+func (p *Plan) Node() (*Node, error) {
+	c := *p
+	c.Nodes = foldGroups(p.Nodes)
+	n, err := Encode(c)
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
+	}
+	return n, nil
+}
+
+// foldGroups writes the members of each group as one node with a count.
+func foldGroups(nodes []NodeSpec) []NodeSpec {
+	var out []NodeSpec
+	for i := 0; i < len(nodes); {
+		n := 1
+		for nodes[i].Group != "" && i+n < len(nodes) && nodes[i+n].Group == nodes[i].Group {
+			n++
+		}
+		out = append(out, foldGroup(nodes[i:i+n])...)
+		i += n
+	}
+	return out
+}
+
+func foldGroup(members []NodeSpec) []NodeSpec {
+	first := members[0]
+	if first.Group == "" {
+		return members
+	}
+	for i, m := range members {
+		alike := m.Name == memberName(m.Group, i) && m.Role == first.Role && m.Uplink == first.Uplink &&
+			m.Downlink == first.Downlink && m.Compute.equal(first.Compute)
+		if !alike {
+			return slices.Clone(members)
+		}
+	}
+	count := len(members)
+	first.Name, first.Count = first.Group, &count
+	return []NodeSpec{first}
+}
+
+func (c Compute) equal(d Compute) bool {
+	same := c.Step == nil && d.Step == nil || c.Step != nil && d.Step != nil && *c.Step == *d.Step
+	return same && c.Native == d.Native && c.Speed == d.Speed && c.Cores == d.Cores
+}
+
+func memberName(group string, i int) string { return fmt.Sprintf("%s%d", group, i+1) }

@@ -1,0 +1,264 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// ReadPlan decodes and checks one point's tree: every default filled in, groups written out as their members, every name
+// that a link uses known. A sweep in it is read but not carried out; see [Points].
+//
+// The error is an [*Error] or [Errors], each at the offending value, also for values that a sweep or --set put there.
+func ReadPlan(root *Node) (*Plan, error) {
+	p := Default()
+	if root != nil {
+		p.Name = nameFromFile(root.Pos.File)
+	}
+	if err := Decode(root, p); err != nil {
+		return nil, err
+	}
+	c := check{root: root}
+	c.top(p)
+	p.Nodes = c.expand(p.Nodes)
+	if err := join(c.errs); err != nil {
+		return nil, err
+	}
+	c.names(p)
+	c.network(p)
+	c.evaluate(p)
+	c.stop(p)
+	c.schedule(p)
+	if err := join(c.errs); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func nameFromFile(file string) string {
+	base := filepath.Base(file)
+	base = strings.TrimSuffix(base, filepath.Ext(base))
+	if nameProblem(base) != "" {
+		return "plan"
+	}
+	return base
+}
+
+// nameProblem says what keeps name from naming a plan and the folder of its results.
+func nameProblem(name string) string {
+	switch {
+	case name == "" || len(name) > 100:
+		return "has not 1 to 100 bytes"
+	case strings.Trim(name, ".") == "":
+		return "consists of dots only"
+	case strings.ContainsAny(name, `/\:*?"<>|`):
+		return `has one of / \ : * ? " < > | in it`
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "has a character in it that cannot be printed"
+	}
+	return ""
+}
+
+// check collects what is wrong with a decoded plan.
+type check struct {
+	root  *Node
+	errs  Errors
+	known []string // names that a link may use, in the order of the file, groups before their members
+	group map[string]bool
+}
+
+func (c *check) errorf(n *Node, format string, args ...any) {
+	if len(c.errs) < maxErrors {
+		c.errs = append(c.errs, Errorf(n, format, args...))
+	}
+}
+
+func (c *check) top(p *Plan) {
+	if problem := nameProblem(p.Name); problem != "" {
+		c.errorf(c.root.At("name"), "the name %s %s; it also names the folder of the results", quote(p.Name), problem)
+	}
+	if p.Repeats < 1 || p.Repeats > MaxRepeats {
+		c.errorf(c.root.At("repeats"), "%d repeats; accepted are 1 to %d", p.Repeats, MaxRepeats)
+	}
+	if p.Record != RecordSummary && p.Record != RecordEvents {
+		c.errs = append(c.errs, UnknownWord(c.root.At("record"), "kind of record", []string{RecordSummary, RecordEvents}))
+	}
+	for _, key := range []string{"data", "model", "train", "architecture"} {
+		if n, ok := c.root.Get(key); ok && n.Kind == Null {
+			c.errorf(n, "%s has no value", key)
+		}
+	}
+	if len(p.Nodes) == 0 {
+		c.errorf(c.root.At("nodes"), "there are no nodes; give at least one, such as {name: server, role: server}")
+	}
+}
+
+// expand writes groups out as their members.
+func (c *check) expand(nodes []NodeSpec) []NodeSpec {
+	var out []NodeSpec
+	for _, spec := range nodes {
+		if spec.Count == nil {
+			out = append(out, spec)
+			continue
+		}
+		count := *spec.Count
+		spec.Count = nil
+		if count < 1 || count > MaxNodeCount {
+			c.errorf(spec.Source.At("count"), "a count of %d; accepted are 1 to %d", count, MaxNodeCount)
+			continue
+		}
+		for i := range min(count, MaxNodeCount+1-len(out)) {
+			member := spec
+			member.Name, member.Group = memberName(spec.Name, i), spec.Name
+			out = append(out, member)
+		}
+	}
+	if len(out) > MaxNodeCount {
+		c.errorf(c.root.At("nodes"), "the plan has more than %d nodes", MaxNodeCount)
+	}
+	return out
+}
+
+// names checks the names of nodes and groups, and notes them.
+func (c *check) names(p *Plan) {
+	first := map[string]*Node{}
+	c.group = map[string]bool{}
+	claim := func(name string, at *Node) {
+		if before, twice := first[name]; twice {
+			c.errorf(at, "the name %s is given twice; it stands already in line %d", quote(name), before.Pos.Line)
+			return
+		}
+		first[name] = at
+		c.known = append(c.known, name)
+	}
+	for i, n := range p.Nodes {
+		at := n.Source.At("name")
+		if n.Group != "" && (i == 0 || p.Nodes[i-1].Source != n.Source) {
+			c.group[n.Group] = true
+			claim(n.Group, at)
+		}
+		if problem := nodeNameProblem(n.Name); problem != "" {
+			c.errorf(at, "%s %s", quote(n.Name), problem)
+			continue
+		}
+		claim(n.Name, at)
+	}
+}
+
+func nodeNameProblem(name string) string {
+	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' }
+	switch {
+	case name == Coordinator:
+		return "is the name of the run's coordinator; give the node another"
+	case name == "" || len(name) > MaxName:
+		return fmt.Sprintf("has %d bytes; a node's name has 1 to %d", len(name), MaxName)
+	case !letter(rune(name[0])):
+		return "does not begin with a letter or digit, as a node's name does"
+	case strings.ContainsFunc(name, func(r rune) bool { return !letter(r) && !strings.ContainsRune("_.-", r) }):
+		return "is no name for a node; accepted are the letters a to z, digits, dots, dashes and underscores"
+	}
+	return ""
+}
+
+func (c *check) network(p *Plan) {
+	network := c.root.At("network")
+	c.settings(network.At("default"), p.Network.Default)
+	for _, l := range p.Network.Links {
+		c.settings(l.Source, l.LinkSettings)
+		c.ends(l.Source, l.Ends, "between")
+	}
+}
+
+// settings checks what a link, read from the map n, is like.
+func (c *check) settings(n *Node, s LinkSettings) {
+	c.delay(n)
+	for i, o := range s.Outages {
+		if at := n.At("outages"); o.For == 0 && i < len(at.Items) {
+			c.errorf(at.Items[i].At("for"), "an outage lasts longer than 0s")
+		}
+	}
+}
+
+// delay checks the delay of the map n as far as it needs no names of delay models.
+func (c *check) delay(n *Node) {
+	delay, ok := n.Get("delay")
+	if !ok || delay.Kind == Map {
+		return
+	}
+	var d Duration
+	if err := d.UnmarshalPlan(delay); err != nil {
+		c.errs = append(c.errs, flatten(delay, err)...)
+	}
+}
+
+// ends checks that a link's ends are given in one of the two ways and are known; both is the key for both directions.
+func (c *check) ends(n *Node, e Ends, both string) {
+	between := n.At(both)
+	switch {
+	case e.Between != nil && (e.From != "" || e.To != ""):
+		c.errorf(between, "%s gives both directions; from and to give one; use either", both)
+	case e.Between != nil && len(e.Between) != 2:
+		c.errorf(between, "%s has %d names; a link has two ends: [a, b]", both, len(e.Between))
+	case e.Between != nil:
+		c.pair(n, between.Items[0], between.Items[1])
+	case e.From == "" || e.To == "":
+		c.errorf(n, "a link needs its ends: %s: [a, b] for both directions, or from: a and to: b for one", both)
+	default:
+		c.pair(n, n.At("from"), n.At("to"))
+	}
+}
+
+func (c *check) pair(n, a, b *Node) {
+	for _, end := range []*Node{a, b} {
+		if end.Text != Everyone && !slices.Contains(c.known, end.Text) {
+			c.errorf(end, "there is no node named %s%s", quote(end.Text), suggest(end.Text, "known", c.known))
+		}
+	}
+	if a.Text == b.Text && a.Text != Everyone && !c.group[a.Text] {
+		c.errorf(b, "%s is at both ends; a link joins two nodes", quote(b.Text))
+	}
+}
+
+func (c *check) evaluate(p *Plan) {
+	if p.Evaluate.Lag != nil && *p.Evaluate.Lag == 0 {
+		c.errorf(c.root.At("evaluate").At("lag"), "a lag of 0s; a verdict takes some time, give more or leave lag out for one interval")
+	}
+}
+
+func (c *check) stop(p *Plan) {
+	stop := c.root.At("stop")
+	if p.Stop.Target != nil && *p.Stop.Target == 0 {
+		c.errorf(stop.At("target"), "a target of 0%% is reached before the run begins; give more")
+	}
+	bounds := []struct {
+		key   string
+		value float64
+	}{{"epochs", p.Stop.Epochs}, {"steps", float64(p.Stop.Steps)}, {"time", float64(p.Stop.Time)}}
+	bounded := false
+	for _, b := range bounds {
+		if n, given := stop.Get(b.key); given && b.value <= 0 {
+			c.errorf(n, "%s is no bound; give more than 0", quote(n.Text))
+		}
+		_, given := stop.Get(b.key)
+		bounded = bounded || given
+	}
+	if !bounded {
+		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, epochs: 10}")
+	}
+}
+
+func (c *check) schedule(p *Plan) {
+	for _, change := range p.Schedule {
+		n := change.Source
+		c.ends(n, change.Ends(), "link")
+		c.delay(n)
+		if change.Do != "" && change.Do != Down && change.Do != Up {
+			c.errs = append(c.errs, UnknownWord(n.At("do"), "change", []string{Down, Up}))
+		}
+		if change.Delay == nil && change.Rate == nil && change.Loss == nil && change.Do == "" {
+			c.errorf(n, "this changes nothing; give one of delay, rate, loss and do")
+		}
+	}
+}

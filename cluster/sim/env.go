@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// env is the world as one actor sees it.
+type env struct {
+	world   *World
+	node    int32
+	process *process
+	streams actors.Streams
+}
+
+var _ actors.Env = (*env)(nil)
+
+func (e *env) Node() int                   { return int(e.node) }
+func (e *env) View() *actors.View          { return e.world.view }
+func (e *env) Now() time.Duration          { return e.world.now + e.world.charge }
+func (e *env) Tensors() *protos.TensorPool { return &e.world.tensors }
+func (e *env) Fail(err error)              { e.world.fail(err) }
+
+func (e *env) After(d time.Duration, msg any) actors.Timer {
+	w := e.world
+	return actors.Timer{Clock: w, ID: w.enter(e.Now()+max(d, 0), slot{what: message, to: e.process, message: msg})}
+}
+
+func (e *env) Compute(job actors.Job) {
+	w := e.world
+	due := e.Now() + job.Lag
+	if job.Lag <= 0 {
+		due = w.cores[e.node].Book(e.Now(), job.Cores, w.profiles[e.node].Cost(job))
+	}
+	w.enter(due, slot{what: result, to: e.process, job: w.pool.submit(job.Do)})
+}
+
+func (e *env) Charge(work float64) {
+	w := e.world
+	w.charge += w.profiles[e.node].Time(work)
+}
+
+func (e *env) Rand(purpose string) *rand.Rand {
+	return e.streams.Get(e.world.config.Deployment.Seed, e.process.id, purpose)
+}
+
+func (e *env) Latency(node int) time.Duration {
+	w := e.world
+	return w.config.Network.Edge(e.node, int32(node)).Delay(w.now)
+}
+
+func (e *env) Record(event actors.Event) {
+	w := e.world
+	if o := w.config.Deployment.Observer; o != nil {
+		o.Observe(e.Now(), int(e.node), event)
+	}
+	if event.Kind != actors.StepDone || w.coordinate == nil {
+		return
+	}
+	m, head := w.progress.Get()
+	head.Node, head.Step, head.Samples = e.node, event.Step, uint32(event.Samples)
+	w.coordinate.SendUserMessage(nil, m)
+}

@@ -1,0 +1,85 @@
+package sim
+
+import "sync"
+
+// job is a computation under way.
+type job struct {
+	do      func() any
+	result  any
+	failure error
+	done    chan struct{}
+}
+
+// run computes the job; a panic becomes its failure.
+func (j *job) run() {
+	defer func() {
+		if reason := recover(); reason != nil {
+			j.failure = asError(reason)
+		}
+	}()
+	j.result = j.do()
+}
+
+// pool computes jobs beside the simulator. Without threads, a job is computed when
+// it is collected.
+type pool struct {
+	threads int
+	queue   chan *job
+	running sync.WaitGroup
+	free    []*job
+}
+
+// maxQueued bounds the jobs that wait for a thread; submit waits beyond it.
+const maxQueued = 1 << 12
+
+func (p *pool) start(threads int) {
+	p.threads = threads
+	if threads == 0 {
+		return
+	}
+	p.queue = make(chan *job, maxQueued)
+	for range threads {
+		p.running.Go(func() {
+			for j := range p.queue {
+				j.run()
+				j.done <- struct{}{}
+			}
+		})
+	}
+}
+
+// stop waits for the jobs that nobody will collect.
+func (p *pool) stop() {
+	if p.threads > 0 {
+		close(p.queue)
+		p.running.Wait()
+	}
+}
+
+func (p *pool) submit(do func() any) *job {
+	var j *job
+	if n := len(p.free); n > 0 {
+		j = p.free[n-1]
+		p.free = p.free[:n-1]
+	} else {
+		j = &job{done: make(chan struct{}, 1)}
+	}
+	j.do = do
+	if p.threads > 0 {
+		p.queue <- j
+	}
+	return j
+}
+
+// collect waits for the job and returns what it returned.
+func (p *pool) collect(j *job) (any, error) {
+	if p.threads > 0 {
+		<-j.done
+	} else {
+		j.run()
+	}
+	result, err := j.result, j.failure
+	j.do, j.result, j.failure = nil, nil, nil
+	p.free = append(p.free, j)
+	return result, err
+}

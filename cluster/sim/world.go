@@ -1,0 +1,366 @@
+// Package sim is the virtual world: one process, one goroutine, a clock that
+// jumps from event to event. The same deployment, network and seed give the same
+// events in the same order and the same bits, whatever the machine is doing.
+//
+// Every mailbox is a queue of the world's own; a run queue gives the actors their
+// turns. Messages between nodes pass the door, travel the calendar as long as
+// their link says, and are handed over. Jobs start at once on a pool of threads and
+// are waited for only at the virtual instant at which they are due.
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Config is a run in virtual time.
+type Config struct {
+	Deployment *actors.Deployment
+	// Network links the nodes of the deployment, in their order, and the
+	// coordinator as the last one.
+	Network *link.Network
+	// Changes happen to the network during the run.
+	Changes []Change
+	// Threads is how many jobs compute at a time. With 0 they are computed on the
+	// simulator's own goroutine. The result does not depend on it.
+	Threads int
+}
+
+// Change is something that happens to the network at an instant.
+type Change struct {
+	At    time.Duration
+	Apply func()
+}
+
+// Result is what a run in virtual time leaves beside its record.
+type Result struct {
+	// Now is the instant at which the run ended.
+	Now time.Duration
+	// Digest is a running hash of time, sequence, edge, type and size of every
+	// message handed over from node to node.
+	Digest uint64
+	// Events is how many entries of the calendar were worked off.
+	Events uint64
+	// DeadLetters is how many messages found no receiver.
+	DeadLetters uint64
+}
+
+// ErrStandstill is returned when nothing is left to happen and the run has not ended.
+var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, and nobody has ended it")
+
+// what says what a slot of the calendar holds.
+type what uint8
+
+const (
+	vacant    what = iota
+	arrival        // a parcel is at the receiver's end of its edge
+	delivery       // a parcel is handed over
+	departure      // a message leaves its node after a charge
+	message        // a timer's message is due
+	result         // a job is due
+	wakeUp         // a charge is over
+	change         // the network changes
+)
+
+type slot struct {
+	what    what
+	kind    wire.Kind // departure
+	source  int32     // departure
+	to      *process
+	mailbox *mailbox
+	message any
+	parcel  door.Parcel
+	job     *job
+	apply   func()
+	seq     uint64
+}
+
+// World is a run in virtual time.
+type World struct {
+	config     Config
+	names      []string
+	system     *actor.ActorSystem
+	door       *door.Door
+	tensors    protos.TensorPool
+	progress   *protos.Messages[*protos.Progress]
+	view       *actors.View
+	profiles   []actors.Profile
+	cores      []*actors.Cores
+	processes  map[address]*process
+	now        time.Duration
+	seq        uint64
+	calendar   calendar
+	slots      []slot
+	vacant     []uint32
+	ready      ring
+	source     int32         // the node whose actor has its turn, −1 outside of turns
+	charge     time.Duration // what the handler at work has charged so far
+	digest     *xxhash.Digest
+	stats      Result
+	finished   bool
+	failure    error
+	pool       pool
+	coordinate *process
+}
+
+const outside = -1
+
+// New places the actors of the deployment. Run starts them.
+func New(config Config) (*World, error) {
+	d := config.Deployment
+	w := &World{
+		config:    config,
+		processes: map[address]*process{},
+		source:    outside,
+		digest:    xxhash.New(),
+		progress:  protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
+		view:      d.View(),
+	}
+	for i := range d.Nodes {
+		w.add(d.Nodes[i].Name, d.Nodes[i].Profile)
+	}
+	w.add(actors.Coordinator, actors.Unlimited)
+	w.tensors.Poison = d.Strict
+	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
+	w.system = newSystem()
+	w.system.ProcessRegistry.Address = "sim"
+	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
+	w.system.EventStream.Subscribe(func(e any) {
+		if _, ok := e.(*actor.DeadLetterEvent); ok {
+			w.stats.DeadLetters++
+		}
+	})
+	return w, w.place()
+}
+
+func (w *World) add(name string, profile actors.Profile) {
+	w.names = append(w.names, name)
+	w.profiles = append(w.profiles, profile)
+	w.cores = append(w.cores, actors.NewCores(profile.Cores))
+}
+
+// newSystem returns an actor system that logs nothing: failures are reported by the world.
+func newSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+}
+
+func (w *World) place() error {
+	d := w.config.Deployment
+	for i := range d.Nodes {
+		if err := w.placeOne(i, d.Nodes[i].ActorID(), d.Nodes[i].Kind); err != nil {
+			return err
+		}
+	}
+	if d.Coordinate == nil {
+		return nil
+	}
+	pid := actors.CoordinatorPID()
+	w.coordinate = w.process(int32(len(d.Nodes)), pid.Id)
+	return w.placeOne(len(d.Nodes), pid.Id, func(env actors.Env) (actor.Actor, error) {
+		return d.Coordinate(env, func() { w.finished = true })
+	})
+}
+
+func (w *World) placeOne(node int, id string, kind actors.Kind) error {
+	env := &env{world: w, node: int32(node), process: w.process(int32(node), id)}
+	a, err := kind(env)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", w.names[node], err)
+	}
+	props := actor.PropsFromProducer(func() actor.Actor { return a }, w.spawnOptions(int32(node), true)...)
+	if _, err := w.system.Root.SpawnNamed(props, id); err != nil {
+		return fmt.Errorf("node %s: %w", w.names[node], err)
+	}
+	return nil
+}
+
+func (w *World) resolve(pid *actor.PID) (actor.Process, bool) {
+	node, ok := w.door.Node(pid.Address)
+	if !ok {
+		return nil, false
+	}
+	return w.process(node, pid.Id), true
+}
+
+// Run lets the run happen until its coordinator ends it. It returns an error if an
+// actor fails, if nothing is left to happen, or if ctx is cancelled.
+func (w *World) Run(ctx context.Context) (Result, error) {
+	w.pool.start(w.config.Threads)
+	defer w.pool.stop()
+	for _, c := range w.config.Changes {
+		w.enter(c.At, slot{what: change, apply: c.Apply})
+	}
+	w.takeTurns()
+	for !w.finished && w.failure == nil {
+		if len(w.calendar) == 0 {
+			w.failure = fmt.Errorf("at %v: %w", w.now, ErrStandstill)
+			break
+		}
+		if w.stats.Events&1023 == 0 && ctx.Err() != nil {
+			w.failure = context.Cause(ctx)
+			break
+		}
+		w.next()
+	}
+	w.stats.Now, w.stats.Digest = w.now, w.digest.Sum64()
+	return w.stats, w.failure
+}
+
+// next works off the next entry of the calendar.
+func (w *World) next() {
+	e := w.calendar.pop()
+	s := w.slots[e.slot]
+	w.slots[e.slot] = slot{}
+	w.vacant = append(w.vacant, e.slot)
+	if s.what == vacant {
+		return
+	}
+	w.now = e.at
+	w.stats.Events++
+	switch s.what {
+	case arrival:
+		w.enter(s.parcel.Receive(w.now), slot{what: delivery, to: s.to, parcel: s.parcel})
+	case delivery:
+		w.deliver(s.to, &s.parcel, e.seq)
+	case departure:
+		w.source = s.source
+		w.leave(s.to, s.kind, s.message)
+	case message:
+		s.to.hand(wire.User, s.message)
+	case result:
+		w.finish(s.to, s.job)
+	case wakeUp:
+		s.mailbox.waiting = false
+		s.mailbox.post()
+	case change:
+		s.apply()
+	}
+	w.takeTurns()
+}
+
+// finish waits for a job that is due and hands its result over.
+func (w *World) finish(to *process, j *job) {
+	value, err := w.pool.collect(j)
+	if err != nil {
+		w.fail(fmt.Errorf("node %s, actor %s: %w", w.names[to.node], to.id, err))
+		return
+	}
+	to.hand(wire.User, value)
+}
+
+func (w *World) takeTurns() {
+	for w.failure == nil && !w.ready.empty() {
+		w.ready.pop().turn()
+	}
+	w.source = outside
+}
+
+// enter puts a slot into the calendar.
+func (w *World) enter(at time.Duration, s slot) (id uint64) {
+	w.seq++
+	s.seq = w.seq
+	var i uint32
+	if n := len(w.vacant); n > 0 {
+		i = w.vacant[n-1]
+		w.vacant = w.vacant[:n-1]
+		w.slots[i] = s
+	} else {
+		i = uint32(len(w.slots))
+		w.slots = append(w.slots, s)
+	}
+	w.calendar.push(event{at: at, seq: w.seq, slot: i})
+	return uint64(i)<<32 | w.seq&0xffffffff
+}
+
+// CancelTimer empties the slot of a timer that is still in the calendar.
+func (w *World) CancelTimer(id uint64) {
+	s := &w.slots[id>>32]
+	if s.what == message && s.seq&0xffffffff == id&0xffffffff {
+		*s = slot{seq: s.seq}
+	}
+}
+
+// send takes what an actor sends, at the end of what its handler has charged.
+func (w *World) send(to *process, kind wire.Kind, message any) {
+	if w.charge > 0 && w.source != outside {
+		w.enter(w.now+w.charge, slot{what: departure, kind: kind, source: w.source, to: to, message: message})
+		return
+	}
+	w.leave(to, kind, message)
+}
+
+// leave takes a message out of its node, through the door.
+func (w *World) leave(to *process, kind wire.Kind, message any) {
+	if w.source == to.node || w.source == outside {
+		to.hand(kind, message)
+		return
+	}
+	p, err := w.door.Pass(w.now, w.source, to.node, to.id, kind, message)
+	switch {
+	case err != nil:
+		w.fail(err)
+	case p.Lost:
+	case p.Control && p.Arrival == w.now:
+		w.seq++
+		w.deliver(to, &p, w.seq)
+	case p.HasDownlink():
+		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: p})
+	default:
+		w.enter(p.Arrival, slot{what: delivery, to: to, parcel: p})
+	}
+}
+
+// deliver hands a parcel over and counts it.
+func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
+	w.trace(p, seq)
+	var err error
+	if p.Kind == wire.System || to.alive() {
+		err = p.Arrive()
+	} else {
+		w.stats.DeadLetters++
+		if err = p.Discard(); err == nil {
+			return
+		}
+	}
+	if err != nil {
+		w.fail(fmt.Errorf("%s/%s at %v: %w", w.names[to.node], to.id, w.now, err))
+		return
+	}
+	source := w.source
+	w.source = to.node // where the dead letters answer from
+	to.hand(p.Kind, p.Message)
+	w.source = source
+}
+
+func (w *World) trace(p *door.Parcel, seq uint64) {
+	var b [32]byte
+	binary.LittleEndian.PutUint64(b[0:], uint64(w.now))
+	binary.LittleEndian.PutUint64(b[8:], seq)
+	binary.LittleEndian.PutUint32(b[16:], uint32(p.Edge.Source()))
+	binary.LittleEndian.PutUint32(b[20:], uint32(p.Edge.Destination()))
+	binary.LittleEndian.PutUint32(b[24:], uint32(p.Size))
+	binary.LittleEndian.PutUint32(b[28:], p.Type())
+	_, _ = w.digest.Write(b[:])
+}
+
+func (w *World) fail(err error) {
+	if w.failure == nil {
+		w.failure = err
+	}
+}

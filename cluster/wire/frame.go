@@ -1,0 +1,295 @@
+// Package wire is the form that a message has between two nodes: a frame, its
+// codec and its size. It is pure: bytes in, values out.
+//
+// A frame is a fixed prefix of 12 bytes, a head, and the tensors:
+//
+//	0   'G' 'W'              magic
+//	2   version              1
+//	3   kind                 User or System
+//	4   length of the head   uint32
+//	8   number of tensors    uint16
+//	10  zero                 uint16
+//	12  head: the length of each tensor (uint32, in values); then target id,
+//	    sender address, sender id and the name of the protobuf type, each a uvarint
+//	    length and its bytes; then the protobuf message, to the end of the head
+//	…   the values of the tensors, float32, one tensor after the other
+//
+// All numbers are little-endian.
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Limits of a frame. A frame beyond them is refused by Encode and by Decode.
+const (
+	// MaxHead is the largest head in bytes.
+	MaxHead = 1 << 20
+	// MaxTensors is the largest number of tensors of a frame.
+	MaxTensors = 1 << 10
+	// MaxValues is the largest number of float32 values of a frame (1 GiB).
+	MaxValues = 1 << 28
+)
+
+// Kind says to which queue of a mailbox a frame's message belongs.
+type Kind uint8
+
+// The kinds of frames.
+const (
+	// User frames carry messages of actors.
+	User Kind = 1
+	// System frames carry protoactor's own messages: Watch, Stop, Terminated…
+	System Kind = 2
+)
+
+const (
+	prefixSize = 12
+	version    = 1
+)
+
+// ErrTooLarge is wrapped by errors about frames that exceed a limit.
+var ErrTooLarge = errors.New("frame exceeds a limit")
+
+// Frame is a message on its way to an actor of another node.
+type Frame struct {
+	Kind Kind
+	// Target is the id of the actor on the receiving node.
+	Target string
+	// SenderAddress and SenderID name who wants the answer; both empty if nobody does.
+	SenderAddress, SenderID string
+	// Head is the protobuf message.
+	Head proto.Message
+	// Tensors ride beside it.
+	Tensors []*protos.Tensor
+}
+
+// Size returns the number of bytes of the encoded frame. It does not allocate.
+func Size(f *Frame) int {
+	values := 0
+	for _, t := range f.Tensors {
+		values += len(t.Data)
+	}
+	return prefixSize + headSize(f) + 4*values
+}
+
+func headSize(f *Frame) int {
+	name := f.Head.ProtoReflect().Descriptor().FullName()
+	return 4*len(f.Tensors) + stringSize(len(f.Target)) + stringSize(len(f.SenderAddress)) +
+		stringSize(len(f.SenderID)) + stringSize(len(name)) + proto.Size(f.Head)
+}
+
+func stringSize(n int) int {
+	size := 1 + n
+	for v := n; v >= 0x80; v >>= 7 {
+		size++
+	}
+	return size
+}
+
+// AppendHead appends the prefix and the head of the frame to b. The values of the
+// tensors follow them on the wire as they lie in memory.
+func AppendHead(b []byte, f *Frame) ([]byte, error) {
+	if err := check(f); err != nil {
+		return b, err
+	}
+	start := len(b)
+	b = append(b, 'G', 'W', version, byte(f.Kind), 0, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
+	b = append(b, 0, 0)
+	for _, t := range f.Tensors {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Data)))
+	}
+	name := string(f.Head.ProtoReflect().Descriptor().FullName())
+	for _, s := range [...]string{f.Target, f.SenderAddress, f.SenderID, name} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, f.Head)
+	if err != nil {
+		return b[:start], fmt.Errorf("wire: encode %s: %w", name, err)
+	}
+	binary.LittleEndian.PutUint32(b[start+4:], uint32(len(b)-start-prefixSize))
+	return b, nil
+}
+
+func check(f *Frame) error {
+	if len(f.Tensors) > MaxTensors {
+		return fmt.Errorf("wire: %d tensors in a frame, at most %d: %w", len(f.Tensors), MaxTensors, ErrTooLarge)
+	}
+	values := 0
+	for _, t := range f.Tensors {
+		values += len(t.Data)
+	}
+	if values > MaxValues {
+		return fmt.Errorf("wire: %d values in a frame, at most %d: %w", values, MaxValues, ErrTooLarge)
+	}
+	if n := headSize(f); n > MaxHead {
+		return fmt.Errorf("wire: head of %d bytes, at most %d: %w", n, MaxHead, ErrTooLarge)
+	}
+	return nil
+}
+
+// Encode appends the whole frame to b.
+func Encode(b []byte, f *Frame) ([]byte, error) {
+	b, err := AppendHead(b, f)
+	if err != nil {
+		return b, err
+	}
+	for _, t := range f.Tensors {
+		for _, v := range t.Data {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+	}
+	return b, nil
+}
+
+// Prefix is the decoded fixed part of a frame.
+type Prefix struct {
+	Kind    Kind
+	Head    int
+	Tensors int
+}
+
+// PrefixSize is the number of bytes that DecodePrefix reads.
+const PrefixSize = prefixSize
+
+// DecodePrefix reads the fixed part of a frame from the first PrefixSize bytes of b.
+func DecodePrefix(b []byte) (Prefix, error) {
+	if len(b) < prefixSize {
+		return Prefix{}, fmt.Errorf("wire: frame ends at offset %d inside its prefix of %d bytes", len(b), prefixSize)
+	}
+	p := Prefix{
+		Kind:    Kind(b[3]),
+		Head:    int(binary.LittleEndian.Uint32(b[4:])),
+		Tensors: int(binary.LittleEndian.Uint16(b[8:])),
+	}
+	switch {
+	case b[0] != 'G' || b[1] != 'W':
+		return Prefix{}, fmt.Errorf("wire: offset 0: %q is not the start of a frame, which is \"GW\"", b[:2])
+	case b[2] != version:
+		return Prefix{}, fmt.Errorf("wire: offset 2: frame version %d, accepted is %d", b[2], version)
+	case p.Kind != User && p.Kind != System:
+		return Prefix{}, fmt.Errorf("wire: offset 3: frame kind %d, accepted are %d and %d", p.Kind, User, System)
+	case p.Head > MaxHead:
+		return Prefix{}, fmt.Errorf("wire: offset 4: head of %d bytes, at most %d: %w", p.Head, MaxHead, ErrTooLarge)
+	case p.Tensors > MaxTensors:
+		return Prefix{}, fmt.Errorf("wire: offset 8: %d tensors, at most %d: %w", p.Tensors, MaxTensors, ErrTooLarge)
+	case b[10] != 0 || b[11] != 0:
+		return Prefix{}, errors.New("wire: offset 10: reserved bytes are not zero")
+	}
+	return p, nil
+}
+
+// DecodeHead reads the head that follows the prefix. The frame's tensors come
+// from the pool, with the lengths that the head names and unspecified values.
+// Nothing is taken from the pool if an error is returned.
+func DecodeHead(p Prefix, b []byte, pool *protos.TensorPool) (Frame, error) {
+	r := reader{b: b, offset: prefixSize}
+	if len(b) != p.Head {
+		return Frame{}, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b), len(b), p.Head)
+	}
+	if _, err := countValues(p, b); err != nil {
+		return Frame{}, err
+	}
+	lengths := r.take(4 * p.Tensors)
+	f := Frame{Kind: p.Kind, Target: r.text(), SenderAddress: r.text(), SenderID: r.text()}
+	name := r.text()
+	if r.failed {
+		return Frame{}, fmt.Errorf("wire: offset %d: head of %d bytes ends too early", r.offset, p.Head)
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
+	if err != nil {
+		return Frame{}, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset, name)
+	}
+	f.Head = kind.New().Interface()
+	if err := proto.Unmarshal(r.b, f.Head); err != nil {
+		return Frame{}, fmt.Errorf("wire: offset %d: decode %s: %w", r.offset, name, err)
+	}
+	for i := range p.Tensors {
+		f.Tensors = append(f.Tensors, pool.Get(int(binary.LittleEndian.Uint32(lengths[4*i:]))))
+	}
+	return f, nil
+}
+
+// Decode reads a whole frame, which must fill b exactly.
+func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
+	p, err := DecodePrefix(b)
+	if err != nil {
+		return Frame{}, err
+	}
+	rest := b[prefixSize:]
+	if len(rest) < p.Head {
+		return Frame{}, fmt.Errorf("wire: frame ends at offset %d inside its head of %d bytes", len(b), p.Head)
+	}
+	values, err := countValues(p, rest[:p.Head])
+	if err != nil {
+		return Frame{}, err
+	}
+	if got, want := len(rest)-p.Head, 4*values; got != want {
+		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head, got, want)
+	}
+	f, err := DecodeHead(p, rest[:p.Head], pool)
+	if err != nil {
+		return Frame{}, err
+	}
+	rest = rest[p.Head:]
+	for _, t := range f.Tensors {
+		for i := range t.Data {
+			t.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
+		}
+		rest = rest[4*len(t.Data):]
+	}
+	return f, nil
+}
+
+// countValues adds up the lengths of the tensors before anything is allocated for them.
+func countValues(p Prefix, head []byte) (int, error) {
+	if len(head) < 4*p.Tensors {
+		return 0, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors", prefixSize+len(head), p.Head, p.Tensors)
+	}
+	values := 0
+	for i := range p.Tensors {
+		values += int(binary.LittleEndian.Uint32(head[4*i:]))
+		if values > MaxValues {
+			return 0, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues, ErrTooLarge)
+		}
+	}
+	return values, nil
+}
+
+// reader walks a head; it remembers that a read went past the end.
+type reader struct {
+	b      []byte
+	offset int
+	failed bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.failed || n < 0 || n > len(r.b) {
+		r.failed = true
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	r.offset += n
+	return b
+}
+
+func (r *reader) text() string {
+	n, used := binary.Uvarint(r.b)
+	if r.failed || used <= 0 || n > uint64(len(r.b)) {
+		r.failed = true
+		return ""
+	}
+	r.take(used)
+	return string(r.take(int(n)))
+}

@@ -1,0 +1,89 @@
+// Package nslkdd reads NSL-KDD, records of network connections that are
+// normal or one of four kinds of attack: Tavallaee, Bagheri, Lu & Ghorbani, "A
+// Detailed Analysis of the KDD CUP 99 Data Set", CISDA 2009.
+//
+// A record becomes 122 inputs (38 numeric columns, then protocol, service and
+// flag one-hot: 3 + 70 + 11) or 93 (nine of the numeric columns and the same
+// 84). The numeric columns come raw and are listed in Set.Numeric for a
+// datasets.Scaler. DefaultScaling says which one suits them.
+package nslkdd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gradwire/gradwire/datasets"
+)
+
+// File names as published; each is also looked for with .gz.
+const (
+	trainFile = "KDDTrain+.txt"
+	testFile  = "KDDTest+.txt"
+)
+
+// Options says how Load reads the data set.
+type Options struct {
+	// Encoding is the number of inputs: 93 or 122. Default: 93.
+	Encoding int
+	// TestFile asks for KDDTest+ as Source.Test. It holds attacks that
+	// KDDTrain+ lacks. Default: not read.
+	TestFile bool
+}
+
+// DefaultScaling returns the scaling that suits an encoding's numeric columns.
+// The nine of 93 inputs are rates in [0, 1], one flag, and two counts bounded
+// by 511 and 255: MinMax. Of the 38 of 122 inputs, durations and byte counts
+// span nine orders of magnitude, where MinMax would press nearly every record
+// to 0 and Standard leave single records at a distance of hundreds: LogMinMax.
+func DefaultScaling(encoding int) datasets.Scaling {
+	if encoding == Encoding122 {
+		return datasets.LogMinMax
+	}
+	return datasets.MinMax
+}
+
+// Load reads KDDTrain+ into Pool and, if asked, KDDTest+ into Test, from
+// dir/nsl-kdd or dir, without or with .gz. A missing file is an error that
+// says where it was looked for and how to get it; for others see Read.
+func Load(dir string, o Options) (*datasets.Source, error) {
+	pool, err := load(dir, trainFile, o.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	pool.Name = "nsl-kdd"
+	source := &datasets.Source{Pool: pool}
+	if o.TestFile {
+		if source.Test, err = load(dir, testFile, o.Encoding); err != nil {
+			return nil, err
+		}
+		source.Test.Name = "nsl-kdd test"
+	}
+	return source, nil
+}
+
+// load reads the first file of that name that exists.
+func load(dir, name string, encoding int) (*datasets.Set, error) {
+	for _, folder := range []string{filepath.Join(dir, "nsl-kdd"), dir} {
+		for _, suffix := range []string{"", ".gz"} {
+			set, err := readFile(filepath.Join(folder, name+suffix), encoding)
+			if !errors.Is(err, fs.ErrNotExist) {
+				return set, err
+			}
+		}
+	}
+	return nil, fmt.Errorf("data set nsl-kdd: %s (or %s.gz) is neither in %s nor in %s; "+
+		"download it from https://www.unb.ca/cic/datasets/nsl.html or https://github.com/defcom17/NSL_KDD: %w",
+		name, name, filepath.Join(dir, "nsl-kdd"), dir, fs.ErrNotExist)
+}
+
+func readFile(path string, encoding int) (*datasets.Set, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing is lost
+	return Read(f, path, encoding)
+}

@@ -1,0 +1,198 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Scaling says how a Scaler changes a numeric column.
+type Scaling int
+
+const (
+	// NoScaling leaves every column as it is.
+	NoScaling Scaling = iota
+	// MinMax maps the smallest fitted value to 0 and the largest to 1.
+	MinMax
+	// Standard subtracts the fitted mean and divides by the fitted standard
+	// deviation (that of the population: divided by n).
+	Standard
+	// LogMinMax takes sign(x)·log(1+|x|) first, then MinMax: for counts and
+	// sizes that span many orders of magnitude.
+	LogMinMax
+)
+
+var scalingNames = [...]string{"none", "min-max", "standard", "log-min-max"}
+
+// String returns the name that ParseScaling accepts.
+func (s Scaling) String() string {
+	if s < 0 || int(s) >= len(scalingNames) {
+		return fmt.Sprintf("Scaling(%d)", int(s))
+	}
+	return scalingNames[s]
+}
+
+// ParseScaling returns the scaling of that name: none, min-max, standard or
+// log-min-max.
+func ParseScaling(name string) (Scaling, error) {
+	if i := slices.Index(scalingNames[:], name); i >= 0 {
+		return Scaling(i), nil
+	}
+	return 0, fmt.Errorf("unknown scaling %q; there are %q", name, scalingNames)
+}
+
+// MarshalText returns the scaling's name.
+func (s Scaling) MarshalText() ([]byte, error) {
+	if s < 0 || int(s) >= len(scalingNames) {
+		return nil, fmt.Errorf("scaling %d has no name; there are %q", int(s), scalingNames)
+	}
+	return []byte(scalingNames[s]), nil
+}
+
+// UnmarshalText is ParseScaling into s.
+func (s *Scaling) UnmarshalText(text []byte) error {
+	parsed, err := ParseScaling(string(text))
+	if err == nil {
+		*s = parsed
+	}
+	return err
+}
+
+// Scaler maps each numeric column x to (x − offset)/width, or to
+// (log1p(x) − offset)/width. Values outside the fitted range are left outside
+// the target range, never clipped. A column that is constant on the fitted
+// rows says nothing there and becomes 0 everywhere.
+type Scaler struct {
+	scaling Scaling
+	inputs  int
+	columns []int
+	offset  []float64
+	width   []float64
+}
+
+// FitScaler measures the numeric columns of the given rows, nil meaning all of
+// them, in float64 and in the order of rows. It panics if there is no row to
+// fit on or the scaling is not one of the constants.
+func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
+	if s < 0 || int(s) >= len(scalingNames) {
+		panic("datasets: unknown scaling")
+	}
+	if set.Len() == 0 || (rows != nil && len(rows) == 0) {
+		panic("datasets: scaler fitted on no rows")
+	}
+	k := len(set.Numeric)
+	sc := &Scaler{
+		scaling: s,
+		inputs:  set.Inputs,
+		columns: set.Numeric,
+		offset:  make([]float64, k),
+		width:   make([]float64, k),
+	}
+	switch s {
+	case MinMax, LogMinMax:
+		sc.fitRange(set, rows)
+	case Standard:
+		sc.fitMoments(set, rows)
+	}
+	return sc
+}
+
+// Scaling returns what the scaler was fitted for.
+func (sc *Scaler) Scaling() Scaling { return sc.scaling }
+
+func (sc *Scaler) fitRange(set *Set, rows []int32) {
+	highest := make([]float64, len(sc.columns))
+	for j := range sc.columns {
+		sc.offset[j], highest[j] = math.Inf(1), math.Inf(-1)
+	}
+	eachRow(set, rows, func(x []float32) {
+		for j, column := range sc.columns {
+			v := sc.measure(x[column])
+			sc.offset[j] = min(sc.offset[j], v)
+			highest[j] = max(highest[j], v)
+		}
+	})
+	for j := range sc.columns {
+		sc.width[j] = highest[j] - sc.offset[j]
+	}
+}
+
+// fitMoments takes two passes over the rows: the one-pass formula cancels
+// catastrophically on columns such as byte counts.
+func (sc *Scaler) fitMoments(set *Set, rows []int32) {
+	n := float64(set.Len())
+	if rows != nil {
+		n = float64(len(rows))
+	}
+	constant := make([]bool, len(sc.columns))
+	first := make([]float32, len(sc.columns))
+	for j, column := range sc.columns {
+		at := 0
+		if rows != nil {
+			at = int(rows[0])
+		}
+		first[j], constant[j] = set.Row(at)[column], true
+	}
+	eachRow(set, rows, func(x []float32) {
+		for j, column := range sc.columns {
+			sc.offset[j] += float64(x[column])
+			constant[j] = constant[j] && x[column] == first[j]
+		}
+	})
+	for j := range sc.offset {
+		sc.offset[j] /= n
+	}
+	eachRow(set, rows, func(x []float32) {
+		for j, column := range sc.columns {
+			d := float64(x[column]) - sc.offset[j]
+			sc.width[j] += float64(d * d)
+		}
+	})
+	for j := range sc.width {
+		sc.width[j] = math.Sqrt(sc.width[j] / n)
+		if constant[j] {
+			sc.width[j] = 0
+		}
+	}
+}
+
+func eachRow(set *Set, rows []int32, visit func(x []float32)) {
+	if rows == nil {
+		for i := range set.Len() {
+			visit(set.Row(i))
+		}
+		return
+	}
+	for _, row := range rows {
+		visit(set.Row(int(row)))
+	}
+}
+
+func (sc *Scaler) measure(x float32) float64 {
+	v := float64(x)
+	if sc.scaling == LogMinMax {
+		return math.Copysign(math.Log1p(math.Abs(v)), v)
+	}
+	return v
+}
+
+// Apply scales the numeric columns of set in place. It panics if set has
+// another width or other numeric columns than the set that was fitted.
+func (sc *Scaler) Apply(set *Set) {
+	if set.Inputs != sc.inputs || !slices.Equal(set.Numeric, sc.columns) {
+		panic("datasets: scaler applied to a set of other columns")
+	}
+	if sc.scaling == NoScaling {
+		return
+	}
+	for i := range set.Len() {
+		x := set.Row(i)
+		for j, column := range sc.columns {
+			if sc.width[j] == 0 {
+				x[column] = 0
+				continue
+			}
+			x[column] = float32((sc.measure(x[column]) - sc.offset[j]) / sc.width[j])
+		}
+	}
+}

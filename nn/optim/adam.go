@@ -1,0 +1,78 @@
+package optim
+
+import (
+	"cmp"
+	"math"
+)
+
+// Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1, as
+// torch.optim.Adam computes it: in step t = 1, 2, … with the rate η and the weight decay λ,
+//
+//	g ← g + λp
+//	m ← β₁m + (1−β₁)g
+//	v ← β₂v + (1−β₂)g²
+//	p ← p − η/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+//
+// (https://pytorch.org/docs/stable/generated/torch.optim.Adam.html). The weight decay is an L2 penalty that passes
+// through m and v, not the decoupled one of AdamW. Slot 0 is m, slot 1 is v.
+//
+// The fields are taken literally, zeros as well; NewAdam fills in the usual values.
+type Adam struct {
+	Rate        Schedule // η; required
+	Beta1       float64  // β₁, at least 0 and below 1; usually 0.9
+	Beta2       float64  // β₂, at least 0 and below 1; usually 0.999
+	Epsilon     float64  // ε, above 0; usually 1e-8
+	WeightDecay float64  // λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none
+}
+
+// NewAdam returns Adam with the constants that the paper recommends, β₁ = 0.9, β₂ = 0.999 and ε = 1e-8, and no weight
+// decay.
+func NewAdam(rate Schedule) Adam {
+	return Adam{Rate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+}
+
+// Validate names the first field that makes no sense.
+func (m Adam) Validate() error {
+	return cmp.Or(validSchedule("rate", m.Rate), fraction("beta1", m.Beta1), fraction("beta2", m.Beta2),
+		positive("epsilon", m.Epsilon), nonNegative("weight decay", m.WeightDecay))
+}
+
+// New implements [Method].
+func (m Adam) New(n int) Optimizer { return &adam{core: newCore(m.Rate, n, 2), method: m} }
+
+type adam struct {
+	core
+	method Adam
+}
+
+// Step implements [Optimizer].
+func (o *adam) Step(params, grad []float32) {
+	rate := o.begin(params, grad)
+	t := float64(o.step)
+	beta1, beta2 := float32(o.method.Beta1), float32(o.method.Beta2)
+	rest1, rest2 := float32(1-o.method.Beta1), float32(1-o.method.Beta2)
+	size := float32(rate / (1 - math.Pow(o.method.Beta1, t)))
+	root := float32(1 / math.Sqrt(1-math.Pow(o.method.Beta2, t)))
+	epsilon, decay := float32(o.method.Epsilon), float32(o.method.WeightDecay)
+	m, v := o.slots[0][:len(grad)], o.slots[1][:len(grad)]
+	params = params[:len(grad)]
+	for i, g := range grad {
+		p := params[i]
+		g += float32(decay * p)
+		mi := float32(beta1*m[i]) + float32(rest1*g)
+		vi := float32(beta2*v[i]) + float32(float32(rest2*g)*g)
+		m[i], v[i] = flush(mi), flush(vi)
+		params[i] = p - float32(size*(mi/(float32(float32(math.Sqrt(float64(vi)))*root)+epsilon)))
+	}
+}
+
+// Work is 13 operations a parameter, 15 with weight decay, a division or square root counting as one.
+func (o *adam) Work(n int) float64 {
+	return (13 + decayWork(float32(o.method.WeightDecay))) * float64(n)
+}
+
+var (
+	_ Method = SGD{}
+	_ Method = Momentum{}
+	_ Method = Adam{}
+)

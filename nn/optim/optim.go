@@ -1,0 +1,144 @@
+// Package optim holds the optimisers: what turns a gradient into a step of the parameters, and the schedules of their
+// learning rates.
+//
+// A method is a plain struct that can be written in a plan; New gives the state for one parameter vector. States are
+// plain data that can be saved at any step and restored, after which the same gradients give the same bits.
+//
+// Formulas are PyTorch's (https://pytorch.org/docs/stable/optim.html), in float32 and in a fixed order, with rates and
+// bias corrections computed in float64. Remembered values below 2⁻¹²⁶ become 0.
+package optim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Method describes an optimiser. The methods of this package have a Validate() error as well, which names the first
+// field that makes no sense and is to be called, before New, on what was read from outside.
+type Method interface {
+	// New makes the state for n parameters, before the first step. It panics if n is negative or the method has no
+	// schedule for its rate.
+	New(n int) Optimizer
+}
+
+// Optimizer is a method at work on one parameter vector. One goroutine may use it at a time.
+type Optimizer interface {
+	// Step makes one update of params in place. It allocates nothing, leaves grad as it is, and panics unless both
+	// have the n elements of New.
+	Step(params, grad []float32)
+	// Work is the number of floating-point operations of one Step on n parameters.
+	Work(n int) float64
+	// State returns a deep copy of all that Step depends on beside its arguments and the method.
+	State() State
+	// Restore puts back what State returned, copying it. A state of another shape is an error, and changes nothing.
+	Restore(State) error
+}
+
+// State is an optimiser's state as plain data: how many steps were made, and one vector as long as the parameters for
+// each quantity that the method remembers of them.
+type State struct {
+	Step  int
+	Slots [][]float32
+}
+
+const (
+	badLength   = "optim: length of params or grad differs from that given to New"
+	badCount    = "optim: negative number of parameters"
+	badSchedule = "optim: method without a schedule for its rate"
+)
+
+// core is what optimisers have in common: the state and where the rate comes from.
+type core struct {
+	rate  Schedule
+	n     int
+	step  int
+	slots [][]float32
+}
+
+func newCore(rate Schedule, n, slots int) core {
+	if rate == nil {
+		panic(badSchedule)
+	}
+	if n < 0 {
+		panic(badCount)
+	}
+	c := core{rate: rate, n: n, slots: make([][]float32, slots)}
+	for i := range c.slots {
+		c.slots[i] = make([]float32, n)
+	}
+	return c
+}
+
+// begin checks the arguments of a step, counts it and returns its rate.
+func (c *core) begin(params, grad []float32) float64 {
+	if len(params) != c.n || len(grad) != c.n {
+		panic(badLength)
+	}
+	rate := c.rate.Rate(c.step)
+	c.step++
+	return rate
+}
+
+// State implements [Optimizer].
+func (c *core) State() State {
+	s := State{Step: c.step, Slots: make([][]float32, len(c.slots))}
+	for i, slot := range c.slots {
+		s.Slots[i] = slices.Clone(slot)
+	}
+	return s
+}
+
+// Restore implements [Optimizer].
+func (c *core) Restore(s State) error {
+	if s.Step < 0 {
+		return fmt.Errorf("optimizer state: step %d is negative", s.Step)
+	}
+	if len(s.Slots) != len(c.slots) {
+		return fmt.Errorf("optimizer state: %d slots where the method has %d", len(s.Slots), len(c.slots))
+	}
+	for i, slot := range s.Slots {
+		if len(slot) != c.n {
+			return fmt.Errorf("optimizer state: slot %d has %d elements for %d parameters", i, len(slot), c.n)
+		}
+	}
+	c.step = s.Step
+	for i, slot := range s.Slots {
+		copy(c.slots[i], slot)
+	}
+	return nil
+}
+
+// flush returns x, but 0 for a subnormal one. What a method remembers of a gradient that stays away, such as that of a
+// rare one-hot input, decays to the smallest subnormal and would stay there, each operation on it costing a hundred
+// times the usual.
+func flush(x float32) float32 {
+	if math.Float32bits(x)&0x7f800000 == 0 {
+		return 0
+	}
+	return x
+}
+
+// nonNegative returns an error naming the field unless v is finite and at least 0.
+func nonNegative(field string, v float64) error {
+	if !(v >= 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s %v: must be a finite number, at least 0", field, v)
+	}
+	return nil
+}
+
+// positive returns an error naming the field unless v is finite and above 0.
+func positive(field string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s %v: must be a finite number above 0", field, v)
+	}
+	return nil
+}
+
+// fraction returns an error naming the field unless v is in [0, 1).
+func fraction(field string, v float64) error {
+	if !(v >= 0 && v < 1) {
+		return fmt.Errorf("%s %v: must be at least 0 and below 1", field, v)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package optim
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+)
+
+// Schedule gives the learning rate of each step. Steps count from 0. A schedule is a pure function, safe for
+// concurrent use; every schedule of this package has a Validate as well, which the methods' Validate calls.
+type Schedule interface {
+	Rate(step int) float64
+}
+
+// validator is what a schedule of one's own may implement to take part in validation.
+type validator interface{ Validate() error }
+
+// validSchedule returns what is wrong with the schedule in the given field.
+func validSchedule(field string, s Schedule) error {
+	if s == nil {
+		return fmt.Errorf("%s: missing", field)
+	}
+	if v, ok := s.(validator); ok {
+		if err := v.Validate(); err != nil {
+			return fmt.Errorf("%s: %w", field, err)
+		}
+	}
+	return nil
+}
+
+// Constant is one rate for all steps.
+type Constant float64
+
+// Rate implements [Schedule].
+func (s Constant) Rate(int) float64 { return float64(s) }
+
+// Validate refuses a rate that is negative or not finite.
+func (s Constant) Validate() error { return nonNegative("constant", float64(s)) }
+
+// Step multiplies the rate by Factor after every Every steps: First·Factor^⌊step/Every⌋. PyTorch calls it StepLR.
+type Step struct {
+	First  float64 // rate of the first steps
+	Factor float64 // above 0, usually below 1
+	Every  int     // steps, at least 1
+}
+
+// Rate implements [Schedule].
+func (s Step) Rate(step int) float64 { return s.First * math.Pow(s.Factor, float64(step/s.Every)) }
+
+// Validate names the first field that makes no sense.
+func (s Step) Validate() error {
+	return cmp.Or(nonNegative("first", s.First), positive("factor", s.Factor), atLeastOne("every", s.Every))
+}
+
+// Exponential multiplies the rate by Decay after every step: First·Decay^step. PyTorch calls it ExponentialLR.
+type Exponential struct {
+	First float64 // rate of step 0
+	Decay float64 // above 0, usually a little below 1
+}
+
+// Rate implements [Schedule].
+func (s Exponential) Rate(step int) float64 { return s.First * math.Pow(s.Decay, float64(step)) }
+
+// Validate names the first field that makes no sense.
+func (s Exponential) Validate() error {
+	return cmp.Or(nonNegative("first", s.First), positive("decay", s.Decay))
+}
+
+// Inverse lets the rate fall with the inverse of time: First/(1+step/Half). Its sum over the steps diverges while that
+// of its squares converges, the condition of Robbins and Monro, "A stochastic approximation method", 1951.
+type Inverse struct {
+	First float64 // rate of step 0
+	Half  int     // steps after which the rate is half of First, at least 1
+}
+
+// Rate implements [Schedule].
+func (s Inverse) Rate(step int) float64 { return s.First / (1 + float64(step)/float64(s.Half)) }
+
+// Validate names the first field that makes no sense.
+func (s Inverse) Validate() error {
+	return cmp.Or(nonNegative("first", s.First), atLeastOne("half", s.Half))
+}
+
+// Cosine lets the rate fall from First to Last along half a cosine, and stays at Last from step Steps on:
+// Last + (First−Last)·(1+cos(π·step/Steps))/2. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
+// restarts", ICLR 2017, equation 5, without restarts; PyTorch calls it CosineAnnealingLR.
+type Cosine struct {
+	First float64 // rate of step 0
+	Last  float64 // rate from step Steps on
+	Steps int     // at least 1
+}
+
+// Rate implements [Schedule].
+func (s Cosine) Rate(step int) float64 {
+	if step >= s.Steps {
+		return s.Last
+	}
+	return s.Last + (s.First-s.Last)*(1+math.Cos(math.Pi*float64(step)/float64(s.Steps)))/2
+}
+
+// Validate names the first field that makes no sense.
+func (s Cosine) Validate() error {
+	return cmp.Or(nonNegative("first", s.First), nonNegative("last", s.Last), atLeastOne("steps", s.Steps))
+}
+
+// Warmup raises the rate linearly to that of Then: step s < Steps has the rate (s+1)/Steps of what Then has at s, so
+// that the first step already moves and step Steps−1 has the full rate. Then counts from the first step of all. Goyal
+// et al., "Accurate, large minibatch SGD", 2017, section 2.2.
+type Warmup struct {
+	Steps int // at least 1
+	Then  Schedule
+}
+
+// Rate implements [Schedule].
+func (s Warmup) Rate(step int) float64 {
+	rate := s.Then.Rate(step)
+	if step < s.Steps {
+		return rate * float64(step+1) / float64(s.Steps)
+	}
+	return rate
+}
+
+// Validate names the first field that makes no sense.
+func (s Warmup) Validate() error {
+	return cmp.Or(atLeastOne("steps", s.Steps), validSchedule("then", s.Then))
+}
+
+func atLeastOne(field string, v int) error {
+	if v < 1 {
+		return fmt.Errorf("%s %d: must be at least 1", field, v)
+	}
+	return nil
+}
+
+var (
+	_ Schedule = Constant(0)
+	_ Schedule = Step{}
+	_ Schedule = Exponential{}
+	_ Schedule = Inverse{}
+	_ Schedule = Cosine{}
+	_ Schedule = Warmup{}
+)

@@ -1,0 +1,148 @@
+package nn
+
+// tileRows is how many samples go through the network together. The gradient of a larger batch is accumulated tile
+// by tile, so that activations stay in the cache and a workspace's size does not depend on the data's.
+const tileRows = 256
+
+// mlpWorkspace holds the activations of one tile.
+type mlpWorkspace struct {
+	model    *MLP
+	maxBatch int
+	rows     int         // of a tile, at most tileRows
+	outputs  [][]float32 // rows×out of each layer after its activation; the last are the logits, then their gradient
+	deltas   [][]float32 // rows×out of each hidden layer: gradient of the loss with respect to the layer's output
+	nonzeros []*nonzeros // of each layer's input, nil where the layer is not narrow
+}
+
+var _ Workspace = (*mlpWorkspace)(nil)
+
+// NewWorkspace returns a workspace for batches of 1 to maxBatch samples. It holds the activations of at most 256
+// samples whatever maxBatch is.
+func (m *MLP) NewWorkspace(maxBatch int) Workspace {
+	if maxBatch < 1 {
+		panic(badMaxBatch)
+	}
+	w := &mlpWorkspace{model: m, maxBatch: maxBatch, rows: min(maxBatch, tileRows)}
+	for i, l := range m.layers {
+		w.outputs = append(w.outputs, make([]float32, w.rows*l.out))
+		w.nonzeros = append(w.nonzeros, nil)
+		if l.out <= narrowColumns {
+			w.nonzeros[i] = newNonzeros(w.rows, l.in)
+		}
+		if i < len(m.layers)-1 {
+			w.deltas = append(w.deltas, make([]float32, w.rows*l.out))
+		}
+	}
+	return w
+}
+
+// Gradient implements [Workspace].
+func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
+	n := len(b.Y)
+	if n < 1 || n > w.maxBatch {
+		panic(badBatch)
+	}
+	if len(grad) != w.model.params {
+		panic(badGrad)
+	}
+	w.check(params, b)
+	clear(grad)
+	scale := 1 / float32(n)
+	var sum float64
+	for i := 0; i < n; i += w.rows {
+		x, y := w.tile(b, i)
+		logits := w.forward(params, x, len(y))
+		sum = lossGradient(sum, logits, w.model.Classes(), y, scale)
+		w.backward(params, grad, x, len(y))
+	}
+	return sum / float64(n)
+}
+
+// Evaluate implements [Workspace].
+func (w *mlpWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
+	w.check(params, b)
+	var sum float64
+	correct := 0
+	for i := 0; i < len(b.Y); i += w.rows {
+		x, y := w.tile(b, i)
+		var c int
+		sum, c = score(sum, w.forward(params, x, len(y)), w.model.Classes(), y)
+		correct += c
+	}
+	return sum, correct
+}
+
+// check panics unless params and b fit the model.
+func (w *mlpWorkspace) check(params []float32, b Batch) {
+	if len(params) != w.model.params {
+		panic(badParams)
+	}
+	if len(b.X) != len(b.Y)*w.model.Inputs() {
+		panic(badX)
+	}
+	classes := uint32(w.model.Classes())
+	for _, y := range b.Y {
+		if uint32(y) >= classes {
+			panic(badLabel)
+		}
+	}
+}
+
+// tile returns the samples of b from the i-th on that fit into the workspace at once.
+func (w *mlpWorkspace) tile(b Batch, i int) (x []float32, y []int32) {
+	in, end := w.model.Inputs(), min(i+w.rows, len(b.Y))
+	return b.X[i*in : end*in], b.Y[i:end]
+}
+
+// forward computes the outputs of all layers for the rows of x and returns the logits.
+func (w *mlpWorkspace) forward(params, x []float32, rows int) []float32 {
+	last := len(w.model.layers) - 1
+	for i, l := range w.model.layers {
+		weight, bias := l.split(params)
+		z := w.outputs[i][:rows*l.out]
+		for r := 0; r < len(z); r += l.out {
+			copy(z[r:r+l.out], bias)
+		}
+		addProduct(z, x, weight, w.nonzeros[i], rows, l.out, l.in)
+		if i < last {
+			w.model.activation.apply(z)
+		}
+		x = z
+	}
+	return x
+}
+
+// backward adds to grad what the tile contributes, given the gradient of the loss with respect to the logits in the
+// last of the outputs. See Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors",
+// Nature 323, 1986.
+func (w *mlpWorkspace) backward(params, grad, x []float32, rows int) {
+	last := len(w.model.layers) - 1
+	d := w.outputs[last][:rows*w.model.layers[last].out]
+	for i := last; i >= 0; i-- {
+		l := w.model.layers[i]
+		input := x
+		if i > 0 {
+			input = w.outputs[i-1][:rows*l.in]
+		}
+		weightGrad, biasGrad := l.split(grad)
+		addTransposedProduct(weightGrad, input, d, w.nonzeros[i], rows, l.out, l.in)
+		addRows(biasGrad, d)
+		if i > 0 {
+			weight, _ := l.split(params)
+			delta := w.deltas[i-1][:rows*l.in]
+			productTransposed(delta, d, weight, rows, l.out, l.in)
+			w.model.activation.chain(delta, input)
+			d = delta
+		}
+	}
+}
+
+// addRows adds every row of d to sum.
+func addRows(sum, d []float32) {
+	for len(d) > 0 {
+		for j, v := range d[:len(sum)] {
+			sum[j] += v
+		}
+		d = d[len(sum):]
+	}
+}

@@ -1,0 +1,107 @@
+package protos
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Message is the one thing that may cross from node to node: a small protobuf
+// head, and tensors that ride beside it.
+//
+// A message is counted by reference like a tensor. Sending it hands one
+// reference over to the receiver; a sender who wants to send one message to n
+// receivers retains it n−1 times first. A message holds one reference to each of its
+// tensors until its own last Release. A receiver that keeps a tensor retains it.
+type Message struct {
+	// Head says what the message is.
+	Head proto.Message
+	// Tensors ride beside the head.
+	Tensors []*Tensor
+
+	references atomic.Int32
+	home       interface{ put(*Message) }
+}
+
+// NewMessage returns a message of no pool with one reference. It takes over the
+// caller's references to the tensors.
+func NewMessage(head proto.Message, tensors ...*Tensor) *Message {
+	m := &Message{Head: head, Tensors: tensors}
+	m.references.Store(1)
+	return m
+}
+
+// Retain adds n references and returns the message.
+func (m *Message) Retain(n int) *Message {
+	m.references.Add(int32(n))
+	return m
+}
+
+// Release gives one reference back; the last one releases the tensors and
+// returns the message to its pool. It panics if there is none left.
+func (m *Message) Release() {
+	left := m.references.Add(-1)
+	if left < 0 {
+		panic("protos: message released more often than retained")
+	}
+	if left > 0 {
+		return
+	}
+	for i, t := range m.Tensors {
+		m.Tensors[i] = nil
+		t.Release()
+	}
+	m.Tensors = m.Tensors[:0]
+	if m.home != nil {
+		m.home.put(m)
+	}
+}
+
+// Messages is a pool of messages whose head is an H, so that a cycle of
+// messages allocates nothing. It may be used by many goroutines.
+type Messages[H proto.Message] struct {
+	new  func() H
+	mu   sync.Mutex
+	free []*Message
+}
+
+// NewMessages returns an empty pool; create makes a new head.
+func NewMessages[H proto.Message](create func() H) *Messages[H] {
+	return &Messages[H]{new: create}
+}
+
+// Get returns a message with one reference and its head, whose fields the
+// caller sets, all of them. It takes over the caller's references to the tensors.
+func (p *Messages[H]) Get(tensors ...*Tensor) (*Message, H) {
+	p.mu.Lock()
+	var m *Message
+	if n := len(p.free); n > 0 {
+		m = p.free[n-1]
+		p.free = p.free[:n-1]
+	}
+	p.mu.Unlock()
+	if m == nil {
+		m = &Message{Head: p.new(), home: p}
+	}
+	m.references.Store(1)
+	m.Tensors = append(m.Tensors[:0], tensors...)
+	return m, m.Head.(H)
+}
+
+func (p *Messages[H]) put(m *Message) {
+	p.mu.Lock()
+	p.free = append(p.free, m)
+	p.mu.Unlock()
+}
+
+// IsControl reports whether head belongs to the control protocol between the
+// coordinator and the members of a run. Control messages pass the door and are
+// counted, but skip links and outages.
+func IsControl(head proto.Message) bool {
+	switch head.(type) {
+	case *Start, *Progress, *TakeSnapshot, *Snapshot:
+		return true
+	}
+	return false
+}
