@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"fmt"
 	"math"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -85,3 +88,14 @@ func (n *Node) ActorID() string { return n.Name + "/" + n.Role }
 
 // CoordinatorPID addresses the coordinator of a run.
 func CoordinatorPID() *actor.PID { return actor.NewPID(Coordinator, Coordinator+"/run") }
+
+// PanicError turns what an actor or a job panicked with into an error: the error
+// itself if it is of the actor's own making, otherwise one that shows where it happened.
+func PanicError(reason any) error {
+	if err, ok := reason.(error); ok {
+		if _, isRuntime := reason.(runtime.Error); !isRuntime {
+			return err
+		}
+	}
+	return fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
+}

@@ -2,16 +2,23 @@ package datasets
 
 import "math/bits"
 
-// rounds of the Feistel network. Four make a pseudorandom permutation from
-// ideal round functions (Luby & Rackoff 1988); six leave a margin for round
-// functions that are merely good hashes, and for tiny domains.
-const rounds = 6
+// Rounds of the Feistel network. Four make a pseudorandom permutation from
+// ideal round functions on a large domain (Luby & Rackoff, SIAM J. Comput.
+// 17(2), 1988); six leave a margin for round functions that are merely good
+// hashes. On a tiny domain a round moves so little that it takes many until
+// all orders are about equally likely.
+const (
+	rounds     = 6
+	tinyRounds = 18
+	tiny       = 256
+)
 
 // domain is [0, n) enclosed in the rectangle [0, a) × [0, b), with a·b ≥ n and
 // a·b − n < a: at most one value in about √n lies outside.
 type domain struct {
 	n, a, b uint32
 	inverse uint64 // ⌈2^64 / b⌉, 0 for b = 1: divides 32-bit numbers exactly
+	rounds  int    // even
 }
 
 func newDomain(n int) domain {
@@ -20,18 +27,21 @@ func newDomain(n int) domain {
 		a++
 	}
 	b := (uint32(n) + a - 1) / a
-	d := domain{n: uint32(n), a: a, b: b}
+	d := domain{n: uint32(n), a: a, b: b, rounds: rounds}
+	if n <= tiny {
+		d.rounds = tinyRounds
+	}
 	if b > 1 {
 		d.inverse = ^uint64(0)/uint64(b) + 1
 	}
 	return d
 }
 
-// keys are the round keys of one permutation.
-type keys [rounds]uint64
+// keys are the round keys of one permutation, as many as the domain's rounds.
+type keys [tinyRounds]uint64
 
-func newKeys(key uint64) (k keys) {
-	for i := range k {
+func (d *domain) newKeys(key uint64) (k keys) {
+	for i := range d.rounds {
 		key += 0x9e3779b97f4a7c15
 		k[i] = mix(key)
 	}
@@ -59,7 +69,7 @@ func (d *domain) once(k *keys, i uint32) uint32 {
 	}
 	l := uint32(left)
 	r := i - l*d.b
-	for j := 0; j < rounds; j += 2 {
+	for j := 0; j < d.rounds; j += 2 {
 		l = add(l, r, k[j], d.a)
 		r = add(r, l, k[j+1], d.b)
 	}

@@ -72,7 +72,7 @@ func (s *Sampler) Fill(pass, step int, x []float32, y []int32) int {
 	if len(x) < count*inputs || len(y) < count {
 		panic("datasets: batch buffer too short")
 	}
-	k := newKeys(s.key ^ mix(uint64(pass)))
+	k := s.newKeys(s.key ^ mix(uint64(pass)))
 	for i := range count {
 		row := s.row(&k, first+i)
 		copy(x[i*inputs:(i+1)*inputs], s.set.X[row*inputs:(row+1)*inputs])
@@ -85,7 +85,7 @@ func (s *Sampler) Fill(pass, step int, x []float32, y []int32) int {
 // the order in which Fill copies them. It panics like Fill.
 func (s *Sampler) Rows(pass, step int, into []int32) []int32 {
 	first, count := s.span(pass, step)
-	k := newKeys(s.key ^ mix(uint64(pass)))
+	k := s.newKeys(s.key ^ mix(uint64(pass)))
 	for i := range count {
 		into = append(into, int32(s.row(&k, first+i)))
 	}

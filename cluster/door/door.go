@@ -137,12 +137,25 @@ func (d *Door) fill(f *wire.Frame, p *Parcel, source int32, target string) error
 	switch m := message.(type) {
 	case *protos.Message:
 		f.Head, f.Tensors = m.Head, m.Tensors
-	case *actor.Watch, *actor.Unwatch, *actor.Stop, *actor.Terminated, *actor.PoisonPill, *actor.DeadLetterResponse:
-		f.Head = m.(proto.Message)
+	case proto.Message:
+		if !Protoactor(m) {
+			return fmt.Errorf("a bare %T cannot leave a node: wrap it with protos.NewMessage", m)
+		}
+		f.Head = m
 	default:
 		return fmt.Errorf("a message of type %T has no wire form: only *protos.Message can leave a node", message)
 	}
 	return nil
+}
+
+// Protoactor reports whether a head is a message of protoactor's own, which travels
+// without being wrapped in a protos.Message.
+func Protoactor(head proto.Message) bool {
+	switch head.(type) {
+	case *actor.Watch, *actor.Unwatch, *actor.Stop, *actor.Terminated, *actor.PoisonPill, *actor.DeadLetterResponse:
+		return true
+	}
+	return false
 }
 
 // sender returns a PID of its own for the sender. A PID of no node of the run is
@@ -183,11 +196,11 @@ func (p *Parcel) Receive(now time.Duration) time.Duration {
 // HasDownlink reports whether Receive must be called at Arrival.
 func (p *Parcel) HasDownlink() bool { return !p.Control && p.Edge.HasDownlink() }
 
-// Arrive counts the parcel as handed over. In strict mode it returns an error if
-// a tensor was written between sending and delivery.
-func (p *Parcel) Arrive() error {
+// Arrive counts the parcel as handed over at instant now. In strict mode it returns
+// an error if a tensor was written between sending and delivery.
+func (p *Parcel) Arrive(now time.Duration) error {
 	if !p.Control {
-		p.Edge.Deliver(p.Size)
+		p.Edge.Deliver(p.Size, now-p.Sent)
 	}
 	return p.evidence.check()
 }

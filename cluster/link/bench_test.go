@@ -48,7 +48,7 @@ func BenchmarkWholeWay(b *testing.B) {
 		if e.HasDownlink() {
 			e.Receive(at, 100)
 		}
-		e.Deliver(100)
+		e.Deliver(100, time.Millisecond)
 	}
 }
 

@@ -44,6 +44,9 @@ type Stats struct {
 	// asked for, beside which stands what was achieved. The sum stops at Forever.
 	DelayCount         int64
 	DelaySum, DelayMax time.Duration
+
+	// TookSum is the time from sending to delivery of all messages delivered, queues included: what was achieved.
+	TookSum time.Duration
 }
 
 // InFlight returns the messages sent that were neither delivered nor dropped.
@@ -122,7 +125,6 @@ func (e *Edge) risk(departure time.Duration, size int) (at time.Duration, tries 
 		if end == Forever {
 			return departure, 1, true
 		}
-		e.line.free = end
 		departure = e.line.pass(end, size)
 	}
 	return departure, 1, true
@@ -183,10 +185,11 @@ func (e *Edge) Receive(now time.Duration, size int) time.Duration {
 	return e.downlink.pass(now, size)
 }
 
-// Deliver counts a message as handed over to its receiver.
-func (e *Edge) Deliver(size int) {
+// Deliver counts a message as handed over to its receiver, after it was under way for took.
+func (e *Edge) Deliver(size int, took time.Duration) {
 	e.stats.Delivered++
 	e.stats.DeliveredBytes += int64(size)
+	e.stats.TookSum = max(e.stats.TookSum, e.stats.TookSum+took)
 }
 
 // Discard counts a message that arrived as dropped by the world, whose receiver is gone.

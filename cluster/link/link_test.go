@@ -80,9 +80,10 @@ func TestSentIsDeliveredDroppedOrInFlight(t *testing.T) {
 				want.ControlBytes += int64(size)
 			case len(flying) == 0:
 			case step < 9:
-				e.Deliver(flying[0])
+				e.Deliver(flying[0], time.Millisecond)
 				want.Delivered++
 				want.DeliveredBytes += int64(flying[0])
+				want.TookSum += time.Millisecond
 				flying = flying[1:]
 			default:
 				e.Discard(flying[0])
@@ -135,6 +136,16 @@ func TestSaturatedQueuesRunAtTheirRate(t *testing.T) {
 	})
 }
 
+func TestMessageOnIdleQueueTakesItsOwnTime(t *testing.T) {
+	e := pair(1, link.Config{Rate: 3})
+	for i := range 10 {
+		sent := time.Duration(i) * time.Second
+		if got, want := e.Send(sent, 1).Arrival-sent, time.Duration(333333333); got != want {
+			t.Errorf("message %d took %d ns, want %d", i, got, want)
+		}
+	}
+}
+
 func TestSlowestQueueSetsThePace(t *testing.T) {
 	n := link.New(1, names(2))
 	n.SetUplink(0, 4e6)
@@ -179,6 +190,30 @@ func TestOutageBlocksTheQueue(t *testing.T) {
 		if got := e.Send(0, 1000).Arrival; got != want {
 			t.Errorf("message %d arrives at %v, want %v", i, got, want)
 		}
+	}
+}
+
+func TestOutageHoldsBackRetransmissions(t *testing.T) {
+	seen := map[int]bool{}
+	for seed := range uint64(50) {
+		e := pair(seed, link.Config{
+			Rate:    1e6,
+			Loss:    link.Loss{Probability: 0.5, Timeout: 10 * ms, Attempts: 100},
+			Outages: []link.Outage{{From: 5 * ms, To: 50 * ms}, {From: 70 * ms, To: link.Forever}},
+		})
+		got := e.Send(0, 1000)
+		seen[got.Tries] = true
+		// 1 ms, then 12 ms moved to 51 ms, then 62 ms; the fourth would depart at 73 ms and never does.
+		want := map[int]time.Duration{1: ms, 2: 51 * ms, 3: 62 * ms}[got.Tries]
+		if got.Lost {
+			want = link.Forever
+		}
+		if got.Arrival != want || got.Lost && got.Tries != 3 {
+			t.Errorf("%+v, want arrival %v", got, want)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("tries %v, want 1, 2 and 3", seen)
 	}
 }
 
@@ -423,7 +458,7 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 				e.Receive(got.Arrival, 100)
 			}
 			e.Delay(now)
-			e.Deliver(100)
+			e.Deliver(100, time.Millisecond)
 			e.Discard(0)
 			e.CountControl(1)
 			_ = e.Stats()
@@ -452,6 +487,13 @@ func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 	n.Set(0, 1, link.Config{})
 	if got := e.Send(time.Second, 1); got.Lost {
 		t.Error("what was lost blocks the queue")
+	}
+	n.Set(0, 1, link.Config{Delay: link.Constant{Delay: link.MaxDelay}})
+	for range 300 {
+		e.Send(time.Second, 1)
+	}
+	if got := e.Stats().DelaySum; got != link.Forever {
+		t.Errorf("300 delays of a year sum up to %v", got)
 	}
 }
 

@@ -151,7 +151,7 @@ func drawConfig(t *rapid.T) link.Config {
 		Rate:    rapid.SampledFrom(rates).Draw(t, "rate"),
 		Reorder: rapid.Bool().Draw(t, "reorder"),
 	}
-	c.Loss.Probability = rapid.SampledFrom([]float64{0, 0.3, 1}).Draw(t, "probability")
+	c.Loss.Probability = rapid.SampledFrom([]float64{0, 0.3, 0.7}).Draw(t, "probability")
 	c.Loss.Drop = rapid.Bool().Draw(t, "drop")
 	c.Loss.Timeout = time.Duration(rapid.IntRange(1, 300).Draw(t, "timeout"))
 	c.Loss.Attempts = rapid.IntRange(1, 5).Draw(t, "attempts")

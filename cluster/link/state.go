@@ -107,6 +107,7 @@ func (e *Edge) append(b []byte) ([]byte, error) {
 	}
 	b = appendWord(b, uint64(e.stats.DelaySum))
 	b = appendWord(b, uint64(e.stats.DelayMax))
+	b = appendWord(b, uint64(e.stats.TookSum))
 	b = e.delays.append(b)
 	b = e.losses.append(b)
 	b = appendBytes(b, []byte(e.kind()))
@@ -155,6 +156,7 @@ func (e *Edge) read(d *decoder) error {
 	}
 	e.stats.DelaySum = time.Duration(d.word())
 	e.stats.DelayMax = time.Duration(d.word())
+	e.stats.TookSum = time.Duration(d.word())
 	e.delays = e.delays.read(d)
 	e.losses = e.losses.read(d)
 	kind, state := string(d.bytes()), d.bytes()

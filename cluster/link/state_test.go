@@ -56,7 +56,7 @@ func drive(n *link.Network, now time.Duration, steps []step) (time.Duration, []a
 			e.CountControl(s.size)
 		case e.HasDownlink():
 			seen = append(seen, e.Receive(now, s.size))
-			e.Deliver(s.size)
+			e.Deliver(s.size, time.Millisecond)
 		}
 	}
 	return now, seen

@@ -2,10 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
 )
 
 // queue is a first-in-first-out queue that reuses its memory.
@@ -130,20 +131,9 @@ func (m *mailbox) recover() {
 		return
 	}
 	if m.top {
-		m.world.fail(fmt.Errorf("node %s, actor %s: %w", m.world.names[m.node], m.process.id, asError(reason)))
+		m.world.fail(fmt.Errorf("node %s, actor %s: %w", m.world.names[m.node], m.process.id, actors.PanicError(reason)))
 		return
 	}
 	m.invoker.EscalateFailure(reason, nil)
 	m.post()
-}
-
-// asError turns what an actor panicked with into an error; a panic that is not
-// an error of the actor's own making shows where it happened.
-func asError(reason any) error {
-	if err, ok := reason.(error); ok {
-		if _, runtime := reason.(interface{ RuntimeError() }); !runtime {
-			return err
-		}
-	}
-	return fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
 }

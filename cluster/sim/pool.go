@@ -1,6 +1,10 @@
 package sim
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/gradwire/gradwire/actors"
+)
 
 // job is a computation under way.
 type job struct {
@@ -14,7 +18,7 @@ type job struct {
 func (j *job) run() {
 	defer func() {
 		if reason := recover(); reason != nil {
-			j.failure = asError(reason)
+			j.failure = actors.PanicError(reason)
 		}
 	}()
 	j.result = j.do()

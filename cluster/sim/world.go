@@ -331,7 +331,7 @@ func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
 	w.trace(p, seq)
 	var err error
 	if p.Kind == wire.System || to.alive() {
-		err = p.Arrive()
+		err = p.Arrive(w.now)
 	} else {
 		w.stats.DeadLetters++
 		if err = p.Discard(); err == nil {

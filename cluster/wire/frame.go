@@ -189,38 +189,35 @@ func DecodePrefix(b []byte) (Prefix, error) {
 	return p, nil
 }
 
-// DecodeHead reads the head that follows the prefix. The frame's tensors come
-// from the pool, with the lengths that the head names and unspecified values.
-// Nothing is taken from the pool if an error is returned.
-func DecodeHead(p Prefix, b []byte, pool *protos.TensorPool) (Frame, error) {
-	r := reader{b: b, offset: prefixSize}
+// DecodeHead reads the head that follows the prefix, and returns a frame without
+// its tensors and the lengths of these.
+func DecodeHead(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
-		return Frame{}, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b), len(b), p.Head)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b), len(b), p.Head)
 	}
-	if _, err := countValues(p, b); err != nil {
-		return Frame{}, err
+	lengths, err := decodeLengths(p, b)
+	if err != nil {
+		return Frame{}, nil, err
 	}
-	lengths := r.take(4 * p.Tensors)
+	r := reader{b: b[4*p.Tensors:], offset: prefixSize + 4*p.Tensors}
 	f := Frame{Kind: p.Kind, Target: r.text(), SenderAddress: r.text(), SenderID: r.text()}
 	name := r.text()
 	if r.failed {
-		return Frame{}, fmt.Errorf("wire: offset %d: head of %d bytes ends too early", r.offset, p.Head)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: head of %d bytes ends too early", r.offset, p.Head)
 	}
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
 	if err != nil {
-		return Frame{}, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset, name)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset, name)
 	}
 	f.Head = kind.New().Interface()
 	if err := proto.Unmarshal(r.b, f.Head); err != nil {
-		return Frame{}, fmt.Errorf("wire: offset %d: decode %s: %w", r.offset, name, err)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", r.offset, name, err)
 	}
-	for i := range p.Tensors {
-		f.Tensors = append(f.Tensors, pool.Get(int(binary.LittleEndian.Uint32(lengths[4*i:]))))
-	}
-	return f, nil
+	return f, lengths, nil
 }
 
-// Decode reads a whole frame, which must fill b exactly.
+// Decode reads a whole frame, which must fill b exactly. Its tensors come from the
+// pool, and nothing is taken from there if an error is returned.
 func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
 	p, err := DecodePrefix(b)
 	if err != nil {
@@ -230,40 +227,47 @@ func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
 	if len(rest) < p.Head {
 		return Frame{}, fmt.Errorf("wire: frame ends at offset %d inside its head of %d bytes", len(b), p.Head)
 	}
-	values, err := countValues(p, rest[:p.Head])
-	if err != nil {
-		return Frame{}, err
-	}
-	if got, want := len(rest)-p.Head, 4*values; got != want {
-		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head, got, want)
-	}
-	f, err := DecodeHead(p, rest[:p.Head], pool)
+	f, lengths, err := DecodeHead(p, rest[:p.Head])
 	if err != nil {
 		return Frame{}, err
 	}
 	rest = rest[p.Head:]
-	for _, t := range f.Tensors {
+	if want := 4 * sum(lengths); len(rest) != want {
+		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head, len(rest), want)
+	}
+	for _, n := range lengths {
+		t := pool.Get(n)
 		for i := range t.Data {
 			t.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
 		}
-		rest = rest[4*len(t.Data):]
+		f.Tensors = append(f.Tensors, t)
+		rest = rest[4*n:]
 	}
 	return f, nil
 }
 
-// countValues adds up the lengths of the tensors before anything is allocated for them.
-func countValues(p Prefix, head []byte) (int, error) {
-	if len(head) < 4*p.Tensors {
-		return 0, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors", prefixSize+len(head), p.Head, p.Tensors)
+func sum(lengths []int) int {
+	total := 0
+	for _, n := range lengths {
+		total += n
 	}
-	values := 0
-	for i := range p.Tensors {
-		values += int(binary.LittleEndian.Uint32(head[4*i:]))
-		if values > MaxValues {
-			return 0, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues, ErrTooLarge)
+	return total
+}
+
+// decodeLengths reads the lengths of the tensors, before anything is allocated for them.
+func decodeLengths(p Prefix, head []byte) ([]int, error) {
+	if len(head) < 4*p.Tensors {
+		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors", prefixSize+len(head), p.Head, p.Tensors)
+	}
+	lengths := make([]int, p.Tensors)
+	total := 0
+	for i := range lengths {
+		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
+		if total += lengths[i]; total > MaxValues {
+			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues, ErrTooLarge)
 		}
 	}
-	return values, nil
+	return lengths, nil
 }
 
 // reader walks a head; it remembers that a read went past the end.

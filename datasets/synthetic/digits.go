@@ -42,8 +42,8 @@ const (
 // width, blurred and grained, sometimes with a stray line. No column is
 // Numeric.
 //
-// Of a linear classifier trained on 2,000 images about one in five answers is
-// wrong.
+// A linear classifier trained on 2,000 images gives about one wrong answer in
+// six, as on MNIST; a network with 64 hidden units on 20,000 one in forty.
 //
 // It panics if n is not in [1, MaxSamples].
 func Digits(seed uint64, n int) *datasets.Set {

@@ -36,10 +36,10 @@ const (
 // except that R2L and U2R have min(8, n/50) records, but at least 1. The
 // records are in random order.
 //
-// Scaled by min-max and trained by SGD (rate 0.05, batch 32), three quarters
-// of 125,973 records take a 93-21-5 ReLU network to 90 % on the rest in some
-// tenths of an epoch, to 94 % in one to three, and to about 97 % in the end; a
-// linear classifier ends five or more points below.
+// Scaled by min-max and trained by SGD (rate 0.05, batch 32) on three quarters
+// of 125,973 records, a 93-21-5 ReLU network classifies 90 % of the rest
+// rightly after 0.2 to 0.3 epochs, 94 % after 2 to 3, and 97 % after 10; a
+// linear classifier does not pass 93 %.
 //
 // It panics if n is not in [MinTraffic, MaxSamples] or encoding is neither 93
 // nor 122.

@@ -1,0 +1,136 @@
+package live
+
+import (
+	"container/heap"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// clock calls functions at instants of a run's real time, one after the other, on
+// a thread of its own. Functions due at one instant are called in the order in
+// which they were entered.
+type clock struct {
+	start   time.Time
+	sleeper sleeper
+	done    sync.WaitGroup
+
+	mu      sync.Mutex
+	entries entries
+	timers  map[uint64]*entry
+	seq     uint64
+	stopped bool
+}
+
+type entry struct {
+	at   time.Duration
+	seq  uint64
+	call func()
+}
+
+// entries implement heap.Interface.
+type entries []*entry
+
+func (e entries) Len() int { return len(e) }
+func (e entries) Less(i, j int) bool {
+	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].seq < e[j].seq)
+}
+func (e entries) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *entries) Push(x any)   { *e = append(*e, x.(*entry)) }
+func (e *entries) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	old[len(old)-1] = nil
+	*e = old[:len(old)-1]
+	return x
+}
+
+// spin is how long before an instant the clock stops sleeping and looks at the
+// time instead: about what the kernel is late in waking a thread.
+const spin = 60 * time.Microsecond
+
+func newClock() (*clock, error) {
+	s, err := newSleeper()
+	if err != nil {
+		return nil, err
+	}
+	c := &clock{start: time.Now(), sleeper: s, timers: map[uint64]*entry{}}
+	c.done.Go(c.loop)
+	return c, nil
+}
+
+func (c *clock) now() time.Duration { return time.Since(c.start) }
+
+// at has a function called at an instant, at once if it has passed.
+func (c *clock) at(t time.Duration, call func()) uint64 {
+	c.mu.Lock()
+	c.seq++
+	e := &entry{at: t, seq: c.seq, call: call}
+	heap.Push(&c.entries, e)
+	c.timers[e.seq] = e
+	first := c.entries[0] == e
+	c.mu.Unlock()
+	if first {
+		c.sleeper.wake()
+	}
+	return e.seq
+}
+
+// CancelTimer prevents a call that has not begun.
+func (c *clock) CancelTimer(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.timers[id]; e != nil {
+		e.call = nil
+		delete(c.timers, id)
+	}
+}
+
+// stop ends the clock; what is still due is not called.
+func (c *clock) stop() {
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
+	c.sleeper.wake()
+	c.done.Wait()
+	c.sleeper.close()
+}
+
+func (c *clock) loop() {
+	runtime.LockOSThread()
+	c.sleeper.prepare()
+	for {
+		call, wait, stopped := c.next()
+		switch {
+		case stopped:
+			return
+		case call != nil:
+			call()
+		case wait > spin:
+			c.sleeper.sleep(wait - spin)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// idle is how long the clock sleeps when nothing is due.
+const idle = time.Hour
+
+// next returns what is due, or how long it is until something will be.
+func (c *clock) next() (call func(), wait time.Duration, stopped bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped || len(c.entries) == 0 {
+		return nil, idle, c.stopped
+	}
+	if wait = c.entries[0].at - c.now(); wait > 0 {
+		return nil, wait, false
+	}
+	e := heap.Pop(&c.entries).(*entry)
+	delete(c.timers, e.seq)
+	if e.call == nil {
+		return func() {}, 0, false
+	}
+	return e.call, 0, false
+}

@@ -1,0 +1,108 @@
+package live
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// remote stands on one node for an actor of another.
+type remote struct {
+	source, destination *node
+	id                  string
+}
+
+var _ actor.Process = (*remote)(nil)
+
+func (r *remote) SendUserMessage(_ *actor.PID, message any)   { r.send(wire.User, message) }
+func (r *remote) SendSystemMessage(_ *actor.PID, message any) { r.send(wire.System, message) }
+func (r *remote) Stop(*actor.PID)                             { r.send(wire.System, &actor.Stop{}) }
+
+// send takes a message through the door and onto its link.
+func (r *remote) send(kind wire.Kind, message any) {
+	w := r.source.world
+	if w.closing.Load() {
+		return
+	}
+	w.network.Lock()
+	p, err := w.door.Pass(w.clock.now(), r.source.index, r.destination.index, r.id, kind, message)
+	if err != nil || p.Lost {
+		w.network.Unlock()
+		if err != nil {
+			w.fail(err)
+		}
+		return
+	}
+	if p.Control && p.Arrival == p.Sent {
+		w.network.Unlock()
+		r.deliver(&p)
+		return
+	}
+	// Entered under the lock: messages of one instant keep the order of their sending.
+	if p.HasDownlink() {
+		w.clock.at(p.Arrival, func() { r.receive(&p) })
+	} else {
+		w.clock.at(p.Arrival, func() { r.deliver(&p) })
+	}
+	w.network.Unlock()
+}
+
+// receive puts a parcel that is at the end of its edge onto the downlink.
+func (r *remote) receive(p *door.Parcel) {
+	w := r.source.world
+	w.network.Lock()
+	due := p.Receive(p.Arrival)
+	p.Arrival = due
+	w.clock.at(due, func() { r.deliver(p) })
+	w.network.Unlock()
+}
+
+// deliver hands a parcel over to the transport of the destination.
+func (r *remote) deliver(p *door.Parcel) {
+	w := r.source.world
+	now := w.clock.now()
+	if !p.Control {
+		w.late.messages.add(now - p.Arrival)
+	}
+	f := w.door.Frame(p, r.id)
+	there := p.Kind == wire.System || r.destination.alive(r.id)
+	var err error
+	w.Locked(func() {
+		if there {
+			err = p.Arrive(now)
+		} else {
+			err = p.Discard()
+		}
+	})
+	switch {
+	case err != nil:
+		w.fail(fmt.Errorf("%s/%s at %v: %w", w.names[r.destination.index], r.id, now, err))
+	case there:
+		r.cross(p, &f)
+	case !w.closing.Load():
+		w.lost.Add(1)
+	}
+}
+
+// cross hands the frame to the transport, with a reference to its tensors, and
+// gives the sender's reference to the message back.
+func (r *remote) cross(p *door.Parcel, f *wire.Frame) {
+	w := r.source.world
+	for _, t := range f.Tensors {
+		t.Retain()
+	}
+	if err := w.transport.Send(w.names[r.destination.index], f); err != nil {
+		w.fail(err)
+	}
+	message := p.Message
+	if envelope, ok := message.(*actor.MessageEnvelope); ok {
+		message = envelope.Message
+	}
+	if m, ok := message.(*protos.Message); ok {
+		m.Release()
+	}
+}

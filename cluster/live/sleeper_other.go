@@ -1,0 +1,30 @@
+//go:build !linux
+
+package live
+
+import "time"
+
+// sleeper puts a goroutine to sleep until a time has passed or somebody wakes it.
+type sleeper struct{ woken chan struct{} }
+
+func newSleeper() (sleeper, error) { return sleeper{make(chan struct{}, 1)}, nil }
+
+func (sleeper) prepare() {}
+
+func (s sleeper) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-s.woken:
+	}
+}
+
+func (s sleeper) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (sleeper) close() {}

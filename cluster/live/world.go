@@ -1,0 +1,274 @@
+// Package live is the real world: actors, links and clocks in real time.
+//
+// All nodes of a run live in one process, each with an actor system of its own.
+// Messages between nodes pass the door, wait as long as their link says, and
+// cross the in-memory transport in their wire form. Computation runs on threads
+// that give way to mailboxes and timers, and is padded to what the plan says that it
+// costs. How late the world was is recorded, and a run that fell behind is marked.
+package live
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// MaxNodes is the largest number of nodes of one process: each has an actor system
+// of some 3 MB.
+const MaxNodes = 256
+
+// Config is a run in real time.
+type Config struct {
+	Deployment *actors.Deployment
+	// Network links the nodes of the deployment, in their order, and the
+	// coordinator as the last one. The world locks it with Locked.
+	Network *link.Network
+	// Changes happen to the network during the run.
+	Changes []Change
+	// Threads is how many steps, and how many evaluations, compute at a time; 0 stands
+	// for the number of cores.
+	Threads int
+	// Bound is how late the 99th percentile of messages and steps may be before the
+	// run is marked; 0 stands for DefaultBound.
+	Bound time.Duration
+}
+
+// Change is something that happens to the network at an instant.
+type Change struct {
+	At    time.Duration
+	Apply func()
+}
+
+// DefaultBound is the lateness at which a run is marked.
+const DefaultBound = time.Millisecond
+
+// Result is what a run in real time leaves beside its record.
+type Result struct {
+	// Now is the instant at which the run ended.
+	Now time.Duration
+	// Messages and Steps say how late messages and the ends of steps were.
+	Messages, Steps Lateness
+	// Late marks a run in which either exceeded the bound: the machine could not
+	// keep up with the plan.
+	Late bool
+	// DeadLetters is how many messages found no receiver.
+	DeadLetters uint64
+}
+
+// World is a run in real time.
+type World struct {
+	config    Config
+	nodes     []*node
+	names     []string
+	transport transport.Memory
+	tensors   protos.TensorPool
+	progress  *protos.Messages[*protos.Progress]
+	clock     *clock
+	pool      *pool
+	end       chan struct{}
+	ended     sync.Once
+	failure   error
+	stopped   sync.WaitGroup // actors that have not stopped
+	closing   atomic.Bool
+	late      struct{ messages, steps lateness }
+	lost      atomic.Uint64 // dead letters
+
+	network sync.Mutex // guards door, links and cores
+	door    *door.Door
+	observe sync.Mutex // one event at a time
+}
+
+// node is one logical node with its actor system.
+type node struct {
+	world   *World
+	index   int32
+	profile actors.Profile
+	system  *actor.ActorSystem
+	cores   *actors.Cores
+	pid     *actor.PID
+}
+
+// New places the actors of the deployment and starts them.
+func New(config Config) (*World, error) {
+	d := config.Deployment
+	if len(d.Nodes) > MaxNodes {
+		return nil, fmt.Errorf("%d nodes, at most %d can live in one process in real time", len(d.Nodes), MaxNodes)
+	}
+	if config.Threads == 0 {
+		config.Threads = runtime.NumCPU()
+	}
+	if config.Bound == 0 {
+		config.Bound = DefaultBound
+	}
+	w := &World{config: config, end: make(chan struct{}), progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} })}
+	w.tensors.Poison = d.Strict
+	for i := range d.Nodes {
+		w.names = append(w.names, d.Nodes[i].Name)
+	}
+	w.names = append(w.names, actors.Coordinator)
+	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
+	for i := range w.names {
+		if err := w.addNode(int32(i)); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *World) addNode(i int32) error {
+	profile := actors.Unlimited
+	if int(i) < len(w.config.Deployment.Nodes) {
+		profile = w.config.Deployment.Nodes[i].Profile
+	}
+	n := &node{world: w, index: i, profile: profile, cores: actors.NewCores(profile.Cores)}
+	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.NewTextHandler(io.Discard, nil))
+	}))
+	n.system.ProcessRegistry.Address = w.names[i]
+	n.system.ProcessRegistry.RegisterAddressResolver(n.resolve)
+	n.system.EventStream.Subscribe(func(e any) {
+		if _, ok := e.(*actor.DeadLetterEvent); ok && !w.closing.Load() {
+			w.lost.Add(1)
+		}
+	})
+	w.nodes = append(w.nodes, n)
+	return w.transport.Listen(w.names[i], n.arrive)
+}
+
+// Locked calls a function while nobody uses the network.
+func (w *World) Locked(do func()) {
+	w.network.Lock()
+	defer w.network.Unlock()
+	do()
+}
+
+// Run lets the run happen until its coordinator ends it. It returns an error if an
+// actor fails or if ctx is cancelled.
+func (w *World) Run(ctx context.Context) (Result, error) {
+	// Mailboxes and timers find a processor even while all cores compute.
+	before := runtime.GOMAXPROCS(runtime.NumCPU() + 2)
+	defer runtime.GOMAXPROCS(before)
+	clock, err := newClock()
+	if err != nil {
+		return Result{}, err
+	}
+	w.clock, w.pool = clock, newPool(w.config.Threads)
+	if err := w.place(); err != nil {
+		w.fail(err)
+	}
+	for _, c := range w.config.Changes {
+		w.clock.at(c.At, func() { w.Locked(c.Apply) })
+	}
+	select {
+	case <-w.end:
+	case <-ctx.Done():
+		w.fail(context.Cause(ctx))
+	}
+	result := Result{Now: w.clock.now(), Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
+	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
+	w.close()
+	return result, w.failure
+}
+
+// close stops everything that Run started. What is under way is not delivered.
+func (w *World) close() {
+	w.closing.Store(true)
+	w.clock.stop()
+	w.pool.stop()
+	for _, n := range w.nodes {
+		if n.pid != nil {
+			n.system.Root.Stop(n.pid)
+		}
+	}
+	w.stopped.Wait()
+	for _, n := range w.nodes {
+		n.system.Shutdown()
+	}
+}
+
+func (w *World) place() error {
+	d := w.config.Deployment
+	for i := range d.Nodes {
+		if err := w.nodes[i].place(d.Nodes[i].ActorID(), d.Nodes[i].Kind); err != nil {
+			return err
+		}
+	}
+	return w.nodes[len(d.Nodes)].place(actors.CoordinatorPID().Id, func(env actors.Env) (actor.Actor, error) {
+		return d.Coordinate(env, func() { w.finish(nil) })
+	})
+}
+
+func (n *node) place(id string, kind actors.Kind) error {
+	n.pid = actor.NewPID(n.world.names[n.index], id)
+	env := &env{node: n, view: n.world.config.Deployment.View()}
+	a, err := kind(env)
+	if err != nil {
+		n.pid = nil
+		return fmt.Errorf("node %s: %w", n.world.names[n.index], err)
+	}
+	n.world.stopped.Add(1)
+	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} })
+	if _, err := n.system.Root.SpawnNamed(props, id); err != nil {
+		n.world.stopped.Done()
+		n.pid = nil
+		return fmt.Errorf("node %s: %w", n.world.names[n.index], err)
+	}
+	return nil
+}
+
+func (w *World) fail(err error) { w.finish(err) }
+
+// finish ends the run; the first to do so says how.
+func (w *World) finish(err error) {
+	w.ended.Do(func() {
+		w.failure = err
+		close(w.end)
+	})
+}
+
+// resolve hands out the process behind which the door of this node stands.
+func (n *node) resolve(pid *actor.PID) (actor.Process, bool) {
+	to, ok := n.world.door.Node(pid.Address)
+	if !ok {
+		return nil, false
+	}
+	return &remote{source: n, destination: n.world.nodes[to], id: pid.Id}, true
+}
+
+// arrive hands a frame to the actor that it is for.
+func (n *node) arrive(f *wire.Frame) {
+	target := actor.NewPID(n.world.names[n.index], f.Target)
+	process, _ := n.system.ProcessRegistry.GetLocal(f.Target)
+	if f.Kind == wire.System {
+		process.SendSystemMessage(target, f.Head)
+		return
+	}
+	var message any = f.Head
+	if !door.Protoactor(f.Head) {
+		message = protos.NewMessage(f.Head, f.Tensors...)
+	}
+	if f.SenderID != "" {
+		message = &actor.MessageEnvelope{Message: message, Sender: actor.NewPID(f.SenderAddress, f.SenderID)}
+	}
+	process.SendUserMessage(target, message)
+}
+
+// alive reports whether an actor of the node is there to receive.
+func (n *node) alive(id string) bool {
+	_, ok := n.system.ProcessRegistry.GetLocal(id)
+	return ok
+}

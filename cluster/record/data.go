@@ -1,0 +1,99 @@
+package record
+
+// Evaluation is a point of the curve: the verdict on one model.
+type Evaluation struct {
+	// Number counts the run's evaluations, from 1.
+	Number uint64 `json:"evaluation"`
+	// Time is the instant of the snapshot in seconds since the run began.
+	Time float64 `json:"time_s"`
+	// Step is how many steps the model's node, or all workers where it does not train, had made.
+	Step uint64 `json:"step"`
+	// Epoch is samples processed by all workers ÷ training samples.
+	Epoch float64 `json:"epoch"`
+	// Node is the name of the node whose model it was.
+	Node string `json:"node"`
+	// Accuracy is a fraction; Loss the mean over the test set.
+	Accuracy Float `json:"accuracy"`
+	Loss     Float `json:"loss"`
+}
+
+// Link counts what an edge has carried.
+type Link struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Messages and Bytes were put on the edge; Lost messages of these never arrived.
+	Messages int64 `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+	// DelayAsked and DelayAchieved are means in seconds: of the delays that the link
+	// drew, and of the times between sending and arrival.
+	DelayAsked    float64 `json:"delay_asked_s"`
+	DelayAchieved float64 `json:"delay_achieved_s"`
+	Lost          int64   `json:"lost"`
+	// Control and ControlBytes count the control messages, which are in none of the others.
+	Control      int64 `json:"control_messages"`
+	ControlBytes int64 `json:"control_bytes"`
+}
+
+// Update is what a worker has done.
+type Update struct {
+	Node string `json:"node"`
+	// Steps are the batches it computed a gradient of, Samples those in them, Updates
+	// its gradients that a model has taken in.
+	Steps     uint64    `json:"steps"`
+	Samples   uint64    `json:"samples"`
+	Updates   uint64    `json:"updates"`
+	Staleness Staleness `json:"staleness"`
+	// Waiting is sorted by cause.
+	Waiting []Waiting `json:"waiting"`
+}
+
+// Staleness is how old a worker's updates were when they were applied, in versions.
+type Staleness struct {
+	Mean float64 `json:"mean"`
+	// P50 and P99 are the smallest values that half and 99 % of the updates do not exceed.
+	P50 uint64 `json:"p50"`
+	P99 uint64 `json:"p99"`
+	Max uint64 `json:"max"`
+	// Counts are sorted by value; values from 65,536 on are rounded down to 8 leading bits.
+	Counts []Count `json:"counts"`
+}
+
+// Count says how often a value occurred.
+type Count struct {
+	Value uint64 `json:"value"`
+	Count uint64 `json:"count"`
+}
+
+// Waiting is the time a worker stood idle for one cause.
+type Waiting struct {
+	Cause string `json:"cause"`
+	Count uint64 `json:"count"`
+	// Total is in seconds.
+	Total float64 `json:"total_s"`
+	// Buckets are sorted and not empty, at most 12.5 % wide.
+	Buckets []Bucket `json:"buckets"`
+}
+
+// Bucket counts waits of at least Low and less than High seconds.
+type Bucket struct {
+	Low   float64 `json:"low_s"`
+	High  float64 `json:"high_s"`
+	Count uint64  `json:"count"`
+	// Total is the sum of the waits in seconds.
+	Total float64 `json:"total_s"`
+}
+
+// Data is what was counted during a run, up to the instant at which its record ends.
+type Data struct {
+	// Curve is in the order of the evaluations' numbers.
+	Curve []Evaluation `json:"curve"`
+	// Links are the used edges, in the order in which Config.Links returned them.
+	Links []Link `json:"links"`
+	// Updates are the workers, in the order of the nodes' numbers.
+	Updates []Update `json:"updates"`
+	// Steps counts those of all workers.
+	Steps uint64 `json:"steps"`
+	// Messages and Bytes add up the links, without control.
+	Messages int64 `json:"messages"`
+	Bytes    int64 `json:"bytes"`
+}
