@@ -284,7 +284,7 @@ func (d *decoder) instant() time.Duration {
 
 // count returns the number of edges that follow, no more than there can be.
 func (d *decoder) count() uint64 {
-	const smallest = 8 + 16 + 8 + 12*8 + 4*4
+	const smallest = 8 + 16 + 8 + 13*8 + 4*4
 	count := d.word()
 	if count > uint64(len(d.rest)/smallest) {
 		d.fail("fewer edges")

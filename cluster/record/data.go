@@ -1,5 +1,7 @@
 package record
 
+import "math"
+
 // Evaluation is a point of the curve: the verdict on one model.
 type Evaluation struct {
 	// Number counts the run's evaluations, from 1.
@@ -96,4 +98,17 @@ type Data struct {
 	// Messages and Bytes add up the links, without control.
 	Messages int64 `json:"messages"`
 	Bytes    int64 `json:"bytes"`
+}
+
+// Accuracies returns the accuracy of the last evaluation and the highest of all;
+// NaN if there were none.
+func (d *Data) Accuracies() (final, best Float) {
+	final, best = Float(math.NaN()), Float(math.NaN())
+	for _, e := range d.Curve {
+		final = e.Accuracy
+		if !(best >= e.Accuracy) {
+			best = e.Accuracy
+		}
+	}
+	return final, best
 }

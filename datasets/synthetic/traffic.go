@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// MinTraffic is the smallest number of records that Traffic generates: one
-	// of each class.
-	MinTraffic = classes
+	// MinTraffic is the smallest number of records that Traffic generates,
+	// enough for each class to occur.
+	MinTraffic = 10
 	// MaxSamples bounds the samples of a generated set.
 	MaxSamples = 10_000_000
 )

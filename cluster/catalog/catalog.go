@@ -1,0 +1,173 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/datasets/partition"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// Catalog is what a plan can name.
+type Catalog struct {
+	Models        Kinds[nn.Model]
+	Datasets      Kinds[Loader]
+	Splits        Kinds[partition.Split]
+	Optimizers    Kinds[optim.Method]
+	Schedules     Kinds[optim.Schedule]
+	Architectures Kinds[train.Architecture]
+	Delays        Kinds[link.Delay]
+}
+
+// Default returns a catalog of everything that comes with Gradwire. It is the
+// caller's own, to add to.
+func Default() *Catalog {
+	c := &Catalog{}
+	c.Models.what = "model"
+	c.Datasets.what = "data set"
+	c.Splits.what = "split"
+	c.Optimizers.what = "optimizer"
+	c.Schedules.what = "rate schedule"
+	c.Architectures.what = "architecture"
+	c.Delays.what = "delay"
+	addModels(c)
+	addDatasets(c)
+	addSplits(c)
+	addOptimizers(c)
+	addSchedules(c)
+	addArchitectures(c)
+	addDelays(c)
+	return c
+}
+
+// Spec is one point of a plan with all its names resolved.
+type Spec struct {
+	// Plan is the point; its sections have every default spelled out.
+	Plan *plan.Plan
+	// Data says how the data set is loaded, cut and scaled.
+	Data Data
+	// Model is the network.
+	Model nn.Model
+	// Batch is the number of samples of a step.
+	Batch int
+	// Method is the optimiser.
+	Method optim.Method
+	// Architecture says which actor each node runs.
+	Architecture train.Architecture
+	// Roles are the architecture's roles of the plan's nodes, in their order.
+	Roles []train.Role
+	// Default is the edge of pairs that Links does not name.
+	Default link.Config
+	// Links are the edges that differ, later ones winning.
+	Links []Link
+	// Changes are what the schedule does to edges, in the order of time.
+	Changes []Change
+}
+
+// training are the settings of a plan's section train.
+type training struct {
+	Batch     int        `plan:"batch"`
+	Optimizer *plan.Node `plan:"optimizer"`
+}
+
+// maxBatch bounds the samples of a step, and with them the memory of a worker.
+const maxBatch = 1 << 16
+
+// Read resolves the names of a point of a plan. Its errors say where in the plan
+// they come from.
+func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
+	s := &Spec{Plan: p}
+	var err error
+	if s.Data, p.Data, err = c.data(p.Data); err != nil {
+		return nil, err
+	}
+	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
+		return nil, err
+	}
+	if err := c.training(s); err != nil {
+		return nil, err
+	}
+	section := p.Architecture
+	if s.Architecture, p.Architecture, err = c.Architectures.read(c, section, "kind"); err != nil {
+		return nil, err
+	}
+	if err := s.cast(section); err != nil {
+		return nil, err
+	}
+	return s, c.network(s)
+}
+
+func (c *Catalog) training(s *Spec) error {
+	t := training{Batch: 32}
+	section := s.Plan.Train
+	if section == nil {
+		section = plan.NewMap()
+	}
+	if err := plan.Decode(section, &t); err != nil {
+		return err
+	}
+	if t.Batch < 1 || t.Batch > maxBatch {
+		return plan.Errorf(section.At("batch"), "a batch of %d samples; accepted is 1 to %d", t.Batch, maxBatch)
+	}
+	if t.Optimizer == nil {
+		t.Optimizer = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("sgd")})
+	}
+	s.Batch = t.Batch
+	var err error
+	if s.Method, t.Optimizer, err = c.Optimizers.read(c, t.Optimizer, "kind"); err != nil {
+		return err
+	}
+	s.Plan.Train, err = plan.Encode(&t)
+	return err
+}
+
+// cast finds the role of every node and checks that each role is filled.
+func (s *Spec) cast(section *plan.Node) error {
+	roles := s.Architecture.Roles()
+	names := make([]string, len(roles))
+	count := make([]int, len(roles))
+	for i, r := range roles {
+		names[i] = r.Name
+	}
+	for i := range s.Plan.Nodes {
+		node := &s.Plan.Nodes[i]
+		if node.Role == "" && len(roles) == 1 {
+			node.Role = roles[0].Name
+		}
+		k := index(names, node.Role)
+		if k < 0 {
+			return plan.Errorf(node.Source.At("role"), "node %s has the role %q; this architecture knows %s", node.Name, node.Role, list(names))
+		}
+		count[k]++
+		s.Roles = append(s.Roles, roles[k])
+	}
+	for i, r := range roles {
+		if count[i] < r.Min || (r.Max > 0 && count[i] > r.Max) {
+			return plan.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i], r.Name, r.Doc, wanted(r))
+		}
+	}
+	return nil
+}
+
+func index(words []string, word string) int {
+	for i, w := range words {
+		if w == word {
+			return i
+		}
+	}
+	return -1
+}
+
+func wanted(r train.Role) string {
+	switch {
+	case r.Max == r.Min:
+		return fmt.Sprintf("exactly %d", r.Min)
+	case r.Max == 0:
+		return fmt.Sprintf("at least %d", r.Min)
+	default:
+		return fmt.Sprintf("%d to %d", r.Min, r.Max)
+	}
+}

@@ -1,0 +1,235 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/idx"
+	"github.com/gradwire/gradwire/datasets/nslkdd"
+	"github.com/gradwire/gradwire/datasets/partition"
+	"github.com/gradwire/gradwire/datasets/synthetic"
+)
+
+// Loader loads a data set.
+type Loader struct {
+	// Load reads the data set from the folder of the user's data sets, which those that
+	// are generated do not look at, and the published test set if it is wanted.
+	Load func(folder string, published bool) (*datasets.Source, error)
+	// Test is the share that is held out by default; 0 stands for the published test set.
+	Test float64
+	// Scaling is the default.
+	Scaling datasets.Scaling
+}
+
+// Data says how samples get from a data set to the workers.
+type Data struct {
+	Loader
+	// Section is where the plan says so, for errors.
+	Section *plan.Node
+	// Test is the share of the samples that is held out; 0 stands for the published test set.
+	Test float64
+	// Scaling maps the numeric columns; it is fitted on the training samples, or on
+	// all if FitAll.
+	Scaling datasets.Scaling
+	FitAll  bool
+	// Split says which worker sees which samples.
+	Split partition.Split
+	// Key names everything but the split: two points of equal keys share their
+	// samples, given one seed.
+	Key string
+	// SourceKey names what Load returns.
+	SourceKey string
+}
+
+// holdout is `test`: a share such as 25%, or the word published.
+type holdout float64
+
+const published = "published"
+
+func (h *holdout) UnmarshalPlan(n *plan.Node) error {
+	if n.Kind == plan.Scalar && n.Text == published {
+		*h = 0
+		return nil
+	}
+	var f plan.Fraction
+	if err := f.UnmarshalPlan(n); err != nil {
+		return plan.Errorf(n, "%q is neither a share such as 25%% nor the word %s", n.Text, published)
+	}
+	if f <= 0 || f >= 1 {
+		return plan.Errorf(n, "a share of %v leaves nothing to train on or nothing to test; accepted is more than 0%% and less than 100%%, or the word %s", f, published)
+	}
+	*h = holdout(f)
+	return nil
+}
+
+func (h holdout) MarshalPlan() (*plan.Node, error) {
+	if h == 0 {
+		return plan.NewScalar(published), nil
+	}
+	return plan.Fraction(h).MarshalPlan()
+}
+
+// common are the settings that all data sets share.
+type common struct {
+	Test  holdout    `plan:"test"`
+	Scale string     `plan:"scale"`
+	Fit   string     `plan:"fit"`
+	Split *plan.Node `plan:"split"`
+}
+
+func commonKeys() []string { return []string{"test", "scale", "fit", "split"} }
+
+// data reads a plan's section data.
+func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
+	loader, resolved, err := c.Datasets.read(c, section, "set", commonKeys()...)
+	if err != nil {
+		return Data{}, nil, err
+	}
+	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
+	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train"}
+	shared := section.Without(others(section)...)
+	if err := plan.Decode(shared, &settings); err != nil {
+		return Data{}, nil, err
+	}
+	d.Test = float64(settings.Test)
+	if d.Scaling, err = datasets.ParseScaling(settings.Scale); err != nil {
+		return Data{}, nil, plan.Errorf(section.At("scale"), "%w", err)
+	}
+	if settings.Fit != "train" && settings.Fit != "all" {
+		return Data{}, nil, plan.Errorf(section.At("fit"), "a scaler fitted on %q; accepted are train and all", settings.Fit)
+	}
+	d.FitAll = settings.Fit == "all"
+	if settings.Split == nil {
+		settings.Split = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("iid")})
+	}
+	if d.Split, settings.Split, err = c.Splits.read(c, settings.Split, "kind"); err != nil {
+		return Data{}, nil, err
+	}
+	spelled, err := plan.Encode(&settings)
+	if err != nil {
+		return Data{}, nil, err
+	}
+	fields := resolved.Fields
+	for _, f := range spelled.Fields {
+		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
+	}
+	whole := plan.NewMap(fields...)
+	d.Key = whole.Without("split").Flow()
+	return d, whole, nil
+}
+
+// others are the keys of a data section that belong to the data set's own kind.
+func others(section *plan.Node) []string {
+	var keys []string
+	for _, f := range section.Fields {
+		if index(commonKeys(), f.Key) < 0 {
+			keys = append(keys, f.Key)
+		}
+	}
+	return keys
+}
+
+// fixed wraps a generated set as a loader.
+func fixed(make func() *datasets.Set, test float64) Loader {
+	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: make()}, nil }}
+}
+
+type nslSettings struct {
+	Encoding int `plan:"encoding"`
+}
+
+type syntheticSettings struct {
+	Samples  int    `plan:"samples"`
+	Encoding int    `plan:"encoding,omitzero"`
+	Seed     uint64 `plan:"seed"`
+}
+
+// maxSynthetic bounds the samples that are generated.
+const maxSynthetic = 10_000_000
+
+func (s *syntheticSettings) check() error {
+	return between("samples", s.Samples, 100, maxSynthetic)
+}
+
+type none struct{}
+
+func addDatasets(c *Catalog) {
+	c.Datasets.Add(Define("nsl-kdd", "network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
+		func() nslSettings { return nslSettings{Encoding: 93} },
+		func(_ *Catalog, s *nslSettings) (Loader, error) {
+			if err := encoding(s.Encoding); err != nil {
+				return Loader{}, err
+			}
+			return Loader{
+				Test:    0.25,
+				Scaling: nslkdd.DefaultScaling(s.Encoding),
+				Load: func(folder string, published bool) (*datasets.Source, error) {
+					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
+				},
+			}, nil
+		}))
+	for _, set := range []struct{ name, doc string }{
+		{"mnist", "handwritten digits, 28 × 28 (LeCun et al. 1998)"},
+		{"fashion-mnist", "clothing, 28 × 28 (Xiao et al. 2017)"},
+	} {
+		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
+			return Loader{Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }}, nil
+		}))
+	}
+	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
+		func() syntheticSettings { return syntheticSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
+		func(_ *Catalog, s *syntheticSettings) (Loader, error) {
+			if err := s.check(); err != nil {
+				return Loader{}, err
+			}
+			if err := encoding(s.Encoding); err != nil {
+				return Loader{}, err
+			}
+			l := fixed(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }, 0.25)
+			l.Scaling = nslkdd.DefaultScaling(s.Encoding)
+			return l, nil
+		}))
+	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",
+		func() syntheticSettings { return syntheticSettings{Samples: 12_000, Seed: 1} },
+		func(_ *Catalog, s *syntheticSettings) (Loader, error) {
+			if err := s.check(); err != nil {
+				return Loader{}, err
+			}
+			if s.Encoding != 0 {
+				return Loader{}, between("encoding", s.Encoding, 0, 0)
+			}
+			return fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25), nil
+		}))
+}
+
+func addSplits(c *Catalog) {
+	c.Splits.Add(Define("iid", "equal shares at random", func() none { return none{} },
+		func(*Catalog, *none) (partition.Split, error) { return partition.IID{}, nil }))
+	type classes struct {
+		Workers map[string]map[string]plan.Fraction `plan:"workers,required"`
+	}
+	c.Splits.Add(Define("classes", "stated shares of each class for each worker", func() classes { return classes{} },
+		func(_ *Catalog, s *classes) (partition.Split, error) { return shares(s.Workers), nil }))
+	type shards struct {
+		PerWorker int `plan:"per-worker"`
+	}
+	c.Splits.Add(Define("shards", "samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)",
+		func() shards { return shards{PerWorker: 2} },
+		func(_ *Catalog, s *shards) (partition.Split, error) {
+			return partition.Shards{PerWorker: s.PerWorker}, between("per-worker", s.PerWorker, 1, 1000)
+		}))
+	type dirichlet struct {
+		Alpha float64 `plan:"alpha,required"`
+		Min   int     `plan:"min"`
+	}
+	c.Splits.Add(Define("dirichlet", "shares of each class drawn from Dirichlet(alpha) (Hsu et al. 2019)",
+		func() dirichlet { return dirichlet{Alpha: 1, Min: 1} },
+		func(_ *Catalog, s *dirichlet) (partition.Split, error) {
+			if !(s.Alpha > 0) || math.IsInf(s.Alpha, 0) {
+				return nil, fmt.Errorf("alpha is %v; accepted is a number above 0", s.Alpha)
+			}
+			return partition.Dirichlet{Alpha: s.Alpha, Min: s.Min}, between("min", s.Min, 0, datasets.MaxSamples)
+		}))
+}

@@ -1,0 +1,138 @@
+// Package catalog says what a plan can name: models, data sets, splits,
+// optimisers, rate schedules, architectures and delay models. A Catalog is a value
+// that a program makes with Default and adds its own kinds to; there is no global one.
+package catalog
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+// Kind is one thing that a plan can name in a place where a T is wanted.
+type Kind[T any] struct {
+	// Name is the word in the plan.
+	Name string
+	// Doc is one sentence for a list of kinds.
+	Doc string
+
+	read func(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error)
+	keys func() (*plan.Node, error)
+}
+
+// Define makes a kind whose settings are a C: a struct with `plan` tags. Defaults
+// returns it with what a plan may leave out; build makes the T of it, and spells
+// out defaults that depend on other settings by writing them into the settings.
+func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, settings *C) (T, error)) Kind[T] {
+	return Kind[T]{
+		Name: name,
+		Doc:  doc,
+		read: func(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error) {
+			settings := defaults()
+			if err = plan.Decode(section, &settings); err != nil {
+				return value, nil, err
+			}
+			if value, err = build(c, &settings); err != nil {
+				return value, nil, located(section, err)
+			}
+			resolved, err = plan.Encode(&settings)
+			return value, resolved, err
+		},
+		keys: func() (*plan.Node, error) {
+			settings := defaults()
+			return plan.Encode(&settings)
+		},
+	}
+}
+
+// located gives an error its place in the plan unless it has one.
+func located(n *plan.Node, err error) error {
+	var one *plan.Error
+	var many plan.Errors
+	if errors.As(err, &one) || errors.As(err, &many) {
+		return err
+	}
+	return plan.Errorf(n, "%w", err)
+}
+
+// Settings describes the kind's settings and their defaults, in a plan's flow style.
+func (k Kind[T]) Settings() string {
+	n, err := k.keys()
+	if err != nil || n == nil {
+		return ""
+	}
+	return n.Flow()
+}
+
+// Kinds are the kinds of one sort, in the order in which they were added.
+type Kinds[T any] struct {
+	what string // such as "model", for errors
+	list []Kind[T]
+}
+
+// Add adds a kind. It panics if the name is taken: two kinds of one name are a
+// mistake in the program.
+func (ks *Kinds[T]) Add(k Kind[T]) {
+	if _, taken := ks.find(k.Name); taken {
+		panic(fmt.Sprintf("catalog: %s %q is defined twice", ks.what, k.Name))
+	}
+	ks.list = append(ks.list, k)
+}
+
+// All returns the kinds.
+func (ks *Kinds[T]) All() []Kind[T] { return ks.list }
+
+func (ks *Kinds[T]) find(name string) (Kind[T], bool) {
+	for _, k := range ks.list {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind[T]{}, false
+}
+
+func (ks *Kinds[T]) names() []string {
+	names := make([]string, len(ks.list))
+	for i, k := range ks.list {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// read makes what a section names under a key, and returns the section with
+// every default spelled out. Keys in skip belong to somebody else.
+func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...string) (value T, resolved *plan.Node, err error) {
+	word, ok := section.Get(key)
+	if !ok || word.Kind != plan.Scalar {
+		return value, nil, plan.Errorf(section.At(key), "a %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
+	}
+	k, ok := ks.find(word.Text)
+	if !ok {
+		return value, nil, plan.UnknownWord(word, ks.what, ks.names())
+	}
+	value, settings, err := k.read(c, section.Without(append(skip, key)...))
+	if err != nil {
+		return value, nil, err
+	}
+	fields := []plan.Field{{Key: key, Value: plan.NewText(word.Text)}}
+	for _, f := range settings.Fields {
+		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
+	}
+	return value, plan.NewMap(fields...), nil
+}
+
+func list(words []string) string {
+	s := ""
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			s += " or "
+		default:
+			s += ", "
+		}
+		s += w
+	}
+	return s
+}

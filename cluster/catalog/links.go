@@ -1,0 +1,283 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+// Link is a directed edge that differs from the plan's default.
+type Link struct {
+	From, To string
+	Config   link.Config
+}
+
+// Change gives an edge other settings at an instant.
+type Change struct {
+	At time.Duration
+	Link
+}
+
+func addDelays(c *Catalog) {
+	type constant struct {
+		Delay plan.Duration `plan:"delay,required"`
+	}
+	c.Delays.Add(Define("constant", "always the same; a bare duration means this", func() constant { return constant{} },
+		func(_ *Catalog, s *constant) (link.Delay, error) {
+			return link.Constant{Delay: time.Duration(s.Delay)}, nil
+		}))
+	type uniform struct {
+		Range plan.DurationRange `plan:"range,required"`
+	}
+	c.Delays.Add(Define("uniform", "equally likely within a range", func() uniform { return uniform{} },
+		func(_ *Catalog, s *uniform) (link.Delay, error) {
+			return link.Uniform{Min: time.Duration(s.Range.Min), Max: time.Duration(s.Range.Max)}, nil
+		}))
+	type normal struct {
+		Mean plan.Duration `plan:"mean,required"`
+		Std  plan.Duration `plan:"std,required"`
+		Min  plan.Duration `plan:"min"`
+		Max  plan.Duration `plan:"max,omitzero"`
+	}
+	c.Delays.Add(Define("normal", "normally distributed, truncated to min and max", func() normal { return normal{} },
+		func(_ *Catalog, s *normal) (link.Delay, error) {
+			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+		}))
+	type exponential struct {
+		Mean plan.Duration `plan:"mean,required"`
+		Min  plan.Duration `plan:"min"`
+		Max  plan.Duration `plan:"max,omitzero"`
+	}
+	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time", func() exponential { return exponential{} },
+		func(_ *Catalog, s *exponential) (link.Delay, error) {
+			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+		}))
+	type walk struct {
+		First plan.DurationRange `plan:"first,required"`
+		Step  plan.Duration      `plan:"step,required"`
+		Min   plan.Duration      `plan:"min"`
+		Max   plan.Duration      `plan:"max,omitzero"`
+	}
+	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use", func() walk { return walk{} },
+		func(_ *Catalog, s *walk) (link.Delay, error) {
+			return link.RandomWalk{
+				FirstMin: time.Duration(s.First.Min), FirstMax: time.Duration(s.First.Max),
+				Step: time.Duration(s.Step), Min: time.Duration(s.Min), Max: time.Duration(s.Max),
+			}, nil
+		}))
+	type trace struct {
+		File        string     `plan:"file,required"`
+		Interpolate bool       `plan:"interpolate"`
+		Repeat      bool       `plan:"repeat"`
+		Source      *plan.Node `plan:",node"`
+	}
+	c.Delays.Add(Define("trace", "measured delays from a CSV file of time_s,delay_s, beside the plan", func() trace { return trace{} },
+		func(_ *Catalog, s *trace) (link.Delay, error) {
+			points, err := readTrace(s.Source.At("file"), s.File)
+			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
+		}))
+}
+
+// readTrace reads a trace whose path is relative to the plan that names it.
+func readTrace(n *plan.Node, path string) ([]link.Point, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(n.Pos.File), path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, plan.Errorf(n, "the trace cannot be read: %w", err)
+	}
+	defer f.Close()
+	points, err := link.ReadTrace(f, path)
+	if err != nil {
+		return nil, plan.Errorf(n, "%w", err)
+	}
+	return points, nil
+}
+
+// delay reads a delay: a duration, or a model.
+func (c *Catalog) delay(n *plan.Node) (link.Delay, *plan.Node, error) {
+	section := n
+	if n.Kind == plan.Scalar {
+		section = plan.NewMap(
+			plan.Field{Key: "kind", Pos: n.Pos, Value: plan.NewText("constant")},
+			plan.Field{Key: "delay", Pos: n.Pos, Value: n.Clone()})
+	}
+	d, resolved, err := c.Delays.read(c, section, "kind")
+	if err != nil {
+		return nil, nil, err
+	}
+	if v, ok := d.(interface{ Validate() error }); ok {
+		if err := v.Validate(); err != nil {
+			return nil, nil, plan.Errorf(n, "%w", err)
+		}
+	}
+	if n.Kind == plan.Scalar {
+		resolved = n
+	}
+	return d, resolved, nil
+}
+
+// network resolves the plan's links and what its schedule does to them.
+func (c *Catalog) network(s *Spec) error {
+	p := s.Plan
+	base := &p.Network.Default
+	if base.Delay == nil {
+		base.Delay = plan.NewScalar("0ms")
+	}
+	var err error
+	if s.Default, err = c.configure(base, link.Config{}); err != nil {
+		return err
+	}
+	for i := range p.Network.Links {
+		spec := &p.Network.Links[i]
+		config, err := c.configure(&spec.LinkSettings, s.Default)
+		if err != nil {
+			return located(spec.Source, err)
+		}
+		for from, to := range p.Pairs(spec.Ends) {
+			s.Links = append(s.Links, Link{From: from, To: to, Config: config})
+		}
+	}
+	return c.schedule(s)
+}
+
+// configure lays settings over a base, and spells out their delay.
+func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config, error) {
+	config := base
+	if l.Delay != nil {
+		d, resolved, err := c.delay(l.Delay)
+		if err != nil {
+			return config, err
+		}
+		config.Delay, l.Delay = d, resolved
+	}
+	if l.Rate != nil {
+		config.Rate = float64(*l.Rate)
+	}
+	if l.Loss != nil {
+		config.Loss = loss(l.Loss)
+	}
+	if l.Reorder != nil {
+		config.Reorder = *l.Reorder
+	}
+	for _, o := range l.Outages {
+		from := time.Duration(o.From)
+		config.Outages = append(slices.Clip(config.Outages), link.Outage{From: from, To: from + time.Duration(o.For)})
+	}
+	config.Outages = merge(config.Outages)
+	return config, config.Validate()
+}
+
+func loss(l *plan.Loss) link.Loss {
+	return link.Loss{
+		Probability: float64(l.Probability), Drop: l.Kind == plan.Drop,
+		Timeout: time.Duration(l.Timeout), Attempts: l.Attempts,
+	}
+}
+
+// merge sorts outages and joins those that touch.
+func merge(outages []link.Outage) []link.Outage {
+	sorted := slices.SortedFunc(slices.Values(outages), func(a, b link.Outage) int { return cmp.Compare(a.From, b.From) })
+	var merged []link.Outage
+	for _, o := range sorted {
+		if n := len(merged); n > 0 && o.From <= merged[n-1].To {
+			merged[n-1].To = max(merged[n-1].To, o.To)
+			continue
+		}
+		merged = append(merged, o)
+	}
+	return merged
+}
+
+// pair is a directed pair of nodes.
+type pair struct{ from, to string }
+
+// schedule turns the plan's schedule into changes of edges. Outages are known from
+// the start, because a link that goes down must know when it comes up.
+func (c *Catalog) schedule(s *Spec) error {
+	changes := slices.Clone(s.Plan.Schedule)
+	slices.SortStableFunc(changes, func(a, b plan.Change) int { return cmp.Compare(a.At, b.At) })
+	current := map[pair]link.Config{}
+	for _, l := range s.Links {
+		current[pair{l.From, l.To}] = l.Config
+	}
+	down := map[pair]time.Duration{}
+	var order []pair // of pairs with outages, for a fixed order
+	edge := func(k pair) link.Config {
+		if config, ok := current[k]; ok {
+			return config
+		}
+		return s.Default
+	}
+	outages := map[pair][]link.Outage{}
+	for i := range changes {
+		change := &changes[i]
+		at := time.Duration(change.At)
+		settings := plan.LinkSettings{Delay: change.Delay, Rate: change.Rate, Loss: change.Loss}
+		for from, to := range s.Plan.Pairs(change.Ends()) {
+			k := pair{from, to}
+			switch _, isDown := down[k]; {
+			case change.Do == plan.Down && !isDown:
+				down[k] = at
+				order = append(order, k)
+			case change.Do == plan.Up && !isDown:
+				return plan.Errorf(change.Source.At("do"), "the link from %s to %s is not down at %v", from, to, at)
+			case change.Do == plan.Up:
+				outages[k] = append(outages[k], link.Outage{From: down[k], To: at})
+				delete(down, k)
+			}
+			config, err := c.configure(&settings, edge(k))
+			if err != nil {
+				return located(change.Source, err)
+			}
+			current[k] = config
+			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})
+		}
+	}
+	for _, k := range order {
+		if at, isDown := down[k]; isDown {
+			outages[k] = append(outages[k], link.Outage{From: at, To: link.Forever})
+			delete(down, k)
+		}
+	}
+	return s.putOutages(order, outages)
+}
+
+// putOutages makes the scheduled outages known to every configuration of an edge.
+func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
+	for _, k := range order {
+		extra := outages[k]
+		delete(outages, k)
+		named := false
+		for i := range s.Links {
+			if l := &s.Links[i]; l.From == k.from && l.To == k.to {
+				l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
+				named = true
+			}
+		}
+		if !named {
+			config := s.Default
+			config.Outages = merge(append(slices.Clip(config.Outages), extra...))
+			s.Links = append(s.Links, Link{From: k.from, To: k.to, Config: config})
+		}
+		for i := range s.Changes {
+			if l := &s.Changes[i]; l.From == k.from && l.To == k.to {
+				l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
+			}
+		}
+		if len(extra) > maxOutages {
+			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra), maxOutages)
+		}
+	}
+	return nil
+}
+
+// maxOutages bounds the outages that a schedule gives one link.
+const maxOutages = 100_000

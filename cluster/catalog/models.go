@@ -1,0 +1,205 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/datasets/partition"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// between returns an error that names the key if a value is out of bounds.
+func between(key string, value, low, high int) error {
+	if value < low || value > high {
+		return fmt.Errorf("%s is %d; accepted is %d to %d", key, value, low, high)
+	}
+	return nil
+}
+
+func encoding(inputs int) error {
+	if inputs != 93 && inputs != 122 {
+		return fmt.Errorf("encoding is %d; accepted are 93 and 122 inputs", inputs)
+	}
+	return nil
+}
+
+// shares turns the map of a plan into shares in the order of the workers' names.
+func shares(workers map[string]map[string]plan.Fraction) partition.Split {
+	var c partition.Classes
+	for _, name := range slices.Sorted(maps.Keys(workers)) {
+		share := partition.Share{Worker: name, Classes: map[string]float64{}}
+		for class, f := range workers[name] {
+			share.Classes[class] = float64(f)
+		}
+		c.Workers = append(c.Workers, share)
+	}
+	return c
+}
+
+func addModels(c *Catalog) {
+	type mlp struct {
+		Layers     []int  `plan:"layers,required"`
+		Activation string `plan:"activation"`
+	}
+	c.Models.Add(Define("mlp", "multi-layer perceptron: inputs, hidden widths, classes; with no hidden one logistic regression",
+		func() mlp { return mlp{Activation: nn.ReLU.String()} },
+		func(_ *Catalog, s *mlp) (nn.Model, error) {
+			activation, err := nn.ParseActivation(s.Activation)
+			if err != nil {
+				return nil, err
+			}
+			return nn.NewMLP(s.Layers, activation)
+		}))
+}
+
+// rate reads a rate: a number, or a schedule.
+func (c *Catalog) rate(n *plan.Node) (optim.Schedule, *plan.Node, error) {
+	if n.Kind != plan.Scalar {
+		return c.Schedules.read(c, n, "kind")
+	}
+	var rate struct {
+		Rate float64 `plan:"rate"`
+	}
+	if err := plan.Decode(plan.NewMap(plan.Field{Key: "rate", Pos: n.Pos, Value: n.Clone()}), &rate); err != nil {
+		return nil, nil, err
+	}
+	schedule := optim.Constant(rate.Rate)
+	if err := schedule.Validate(); err != nil {
+		return nil, nil, plan.Errorf(n, "%w", err)
+	}
+	return schedule, n, nil
+}
+
+func addOptimizers(c *Catalog) {
+	number := func(x string) *plan.Node { return plan.NewScalar(x) }
+	type sgd struct {
+		Rate        *plan.Node `plan:"rate"`
+		WeightDecay float64    `plan:"weight-decay"`
+	}
+	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: number("0.05")} },
+		func(c *Catalog, s *sgd) (optim.Method, error) {
+			rate, node, err := c.rate(s.Rate)
+			if err != nil {
+				return nil, err
+			}
+			s.Rate = node
+			m := optim.SGD{Rate: rate, WeightDecay: s.WeightDecay}
+			return m, m.Validate()
+		}))
+	type momentum struct {
+		Rate        *plan.Node `plan:"rate"`
+		Momentum    float64    `plan:"momentum"`
+		Nesterov    bool       `plan:"nesterov"`
+		WeightDecay float64    `plan:"weight-decay"`
+	}
+	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: number("0.05"), Momentum: 0.9} },
+		func(c *Catalog, s *momentum) (optim.Method, error) {
+			rate, node, err := c.rate(s.Rate)
+			if err != nil {
+				return nil, err
+			}
+			s.Rate = node
+			m := optim.Momentum{Rate: rate, Momentum: s.Momentum, Nesterov: s.Nesterov, WeightDecay: s.WeightDecay}
+			return m, m.Validate()
+		}))
+	type adam struct {
+		Rate        *plan.Node `plan:"rate"`
+		Beta1       float64    `plan:"beta1"`
+		Beta2       float64    `plan:"beta2"`
+		Epsilon     float64    `plan:"epsilon"`
+		WeightDecay float64    `plan:"weight-decay"`
+	}
+	usual := optim.NewAdam(optim.Constant(0.001))
+	c.Optimizers.Add(Define("adam", "Adam (Kingma and Ba 2015)",
+		func() adam {
+			return adam{Rate: number("0.001"), Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon}
+		},
+		func(c *Catalog, s *adam) (optim.Method, error) {
+			rate, node, err := c.rate(s.Rate)
+			if err != nil {
+				return nil, err
+			}
+			s.Rate = node
+			m := optim.Adam{Rate: rate, Beta1: s.Beta1, Beta2: s.Beta2, Epsilon: s.Epsilon, WeightDecay: s.WeightDecay}
+			return m, m.Validate()
+		}))
+}
+
+func addSchedules(c *Catalog) {
+	type step struct {
+		First  float64 `plan:"first,required"`
+		Factor float64 `plan:"factor"`
+		Every  int     `plan:"every,required"`
+	}
+	c.Schedules.Add(Define("step", "multiplied by factor every so many steps", func() step { return step{Factor: 0.1} },
+		func(_ *Catalog, s *step) (optim.Schedule, error) {
+			v := optim.Step{First: s.First, Factor: s.Factor, Every: s.Every}
+			return v, v.Validate()
+		}))
+	type exponential struct {
+		First float64 `plan:"first,required"`
+		Decay float64 `plan:"decay,required"`
+	}
+	c.Schedules.Add(Define("exponential", "multiplied by decay every step", func() exponential { return exponential{} },
+		func(_ *Catalog, s *exponential) (optim.Schedule, error) {
+			v := optim.Exponential{First: s.First, Decay: s.Decay}
+			return v, v.Validate()
+		}))
+	type inverse struct {
+		First float64 `plan:"first,required"`
+		Half  int     `plan:"half,required"`
+	}
+	c.Schedules.Add(Define("inverse", "first ÷ (1 + step ÷ half)", func() inverse { return inverse{} },
+		func(_ *Catalog, s *inverse) (optim.Schedule, error) {
+			v := optim.Inverse{First: s.First, Half: s.Half}
+			return v, v.Validate()
+		}))
+	type cosine struct {
+		First float64 `plan:"first,required"`
+		Last  float64 `plan:"last"`
+		Steps int     `plan:"steps,required"`
+	}
+	c.Schedules.Add(Define("cosine", "half a cosine from first to last", func() cosine { return cosine{} },
+		func(_ *Catalog, s *cosine) (optim.Schedule, error) {
+			v := optim.Cosine{First: s.First, Last: s.Last, Steps: s.Steps}
+			return v, v.Validate()
+		}))
+	type warmup struct {
+		Steps int        `plan:"steps,required"`
+		Then  *plan.Node `plan:"then,required"`
+	}
+	c.Schedules.Add(Define("warmup", "rises linearly to the rate of what follows", func() warmup { return warmup{} },
+		func(c *Catalog, s *warmup) (optim.Schedule, error) {
+			then, node, err := c.rate(s.Then)
+			if err != nil {
+				return nil, err
+			}
+			s.Then = node
+			v := optim.Warmup{Steps: s.Steps, Then: then}
+			return v, v.Validate()
+		}))
+}
+
+func addArchitectures(c *Catalog) {
+	type consistency struct {
+		Kind string `plan:"kind"`
+	}
+	type server struct {
+		Consistency consistency `plan:"consistency"`
+		Scale       string      `plan:"scale"`
+	}
+	c.Architectures.Add(Define("parameter-server", "one server holds the model, workers push gradients and pull parameters, asynchronously",
+		func() server { return server{Consistency: consistency{Kind: "asp"}, Scale: string(ps.Sum)} },
+		func(_ *Catalog, s *server) (train.Architecture, error) {
+			if s.Consistency.Kind != "asp" {
+				return nil, fmt.Errorf("consistency %q is not known; accepted is asp", s.Consistency.Kind)
+			}
+			a := ps.Architecture{Scale: ps.Scale(s.Scale)}
+			return a, a.Validate()
+		}))
+}

@@ -1,0 +1,79 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// disk is where a folder writes, so that tests can let it be full.
+type disk interface {
+	Create(path string) (diskFile, error)
+	MakeDir(path string) error
+	Rename(from, to string) error
+	// SyncDir makes the renames in a folder durable.
+	SyncDir(path string) error
+}
+
+type diskFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// osDisk is the operating system's.
+type osDisk struct{}
+
+func (osDisk) Create(path string) (diskFile, error) { return os.Create(path) }
+func (osDisk) MakeDir(path string) error            { return os.MkdirAll(path, 0o777) }
+func (osDisk) Rename(from, to string) error         { return os.Rename(from, to) }
+
+func (osDisk) SyncDir(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // folders cannot be synced there
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if e := dir.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// partial is the ending of files that are still being written.
+const partial = ".partial"
+
+// replace writes a file under another name and renames it when it is whole and on
+// the disk: whoever finds the name finds the whole file.
+func replace(d disk, path string, write func(io.Writer) error) error {
+	f, err := d.Create(path + partial)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = commit(d, path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// commit gives a synced file its final name.
+func commit(d disk, path string) error {
+	if err := d.Rename(path+partial, path); err != nil {
+		return err
+	}
+	return d.SyncDir(filepath.Dir(path))
+}

@@ -1,0 +1,419 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// The errors that a program may want to tell apart.
+var (
+	// ErrExists says that a folder holds something already.
+	ErrExists = errors.New("this folder exists and is not empty")
+	// ErrOtherPlan says that a folder was made by another plan.
+	ErrOtherPlan = errors.New("this folder was made by another plan")
+	// ErrNoRecord says that a folder holds no plan.yaml.
+	ErrNoRecord = errors.New("this folder holds no record: it has no plan.yaml")
+)
+
+const (
+	// MaxFile is the most bytes of a file that is read back.
+	MaxFile = 64 << 20
+	// MaxRuns is the most runs that a folder can hold.
+	MaxRuns = 1_000_000
+
+	planName    = "plan.yaml"
+	summaryName = "summary.json"
+	runsName    = "runs"
+	runName     = "run.json"
+	modelName   = "model.safetensors"
+	eventsName  = "events.jsonl"
+)
+
+// Folder is the record of a plan's runs on disk. A run is in it as a whole or not at
+// all, even if the program is killed while it writes. Methods may be called from
+// several goroutines, for different runs.
+type Folder struct {
+	dir  string
+	disk disk
+
+	mu       sync.Mutex
+	plan     []byte // nil until it is saved
+	runs     map[int]Run
+	finished map[string]int // by point and seed
+	events   map[int]bool   // runs whose events are being written
+}
+
+// saved is run.json.
+type saved struct {
+	Run
+	Data Data `json:"data"`
+}
+
+// Create makes a new folder; its parents may be missing. An existing folder that is
+// not empty is refused with ErrExists.
+func Create(dir string) (*Folder, error) { return create(dir, osDisk{}) }
+
+func create(dir string, d disk) (*Folder, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	if len(entries) > 0 {
+		return nil, fmt.Errorf("output folder %s: %w", dir, ErrExists)
+	}
+	f := newFolder(dir, d)
+	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
+	}
+	return f, nil
+}
+
+func newFolder(dir string, d disk) *Folder {
+	return &Folder{dir: dir, disk: d, runs: map[int]Run{}, finished: map[string]int{}, events: map[int]bool{}}
+}
+
+// Open reads back what is finished in a folder. Runs that were not saved to the end
+// are passed over; a run that is there but cannot be read is an error that names its
+// file. ErrNoRecord stands for a folder that no plan has been saved in.
+func Open(dir string) (*Folder, error) {
+	f := newFolder(dir, osDisk{})
+	plan, err := readFile(filepath.Join(dir, planName))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoRecord)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.plan = plan
+	entries, err := os.ReadDir(filepath.Join(dir, runsName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if n, ok := runNumber(entry.Name()); ok {
+			if err := f.adopt(n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return f, nil
+}
+
+// runNumber reads the name of a run's folder.
+func runNumber(name string) (int, bool) {
+	n, err := strconv.Atoi(name)
+	return n, err == nil && n >= 0 && n < MaxRuns && fmt.Sprintf("%04d", n) == name
+}
+
+// adopt takes a finished run in, if it is one.
+func (f *Folder) adopt(n int) error {
+	s, err := f.read(n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if other, ok := f.finished[runKey(s.Point, s.Seed)]; ok {
+		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)", f.runPath(n, runName), other, s.Point, s.Seed)
+	}
+	f.runs[n] = s.Run
+	f.finished[runKey(s.Point, s.Seed)] = n
+	return nil
+}
+
+func runKey(p Point, seed uint64) string { return fmt.Sprintf("%d %s", seed, pointKey(p)) }
+
+func (f *Folder) runPath(n int, name string) string {
+	return filepath.Join(f.dir, runsName, fmt.Sprintf("%04d", n), name)
+}
+
+// Dir returns the folder's path.
+func (f *Folder) Dir() string { return f.dir }
+
+// Plan returns the text of the plan that the folder was made by; nil before SavePlan.
+func (f *Folder) Plan() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.plan)
+}
+
+// SavePlan writes the resolved plan. Where the folder has one already, it must be
+// the same: otherwise ErrOtherPlan, with the first line that differs.
+func (f *Folder) SavePlan(text string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path := filepath.Join(f.dir, planName)
+	if f.plan != nil {
+		if line, was, is := firstDifference(string(f.plan), text); line > 0 {
+			return fmt.Errorf("%s: %w: line %d was %q there and is %q now", path, ErrOtherPlan, line, was, is)
+		}
+		return nil
+	}
+	err := replace(f.disk, path, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+	if err == nil {
+		f.plan = []byte(text)
+	}
+	return err
+}
+
+// EventsWriter opens the file for the events of run n. SaveRun gives it its final
+// name, so Close must be called before; without SaveRun it stays a partial file,
+// which the next attempt overwrites.
+func (f *Folder) EventsWriter(n int) (io.WriteCloser, error) {
+	path := f.runPath(n, eventsName)
+	if err := f.disk.MakeDir(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	file, err := f.disk.Create(path + partial)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", path, err)
+	}
+	f.mu.Lock()
+	f.events[n] = true
+	f.mu.Unlock()
+	return &eventsFile{diskFile: file, path: path}, nil
+}
+
+// eventsFile names itself in errors and is on the disk when it is closed.
+type eventsFile struct {
+	diskFile
+	path string
+}
+
+func (e *eventsFile) Write(b []byte) (int, error) {
+	n, err := e.diskFile.Write(b)
+	if err != nil {
+		err = fmt.Errorf("writing %s: %w", e.path, err)
+	}
+	return n, err
+}
+
+func (e *eventsFile) Close() error {
+	err := e.Sync()
+	if e := e.diskFile.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", e.path, err)
+	}
+	return nil
+}
+
+// SaveRun writes run n: its model, its events if EventsWriter was asked for them,
+// and at last run.json, with which the run is finished. r.Number is set to n. The
+// tensors say how params is divided, as in WriteTensors.
+func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tensor) error {
+	if n < 0 || n >= MaxRuns {
+		return fmt.Errorf("run %d: a folder holds runs 0 to %d", n, MaxRuns-1)
+	}
+	r.Number = n
+	run := saved{Run: r, Data: d}
+	if err := run.check(n); err != nil {
+		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
+	}
+	text, err := json.Marshal(run)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
+	}
+	if len(text) > MaxFile {
+		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName), len(text), MaxFile)
+	}
+	if err := f.writeRun(&r, append(text, '\n'), params, tensors); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs[n] = r
+	f.finished[runKey(r.Point, r.Seed)] = n
+	return nil
+}
+
+// writeRun writes a run's files, the one that finishes it last.
+func (f *Folder) writeRun(r *Run, text []byte, params []float32, tensors []Tensor) error {
+	n := r.Number
+	if err := f.disk.MakeDir(filepath.Dir(f.runPath(n, runName))); err != nil {
+		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
+	}
+	metadata := map[string]string{"seed": strconv.FormatUint(r.Seed, 10), "point": r.Point.String()}
+	err := replace(f.disk, f.runPath(n, modelName), func(w io.Writer) error {
+		return WriteTensors(w, params, tensors, metadata)
+	})
+	if err != nil {
+		return err
+	}
+	if err := f.commitEvents(n); err != nil {
+		return err
+	}
+	return replace(f.disk, f.runPath(n, runName), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+func (f *Folder) commitEvents(n int) error {
+	f.mu.Lock()
+	wanted := f.events[n]
+	delete(f.events, n)
+	f.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	path := f.runPath(n, eventsName)
+	if err := commit(f.disk, path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// Finished returns the number of the saved run of a point and seed.
+func (f *Folder) Finished(p Point, seed uint64) (n int, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok = f.finished[runKey(p, seed)]
+	return n, ok
+}
+
+// Runs returns the saved runs by rising number.
+func (f *Folder) Runs() []Run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	runs := []Run{}
+	for _, n := range slices.Sorted(maps.Keys(f.runs)) {
+		runs = append(runs, f.runs[n])
+	}
+	return runs
+}
+
+// Data reads back what was counted during run n.
+func (f *Folder) Data(n int) (Data, error) {
+	s, err := f.read(n)
+	return s.Data, err
+}
+
+// Curves reads back the curves of the given runs, in their order.
+func (f *Folder) Curves(runs []Run) ([][]Evaluation, error) {
+	curves := make([][]Evaluation, len(runs))
+	for i, r := range runs {
+		d, err := f.Data(r.Number)
+		if err != nil {
+			return nil, err
+		}
+		curves[i] = d.Curve
+	}
+	return curves, nil
+}
+
+// read reads run.json of run n.
+func (f *Folder) read(n int) (saved, error) {
+	path := f.runPath(n, runName)
+	var s saved
+	if err := readJSON(path, &s); err != nil {
+		return saved{}, err
+	}
+	if err := s.check(n); err != nil {
+		return saved{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// check finds what no saved run is without.
+func (s *saved) check(n int) error {
+	switch {
+	case s.Number != n:
+		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
+	case s.Clock != "virtual" && s.Clock != "real":
+		return fmt.Errorf("key \"clock\" is %q; virtual and real are accepted", s.Clock)
+	case s.Reached != (s.TimeToTarget != nil) || s.Reached != (s.EpochsToTarget != nil):
+		return errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" is true, null where it is false")
+	case s.Data.Curve == nil || s.Data.Links == nil || s.Data.Updates == nil:
+		return errors.New("key \"data\" must have the lists curve, links and updates")
+	}
+	return nil
+}
+
+// ReadSummary reads the summary.json of a folder.
+func ReadSummary(dir string) (Summary, error) {
+	var s Summary
+	err := readJSON(filepath.Join(dir, summaryName), &s)
+	return s, err
+}
+
+// Overview is what a summary says beside its runs.
+type Overview struct {
+	// Plan is the plan's name.
+	Plan  string
+	Build Build
+	// Wall is in seconds.
+	Wall float64
+	// Target is the accuracy at which runs end, as a fraction; 0 stands for none.
+	Target float64
+	// RunsPlanned is how many runs the plan has.
+	RunsPlanned int
+}
+
+// Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
+// runs, by rising number, and returns the summary. It may be called when only some
+// runs are saved, and again later.
+func (f *Folder) Write(o Overview) (Summary, error) {
+	runs := f.Runs()
+	s := Summary{
+		Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
+		Complete: len(runs) >= o.RunsPlanned, Runs: runs, Groups: GroupRuns(runs),
+	}
+	if o.Target > 0 {
+		s.Target = &o.Target
+	}
+	for _, t := range tables {
+		err := replace(f.disk, filepath.Join(f.dir, t.name), func(w io.Writer) error { return f.writeTable(w, t, runs) })
+		if err != nil {
+			return Summary{}, err
+		}
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return Summary{}, fmt.Errorf("writing %s: %w", filepath.Join(f.dir, summaryName), err)
+	}
+	err = replace(f.disk, filepath.Join(f.dir, summaryName), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	return s, err
+}
+
+func (f *Folder) writeTable(w io.Writer, t table, runs []Run) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	if _, err := out.WriteString(t.header + "\n"); err != nil {
+		return err
+	}
+	var b []byte
+	for _, r := range runs {
+		d, err := f.Data(r.Number)
+		if err != nil {
+			return err
+		}
+		if b, err = t.rows(b[:0], &r, &d); err != nil {
+			return err
+		}
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}

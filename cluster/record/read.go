@@ -1,0 +1,86 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// readFile reads a file of at most MaxFile bytes; its errors name it.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxFile {
+		return nil, fmt.Errorf("%s: more than the %d bytes that are accepted", path, MaxFile)
+	}
+	return text, nil
+}
+
+// readJSON reads a file into a value; its errors name the file, the line and the key.
+func readJSON(path string, into any) error {
+	text, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	if err := decodeJSON(text, into); err != nil {
+		return fmt.Errorf("%s:%w", path, err)
+	}
+	return nil
+}
+
+// decodeJSON decodes one value and nothing after it. Errors begin with the line, where it is known.
+func decodeJSON(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if d.More() {
+			return fmt.Errorf("%d: there is text after the end", lineOf(text, d.InputOffset()))
+		}
+		return nil
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%d: no JSON: %w", lineOf(text, syntax.Offset), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%d: key %q is a %s; %s is accepted", lineOf(text, kind.Offset), kind.Field, kind.Value, kind.Type)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%d: the file ends too early", lineOf(text, int64(len(text))))
+	}
+	return fmt.Errorf(" %w", err)
+}
+
+func lineOf(text []byte, offset int64) int {
+	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
+}
+
+// firstDifference returns the number of the first line in which two texts differ, and both lines; 0 if they are equal.
+func firstDifference(a, b string) (number int, lineA, lineB string) {
+	linesA, linesB := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range max(len(linesA), len(linesB)) {
+		lineA, lineB = "", ""
+		if i < len(linesA) {
+			lineA = linesA[i]
+		}
+		if i < len(linesB) {
+			lineB = linesB[i]
+		}
+		if lineA != lineB || i >= len(linesA) || i >= len(linesB) {
+			return i + 1, lineA, lineB
+		}
+	}
+	return 0, "", ""
+}

@@ -1,0 +1,240 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Setting is the value that a key of the plan has at a point of its sweep.
+type Setting struct {
+	// Key is the path in the plan.
+	Key string
+	// Value is the value or its label. In JSON it stands as a number or a truth value
+	// where it reads as one.
+	Value string
+}
+
+// Point is a combination of a sweep's values, in the order of the sweep's keys;
+// empty in a plan without a sweep.
+type Point []Setting
+
+// String writes "key=value; key=value".
+func (p Point) String() string {
+	var b strings.Builder
+	for i, s := range p {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(s.Key + "=" + s.Value)
+	}
+	return b.String()
+}
+
+// MarshalJSON writes an object whose keys keep their order.
+func (p Point) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, s := range p {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(b, quote(s.Key)...), ':')
+		if isLiteral(s.Value) {
+			b = append(b, s.Value...)
+		} else {
+			b = append(b, quote(s.Value)...)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// isLiteral reports whether a value reads as a number or a truth value of JSON.
+func isLiteral(value string) bool {
+	if value == "true" || value == "false" {
+		return true
+	}
+	if value == "" || value[0] != '-' && (value[0] < '0' || value[0] > '9') {
+		return false
+	}
+	return json.Valid([]byte(value)) && !strings.ContainsAny(value, " \t\r\n")
+}
+
+// UnmarshalJSON reads an object of strings, numbers and truth values, in its order.
+func (p *Point) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("a point must be an object of values")
+	}
+	*p = Point{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		value, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string) // the decoder lets no other key pass
+		s := Setting{Key: name, Value: fmt.Sprint(value)}
+		switch value.(type) {
+		case string, json.Number, bool:
+		default:
+			return fmt.Errorf("key %q of a point: a string, a number, true or false is accepted", name)
+		}
+		if slices.ContainsFunc(*p, func(o Setting) bool { return o.Key == s.Key }) {
+			return fmt.Errorf("key %q is given twice in a point", name)
+		}
+		*p = append(*p, s)
+	}
+	return nil
+}
+
+// Run is what a run has led to: an element of runs in summary.json.
+type Run struct {
+	// Number is the run's place in the plan, from 0: point after point, and within
+	// a point seed after seed. Its folder is named after it.
+	Number int    `json:"run"`
+	Point  Point  `json:"point"`
+	Seed   uint64 `json:"seed"`
+	// Reached says whether a model arrived at the target; if not, the times to it are nil.
+	Reached bool `json:"reached"`
+	// TimeToTarget is in seconds on the run's clock.
+	TimeToTarget   *float64 `json:"time_to_target_s"`
+	EpochsToTarget *float64 `json:"epochs_to_target"`
+	// FinalAccuracy is that of the last evaluation, BestAccuracy the highest of all.
+	FinalAccuracy Float `json:"final_accuracy"`
+	BestAccuracy  Float `json:"best_accuracy"`
+	// Steps of all workers, and Messages and Bytes on all links without control, up to the record's end.
+	Steps    uint64 `json:"steps"`
+	Messages int64  `json:"messages"`
+	Bytes    int64  `json:"bytes"`
+	// Evaluations counts the verdicts.
+	Evaluations int `json:"evaluations"`
+	// Clock is "virtual" or "real".
+	Clock string `json:"clock"`
+	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it took.
+	Duration float64 `json:"run_s"`
+	Wall     float64 `json:"wall_s"`
+	// Digest is the hash of the run's messages and final parameters, in hexadecimal.
+	Digest string `json:"digest"`
+	// Lateness is that of a real clock; nil for the virtual one, which is never late.
+	*Lateness
+}
+
+// Lateness says how well a real clock kept to its plan.
+type Lateness struct {
+	// Late says that the machine could not keep up.
+	Late bool `json:"late"`
+	// P99 is in seconds: 99 % of the messages were not later than this.
+	P99 Float `json:"lateness_p99_s"`
+}
+
+// Spread describes the values of several runs.
+type Spread struct {
+	Mean Float `json:"mean"`
+	// Std is the sample standard deviation (n − 1); NaN, in JSON null, for a single value.
+	Std Float `json:"std"`
+	Min Float `json:"min"`
+	Max Float `json:"max"`
+}
+
+// SpreadOf describes values; nil if there are none.
+func SpreadOf(values []float64) *Spread {
+	if len(values) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	mean := sum / float64(len(values))
+	squares := 0.0
+	for _, v := range values {
+		squares += float64((v - mean) * (v - mean))
+	}
+	std := math.NaN()
+	if len(values) > 1 {
+		std = math.Sqrt(squares / float64(len(values)-1))
+	}
+	return &Spread{Mean: Float(mean), Std: Float(std), Min: Float(slices.Min(values)), Max: Float(slices.Max(values))}
+}
+
+// Group sums up the runs of a point: an element of groups in summary.json.
+type Group struct {
+	Point Point `json:"point"`
+	// N is the number of runs, Reached that of those which arrived at the target.
+	N       int `json:"n"`
+	Reached int `json:"reached"`
+	// TimeToTarget, in seconds, and EpochsToTarget are over the runs that arrived; nil if none did.
+	TimeToTarget   *Spread `json:"time_to_target_s"`
+	EpochsToTarget *Spread `json:"epochs_to_target"`
+	// FinalAccuracy is over all runs.
+	FinalAccuracy *Spread `json:"final_accuracy"`
+}
+
+// Summary is summary.json.
+type Summary struct {
+	// Plan is the plan's name.
+	Plan  string `json:"plan"`
+	Build Build  `json:"build"`
+	// Wall is the seconds that all runs took together.
+	Wall float64 `json:"wall_s"`
+	// Target is the accuracy at which runs end, as a fraction; nil if the plan has none.
+	Target *float64 `json:"target,omitempty"`
+	// Complete says that all planned runs are there, RunsPlanned how many these are.
+	Complete    bool    `json:"complete"`
+	RunsPlanned int     `json:"runs_planned"`
+	Runs        []Run   `json:"runs"`
+	Groups      []Group `json:"groups"`
+}
+
+// GroupRuns sums up runs by their points, in the order in which these first occur.
+func GroupRuns(runs []Run) []Group {
+	groups := []Group{}
+	members := map[string][]Run{}
+	for _, r := range runs {
+		key := pointKey(r.Point)
+		if members[key] == nil {
+			groups = append(groups, Group{Point: r.Point})
+		}
+		members[key] = append(members[key], r)
+	}
+	for i := range groups {
+		groups[i].sum(members[pointKey(groups[i].Point)])
+	}
+	return groups
+}
+
+// pointKey is the same for equal points only.
+func pointKey(p Point) string {
+	var b strings.Builder
+	for _, s := range p {
+		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
+	}
+	return b.String()
+}
+
+func (g *Group) sum(runs []Run) {
+	var times, epochs, final []float64
+	for _, r := range runs {
+		g.N++
+		final = append(final, float64(r.FinalAccuracy))
+		if !r.Reached {
+			continue
+		}
+		g.Reached++
+		if r.TimeToTarget != nil {
+			times = append(times, *r.TimeToTarget)
+		}
+		if r.EpochsToTarget != nil {
+			epochs = append(epochs, *r.EpochsToTarget)
+		}
+	}
+	g.TimeToTarget, g.EpochsToTarget, g.FinalAccuracy = SpreadOf(times), SpreadOf(epochs), SpreadOf(final)
+}

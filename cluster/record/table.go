@@ -1,0 +1,84 @@
+package record
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strconv"
+)
+
+// table is a CSV file with the rows of all runs.
+type table struct {
+	name, header string
+	// rows appends those of a run.
+	rows func(b []byte, r *Run, d *Data) ([]byte, error)
+}
+
+// tables are those that Folder.Write makes.
+var tables = [...]table{
+	{"curve.csv", "run,point,seed,node,time_s,step,epoch,accuracy,loss", curveRows},
+	{"links.csv", "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost,control_messages,control_bytes", linkRows},
+	{"updates.csv", "run,point,seed,node,quantity,cause,low,high,count,total", updateRows},
+}
+
+// rowWriter writes records that begin with what names the run.
+type rowWriter struct {
+	buffer *bytes.Buffer
+	csv    *csv.Writer
+	record []string
+}
+
+func newRowWriter(b []byte, r *Run) *rowWriter {
+	w := &rowWriter{buffer: bytes.NewBuffer(b)}
+	w.csv = csv.NewWriter(w.buffer)
+	w.record = append(w.record, strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10))
+	return w
+}
+
+// row writes a record; the writer keeps its first error for bytes.
+func (w *rowWriter) row(fields ...string) {
+	_ = w.csv.Write(append(w.record[:3], fields...))
+}
+
+func (w *rowWriter) bytes() ([]byte, error) {
+	w.csv.Flush()
+	return w.buffer.Bytes(), w.csv.Error()
+}
+
+func curveRows(b []byte, r *Run, d *Data) ([]byte, error) {
+	w := newRowWriter(b, r)
+	for _, e := range d.Curve {
+		w.row(e.Node, decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String())
+	}
+	return w.bytes()
+}
+
+func linkRows(b []byte, r *Run, d *Data) ([]byte, error) {
+	w := newRowWriter(b, r)
+	for _, l := range d.Links {
+		w.row(l.From, l.To, integer(l.Messages), integer(l.Bytes), decimal(l.DelayAsked), decimal(l.DelayAchieved), integer(l.Lost),
+			integer(l.Control), integer(l.ControlBytes))
+	}
+	return w.bytes()
+}
+
+// updateRows writes a row for each bucket that is not empty: for the quantity
+// "staleness", in versions, low = high is the value; for "waiting", in seconds, the
+// bucket holds low and ends before high. The total is the sum of the bucket's values.
+func updateRows(b []byte, r *Run, d *Data) ([]byte, error) {
+	w := newRowWriter(b, r)
+	for _, u := range d.Updates {
+		for _, c := range u.Staleness.Counts {
+			value := strconv.FormatUint(c.Value, 10)
+			w.row(u.Node, "staleness", "", value, value, strconv.FormatUint(c.Count, 10), strconv.FormatUint(c.Value*c.Count, 10))
+		}
+		for _, cause := range u.Waiting {
+			for _, k := range cause.Buckets {
+				w.row(u.Node, "waiting", cause.Cause, decimal(k.Low), decimal(k.High), strconv.FormatUint(k.Count, 10), decimal(k.Total))
+			}
+		}
+	}
+	return w.bytes()
+}
+
+func decimal(v float64) string { return Float(v).String() }
+func integer(v int64) string   { return strconv.FormatInt(v, 10) }
