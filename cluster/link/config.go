@@ -157,3 +157,9 @@ func within(field string, err error) error {
 	}
 	return fmt.Errorf("%s: %w", field, err)
 }
+
+// Change is something that happens to a network at an instant of a run.
+type Change struct {
+	At    time.Duration
+	Apply func()
+}

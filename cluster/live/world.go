@@ -38,19 +38,13 @@ type Config struct {
 	// coordinator as the last one. The world locks it with Locked.
 	Network *link.Network
 	// Changes happen to the network during the run.
-	Changes []Change
+	Changes []link.Change
 	// Threads is how many steps, and how many evaluations, compute at a time; 0 stands
 	// for the number of cores.
 	Threads int
 	// Bound is how late the 99th percentile of messages and steps may be before the
 	// run is marked; 0 stands for DefaultBound.
 	Bound time.Duration
-}
-
-// Change is something that happens to the network at an instant.
-type Change struct {
-	At    time.Duration
-	Apply func()
 }
 
 // DefaultBound is the lateness at which a run is marked.

@@ -77,3 +77,12 @@ func commit(d disk, path string) error {
 	}
 	return d.SyncDir(filepath.Dir(path))
 }
+
+// WriteFile writes a file as all of a record is written: under another name first,
+// so that only a whole file has the final one.
+func WriteFile(path string, data []byte) error {
+	return replace(osDisk{}, path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}

@@ -33,7 +33,7 @@ type stage struct {
 	profile  actors.Profile
 	edge     link.Config
 	handlers []handler
-	changes  []sim.Change
+	changes  []link.Change
 	observer actors.Observer
 	network  *link.Network
 }
@@ -433,7 +433,7 @@ func TestScheduledChangeTakesEffectAtItsInstant(t *testing.T) {
 			}
 		},
 	}}
-	s.changes = []sim.Change{{At: 20 * time.Millisecond, Apply: func() {
+	s.changes = []link.Change{{At: 20 * time.Millisecond, Apply: func() {
 		s.network.Set(0, 1, link.Config{Delay: link.Constant{Delay: 7 * time.Millisecond}})
 	}}}
 	s.run(t)

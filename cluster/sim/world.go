@@ -34,16 +34,10 @@ type Config struct {
 	// coordinator as the last one.
 	Network *link.Network
 	// Changes happen to the network during the run.
-	Changes []Change
+	Changes []link.Change
 	// Threads is how many jobs compute at a time. With 0 they are computed on the
 	// simulator's own goroutine. The result does not depend on it.
 	Threads int
-}
-
-// Change is something that happens to the network at an instant.
-type Change struct {
-	At    time.Duration
-	Apply func()
 }
 
 // Result is what a run in virtual time leaves beside its record.

@@ -175,7 +175,7 @@ func (c *canvas) develop(rng *rand.Rand, image []float32) {
 		above, below := max(y-1, 0)*side, min(y+1, side-1)*side
 		for x := range side {
 			v := spread(rows[above+x], rows[y*side+x], rows[below+x], b)
-			noise := float32(rng.Uint32()>>8)/(1<<23) - 1
+			noise := float32(float32(rng.Uint32()>>8)/(1<<23)) - 1
 			v += float32(amplitude * noise)
 			image[y*side+x] = min(max(v, 0), 1)
 		}

@@ -74,7 +74,7 @@ func (d draw) orTop(p float64) draw { d.pTop = p; return d }
 // value draws; lean in [0, 1) is the record's common number.
 func (d *draw) value(rng *rand.Rand, lean float64, record *[numerics]float64) float64 {
 	if d.copies {
-		v := record[d.from] + float64(d.high*(2*rng.Float64()-1))
+		v := record[d.from] + either(rng, d.high)
 		return rounded(min(max(v, 0), 1), d.step)
 	}
 	switch u := rng.Float64(); {

@@ -32,10 +32,13 @@ func only(names ...string) mixture {
 }
 
 // Contested ground: kinds of connection that several classes share in all but
-// the joint value of two properties. One class has equal halves of the two,
-// another unequal ones, so that neither property alone says anything.
+// the joint value of two properties, two columns' halves or a half and a group
+// of services. One class has both high or both low, another one high and one
+// low, so that either property alone says little, and a linear classifier
+// fails.
 
-// inner and outer are two groups of services with a flag distribution alike.
+// Symbols of contested ground: inner and outer are two groups of services,
+// mixed is common to all.
 var (
 	usual = mixture{{"SF", 0.7}, {"REJ", 0.15}, {"S0", 0.05}, {"RSTO", 0.1}}
 	inner = symbols{only("tcp"), mixture{{"telnet", 0.8}, {"shell", 0.2}}, usual}
@@ -53,8 +56,8 @@ var (
 	highCount = number(305, 511)
 )
 
-// contested is a profile on contested ground: two columns that matter and
-// others that say nothing.
+// contested is a profile on contested ground: two columns of its own, the
+// others the same whatever the class.
 func contested(class int, weight float64, s symbols, a, b column) profile {
 	idle := []column{
 		{count, number(1, 150)}, {srvCount, number(1, 100)}, {sameSrvRate, rate(0.2, 0.8)},

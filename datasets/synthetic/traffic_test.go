@@ -148,6 +148,15 @@ func TestGeneratorsPanicOnProgrammerMistakes(t *testing.T) {
 	}
 }
 
+// skipSlow skips a test that trains networks, which takes most of a minute
+// under the race detector.
+func skipSlow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("trains networks, which -short leaves out")
+	}
+}
+
 // trained returns the parameters of a ReLU network after some epochs of SGD
 // with batch 32.
 func trained(t *testing.T, train *datasets.Set, rate float32, epochs int, layers ...int) (nn.Model, []float32) {
@@ -206,9 +215,7 @@ func scaledTraffic(t *testing.T, n int) (train, test *datasets.Set) {
 }
 
 func TestTrafficTakesANetworkToLearn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains networks for seconds")
-	}
+	skipSlow(t)
 	train, test := scaledTraffic(t, 125973)
 	m, params := trained(t, train, 0.05, 1, 93, 21, 5)
 	within(t, "93-21-5 after 1 epoch", accuracy(m, params, test), 0.90, 0.945)
@@ -222,6 +229,7 @@ func TestTrafficTakesANetworkToLearn(t *testing.T) {
 }
 
 func TestEachTrafficClassIsLearnable(t *testing.T) {
+	skipSlow(t)
 	train, test := scaledTraffic(t, 100_000)
 	// As many of each class as the largest balanced sample with repeats gives.
 	const each = 2000
@@ -273,12 +281,10 @@ func TestDigitsAreImagesInEqualNumbers(t *testing.T) {
 }
 
 func TestDigitsTakeANetworkToLearn(t *testing.T) {
+	skipSlow(t)
 	train, test := synthetic.Digits(1, 2000), synthetic.Digits(2, 2000)
 	m, params := trained(t, train, 0.05, 15, 784, 10)
 	within(t, "linear on 2,000 images", accuracy(m, params, test), 0.60, 0.90)
-	if testing.Short() {
-		return
-	}
 	m, params = trained(t, synthetic.Digits(3, 10_000), 0.1, 8, 784, 32, 10)
 	within(t, "784-32-10 on 10,000 images", accuracy(m, params, test), 0.91, 0.99)
 }

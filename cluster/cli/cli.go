@@ -1,0 +1,105 @@
+// Package cli is the command line: every command of gradwire, for any catalog, so
+// that a program with its own actors has them too.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// Exit codes.
+const (
+	// ExitDone: everything that was asked for is done.
+	ExitDone = 0
+	// ExitFailed: a run failed, was interrupted, or its record could not be written.
+	ExitFailed = 1
+	// ExitInput: the command, the plan, the data or the folder is not as it must be.
+	ExitInput = 2
+)
+
+// Main runs the command of os.Args and exits. Plans can name what is in the catalog.
+func Main(c *catalog.Catalog) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Run(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
+func Run(ctx context.Context, c *catalog.Catalog, args []string, out, errs io.Writer) int {
+	root := &cobra.Command{
+		Use:   "gradwire",
+		Short: "Train a model over the network you really have",
+		Long: `Gradwire runs a plan: a model, a data set, an architecture of actors and the links
+between them. In virtual time hours of delay pass in seconds and a seed gives the
+same bits; in real time the same actors meet the same delays.`,
+		Example: `  gradwire run examples/quickstart.yaml
+  gradwire run PLAN --set nodes.slow.compute.step=20ms --repeats 5
+  gradwire plan show PLAN
+  gradwire list models`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage(cmd, err)
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(runCommand(c, out, errs), planCommand(c, out), listCommand(c, out))
+	return exit(root.ExecuteContext(ctx), errs)
+}
+
+// usageError is a mistake in the command line itself.
+type usageError struct{ error }
+
+func usage(cmd *cobra.Command, err error) error {
+	return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+}
+
+// exit prints an error and returns the exit code that it stands for.
+func exit(err error, errs io.Writer) int {
+	if err == nil {
+		return ExitDone
+	}
+	fmt.Fprintln(errs, err)
+	var input *driver.InputError
+	var wrong usageError
+	if errors.As(err, &input) || errors.As(err, &wrong) {
+		return ExitInput
+	}
+	return ExitFailed
+}
+
+// exactly wants n arguments that are called what.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return usage(cmd, fmt.Errorf("%s takes %s, but %d arguments were given", cmd.CommandPath(), what, len(args)))
+	}
+}
+
+// group is a command that only has commands below it.
+func group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return usage(cmd, fmt.Errorf("%q is not a command of %s", args[0], cmd.CommandPath()))
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// display shows how far a plan is: a bar with the time left on a terminal, a plain
+// line now and then elsewhere.
+type display struct {
+	out   io.Writer
+	began time.Time
+	last  time.Time
+	bar   *progressbar.ProgressBar // nil without a terminal
+}
+
+const (
+	// barSteps is the number of steps of a full bar.
+	barSteps = 1000
+	// lineEvery is the time between two plain lines.
+	lineEvery = 5 * time.Second
+)
+
+func newDisplay(out io.Writer) *display {
+	d := &display{out: out, began: time.Now()}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		d.bar = progressbar.NewOptions(barSteps, progressbar.OptionSetWriter(out), progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
+	}
+	return d
+}
+
+func (d *display) progress(p driver.Progress) {
+	if d.bar != nil {
+		d.bar.Describe(fmt.Sprintf("%d of %d runs", p.Done, p.Total))
+		_ = d.bar.Set(int(p.Share * barSteps))
+		return
+	}
+	now := time.Now()
+	if p.Done < p.Total && now.Sub(d.last) < lineEvery {
+		return
+	}
+	d.last = now
+	fmt.Fprintf(d.out, "%d of %d runs, %.0f %%%s\n", p.Done, p.Total, 100*p.Share, d.left(p.Share))
+}
+
+// left tells the time left, from how long the share done took.
+func (d *display) left(share float64) string {
+	passed := time.Since(d.began)
+	if share <= 0.01 || share >= 1 || passed < time.Second {
+		return ""
+	}
+	left := time.Duration(float64(passed) * (1 - share) / share)
+	return fmt.Sprintf(", about %v left", left.Round(time.Second))
+}
+
+func (d *display) close() {
+	if d.bar != nil {
+		_ = d.bar.Finish()
+	}
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:     "plan",
+		Short:   "Check or show a plan",
+		Example: "  gradwire plan check PLAN\n  gradwire plan show PLAN --set train.batch=64",
+	})
+	cmd.AddCommand(checkCommand(c, out), showCommand(c, out))
+	return cmd
+}
+
+func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+	var set []string
+	cmd := &cobra.Command{
+		Use:     "check FILE",
+		Short:   "Say what is wrong with a plan, if anything",
+		Long:    "Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file, line and column. Data is not read.",
+		Example: "  gradwire plan check examples/quickstart.yaml",
+		Args:    exactly(1, "one plan"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if _, err := resolve(c, args[0], set); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(out, "%s is in order\n", args[0])
+			return err
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set a key of the plan (repeated)")
+	return cmd
+}
+
+func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+	var set []string
+	cmd := &cobra.Command{
+		Use:     "show FILE",
+		Short:   "Show a plan with every default spelled out",
+		Long:    "Show a plan with every default spelled out. Of what a sweep varies the first point is shown, and the sweep.",
+		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
+		Args:    exactly(1, "one plan"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := resolve(c, args[0], set)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(out, text)
+			return err
+		},
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set a key of the plan (repeated)")
+	return cmd
+}
+
+func resolve(c *catalog.Catalog, path string, set []string) (string, error) {
+	p, err := driver.Load(path, set...)
+	if err != nil {
+		return "", err
+	}
+	return p.Resolved(c)
+}

@@ -1,0 +1,157 @@
+// Package driver is what a driver program uses: it loads a plan, runs it with a
+// catalog, and returns what came of it.
+//
+//	p, err := driver.Load("plan.yaml")
+//	summary, err := driver.Run(ctx, p, driver.Options{Catalog: catalog.Default()})
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+// InputError is about what the user gave: a plan, data, a folder. It is
+// told before anything runs.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error inside.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// input marks an error as an InputError.
+func input(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &InputError{err}
+}
+
+// Plan is a plan that has been read, before a catalog gives its names a meaning.
+type Plan struct{ root *plan.Node }
+
+// Load reads a plan from a file and carries out assignments of the form key=value,
+// as of `--set`.
+func Load(path string, set ...string) (*Plan, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, input(fmt.Errorf("the plan cannot be read: %w", err))
+	}
+	if info.Size() > plan.MaxBytes {
+		return nil, input(fmt.Errorf("%s has %d bytes; a plan has at most %d", path, info.Size(), plan.MaxBytes))
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, input(fmt.Errorf("the plan cannot be read: %w", err))
+	}
+	return Parse(path, src, set...)
+}
+
+// Parse reads a plan from its text; file is its name in errors and the folder of
+// files that it names.
+func Parse(file string, src []byte, set ...string) (*Plan, error) {
+	root, err := plan.Parse(file, src)
+	if err != nil {
+		return nil, input(err)
+	}
+	for _, s := range set {
+		path, value, err := plan.ParseAssignment(s)
+		if err == nil {
+			err = root.Set(path, value)
+		}
+		if err != nil {
+			return nil, input(err)
+		}
+	}
+	return &Plan{root}, nil
+}
+
+// Set puts a value at a path of the plan, as `--set path=value` does.
+func (p *Plan) Set(path, value string) error {
+	path, node, err := plan.ParseAssignment(path + "=" + value)
+	if err == nil {
+		err = p.root.Set(path, node)
+	}
+	return input(err)
+}
+
+// point is one combination of a sweep's values.
+type point struct {
+	labels []plan.Label
+	spec   *catalog.Spec
+}
+
+// points resolves every point of the plan. All their errors are told together.
+func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
+	all, err := plan.Points(p.root)
+	if err != nil {
+		return nil, input(err)
+	}
+	points := make([]point, len(all))
+	for i, at := range all {
+		spec, err := read(c, at.Root)
+		if err != nil {
+			return nil, input(about(at.Labels, err))
+		}
+		points[i] = point{labels: at.Labels, spec: spec}
+	}
+	return points, nil
+}
+
+func read(c *catalog.Catalog, root *plan.Node) (*catalog.Spec, error) {
+	p, err := plan.ReadPlan(root)
+	if err != nil {
+		return nil, err
+	}
+	return c.Read(p)
+}
+
+// about says at which point of the sweep something is wrong, unless the place in
+// the plan does.
+func about(labels []plan.Label, err error) error {
+	var one *plan.Error
+	var many plan.Errors
+	if len(labels) == 0 || errors.As(err, &one) || errors.As(err, &many) {
+		return err
+	}
+	return fmt.Errorf("at %s: %w", describe(labels), err)
+}
+
+func describe(labels []plan.Label) string {
+	s := ""
+	for i, l := range labels {
+		if i > 0 {
+			s += ", "
+		}
+		s += l.Key + " = " + l.Value
+	}
+	return s
+}
+
+// Resolved returns the text of the plan with every default spelled out. Of what
+// a sweep varies it shows the first point, and the sweep.
+func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
+	points, err := p.points(c)
+	if err != nil {
+		return "", err
+	}
+	return p.resolved(points)
+}
+
+func (p *Plan) resolved(points []point) (string, error) {
+	axes, err := plan.Axes(p.root)
+	if err != nil {
+		return "", input(err)
+	}
+	first := *points[0].spec.Plan
+	first.Sweep = axes
+	node, err := first.Node()
+	if err != nil {
+		return "", input(err)
+	}
+	return node.YAML(), nil
+}

@@ -1,0 +1,403 @@
+package driver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/nn"
+)
+
+// Options say how a plan is run.
+type Options struct {
+	// Catalog is what the plan can name; nil stands for catalog.Default().
+	Catalog *catalog.Catalog
+	// Data is the folder of data sets.
+	Data string
+	// Out is the folder of the record; empty for a new one in results, named after plan and time.
+	Out string
+	// Continue runs what is missing in Out.
+	Continue bool
+	// Jobs is how many runs go on side by side; 0 stands for the number of cores. In real time
+	// it is always one, because runs would disturb each other.
+	Jobs int
+	// Clock is Virtual, the default, or Real.
+	Clock Clock
+	// Strict checks every message on its way; see actors.Deployment.
+	Strict bool
+	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
+	Progress func(Progress)
+}
+
+// Progress says how far a plan is.
+type Progress struct {
+	// Done and Total count runs.
+	Done, Total int
+	// Share is the share of the whole plan that is done, with runs under way in part.
+	Share float64
+	// Finished is the run that has just finished; nil in between.
+	Finished *record.Run
+}
+
+// Report is what running a plan leaves.
+type Report struct {
+	record.Summary
+	// Dir is the folder of the record.
+	Dir string
+	// Curves are those of the summary's runs, in their order.
+	Curves [][]record.Evaluation
+	// Clock is the one that was used.
+	Clock Clock
+}
+
+// Run runs every point and repeat of a plan. What has finished is kept and
+// reported also when ctx is cancelled or a run fails; the error then says so. An
+// InputError comes before anything has run.
+func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
+	began := time.Now()
+	r, err := prepare(p, o)
+	if err != nil {
+		return nil, err
+	}
+	failure := r.all(ctx)
+	report, err := r.report(time.Since(began))
+	return report, errors.Join(failure, err)
+}
+
+// runner carries a plan out.
+type runner struct {
+	Options
+	plan    *Plan
+	points  []point
+	repeats int
+	shelf   *shelf
+	folder  *record.Folder
+	queue   []run
+
+	mu    sync.Mutex
+	done  int
+	parts map[int]float64 // how far the runs under way are
+}
+
+// run is one repeat of one point.
+type run struct {
+	number int
+	point  *point
+	seed   uint64
+}
+
+// prepare checks everything that can be checked before the first run.
+func prepare(p *Plan, o Options) (*runner, error) {
+	if o.Catalog == nil {
+		o.Catalog = catalog.Default()
+	}
+	if o.Clock == "" {
+		o.Clock = Virtual
+	}
+	if o.Clock != Virtual && o.Clock != Real {
+		return nil, input(fmt.Errorf("clock %q is not known; accepted are %s and %s", o.Clock, Virtual, Real))
+	}
+	if o.Jobs < 1 {
+		o.Jobs = runtime.NumCPU()
+	}
+	points, err := p.points(o.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	first := points[0].spec.Plan
+	r := &runner{Options: o, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
+	if len(points)*r.repeats > record.MaxRuns {
+		return nil, input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted", len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+	}
+	if o.Clock == Real {
+		r.Jobs = 1
+	}
+	r.Jobs = min(r.Jobs, len(points)*r.repeats)
+	r.shelf = newShelf(o.Data, r.Jobs+1)
+	if err := r.rehearse(); err != nil {
+		return nil, err
+	}
+	return r, r.open(first)
+}
+
+// rehearse places the first repeat of every point, so that what cannot run is told at once.
+func (r *runner) rehearse() error {
+	for i := range r.points {
+		pt := &r.points[i]
+		task, err := pt.task(r.shelf, pt.spec.Plan.Seed)
+		if err == nil {
+			_, err = pt.place(task, r.Clock, r.Strict)
+		}
+		if err != nil {
+			return input(about(pt.labels, err))
+		}
+	}
+	return nil
+}
+
+// open opens the folder and finds out what is to be run: repeat after repeat, so
+// that runs that share their samples come together.
+func (r *runner) open(first *plan.Plan) error {
+	var err error
+	switch {
+	case r.Continue && r.Out == "":
+		return input(errors.New("nothing to continue: no folder was named"))
+	case r.Continue:
+		r.folder, err = record.Open(r.Out)
+	default:
+		if r.Out == "" {
+			r.Out = filepath.Join("results", first.Name+time.Now().Format("-20060102-150405"))
+		}
+		r.folder, err = record.Create(r.Out)
+	}
+	if err != nil {
+		return folderError(err)
+	}
+	text, err := r.plan.resolved(r.points)
+	if err != nil {
+		return err
+	}
+	if err := r.folder.SavePlan(text); err != nil {
+		return folderError(err)
+	}
+	for repeat := range r.repeats {
+		for i := range r.points {
+			pt := &r.points[i]
+			next := run{number: i*r.repeats + repeat, point: pt, seed: pt.spec.Plan.Seed + uint64(repeat)}
+			if _, finished := r.folder.Finished(settings(pt.labels), next.seed); !finished {
+				r.queue = append(r.queue, next)
+			}
+		}
+	}
+	r.done = len(r.points)*r.repeats - len(r.queue)
+	return nil
+}
+
+// folderError tells what the user can mend from what the system has done.
+func folderError(err error) error {
+	for _, mistake := range []error{record.ErrExists, record.ErrOtherPlan, record.ErrNoRecord} {
+		if errors.Is(err, mistake) {
+			return input(err)
+		}
+	}
+	return err
+}
+
+func settings(labels []plan.Label) record.Point {
+	p := record.Point{}
+	for _, l := range labels {
+		p = append(p, record.Setting{Key: l.Key, Value: l.Value})
+	}
+	return p
+}
+
+// all works the queue off, several runs side by side, until one fails.
+func (r *runner) all(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan run, len(r.queue))
+	for _, next := range r.queue {
+		queue <- next
+	}
+	close(queue)
+	var workers sync.WaitGroup
+	for range r.Jobs {
+		workers.Go(func() {
+			for next := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				if err := r.one(ctx, next); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// one makes one run and saves it.
+func (r *runner) one(ctx context.Context, next run) error {
+	wrap := func(err error) error {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return fmt.Errorf("run %d (%sseed %d): %w", next.number, prefix(next.point.labels), next.seed, err)
+	}
+	began := time.Now()
+	task, err := next.point.task(r.shelf, next.seed)
+	if err != nil {
+		return wrap(err)
+	}
+	s, err := next.point.place(task, r.Clock, r.Strict)
+	if err != nil {
+		return wrap(err)
+	}
+	closeEvents, err := r.observe(s, next)
+	if err != nil {
+		return wrap(err)
+	}
+	out, err := s.play(ctx, r.Clock, r.threads())
+	if err != nil {
+		return errors.Join(wrap(err), closeEvents())
+	}
+	data, err := s.collector.Close(s.result.Last)
+	if err := errors.Join(err, closeEvents()); err != nil {
+		return wrap(err)
+	}
+	row := r.row(next, s, out, &data, time.Since(began))
+	if err := r.folder.SaveRun(next.number, row, data, s.result.Params, tensors(task.Model)); err != nil {
+		return wrap(err)
+	}
+	r.finished(next, &row)
+	return nil
+}
+
+func prefix(labels []plan.Label) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	return describe(labels) + ", "
+}
+
+// threads is how many jobs of one run compute at a time: the cores that no other run uses.
+func (r *runner) threads() int {
+	if n := runtime.NumCPU() / r.Jobs; n > 1 {
+		return n
+	}
+	return 0
+}
+
+// observe gives the run its collector.
+func (r *runner) observe(s *stage, next run) (closeEvents func() error, err error) {
+	config := record.Config{
+		Links:        s.links,
+		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
+	}
+	for _, n := range s.deployment.Nodes {
+		config.Nodes = append(config.Nodes, n.Name)
+		config.Roles = append(config.Roles, n.Role)
+	}
+	closeEvents = func() error { return nil }
+	if next.point.spec.Plan.Record == plan.RecordEvents {
+		w, err := r.folder.EventsWriter(next.number)
+		if err != nil {
+			return nil, err
+		}
+		config.Events, closeEvents = w, w.Close
+	}
+	s.collector = record.NewCollector(config)
+	s.deployment.Observer = s.collector
+	return closeEvents, nil
+}
+
+// row sums a run up.
+func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall time.Duration) record.Run {
+	row := record.Run{
+		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
+		Reached: s.result.Reached,
+		Steps:   data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
+		Clock: string(r.Clock), Wall: wall.Seconds(), Lateness: out.lateness,
+	}
+	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
+	if n := len(data.Curve); n > 0 {
+		row.Duration = data.Curve[n-1].Time
+	}
+	if s.result.Reached {
+		t, e := s.result.TimeToTarget.Seconds(), s.result.EpochsToTarget
+		row.TimeToTarget, row.EpochsToTarget = &t, &e
+	}
+	if r.Clock == Virtual {
+		row.Digest = digest(out.digest, s.result.Params)
+	}
+	return row
+}
+
+// digest joins the hash of a run's messages with that of its final parameters.
+func digest(messages uint64, params []float32) string {
+	d := xxhash.New()
+	b := binary.LittleEndian.AppendUint64(nil, messages)
+	for _, v := range params {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	_, _ = d.Write(b)
+	return fmt.Sprintf("%016x", d.Sum64())
+}
+
+func tensors(m nn.Model) []record.Tensor {
+	var ts []record.Tensor
+	for _, t := range m.Tensors() {
+		ts = append(ts, record.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
+	}
+	return ts
+}
+
+// progress notes how far a run is.
+func (r *runner) progress(next run, e record.Evaluation) {
+	stop := next.point.spec.Plan.Stop
+	part := 0.0
+	if stop.Epochs > 0 {
+		part = max(part, e.Epoch/stop.Epochs)
+	}
+	if stop.Time > 0 {
+		part = max(part, e.Time/time.Duration(stop.Time).Seconds())
+	}
+	if stop.Steps > 0 {
+		part = max(part, float64(e.Step)/float64(stop.Steps))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts[next.number] = min(part, 1)
+	r.tell(nil)
+}
+
+func (r *runner) finished(next run, row *record.Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.parts, next.number)
+	r.done++
+	r.tell(row)
+}
+
+// tell reports the progress; r.mu is held.
+func (r *runner) tell(row *record.Run) {
+	if r.Progress == nil {
+		return
+	}
+	total := len(r.points) * r.repeats
+	share := float64(r.done)
+	for n := range total {
+		share += r.parts[n]
+	}
+	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
+}
+
+// report assembles the files of the record.
+func (r *runner) report(wall time.Duration) (*Report, error) {
+	first := r.points[0].spec.Plan
+	o := record.Overview{
+		Plan: first.Name, Build: record.ReadBuild("gonum"), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
+	}
+	if first.Stop.Target != nil {
+		o.Target = float64(*first.Stop.Target)
+	}
+	summary, err := r.folder.Write(o)
+	if err != nil {
+		return nil, err
+	}
+	curves, err := r.folder.Curves(summary.Runs)
+	return &Report{Summary: summary, Dir: r.Out, Curves: curves, Clock: r.Clock}, err
+}

@@ -1,0 +1,209 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/sim"
+)
+
+// Clock says in which world a plan runs.
+type Clock string
+
+// The clocks.
+const (
+	// Virtual time: deterministic, as fast as the machine computes.
+	Virtual Clock = "virtual"
+	// Real time: the same actors and delays, in one process.
+	Real Clock = "real"
+)
+
+// task puts together what a run of a point trains.
+func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
+	d := &p.spec.Data
+	data, err := shelf.samples(d, seed)
+	if err != nil {
+		return nil, err
+	}
+	t := &train.Task{
+		Model: p.spec.Model, Train: data.train, Test: data.test,
+		Batch: p.spec.Batch, Method: p.spec.Method, Seed: seed,
+	}
+	for i, role := range p.spec.Roles {
+		if role.Trains {
+			t.Workers = append(t.Workers, p.spec.Plan.Nodes[i].Name)
+		}
+	}
+	if t.Shards, err = d.Split.Assign(t.Train, t.Workers, seed); err != nil {
+		return nil, plan.Errorf(d.Section.At("split"), "%w", err)
+	}
+	if err := t.Validate(); err != nil {
+		return nil, plan.Errorf(p.spec.Plan.Model, "%w", err)
+	}
+	return t, nil
+}
+
+// profile is the emulated speed of a node. The speed of one whose steps take a given
+// time is that at which a full batch takes it.
+func profile(c plan.Compute, task *train.Task, clock Clock) (actors.Profile, error) {
+	p := actors.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
+	switch {
+	case c.Native && clock == Virtual:
+		return p, fmt.Errorf("compute: native has no meaning in virtual time, which does not depend on the machine; give step or speed")
+	case c.Native:
+		p.Speed = actors.Unlimited.Speed
+	case c.Step != nil:
+		p.Step = time.Duration(*c.Step)
+		p.Speed = task.Model.Work(task.Batch) / p.Step.Seconds()
+	}
+	return p, nil
+}
+
+// network links the nodes of a point, and the coordinator as the last one.
+func (p *point) network(seed uint64) (*link.Network, []string) {
+	var names []string
+	for i := range p.spec.Plan.Nodes {
+		names = append(names, p.spec.Plan.Nodes[i].Name)
+	}
+	names = append(names, actors.Coordinator)
+	n := link.New(seed, names)
+	n.SetDefault(p.spec.Default)
+	at := positions(names)
+	for _, l := range p.spec.Links {
+		n.Set(at[l.From], at[l.To], l.Config)
+	}
+	for i := range p.spec.Plan.Nodes {
+		n.SetUplink(int32(i), float64(p.spec.Plan.Nodes[i].Uplink))
+		n.SetDownlink(int32(i), float64(p.spec.Plan.Nodes[i].Downlink))
+	}
+	return n, names
+}
+
+func positions(names []string) map[string]int32 {
+	at := make(map[string]int32, len(names))
+	for i, name := range names {
+		at[name] = int32(i)
+	}
+	return at
+}
+
+// stage is a run before it happens.
+type stage struct {
+	deployment *actors.Deployment
+	network    *link.Network
+	names      []string
+	changes    []link.Change
+	collector  *record.Collector
+	result     coordinator.Result
+	locked     func(do func()) // calls do while nobody uses the network
+}
+
+// place makes the deployment of a point.
+func (p *point) place(task *train.Task, clock Clock, strict bool) (*stage, error) {
+	s := &stage{locked: func(do func()) { do() }}
+	s.network, s.names = p.network(task.Seed)
+	at := positions(s.names)
+	for _, c := range p.spec.Changes {
+		s.changes = append(s.changes, link.Change{At: c.At, Apply: func() { s.network.Set(at[c.From], at[c.To], c.Config) }})
+	}
+	s.deployment = &actors.Deployment{Seed: task.Seed, Strict: strict}
+	var holders []int
+	for i := range p.spec.Plan.Nodes {
+		node, role := &p.spec.Plan.Nodes[i], p.spec.Roles[i]
+		speed, err := profile(node.Compute, task, clock)
+		if err != nil {
+			return nil, input(plan.Errorf(node.Source.At("compute"), "%w", err))
+		}
+		if role.Holds {
+			holders = append(holders, i)
+		}
+		s.deployment.Nodes = append(s.deployment.Nodes, actors.Node{
+			Name: node.Name, Role: role.Name, Profile: speed, Kind: p.spec.Architecture.Kind(task, role.Name),
+		})
+	}
+	evaluator := task.NewEvaluator()
+	run := coordinator.Run{
+		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
+		Evaluate: evaluator.Evaluate, Result: &s.result,
+	}
+	s.deployment.Coordinate = func(env actors.Env, finish func()) (actor.Actor, error) {
+		return coordinator.New(run, env, finish)
+	}
+	return s, nil
+}
+
+func policy(p *plan.Plan) coordinator.Policy {
+	c := coordinator.Policy{
+		Every:  coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps, Time: time.Duration(p.Evaluate.Every.Time)},
+		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Time: time.Duration(p.Stop.Time),
+	}
+	if p.Evaluate.Lag != nil {
+		c.Lag = time.Duration(*p.Evaluate.Lag)
+	}
+	if p.Stop.Target != nil {
+		c.Target = float64(*p.Stop.Target)
+	}
+	return c
+}
+
+// links are the counters of every used edge.
+func (s *stage) links() (links []record.Link) {
+	s.locked(func() {
+		for _, e := range s.network.Used() {
+			t := e.Stats()
+			l := record.Link{
+				From: s.names[e.Source()], To: s.names[e.Destination()],
+				Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+			}
+			if t.DelayCount > 0 {
+				l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
+			}
+			if t.Delivered > 0 {
+				l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
+			}
+			links = append(links, l)
+		}
+	})
+	return links
+}
+
+// outcome is what a world tells of a run beside its record.
+type outcome struct {
+	end      time.Duration
+	digest   uint64
+	dead     uint64
+	lateness *record.Lateness
+}
+
+// play lets the run happen in the world of a clock.
+func (s *stage) play(ctx context.Context, clock Clock, threads int) (outcome, error) {
+	if clock == Real {
+		return s.playReal(ctx)
+	}
+	w, err := sim.New(sim.Config{Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: threads})
+	if err != nil {
+		return outcome{}, err
+	}
+	r, err := w.Run(ctx)
+	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters}, err
+}
+
+func (s *stage) playReal(ctx context.Context) (outcome, error) {
+	w, err := live.New(live.Config{Deployment: s.deployment, Network: s.network, Changes: s.changes})
+	if err != nil {
+		return outcome{}, err
+	}
+	s.locked = w.Locked
+	r, err := w.Run(ctx)
+	return outcome{end: r.Now, dead: r.DeadLetters, lateness: &record.Lateness{Late: r.Late, P99: record.Float(r.Messages.P99.Seconds())}}, err
+}

@@ -1,0 +1,125 @@
+package report
+
+import (
+	"image/color"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// look is how a group is drawn.
+type look struct {
+	color color.NRGBA
+	width vg.Length
+	dash  []vg.Length
+	glyph draw.GlyphDrawer
+}
+
+var (
+	// okabeIto are colours that people with any common colour vision tell apart
+	// (Okabe and Ito, Color Universal Design, 2008), without the yellow, too light for a line.
+	okabeIto = [...]color.NRGBA{
+		{0x00, 0x72, 0xB2, 255}, {0xD5, 0x5E, 0x00, 255}, {0x00, 0x9E, 0x73, 255}, {0xCC, 0x79, 0xA7, 255},
+		{0xE6, 0x9F, 0x00, 255}, {0x56, 0xB4, 0xE9, 255}, {0x40, 0x40, 0x40, 255},
+	}
+	// viridis is a scale of even lightness steps (van der Walt and Smith, 2015), without its yellow end.
+	viridis = [...]color.NRGBA{
+		{0x44, 0x01, 0x54, 255}, {0x46, 0x33, 0x7E, 255}, {0x36, 0x5C, 0x8D, 255}, {0x27, 0x7F, 0x8E, 255},
+		{0x1F, 0xA1, 0x87, 255}, {0x4A, 0xC1, 0x6D, 255}, {0xA0, 0xDA, 0x39, 255},
+	}
+	dashes = [...][]vg.Length{nil, {7, 3}, {2, 2}, {9, 3, 2, 3}}
+	glyphs = [...]draw.GlyphDrawer{
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{},
+	}
+	black = color.NRGBA{A: 255}
+	grey  = color.NRGBA{0x66, 0x66, 0x66, 255}
+	pale  = color.NRGBA{0xE4, 0xE4, 0xE4, 255}
+)
+
+// looks gives each group its own. Where the labels are a rising or falling row of
+// numbers, colours run along a scale and a label without a number is the black
+// reference; elsewhere they are those of a set, then the set again with other dashes.
+func looks(groups []record.Group) []look {
+	all := make([]look, len(groups))
+	if numbered, ok := scale(groups); ok {
+		steps := len(numbered) - 1
+		for i := range all {
+			all[i] = look{color: black, width: 2.4}
+		}
+		for k, i := range numbered {
+			all[i] = look{color: along(float64(k) / float64(steps)), width: 1.8, dash: dashes[k%2], glyph: glyphs[k%len(glyphs)]}
+		}
+		return all
+	}
+	for i := range all {
+		all[i] = look{
+			color: okabeIto[i%len(okabeIto)], width: 1.8,
+			dash: dashes[i/len(okabeIto)%len(dashes)], glyph: glyphs[i%len(glyphs)],
+		}
+	}
+	return all
+}
+
+var number = regexp.MustCompile(`[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
+
+// scale returns the groups whose labels hold a number, if at least five do, all but
+// one of the others at most do not, and the numbers rise or fall.
+func scale(groups []record.Group) (numbered []int, ok bool) {
+	var values []float64
+	for i, g := range groups {
+		if len(g.Point) != 1 {
+			return nil, false
+		}
+		text := number.FindString(g.Point[0].Value)
+		if text == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, false
+		}
+		numbered, values = append(numbered, i), append(values, v)
+	}
+	if len(numbered) < 5 || len(groups)-len(numbered) > 1 {
+		return nil, false
+	}
+	rising, falling := true, true
+	for i := 1; i < len(values); i++ {
+		rising = rising && values[i] > values[i-1]
+		falling = falling && values[i] < values[i-1]
+	}
+	return numbered, rising || falling
+}
+
+// along returns the colour at a share of the scale.
+func along(share float64) color.NRGBA {
+	position := share * float64(len(viridis)-1)
+	i := min(int(position), len(viridis)-2)
+	part := position - float64(i)
+	mix := func(a, b uint8) uint8 { return uint8(float64(a) + part*(float64(b)-float64(a)) + 0.5) }
+	a, b := viridis[i], viridis[i+1]
+	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+}
+
+// faded returns a colour of the given opacity.
+func faded(c color.NRGBA, alpha uint8) color.NRGBA {
+	c.A = alpha
+	return c
+}
+
+// name is what a group is called in a figure.
+func name(p record.Point, all []string) string {
+	if len(p) == 1 {
+		return p[0].Value
+	}
+	parts := make([]string, len(p))
+	for i, s := range p {
+		parts[i] = shortKey(s.Key, all) + " " + s.Value
+	}
+	return strings.Join(parts, ", ")
+}

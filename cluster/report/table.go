@@ -1,0 +1,284 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+const (
+	tableWidth = 100 // columns of text that a table keeps to if it can
+	minLabel   = 12  // columns to which labels are cut at most to get there
+)
+
+// column is a column of the table: its heading and a cell for each group.
+type column struct {
+	heading string
+	cells   []string
+	label   bool // a value of the point: to the left, and may be cut
+}
+
+// Table writes a row for each point: how many of its runs arrived at the target, and
+// mean ± sample standard deviation of time and epochs to target (over the runs that
+// arrived), of the final accuracy, and the means of messages and megabytes (over all
+// runs). Columns about a target are left out where the plan has none.
+func Table(w io.Writer, s record.Summary) error {
+	columns := labelColumns(s)
+	columns = append(columns, resultColumns(s)...)
+	fit(columns)
+	var b strings.Builder
+	line := make([]string, len(columns))
+	for i := range columns {
+		line[i] = columns[i].heading
+	}
+	writeLine(&b, columns, line)
+	for row := range s.Groups {
+		for i := range columns {
+			line[i] = columns[i].cells[row]
+		}
+		writeLine(&b, columns, line)
+	}
+	for _, note := range notes(s) {
+		b.WriteString(note + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// labelColumns are the settings of the points, one column for each key.
+func labelColumns(s record.Summary) []column {
+	var columns []column
+	for _, key := range keys(s) {
+		c := column{heading: shortKey(key, keys(s)), label: true}
+		for _, g := range s.Groups {
+			c.cells = append(c.cells, value(g.Point, key))
+		}
+		columns = append(columns, c)
+	}
+	return columns
+}
+
+// keys returns the sweep's keys in the order in which they first occur.
+func keys(s record.Summary) []string {
+	var all []string
+	for _, g := range s.Groups {
+		for _, setting := range g.Point {
+			if !slices.Contains(all, setting.Key) {
+				all = append(all, setting.Key)
+			}
+		}
+	}
+	return all
+}
+
+// shortKey cuts a path to its last element, unless another key ends like it.
+func shortKey(key string, all []string) string {
+	short := key[strings.LastIndex(key, ".")+1:]
+	for _, other := range all {
+		if other != key && other[strings.LastIndex(other, ".")+1:] == short {
+			return key
+		}
+	}
+	return short
+}
+
+func value(p record.Point, key string) string {
+	for _, setting := range p {
+		if setting.Key == key {
+			return setting.Value
+		}
+	}
+	return ""
+}
+
+func resultColumns(s record.Summary) []column {
+	runs := column{heading: "runs"}
+	accuracy := column{heading: "final accuracy, %"}
+	messages, volume := column{heading: "messages"}, column{heading: "MB"}
+	for _, g := range s.Groups {
+		runs.cells = append(runs.cells, fmt.Sprint(g.N))
+		accuracy.cells = append(accuracy.cells, spreadCell(g.FinalAccuracy, 100, 2))
+		m, b := traffic(s, g.Point)
+		messages.cells = append(messages.cells, fmt.Sprintf("%.0f", m))
+		volume.cells = append(volume.cells, fmt.Sprintf("%.*f", digits(b/1e6, 3), b/1e6))
+	}
+	if s.Target == nil {
+		return []column{runs, accuracy, messages, volume}
+	}
+	unit := timeUnit(longestMean(s))
+	reached := column{heading: "reached"}
+	times, epochs := column{heading: "time to target, " + unit.name}, column{heading: "epochs to target"}
+	for _, g := range s.Groups {
+		reached.cells = append(reached.cells, fmt.Sprintf("%d/%d", g.Reached, g.N))
+		times.cells = append(times.cells, targetCell(g, g.TimeToTarget, 1/unit.seconds))
+		epochs.cells = append(epochs.cells, targetCell(g, g.EpochsToTarget, 1))
+	}
+	return []column{reached, times, epochs, accuracy, messages, volume}
+}
+
+// traffic returns the mean messages and bytes of a point's runs.
+func traffic(s record.Summary, p record.Point) (messages, bytes float64) {
+	n := 0.0
+	for _, r := range s.Runs {
+		if slices.Equal(r.Point, p) {
+			n++
+			messages += float64(r.Messages)
+			bytes += float64(r.Bytes)
+		}
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	return messages / n, bytes / n
+}
+
+func longestMean(s record.Summary) float64 {
+	longest := 0.0
+	for _, g := range s.Groups {
+		if g.TimeToTarget != nil {
+			longest = max(longest, float64(g.TimeToTarget.Mean))
+		}
+	}
+	return longest
+}
+
+func targetCell(g record.Group, s *record.Spread, scale float64) string {
+	if s == nil {
+		return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+	}
+	return spreadCell(s, scale, digits(float64(s.Mean)*scale, 3))
+}
+
+// spreadCell writes mean ± std, the latter only where there is one.
+func spreadCell(s *record.Spread, scale float64, decimals int) string {
+	if s == nil {
+		return "–"
+	}
+	mean := fmt.Sprintf("%.*f", decimals, float64(s.Mean)*scale)
+	if math.IsNaN(float64(s.Std)) {
+		return mean
+	}
+	return fmt.Sprintf("%s ± %.*f", mean, decimals, float64(s.Std)*scale)
+}
+
+// digits returns how many decimals show v with n significant digits, at most 6.
+func digits(v float64, n int) int {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return min(max(n-1-int(math.Floor(math.Log10(math.Abs(v)))), 0), 6)
+}
+
+// unit is a unit of time.
+type unit struct {
+	name    string
+	seconds float64
+}
+
+// timeUnit chooses a unit in which a time of so many seconds is a handy number.
+func timeUnit(seconds float64) unit {
+	switch {
+	case seconds > 0 && seconds < 1:
+		return unit{"ms", 1e-3}
+	case seconds < 600:
+		return unit{"s", 1}
+	case seconds < 3*3600:
+		return unit{"min", 60}
+	}
+	return unit{"h", 3600}
+}
+
+// notes are the lines below the table.
+func notes(s record.Summary) []string {
+	var lines []string
+	if !s.Complete {
+		lines = append(lines, fmt.Sprintf("Not complete: %d of %d runs are recorded.", len(s.Runs), s.RunsPlanned))
+	}
+	missed := 0
+	for _, g := range s.Groups {
+		missed += g.N - g.Reached
+	}
+	if s.Target != nil && missed > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d runs did not reach %s; means to the target are over those that did.",
+			missed, len(s.Runs), percent(*s.Target)))
+	}
+	late, worst := 0, 0.0
+	for _, r := range s.Runs {
+		if r.Lateness != nil && r.Late {
+			late++
+			worst = max(worst, float64(r.P99))
+		}
+	}
+	if late > 0 {
+		lines = append(lines, fmt.Sprintf("The real clock was late in %d of %d runs (p99 up to %.3g ms): their times are not the plan's.",
+			late, len(s.Runs), worst*1e3))
+	}
+	return lines
+}
+
+// percent writes a fraction such as 0.94 as "94 %".
+func percent(fraction float64) string {
+	return fmt.Sprintf("%g %%", math.Round(fraction*1e6)/1e4)
+}
+
+func (c *column) width() int {
+	n := utf8.RuneCountInString(c.heading)
+	for _, cell := range c.cells {
+		n = max(n, utf8.RuneCountInString(cell))
+	}
+	return n
+}
+
+// fit cuts labels, the widest first, until the table is narrow enough or all are short.
+func fit(columns []column) {
+	for {
+		total, widest := -2, -1
+		for i := range columns {
+			total += columns[i].width() + 2
+			if columns[i].label && (widest < 0 || columns[i].width() > columns[widest].width()) {
+				widest = i
+			}
+		}
+		if total <= tableWidth || widest < 0 || columns[widest].width() <= minLabel {
+			return
+		}
+		columns[widest].cut(max(columns[widest].width()-(total-tableWidth), minLabel))
+	}
+}
+
+func (c *column) cut(width int) {
+	c.heading = cut(c.heading, width)
+	for i := range c.cells {
+		c.cells[i] = cut(c.cells[i], width)
+	}
+}
+
+// cut shortens a text to a number of characters, the last of which then is an ellipsis.
+func cut(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	return string(runes[:width-1]) + "…"
+}
+
+func writeLine(b *strings.Builder, columns []column, cells []string) {
+	var line strings.Builder
+	for i := range columns {
+		if i > 0 {
+			line.WriteString("  ")
+		}
+		gap := strings.Repeat(" ", columns[i].width()-utf8.RuneCountInString(cells[i]))
+		if columns[i].label {
+			line.WriteString(cells[i] + gap)
+		} else {
+			line.WriteString(gap + cells[i])
+		}
+	}
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
