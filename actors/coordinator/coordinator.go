@@ -37,8 +37,9 @@ type Policy struct {
 	// Lag is the time between a snapshot and its verdict; 0 stands for the time since
 	// the snapshot before.
 	Lag time.Duration
-	// Target is the accuracy at which the run ends, as a fraction.
+	// Target is the accuracy to arrive at, as a fraction. The run ends there unless GoOn.
 	Target float64
+	GoOn   bool
 	// Epochs, Steps and Time bound the run.
 	Epochs float64
 	Steps  int
@@ -332,15 +333,20 @@ func (c *coordinator) settle(e *evaluation) bool {
 	if before != nil {
 		before.params.Release()
 	}
-	reached := c.run.Policy.Target > 0 && e.verdict.Accuracy >= c.run.Policy.Target
-	if reached {
+	p := c.run.Policy
+	arrived := p.Target > 0 && !c.run.Result.Reached && e.verdict.Accuracy >= p.Target
+	if arrived {
 		c.arrive(before, e)
 	}
-	if !reached && (!c.ending || e.number < c.last) {
-		return false
+	switch {
+	case arrived && !p.GoOn:
+		c.conclude(e)
+		return true
+	case c.ending && e.number == c.last:
+		c.conclude(c.before[c.run.Holders[0]])
+		return true
 	}
-	c.conclude(e, reached)
-	return true
+	return false
 }
 
 // arrive interpolates the instant at which the target was reached.
@@ -355,10 +361,8 @@ func (c *coordinator) arrive(before, e *evaluation) {
 	r.EpochsToTarget = before.epoch + share*(e.epoch-before.epoch)
 }
 
-func (c *coordinator) conclude(e *evaluation, reached bool) {
-	if !reached {
-		e = c.before[c.run.Holders[0]]
-	}
+// conclude ends the run with the model of an evaluation.
+func (c *coordinator) conclude(e *evaluation) {
 	c.run.Result.Last = c.settled
 	c.run.Result.Params = append([]float32(nil), e.params.Data...)
 	c.finish()

@@ -391,9 +391,7 @@ func (r *runner) report(wall time.Duration) (*Report, error) {
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild("gonum"), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
 	}
-	if first.Stop.Target != nil {
-		o.Target = float64(*first.Stop.Target)
-	}
+	o.Target, _ = target(first)
 	summary, err := r.folder.Write(o)
 	if err != nil {
 		return nil, err

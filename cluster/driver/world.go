@@ -150,10 +150,20 @@ func policy(p *plan.Plan) coordinator.Policy {
 	if p.Evaluate.Lag != nil {
 		c.Lag = time.Duration(*p.Evaluate.Lag)
 	}
-	if p.Stop.Target != nil {
-		c.Target = float64(*p.Stop.Target)
-	}
+	c.Target, c.GoOn = target(p)
 	return c
+}
+
+// target is the accuracy that a plan wants to know the time of, and whether its runs
+// go on when they are there. A plan without one has the target 0.
+func target(p *plan.Plan) (accuracy float64, goOn bool) {
+	switch {
+	case p.Stop.Target != nil:
+		return float64(*p.Stop.Target), false
+	case p.Evaluate.Target != nil:
+		return float64(*p.Evaluate.Target), true
+	}
+	return 0, false
 }
 
 // links are the counters of every used edge.

@@ -7,9 +7,12 @@ import (
 	"time"
 )
 
-// clock calls functions at instants of a run's real time, one after the other, on
-// a thread of its own. Functions due at one instant are called in the order in
-// which they were entered.
+// clock calls functions at instants of a run's real time, one after the other.
+// Functions due at one instant are called in the order in which they were entered.
+//
+// It sleeps until shortly before an instant and looks at the time from then on.
+// After each call it yields: a mailbox that the call has set off runs at once, on
+// the thread that is awake, instead of waiting until another core has woken up.
 type clock struct {
 	start   time.Time
 	sleeper sleeper
@@ -19,6 +22,7 @@ type clock struct {
 	entries entries
 	timers  map[uint64]*entry
 	seq     uint64
+	asleep  bool
 	stopped bool
 }
 
@@ -68,9 +72,9 @@ func (c *clock) at(t time.Duration, call func()) uint64 {
 	e := &entry{at: t, seq: c.seq, call: call}
 	heap.Push(&c.entries, e)
 	c.timers[e.seq] = e
-	first := c.entries[0] == e
+	wake := c.asleep && c.entries[0] == e
 	c.mu.Unlock()
-	if first {
+	if wake {
 		c.sleeper.wake()
 	}
 	return e.seq
@@ -97,8 +101,6 @@ func (c *clock) stop() {
 }
 
 func (c *clock) loop() {
-	runtime.LockOSThread()
-	c.sleeper.prepare()
 	for {
 		call, wait, stopped := c.next()
 		switch {
@@ -106,6 +108,7 @@ func (c *clock) loop() {
 			return
 		case call != nil:
 			call()
+			runtime.Gosched()
 		case wait > spin:
 			c.sleeper.sleep(wait - spin)
 		default:
@@ -121,11 +124,12 @@ const idle = time.Hour
 func (c *clock) next() (call func(), wait time.Duration, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopped || len(c.entries) == 0 {
-		return nil, idle, c.stopped
+	wait = idle
+	if len(c.entries) > 0 {
+		wait = c.entries[0].at - c.now()
 	}
-	if wait = c.entries[0].at - c.now(); wait > 0 {
-		return nil, wait, false
+	if c.asleep = wait > spin; wait > 0 || c.stopped {
+		return nil, wait, c.stopped
 	}
 	e := heap.Pop(&c.entries).(*entry)
 	delete(c.timers, e.seq)

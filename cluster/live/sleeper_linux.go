@@ -20,11 +20,10 @@ func newSleeper() (sleeper, error) {
 	return sleeper{fd}, nil
 }
 
-// prepare asks for the smallest timer slack for the calling thread. Where the
-// system refuses, sleeps end some 50 µs later.
-func (sleeper) prepare() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
-
+// sleep asks the calling thread's timer slack to be the smallest before it sleeps.
+// Where the system refuses, sleeps end some 50 µs later.
 func (s sleeper) sleep(d time.Duration) {
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	timeout := unix.NsecToTimespec(int64(d))
 	fds := []unix.PollFd{{Fd: int32(s.event), Events: unix.POLLIN}}
 	if n, err := unix.Ppoll(fds, &timeout, nil); err != nil || n == 0 {

@@ -9,8 +9,6 @@ type sleeper struct{ woken chan struct{} }
 
 func newSleeper() (sleeper, error) { return sleeper{make(chan struct{}, 1)}, nil }
 
-func (sleeper) prepare() {}
-
 func (s sleeper) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -261,6 +261,8 @@ type Evaluate struct {
 	Every Interval `plan:"every"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
 	Lag *Duration `plan:"lag"`
+	// Target is an accuracy whose time is reported while the run goes on, unlike that of Stop.
+	Target *Fraction `plan:"target"`
 }
 
 // Stop says when a run ends: when the target is reached, or at the first bound. At least one bound is given; 0 is no bound.

@@ -225,13 +225,21 @@ func (c *check) evaluate(p *Plan) {
 	if p.Evaluate.Lag != nil && *p.Evaluate.Lag == 0 {
 		c.errorf(c.root.At("evaluate").At("lag"), "a lag of 0s; a verdict takes some time, give more or leave lag out for one interval")
 	}
+	if p.Evaluate.Target != nil && p.Stop.Target != nil {
+		c.errorf(c.root.At("evaluate").At("target"), "a target stands under stop too; give it there to end a run with it, here to go on")
+	}
+	c.target("evaluate", p.Evaluate.Target)
+	c.target("stop", p.Stop.Target)
+}
+
+func (c *check) target(section string, target *Fraction) {
+	if target != nil && *target == 0 {
+		c.errorf(c.root.At(section).At("target"), "a target of 0%% is reached before the run begins; give more")
+	}
 }
 
 func (c *check) stop(p *Plan) {
 	stop := c.root.At("stop")
-	if p.Stop.Target != nil && *p.Stop.Target == 0 {
-		c.errorf(stop.At("target"), "a target of 0%% is reached before the run begins; give more")
-	}
 	bounds := []struct {
 		key   string
 		value float64

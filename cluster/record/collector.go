@@ -140,7 +140,7 @@ func (n *node) waitsOf(cause string) *waits {
 			return &n.waits[i]
 		}
 	}
-	if len(n.waits) == maxCauses-1 && cause != "other" {
+	if len(n.waits) >= maxCauses-1 && cause != "other" {
 		return n.waitsOf("other")
 	}
 	n.waits = append(n.waits, waits{cause: cause})

@@ -73,7 +73,7 @@ func create(dir string, d disk) (*Folder, error) {
 	}
 	f := newFolder(dir, d)
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
-		return nil, fmt.Errorf("output folder: %w", err)
+		return nil, fmt.Errorf("output folder %s: %w", dir, err)
 	}
 	return f, nil
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // readFile reads a file of at most MaxFile bytes; its errors name it.
@@ -56,11 +58,17 @@ func decodeJSON(text []byte, into any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%d: no JSON: %w", lineOf(text, syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%d: key %q is a %s; %s is accepted", lineOf(text, kind.Offset), kind.Field, kind.Value, kind.Type)
+		return fmt.Errorf("%d: key %q is a %s; %s is accepted", lineOf(text, kind.Offset), keyOf(kind.Field), kind.Value, kind.Type)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%d: the file ends too early", lineOf(text, int64(len(text))))
 	}
 	return fmt.Errorf(" %w", err)
+}
+
+// keyOf drops from a path the names of embedded structs, which no key stands for.
+func keyOf(field string) string {
+	keys := slices.DeleteFunc(strings.Split(field, "."), func(s string) bool { return s != "" && unicode.IsUpper(rune(s[0])) })
+	return strings.Join(keys, ".")
 }
 
 func lineOf(text []byte, offset int64) int {

@@ -96,8 +96,9 @@ func newFigure(title, x, y, caption string) *figure {
 		axis.Label.TextStyle.Font = sans(labelSize)
 		axis.Label.Padding = 6
 		axis.Tick.Label.Font = sans(tickSize)
-		axis.LineStyle.Width = 0.8
-		axis.Tick.LineStyle.Width = 0.8
+		axis.Width = 0.8
+		axis.Tick.Width = 0.8
+		axis.Tick.Marker = roundTicks{}
 		axis.Padding = 0
 	}
 	grid := plotter.NewGrid()
@@ -149,11 +150,9 @@ func (f *figure) drawLegend(page draw.Canvas) draw.Canvas {
 		f.legend.Add(fmt.Sprintf("… and %d more", more))
 	}
 	style := f.legend.TextStyle
-	head := style
-	head.Font.Weight = 2 // bold
-	width := max(f.legend.Rectangle(page).Size().X, head.Width(f.heading)) + 6
+	width := max(f.legend.Rectangle(page).Size().X, style.Width(f.heading)) + 6
 	side := draw.Crop(page, page.Size().X-width, 0, 0, -34)
-	side.FillText(head, vg.Point{X: side.Min.X, Y: side.Max.Y}, f.heading)
+	side.FillText(style, vg.Point{X: side.Min.X, Y: side.Max.Y}, f.heading)
 	f.legend.Draw(draw.Crop(side, 0, 0, 0, -8))
 	return draw.Crop(page, 0, -width-14, 0, 0)
 }
@@ -236,14 +235,16 @@ func curvesOf(s record.Summary, curves [][]record.Evaluation, p record.Point) []
 	return own
 }
 
-// accuracyRange returns limits in percent, at multiples of 5, around the mean curves and the target.
+// accuracyRange returns limits in percent, at multiples of 5, around the target and
+// the mean curves but for their lowest tenth: the first steps would take most of
+// the height.
 func accuracyRange(bands []band, target *float64) (low, high float64) {
-	low, high = 1, 0
+	var all []float64
 	for _, b := range bands {
-		for _, y := range b.mean {
-			low, high = min(low, y), max(high, y)
-		}
+		all = append(all, b.mean...)
 	}
+	slices.Sort(all)
+	low, high = all[len(all)/10], all[len(all)-1]
 	if target != nil {
 		low, high = min(low, *target), max(high, *target)
 	}

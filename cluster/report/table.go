@@ -100,12 +100,17 @@ func resultColumns(s record.Summary) []column {
 	runs := column{heading: "runs"}
 	accuracy := column{heading: "final accuracy, %"}
 	messages, volume := column{heading: "messages"}, column{heading: "MB"}
-	for _, g := range s.Groups {
+	volumes := make([]float64, len(s.Groups))
+	for i, g := range s.Groups {
+		var m float64
+		m, volumes[i] = traffic(s, g.Point)
+		volumes[i] /= 1e6
+		messages.cells = append(messages.cells, fmt.Sprintf("%.0f", m))
 		runs.cells = append(runs.cells, fmt.Sprint(g.N))
 		accuracy.cells = append(accuracy.cells, spreadCell(g.FinalAccuracy, 100, 2))
-		m, b := traffic(s, g.Point)
-		messages.cells = append(messages.cells, fmt.Sprintf("%.0f", m))
-		volume.cells = append(volume.cells, fmt.Sprintf("%.*f", digits(b/1e6, 3), b/1e6))
+	}
+	for _, v := range volumes {
+		volume.cells = append(volume.cells, fmt.Sprintf("%.*f", decimals(volumes), v))
 	}
 	if s.Target == nil {
 		return []column{runs, accuracy, messages, volume}
@@ -113,10 +118,17 @@ func resultColumns(s record.Summary) []column {
 	unit := timeUnit(longestMean(s))
 	reached := column{heading: "reached"}
 	times, epochs := column{heading: "time to target, " + unit.name}, column{heading: "epochs to target"}
+	var timeMeans, epochMeans []float64
+	for _, g := range s.Groups {
+		if g.TimeToTarget != nil && g.EpochsToTarget != nil {
+			timeMeans = append(timeMeans, float64(g.TimeToTarget.Mean)/unit.seconds)
+			epochMeans = append(epochMeans, float64(g.EpochsToTarget.Mean))
+		}
+	}
 	for _, g := range s.Groups {
 		reached.cells = append(reached.cells, fmt.Sprintf("%d/%d", g.Reached, g.N))
-		times.cells = append(times.cells, targetCell(g, g.TimeToTarget, 1/unit.seconds))
-		epochs.cells = append(epochs.cells, targetCell(g, g.EpochsToTarget, 1))
+		times.cells = append(times.cells, targetCell(g, g.TimeToTarget, 1/unit.seconds, decimals(timeMeans)))
+		epochs.cells = append(epochs.cells, targetCell(g, g.EpochsToTarget, 1, decimals(epochMeans)))
 	}
 	return []column{reached, times, epochs, accuracy, messages, volume}
 }
@@ -147,11 +159,11 @@ func longestMean(s record.Summary) float64 {
 	return longest
 }
 
-func targetCell(g record.Group, s *record.Spread, scale float64) string {
+func targetCell(g record.Group, s *record.Spread, scale float64, decimals int) string {
 	if s == nil {
 		return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
 	}
-	return spreadCell(s, scale, digits(float64(s.Mean)*scale, 3))
+	return spreadCell(s, scale, decimals)
 }
 
 // spreadCell writes mean ± std, the latter only where there is one.
@@ -166,12 +178,20 @@ func spreadCell(s *record.Spread, scale float64, decimals int) string {
 	return fmt.Sprintf("%s ± %.*f", mean, decimals, float64(s.Std)*scale)
 }
 
-// digits returns how many decimals show v with n significant digits, at most 6.
-func digits(v float64, n int) int {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+// decimals returns how many decimals a column needs to show its smallest value other
+// than zero with three digits, but not more than two where that leaves two digits.
+func decimals(values []float64) int {
+	smallest := math.Inf(1)
+	for _, v := range values {
+		if v > 0 {
+			smallest = min(smallest, v)
+		}
+	}
+	if math.IsInf(smallest, 1) {
 		return 0
 	}
-	return min(max(n-1-int(math.Floor(math.Log10(math.Abs(v)))), 0), 6)
+	magnitude := int(math.Floor(math.Log10(smallest)))
+	return max(0, min(2-magnitude, max(2, 1-magnitude), 6))
 }
 
 // unit is a unit of time.

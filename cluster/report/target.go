@@ -14,16 +14,20 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// maxTicks is how many points can be named below a figure.
-const maxTicks = 60
+const (
+	// maxTicks is how many points can be named below a figure.
+	maxTicks = 60
+	// noteHeight is the share of a figure's height that is kept free for a note.
+	noteHeight = 0.26
+)
 
 func epochsToTarget(s record.Summary) (*figure, error) {
-	return toTarget(s, "epochs", func(r record.Run) *float64 { return r.EpochsToTarget })
+	return toTarget(s, "epochs to %s", func(r record.Run) *float64 { return r.EpochsToTarget })
 }
 
 func timeToTarget(s record.Summary) (*figure, error) {
 	u := timeUnit(longestMean(s))
-	return toTarget(s, "time, "+u.name+",", func(r record.Run) *float64 {
+	return toTarget(s, "time to %s, "+u.name, func(r record.Run) *float64 {
 		if r.TimeToTarget == nil {
 			return nil
 		}
@@ -43,28 +47,28 @@ func toTarget(s record.Summary, quantity string, of func(record.Run) *float64) (
 	if len(all) == 1 {
 		title = shortKey(all[0], all)
 	}
-	f := newFigure(s.Plan, title, quantity+" to "+percent(*s.Target),
+	f := newFigure(s.Plan, title, fmt.Sprintf(quantity, percent(*s.Target)),
 		"Points: mean ± 1 standard deviation of the runs that reached the target; small dots: these runs.")
-	values := make([][]float64, len(s.Groups))
+	styles := looks(s.Groups)
 	top := 0.0
 	for i, g := range s.Groups {
-		values[i] = arrivals(s, g.Point, of)
-		for _, v := range values[i] {
-			top = max(top, v)
-		}
-	}
-	if top == 0 {
-		top = 1
-	}
-	styles := looks(s.Groups)
-	for i, g := range s.Groups {
-		if err := f.addPoint(float64(i), values[i], styles[i], g, top); err != nil {
+		values := arrivals(s, g.Point, of)
+		highest := reach(values)
+		if err := f.addPoint(float64(i), values, styles[i]); err != nil {
 			return nil, err
 		}
+		if missed := g.N - g.Reached; missed > 0 {
+			f.Add(note{x: float64(i), y: highest, text: fmt.Sprintf("not reached %d/%d", missed, g.N)})
+			highest /= 1 - noteHeight
+		}
+		top = max(top, highest)
+	}
+	if top == 0 {
+		top = 1 // no run of any point has arrived
 	}
 	f.nameTicks(s, all)
 	f.X.Min, f.X.Max = -0.6, float64(len(s.Groups))-0.4
-	f.Y.Min, f.Y.Max = 0, top*1.12
+	f.Y.Min, f.Y.Max = 0, top*1.05
 	return f, nil
 }
 
@@ -82,32 +86,39 @@ func arrivals(s record.Summary, p record.Point, of func(record.Run) *float64) []
 	return values
 }
 
-// addPoint draws a group: its runs, mean, error bar, and how many did not arrive.
-func (f *figure) addPoint(x float64, values []float64, l look, g record.Group, top float64) error {
-	highest := 0.0
-	if len(values) > 0 {
+// reach returns how high the marks of a group's values go.
+func reach(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	s := record.SpreadOf(values)
+	if math.IsNaN(float64(s.Std)) {
+		return float64(s.Max)
+	}
+	return max(float64(s.Max), float64(s.Mean+s.Std))
+}
+
+// addPoint draws a group: its runs, their mean and the error bar.
+func (f *figure) addPoint(x float64, values []float64, l look) error {
+	if len(values) == 0 {
+		return nil
+	}
+	mean := record.SpreadOf(values)
+	centre := plotter.XYs{{X: x, Y: float64(mean.Mean)}}
+	if mean.Std > 0 {
 		dots := make(plotter.XYs, len(values))
 		for i, v := range values {
 			dots[i] = plotter.XY{X: x - 0.22, Y: v}
-			highest = max(highest, v)
 		}
 		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: faded(l.color, 110), Radius: 1.8, Shape: draw.CircleGlyph{}}})
-		mean := record.SpreadOf(values)
-		centre := plotter.XY{X: x, Y: float64(mean.Mean)}
-		if std := float64(mean.Std); std > 0 {
-			highest = max(highest, centre.Y+std)
-			bar, err := plotter.NewYErrorBars(errorBar{plotter.XYs{centre}, std})
-			if err != nil {
-				return err
-			}
-			bar.Color, bar.Width, bar.CapWidth = l.color, 1.8, 9
-			f.Add(bar)
+		bar, err := plotter.NewYErrorBars(errorBar{centre, float64(mean.Std)})
+		if err != nil {
+			return err
 		}
-		f.Add(&plotter.Scatter{XYs: plotter.XYs{centre}, GlyphStyle: draw.GlyphStyle{Color: l.color, Radius: 4.5, Shape: draw.CircleGlyph{}}})
+		bar.Color, bar.Width, bar.CapWidth = l.color, 1.8, 9
+		f.Add(bar)
 	}
-	if missed := g.N - g.Reached; missed > 0 {
-		f.Add(note{x: x, y: highest + top*0.015, text: fmt.Sprintf("not reached %d/%d", missed, g.N)})
-	}
+	f.Add(&plotter.Scatter{XYs: centre, GlyphStyle: draw.GlyphStyle{Color: l.color, Radius: 4.5, Shape: draw.CircleGlyph{}}})
 	return nil
 }
 
@@ -130,11 +141,7 @@ func (n note) Plot(c draw.Canvas, p *plot.Plot) {
 	style := text.Style{
 		Color: grey, Font: sans(tickSize), Rotation: math.Pi / 2, XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler,
 	}
-	at := vg.Point{X: x(n.x), Y: y(n.y)}
-	if room := c.Max.Y - at.Y; style.Width(n.text) > room {
-		at.Y = c.Max.Y - style.Width(n.text)
-	}
-	c.FillText(style, at, n.text)
+	c.FillText(style, vg.Point{X: x(n.x), Y: y(n.y) + 5}, n.text)
 }
 
 // nameTicks writes the points' names below the figure, slanted where they are long.

@@ -1,0 +1,369 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/gradwire/gradwire/actors"
+)
+
+var (
+	nodes = []string{"server", "fast", "slow"}
+	roles = []string{"server", "worker", "worker"}
+)
+
+// observe is an event with whom and when.
+type observe struct {
+	at   time.Duration
+	node int
+	actors.Event
+}
+
+func (o observe) tell(c *Collector) { c.Observe(o.at, o.node, o.Event) }
+
+func TestCollectorCountsByHand(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
+	c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 10})
+	for _, staleness := range []uint64{0, 3, 3, 1} {
+		c.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 1, Staleness: staleness})
+	}
+	c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: 17 * time.Nanosecond})
+	c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: 2 * time.Nanosecond})
+	c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: "barrier", Duration: -1})
+	c.Observe(0, 7, actors.Event{Kind: actors.StepDone, Samples: 5})
+	got, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Data{Curve: []Evaluation{}, Links: []Link{}, Steps: 2, Updates: []Update{
+		{
+			Node: "fast", Steps: 2, Samples: 42, Updates: 4,
+			Staleness: Staleness{Mean: 1.75, P50: 1, P99: 3, Max: 3, Counts: []Count{{0, 1}, {1, 1}, {3, 2}}},
+			Waiting: []Waiting{
+				{Cause: "barrier", Count: 1, Buckets: []Bucket{{Low: 0, High: 1e-9, Count: 1}}},
+				{Cause: "parameters", Count: 2, Total: 19e-9, Buckets: []Bucket{
+					{Low: 2e-9, High: 3e-9, Count: 1, Total: 2e-9}, {Low: 16e-9, High: 18e-9, Count: 1, Total: 17e-9},
+				}},
+			},
+		},
+		{Node: "slow", Staleness: Staleness{Counts: []Count{}}, Waiting: []Waiting{}},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// drawEvents draws a run's events, with snapshots but without verdicts.
+func drawEvents(t *rapid.T) []observe {
+	var events []observe
+	asked := uint64(0)
+	for i := range rapid.IntRange(1, 200).Draw(t, "events") {
+		o := observe{at: time.Duration(i), node: rapid.IntRange(0, 2).Draw(t, "node")}
+		switch o.Kind = actors.EventKind(rapid.IntRange(1, 4).Draw(t, "kind")); o.Kind {
+		case actors.StepDone:
+			o.Samples = rapid.IntRange(1, 100).Draw(t, "samples")
+		case actors.UpdateApplied:
+			o.Origin, o.Staleness = rapid.IntRange(1, 2).Draw(t, "origin"), rapid.Uint64Range(0, 1<<20).Draw(t, "staleness")
+		case actors.Waited:
+			o.Cause, o.Duration = rapid.SampledFrom([]string{"parameters", "barrier"}).Draw(t, "cause"), time.Duration(rapid.Int64().Draw(t, "wait"))
+		case actors.SnapshotTaken:
+			asked += rapid.Uint64Range(1, 3).Draw(t, "asked")
+			o.Evaluation = asked
+		}
+		events = append(events, o)
+	}
+	return events
+}
+
+func TestRecordEndedAtAMarkIsThatOfARunStoppedThere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := drawEvents(t)
+		sent := int64(0)
+		links := func() []Link { return []Link{{From: "fast", To: "server", Messages: sent, Bytes: 7 * sent}} }
+		c := NewCollector(Config{Nodes: nodes, Roles: roles, Links: links})
+		var marks []int
+		for i, o := range events {
+			sent++
+			o.tell(c)
+			if o.Kind == actors.SnapshotTaken {
+				marks = append(marks, i)
+			}
+		}
+		if len(marks) == 0 {
+			return
+		}
+		k := rapid.IntRange(0, len(marks)-1).Draw(t, "mark")
+		end := events[marks[k]].Evaluation
+		if k > 0 {
+			end = rapid.Uint64Range(events[marks[k-1]].Evaluation+1, end).Draw(t, "last")
+		}
+		var curve []Evaluation
+		for n := uint64(1); n <= end; n++ {
+			c.Observe(1e9, 9, actors.Event{Kind: actors.Evaluated, Evaluation: n, Origin: 1, Accuracy: 0.5})
+			curve = append(curve, Evaluation{Number: n, Node: "fast", Accuracy: 0.5})
+		}
+		got, err := c.Close(end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent = 0
+		stopped := NewCollector(Config{Nodes: nodes, Roles: roles, Links: links})
+		for _, o := range events[:marks[k]+1] {
+			sent++
+			o.tell(stopped)
+		}
+		want, err := stopped.Close(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Curve = curve
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-stopped +ended:\n%s", diff)
+		}
+	})
+}
+
+func TestStalenessAgreesWithSortedValues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Uint64Range(0, 300), 1, 300).Draw(t, "values")
+		var a ages
+		sum := uint64(0)
+		for _, v := range values {
+			a.add(v)
+			sum += v
+		}
+		slices.Sort(values)
+		rank := func(q float64) uint64 { return values[int(math.Ceil(q*float64(len(values))))-1] }
+		got := a.staleness()
+		want := Staleness{Mean: float64(sum) / float64(len(values)), P50: rank(0.5), P99: rank(0.99), Max: values[len(values)-1]}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Staleness{}, "Counts")); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestHugeStalenessCostsBoundedMemory(t *testing.T) {
+	var a ages
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 100_000 {
+		a.add(rng.Uint64() >> rng.IntN(48))
+	}
+	if len(a.far) > 48*128 || cap(a.near) > 2*exactStaleness {
+		t.Errorf("%d rounded and %d exact counts", len(a.far), cap(a.near))
+	}
+}
+
+func TestWaitLiesInItsBucket(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ns := uint64(rapid.Int64Range(0, math.MaxInt64).Draw(t, "ns"))
+		low, high := bounds(bucketOf(ns))
+		if ns < low || ns >= high {
+			t.Errorf("%d is not in [%d, %d)", ns, low, high)
+		}
+		if ns >= 16 && float64(high-low) > 0.125*float64(low) {
+			t.Errorf("[%d, %d) is too wide", low, high)
+		}
+		if low > 0 && bucketOf(low-1) != bucketOf(low)-1 {
+			t.Errorf("no bucket ends at %d", low)
+		}
+	})
+}
+
+func TestCausesBeyondTheLimitAreCountedAsOther(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	for i := range 1000 {
+		c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: strings.Repeat("x", i), Duration: 1})
+	}
+	d, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := uint64(0)
+	for _, w := range d.Updates[0].Waiting {
+		total += w.Count
+	}
+	if n := len(d.Updates[0].Waiting); n != maxCauses || total != 1000 {
+		t.Errorf("%d causes, %d waits", n, total)
+	}
+}
+
+func TestManyGoroutinesLoseNothing(t *testing.T) {
+	var events bytes.Buffer
+	c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: &events})
+	var group sync.WaitGroup
+	const each = 2000
+	for worker := 1; worker <= 2; worker++ {
+		group.Go(func() {
+			for i := range each {
+				c.Observe(0, worker, actors.Event{Kind: actors.StepDone, Samples: 1})
+				c.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 3 - worker, Staleness: uint64(i % 9)})
+				c.Observe(0, worker, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: time.Duration(i)})
+			}
+		})
+	}
+	group.Go(func() {
+		for n := range uint64(50) {
+			c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: n + 1})
+			c.Observe(0, -1, actors.Event{Kind: actors.Evaluated, Evaluation: n + 1})
+		}
+	})
+	group.Wait()
+	d, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range d.Updates {
+		if u.Steps != each || u.Updates != each || u.Waiting[0].Count != each {
+			t.Errorf("%s: %d steps, %d updates, %d waits; want %d each", u.Node, u.Steps, u.Updates, u.Waiting[0].Count, each)
+		}
+	}
+	if n := bytes.Count(events.Bytes(), []byte("\n")); n != 6*each+100 {
+		t.Errorf("%d lines of events, want %d", n, 6*each+100)
+	}
+}
+
+func TestCloseWithoutSuchASnapshotIsAnError(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 2})
+	if _, err := c.Close(3); err == nil || !strings.Contains(err.Error(), "evaluation 3") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEventsAreLinesOfJSON(t *testing.T) {
+	var b strings.Builder
+	c := NewCollector(Config{Nodes: []string{`a "b"`}, Roles: []string{"worker"}, Events: &b})
+	second := time.Second
+	for _, o := range []observe{
+		{second, 0, actors.Event{Kind: actors.StepDone, Step: 3, Samples: 32, Loss: math.NaN()}},
+		{second, 0, actors.Event{Kind: actors.UpdateApplied, Version: 5, Staleness: 2}},
+		{second / 2, 0, actors.Event{Kind: actors.Waited, Cause: "para\nmeters", Duration: 1500 * time.Microsecond}},
+		{second, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 4, Epoch: 0.5, Step: 9}},
+		{second, -1, actors.Event{Kind: actors.Evaluated, Evaluation: 4, At: second, Epoch: 0.5, Step: 9, Accuracy: 0.25, Loss: math.Inf(1)}},
+	} {
+		o.tell(c)
+	}
+	if _, err := c.Close(0); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"time_s":1,"node":"a \"b\"","event":"step","step":3,"samples":32,"loss":null}
+{"time_s":1,"node":"a \"b\"","event":"update","origin":"a \"b\"","version":5,"staleness":2}
+{"time_s":0.5,"node":"a \"b\"","event":"wait","cause":"para\nmeters","duration_s":0.0015}
+{"time_s":1,"node":"coordinator","event":"snapshot","evaluation":4,"step":9,"epoch":0.5}
+{"time_s":1,"node":"coordinator","event":"evaluation","origin":"a \"b\"","evaluation":4,"at_s":1,"step":9,"epoch":0.5,"accuracy":0.25,"loss":"Inf"}
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for line := range strings.Lines(b.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no JSON: %s", line)
+		}
+	}
+}
+
+var errFull = errors.New("no space left")
+
+// small accepts so many bytes.
+type small struct{ left int }
+
+func (s *small) Write(b []byte) (int, error) {
+	if s.left -= len(b); s.left < 0 {
+		return 0, errFull
+	}
+	return len(b), nil
+}
+
+func TestFirstErrorOfEventsIsReturned(t *testing.T) {
+	for _, room := range []int{0, 100_000} {
+		c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: &small{room}})
+		for range 10_000 {
+			c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 1})
+		}
+		d, err := c.Close(0)
+		if !errors.Is(err, errFull) || d.Steps != 10_000 {
+			t.Errorf("room for %d bytes: %v, %d steps", room, err, d.Steps)
+		}
+	}
+}
+
+func TestVerdictsAreToldAsTheyCome(t *testing.T) {
+	var told []uint64
+	c := NewCollector(Config{Nodes: nodes, Roles: roles, OnEvaluation: func(e Evaluation) { told = append(told, e.Number) }})
+	for n := range uint64(3) {
+		c.Observe(0, -1, actors.Event{Kind: actors.Evaluated, Evaluation: n + 1})
+	}
+	if !slices.Equal(told, []uint64{1, 2, 3}) {
+		t.Errorf("told of %v", told)
+	}
+}
+
+func TestFloatSurvivesJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := Float(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0})).Draw(t, "value"))
+		text, err := json.Marshal([]Float{want})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []Float
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got[0] != want && !(math.IsNaN(float64(want)) && math.IsNaN(float64(got[0]))) {
+			t.Errorf("%v became %v through %s", want, got[0], text)
+		}
+	})
+}
+
+func BenchmarkObserve(b *testing.B) {
+	for name, event := range map[string]actors.Event{
+		"step":   {Kind: actors.StepDone, Samples: 32, Loss: 0.5},
+		"update": {Kind: actors.UpdateApplied, Origin: 1, Staleness: 21},
+		"wait":   {Kind: actors.Waited, Cause: "parameters", Duration: 200 * time.Millisecond},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			c := NewCollector(Config{Nodes: nodes, Roles: roles})
+			for b.Loop() {
+				c.Observe(time.Second, 1, event)
+			}
+		})
+	}
+}
+
+func BenchmarkEvent(b *testing.B) {
+	b.ReportAllocs()
+	c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: discard{}})
+	for b.Loop() {
+		c.Observe(1234567*time.Microsecond, 1, actors.Event{Kind: actors.StepDone, Step: 1000, Samples: 32, Loss: 0.1234567})
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	count := func() {
+		c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
+		c.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 1, Staleness: 21})
+		c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: time.Second})
+	}
+	if n := testing.AllocsPerRun(100, count); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+)
+
+// maxIntervals is how many intervals an axis is divided into at most.
+const maxIntervals = 8
+
+// roundTicks labels an axis at multiples of 1, 2 or 5 times a power of ten.
+type roundTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (roundTicks) Ticks(low, high float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/maxIntervals)))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if (high-low)/(step*factor) <= maxIntervals {
+			step *= factor
+			break
+		}
+	}
+	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	var ticks []plot.Tick
+	for i := int(math.Ceil(low/step - 1e-9)); float64(i)*step <= high+step*1e-9; i++ {
+		k := float64(i)
+		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f", decimals, k*step)})
+		if middle := (k + 0.5) * step; middle < high {
+			ticks = append(ticks, plot.Tick{Value: middle})
+		}
+	}
+	return ticks
+}
