@@ -61,13 +61,16 @@ func (p Profile) Cost(job Job) time.Duration {
 	if job.Step && p.Step > 0 {
 		return p.Step
 	}
-	cores := min(max(job.Cores, 1), p.Cores)
+	cores := min(max(job.Cores, 1), max(p.Cores, 1))
 	return p.Time(job.Work / float64(cores))
 }
 
-// Time is how long one core needs for work FLOPs.
+// longest is the time of a job that a run will not live to see the end of: a century.
+const longest = 100 * 365 * 24 * time.Hour
+
+// Time is how long one core needs for work FLOPs, at most a century.
 func (p Profile) Time(work float64) time.Duration {
-	return time.Duration(work / p.Speed * 1e9)
+	return time.Duration(min(work/p.Speed*1e9, float64(longest)))
 }
 
 // View returns the first view of the deployment: all its nodes. Each call makes

@@ -176,7 +176,7 @@ func (c *coordinator) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Progress:
 		c.progress(ctx, head)
 	case *protos.Snapshot:
-		c.evaluate(head, m.Tensors[0])
+		c.evaluate(head, m.Tensors)
 	default:
 		c.env.Fail(fmt.Errorf("coordinator: unexpected message %T", m.Head))
 	}
@@ -268,12 +268,13 @@ func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 }
 
 // evaluate has a snapshot judged, unless an equal one has been.
-func (c *coordinator) evaluate(head *protos.Snapshot, params *protos.Tensor) {
+func (c *coordinator) evaluate(head *protos.Snapshot, tensors []*protos.Tensor) {
 	e := c.pending[head.Evaluation]
-	if e == nil || e.params != nil {
-		c.env.Fail(fmt.Errorf("coordinator: a snapshot for evaluation %d, which nobody waits for", head.Evaluation))
+	if e == nil || e.params != nil || len(tensors) != 1 {
+		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d, which nobody waits for", len(tensors), head.Evaluation))
 		return
 	}
+	params := tensors[0]
 	e.params = params.Retain()
 	key := hash(params.Data)
 	j := c.judged[key]
@@ -282,7 +283,9 @@ func (c *coordinator) evaluate(head *protos.Snapshot, params *protos.Tensor) {
 		c.judged[key] = j
 		c.run.Result.Computed++
 	}
-	c.env.Compute(actors.Job{Lag: e.lag, Do: func() any {
+	// A holder that is busy answers late; the verdict comes when it would have come.
+	lag := max(e.at+e.lag-c.env.Now(), 1)
+	c.env.Compute(actors.Job{Lag: lag, Do: func() any {
 		j.once.Do(func() { j.verdict = c.run.Evaluate(e.params.Data) })
 		e.verdict = j.verdict
 		return e

@@ -71,5 +71,8 @@ func unexpected(env actors.Env, message any) {
 	if m, ok := message.(*protos.Message); ok {
 		message = m.Head
 	}
-	env.Fail(fmt.Errorf("node %s: unexpected message %T", env.View().Members[env.Node()].Name, message))
+	env.Fail(fmt.Errorf("node %s: unexpected message %T", name(env), message))
 }
+
+// name is that of the node that the actor lives on.
+func name(env actors.Env) string { return env.View().Members[env.Node()].Name }

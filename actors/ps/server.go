@@ -66,8 +66,8 @@ func (s *server) Receive(ctx actor.Context) {
 func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	rank := int(head.Rank)
 	if rank < 0 || rank >= len(s.workers) || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) || head.Version > s.version {
-		s.env.Fail(fmt.Errorf("node server: a push of rank %d at version %d does not fit %d workers, %d parameters and version %d",
-			head.Rank, head.Version, len(s.workers), len(s.params.Data), s.version))
+		s.env.Fail(fmt.Errorf("node %s: a push of rank %d at version %d does not fit %d workers, %d parameters and version %d",
+			name(s.env), head.Rank, head.Version, len(s.workers), len(s.params.Data), s.version))
 		return
 	}
 	s.apply(m.Tensors[0])

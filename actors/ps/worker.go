@@ -1,6 +1,7 @@
 package ps
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -16,6 +17,7 @@ type worker struct {
 	local   *train.Local
 	rank    int32
 	server  *actor.PID
+	params  int // of the model
 	pushes  *protos.Messages[*protos.Push]
 	version uint64 // of the parameters in use
 	pushed  time.Duration
@@ -33,6 +35,7 @@ func newWorker(env actors.Env, task *train.Task) (*worker, error) {
 		local:  local,
 		rank:   int32(view.Members[env.Node()].Rank),
 		server: view.Members[view.Role(RoleServer)[0]].PID,
+		params: task.Model.Params(),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
 	}, nil
 }
@@ -53,6 +56,10 @@ func (w *worker) receive(m *protos.Message) {
 	case *protos.Parameters:
 		if w.waiting {
 			w.env.Record(actors.Event{Kind: actors.Waited, Duration: w.env.Now() - w.pushed, Cause: "parameters"})
+		}
+		if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != w.params {
+			w.env.Fail(fmt.Errorf("node %s: parameters that are not one vector of %d", name(w.env), w.params))
+			return
 		}
 		w.version = head.Version
 		w.local.Begin(m.Tensors[0].Retain())

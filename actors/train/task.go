@@ -49,6 +49,11 @@ func (t *Task) Validate() error {
 	case t.Train.Len() == 0 || t.Test.Len() == 0:
 		return errors.New("no samples to train on or to judge by")
 	}
+	for rank, shard := range t.Shards {
+		if len(shard) == 0 {
+			return fmt.Errorf("worker %q has no samples of data set %s", t.Workers[rank], t.Train.Name)
+		}
+	}
 	return nil
 }
 

@@ -123,6 +123,8 @@ type Run struct {
 	Wall     float64 `json:"wall_s"`
 	// Digest is the hash of the run's messages and final parameters, in hexadecimal.
 	Digest string `json:"digest"`
+	// DeadLetters counts messages that found no receiver.
+	DeadLetters uint64 `json:"dead_letters,omitempty"`
 	// Lateness is that of a real clock; nil for the virtual one, which is never late.
 	*Lateness
 }

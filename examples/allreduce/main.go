@@ -1,0 +1,112 @@
+// Command allreduce adds an architecture of its own to gradwire: synchronous
+// all-reduce, all-to-all. It has every command that gradwire has; without
+// arguments it runs its own plan.
+package main
+
+import (
+	"os"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// allToAll lets every peer send its gradient to all others and apply the mean.
+type allToAll struct{}
+
+func (allToAll) Roles() []train.Role {
+	return []train.Role{{Name: "worker", Doc: "computes gradients and exchanges them with all others", Trains: true, Holds: true, Min: 1}}
+}
+
+func (allToAll) Kind(task *train.Task, _ string) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		local, err := task.NewLocal(env)
+		return &peer{
+			env: env, local: local, params: env.Tensors().Copy(task.Initial()), optimizer: task.Method.New(task.Model.Params()),
+			rounds: map[uint64][]*protos.Tensor{},
+		}, err
+	}
+}
+
+// peer keeps its own copy of the model, which equals all others after each round.
+type peer struct {
+	env       actors.Env
+	local     *train.Local
+	params    *protos.Tensor
+	optimizer optim.Optimizer
+	round     uint64
+	rounds    map[uint64][]*protos.Tensor // of each round, the gradients by rank
+}
+
+func (p *peer) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *train.Gradient:
+		p.local.Done(m)
+		p.share(ctx, m.Values)
+	case *protos.Message:
+		switch head := m.Head.(type) {
+		case *protos.Start:
+			p.local.Begin(p.params.Retain())
+		case *protos.TakeSnapshot:
+			train.AnswerSnapshot(ctx, p.env, head, p.params, p.round)
+		case *protos.Chunk:
+			p.collect(head.Round, int(head.Rank), m.Tensors[0].Retain())
+		}
+		m.Release()
+	}
+}
+
+// share sends the own gradient to all others and keeps it for the sum.
+func (p *peer) share(ctx actor.Context, gradient *protos.Tensor) {
+	for _, member := range p.env.View().Members {
+		if me := p.env.View().Members[p.env.Node()]; member.Name != me.Name {
+			head := &protos.Chunk{View: p.env.View().Number, Round: p.round, Rank: int32(me.Rank)}
+			ctx.Send(member.PID, protos.NewMessage(head, gradient.Retain()))
+		}
+	}
+	p.collect(p.round, p.env.View().Members[p.env.Node()].Rank, gradient)
+}
+
+// collect applies the mean, summed in the order of ranks, when all gradients of the round are there.
+func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
+	if p.rounds[round] == nil {
+		p.rounds[round] = make([]*protos.Tensor, len(p.env.View().Members))
+	}
+	gradients := p.rounds[round]
+	gradients[rank] = gradient
+	for _, g := range gradients {
+		if g == nil {
+			return
+		}
+	}
+	sum := p.env.Tensors().Get(len(p.params.Data))
+	clear(sum.Data)
+	for _, g := range gradients {
+		nn.AddScaled(sum.Data, 1/float32(len(gradients)), g.Data)
+		g.Release()
+	}
+	p.params = p.env.Tensors().Writable(p.params)
+	p.optimizer.Step(p.params.Data, sum.Data)
+	sum.Release()
+	delete(p.rounds, round)
+	p.round++
+	p.env.Charge(float64(2*len(gradients))*float64(len(p.params.Data)) + p.optimizer.Work(len(p.params.Data)))
+	p.local.Begin(p.params.Retain())
+}
+
+func main() {
+	if len(os.Args) == 1 {
+		os.Args = append(os.Args, "run", "examples/allreduce/plan.yaml")
+	}
+	c := catalog.Default()
+	c.Architectures.Add(catalog.Define("all-to-all", "synchronous all-reduce: every worker sends its gradient to all others",
+		func() struct{} { return struct{}{} },
+		func(*catalog.Catalog, *struct{}) (train.Architecture, error) { return allToAll{}, nil }))
+	cli.Main(c)
+}
