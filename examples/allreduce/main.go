@@ -100,13 +100,18 @@ func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
 	p.local.Begin(p.params.Retain())
 }
 
-func main() {
-	if len(os.Args) == 1 {
-		os.Args = append(os.Args, "run", "examples/allreduce/plan.yaml")
-	}
+// withAllToAll is everything that comes with Gradwire, and the architecture of this program.
+func withAllToAll() *catalog.Catalog {
 	c := catalog.Default()
 	c.Architectures.Add(catalog.Define("all-to-all", "synchronous all-reduce: every worker sends its gradient to all others",
 		func() struct{} { return struct{}{} },
 		func(*catalog.Catalog, *struct{}) (train.Architecture, error) { return allToAll{}, nil }))
-	cli.Main(c)
+	return c
+}
+
+func main() {
+	if len(os.Args) == 1 {
+		os.Args = append(os.Args, "run", "examples/allreduce/plan.yaml")
+	}
+	cli.Main(withAllToAll())
 }

@@ -27,7 +27,7 @@ func compare() error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(out)
+	defer func() { _ = os.RemoveAll(out) }()
 
 	for _, delay := range []string{"1ms", "30ms", "100ms", "1s"} {
 		plan, err := driver.Load("examples/quickstart.yaml", "sweep={}", "network.links.server-far.delay="+delay)
