@@ -87,6 +87,7 @@ type coordinator struct {
 	samples  int      // processed by all workers
 	total    uint64   // steps of all workers
 	steps    []uint64 // of each node
+	train    bool     // a holder has made a step
 	next     float64  // epochs, or steps of all, at which the next evaluation is due
 	ending   bool     // the last snapshots are being taken
 	last     uint64   // number of the last evaluation of the run, once it is ending
@@ -191,6 +192,7 @@ func (c *coordinator) progress(ctx actor.Context, head *protos.Progress) {
 	c.samples += int(head.Samples)
 	c.total++
 	c.steps[node]++
+	c.train = c.train || c.holds(node)
 	p := c.run.Policy
 	switch {
 	case p.Epochs > 0 && c.epoch() >= p.Epochs, p.Steps > 0 && c.ownSteps(node) >= uint64(p.Steps):
@@ -209,6 +211,14 @@ func (c *coordinator) epoch() float64 { return float64(c.samples) / float64(c.ru
 func (c *coordinator) ownSteps(node int) uint64 {
 	if c.holds(node) {
 		return c.steps[node]
+	}
+	return c.total
+}
+
+// stepsOf is how many steps the model of a holder is made of, as Interval.Steps counts.
+func (c *coordinator) stepsOf(holder int) uint64 {
+	if c.train {
+		return c.steps[holder]
 	}
 	return c.total
 }
@@ -261,7 +271,7 @@ func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 	c.previous = now
 	for _, node := range holders {
 		c.asked++
-		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.ownSteps(node)}
+		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node)}
 		ctx.Send(c.env.View().Members[node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: c.asked}))
 	}
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: c.asked, Epoch: c.epoch(), Step: c.total})

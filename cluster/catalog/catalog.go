@@ -49,8 +49,9 @@ type Spec struct {
 	Plan *plan.Plan
 	// Data says how the data set is loaded, cut and scaled.
 	Data Data
-	// Model is the network.
-	Model nn.Model
+	// Model is the network, and ModelSection where the plan says so, for errors.
+	Model        nn.Model
+	ModelSection *plan.Node
 	// Batch is the number of samples of a step.
 	Batch int
 	// Method is the optimiser.
@@ -79,7 +80,7 @@ const maxBatch = 1 << 16
 // Read resolves the names of a point of a plan. Its errors say where in the plan
 // they come from.
 func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
-	s := &Spec{Plan: p}
+	s := &Spec{Plan: p, ModelSection: p.Model}
 	var err error
 	if s.Data, p.Data, err = c.data(p.Data); err != nil {
 		return nil, err
@@ -162,10 +163,10 @@ func index(words []string, word string) int {
 }
 
 func wanted(r train.Role) string {
-	switch {
-	case r.Max == r.Min:
+	switch r.Max {
+	case r.Min:
 		return fmt.Sprintf("exactly %d", r.Min)
-	case r.Max == 0:
+	case 0:
 		return fmt.Sprintf("at least %d", r.Min)
 	default:
 		return fmt.Sprintf("%d to %d", r.Min, r.Max)

@@ -132,26 +132,29 @@ func others(section *plan.Node) []string {
 }
 
 // fixed wraps a generated set as a loader.
-func fixed(make func() *datasets.Set, test float64) Loader {
-	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: make()}, nil }}
+func fixed(generate func() *datasets.Set, test float64) Loader {
+	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: generate()}, nil }}
 }
 
 type nslSettings struct {
 	Encoding int `plan:"encoding"`
 }
 
-type syntheticSettings struct {
+type trafficSettings struct {
 	Samples  int    `plan:"samples"`
-	Encoding int    `plan:"encoding,omitzero"`
+	Encoding int    `plan:"encoding"`
 	Seed     uint64 `plan:"seed"`
+}
+
+type digitsSettings struct {
+	Samples int    `plan:"samples"`
+	Seed    uint64 `plan:"seed"`
 }
 
 // maxSynthetic bounds the samples that are generated.
 const maxSynthetic = 10_000_000
 
-func (s *syntheticSettings) check() error {
-	return between("samples", s.Samples, 100, maxSynthetic)
-}
+func synthesised(samples int) error { return between("samples", samples, 100, maxSynthetic) }
 
 type none struct{}
 
@@ -179,9 +182,9 @@ func addDatasets(c *Catalog) {
 		}))
 	}
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
-		func() syntheticSettings { return syntheticSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
-		func(_ *Catalog, s *syntheticSettings) (Loader, error) {
-			if err := s.check(); err != nil {
+		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
+		func(_ *Catalog, s *trafficSettings) (Loader, error) {
+			if err := synthesised(s.Samples); err != nil {
 				return Loader{}, err
 			}
 			if err := encoding(s.Encoding); err != nil {
@@ -192,13 +195,10 @@ func addDatasets(c *Catalog) {
 			return l, nil
 		}))
 	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",
-		func() syntheticSettings { return syntheticSettings{Samples: 12_000, Seed: 1} },
-		func(_ *Catalog, s *syntheticSettings) (Loader, error) {
-			if err := s.check(); err != nil {
+		func() digitsSettings { return digitsSettings{Samples: 12_000, Seed: 1} },
+		func(_ *Catalog, s *digitsSettings) (Loader, error) {
+			if err := synthesised(s.Samples); err != nil {
 				return Loader{}, err
-			}
-			if s.Encoding != 0 {
-				return Loader{}, between("encoding", s.Encoding, 0, 0)
 			}
 			return fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25), nil
 		}))
@@ -209,9 +209,12 @@ func addSplits(c *Catalog) {
 		func(*Catalog, *none) (partition.Split, error) { return partition.IID{}, nil }))
 	type classes struct {
 		Workers map[string]map[string]plan.Fraction `plan:"workers,required"`
+		Source  *plan.Node                          `plan:",node"`
 	}
 	c.Splits.Add(Define("classes", "stated shares of each class for each worker", func() classes { return classes{} },
-		func(_ *Catalog, s *classes) (partition.Split, error) { return shares(s.Workers), nil }))
+		func(_ *Catalog, s *classes) (partition.Split, error) {
+			return shares(s.Workers, s.Source.At("workers"))
+		}))
 	type shards struct {
 		PerWorker int `plan:"per-worker"`
 	}
@@ -228,7 +231,7 @@ func addSplits(c *Catalog) {
 		func() dirichlet { return dirichlet{Alpha: 1, Min: 1} },
 		func(_ *Catalog, s *dirichlet) (partition.Split, error) {
 			if !(s.Alpha > 0) || math.IsInf(s.Alpha, 0) {
-				return nil, fmt.Errorf("alpha is %v; accepted is a number above 0", s.Alpha)
+				return nil, About("alpha", fmt.Errorf("alpha is %v; accepted is a number above 0", s.Alpha))
 			}
 			return partition.Dirichlet{Alpha: s.Alpha, Min: s.Min}, between("min", s.Min, 0, datasets.MaxSamples)
 		}))

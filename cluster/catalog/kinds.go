@@ -6,6 +6,9 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/gradwire/gradwire/cluster/plan"
 )
@@ -23,7 +26,8 @@ type Kind[T any] struct {
 
 // Define makes a kind whose settings are a C: a struct with `plan` tags. Defaults
 // returns it with what a plan may leave out; build makes the T of it, and spells
-// out defaults that depend on other settings by writing them into the settings.
+// out defaults that depend on other settings by writing them into the settings. An
+// error of build is told with the place of the section, or of a key; see About.
 func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, settings *C) (T, error)) Kind[T] {
 	return Kind[T]{
 		Name: name,
@@ -41,22 +45,70 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 		},
 		keys: func() (*plan.Node, error) {
 			settings := defaults()
-			return plan.Encode(&settings)
+			return describe(&settings)
 		},
 	}
+}
+
+// describe writes for each key of a settings struct its default, or the word
+// required, or optional where leaving it out is not the same as any value.
+func describe(settings any) (*plan.Node, error) {
+	defaults, err := plan.Encode(settings)
+	t := reflect.TypeOf(settings).Elem()
+	if err != nil || t.Kind() != reflect.Struct {
+		return defaults, err
+	}
+	var fields []plan.Field
+	for _, f := range reflect.VisibleFields(t) {
+		key, options, _ := strings.Cut(f.Tag.Get("plan"), ",")
+		if key == "" {
+			continue
+		}
+		value, ok := defaults.Get(key)
+		switch {
+		case slices.Contains(strings.Split(options, ","), "required"):
+			value = plan.NewScalar("required")
+		case !ok:
+			value = plan.NewScalar("optional")
+		}
+		fields = append(fields, plan.Field{Key: key, Value: value})
+	}
+	return plan.NewMap(fields...), nil
+}
+
+// keyError is an error about the value of a key.
+type keyError struct {
+	key string
+	error
+}
+
+func (e *keyError) Unwrap() error { return e.error }
+
+// About says which key of a kind's settings an error of its build is about, so that
+// it is told with the place of that key's value. It returns nil for no error.
+func About(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &keyError{key, err}
 }
 
 // located gives an error its place in the plan unless it has one.
 func located(n *plan.Node, err error) error {
 	var one *plan.Error
 	var many plan.Errors
-	if errors.As(err, &one) || errors.As(err, &many) {
+	var key *keyError
+	switch {
+	case errors.As(err, &one), errors.As(err, &many):
 		return err
+	case errors.As(err, &key):
+		return plan.Errorf(n.At(key.key), "%w", err)
 	}
 	return plan.Errorf(n, "%w", err)
 }
 
-// Settings describes the kind's settings and their defaults, in a plan's flow style.
+// Settings describes the kind's settings in a plan's flow style: each key with its
+// default, or the word required or optional.
 func (k Kind[T]) Settings() string {
 	n, err := k.keys()
 	if err != nil || n == nil {

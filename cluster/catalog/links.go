@@ -93,7 +93,7 @@ func readTrace(n *plan.Node, path string) ([]link.Point, error) {
 	if err != nil {
 		return nil, plan.Errorf(n, "the trace cannot be read: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only: nothing is lost
 	points, err := link.ReadTrace(f, path)
 	if err != nil {
 		return nil, plan.Errorf(n, "%w", err)
@@ -103,23 +103,21 @@ func readTrace(n *plan.Node, path string) ([]link.Point, error) {
 
 // delay reads a delay: a duration, or a model.
 func (c *Catalog) delay(n *plan.Node) (link.Delay, *plan.Node, error) {
-	section := n
+	var d link.Delay
+	var constant plan.Duration
+	var err error
+	resolved := n
 	if n.Kind == plan.Scalar {
-		section = plan.NewMap(
-			plan.Field{Key: "kind", Pos: n.Pos, Value: plan.NewText("constant")},
-			plan.Field{Key: "delay", Pos: n.Pos, Value: n.Clone()})
+		err = plan.Decode(n, &constant)
+		d = link.Constant{Delay: time.Duration(constant)}
+	} else {
+		d, resolved, err = c.Delays.read(c, n, "kind")
 	}
-	d, resolved, err := c.Delays.read(c, section, "kind")
 	if err != nil {
 		return nil, nil, err
 	}
-	if v, ok := d.(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			return nil, nil, plan.Errorf(n, "%w", err)
-		}
-	}
-	if n.Kind == plan.Scalar {
-		resolved = n
+	if err := d.Validate(); err != nil {
+		return nil, nil, plan.Errorf(n, "%w", err)
 	}
 	return d, resolved, nil
 }
@@ -148,7 +146,8 @@ func (c *Catalog) network(s *Spec) error {
 	return c.schedule(s)
 }
 
-// configure lays settings over a base, and spells out their delay.
+// configure lays settings over a base, and spells out their delay. What they leave
+// out is the base's; outages that they name stand instead of the base's.
 func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config, error) {
 	config := base
 	if l.Delay != nil {
@@ -167,9 +166,12 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 	if l.Reorder != nil {
 		config.Reorder = *l.Reorder
 	}
+	if l.Outages != nil {
+		config.Outages = nil
+	}
 	for _, o := range l.Outages {
 		from := time.Duration(o.From)
-		config.Outages = append(slices.Clip(config.Outages), link.Outage{From: from, To: from + time.Duration(o.For)})
+		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
 	config.Outages = merge(config.Outages)
 	return config, config.Validate()
@@ -220,6 +222,9 @@ func (c *Catalog) schedule(s *Spec) error {
 	for i := range changes {
 		change := &changes[i]
 		at := time.Duration(change.At)
+		if at > link.Horizon {
+			return plan.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v", change.At, plan.Duration(link.Horizon))
+		}
 		settings := plan.LinkSettings{Delay: change.Delay, Rate: change.Rate, Loss: change.Loss}
 		for from, to := range s.Plan.Pairs(change.Ends()) {
 			k := pair{from, to}
@@ -229,6 +234,8 @@ func (c *Catalog) schedule(s *Spec) error {
 				order = append(order, k)
 			case change.Do == plan.Up && !isDown:
 				return plan.Errorf(change.Source.At("do"), "the link from %s to %s is not down at %v", from, to, at)
+			case change.Do == plan.Up && down[k] == at: // it is not down for any time
+				delete(down, k)
 			case change.Do == plan.Up:
 				outages[k] = append(outages[k], link.Outage{From: down[k], To: at})
 				delete(down, k)

@@ -16,29 +16,34 @@ import (
 // between returns an error that names the key if a value is out of bounds.
 func between(key string, value, low, high int) error {
 	if value < low || value > high {
-		return fmt.Errorf("%s is %d; accepted is %d to %d", key, value, low, high)
+		return About(key, fmt.Errorf("%s is %d; accepted is %d to %d", key, value, low, high))
 	}
 	return nil
 }
 
 func encoding(inputs int) error {
 	if inputs != 93 && inputs != 122 {
-		return fmt.Errorf("encoding is %d; accepted are 93 and 122 inputs", inputs)
+		return About("encoding", fmt.Errorf("encoding is %d; accepted are 93 and 122 inputs", inputs))
 	}
 	return nil
 }
 
 // shares turns the map of a plan into shares in the order of the workers' names.
-func shares(workers map[string]map[string]plan.Fraction) partition.Split {
+func shares(workers map[string]map[string]plan.Fraction, n *plan.Node) (partition.Split, error) {
 	var c partition.Classes
+	sums := map[string]float64{}
 	for _, name := range slices.Sorted(maps.Keys(workers)) {
 		share := partition.Share{Worker: name, Classes: map[string]float64{}}
-		for class, f := range workers[name] {
-			share.Classes[class] = float64(f)
+		for _, class := range slices.Sorted(maps.Keys(workers[name])) {
+			f := float64(workers[name][class])
+			share.Classes[class] = f
+			if sums[class] += f; sums[class] > 1+1e-9 { // as partition.Classes rounds
+				return nil, plan.Errorf(n.At(name).At(class), "the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away", class, 100*sums[class])
+			}
 		}
 		c.Workers = append(c.Workers, share)
 	}
-	return c
+	return c, nil
 }
 
 func addModels(c *Catalog) {
@@ -51,9 +56,10 @@ func addModels(c *Catalog) {
 		func(_ *Catalog, s *mlp) (nn.Model, error) {
 			activation, err := nn.ParseActivation(s.Activation)
 			if err != nil {
-				return nil, err
+				return nil, About("activation", err)
 			}
-			return nn.NewMLP(s.Layers, activation)
+			model, err := nn.NewMLP(s.Layers, activation)
+			return model, About("layers", err)
 		}))
 }
 
@@ -62,13 +68,11 @@ func (c *Catalog) rate(n *plan.Node) (optim.Schedule, *plan.Node, error) {
 	if n.Kind != plan.Scalar {
 		return c.Schedules.read(c, n, "kind")
 	}
-	var rate struct {
-		Rate float64 `plan:"rate"`
-	}
-	if err := plan.Decode(plan.NewMap(plan.Field{Key: "rate", Pos: n.Pos, Value: n.Clone()}), &rate); err != nil {
+	var rate float64
+	if err := plan.Decode(n, &rate); err != nil {
 		return nil, nil, err
 	}
-	schedule := optim.Constant(rate.Rate)
+	schedule := optim.Constant(rate)
 	if err := schedule.Validate(); err != nil {
 		return nil, nil, plan.Errorf(n, "%w", err)
 	}
@@ -76,12 +80,11 @@ func (c *Catalog) rate(n *plan.Node) (optim.Schedule, *plan.Node, error) {
 }
 
 func addOptimizers(c *Catalog) {
-	number := func(x string) *plan.Node { return plan.NewScalar(x) }
 	type sgd struct {
 		Rate        *plan.Node `plan:"rate"`
 		WeightDecay float64    `plan:"weight-decay"`
 	}
-	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: number("0.05")} },
+	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: plan.NewScalar("0.05")} },
 		func(c *Catalog, s *sgd) (optim.Method, error) {
 			rate, node, err := c.rate(s.Rate)
 			if err != nil {
@@ -97,7 +100,7 @@ func addOptimizers(c *Catalog) {
 		Nesterov    bool       `plan:"nesterov"`
 		WeightDecay float64    `plan:"weight-decay"`
 	}
-	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: number("0.05"), Momentum: 0.9} },
+	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: plan.NewScalar("0.05"), Momentum: 0.9} },
 		func(c *Catalog, s *momentum) (optim.Method, error) {
 			rate, node, err := c.rate(s.Rate)
 			if err != nil {
@@ -117,7 +120,7 @@ func addOptimizers(c *Catalog) {
 	usual := optim.NewAdam(optim.Constant(0.001))
 	c.Optimizers.Add(Define("adam", "Adam (Kingma and Ba 2015)",
 		func() adam {
-			return adam{Rate: number("0.001"), Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon}
+			return adam{Rate: plan.NewScalar("0.001"), Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon}
 		},
 		func(c *Catalog, s *adam) (optim.Method, error) {
 			rate, node, err := c.rate(s.Rate)
@@ -197,9 +200,9 @@ func addArchitectures(c *Catalog) {
 		func() server { return server{Consistency: consistency{Kind: "asp"}, Scale: string(ps.Sum)} },
 		func(_ *Catalog, s *server) (train.Architecture, error) {
 			if s.Consistency.Kind != "asp" {
-				return nil, fmt.Errorf("consistency %q is not known; accepted is asp", s.Consistency.Kind)
+				return nil, About("consistency", fmt.Errorf("consistency %q is not known; accepted is asp", s.Consistency.Kind))
 			}
 			a := ps.Architecture{Scale: ps.Scale(s.Scale)}
-			return a, a.Validate()
+			return a, About("scale", a.Validate())
 		}))
 }

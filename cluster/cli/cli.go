@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -28,16 +29,22 @@ const (
 )
 
 // Main runs the command of os.Args and exits. Plans can name what is in the catalog.
+// A first interrupt stops cleanly, a second one at once.
 func Main(c *catalog.Catalog) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	done := context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintln(os.Stderr, "stopping cleanly; interrupt again to stop at once")
+	})
 	code := Run(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
+	done()
 	stop()
 	os.Exit(code)
 }
 
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
 func Run(ctx context.Context, c *catalog.Catalog, args []string, out, errs io.Writer) int {
-	root := &cobra.Command{
+	root := group(&cobra.Command{
 		Use:   "gradwire",
 		Short: "Train a model over the network you really have",
 		Long: `Gradwire runs a plan: a model, a data set, an architecture of actors and the links
@@ -49,13 +56,11 @@ same bits; in real time the same actors meet the same delays.`,
   gradwire list models`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-	}
+	})
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(cmd, err)
-	})
+	root.SetFlagErrorFunc(usage)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(c, out, errs), planCommand(c, out), listCommand(c, out))
 	return exit(root.ExecuteContext(ctx), errs)
@@ -98,8 +103,12 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
+		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+			return usage(cmd, fmt.Errorf("%q is not a command of %s; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(like, " or ")))
+		}
 		return usage(cmd, fmt.Errorf("%q is not a command of %s", args[0], cmd.CommandPath()))
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
 }

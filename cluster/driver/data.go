@@ -1,7 +1,9 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 
@@ -32,8 +34,8 @@ type once[T any] struct {
 	err   error
 }
 
-func (o *once[T]) get(make func() (T, error)) (T, error) {
-	o.Do(func() { o.value, o.err = make() })
+func (o *once[T]) get(create func() (T, error)) (T, error) {
+	o.Do(func() { o.value, o.err = create() })
 	return o.value, o.err
 }
 
@@ -53,6 +55,8 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	s.mu.Unlock()
 	source, err := o.get(func() (*datasets.Source, error) { return d.Load(s.folder, published) })
 	switch {
+	case s.folder == "" && errors.Is(err, fs.ErrNotExist):
+		return nil, plan.Errorf(d.Section.At("set"), "no folder of data sets is named, as --data or GRADWIRE_DATA does: %w", err)
 	case err != nil:
 		return nil, plan.Errorf(d.Section.At("set"), "%w", err)
 	case published && source.Test == nil:

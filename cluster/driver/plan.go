@@ -85,8 +85,11 @@ type point struct {
 	spec   *catalog.Spec
 }
 
-// points resolves every point of the plan. All their errors are told together.
+// points resolves every point of the plan; a nil catalog stands for catalog.Default().
 func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
+	if c == nil {
+		c = catalog.Default()
+	}
 	all, err := plan.Points(p.root)
 	if err != nil {
 		return nil, input(err)
@@ -133,7 +136,8 @@ func describe(labels []plan.Label) string {
 }
 
 // Resolved returns the text of the plan with every default spelled out. Of what
-// a sweep varies it shows the first point, and the sweep.
+// a sweep varies it shows the first point, and the sweep. A nil catalog stands for
+// catalog.Default().
 func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
 	points, err := p.points(c)
 	if err != nil {

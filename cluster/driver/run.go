@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -100,9 +102,6 @@ type run struct {
 
 // prepare checks everything that can be checked before the first run.
 func prepare(p *Plan, o Options) (*runner, error) {
-	if o.Catalog == nil {
-		o.Catalog = catalog.Default()
-	}
 	if o.Clock == "" {
 		o.Clock = Virtual
 	}
@@ -150,12 +149,17 @@ func (r *runner) rehearse() error {
 // open opens the folder and finds out what is to be run: repeat after repeat, so
 // that runs that share their samples come together.
 func (r *runner) open(first *plan.Plan) error {
-	var err error
+	text, err := r.plan.resolved(r.points)
+	if err != nil {
+		return err
+	}
 	switch {
 	case r.Continue && r.Out == "":
 		return input(errors.New("nothing to continue: no folder was named"))
 	case r.Continue:
-		r.folder, err = record.Open(r.Out)
+		if r.folder, err = record.Open(r.Out); err != nil {
+			err = fmt.Errorf("the record to continue: %w", err)
+		}
 	default:
 		if r.Out == "" {
 			r.Out = filepath.Join("results", first.Name+time.Now().Format("-20060102-150405"))
@@ -164,10 +168,6 @@ func (r *runner) open(first *plan.Plan) error {
 	}
 	if err != nil {
 		return folderError(err)
-	}
-	text, err := r.plan.resolved(r.points)
-	if err != nil {
-		return err
 	}
 	if err := r.folder.SavePlan(text); err != nil {
 		return folderError(err)
@@ -185,9 +185,12 @@ func (r *runner) open(first *plan.Plan) error {
 	return nil
 }
 
-// folderError tells what the user can mend from what the system has done.
+// folderError tells a folder that the user should not have named from what the disk
+// has done.
 func folderError(err error) error {
-	for _, mistake := range []error{record.ErrExists, record.ErrOtherPlan, record.ErrNoRecord} {
+	for _, mistake := range []error{
+		record.ErrExists, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
+	} {
 		if errors.Is(err, mistake) {
 			return input(err)
 		}
@@ -226,6 +229,9 @@ func (r *runner) all(ctx context.Context) error {
 		})
 	}
 	workers.Wait()
+	if r.done == len(r.points)*r.repeats {
+		return nil // whoever cancelled came too late
+	}
 	return context.Cause(ctx)
 }
 
@@ -379,8 +385,8 @@ func (r *runner) tell(row *record.Run) {
 	}
 	total := len(r.points) * r.repeats
 	share := float64(r.done)
-	for n := range total {
-		share += r.parts[n]
+	for _, part := range r.parts {
+		share += part
 	}
 	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
 }

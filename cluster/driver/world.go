@@ -48,7 +48,7 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 		return nil, plan.Errorf(d.Section.At("split"), "%w", err)
 	}
 	if err := t.Validate(); err != nil {
-		return nil, plan.Errorf(p.spec.Plan.Model, "%w", err)
+		return nil, plan.Errorf(p.spec.ModelSection, "%w", err)
 	}
 	return t, nil
 }

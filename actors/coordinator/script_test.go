@@ -1,0 +1,154 @@
+package coordinator_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const ms = time.Millisecond
+
+// player is a node that plays a part: it finishes steps at given instants, and after
+// k of them, or k steps of all if it makes none, its model is a single number, the
+// accuracy that it will be judged to have.
+type player struct {
+	steps  []time.Duration
+	models []float32 // after 0, 1, … steps; the last one holds on
+	holds  bool
+	charge time.Duration // what answering a snapshot costs, before the answer
+	// reply, if not nil, stands for the answer to a request for a snapshot.
+	reply func(request *protos.TakeSnapshot) *protos.Message
+}
+
+// script is a run of players under a real coordinator.
+type script struct {
+	players []player
+	policy  coordinator.Policy
+	samples int // of an epoch; each step has ten
+	threads int
+
+	result coordinator.Result
+	total  int          // steps of all players
+	calls  atomic.Int64 // of Evaluate
+	log    []entry
+}
+
+// entry is an event of the coordinator.
+type entry struct {
+	Seen time.Duration
+	actors.Event
+}
+
+func (s *script) Observe(at time.Duration, _ int, event actors.Event) {
+	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken {
+		s.log = append(s.log, entry{at, event})
+	}
+}
+
+// evaluated are the verdicts in the order in which they were settled.
+func (s *script) evaluated() (list []entry) {
+	for _, e := range s.log {
+		if e.Kind == actors.Evaluated {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// instants are those of the snapshots that were judged.
+func (s *script) instants() (list []time.Duration) {
+	for _, e := range s.evaluated() {
+		list = append(list, e.At)
+	}
+	return list
+}
+
+func (s *script) run(t *testing.T) sim.Result {
+	t.Helper()
+	r, err := s.try()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (s *script) try() (sim.Result, error) {
+	d := &actors.Deployment{Observer: s}
+	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Result: &s.result, Evaluate: func(params []float32) train.Verdict {
+		s.calls.Add(1)
+		return train.Verdict{Accuracy: float64(params[0]), Loss: 1 - float64(params[0])}
+	}}
+	names := []string{}
+	for i := range s.players {
+		p := &s.players[i]
+		name := fmt.Sprintf("n%d", i)
+		names = append(names, name)
+		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: "player", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: s.kind(p)})
+		if p.holds {
+			run.Holders = append(run.Holders, i)
+		}
+	}
+	d.Coordinate = func(env actors.Env, finish func()) (actor.Actor, error) { return coordinator.New(run, env, finish) }
+	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator)), Threads: s.threads})
+	if err != nil {
+		return sim.Result{}, err
+	}
+	return w.Run(context.Background())
+}
+
+func (s *script) kind(p *player) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		done := 0
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case string:
+				done++
+				s.total++
+				env.Record(actors.Event{Kind: actors.StepDone, Step: uint64(done), Samples: 10})
+			case *protos.Message:
+				switch head := m.Head.(type) {
+				case *protos.Start:
+					for _, at := range p.steps {
+						env.After(at, "step")
+					}
+				case *protos.TakeSnapshot:
+					env.Charge(p.charge.Seconds() * 1e9)
+					ctx.Send(actors.CoordinatorPID(), p.answer(env, head, done, s.total))
+				}
+				m.Release()
+			}
+		}), nil
+	}
+}
+
+func (p *player) answer(env actors.Env, request *protos.TakeSnapshot, own, total int) *protos.Message {
+	if p.reply != nil {
+		return p.reply(request)
+	}
+	steps := own
+	if len(p.steps) == 0 {
+		steps = total
+	}
+	model := protos.NewTensor([]float32{p.models[min(steps, len(p.models)-1)]})
+	return protos.NewMessage(&protos.Snapshot{Evaluation: request.Evaluation, Node: int32(env.Node()), Version: uint64(steps)}, model)
+}
+
+// every is n instants at a fixed distance.
+func every(d time.Duration, n int) []time.Duration {
+	list := make([]time.Duration, n)
+	for i := range list {
+		list[i] = time.Duration(i+1) * d
+	}
+	return list
+}

@@ -1,0 +1,119 @@
+package actors_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/actors"
+)
+
+func TestCostIsWorkByTheSpeedOfTheCoresTaken(t *testing.T) {
+	const ms = time.Millisecond
+	slow := actors.Profile{Cores: 4, Speed: 1e9}
+	fixed := actors.Profile{Cores: 2, Speed: 1e9, Step: 7 * ms}
+	for _, c := range []struct {
+		name    string
+		profile actors.Profile
+		job     actors.Job
+		want    time.Duration
+	}{
+		{"one core by default", slow, actors.Job{Work: 8e6}, 8 * ms},
+		{"two cores", slow, actors.Job{Work: 8e6, Cores: 2}, 4 * ms},
+		{"no more cores than there are", slow, actors.Job{Work: 8e6, Cores: 100}, 2 * ms},
+		{"no work", slow, actors.Job{}, 0},
+		{"a step of fixed time", fixed, actors.Job{Work: 8e6, Step: true}, 7 * ms},
+		{"a step of fixed time on two cores", fixed, actors.Job{Work: 8e6, Step: true, Cores: 2}, 7 * ms},
+		{"what is no step has its own time", fixed, actors.Job{Work: 8e6}, 8 * ms},
+		{"a step where none is fixed", slow, actors.Job{Work: 8e6, Step: true}, 8 * ms},
+		{"unlimited", actors.Unlimited, actors.Job{Work: 1e30}, 0},
+		{"cores left out", actors.Profile{Speed: 1e9}, actors.Job{Work: 8e6}, 8 * ms},
+		{"longer than a time.Duration", actors.Profile{Cores: 1, Speed: 1}, actors.Job{Work: 1e30}, 100 * 365 * 24 * time.Hour},
+		{"an infinite time", actors.Profile{Cores: 1}, actors.Job{Work: math.MaxFloat64}, 100 * 365 * 24 * time.Hour},
+	} {
+		if got := c.profile.Cost(c.job); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRanksCountWithinARoleInTheOrderOfThePlan(t *testing.T) {
+	d := actors.Deployment{Nodes: []actors.Node{
+		{Name: "w1", Role: "worker"}, {Name: "s", Role: "server"}, {Name: "w2", Role: "worker"}, {Name: "w3", Role: "worker"},
+	}}
+	v := d.View()
+	var got []string
+	for _, m := range v.Members {
+		got = append(got, fmt.Sprintf("%s %s %d %s", m.Name, m.Role, m.Rank, m.PID.Address))
+	}
+	want := []string{"w1 worker 0 w1", "s server 0 s", "w2 worker 1 w2", "w3 worker 2 w3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{0, 2, 3}, v.Role("worker")); diff != "" {
+		t.Error(diff)
+	}
+	if v.Role("peer") != nil {
+		t.Errorf("members of a role that nobody has: %v", v.Role("peer"))
+	}
+	if d.View().Members[0].PID == v.Members[0].PID {
+		t.Error("two views share a PID, which remembers the process of the first")
+	}
+}
+
+func TestPanicOfTheActorsOwnMakingIsItsError(t *testing.T) {
+	own := errors.New("the model diverged")
+	if err := actors.PanicError(own); err != own { //nolint:errorlint // the very same
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOtherPanicsShowWhereTheyHappened(t *testing.T) {
+	caught := func(f func()) (err error) {
+		defer func() { err = actors.PanicError(recover()) }()
+		f()
+		return nil
+	}
+	var none []int
+	for want, f := range map[string]func(){
+		"panic: out of luck":                        func() { panic("out of luck") },
+		"panic: runtime error: index out of range ": func() { _ = none[len(none)+3] },
+		"panic: 7": func() { panic(7) },
+	} {
+		err := caught(f)
+		if !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "deployment_test.go") {
+			t.Errorf("want %q and where: %v", want, err)
+		}
+	}
+}
+
+type clock struct{ cancelled []uint64 }
+
+func (c *clock) CancelTimer(id uint64) { c.cancelled = append(c.cancelled, id) }
+
+func TestTimerCancelsAtItsClock(t *testing.T) {
+	var c clock
+	actors.Timer{Clock: &c, ID: 3}.Cancel()
+	actors.Timer{}.Cancel()
+	if diff := cmp.Diff([]uint64{3}, c.cancelled); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEveryKindOfEventHasANameOfItsOwn(t *testing.T) {
+	seen := map[string]bool{"unknown": true}
+	for k := actors.StepDone; k <= actors.Evaluated; k++ {
+		if seen[k.String()] {
+			t.Errorf("kind %d is called %q", k, k)
+		}
+		seen[k.String()] = true
+	}
+	if got := actors.EventKind(200).String(); got != "unknown" {
+		t.Errorf("a kind that does not exist is called %q", got)
+	}
+}

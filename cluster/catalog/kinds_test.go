@@ -1,0 +1,273 @@
+package catalog
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/nn"
+)
+
+// required are the settings that a plan must give, by sort and kind, as small as they can be.
+var required = map[string]string{
+	"model mlp":                 "layers: [4, 2]",
+	"split classes":             "workers: {a: {x: 20%, y: 0.5}, b: {x: 80%}}",
+	"split dirichlet":           "alpha: 0.3",
+	"rate schedule step":        "first: 0.1, every: 100",
+	"rate schedule exponential": "first: 0.1, decay: 0.99",
+	"rate schedule inverse":     "first: 0.1, half: 1000",
+	"rate schedule cosine":      "first: 0.1, steps: 1000",
+	"rate schedule warmup":      "steps: 10, then: 0.1",
+	"delay constant":            "delay: 5ms",
+	"delay uniform":             "range: 1s..5s",
+	"delay normal":              "mean: 10ms, std: 2ms",
+	"delay exponential":         "mean: 10ms",
+	"delay random-walk":         "first: 1s..5s, step: 0.5s",
+	"delay trace":               "file: trace.csv",
+}
+
+// folder is a folder with a trace in it.
+func folder(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "trace.csv"), "time_s,delay_s\n0,0.001\n1,0.25\n")
+	return dir
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(t testing.TB, file, text string) *plan.Node {
+	t.Helper()
+	n, err := plan.Parse(file, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// section is the smallest section that names a kind.
+func section(t testing.TB, dir, key, what, kind string) *plan.Node {
+	t.Helper()
+	text := fmt.Sprintf("{%s: %s", key, kind)
+	if more := required[what+" "+kind]; more != "" {
+		text += ", " + more
+	}
+	return parse(t, filepath.Join(dir, "plan.yaml"), text+"}")
+}
+
+// checkKinds checks every kind of one sort. Key is what names the kind.
+func checkKinds[T any](t *testing.T, c *Catalog, ks *Kinds[T], key string) {
+	dir := folder(t)
+	for _, k := range ks.All() {
+		t.Run(ks.what+" "+k.Name, func(t *testing.T) {
+			value, resolved, err := ks.read(c, section(t, dir, key, ks.what, k.Name), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, twice, err := ks.read(c, parse(t, filepath.Join(dir, "resolved.yaml"), resolved.YAML()), key)
+			if err != nil {
+				t.Fatalf("the resolved form cannot be read: %v\n%s", err, resolved.YAML())
+			}
+			if !resolved.Equal(twice) {
+				t.Errorf("resolved once:\n%s\ntwice:\n%s", resolved.YAML(), twice.YAML())
+			}
+			if _, hasFunctions := any(value).(Loader); !hasFunctions && !reflect.DeepEqual(value, again) {
+				t.Errorf("made %+v, of the resolved form %+v", value, again)
+			}
+			checkSettings(t, c, ks, k, key, resolved)
+			if k.Doc == "" || strings.HasSuffix(k.Doc, ".") {
+				t.Errorf("the list shows %q", k.Doc)
+			}
+		})
+	}
+}
+
+// checkSettings compares what a list shows with what reading demands and fills in.
+func checkSettings[T any](t *testing.T, c *Catalog, ks *Kinds[T], k Kind[T], key string, resolved *plan.Node) {
+	t.Helper()
+	shown := parse(t, "shown", k.Settings())
+	bare := plan.NewMap(plan.Field{Key: key, Value: plan.NewText(k.Name)})
+	_, _, err := ks.read(c, bare, key)
+	for _, f := range shown.Fields {
+		isRequired := err != nil && slices.Contains(strings.Split(strings.TrimPrefix(err.Error(), "plan: missing: "), ", "), f.Key)
+		if got := f.Value.Text == "required"; got != isRequired {
+			t.Errorf("%s is shown as %s; reading without it: %v", f.Key, f.Value.Flow(), err)
+		}
+		filled, ok := resolved.Get(f.Key)
+		switch given := strings.Contains(required[ks.what+" "+k.Name], f.Key+":"); {
+		case f.Value.Text == "required", given:
+		case f.Value.Text == "optional":
+			if ok {
+				t.Errorf("%s is shown as optional, but filled in as %s", f.Key, filled.Flow())
+			}
+		case !ok || !filled.Equal(f.Value):
+			t.Errorf("%s is shown as %s, but filled in as %v", f.Key, f.Value.Flow(), filled)
+		}
+	}
+	if n, m := len(shown.Fields), len(resolved.Fields)-1; n < m {
+		t.Errorf("%d keys are shown, %d filled in", n, m)
+	}
+}
+
+func TestEveryKindReadsItsDefaultsAndWhatItResolvesTo(t *testing.T) {
+	c := Default()
+	checkKinds(t, c, &c.Models, "kind")
+	checkKinds(t, c, &c.Datasets, "set")
+	checkKinds(t, c, &c.Splits, "kind")
+	checkKinds(t, c, &c.Optimizers, "kind")
+	checkKinds(t, c, &c.Schedules, "kind")
+	checkKinds(t, c, &c.Architectures, "kind")
+	checkKinds(t, c, &c.Delays, "kind")
+}
+
+func TestKindsThatHoldKindsReadWhatTheyResolveTo(t *testing.T) {
+	c := Default()
+	for _, text := range []string{
+		"{kind: sgd, rate: 0.2, weight-decay: 1e-4}",
+		"{kind: momentum, rate: {kind: step, first: 0.1, every: 50}, nesterov: true}",
+		"{kind: adam, rate: {kind: warmup, steps: 10, then: {kind: cosine, first: 0.1, steps: 200}}}",
+	} {
+		value, resolved, err := c.Optimizers.read(c, parse(t, "plan.yaml", text), "kind")
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, twice, err := c.Optimizers.read(c, parse(t, "resolved.yaml", resolved.YAML()), "kind")
+		if err != nil || !resolved.Equal(twice) || !reflect.DeepEqual(value, again) {
+			t.Errorf("%s resolves to\n%s\n%v", text, resolved.YAML(), err)
+		}
+	}
+}
+
+func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
+	c := Default()
+	read := map[string]func(n *plan.Node) error{
+		"model":     func(n *plan.Node) error { _, _, err := c.Models.read(c, n, "kind"); return err },
+		"optimizer": func(n *plan.Node) error { _, _, err := c.Optimizers.read(c, n, "kind"); return err },
+		"data":      func(n *plan.Node) error { _, _, err := c.data(n); return err },
+		"split":     func(n *plan.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
+		"delay":     func(n *plan.Node) error { _, _, err := c.delay(n); return err },
+		"arch":      func(n *plan.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
+	}
+	for _, x := range []struct{ sort, text, want string }{
+		{"model", "{kind: mpl, layers: [4, 2]}", "plan.yaml:1:11: x.kind: unknown model \"mpl\"; did you mean mlp?"},
+		{"model", "{layers: [4, 2]}", "plan.yaml:1:4: x: a model is given by its kind: write kind: and one of mlp"},
+		{"model", "mlp", "plan.yaml:1:4: x: a model is given by its kind"},
+		{"model", "{kind: [mlp]}", "plan.yaml:1:11: x.kind: a model is given by its kind"},
+		{"model", "{kind: mlp, layers: [4, 2], layer: 3}", "plan.yaml:1:32: x.layer: unknown key"},
+		{"model", "{kind: mlp}", "plan.yaml:1:4: x: missing: layers"},
+		{"model", "{kind: mlp, layers: [4]}", "plan.yaml:1:24: x.layers: mlp: layers [4]: at least two widths"},
+		{"model", "{kind: mlp, layers: [4, 2], activation: rely}", "plan.yaml:1:44: x.activation: "},
+		{"optimizer", "{kind: sgd, rate: -1}", "plan.yaml:1:22: x.rate: "},
+		{"optimizer", "{kind: sgd, rate: {kind: stairs}}", "plan.yaml:1:29: x.rate.kind: unknown rate schedule \"stairs\""},
+		{"optimizer", "{kind: adam, beta1: 2}", "plan.yaml:1:4: x: "},
+		{"optimizer", "{kind: sgd, rate: }", "plan.yaml:1:21: x.rate: "},
+		{"data", "{set: nls-kdd}", "plan.yaml:1:10: x.set: unknown data set \"nls-kdd\"; did you mean nsl-kdd?"},
+		{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: encoding is 94; accepted are 93 and 122 inputs"},
+		{"data", "{set: nsl-kdd, samples: 100}", "plan.yaml:1:19: x.samples: unknown key"},
+		{"data", "{set: synthetic-digits, encoding: 93}", "plan.yaml:1:28: x.encoding: unknown key"},
+		{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: samples is 3; accepted is 100 to 10000000"},
+		{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
+		{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
+		{"data", "{set: mnist, test: 100%}", "plan.yaml:1:23: x.test: a share of 100% leaves nothing"},
+		{"data", "{set: mnist, fit: test}", "plan.yaml:1:22: x.fit: a scaler fitted on \"test\"; accepted are train and all"},
+		{"data", "{set: mnist, scale: log}", "plan.yaml:1:24: x.scale: "},
+		{"data", "{set: mnist, split: {kind: shard}}", "plan.yaml:1:31: x.split.kind: unknown split \"shard\""},
+		{"split", "{kind: classes, workers: {a: {x: 60%}, b: {x: 41%}}}", "plan.yaml:1:50: x.workers.b.x: the workers' shares of class \"x\" add up to 101%; at most 100% can be given away"},
+		{"split", "{kind: classes, workers: {a: {x: 120%}}}", "plan.yaml:1:37: x.workers.a.x: \"120%\" is not between 0% and 100%"},
+		{"split", "{kind: dirichlet, alpha: 0}", "plan.yaml:1:29: x.alpha: alpha is 0; accepted is a number above 0"},
+		{"split", "{kind: shards, per-worker: 0}", "plan.yaml:1:31: x.per-worker: per-worker is 0"},
+		{"delay", "-5ms", "plan.yaml:1:4: x: \"-5ms\" is negative"},
+		{"delay", "5", "plan.yaml:1:4: x: \"5\" has no unit"},
+		{"delay", "{kind: uniform, range: 5s..1s}", "plan.yaml:1:27: x.range: "},
+		{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}", "plan.yaml:1:4: x: "},
+		{"delay", "{kind: trace, file: nowhere.csv}", "plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
+		{"delay", "[1ms]", "plan.yaml:1:4: x: a delay is given by its kind"},
+		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: scale \"median\" is not known, accepted are sum and mean"},
+		{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "consistency \"bsp\" is not known; accepted is asp"},
+	} {
+		t.Run(x.text, func(t *testing.T) {
+			err := read[x.sort](parse(t, "plan.yaml", "x: "+x.text).At("x"))
+			if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("got %v\nwant %s", err, x.want)
+			}
+		})
+	}
+}
+
+func TestFaultOfATraceNamesThePlanAndTheLineOfTheFile(t *testing.T) {
+	c := Default()
+	dir := folder(t)
+	write(t, filepath.Join(dir, "bad.csv"), "time_s,delay_s\n0,0.1\n1,-3\n")
+	_, _, err := c.delay(parse(t, filepath.Join(dir, "plan.yaml"), "{kind: trace, file: bad.csv}"))
+	for _, want := range []string{filepath.Join(dir, "plan.yaml") + ":1:21: file: ", filepath.Join(dir, "bad.csv") + ":3"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestTraceIsLookedForBesideThePlan(t *testing.T) {
+	c := Default()
+	dir := folder(t)
+	want := link.Trace{Points: []link.Point{{At: 0, Delay: 1e6}, {At: 1e9, Delay: 250e6}}, Repeat: true}
+	for _, file := range []string{"trace.csv", filepath.Join(dir, "trace.csv")} {
+		d, resolved, err := c.delay(parse(t, filepath.Join(dir, "plan.yaml"), fmt.Sprintf("{kind: trace, file: %q, repeat: true}", file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(link.Delay(want), d); diff != "" {
+			t.Error(diff)
+		}
+		if got := resolved.At("file").Text; got != file {
+			t.Errorf("the file resolves to %q", got)
+		}
+	}
+}
+
+func TestAddingAKindTwicePanics(t *testing.T) {
+	defer func() {
+		if reason := fmt.Sprint(recover()); reason != `catalog: model "mlp" is defined twice` {
+			t.Errorf("panic %q", reason)
+		}
+	}()
+	Default().Models.Add(Define("mlp", "again", func() struct{} { return struct{}{} }, func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
+}
+
+func TestCatalogsDoNotShareWhatIsAddedToThem(t *testing.T) {
+	a, b := Default(), Default()
+	a.Models.Add(Define("own", "my own", func() struct{} { return struct{}{} }, func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
+	if n, m := len(a.Models.All()), len(b.Models.All()); n != m+1 {
+		t.Errorf("%d kinds after adding one, %d in a catalog of its own", n, m)
+	}
+}
+
+func TestErrorOfAUsersKindHasThePlaceOfTheKeyItIsAbout(t *testing.T) {
+	type own struct {
+		Depth int `plan:"depth"`
+	}
+	c := Default()
+	fault := fmt.Errorf("too deep")
+	c.Models.Add(Define("own", "my own", func() own { return own{3} }, func(_ *Catalog, s *own) (nn.Model, error) {
+		return nil, About("depth", fault)
+	}))
+	_, _, err := c.Models.read(c, parse(t, "plan.yaml", "{kind: own, depth: 7}"), "kind")
+	if err == nil || !strings.HasPrefix(err.Error(), "plan.yaml:1:20: depth: too deep") {
+		t.Errorf("got %v", err)
+	}
+	if About("depth", nil) != nil {
+		t.Error("no error becomes one")
+	}
+}

@@ -1,0 +1,252 @@
+package catalog
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+const plainPlan = `
+data: {set: synthetic-traffic}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: parameter-server}
+nodes: [{name: s, role: server}, {name: a, role: worker}, {name: b, role: worker}]
+stop: {epochs: 1}
+`
+
+func spec(t testing.TB, dir, more string) (*Spec, error) {
+	t.Helper()
+	p, err := plan.ReadPlan(parse(t, filepath.Join(dir, "plan.yaml"), plainPlan+more))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Default().Read(p)
+}
+
+func mustSpec(t testing.TB, more string) *Spec {
+	t.Helper()
+	s, err := spec(t, "", more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// edge is what the network of a spec makes of an edge before the run.
+func (s *Spec) edge(from, to string) link.Config {
+	config := s.Default
+	for _, l := range s.Links {
+		if l.From == from && l.To == to {
+			config = l.Config
+		}
+	}
+	return config
+}
+
+func constant(d time.Duration) link.Delay { return link.Constant{Delay: d} }
+
+func equal(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+const ms = time.Millisecond
+
+func TestLaterLinksWinAndTakeTheRestFromTheDefault(t *testing.T) {
+	s := mustSpec(t, `
+network:
+  default: {delay: 3ms, rate: 8 kbit/s, outages: [{from: 1s, for: 1s}]}
+  links:
+    - {between: [s, "*"], delay: 10ms, rate: 80 kbit/s}
+    - {between: [s, a], delay: 20ms}
+    - {from: a, to: s, delay: 30ms, outages: [{from: 5s, for: 2s}, {from: 6s, for: 3s}]}
+`)
+	always := []link.Outage{{From: time.Second, To: 2 * time.Second}}
+	for name, want := range map[string]link.Config{
+		"a b": {Delay: constant(3 * ms), Rate: 1000, Outages: always},
+		"s b": {Delay: constant(10 * ms), Rate: 10_000, Outages: always},
+		"b s": {Delay: constant(10 * ms), Rate: 10_000, Outages: always},
+		"s a": {Delay: constant(20 * ms), Rate: 1000, Outages: always},
+		// Outages that a link names stand instead of the default's; those that touch are one.
+		"a s": {Delay: constant(30 * ms), Rate: 1000, Outages: []link.Outage{{From: 5 * time.Second, To: 9 * time.Second}}},
+	} {
+		from, to, _ := strings.Cut(name, " ")
+		equal(t, name, want, s.edge(from, to))
+	}
+}
+
+func TestEdgesAgreeWithWhatThePlanSaysOfThem(t *testing.T) {
+	s := mustSpec(t, `
+network:
+  default: {delay: 3ms, outages: [{from: 1s, for: 1s}]}
+  links:
+    - {between: [s, "*"], rate: 80 kbit/s, outages: []}
+    - {from: "*", to: a, delay: 20ms, loss: {probability: 10%}}
+    - {from: b, to: s, reorder: true}
+`)
+	links := s.Plan.Links()
+	for from, to := range s.Plan.Pairs(plan.Ends{From: "*", To: "*"}) {
+		settings := links.Edge(from, to)
+		got := s.edge(from, to)
+		if float64(*settings.Rate) != got.Rate || *settings.Reorder != got.Reorder || len(settings.Outages) != len(got.Outages) ||
+			(settings.Loss != nil) != (got.Loss.Probability > 0) {
+			t.Errorf("%s to %s: %+v, the plan says %+v", from, to, got, settings)
+		}
+	}
+}
+
+func TestScheduleMakesOutagesOfDownAndUp(t *testing.T) {
+	s := mustSpec(t, `
+network: {links: [{between: [s, a], delay: 1ms, outages: [{from: 10s, for: 1s}]}]}
+schedule:
+  - {at: 30s, link: [s, a], do: up}
+  - {at: 20s, link: [s, a], do: down}
+  - {at: 40s, link: [s, b], do: down}
+  - {at: 50s, from: s, to: a, do: down}
+  - {at: 50s, from: s, to: a, do: up}
+`)
+	const sec = time.Second
+	both := []link.Outage{{From: 10 * sec, To: 11 * sec}, {From: 20 * sec, To: 30 * sec}}
+	forever := []link.Outage{{From: 40 * sec, To: link.Forever}}
+	for name, want := range map[string][]link.Outage{"s a": both, "a s": both, "s b": forever, "b s": forever, "a b": nil} {
+		from, to, _ := strings.Cut(name, " ")
+		equal(t, name, want, s.edge(from, to).Outages)
+	}
+	for _, c := range s.Changes {
+		equal(t, fmt.Sprintf("change of %s to %s at %v", c.From, c.To, c.At), s.edge(c.From, c.To).Outages, c.Config.Outages)
+		if err := c.Config.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestScheduledSettingsPileUpInTheOrderOfTime(t *testing.T) {
+	s := mustSpec(t, `
+network: {default: {delay: 1ms}, links: [{from: s, to: a, rate: 8 kbit/s}]}
+schedule:
+  - {at: 2s, from: s, to: a, rate: 16 kbit/s}
+  - {at: 1s, link: [s, a], delay: 2s}
+  - {at: 3s, from: s, to: "*", loss: {probability: 5%, kind: drop}}
+`)
+	type seen struct {
+		At       time.Duration
+		From, To string
+		Delay    link.Delay
+		Rate     float64
+		Loss     float64
+	}
+	var got []seen
+	for _, c := range s.Changes {
+		got = append(got, seen{c.At, c.From, c.To, c.Config.Delay, c.Config.Rate, c.Config.Loss.Probability})
+	}
+	const sec = time.Second
+	want := []seen{
+		{sec, "s", "a", constant(2 * sec), 1000, 0}, {sec, "a", "s", constant(2 * sec), 0, 0},
+		{2 * sec, "s", "a", constant(2 * sec), 2000, 0},
+		{3 * sec, "s", "a", constant(2 * sec), 2000, 0.05}, {3 * sec, "s", "b", constant(ms), 0, 0.05},
+	}
+	equal(t, "changes", want, got)
+}
+
+func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
+	for _, x := range []struct{ replace, by, more, want string }{
+		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\"; this architecture knows server or worker"},
+		{"name: a, role: worker", "name: a, role: server", "", "2 nodes have the role server"},
+		{"name: s, role: server", "name: s, role: worker", "", "0 nodes have the role server, which holds the model and applies the workers' gradients; this architecture needs exactly 1"},
+		{"name: a, role: worker", "name: a", "", "node a has the role \"\""},
+		{"", "", "schedule: [{at: 1s, link: [s, a], do: up}]", "schedule[0].do: the link from s to a is not down at 1s"},
+		{"", "", "schedule: [{at: 200000h, link: [s, a], do: down}, {at: 1000000h, link: [s, a], do: up}]", "schedule[1].at: 1000000h is later than a run can be"},
+		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}", "network.links[0]"},
+		{"", "", "train: {batch: 0}", "plan.yaml:7:16: train.batch: a batch of 0 samples; accepted is 1 to 65536"},
+		{"", "", "train: {optimiser: {kind: sgd}}", "train.optimiser: unknown key"},
+	} {
+		t.Run(x.want, func(t *testing.T) {
+			text := strings.Replace(plainPlan, x.replace, x.by, 1) + x.more
+			p, err := plan.ReadPlan(parse(t, "plan.yaml", text))
+			if err == nil {
+				_, err = Default().Read(p)
+			}
+			if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("got %v\nwant %s", err, x.want)
+			}
+		})
+	}
+}
+
+func TestResolvedPlanReadsAsItself(t *testing.T) {
+	dir := folder(t)
+	s, err := spec(t, dir, `
+network:
+  default: {delay: {kind: trace, file: trace.csv}}
+  links: [{between: [s, a], delay: {kind: random-walk, first: 1s..5s, step: 0.5s, min: 50ms}}, {from: b, to: s, delay: 7ms}]
+schedule: [{at: 30s, link: [s, a], delay: {kind: normal, mean: 1s, std: 1ms}}, {at: 40s, link: [s, b], do: down}]
+evaluate: {every: 5 steps}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Plan.Node()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.ReadPlan(parse(t, filepath.Join(dir, "resolved.yaml"), first.YAML()))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, first.YAML())
+	}
+	again, err := Default().Read(p)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, first.YAML())
+	}
+	second, err := again.Plan.Node()
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "resolved text", first.YAML(), second.YAML())
+	equal(t, "links", s.Links, again.Links)
+	equal(t, "changes", s.Changes, again.Changes)
+}
+
+// FuzzRead checks that no plan makes the catalog panic, and that what it makes of one
+// is fit for a network.
+func FuzzRead(f *testing.F) {
+	f.Add(plainPlan)
+	f.Add(plainPlan + "network: {default: {delay: {kind: random-walk, first: 1s..5s, step: 0.5s}, loss: {probability: 5%}}}")
+	f.Add(plainPlan + "schedule: [{at: 1s, link: [s, a], do: down}, {at: 1s, link: [s, '*'], do: up, rate: 8 bit/s}]")
+	f.Add(plainPlan + "train: {batch: 8, optimizer: {kind: adam, rate: {kind: warmup, steps: 3, then: 0.1}}}")
+	f.Add(strings.Replace(plainPlan, "traffic}", "traffic, split: {kind: classes, workers: {a: {DoS: 50%}, b: {DoS: 51%}}}}", 1))
+	f.Fuzz(func(t *testing.T, text string) {
+		root, err := plan.Parse("plan.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		p, err := plan.ReadPlan(root)
+		if err != nil {
+			return
+		}
+		c := Default()
+		c.Delays.list = c.Delays.list[:len(c.Delays.list)-1] // traces would open files of any name
+		s, err := c.Read(p)
+		if err != nil {
+			return
+		}
+		for _, l := range s.Links {
+			if err := l.Config.Validate(); err != nil {
+				t.Errorf("link from %s to %s: %v", l.From, l.To, err)
+			}
+		}
+		for _, l := range s.Changes {
+			if err := l.Config.Validate(); err != nil {
+				t.Errorf("change from %s to %s: %v", l.From, l.To, err)
+			}
+		}
+	})
+}

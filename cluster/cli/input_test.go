@@ -1,0 +1,180 @@
+package cli_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+// mistake is a bad plan, or a bad command line for a good one.
+type mistake struct {
+	name     string
+	old, new string   // what is replaced in the small plan
+	args     []string // default: run plan.yaml
+	prepare  func(t *testing.T)
+}
+
+func mistakes() []mistake {
+	bomb := "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n"
+	nsl := "{set: nsl-kdd}"
+	digits := "{set: mnist}"
+	const data, layers = "{set: synthetic-traffic, samples: 1500}", "layers: [93, 8, 5]"
+	return []mistake{
+		{name: "unknown-key", old: "batch: 32", new: "batch: 32, bacth: 64"},
+		{name: "unknown-section", old: "name: small", new: "nane: small"},
+		{name: "duplicate-key", old: "batch: 32", new: "batch: 32, batch: 64"},
+		{name: "missing-unit", old: "delay: 50ms", new: "delay: 50"},
+		{name: "unknown-unit", old: "delay: 50ms", new: "delay: 50msec"},
+		{name: "negative-delay", old: "delay: 50ms", new: "delay: -50ms"},
+		{name: "negative-step", old: "name: near, role: worker, compute: {step: 5ms}", new: "name: near, role: worker, compute: {step: -5ms}"},
+		{name: "yaml-bomb", old: "name: small\n", new: bomb},
+		{name: "cycle", old: "name: small\n", new: "name: &x [*x]\n"},
+		{name: "node-twice", old: "name: far", new: "name: near"},
+		{name: "node-called-coordinator", old: "name: far", new: "name: coordinator"},
+		{name: "link-to-nobody", old: "between: [server, far]", new: "between: [server, fra]"},
+		{name: "shares-over-100", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 80%}, far: {DoS: 30%}}}}"},
+		{name: "share-over-100", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 180%}}}}"},
+		{name: "unknown-class", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {Dos: 80%}}}}"},
+		{name: "unknown-data-set", old: data, new: "{set: nslkdd}"},
+		{name: "missing-data-set", old: data, new: nsl},
+		{name: "no-data-folder", old: data, new: nsl, args: []string{"run", "plan.yaml"}},
+		{name: "missing-mnist", old: data, new: digits},
+		{name: "csv-42-fields", old: data, new: nsl, prepare: csv(connection[strings.Index(connection, ",")+1:])},
+		{name: "csv-1e999", old: data, new: nsl, prepare: csv(connection, strings.Replace(connection, "0,tcp", "1e999,tcp", 1))},
+		{name: "csv-kept-1e999", old: data, new: nsl, prepare: csv(connection, strings.Replace(connection, "0.17", "1e999", 1))},
+		{name: "csv-empty", old: data, new: nsl, prepare: csv()},
+		{name: "idx-truncated", old: data, new: digits, prepare: mnist(func(b []byte) []byte { return b[:len(b)-1] })},
+		{name: "idx-too-long", old: data, new: digits, prepare: mnist(func(b []byte) []byte { return append(b, 0) })},
+		{name: "idx-wrong-magic", old: data, new: digits, prepare: mnist(func(b []byte) []byte { b[2] = 0x0d; return b })},
+		{name: "idx-wrong-count", old: data, new: digits, prepare: mnist(func(b []byte) []byte { b[7]++; return append(b, make([]byte, 4)...) })},
+		{name: "idx-huge", old: data, new: digits, prepare: mnist(func(b []byte) []byte { b[4], b[5] = 0xff, 0xff; return b })},
+		{name: "idx-gzip-truncated", old: data, new: digits, prepare: mnistGzip},
+		{name: "inputs-do-not-fit", old: layers, new: "layers: [94, 8, 5]"},
+		{name: "classes-do-not-fit", old: layers, new: "layers: [93, 8, 6]"},
+		{name: "native-in-virtual-time", old: "name: near, role: worker, compute: {step: 5ms}", new: "name: near, role: worker, compute: native"},
+		{name: "unknown-role", old: "name: near, role: worker", new: "name: near, role: wroker"},
+		{name: "two-servers", old: "name: near, role: worker", new: "name: near, role: server"},
+		{name: "no-bound", old: "stop: {epochs: 2}", new: "stop: {target: 94%}"},
+		{name: "rate-negative", old: "rate: 0.1", new: "rate: -0.1"},
+		{name: "not-yaml", old: "data: {set", new: "data: {{set"},
+		{name: "folder-that-exists", args: []string{"run", "plan.yaml", "--out", "full"}, prepare: func(t *testing.T) { write(t, "full/x", "x") }},
+		{name: "folder-that-is-a-file", args: []string{"run", "plan.yaml", "--out", "plan.yaml"}},
+		{name: "continue-nothing", args: []string{"run", "plan.yaml", "--continue", "nowhere"}},
+		{name: "continue-and-out", args: []string{"run", "plan.yaml", "--continue", "a", "--out", "b"}},
+		{name: "unknown-flag", args: []string{"run", "plan.yaml", "--repeat", "3"}},
+		{name: "unknown-command", args: []string{"rum", "plan.yaml"}},
+		{name: "unknown-list", args: []string{"list", "model"}},
+		{name: "unknown-plan-command", args: []string{"plan", "print"}},
+		{name: "no-plan", args: []string{"run"}},
+		{name: "two-plans", args: []string{"run", "plan.yaml", "plan.yaml"}},
+		{name: "nonexistent-plan", args: []string{"run", "plans.yaml"}},
+		{name: "check-nonexistent-plan", args: []string{"plan", "check", "plans.yaml"}},
+		{name: "plan-that-is-a-folder", args: []string{"run", "."}},
+		{name: "unknown-clock", args: []string{"run", "plan.yaml", "--clock", "sun"}},
+		{name: "unknown-format", args: []string{"run", "plan.yaml", "--format", "xml"}},
+		{name: "no-jobs", args: []string{"run", "plan.yaml", "--jobs", "0"}},
+		{name: "no-repeats", args: []string{"run", "plan.yaml", "--repeats", "0"}},
+		{name: "seed-below-zero", args: []string{"run", "plan.yaml", "--seed", "-1"}},
+		{name: "repeats-no-number", args: []string{"run", "plan.yaml", "--repeats", "many"}},
+		{name: "set-unknown-key", args: []string{"run", "plan.yaml", "--set", "train.bacth=3"}},
+		{name: "set-unknown-node", args: []string{"run", "plan.yaml", "--set", "nodes.slow.compute.step=3ms"}},
+		{name: "set-without-value", args: []string{"run", "plan.yaml", "--set", "train.batch"}},
+		{name: "set-bad-value", args: []string{"plan", "show", "plan.yaml", "--set", "train.batch=many"}},
+	}
+}
+
+func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
+	golden, err := filepath.Abs(filepath.Join("testdata", "bad"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mistakes() {
+		t.Run(m.name, func(t *testing.T) {
+			plan := small
+			if m.old != "" {
+				plan = edit(t, small, m.old, m.new)
+			}
+			enter(t, plan)
+			if m.prepare != nil {
+				m.prepare(t)
+			}
+			args := m.args
+			if args == nil {
+				args = []string{"run", "plan.yaml", "--data", "data", "--out", "out"}
+			}
+			code, out, errs := gradwire(t, args...)
+			expectCode(t, cli.ExitInput, code, errs)
+			if out != "" {
+				t.Errorf("on standard output: %s", out)
+			}
+			expectFile(t, filepath.Join(golden, m.name+".txt"), errs)
+			for _, folder := range []string{"out", "results"} {
+				if _, err := os.Stat(folder); err == nil {
+					t.Errorf("a folder %s was left behind", folder)
+				}
+			}
+		})
+	}
+}
+
+// connection is a line of NSL-KDD.
+const connection = "0,tcp,ftp_data,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2,0.00,0.00,0.00,0.00,1.00,0.00,0.00,150,25,0.17,0.03,0.17,0.00,0.00,0.00,0.05,0.00,normal,20"
+
+// csv puts lines into KDDTrain+.
+func csv(lines ...string) func(t *testing.T) {
+	return func(t *testing.T) { write(t, "data/nsl-kdd/KDDTrain+.txt", strings.Join(lines, "\n")) }
+}
+
+// images is an IDX file of 10 images of 2 × 2 pixels, labels one of their classes.
+func images() []byte {
+	b := []byte{0, 0, 8, 3}
+	for _, n := range []uint32{10, 2, 2} {
+		b = binary.BigEndian.AppendUint32(b, n)
+	}
+	return append(b, make([]byte, 40)...)
+}
+
+func labels() []byte {
+	b := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, 10)
+	return append(b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+}
+
+// mnist writes a tiny MNIST whose training images are spoiled.
+func mnist(spoil func([]byte) []byte) func(t *testing.T) {
+	return func(t *testing.T) {
+		write(t, "data/mnist/train-images-idx3-ubyte", string(spoil(images())))
+		write(t, "data/mnist/train-labels-idx1-ubyte", string(labels()))
+		write(t, "data/mnist/t10k-images-idx3-ubyte", string(images()))
+		write(t, "data/mnist/t10k-labels-idx1-ubyte", string(labels()))
+	}
+}
+
+func mnistGzip(t *testing.T) {
+	mnist(func(b []byte) []byte { return b })(t)
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(images()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove("data/mnist/train-images-idx3-ubyte"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "data/mnist/train-images-idx3-ubyte.gz", string(z.Bytes()[:z.Len()-9]))
+}
+
+func TestDataThatIsWholeIsRead(t *testing.T) {
+	plan := edit(t, small, "{set: synthetic-traffic, samples: 1500}", "{set: mnist}")
+	enter(t, edit(t, plan, "[93, 8, 5]", "[4, 10]"))
+	mnist(func(b []byte) []byte { return b })(t)
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--data", "data", "--out", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+}

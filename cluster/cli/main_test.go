@@ -1,0 +1,104 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected messages in testdata")
+
+// asProgram makes the test's own executable behave as gradwire.
+const asProgram = "GRADWIRE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		cli.Main(catalog.Default())
+	}
+	os.Exit(m.Run())
+}
+
+// gradwire runs a command within this process.
+func gradwire(t testing.TB, args ...string) (code int, out, errs string) {
+	t.Helper()
+	t.Setenv("GRADWIRE_DATA", "")
+	var o, e bytes.Buffer
+	code = cli.Run(context.Background(), catalog.Default(), args, &o, &e)
+	return code, o.String(), e.String()
+}
+
+func expectCode(t testing.TB, want, got int, errs string) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("exit code %d, want %d: %s", got, want, errs)
+	}
+}
+
+// expectFile compares a text with a file of testdata.
+func expectFile(t testing.TB, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil { //nolint:gosec // part of the source
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// small is a plan of one point that takes a fraction of a second.
+const small = `name: small
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: parameter-server}
+nodes:
+  - {name: server, role: server}
+  - {name: near, role: worker, compute: {step: 5ms}}
+  - {name: far, role: worker, compute: {step: 5ms}}
+network:
+  links:
+    - {between: [server, near], delay: 1ms}
+    - {between: [server, far], delay: 50ms}
+evaluate: {every: 0.5 epochs}
+stop: {epochs: 2}
+`
+
+// enter makes a folder with a plan the working one.
+func enter(t testing.TB, plan string) {
+	t.Helper()
+	t.(interface{ Chdir(dir string) }).Chdir(t.TempDir())
+	write(t, "plan.yaml", plan)
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func edit(t testing.TB, text, old, by string) string {
+	t.Helper()
+	if strings.Count(text, old) != 1 {
+		t.Fatalf("%q occurs %d times", old, strings.Count(text, old))
+	}
+	return strings.Replace(text, old, by, 1)
+}

@@ -1,0 +1,154 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
+	enter(t, small)
+	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--repeats", "2", "--seed", "7", "--set", "stop.target=60%", "--strict")
+	expectCode(t, cli.ExitDone, code, errs)
+	for _, want := range []string{"reached", "2/2", "record in out", "plot   in " + filepath.Join("out", "accuracy-epochs.png")} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if !strings.HasSuffix(errs, "2 of 2 runs, 100 %\n") {
+		t.Errorf("progress without a terminal:\n%s", errs)
+	}
+	s, err := record.ReadSummary("out")
+	if err != nil || !s.Complete || len(s.Runs) != 2 || s.Runs[0].Seed != 7 || s.Runs[1].Seed != 8 {
+		t.Errorf("summary: %+v, %v", s, err)
+	}
+	for _, file := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "accuracy-epochs.png", "accuracy-time.png", "runs/0001/model.safetensors"} {
+		if info, err := os.Stat(filepath.Join("out", file)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestRunWithoutAFolderMakesOneNamedAfterThePlan(t *testing.T) {
+	enter(t, small)
+	code, out, errs := gradwire(t, "run", "plan.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !regexp.MustCompile(`record in results.small-\d{8}-\d{6}\n`).MatchString(out) {
+		t.Error(out)
+	}
+}
+
+func TestFormatJSONPrintsNothingElseOnStandardOutput(t *testing.T) {
+	enter(t, small)
+	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--format", "json")
+	expectCode(t, cli.ExitDone, code, errs)
+	var printed, written any
+	if err := json.Unmarshal([]byte(out), &printed); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	text, err := os.ReadFile(filepath.Join("out", "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &written); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := json.Marshal(printed)
+	b, _ := json.Marshal(written)
+	if !bytes.Equal(a, b) {
+		t.Errorf("printed:\n%s\nsummary.json:\n%s", out, text)
+	}
+}
+
+func TestRunCancelledBeforeItsFirstRunLeavesARecordToContinue(t *testing.T) {
+	enter(t, small)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, format := range []string{"text", "json"} {
+		var out, errs bytes.Buffer
+		code := cli.Run(ctx, catalog.Default(), []string{"run", "plan.yaml", "--out", format, "--format", format}, &out, &errs)
+		expectCode(t, cli.ExitFailed, code, errs.String())
+		if want := "interrupted: 0 of 1 runs are finished and kept; go on with --continue " + format; !strings.Contains(errs.String(), want) {
+			t.Errorf("%q is not in\n%s", want, errs.String())
+		}
+		code, _, e := gradwire(t, "run", "plan.yaml", "--continue", format)
+		expectCode(t, cli.ExitDone, code, e)
+	}
+}
+
+func TestPlanCheckSaysThatAPlanIsInOrder(t *testing.T) {
+	enter(t, small)
+	code, out, errs := gradwire(t, "plan", "check", "plan.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+	if out != "plan.yaml is in order\n" {
+		t.Error(out)
+	}
+}
+
+func TestPlanCheckFindsAFaultAtAnyPointOfTheSweep(t *testing.T) {
+	enter(t, small+"sweep: {train.batch: [8, 16, 0]}\n")
+	code, _, errs := gradwire(t, "plan", "check", "plan.yaml")
+	expectCode(t, cli.ExitInput, code, errs)
+	if !strings.HasPrefix(errs, "plan.yaml:16:30: ") || !strings.Contains(errs, "a batch of 0 samples") {
+		t.Error(errs)
+	}
+}
+
+func TestPlanThatIsShownShowsAsItself(t *testing.T) {
+	enter(t, small+"sweep: {train.batch: [8, 16]}\n")
+	code, first, errs := gradwire(t, "plan", "show", "plan.yaml", "--set", "stop.epochs=3")
+	expectCode(t, cli.ExitDone, code, errs)
+	for _, want := range []string{"stop: {epochs: 3}", "seed: 1", "scale: min-max", "activation: relu", "default: {delay: 0ms, rate: unlimited"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("%q is not in the plan:\n%s", want, first)
+		}
+	}
+	write(t, "shown.yaml", first)
+	code, second, errs := gradwire(t, "plan", "show", "shown.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+	if first != second {
+		t.Errorf("shown:\n%s\nshown again:\n%s", first, second)
+	}
+}
+
+// commands are all that there are, with what they list where they do.
+var commands = [][]string{
+	{}, {"run"}, {"plan"}, {"plan", "check"}, {"plan", "show"}, {"list"},
+	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"},
+}
+
+func TestHelpOfEveryCommandHasExamples(t *testing.T) {
+	for _, c := range commands {
+		code, out, errs := gradwire(t, append(c, "--help")...)
+		expectCode(t, cli.ExitDone, code, errs)
+		_, examples, ok := strings.Cut(out, "Examples:\n")
+		if !ok || !strings.HasPrefix(strings.TrimSpace(examples), "gradwire "+strings.Join(c, " ")) {
+			t.Errorf("help of %q:\n%s", c, out)
+		}
+	}
+}
+
+func TestListsAreThoseOfTheCatalog(t *testing.T) {
+	golden, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, c := range commands {
+		if len(c) == 2 && c[0] == "list" {
+			code, out, errs := gradwire(t, c...)
+			expectCode(t, cli.ExitDone, code, errs)
+			all.WriteString("$ gradwire " + strings.Join(c, " ") + "\n" + out)
+		}
+	}
+	expectFile(t, filepath.Join(golden, "lists.txt"), all.String())
+}
