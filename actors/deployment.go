@@ -22,13 +22,25 @@ type Deployment struct {
 	// Nodes are in the order of the plan.
 	Nodes []Node
 	// Coordinate makes the run's coordinator. Its Env names the node at position
-	// len(Nodes), which is a member of no view; calling finish ends the run.
-	Coordinate func(env Env, finish func()) (actor.Actor, error)
+	// len(Nodes), which is a member of no view.
+	Coordinate func(env Env, control Control) (actor.Actor, error)
+	// Bounded says that the coordinator ends the run by itself at some instant. A run that
+	// is not bounded fails when nothing but the coordinator's timers is left to happen.
+	Bounded bool
 	// Observer is told of every event.
 	Observer Observer
 	// Strict checks every message on its way: frames are encoded and decoded,
 	// tensors are checksummed at sending and delivery, released buffers poisoned.
 	Strict bool
+}
+
+// Control is how a run's coordinator acts on its world.
+type Control struct {
+	// Halt stops everything but the coordinator: what the members have under way does
+	// not happen any more. The coordinator's last jobs are waited for.
+	Halt func()
+	// Finish ends the run.
+	Finish func()
 }
 
 // Node is one logical node of a deployment.

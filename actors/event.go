@@ -22,6 +22,9 @@ const (
 	// whose model it was; At, Epoch and Step are those of the snapshot; Accuracy and
 	// Loss are the means over the test set.
 	Evaluated
+	// Measured: a figure of the actor's own, such as the distance from a consensus. Name
+	// says which, Value what it is.
+	Measured
 )
 
 // String returns the kind's name in the record.
@@ -37,6 +40,8 @@ func (k EventKind) String() string {
 		return "snapshot"
 	case Evaluated:
 		return "evaluation"
+	case Measured:
+		return "measured"
 	}
 	return "unknown"
 }
@@ -58,6 +63,8 @@ type Event struct {
 	At         time.Duration
 	Epoch      float64
 	Accuracy   float64
+	Name       string
+	Value      float64
 }
 
 // Observer is told of every event of a run. Worlds in real time call it from

@@ -32,9 +32,12 @@ func NewMessage(head proto.Message, tensors ...*Tensor) *Message {
 	return m
 }
 
-// Retain adds n references and returns the message.
+// Retain adds n references and returns the message. It panics if n is negative or
+// if no reference was left.
 func (m *Message) Retain(n int) *Message {
-	m.references.Add(int32(n))
+	if n < 0 || m.references.Add(int32(n)) <= int32(n) {
+		panic("protos: message retained after its last release, or a negative number of times")
+	}
 	return m
 }
 

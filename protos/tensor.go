@@ -28,9 +28,12 @@ func NewTensor(data []float32) *Tensor {
 	return t
 }
 
-// Retain adds a reference and returns the tensor.
+// Retain adds a reference and returns the tensor. It panics if none was left,
+// because the buffer may by then belong to somebody else.
 func (t *Tensor) Retain() *Tensor {
-	t.references.Add(1)
+	if t.references.Add(1) <= 1 {
+		panic("protos: tensor retained after its last release")
+	}
 	return t
 }
 

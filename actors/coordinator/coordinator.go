@@ -80,19 +80,21 @@ type Result struct {
 const firstLag = time.Millisecond
 
 type coordinator struct {
-	env    actors.Env
-	run    Run
-	finish func()
+	env     actors.Env
+	run     Run
+	control actors.Control
 
-	samples  int      // processed by all workers
-	total    uint64   // steps of all workers
-	steps    []uint64 // of each node
-	train    bool     // a holder has made a step
-	next     float64  // epochs, or steps of all, at which the next evaluation is due
-	ending   bool     // the last snapshots are being taken
-	last     uint64   // number of the last evaluation of the run, once it is ending
-	asked    uint64   // evaluations asked for
-	previous time.Duration
+	samples  int                   // processed by all workers
+	total    uint64                // steps of all workers
+	steps    []uint64              // of each node
+	train    bool                  // a holder has made a step
+	next     float64               // epochs, or steps of all, at which the next evaluation is due
+	ending   bool                  // the last snapshots are being taken
+	last     uint64                // number of the last evaluation of the run, once it is ending
+	asked    uint64                // evaluations asked for
+	missing  int                   // snapshots that have not arrived
+	ticks    int                   // evaluations by time so far
+	previous map[int]time.Duration // of each holder, the instant of its evaluation before
 	settled  uint64
 	pending  map[uint64]*evaluation
 	before   map[int]*evaluation   // a holder's evaluation before
@@ -124,17 +126,18 @@ type (
 	bound struct{}
 )
 
-// New makes the coordinator's actor; finish ends the run.
-func New(run Run, env actors.Env, finish func()) (actor.Actor, error) {
+// New makes the coordinator's actor, which leads the run through control.
+func New(run Run, env actors.Env, control actors.Control) (actor.Actor, error) {
 	if len(run.Holders) == 0 {
 		return nil, fmt.Errorf("no node holds a model to evaluate")
 	}
 	return &coordinator{
-		env: env, run: run, finish: finish,
-		steps:   make([]uint64, len(env.View().Members)),
-		pending: map[uint64]*evaluation{},
-		before:  map[int]*evaluation{},
-		judged:  map[uint64]*judgement{},
+		env: env, run: run, control: control,
+		previous: map[int]time.Duration{},
+		steps:    make([]uint64, len(env.View().Members)),
+		pending:  map[uint64]*evaluation{},
+		before:   map[int]*evaluation{},
+		judged:   map[uint64]*judgement{},
 	}, nil
 }
 
@@ -149,7 +152,7 @@ func (c *coordinator) Receive(ctx actor.Context) {
 	case tick:
 		if !c.ending {
 			c.snapshots(ctx, c.run.Holders)
-			c.env.After(c.run.Policy.Every.Time, tick{})
+			c.rearm()
 		}
 	case bound:
 		c.end(ctx)
@@ -166,9 +169,16 @@ func (c *coordinator) start(ctx actor.Context) {
 	if p := c.run.Policy; p.Time > 0 {
 		c.env.After(p.Time, bound{})
 	}
-	if every := c.run.Policy.Every.Time; every > 0 {
-		c.env.After(every, tick{})
+	if c.run.Policy.Every.Time > 0 {
+		c.rearm()
 	}
+}
+
+// rearm sets the timer to the next multiple of the interval, so that late timers do
+// not add up.
+func (c *coordinator) rearm() {
+	c.ticks++
+	c.env.After(time.Duration(c.ticks)*c.run.Policy.Every.Time-c.env.Now(), tick{})
 }
 
 func (c *coordinator) receive(ctx actor.Context, m *protos.Message) {
@@ -189,6 +199,10 @@ func (c *coordinator) progress(ctx actor.Context, head *protos.Progress) {
 		return
 	}
 	node := int(head.Node)
+	if node < 0 || node >= len(c.steps) {
+		c.env.Fail(fmt.Errorf("coordinator: progress of node %d of %d", node, len(c.steps)))
+		return
+	}
 	c.samples += int(head.Samples)
 	c.total++
 	c.steps[node]++
@@ -264,13 +278,14 @@ func (c *coordinator) end(ctx actor.Context) {
 // snapshots asks holders for their models.
 func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 	now := c.env.Now()
-	lag := c.run.Policy.Lag
-	if lag == 0 {
-		lag = max(now-c.previous, firstLag)
-	}
-	c.previous = now
 	for _, node := range holders {
+		lag := c.run.Policy.Lag
+		if lag == 0 {
+			lag = max(now-c.previous[node], firstLag)
+		}
+		c.previous[node] = now
 		c.asked++
+		c.missing++
 		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node)}
 		ctx.Send(c.env.View().Members[node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: c.asked}))
 	}
@@ -286,6 +301,9 @@ func (c *coordinator) evaluate(head *protos.Snapshot, tensors []*protos.Tensor) 
 	}
 	params := tensors[0]
 	e.params = params.Retain()
+	if c.missing--; c.missing == 0 && c.ending {
+		c.control.Halt()
+	}
 	key := hash(params.Data)
 	j := c.judged[key]
 	if j == nil {
@@ -378,5 +396,5 @@ func (c *coordinator) arrive(before, e *evaluation) {
 func (c *coordinator) conclude(e *evaluation) {
 	c.run.Result.Last = c.settled
 	c.run.Result.Params = append([]float32(nil), e.params.Data...)
-	c.finish()
+	c.control.Finish()
 }

@@ -99,7 +99,9 @@ func (s *script) try() (sim.Result, error) {
 			run.Holders = append(run.Holders, i)
 		}
 	}
-	d.Coordinate = func(env actors.Env, finish func()) (actor.Actor, error) { return coordinator.New(run, env, finish) }
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return coordinator.New(run, env, control)
+	}
 	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator)), Threads: s.threads})
 	if err != nil {
 		return sim.Result{}, err

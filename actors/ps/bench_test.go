@@ -47,7 +47,9 @@ func cycles(tb testing.TB, scale ps.Scale, watch *stopwatch) {
 		Policy:  coordinator.Policy{Every: coordinator.Interval{Epochs: math.MaxFloat64}, Steps: watch.last + 1},
 		Samples: task.Train.Len(), Holders: []int{0}, Evaluate: task.NewEvaluator().Evaluate, Result: &result,
 	}
-	s.coordinate = func(env actors.Env, finish func()) (actor.Actor, error) { return coordinator.New(run, env, finish) }
+	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return coordinator.New(run, env, control)
+	}
 	if _, err := s.world(tb).Run(context.Background()); err != nil {
 		tb.Fatal(err)
 	}

@@ -59,8 +59,8 @@ func (a Architecture) Roles() []train.Role {
 }
 
 // Kind makes a server or a worker.
-func (a Architecture) Kind(task *train.Task, role string) actors.Kind {
-	if role == RoleServer {
+func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
+	if place.Role == RoleServer {
 		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
 	}
 	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task) }

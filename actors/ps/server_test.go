@@ -30,7 +30,7 @@ func TestSnapshotThatSomebodyHoldsNeverChanges(t *testing.T) {
 		s.strict = strict
 		type held struct{ tensor, copy []float32 }
 		var snapshots []held
-		s.coordinate = func(env actors.Env, finish func()) (actor.Actor, error) {
+		s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
 				switch m := ctx.Message().(type) {
 				case *actor.Started:
@@ -41,7 +41,7 @@ func TestSnapshotThatSomebodyHoldsNeverChanges(t *testing.T) {
 				case string:
 					ctx.Send(env.View().Members[0].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: 1}))
 					if env.Now() > 50*time.Millisecond {
-						finish()
+						control.Finish()
 					}
 					env.After(700*time.Microsecond, "look")
 				case *protos.Message:
@@ -137,8 +137,8 @@ func TestMessageThatDoesNotFitEndsTheRun(t *testing.T) {
 }
 
 // starter is a coordinator that only starts the members and ends the run.
-func starter(end time.Duration) func(env actors.Env, finish func()) (actor.Actor, error) {
-	return func(env actors.Env, finish func()) (actor.Actor, error) {
+func starter(end time.Duration) func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	return func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
@@ -147,7 +147,7 @@ func starter(end time.Duration) func(env actors.Env, finish func()) (actor.Actor
 				}
 				env.After(end, "end")
 			case string:
-				finish()
+				control.Finish()
 			}
 		}), nil
 	}
@@ -155,7 +155,7 @@ func starter(end time.Duration) func(env actors.Env, finish func()) (actor.Actor
 
 func TestParametersOfAnotherLengthEndTheRun(t *testing.T) {
 	s := newStage(t)
-	s.coordinate = func(env actors.Env, _ func()) (actor.Actor, error) {
+	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*actor.Started); ok {
 				ctx.Send(env.View().Members[1].PID, protos.NewMessage(&protos.Parameters{}, env.Tensors().Get(3)))

@@ -72,17 +72,17 @@ type stage struct {
 	// worker, if not nil, stands for the architecture's.
 	worker     actors.Kind
 	observer   actors.Observer
-	coordinate func(env actors.Env, finish func()) (actor.Actor, error)
+	coordinate func(env actors.Env, control actors.Control) (actor.Actor, error)
 }
 
 func (s *stage) world(tb testing.TB) *sim.World {
 	tb.Helper()
 	d := &actors.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer, Coordinate: s.coordinate}
-	d.Nodes = []actors.Node{{Name: "hub", Role: ps.RoleServer, Profile: s.server, Kind: s.arch.Kind(s.task, ps.RoleServer)}}
+	d.Nodes = []actors.Node{{Name: "hub", Role: ps.RoleServer, Profile: s.server, Kind: s.arch.Kind(s.task, train.Place{Role: ps.RoleServer})}}
 	names := []string{"hub"}
 	kind := s.worker
 	if kind == nil {
-		kind = s.arch.Kind(s.task, ps.RoleWorker)
+		kind = s.arch.Kind(s.task, train.Place{Role: ps.RoleWorker})
 	}
 	for i, name := range s.task.Workers {
 		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: ps.RoleWorker, Profile: actors.Profile{Cores: 1, Speed: 1e9, Step: s.steps[i]}, Kind: kind})
@@ -104,7 +104,7 @@ func (s *stage) world(tb testing.TB) *sim.World {
 // run ends the run at an instant and returns the server's model then and its version.
 func (s *stage) run(tb testing.TB, end time.Duration) (params []float32, version uint64) {
 	tb.Helper()
-	s.coordinate = func(env actors.Env, finish func()) (actor.Actor, error) {
+	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
@@ -117,7 +117,7 @@ func (s *stage) run(tb testing.TB, end time.Duration) (params []float32, version
 			case *protos.Message:
 				if head, ok := m.Head.(*protos.Snapshot); ok {
 					params, version = append([]float32(nil), m.Tensors[0].Data...), head.Version
-					finish()
+					control.Finish()
 				}
 			}
 		}), nil

@@ -1,6 +1,10 @@
 package train
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -38,7 +42,11 @@ type Gradient struct {
 // NewLocal prepares the steps of the worker that lives in env.
 func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 	member := env.View().Members[env.Node()]
-	sampler, err := datasets.NewSampler(t.Train, t.Shards[member.Rank], t.Batch, t.Seed, member.Name)
+	worker := slices.Index(t.Workers, member.Name)
+	if worker < 0 {
+		return nil, fmt.Errorf("%s is not among the workers, which have the samples: %v", member.Name, t.Workers)
+	}
+	sampler, err := datasets.NewSampler(t.Train, t.Shards[worker], t.Batch, t.Seed, member.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +65,10 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 // Begin starts the step on the next batch. It takes over one reference to params,
 // which nobody may write until Done.
 func (l *Local) Begin(params *protos.Tensor) {
+	if l.params != nil {
+		l.env.Fail(errors.New("a step began before the one before was done"))
+		return
+	}
 	l.params = params
 	l.gradient = Gradient{Values: l.env.Tensors().Get(l.model.Params()), Step: l.step + 1}
 	l.gradient.Samples = l.size()

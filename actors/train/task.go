@@ -23,10 +23,11 @@ type Task struct {
 	Model nn.Model
 	// Train and Test are the samples to learn from and to judge by.
 	Train, Test *datasets.Set
-	// Shards are the rows of Train that each worker sees, in the order of ranks.
-	Shards [][]int32
-	// Workers are the workers' names, in the order of ranks.
+	// Workers are the names of the nodes that train, in the order of the plan.
 	Workers []string
+	// Shards are the rows of Train that each worker sees, in the order of Workers. A worker
+	// keeps its shard whatever becomes of its rank.
+	Shards [][]int32
 	// Batch is the number of samples of a step.
 	Batch int
 	// Method is how a gradient changes parameters.
@@ -79,10 +80,18 @@ type Role struct {
 	Min, Max int
 }
 
+// Place is where an actor is wanted.
+type Place struct {
+	// Node is the node's position in the plan and in the first view.
+	Node int
+	// Name is the node's, Role its part in the architecture.
+	Name, Role string
+}
+
 // Architecture says which actor each node runs.
 type Architecture interface {
 	// Roles lists the parts of the architecture.
 	Roles() []Role
-	// Kind makes the actor of a node of a role.
-	Kind(task *Task, role string) actors.Kind
+	// Kind makes the actor of a node.
+	Kind(task *Task, place Place) actors.Kind
 }

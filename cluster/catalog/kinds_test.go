@@ -231,8 +231,8 @@ func TestTraceIsLookedForBesideThePlan(t *testing.T) {
 		if diff := cmp.Diff(link.Delay(want), d); diff != "" {
 			t.Error(diff)
 		}
-		if got := resolved.At("file").Text; got != file {
-			t.Errorf("the file resolves to %q", got)
+		if got, want := resolved.At("file").Text, filepath.Join(dir, "trace.csv"); got != want {
+			t.Errorf("the file resolves to %q, want %q, which can be found from anywhere", got, want)
 		}
 	}
 }

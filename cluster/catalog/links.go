@@ -79,16 +79,20 @@ func addDelays(c *Catalog) {
 	}
 	c.Delays.Add(Define("trace", "measured delays from a CSV file of time_s,delay_s, beside the plan", func() trace { return trace{} },
 		func(_ *Catalog, s *trace) (link.Delay, error) {
-			points, err := readTrace(s.Source.At("file"), s.File)
+			n := s.Source.At("file")
+			if n.Pos.File != "--set" && !filepath.IsAbs(s.File) {
+				s.File = filepath.Join(filepath.Dir(n.Pos.File), s.File)
+			}
+			points, err := readTrace(n, s.File)
+			if path, err := filepath.Abs(s.File); err == nil {
+				s.File = path // so that the resolved plan can stand anywhere
+			}
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
 		}))
 }
 
-// readTrace reads a trace whose path is relative to the plan that names it.
+// readTrace reads a trace file.
 func readTrace(n *plan.Node, path string) ([]link.Point, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(n.Pos.File), path)
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, plan.Errorf(n, "the trace cannot be read: %w", err)
@@ -140,6 +144,9 @@ func (c *Catalog) network(s *Spec) error {
 			return located(spec.Source, err)
 		}
 		for from, to := range p.Pairs(spec.Ends) {
+			if len(s.Links) == maxLinks {
+				return plan.Errorf(spec.Source, "the links name more than %d directed pairs; say under default what all have in common", maxLinks)
+			}
 			s.Links = append(s.Links, Link{From: from, To: to, Config: config})
 		}
 	}
@@ -285,6 +292,9 @@ func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
 	}
 	return nil
 }
+
+// maxLinks bounds the directed pairs that the links of a plan name.
+const maxLinks = 1 << 20
 
 // maxOutages bounds the outages that a schedule gives one link.
 const maxOutages = 100_000

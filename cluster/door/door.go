@@ -8,6 +8,7 @@
 package door
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -76,10 +77,13 @@ type Parcel struct {
 func (d *Door) Pass(now time.Duration, source, destination int32, target string, kind wire.Kind, message any) (Parcel, error) {
 	p := Parcel{Edge: d.network.Edge(source, destination), Message: message, Kind: kind, Sent: now, Arrival: now}
 	var frame wire.Frame
-	if err := d.fill(&frame, &p, source, target); err != nil {
+	err := d.fill(&frame, &p, source, target)
+	if err == nil {
+		p.Size, err = wire.Measure(&frame)
+	}
+	if err != nil {
 		return Parcel{}, fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
 	}
-	p.Size = wire.Size(&frame)
 	switch {
 	case kind == wire.System:
 		p.Control = true
@@ -128,6 +132,7 @@ func (d *Door) fill(f *wire.Frame, p *Parcel, source int32, target string) error
 			return fmt.Errorf("a message of type %T carries headers, which have no wire form", envelope.Message)
 		}
 		message = envelope.Message
+		p.Message = message
 		if envelope.Sender != nil {
 			sender := d.sender(envelope.Sender, source)
 			f.SenderAddress, f.SenderID = sender.Address, sender.Id
@@ -136,6 +141,9 @@ func (d *Door) fill(f *wire.Frame, p *Parcel, source int32, target string) error
 	}
 	switch m := message.(type) {
 	case *protos.Message:
+		if m.Head == nil {
+			return errors.New("a *protos.Message without a head has no wire form")
+		}
 		f.Head, f.Tensors = m.Head, m.Tensors
 	case proto.Message:
 		if !Protoactor(m) {

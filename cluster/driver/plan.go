@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -157,5 +159,21 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
+	// Where a sweep varies a section, the defaults of its first point are not those of
+	// the others: such a section stays as it was written.
+	for _, section := range []string{"data", "model", "train", "architecture", "nodes", "network"} {
+		written, ok := p.root.Get(section)
+		if ok && slices.ContainsFunc(axes, func(a plan.Axis) bool { return inside(a.Path, section) }) {
+			if err := node.Set(section, written.Clone()); err != nil {
+				return "", input(err)
+			}
+		}
+	}
 	return node.YAML(), nil
+}
+
+// inside reports whether a path of keys leads into a section of a plan.
+func inside(path, section string) bool {
+	rest, ok := strings.CutPrefix(path, section)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

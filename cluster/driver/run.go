@@ -78,6 +78,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	return report, errors.Join(failure, err)
 }
 
+// kernel names the numeric kernels in use.
+const kernel = "gonum"
+
 // runner carries a plan out.
 type runner struct {
 	Options
@@ -119,6 +122,9 @@ func prepare(p *Plan, o Options) (*runner, error) {
 	r := &runner{Options: o, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
 	if len(points)*r.repeats > record.MaxRuns {
 		return nil, input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted", len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+	}
+	if first.Seed+uint64(r.repeats) < first.Seed {
+		return nil, input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats, uint64(math.MaxUint64)))
 	}
 	if o.Clock == Real {
 		r.Jobs = 1
@@ -172,6 +178,9 @@ func (r *runner) open(first *plan.Plan) error {
 	if err := r.folder.SavePlan(text); err != nil {
 		return folderError(err)
 	}
+	if err := r.compatible(); err != nil {
+		return input(err)
+	}
 	for repeat := range r.repeats {
 		for i := range r.points {
 			pt := &r.points[i]
@@ -182,6 +191,21 @@ func (r *runner) open(first *plan.Plan) error {
 		}
 	}
 	r.done = len(r.points)*r.repeats - len(r.queue)
+	return nil
+}
+
+// compatible returns an error if what is finished in the folder cannot stand beside
+// what is to be run.
+func (r *runner) compatible() error {
+	for _, done := range r.folder.Runs() {
+		if done.Clock != string(r.Clock) {
+			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock, done.Clock)
+		}
+	}
+	before, err := record.ReadSummary(r.Out)
+	if build := record.ReadBuild(kernel); err == nil && before.Build != build {
+		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
+	}
 	return nil
 }
 
@@ -395,7 +419,7 @@ func (r *runner) tell(row *record.Run) {
 func (r *runner) report(wall time.Duration) (*Report, error) {
 	first := r.points[0].spec.Plan
 	o := record.Overview{
-		Plan: first.Name, Build: record.ReadBuild("gonum"), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
+		Plan: first.Name, Build: record.ReadBuild(kernel), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
 	}
 	o.Target, _ = target(first)
 	summary, err := r.folder.Write(o)

@@ -145,7 +145,7 @@ func (solo) Roles() []train.Role {
 	return []train.Role{{Name: "loner", Doc: "trains alone", Trains: true, Holds: true, Min: 1}}
 }
 
-func (s solo) Kind(task *train.Task, _ string) actors.Kind {
+func (s solo) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {
 		local, err := task.NewLocal(env)
 		params, optimizer, steps := env.Tensors().Copy(task.Initial()), task.Method.New(task.Model.Params()), 0

@@ -116,7 +116,7 @@ func (p *point) place(task *train.Task, clock Clock, strict bool) (*stage, error
 	for _, c := range p.spec.Changes {
 		s.changes = append(s.changes, link.Change{At: c.At, Apply: func() { s.network.Set(at[c.From], at[c.To], c.Config) }})
 	}
-	s.deployment = &actors.Deployment{Seed: task.Seed, Strict: strict}
+	s.deployment = &actors.Deployment{Seed: task.Seed, Strict: strict, Bounded: p.spec.Plan.Stop.Time > 0}
 	var holders []int
 	for i := range p.spec.Plan.Nodes {
 		node, role := &p.spec.Plan.Nodes[i], p.spec.Roles[i]
@@ -128,7 +128,7 @@ func (p *point) place(task *train.Task, clock Clock, strict bool) (*stage, error
 			holders = append(holders, i)
 		}
 		s.deployment.Nodes = append(s.deployment.Nodes, actors.Node{
-			Name: node.Name, Role: role.Name, Profile: speed, Kind: p.spec.Architecture.Kind(task, role.Name),
+			Name: node.Name, Role: role.Name, Profile: speed, Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}
 	evaluator := task.NewEvaluator()
@@ -136,8 +136,8 @@ func (p *point) place(task *train.Task, clock Clock, strict bool) (*stage, error
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
 		Evaluate: evaluator.Evaluate, Result: &s.result,
 	}
-	s.deployment.Coordinate = func(env actors.Env, finish func()) (actor.Actor, error) {
-		return coordinator.New(run, env, finish)
+	s.deployment.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return coordinator.New(run, env, control)
 	}
 	return s, nil
 }
@@ -215,5 +215,5 @@ func (s *stage) playReal(ctx context.Context) (outcome, error) {
 	}
 	s.locked = w.Locked
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, dead: r.DeadLetters, lateness: &record.Lateness{Late: r.Late, P99: record.Float(r.Messages.P99.Seconds())}}, err
+	return outcome{end: r.Now, dead: r.DeadLetters, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
 }

@@ -14,7 +14,8 @@ import (
 // After each call it yields: a mailbox that the call has set off runs at once, on
 // the thread that is awake, instead of waiting until another core has woken up.
 type clock struct {
-	start   time.Time
+	start   time.Time        // zero until the run begins
+	failed  func(reason any) // is told what a call has panicked with
 	sleeper sleeper
 	done    sync.WaitGroup
 
@@ -53,29 +54,42 @@ func (e *entries) Pop() any {
 // time instead: about what the kernel is late in waking a thread.
 const spin = 60 * time.Microsecond
 
-func newClock() (*clock, error) {
+// newClock returns a clock that stands at zero.
+func newClock(failed func(reason any)) (*clock, error) {
 	s, err := newSleeper()
 	if err != nil {
 		return nil, err
 	}
-	c := &clock{start: time.Now(), sleeper: s, timers: map[uint64]*entry{}}
-	c.done.Go(c.loop)
-	return c, nil
+	return &clock{failed: failed, sleeper: s, timers: map[uint64]*entry{}}, nil
 }
 
-func (c *clock) now() time.Duration { return time.Since(c.start) }
+// begin lets the time run. No other goroutine may use the clock before.
+func (c *clock) begin() {
+	c.start = time.Now()
+	c.done.Go(c.loop)
+}
 
-// at has a function called at an instant, at once if it has passed.
+func (c *clock) now() time.Duration {
+	if c.start.IsZero() {
+		return 0
+	}
+	return time.Since(c.start)
+}
+
+// at has a function called at an instant, at once if it has passed, and not at all
+// if the clock has been stopped.
 func (c *clock) at(t time.Duration, call func()) uint64 {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return 0
+	}
 	c.seq++
 	e := &entry{at: t, seq: c.seq, call: call}
 	heap.Push(&c.entries, e)
 	c.timers[e.seq] = e
-	wake := c.asleep && c.entries[0] == e
-	c.mu.Unlock()
-	if wake {
-		c.sleeper.wake()
+	if c.asleep && c.entries[0] == e {
+		c.sleeper.wake() // under the lock, because stop closes the sleeper
 	}
 	return e.seq
 }
@@ -94,8 +108,8 @@ func (c *clock) CancelTimer(id uint64) {
 func (c *clock) stop() {
 	c.mu.Lock()
 	c.stopped = true
-	c.mu.Unlock()
 	c.sleeper.wake()
+	c.mu.Unlock()
 	c.done.Wait()
 	c.sleeper.close()
 }
@@ -107,7 +121,7 @@ func (c *clock) loop() {
 		case stopped:
 			return
 		case call != nil:
-			call()
+			c.do(call)
 			runtime.Gosched()
 		case wait > spin:
 			c.sleeper.sleep(wait - spin)
@@ -115,6 +129,16 @@ func (c *clock) loop() {
 			runtime.Gosched()
 		}
 	}
+}
+
+// do calls a function; its panic is not the end of the process.
+func (c *clock) do(call func()) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.failed(reason)
+		}
+	}()
+	call()
 }
 
 // idle is how long the clock sleeps when nothing is due.

@@ -41,7 +41,7 @@ func (e *env) Latency(node int) (d time.Duration) {
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	c := e.node.world.clock
-	return actors.Timer{Clock: c, ID: c.at(c.now()+d, func() { e.tell(msg) })}
+	return actors.Timer{Clock: c, ID: c.at(c.now()+max(d, 0), func() { e.tell(msg) })}
 }
 
 // tell puts a message into the actor's own mailbox.
@@ -51,13 +51,17 @@ func (e *env) tell(msg any) { e.node.system.Root.Send(e.node.pid, msg) }
 func (e *env) Compute(job actors.Job) {
 	w := e.node.world
 	if job.Lag > 0 {
-		w.pool.submit(evaluations, func() { w.compute(e, job.Do, e.tell) })
+		if !e.node.coordinates() {
+			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node.index]))
+			return
+		}
+		w.pool.submit(evaluations, func() { e.compute(job.Do, e.tell) })
 		return
 	}
 	var due time.Duration
 	w.Locked(func() { due = e.node.cores.Book(w.clock.now(), job.Cores, e.node.profile.Cost(job)) })
 	w.pool.submit(steps, func() {
-		w.compute(e, job.Do, func(result any) {
+		e.compute(job.Do, func(result any) {
 			w.clock.at(due, func() {
 				w.late.steps.add(w.clock.now() - due)
 				e.tell(result)
@@ -66,21 +70,31 @@ func (e *env) Compute(job actors.Job) {
 	})
 }
 
-// compute does a job; a panic ends the run.
-func (w *World) compute(e *env, do func() any, then func(result any)) {
+// compute does a job, unless the node's part is over; a panic ends the run.
+func (e *env) compute(do func() any, then func(result any)) {
 	defer e.recover()
-	then(do())
+	if e.node.over() {
+		return
+	}
+	if result := do(); !e.node.over() {
+		then(result)
+	}
 }
 
 // Charge lets the rest of the handler, and with it what it sends and the actor's
-// next message, wait until the work would be done.
+// next message, wait until the work would be done or the node's part is over.
 func (e *env) Charge(work float64) {
 	e.charged += e.node.profile.Time(work)
 	until := e.began + e.charged
 	if left := until - e.Now(); left > 2*time.Millisecond {
-		time.Sleep(left - time.Millisecond)
+		t := time.NewTimer(left - time.Millisecond)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-e.node.end:
+		}
 	}
-	for e.Now() < until {
+	for e.Now() < until && !e.node.over() {
 		runtime.Gosched() // a sleep below 1 ms would take longer than that
 	}
 }
@@ -88,11 +102,9 @@ func (e *env) Charge(work float64) {
 func (e *env) Record(event actors.Event) {
 	w := e.node.world
 	if o := w.config.Deployment.Observer; o != nil {
-		w.observe.Lock()
-		o.Observe(e.Now(), int(e.node.index), event)
-		w.observe.Unlock()
+		e.observe(o, event)
 	}
-	if event.Kind != actors.StepDone {
+	if event.Kind != actors.StepDone || w.config.Deployment.Coordinate == nil {
 		return
 	}
 	m, head := w.progress.Get()
@@ -100,12 +112,21 @@ func (e *env) Record(event actors.Event) {
 	e.node.system.Root.Send(actors.CoordinatorPID(), m)
 }
 
+func (e *env) observe(o actors.Observer, event actors.Event) {
+	w := e.node.world
+	w.observe.Lock()
+	defer w.observe.Unlock()
+	o.Observe(e.Now(), int(e.node.index), event)
+}
+
 // recover turns a panic into the end of the run.
 func (e *env) recover() {
-	reason := recover()
-	if reason == nil {
-		return
+	if reason := recover(); reason != nil {
+		e.failed(reason)
 	}
+}
+
+func (e *env) failed(reason any) {
 	w := e.node.world
 	w.fail(fmt.Errorf("node %s, actor %s: %w", w.names[e.node.index], e.node.pid.Id, actors.PanicError(reason)))
 }
@@ -116,11 +137,30 @@ type performer struct {
 	env   *env
 }
 
+// Receive has the actor handle a message. The first one waits until all actors are
+// placed, so that whom it sends to is there; none is handled after the node's part.
 func (p *performer) Receive(ctx actor.Context) {
-	if _, ok := ctx.Message().(*actor.Stopped); ok {
-		defer p.env.node.world.stopped.Done()
+	w := p.env.node.world
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		<-w.placed
+	case *actor.Stopped:
+		defer w.stopped.Done()
+	}
+	if p.env.node.over() {
+		return
 	}
 	defer p.env.recover()
 	p.env.began, p.env.charged = p.env.Now(), 0
 	p.actor.Receive(ctx)
+}
+
+// guardian ends the run when an actor of a node panics outside of its Receive, as in
+// what it does after a future.
+type guardian struct{ env *env }
+
+var _ actor.SupervisorStrategy = guardian{}
+
+func (g guardian) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, _ *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	g.env.failed(reason)
 }

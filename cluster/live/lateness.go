@@ -28,12 +28,12 @@ func (l *lateness) add(d time.Duration) {
 }
 
 func bucket(d time.Duration) int {
-	n := uint64(d) | 8
+	n := max(uint64(d), 8)
 	octave := bits.Len64(n) - 4
 	return min(8*octave+int(n>>octave)-8, 8*40-1)
 }
 
-// upper is the largest duration of a bucket.
+// upper is the largest duration of a bucket, at most an eighth above the smallest.
 func upper(b int) time.Duration {
 	octave, eighth := b/8, b%8
 	return time.Duration((uint64(8+eighth+1) << octave) - 1)

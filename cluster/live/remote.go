@@ -25,7 +25,7 @@ func (r *remote) Stop(*actor.PID)                             { r.send(wire.Syst
 // send takes a message through the door and onto its link.
 func (r *remote) send(kind wire.Kind, message any) {
 	w := r.source.world
-	if w.closing.Load() {
+	if r.source.over() {
 		return
 	}
 	w.network.Lock()
@@ -64,6 +64,9 @@ func (r *remote) receive(p *door.Parcel) {
 // deliver hands a parcel over to the transport of the destination.
 func (r *remote) deliver(p *door.Parcel) {
 	w := r.source.world
+	if r.destination.over() {
+		return
+	}
 	now := w.clock.now()
 	if !p.Control {
 		w.late.messages.add(now - p.Arrival)
@@ -83,7 +86,7 @@ func (r *remote) deliver(p *door.Parcel) {
 		w.fail(fmt.Errorf("%s/%s at %v: %w", w.names[r.destination.index], r.id, now, err))
 	case there:
 		r.cross(p, &f)
-	case !w.closing.Load():
+	default:
 		w.lost.Add(1)
 	}
 }

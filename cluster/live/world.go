@@ -73,11 +73,14 @@ type World struct {
 	progress  *protos.Messages[*protos.Progress]
 	clock     *clock
 	pool      *pool
-	end       chan struct{}
+	placed    chan struct{} // closed when all actors are there
+	halted    chan struct{} // closed when only the coordinator goes on
+	halting   sync.Once
+	end       chan struct{} // closed when the run is over
 	ended     sync.Once
 	failure   error
+	instant   time.Duration  // at which the run ended
 	stopped   sync.WaitGroup // actors that have not stopped
-	closing   atomic.Bool
 	late      struct{ messages, steps lateness }
 	lost      atomic.Uint64 // dead letters
 
@@ -94,9 +97,24 @@ type node struct {
 	system  *actor.ActorSystem
 	cores   *actors.Cores
 	pid     *actor.PID
+	end     chan struct{} // closed when its part is over
 }
 
-// New places the actors of the deployment and starts them.
+// coordinates reports whether the node is that of the run's coordinator.
+func (n *node) coordinates() bool { return int(n.index) == len(n.world.config.Deployment.Nodes) }
+
+// over reports whether nothing is sent by the node, delivered to it or handled on it
+// any more.
+func (n *node) over() bool {
+	select {
+	case <-n.end:
+		return true
+	default:
+		return false
+	}
+}
+
+// New returns the world of a deployment. Run places its actors and starts them.
 func New(config Config) (*World, error) {
 	d := config.Deployment
 	if len(d.Nodes) > MaxNodes {
@@ -108,7 +126,10 @@ func New(config Config) (*World, error) {
 	if config.Bound == 0 {
 		config.Bound = DefaultBound
 	}
-	w := &World{config: config, end: make(chan struct{}), progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} })}
+	w := &World{
+		config: config, placed: make(chan struct{}), halted: make(chan struct{}), end: make(chan struct{}),
+		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
+	}
 	w.tensors.Poison = d.Strict
 	for i := range d.Nodes {
 		w.names = append(w.names, d.Nodes[i].Name)
@@ -128,19 +149,29 @@ func (w *World) addNode(i int32) error {
 	if int(i) < len(w.config.Deployment.Nodes) {
 		profile = w.config.Deployment.Nodes[i].Profile
 	}
-	n := &node{world: w, index: i, profile: profile, cores: actors.NewCores(profile.Cores)}
-	n.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}))
+	n := &node{world: w, index: i, profile: profile, cores: actors.NewCores(profile.Cores), end: w.halted}
+	if n.coordinates() {
+		n.end = w.end
+	}
+	n.system = newSystem()
 	n.system.ProcessRegistry.Address = w.names[i]
 	n.system.ProcessRegistry.RegisterAddressResolver(n.resolve)
 	n.system.EventStream.Subscribe(func(e any) {
-		if _, ok := e.(*actor.DeadLetterEvent); ok && !w.closing.Load() {
+		if _, ok := e.(*actor.DeadLetterEvent); ok && !n.over() {
 			w.lost.Add(1)
 		}
 	})
 	w.nodes = append(w.nodes, n)
 	return w.transport.Listen(w.names[i], n.arrive)
+}
+
+// newSystem returns an actor system that logs nothing: failures are reported by the
+// world. The goroutine that throttles its log after a dead letter must not outlive the run.
+func newSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(slog.NewTextHandler(io.Discard, nil))
+		}))
 }
 
 // Locked calls a function while nobody uses the network.
@@ -151,36 +182,45 @@ func (w *World) Locked(do func()) {
 }
 
 // Run lets the run happen until its coordinator ends it. It returns an error if an
-// actor fails or if ctx is cancelled.
+// actor fails or if ctx is cancelled. A world runs once.
 func (w *World) Run(ctx context.Context) (Result, error) {
-	// Mailboxes and timers find a processor even while all cores compute.
-	before := runtime.GOMAXPROCS(runtime.NumCPU() + 2)
-	defer runtime.GOMAXPROCS(before)
-	clock, err := newClock()
-	if err != nil {
+	// Two for each core that computes, and two more: mailboxes and timers find a
+	// processor even while all of these do.
+	needed := 2*w.config.Threads + 2
+	takeProcessors(needed)
+	defer returnProcessors(needed)
+	var err error
+	if w.clock, err = newClock(w.broken); err != nil {
 		return Result{}, err
 	}
-	w.clock, w.pool = clock, newPool(w.config.Threads)
-	if err := w.place(); err != nil {
-		w.fail(err)
-	}
+	w.pool = newPool()
 	for _, c := range w.config.Changes {
 		w.clock.at(c.At, func() { w.Locked(c.Apply) })
 	}
+	if err := w.place(); err != nil {
+		w.fail(err)
+	}
+	w.clock.begin()
+	w.pool.start(w.config.Threads)
+	close(w.placed)
 	select {
 	case <-w.end:
 	case <-ctx.Done():
 		w.fail(context.Cause(ctx))
 	}
-	result := Result{Now: w.clock.now(), Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
+	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
 	return result, w.failure
 }
 
+// broken ends the run when something breaks that belongs to no actor.
+func (w *World) broken(reason any) {
+	w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.PanicError(reason)))
+}
+
 // close stops everything that Run started. What is under way is not delivered.
 func (w *World) close() {
-	w.closing.Store(true)
 	w.clock.stop()
 	w.pool.stop()
 	for _, n := range w.nodes {
@@ -201,8 +241,11 @@ func (w *World) place() error {
 			return err
 		}
 	}
+	if d.Coordinate == nil {
+		return nil
+	}
 	return w.nodes[len(d.Nodes)].place(actors.CoordinatorPID().Id, func(env actors.Env) (actor.Actor, error) {
-		return d.Coordinate(env, func() { w.finish(nil) })
+		return d.Coordinate(env, actors.Control{Halt: w.halt, Finish: func() { w.finish(nil) }})
 	})
 }
 
@@ -215,7 +258,7 @@ func (n *node) place(id string, kind actors.Kind) error {
 		return fmt.Errorf("node %s: %w", n.world.names[n.index], err)
 	}
 	n.world.stopped.Add(1)
-	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} })
+	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} }, actor.WithGuardian(guardian{env}))
 	if _, err := n.system.Root.SpawnNamed(props, id); err != nil {
 		n.world.stopped.Done()
 		n.pid = nil
@@ -226,10 +269,14 @@ func (n *node) place(id string, kind actors.Kind) error {
 
 func (w *World) fail(err error) { w.finish(err) }
 
+// halt ends the part of all nodes but the coordinator's.
+func (w *World) halt() { w.halting.Do(func() { close(w.halted) }) }
+
 // finish ends the run; the first to do so says how.
 func (w *World) finish(err error) {
 	w.ended.Do(func() {
-		w.failure = err
+		w.failure, w.instant = err, w.clock.now()
+		w.halt()
 		close(w.end)
 	})
 }

@@ -152,6 +152,8 @@ func nodeNameProblem(name string) string {
 	switch {
 	case name == Coordinator:
 		return "is the name of the run's coordinator; give the node another"
+	case name == "nonhost":
+		return "is what protoactor calls an address of no node; give the node another name"
 	case name == "" || len(name) > MaxName:
 		return fmt.Sprintf("has %d bytes; a node's name has 1 to %d", len(name), MaxName)
 	case !letter(rune(name[0])):

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -54,6 +55,9 @@ func readAxis(n *Node, f Field) (Axis, error) {
 	}
 	if a.steps[0].text == "sweep" {
 		return a, Errorf(a.at, "a sweep cannot sweep over itself")
+	}
+	if slices.Contains([]string{"name", "repeats", "record"}, a.steps[0].text) {
+		return a, Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it", quote(a.steps[0].text))
 	}
 	if f.Value.Kind != List || len(f.Value.Items) == 0 {
 		return a, Errorf(f.Value, "found %s; give the values to sweep over as a list, such as [2ms, 5ms]", foundList(f.Value))

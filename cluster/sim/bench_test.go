@@ -69,8 +69,8 @@ func ring(tb testing.TB, n int, left *int, measured int, warm func()) (*sim.Worl
 			}), nil
 		}})
 	}
-	d.Coordinate = func(_ actors.Env, end func()) (actor.Actor, error) {
-		finish = end
+	d.Coordinate = func(_ actors.Env, control actors.Control) (actor.Actor, error) {
+		finish = control.Finish
 		return actor.ReceiveFunc(func(actor.Context) {}), nil
 	}
 	network := link.New(1, append(names, actors.Coordinator))

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -32,7 +33,10 @@ func (e *env) After(d time.Duration, msg any) actors.Timer {
 func (e *env) Compute(job actors.Job) {
 	w := e.world
 	due := e.Now() + job.Lag
-	if job.Lag <= 0 {
+	switch {
+	case job.Lag > 0 && e.process != w.coordinate:
+		w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node]))
+	case job.Lag <= 0:
 		due = w.cores[e.node].Book(e.Now(), job.Cores, w.profiles[e.node].Cost(job))
 	}
 	w.enter(due, slot{what: result, to: e.process, job: w.pool.submit(job.Do)})

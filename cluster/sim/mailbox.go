@@ -49,6 +49,7 @@ type mailbox struct {
 	invoker   actor.MessageInvoker
 	process   *process
 	user      queue
+	control   queue // ahead of user, however busy the actor is
 	system    queue
 }
 
@@ -70,6 +71,12 @@ func (m *mailbox) PostSystemMessage(message any) {
 	m.post()
 }
 
+// postControl takes a message of the control protocol.
+func (m *mailbox) postControl(message any) {
+	m.control.push(message)
+	m.post()
+}
+
 func (m *mailbox) post() {
 	if !m.queued {
 		m.queued = true
@@ -77,7 +84,8 @@ func (m *mailbox) post() {
 	}
 }
 
-// turn handles the system messages and at most one user message.
+// turn handles the system messages, the control messages, which take no time, and
+// at most one user message.
 func (m *mailbox) turn() {
 	w := m.world
 	m.queued = false
@@ -86,13 +94,17 @@ func (m *mailbox) turn() {
 	for !m.system.empty() {
 		m.handleSystem(m.system.pop())
 	}
+	for !m.control.empty() && !m.suspended {
+		m.invoker.InvokeUserMessage(m.control.pop())
+	}
+	w.charge = 0
 	if m.willing() {
 		m.invoker.InvokeUserMessage(m.user.pop())
 	}
 	if w.charge > 0 {
 		m.busy = w.now + w.charge
 	}
-	if !m.system.empty() || m.willing() {
+	if !m.system.empty() || !m.control.empty() || m.willing() {
 		m.post()
 	}
 }

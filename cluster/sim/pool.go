@@ -11,6 +11,7 @@ type job struct {
 	do      func() any
 	result  any
 	failure error
+	queued  bool // a thread computes it
 	done    chan struct{}
 }
 
@@ -24,10 +25,9 @@ func (j *job) run() {
 	j.result = j.do()
 }
 
-// pool computes jobs beside the simulator. Without threads, a job is computed when
-// it is collected.
+// pool computes jobs beside the simulator. Without threads, and
+// before start, a job is computed when it is collected.
 type pool struct {
-	threads int
 	queue   chan *job
 	running sync.WaitGroup
 	free    []*job
@@ -37,7 +37,6 @@ type pool struct {
 const maxQueued = 1 << 12
 
 func (p *pool) start(threads int) {
-	p.threads = threads
 	if threads == 0 {
 		return
 	}
@@ -54,7 +53,7 @@ func (p *pool) start(threads int) {
 
 // stop waits for the jobs that nobody will collect.
 func (p *pool) stop() {
-	if p.threads > 0 {
+	if p.queue != nil {
 		close(p.queue)
 		p.running.Wait()
 	}
@@ -68,8 +67,8 @@ func (p *pool) submit(do func() any) *job {
 	} else {
 		j = &job{done: make(chan struct{}, 1)}
 	}
-	j.do = do
-	if p.threads > 0 {
+	j.do, j.queued = do, p.queue != nil
+	if j.queued {
 		p.queue <- j
 	}
 	return j
@@ -77,7 +76,7 @@ func (p *pool) submit(do func() any) *job {
 
 // collect waits for the job and returns what it returned.
 func (p *pool) collect(j *job) (any, error) {
-	if p.threads > 0 {
+	if j.queued {
 		<-j.done
 	} else {
 		j.run()

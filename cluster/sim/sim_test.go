@@ -40,7 +40,7 @@ type stage struct {
 
 func (s *stage) world(t testing.TB) *sim.World {
 	t.Helper()
-	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer}
+	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Bounded: true}
 	var names []string
 	if s.profile.Speed == 0 {
 		s.profile = actors.Profile{Cores: 1, Speed: 1e9}
@@ -49,13 +49,13 @@ func (s *stage) world(t testing.TB) *sim.World {
 		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: h.kind})
 		names = append(names, d.Nodes[i].Name)
 	}
-	d.Coordinate = func(env actors.Env, finish func()) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
 				env.After(s.end, "end")
 			case string:
-				finish()
+				control.Finish()
 			}
 		}), nil
 	}
@@ -440,5 +440,105 @@ func TestScheduledChangeTakesEffectAtItsInstant(t *testing.T) {
 	ms := time.Millisecond
 	if want := []time.Duration{11 * ms, 37 * ms}; fmt.Sprint(at) != fmt.Sprint(want) {
 		t.Errorf("arrived at %v, want %v", at, want)
+	}
+}
+
+func TestControlMessageIsHandledAheadOfWhatABusyActorHasWaiting(t *testing.T) {
+	var at []time.Duration
+	s := stage{end: time.Second, handlers: []handler{
+		func(ctx actor.Context, env actors.Env) {
+			if _, ok := ctx.Message().(*actor.Started); ok {
+				for range 3 {
+					ctx.Send(pid(env, 1), chunk(0))
+				}
+				env.After(5*time.Millisecond, "look")
+			}
+			if _, ok := ctx.Message().(string); ok {
+				ctx.Send(pid(env, 1), protos.NewMessage(&protos.TakeSnapshot{}))
+			}
+		},
+		func(ctx actor.Context, env actors.Env) {
+			if m, ok := ctx.Message().(*protos.Message); ok {
+				switch m.Head.(type) {
+				case *protos.TakeSnapshot:
+					at = append(at, env.Now())
+				case *protos.Chunk:
+					env.Charge(10e6) // 10 ms
+				}
+			}
+		},
+	}}
+	s.run(t)
+	if want := []time.Duration{5 * time.Millisecond}; fmt.Sprint(at) != fmt.Sprint(want) {
+		t.Errorf("the snapshot was taken at %v, want %v", at, want)
+	}
+}
+
+func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing.T) {
+	lose := link.Config{Delay: link.Constant{Delay: time.Millisecond}, Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}
+	for _, bounded := range []bool{false, true} {
+		d := &actors.Deployment{Bounded: bounded}
+		for i := range 2 {
+			h := handler(func(ctx actor.Context, env actors.Env) {
+				if _, ok := ctx.Message().(*actor.Started); ok && i == 0 {
+					ctx.Send(pid(env, 1), chunk(0))
+				}
+			})
+			d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: actors.Unlimited, Kind: h.kind})
+		}
+		ticks := 0
+		d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+			return actor.ReceiveFunc(func(actor.Context) {
+				if ticks++; ticks == 10 {
+					control.Finish()
+				}
+				env.After(time.Second, "tick")
+			}), nil
+		}
+		network := link.New(1, []string{"n0", "n1", actors.Coordinator})
+		network.SetDefault(lose)
+		w, err := sim.New(sim.Config{Deployment: d, Network: network})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Run(context.Background())
+		switch {
+		case bounded && err != nil:
+			t.Errorf("a bounded run failed: %v", err)
+		case !bounded && (!errors.Is(err, sim.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1")):
+			t.Errorf("error %v, want a standstill that names the edge with the loss", err)
+		}
+	}
+}
+
+func TestHaltLeavesOnlyTheCoordinator(t *testing.T) {
+	beats := 0
+	d := &actors.Deployment{Nodes: []actors.Node{{Name: "a", Role: "peer", Profile: actors.Unlimited, Kind: handler(func(ctx actor.Context, env actors.Env) {
+		if _, ok := ctx.Message().(string); ok {
+			beats++
+		}
+		env.After(time.Millisecond, "beat")
+	}).kind}}}
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				env.After(10*time.Millisecond+1, "halt")
+			case string:
+				control.Halt()
+				env.Compute(actors.Job{Lag: time.Hour, Do: func() any { return 1 }})
+			case int:
+				_ = m
+				control.Finish()
+			}
+		}), nil
+	}
+	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"a", actors.Coordinator})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.Run(context.Background())
+	if err != nil || beats != 10 || r.Now != time.Hour+10*time.Millisecond+1 {
+		t.Errorf("%d beats until %v, error %v; want 10 and an end when the coordinator's job is done", beats, r.Now, err)
 	}
 }

@@ -106,6 +106,9 @@ type World struct {
 	digest     *xxhash.Digest
 	stats      Result
 	finished   bool
+	halted     bool // only the coordinator goes on
+	work       int  // entries of the calendar beside the coordinator's timers
+	turns      int  // of mailboxes, at the present instant
 	failure    error
 	pool       pool
 	coordinate *process
@@ -131,7 +134,7 @@ func New(config Config) (*World, error) {
 	w.tensors.Poison = d.Strict
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	w.system = newSystem()
-	w.system.ProcessRegistry.Address = "sim"
+	w.system.ProcessRegistry.Address = systemAddress
 	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
 	w.system.EventStream.Subscribe(func(e any) {
 		if _, ok := e.(*actor.DeadLetterEvent); ok {
@@ -146,6 +149,10 @@ func (w *World) add(name string, profile actors.Profile) {
 	w.profiles = append(w.profiles, profile)
 	w.cores = append(w.cores, actors.NewCores(profile.Cores))
 }
+
+// systemAddress is that of what belongs to no node, such as futures. No node can
+// bear it, because a name in a plan begins with a letter or digit.
+const systemAddress = "\x00sim"
 
 // newSystem returns an actor system that logs nothing: failures are reported by the world.
 func newSystem() *actor.ActorSystem {
@@ -167,7 +174,7 @@ func (w *World) place() error {
 	pid := actors.CoordinatorPID()
 	w.coordinate = w.process(int32(len(d.Nodes)), pid.Id)
 	return w.placeOne(len(d.Nodes), pid.Id, func(env actors.Env) (actor.Actor, error) {
-		return d.Coordinate(env, func() { w.finished = true })
+		return d.Coordinate(env, actors.Control{Halt: func() { w.halted = true }, Finish: func() { w.finished = true }})
 	})
 }
 
@@ -202,8 +209,8 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
-		if len(w.calendar) == 0 {
-			w.failure = fmt.Errorf("at %v: %w", w.now, ErrStandstill)
+		if len(w.calendar) == 0 || w.stuck() {
+			w.failure = w.standstill()
 			break
 		}
 		if w.stats.Events&1023 == 0 && ctx.Err() != nil {
@@ -222,10 +229,15 @@ func (w *World) next() {
 	s := w.slots[e.slot]
 	w.slots[e.slot] = slot{}
 	w.vacant = append(w.vacant, e.slot)
-	if s.what == vacant {
+	if !w.watches(&s) {
+		w.work--
+	}
+	if s.what == vacant || (w.halted && !w.leads(&s)) {
 		return
 	}
-	w.now = e.at
+	if e.at > w.now {
+		w.now, w.turns = e.at, 0
+	}
 	w.stats.Events++
 	switch s.what {
 	case arrival:
@@ -258,17 +270,56 @@ func (w *World) finish(to *process, j *job) {
 	to.hand(wire.User, value)
 }
 
+// MaxTurns is how many messages can be handled at one instant of virtual time.
+const MaxTurns = 50_000_000
+
 func (w *World) takeTurns() {
-	for w.failure == nil && !w.ready.empty() {
-		w.ready.pop().turn()
+	for w.failure == nil && !w.finished && !w.ready.empty() {
+		m := w.ready.pop()
+		if w.halted && m.node != w.coordinate.node {
+			continue
+		}
+		m.turn()
+		if w.turns++; w.turns > MaxTurns {
+			w.fail(fmt.Errorf("at %v: %d messages were handled and virtual time has not moved on: some step, delay or timer takes no time at all", w.now, MaxTurns))
+		}
 	}
-	w.source = outside
+	w.source, w.charge = outside, 0
+}
+
+// leads reports whether an entry of the calendar is for the coordinator.
+func (w *World) leads(s *slot) bool { return s.to != nil && s.to == w.coordinate }
+
+// watches reports whether an entry is a timer of the coordinator's, by which nothing
+// gets going that has come to rest.
+func (w *World) watches(s *slot) bool {
+	return w.leads(s) && (s.what == message || s.what == vacant)
+}
+
+// stuck reports whether nothing but the coordinator's timers is left to happen in a
+// run that they do not end.
+func (w *World) stuck() bool {
+	return w.work == 0 && !w.config.Deployment.Bounded
+}
+
+// standstill says where messages were lost, which is the usual cause.
+func (w *World) standstill() error {
+	lost := ""
+	for _, e := range w.config.Network.Used() {
+		if n := e.Stats().Dropped; n > 0 {
+			lost += fmt.Sprintf("; lost from %s to %s: %d", w.names[e.Source()], w.names[e.Destination()], n)
+		}
+	}
+	return fmt.Errorf("at %v: %w%s", w.now, ErrStandstill, lost)
 }
 
 // enter puts a slot into the calendar.
 func (w *World) enter(at time.Duration, s slot) (id uint64) {
 	w.seq++
 	s.seq = w.seq
+	if !w.watches(&s) {
+		w.work++
+	}
 	var i uint32
 	if n := len(w.vacant); n > 0 {
 		i = w.vacant[n-1]
@@ -286,7 +337,7 @@ func (w *World) enter(at time.Duration, s slot) (id uint64) {
 func (w *World) CancelTimer(id uint64) {
 	s := &w.slots[id>>32]
 	if s.what == message && s.seq&0xffffffff == id&0xffffffff {
-		*s = slot{seq: s.seq}
+		*s = slot{seq: s.seq, to: s.to} // still in the calendar, with nothing to do
 	}
 }
 
@@ -338,7 +389,11 @@ func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
 	}
 	source := w.source
 	w.source = to.node // where the dead letters answer from
-	to.hand(p.Kind, p.Message)
+	if p.Control && p.Kind == wire.User && to.mailbox != nil {
+		to.mailbox.postControl(p.Message)
+	} else {
+		to.hand(p.Kind, p.Message)
+	}
 	w.source = source
 }
 

@@ -38,20 +38,28 @@ func (m *Memory) Listen(address string, handle Handler) error {
 }
 
 // Send hands a frame to the handler of an address, before it returns. It takes over
-// one reference to each of the frame's tensors.
+// one reference to each of the frame's tensors, also where it returns an error.
 func (m *Memory) Send(address string, f *wire.Frame) error {
 	m.mu.RLock()
 	handle := m.handlers[address]
 	m.mu.RUnlock()
 	if handle == nil {
+		release(f.Tensors)
 		return fmt.Errorf("transport: nobody listens at %s", address)
 	}
 	arrived, err := pass(f)
 	if err != nil {
-		return err
+		release(f.Tensors)
+		return fmt.Errorf("transport: to %s: %w", address, err)
 	}
 	handle(&arrived)
 	return nil
+}
+
+func release(tensors []*protos.Tensor) {
+	for _, t := range tensors {
+		t.Release()
+	}
 }
 
 // pass encodes and decodes the head of a frame and lets the tensors follow it.

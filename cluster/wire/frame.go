@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -81,6 +82,16 @@ func Size(f *Frame) int {
 	return prefixSize + headSize(f) + 4*values
 }
 
+// Measure returns the size of the frame, or the error with which Encode would refuse
+// it for a limit.
+func Measure(f *Frame) (int, error) {
+	size := Size(f)
+	if size > MaxHead || len(f.Tensors) > MaxTensors {
+		return size, check(f)
+	}
+	return size, nil
+}
+
 func headSize(f *Frame) int {
 	name := f.Head.ProtoReflect().Descriptor().FullName()
 	return 4*len(f.Tensors) + stringSize(len(f.Target)) + stringSize(len(f.SenderAddress)) +
@@ -98,6 +109,9 @@ func stringSize(n int) int {
 // AppendHead appends the prefix and the head of the frame to b. The values of the
 // tensors follow them on the wire as they lie in memory.
 func AppendHead(b []byte, f *Frame) ([]byte, error) {
+	if f.Kind != User && f.Kind != System {
+		return b, fmt.Errorf("wire: frame kind %d, accepted are %d and %d", f.Kind, User, System)
+	}
 	if err := check(f); err != nil {
 		return b, err
 	}
@@ -145,8 +159,11 @@ func Encode(b []byte, f *Frame) ([]byte, error) {
 		return b, err
 	}
 	for _, t := range f.Tensors {
-		for _, v := range t.Data {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		b = slices.Grow(b, 4*len(t.Data))
+		end := len(b)
+		b = b[:end+4*len(t.Data)]
+		for i, v := range t.Data {
+			binary.LittleEndian.PutUint32(b[end+4*i:], math.Float32bits(v))
 		}
 	}
 	return b, nil
@@ -207,7 +224,7 @@ func DecodeHead(p Prefix, b []byte) (Frame, []int, error) {
 	}
 	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
 	if err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset, name)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset-len(name), name)
 	}
 	f.Head = kind.New().Interface()
 	if err := proto.Unmarshal(r.b, f.Head); err != nil {

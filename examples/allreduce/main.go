@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -24,7 +25,7 @@ func (allToAll) Roles() []train.Role {
 	return []train.Role{{Name: "worker", Doc: "computes gradients and exchanges them with all others", Trains: true, Holds: true, Min: 1}}
 }
 
-func (allToAll) Kind(task *train.Task, _ string) actors.Kind {
+func (allToAll) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {
 		local, err := task.NewLocal(env)
 		return &peer{
@@ -57,6 +58,8 @@ func (p *peer) Receive(ctx actor.Context) {
 			train.AnswerSnapshot(ctx, p.env, head, p.params, p.round)
 		case *protos.Chunk:
 			p.collect(head.Round, int(head.Rank), m.Tensors[0].Retain())
+		default:
+			p.env.Fail(fmt.Errorf("unexpected message %T", head))
 		}
 		m.Release()
 	}

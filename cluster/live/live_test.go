@@ -1,0 +1,160 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const ms = time.Millisecond
+
+// limit is how long a run of a test may take that its actors should have ended.
+const limit = 20 * time.Second
+
+// handler is an actor made of a function. Its variables may be read when the run is over.
+type handler func(ctx actor.Context, env actors.Env)
+
+func (h handler) kind(env actors.Env) (actor.Actor, error) {
+	return actor.ReceiveFunc(func(ctx actor.Context) { h(ctx, env) }), nil
+}
+
+// timeIsUp ends a run that no actor has ended.
+type timeIsUp struct{}
+
+// stage builds a world of handlers, one a node, that one of them ends with finish.
+type stage struct {
+	seed     uint64
+	end      time.Duration // of a run that nobody finishes; 0 stands for limit
+	strict   bool
+	threads  int
+	bound    time.Duration
+	profile  actors.Profile
+	edge     link.Config
+	handlers []handler
+	changes  []link.Change
+	observer actors.Observer
+	network  *link.Network
+	finish   func()
+	halt     func()
+	lead     handler // of the coordinator, beside the end
+}
+
+func (s *stage) world(t testing.TB) *live.World {
+	t.Helper()
+	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer}
+	var names []string
+	if s.profile.Speed == 0 {
+		s.profile = actors.Profile{Cores: 1, Speed: 1e9}
+	}
+	for i, h := range s.handlers {
+		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: h.kind})
+		names = append(names, d.Nodes[i].Name)
+	}
+	if s.end == 0 {
+		s.end = limit
+	}
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		s.finish, s.halt = control.Finish, control.Halt
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				env.After(s.end, timeIsUp{})
+			case timeIsUp:
+				control.Finish()
+			}
+			if s.lead != nil {
+				s.lead(ctx, env)
+			}
+		}), nil
+	}
+	s.network = link.New(s.seed, append(names, actors.Coordinator))
+	s.network.SetDefault(s.edge)
+	w, err := live.New(live.Config{Deployment: d, Network: s.network, Threads: s.threads, Changes: s.changes, Bound: s.bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run lets the stage happen, without an error and without anything left behind.
+func (s *stage) run(t testing.TB) live.Result {
+	t.Helper()
+	w := s.world(t)
+	r, err := w.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Now >= limit {
+		t.Fatal("nobody ended the run in time")
+	}
+	nothingLeft(t)
+	return r
+}
+
+// fails lets the stage happen and returns the error that ends it.
+func (s *stage) fails(t testing.TB) error {
+	t.Helper()
+	r, err := s.world(t).Run(context.Background())
+	if err == nil {
+		t.Fatalf("no error, the run ended at %v", r.Now)
+	}
+	nothingLeft(t)
+	return err
+}
+
+// nothingLeft waits until no goroutine of a world or of its actors is left, and fails the
+// test if that does not come to pass.
+func nothingLeft(t testing.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; runtime.Gosched() {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		_, others, _ := strings.Cut(string(stacks), "\n\n")
+		if !strings.Contains(others, "cluster/live.") && !strings.Contains(others, "protoactor-go") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("left after the run:\n%s", others)
+		}
+	}
+}
+
+func chunk(index uint32) *protos.Message { return protos.NewMessage(&protos.Chunk{Index: index}) }
+
+// index returns the index of a chunk, and whether a message is one.
+func index(ctx actor.Context) (uint32, bool) {
+	if m, ok := ctx.Message().(*protos.Message); ok {
+		defer m.Release()
+		return m.Head.(*protos.Chunk).Index, true
+	}
+	return 0, false
+}
+
+func started(ctx actor.Context) bool {
+	_, ok := ctx.Message().(*actor.Started)
+	return ok
+}
+
+func pid(env actors.Env, node int) *actor.PID { return env.View().Members[node].PID }
+
+func constant(d time.Duration) link.Config { return link.Config{Delay: link.Constant{Delay: d}} }
+
+func nothing(actor.Context, actors.Env) {}
+
+// notBefore fails the test where something happened before it was due, or absurdly late.
+func notBefore(t *testing.T, what string, at, due time.Duration) {
+	t.Helper()
+	if at < due || at > due+limit/2 {
+		t.Errorf("%s at %v, due at %v", what, at, due)
+	}
+}
