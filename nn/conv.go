@@ -1,0 +1,140 @@
+package nn
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// conv is a convolution, computed as matrix products with the values under the kernel at each place laid out as
+// columns (K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document
+// Processing", 2006). The columns are made for a band of output rows at a time, so that they stay in the cache.
+type conv struct {
+	window
+	in, out Shape
+}
+
+// columnsRoom is about how many elements the columns of a band may have.
+const columnsRoom = 1 << 16
+
+func (c *conv) output() Shape { return c.out }
+func (c *conv) taps() int     { return c.in.Channels * c.size * c.size }
+
+func (c *conv) parameters() (weight, bias, fan int) {
+	return c.out.Channels * c.taps(), c.out.Channels, c.taps()
+}
+
+func (c *conv) work() float64      { return 2 * float64(c.out.Size()) * float64(c.taps()) }
+func (c *conv) needs() (x, y bool) { return true, false }
+
+// band is how many output rows are computed together. It is a function of the shapes alone, since sums over places
+// are made band by band.
+func (c *conv) band() int {
+	return min(max(columnsRoom/(c.taps()*c.out.Width*tileLanes), 1), c.out.Height)
+}
+
+// room is the number of elements of the columns of a band.
+func (c *conv) room(lanes int) int { return c.taps() * c.band() * c.out.Width * lanes }
+
+func (c *conv) forward(t *tile, x, y []float32) {
+	weight, bias := t.params[:len(t.params)-c.out.Channels], t.params[len(t.params)-c.out.Channels:]
+	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
+	fillRows(y, bias, plane)
+	for h := 0; h < c.out.Height; h += c.band() {
+		rows := min(c.band(), c.out.Height-h)
+		n := rows * width
+		columns := t.columns[:c.taps()*n]
+		c.gather(columns, x, h, rows, t.lanes)
+		sgemm(blas.NoTrans, blas.NoTrans, c.out.Channels, n, c.taps(), weight, c.taps(), columns, n, 1, y[h*width:], plane)
+	}
+}
+
+func (c *conv) backward(t *tile, x, _, dx, dy []float32) {
+	split := len(t.params) - c.out.Channels
+	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
+	addRowSums(t.grad[split:], dy, plane)
+	clear(dx)
+	for h := 0; h < c.out.Height; h += c.band() {
+		rows := min(c.band(), c.out.Height-h)
+		n := rows * width
+		columns, d := t.columns[:c.taps()*n], dy[h*width:]
+		c.gather(columns, x, h, rows, t.lanes)
+		sgemm(blas.NoTrans, blas.Trans, c.out.Channels, c.taps(), n, d, plane, columns, n, 1, t.grad[:split], c.taps())
+		if dx != nil {
+			sgemm(blas.Trans, blas.NoTrans, c.taps(), n, c.out.Channels, t.params[:split], c.taps(), d, plane, 0, columns, n)
+			c.scatter(dx, columns, h, rows, t.lanes)
+		}
+	}
+}
+
+// run describes where the values under one weight are for one row of the output.
+type run struct {
+	first, end int // output columns with the weight over the input; the weight is over padding in the others
+	source     int // place of the first of them in the input's planes
+}
+
+// at returns the run of the weight at row i and column j of the kernel for output row h, empty if over padding.
+func (c *conv) at(h, i, j int) run {
+	row := h*c.stride + i - c.padding
+	if row < 0 || row >= c.in.Height {
+		return run{}
+	}
+	first := max(0, (c.padding-j+c.stride-1)/c.stride)
+	last := c.in.Width - 1 + c.padding - j
+	if last < 0 {
+		return run{}
+	}
+	end := min(c.out.Width, last/c.stride+1)
+	if first >= end {
+		return run{}
+	}
+	return run{first, end, row*c.in.Width + first*c.stride + j - c.padding}
+}
+
+// gather fills columns, taps×(rows·width·lanes), with the values of x under each weight for the output rows from h on.
+func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
+	width := c.out.Width * lanes
+	for ch := range c.in.Channels {
+		plane := x[ch*c.in.Height*c.in.Width*lanes:]
+		for tap := range c.size * c.size {
+			for r := range rows {
+				row := columns[:width]
+				columns = columns[width:]
+				u := c.at(h+r, tap/c.size, tap%c.size)
+				clear(row[:u.first*lanes])
+				clear(row[u.end*lanes:])
+				if c.stride == 1 {
+					copy(row[u.first*lanes:u.end*lanes], plane[u.source*lanes:])
+					continue
+				}
+				for w := u.first; w < u.end; w++ {
+					copy(row[w*lanes:(w+1)*lanes], plane[(u.source+(w-u.first)*c.stride)*lanes:])
+				}
+			}
+		}
+	}
+}
+
+// scatter adds the columns to the elements of dx from which gather would fill them.
+func (c *conv) scatter(dx, columns []float32, h, rows, lanes int) {
+	width, impl := c.out.Width*lanes, blas32.Implementation()
+	for ch := range c.in.Channels {
+		plane := dx[ch*c.in.Height*c.in.Width*lanes:]
+		for tap := range c.size * c.size {
+			for r := range rows {
+				row := columns[:width]
+				columns = columns[width:]
+				u := c.at(h+r, tap/c.size, tap%c.size)
+				if u.first == u.end {
+					continue
+				}
+				if c.stride == 1 {
+					impl.Saxpy((u.end-u.first)*lanes, 1, row[u.first*lanes:], 1, plane[u.source*lanes:], 1)
+					continue
+				}
+				for w := u.first; w < u.end; w++ {
+					impl.Saxpy(lanes, 1, row[w*lanes:], 1, plane[(u.source+(w-u.first)*c.stride)*lanes:], 1)
+				}
+			}
+		}
+	}
+}
