@@ -1,0 +1,98 @@
+//go:build (amd64 || arm64) && !noasm
+
+package kernel
+
+import "sync"
+
+// packing holds packed bands: panel after panel of a tile's rows or columns, in each the elements of a term side by side.
+type packing struct{ a, b []float32 }
+
+var packings = sync.Pool{New: func() any { return &packing{} }}
+
+// packMargin is how far a transposing strip may write behind the last panel.
+const packMargin = 8
+
+// nearby is how many elements a matrix may span to be read in place again and again.
+const nearby = 6 << 10
+
+// grow returns a slice of n elements, x if it is long enough. Old elements are lost.
+func grow(x []float32, n int) []float32 {
+	if cap(x) < n {
+		return make([]float32, n+n/4)
+	}
+	return x[:n]
+}
+
+// packsA tells whether op(A) is packed: if it is read for more than two panels of op(B), and is far from dense in place.
+func (p *product) packsA() bool {
+	return p.n > 2*active.columns && p.m*min(p.k, block) > nearby
+}
+
+// packsB tells whether op(B) is packed: if it must, or is read for more than two panels of op(A) and is far from dense.
+func (p *product) packsB() bool {
+	return p.transB || !active.masked && p.n%active.lanes != 0 || p.m > 2*active.rows && min(p.k, block)*p.ldb > nearby
+}
+
+// packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), in panels as even as tiles takes them.
+func (t *tiling) packBandA(to []float32, i0, i1, l, depth int) {
+	count := (i1 - i0 + active.rows - 1) / active.rows
+	i := i0
+	for r := range count {
+		rows := (i1 - i + count - r - 1) / (count - r)
+		panel := to[r*active.rows*depth:]
+		if t.transA {
+			copyRows(panel, active.rows, t.a[l*t.lda+i:], t.lda, depth, rows)
+		} else {
+			transpose(panel, active.rows, t.a[i*t.lda+l:], t.lda, rows, depth)
+		}
+		i += rows
+	}
+}
+
+// packBandB packs the terms [l, l+depth) and the columns [j, j+columns) of op(B).
+func (t *tiling) packBandB(to []float32, l, depth, j, columns int) {
+	for done := 0; done < columns; done += active.columns {
+		width := min(active.columns, columns-done)
+		panel := to[done*depth:]
+		if t.transB {
+			transpose(panel, active.columns, t.b[(j+done)*t.ldb+l:], t.ldb, width, depth)
+		} else {
+			copyRows(panel, active.columns, t.b[l*t.ldb+j+done:], t.ldb, depth, width)
+		}
+	}
+}
+
+// copyRows copies rows of a width, from rows that are step apart to rows that are pitch apart.
+func copyRows(to []float32, pitch int, from []float32, step, rows, width int) {
+	if width == pitch {
+		switch width {
+		case 32:
+			for i := range rows {
+				*(*[32]float32)(to[i*32:]) = *(*[32]float32)(from[i*step:])
+			}
+			return
+		case 16:
+			for i := range rows {
+				*(*[16]float32)(to[i*16:]) = *(*[16]float32)(from[i*step:])
+			}
+			return
+		case 12:
+			for i := range rows {
+				*(*[12]float32)(to[i*12:]) = *(*[12]float32)(from[i*step:])
+			}
+			return
+		}
+	}
+	for i := range rows {
+		copy(to[i*pitch:][:width], from[i*step:][:width])
+	}
+}
+
+// transposeInGo copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch apart.
+func transposeInGo(to []float32, pitch int, from []float32, step, m, n int) {
+	for i := range m {
+		for j, v := range from[i*step:][:n] {
+			to[j*pitch+i] = v
+		}
+	}
+}
