@@ -11,6 +11,7 @@ import (
 type conv struct {
 	window
 	in, out Shape
+	runs    []run
 }
 
 // columnsRoom is about how many elements the columns of a band may have.
@@ -72,18 +73,25 @@ type run struct {
 	source     int // place of the first of them in the input's planes
 }
 
-// at returns the run of the weight at row i and column j of the kernel for output row h, empty if over padding.
-func (c *conv) at(h, i, j int) run {
-	row := h*c.stride + i - c.padding
-	if row < 0 || row >= c.in.Height {
+// newConv returns a convolution with the runs of all weights and rows: those of the weight at row i and column j of
+// the kernel begin at (i·size + j)·rows.
+func newConv(w window, in, out Shape) *conv {
+	c := &conv{window: w, in: in, out: out, runs: make([]run, 0, w.size*w.size*out.Height)}
+	for tap := range w.size * w.size {
+		for h := range out.Height {
+			c.runs = append(c.runs, c.run(h, tap/w.size, tap%w.size))
+		}
+	}
+	return c
+}
+
+// run returns the run of the weight at row i and column j of the kernel for output row h, empty if over padding.
+func (c *conv) run(h, i, j int) run {
+	row, last := h*c.stride+i-c.padding, c.in.Width-1+c.padding-j
+	if row < 0 || row >= c.in.Height || last < 0 {
 		return run{}
 	}
-	first := max(0, (c.padding-j+c.stride-1)/c.stride)
-	last := c.in.Width - 1 + c.padding - j
-	if last < 0 {
-		return run{}
-	}
-	end := min(c.out.Width, last/c.stride+1)
+	first, end := max(0, (c.padding-j+c.stride-1)/c.stride), min(c.out.Width, last/c.stride+1)
 	if first >= end {
 		return run{}
 	}
@@ -96,10 +104,13 @@ func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
 	for ch := range c.in.Channels {
 		plane := x[ch*c.in.Height*c.in.Width*lanes:]
 		for tap := range c.size * c.size {
-			for r := range rows {
+			for _, u := range c.runs[tap*c.out.Height+h:][:rows] {
 				row := columns[:width]
 				columns = columns[width:]
-				u := c.at(h+r, tap/c.size, tap%c.size)
+				if c.stride == 1 && u.end-u.first == c.out.Width {
+					copy(row, plane[u.source*lanes:])
+					continue
+				}
 				clear(row[:u.first*lanes])
 				clear(row[u.end*lanes:])
 				if c.stride == 1 {
@@ -120,10 +131,9 @@ func (c *conv) scatter(dx, columns []float32, h, rows, lanes int) {
 	for ch := range c.in.Channels {
 		plane := dx[ch*c.in.Height*c.in.Width*lanes:]
 		for tap := range c.size * c.size {
-			for r := range rows {
+			for _, u := range c.runs[tap*c.out.Height+h:][:rows] {
 				row := columns[:width]
 				columns = columns[width:]
-				u := c.at(h+r, tap/c.size, tap%c.size)
 				if u.first == u.end {
 					continue
 				}

@@ -68,18 +68,22 @@ func addRowSums(sums, y []float32, width int) {
 	}
 }
 
-// total is the sum of x in four interleaved parts.
+// total is the sum of x in eight interleaved parts.
 func total(x []float32) float32 {
-	var s0, s1, s2, s3 float32
-	for ; len(x) >= 4; x = x[4:] {
-		x := (*[4]float32)(x)
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	for ; len(x) >= 8; x = x[8:] {
+		x := (*[8]float32)(x)
 		s0 += x[0]
 		s1 += x[1]
 		s2 += x[2]
 		s3 += x[3]
+		s4 += x[4]
+		s5 += x[5]
+		s6 += x[6]
+		s7 += x[7]
 	}
 	for _, v := range x {
 		s0 += v
 	}
-	return (s0 + s1) + (s2 + s3)
+	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 }

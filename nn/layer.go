@@ -112,7 +112,7 @@ func (l Conv2D) operation(in Shape) (operation, error) {
 	if taps := in.Channels * w.size * w.size; taps > (MaxParams-l.Channels)/l.Channels {
 		return nil, fmt.Errorf("conv2d: %d channels of %d×%d×%d weights are more than %d parameters", l.Channels, in.Channels, w.size, w.size, MaxParams)
 	}
-	return &conv{window: w, in: in, out: out}, nil
+	return newConv(w, in, out), nil
 }
 
 // pooled returns window and output shape of a pooling layer.

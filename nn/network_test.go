@@ -3,7 +3,6 @@ package nn_test
 import (
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -102,12 +101,21 @@ func drawLayers(t *rapid.T, input nn.Shape) []nn.Layer {
 	return append(layers, nn.Dense{Outputs: rapid.IntRange(2, 9).Draw(t, "classes")})
 }
 
+// withBoth runs a test with gonum's products and with those of nn/kernel.
+func withBoth(t *testing.T, test func(t *testing.T)) {
+	t.Run("gonum", test)
+	defer withKernel()()
+	t.Run("kernel", test)
+}
+
 func TestNetworkAgreesWithSecondImplementation(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		input := nn.Shape{Channels: rapid.IntRange(1, 4).Draw(t, "channels"), Height: rapid.IntRange(1, 11).Draw(t, "height"), Width: rapid.IntRange(1, 11).Draw(t, "width")}
-		layers := drawLayers(t, input)
-		compareNetwork(t, input, layers, rapid.IntRange(1, 40).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "threads"), rapid.Uint64().Draw(t, "seed"))
-	})
+	withBoth(t, func(t *testing.T) { rapid.Check(t, agreesWithSecondImplementation) })
+}
+
+func agreesWithSecondImplementation(t *rapid.T) {
+	input := nn.Shape{Channels: rapid.IntRange(1, 4).Draw(t, "channels"), Height: rapid.IntRange(1, 11).Draw(t, "height"), Width: rapid.IntRange(1, 11).Draw(t, "width")}
+	layers := drawLayers(t, input)
+	compareNetwork(t, input, layers, rapid.IntRange(1, 40).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "threads"), rapid.Uint64().Draw(t, "seed"))
 }
 
 func TestNamedModelsAgreeWithSecondImplementation(t *testing.T) {
@@ -236,6 +244,10 @@ func TestNetworkAllocatesNothing(t *testing.T) {
 }
 
 func TestBitsOfANetworkDependNeitherOnThreadsNorOnWorkspace(t *testing.T) {
+	withBoth(t, sameBits)
+}
+
+func sameBits(t *testing.T) {
 	m := nn.SmallCNN()
 	params, b := start(1, m, 300)
 	var loss, sum float64
@@ -255,10 +267,11 @@ func TestBitsOfANetworkDependNeitherOnThreadsNorOnWorkspace(t *testing.T) {
 			t.Errorf("%+v: loss %v, want %v; gradient equal: %v", c, l, loss, slices.Equal(g, grad))
 		}
 	}
-	runtime.KeepAlive(grad)
 }
 
-func TestNaNInANetworkIsNotHidden(t *testing.T) {
+func TestNaNInANetworkIsNotHidden(t *testing.T) { withBoth(t, nanShows) }
+
+func nanShows(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
 		for name, layers := range map[string][]nn.Layer{
 			"fused": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.MaxPool{Size: 2}, nn.ReLU}, "plain": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.MaxPool{Size: 2}},
