@@ -5,11 +5,11 @@
 // # Bits
 //
 // An element of a product is computed from its row of op(A), its column of op(B) and its old value in C alone, in an
-// order fixed by k: a chain of fused multiply-adds from zero for each block of 256 terms, then one for alpha times the
+// order fixed by k: a chain of fused multiply-adds from zero for each block of 384 terms, then one for alpha times the
 // chain plus the old value. Hence its bits depend neither on the number of threads, nor on the other rows and columns,
-// nor on where slices lie in memory, and are the same with AVX-512, AVX2 and NEON. The portable twin rounds products
-// before it adds them, so its bits differ from theirs, but they are the same on every platform. The same holds of
-// [Axpy] and [Dot].
+// nor on where slices lie in memory, and are the same with AVX-512, AVX2 and NEON. The portable twin makes one
+// chain of all terms and rounds products before it adds them, so its bits differ from theirs, but they are the same on
+// every platform. The same holds of [Axpy] and [Dot].
 //
 // NaN and Inf spread as in a naive loop, in all sets of instructions alike: no zero is skipped, so 0·NaN and 0·Inf are
 // NaN. Only coefficients are special, as in BLAS: with alpha = 0 nothing of A and B is read, with beta = 0 nothing of C.
@@ -17,6 +17,8 @@
 // The functions allocate nothing once their packing buffers, which are kept in a [sync.Pool], have grown. They may be
 // called at the same time as long as no one's output is another's operand.
 package kernel
+
+//go:generate go run generate.go
 
 // Messages of panics, which are all mistakes of the program.
 const (

@@ -53,18 +53,32 @@ func sample(r *rand.Rand, transA, transB bool, m, n, k, padding int, alpha, beta
 	return p
 }
 
-func (p *product) elementA(i, l int) float64 {
-	if p.transA {
-		return float64(p.a[l*p.lda+i])
+// dense returns a matrix of float64, transposed if asked.
+func dense(x []float32, stride, rows, width int, trans bool) []float64 {
+	d := make([]float64, rows*width)
+	for i := range rows {
+		for j := range width {
+			if trans {
+				d[j*rows+i] = float64(x[i*stride+j])
+			} else {
+				d[i*width+j] = float64(x[i*stride+j])
+			}
+		}
 	}
-	return float64(p.a[i*p.lda+l])
+	return d
 }
 
-func (p *product) elementB(l, j int) float64 {
-	if p.transB {
-		return float64(p.b[j*p.ldb+l])
+// operands returns op(A), by rows, and op(B), by columns.
+func (p *product) operands() (a, b []float64) {
+	if p.transA {
+		a = dense(p.a, p.lda, p.k, p.m, true)
+	} else {
+		a = dense(p.a, p.lda, p.m, p.k, false)
 	}
-	return float64(p.b[l*p.ldb+j])
+	if p.transB {
+		return a, dense(p.b, p.ldb, p.n, p.k, false)
+	}
+	return a, dense(p.b, p.ldb, p.k, p.n, true)
 }
 
 // naive is the product as a triple loop in float64, and for each element a bound of float32's error.
@@ -73,11 +87,13 @@ func naive(p *product) (want, bound []float64) {
 	for i, c := range p.c {
 		want[i] = float64(c)
 	}
+	a, b := p.operands()
 	for i := range p.m {
 		for j := range p.n {
 			var sum, size float64
-			for l := range p.k {
-				term := p.elementA(i, l) * p.elementB(l, j)
+			column := b[j*p.k:][:p.k]
+			for l, v := range a[i*p.k:][:p.k] {
+				term := v * column[l]
 				sum += term
 				size += math.Abs(term)
 			}
@@ -143,30 +159,31 @@ func TestProductIsThatOfATripleLoop(t *testing.T) {
 
 // large are shapes that cross the borders of chains, bands and packing.
 var large = []struct{ m, n, k, padding int }{
-	{1, 1100, 300, 0}, {250, 70, 513, 3}, {7, 1031, 257, 0}, {500, 33, 64, 1}, {128, 128, 512, 0}, {61, 67, 1025, 5}, {2, 3, 2000, 0},
-	{256, 16, 300, 1200}, {245, 1060, 20, 0},
+	{1, 1100, 400, 0}, {250, 70, 385, 3}, {7, 1031, 97, 0}, {500, 33, 64, 1}, {61, 67, 769, 5}, {2, 3, 2000, 0},
+	{256, 16, 300, 1200}, {245, 1060, 9, 0},
 }
 
 func TestLargeProductIsThatOfATripleLoop(t *testing.T) {
-	withEach(t, func(t *testing.T) {
-		r := rand.New(rand.NewPCG(1, 2))
-		for _, shape := range large {
-			for trans := range 4 {
-				p := sample(r, trans&1 == 1, trans&2 == 2, shape.m, shape.n, shape.k, shape.padding, 0.75, float32(trans%3))
-				expectProduct(t, &p, result(t, &p, 1))
+	r := rand.New(rand.NewPCG(1, 2))
+	for i, shape := range large {
+		for trans := range 4 {
+			if raceEnabled && trans != i%4 {
+				continue // the triple loop is slow there
 			}
+			p := sample(r, trans&1 == 1, trans&2 == 2, shape.m, shape.n, shape.k, shape.padding, 0.75, float32(trans%3))
+			withEach(t, func(t *testing.T) { expectProduct(t, &p, result(t, &p, 1)) })
 		}
-	})
+	}
 }
 
 func TestThreadsDoNotChangeBits(t *testing.T) {
 	withEach(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		for _, shape := range [][3]int{{256, 256, 256}, {131, 197, 263}, {1, 9000, 700}, {9000, 5, 130}, {300, 300, 0}} {
+		for _, shape := range [][3]int{{256, 256, 64}, {131, 97, 400}, {1, 9000, 300}, {9000, 5, 70}, {50, 4200, 11}, {130, 7, 3100}, {300, 300, 0}} {
 			for trans := range 4 {
 				p := sample(r, trans&1 == 1, trans&2 == 2, shape[0], shape[1], shape[2], 3, 1.5, 1)
 				want := result(t, &p, 1)
-				for _, threads := range []int{2, 3, 4, 7} {
+				for _, threads := range []int{2, 5} {
 					if got := result(t, &p, threads); !slices.Equal(got, want) {
 						t.Fatalf("%v: %d threads compute other bits than one", shape, threads)
 					}
@@ -199,7 +216,7 @@ func TestElementDependsOnItsRowAndColumnOnly(t *testing.T) {
 			whole := result(t, &p, 1)
 			for range 50 {
 				i0, j0 := r.IntN(p.m), r.IntN(p.n)
-				q := p.block(i0, i0+1+r.IntN(p.m-i0), j0, j0+1+r.IntN(p.n-j0))
+				q := p.part(i0, i0+1+r.IntN(p.m-i0), j0, j0+1+r.IntN(p.n-j0))
 				part := result(t, &q, 1)
 				for i := range q.m {
 					if !slices.Equal(part[i*q.ldc:][:q.n], whole[(i0+i)*p.ldc+j0:][:q.n]) {
@@ -302,15 +319,15 @@ func TestMistakesPanic(t *testing.T) {
 
 func TestNothingIsAllocated(t *testing.T) {
 	for _, s := range shapes {
-		p := sample(rand.New(rand.NewPCG(13, 14)), s.transA, s.transB, s.m, s.n, s.k, 0, 1, 0)
-		if max(s.m, s.n) > 256 {
+		if raceEnabled || max(s.m, s.n) > 256 {
 			continue
 		}
+		p := sample(rand.New(rand.NewPCG(13, 14)), s.transA, s.transB, s.m, s.n, s.k, 0, 1, 0)
 		for _, threads := range []int{1, 2} {
 			allocated := testing.AllocsPerRun(20, func() {
 				ParallelGemm(threads, p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc)
 			})
-			if allocated >= 1 && !raceEnabled {
+			if allocated >= 1 {
 				t.Errorf("%v with %d threads: %v allocations", s, threads, allocated)
 			}
 		}

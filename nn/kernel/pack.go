@@ -9,19 +9,8 @@ type packing struct{ a, b []float32 }
 
 var packings = sync.Pool{New: func() any { return &packing{} }}
 
-// packMargin is how far a transposing strip may write behind the last panel.
-const packMargin = 8
-
 // nearby is how many elements a matrix may span to be read in place again and again.
 const nearby = 6 << 10
-
-// grow returns a slice of n elements, x if it is long enough. Old elements are lost.
-func grow(x []float32, n int) []float32 {
-	if cap(x) < n {
-		return make([]float32, n+n/4)
-	}
-	return x[:n]
-}
 
 // packsA tells whether op(A) is packed: if it is read for more than two panels of op(B), and is far from dense in place.
 func (p *product) packsA() bool {
@@ -30,7 +19,7 @@ func (p *product) packsA() bool {
 
 // packsB tells whether op(B) is packed: if it must, or is read for more than two panels of op(A) and is far from dense.
 func (p *product) packsB() bool {
-	return p.transB || !active.masked && p.n%active.lanes != 0 || p.m > 2*active.rows && min(p.k, block)*p.ldb > nearby
+	return active != portable && (p.transB || !active.masked && p.n%active.lanes != 0 || p.m > 2*active.rows && min(p.k, block)*p.ldb > nearby)
 }
 
 // packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), in panels as even as tiles takes them.
@@ -49,16 +38,22 @@ func (t *tiling) packBandA(to []float32, i0, i1, l, depth int) {
 	}
 }
 
-// packBandB packs the terms [l, l+depth) and the columns [j, j+columns) of op(B).
-func (t *tiling) packBandB(to []float32, l, depth, j, columns int) {
-	for done := 0; done < columns; done += active.columns {
-		width := min(active.columns, columns-done)
-		panel := to[done*depth:]
-		if t.transB {
-			transpose(panel, active.columns, t.b[(j+done)*t.ldb+l:], t.ldb, width, depth)
-		} else {
-			copyRows(panel, active.columns, t.b[l*t.ldb+j+done:], t.ldb, depth, width)
-		}
+// packPanel packs the panel of op(B) that begins in column j, for all terms, where band looks for it: all panels of one
+// block of terms, then those of the next.
+func (p *product) packPanel(to []float32, j int) {
+	for l := 0; l < p.k; l += block {
+		depth := min(block, p.k-l)
+		p.packBlock(to[l*roundUp(p.n, active.columns)+j*depth:], l, depth, j)
+	}
+}
+
+// packBlock packs the terms [l, l+depth) of the panel of op(B) that begins in column j.
+func (p *product) packBlock(to []float32, l, depth, j int) {
+	width := min(active.columns, p.n-j)
+	if p.transB {
+		transpose(to, active.columns, p.b[j*p.ldb+l:], p.ldb, width, depth)
+	} else {
+		copyRows(to, active.columns, p.b[l*p.ldb+j:], p.ldb, depth, width)
 	}
 }
 
@@ -85,14 +80,5 @@ func copyRows(to []float32, pitch int, from []float32, step, rows, width int) {
 	}
 	for i := range rows {
 		copy(to[i*pitch:][:width], from[i*step:][:width])
-	}
-}
-
-// transposeInGo copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch apart.
-func transposeInGo(to []float32, pitch int, from []float32, step, m, n int) {
-	for i := range m {
-		for j, v := range from[i*step:][:n] {
-			to[j*pitch+i] = v
-		}
 	}
 }

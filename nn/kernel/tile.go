@@ -19,15 +19,8 @@ type tile struct {
 	lanes      int    // columns in the last vector
 }
 
-const (
-	// block is the length of the chains in which products are summed: a panel of op(B) of that length and of a tile's
-	// width stays in the first-level cache. It decides on the bits of results.
-	block = 256
-	// bandRows and bandColumns are how much of op(A) and op(B) is packed at a time, so that the two stay in the
-	// second-level cache.
-	bandRows    = 240
-	bandColumns = 1024
-)
+// bandColumns is how many columns of op(B) are packed at a time, so that they stay in the second-level cache.
+const bandColumns = 1024
 
 // multiply computes a product with alpha ≠ 0 and k > 0.
 func (p *product) multiply() {
@@ -38,7 +31,7 @@ func (p *product) multiply() {
 	if p.beta != 0 {
 		p.scale()
 	}
-	t := tiling{product: p, packA: p.packsA(), packB: p.packsB(), rowStep: p.lda, columnStep: 1}
+	t := tiling{product: p, packA: p.packsA(), packB: p.packedB == nil && p.packsB(), rowStep: p.lda, columnStep: 1}
 	if p.transA {
 		t.rowStep, t.columnStep = 1, p.lda
 	}
@@ -66,11 +59,16 @@ type tiling struct {
 // band adds to the columns [j, j+columns) of C the products of the terms [l, l+depth).
 func (t *tiling) band(buffers *packing, l, depth, j, columns int) {
 	var b panels
-	if t.packB {
-		buffers.b = grow(buffers.b, (columns+active.columns-1)/active.columns*active.columns*depth+packMargin)
-		t.packBandB(buffers.b, l, depth, j, columns)
+	switch {
+	case t.packedB != nil:
+		b = panels{x: t.packedB[l*roundUp(t.n, active.columns)+j*depth:], step: active.columns, next: active.columns * depth}
+	case t.packB:
+		buffers.b = grow(buffers.b, roundUp(columns, active.columns)*depth+packMargin)
+		for done := 0; done < columns; done += active.columns {
+			t.packBlock(buffers.b[done*depth:], l, depth, j+done)
+		}
 		b = panels{x: buffers.b, step: active.columns, next: active.columns * depth}
-	} else {
+	default:
 		b = panels{x: t.b[l*t.ldb+j:], step: t.ldb, next: active.columns}
 	}
 	if !t.packA {
