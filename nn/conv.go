@@ -12,10 +12,11 @@ type conv struct {
 	window
 	in, out Shape
 	runs    []run
+	turned  bool // whether products are made with the transposed weight
 }
 
 // columnsRoom is about how many elements the columns of a band may have.
-const columnsRoom = 1 << 16
+const columnsRoom = 1 << 15
 
 func (c *conv) output() Shape { return c.out }
 func (c *conv) taps() int     { return c.in.Channels * c.size * c.size }
@@ -33,36 +34,73 @@ func (c *conv) band() int {
 	return min(max(columnsRoom/(c.taps()*c.out.Width*tileLanes), 1), c.out.Height)
 }
 
-// room is the number of elements of the columns of a band.
-func (c *conv) room(lanes int) int { return c.taps() * c.band() * c.out.Width * lanes }
+// room is the number of elements of the columns of a band and of a transposed weight.
+func (c *conv) room(lanes int) int {
+	return c.taps() * (c.band()*c.out.Width*lanes + c.out.Channels)
+}
+
+// turn decides on the orientation of the product that yields the gradient of the weight, channels×taps or its
+// transpose. Its cost is about the number of elements, of which there are as many in a row as fill vectors, and four
+// for each row of the right operand, which is transposed on its way.
+func (c *conv) turn() bool {
+	const vector, transposed = 16, 4
+	full := func(n int) int { return (n + vector - 1) / vector * vector }
+	channels, taps := c.out.Channels, c.taps()
+	return taps*full(channels)+transposed*channels < channels*full(taps)+transposed*taps
+}
 
 func (c *conv) forward(t *tile, x, y []float32) {
-	weight, bias := t.params[:len(t.params)-c.out.Channels], t.params[len(t.params)-c.out.Channels:]
+	channels, taps := c.out.Channels, c.taps()
+	weight, bias := t.params[:channels*taps], t.params[channels*taps:]
 	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
+	room, order, lda := t.columns, blas.NoTrans, taps
+	if c.turned {
+		room, order, lda = t.columns[channels*taps:], blas.Trans, channels
+		transpose(t.columns, weight, channels, taps)
+		weight = t.columns[:channels*taps]
+	}
 	fillRows(y, bias, plane)
 	for h := 0; h < c.out.Height; h += c.band() {
 		rows := min(c.band(), c.out.Height-h)
 		n := rows * width
-		columns := t.columns[:c.taps()*n]
+		columns := room[:taps*n]
 		c.gather(columns, x, h, rows, t.lanes)
-		sgemm(blas.NoTrans, blas.NoTrans, c.out.Channels, n, c.taps(), weight, c.taps(), columns, n, 1, y[h*width:], plane)
+		sgemm(order, blas.NoTrans, channels, n, taps, weight, lda, columns, n, 1, y[h*width:], plane)
 	}
 }
 
 func (c *conv) backward(t *tile, x, _, dx, dy []float32) {
-	split := len(t.params) - c.out.Channels
+	channels, taps := c.out.Channels, c.taps()
 	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
-	addRowSums(t.grad[split:], dy, plane)
+	addRowSums(t.grad[channels*taps:], dy, plane)
+	turned, room := t.columns[:channels*taps], t.columns[channels*taps:]
+	clear(turned)
 	clear(dx)
 	for h := 0; h < c.out.Height; h += c.band() {
 		rows := min(c.band(), c.out.Height-h)
 		n := rows * width
-		columns, d := t.columns[:c.taps()*n], dy[h*width:]
+		columns, d := room[:taps*n], dy[h*width:]
 		c.gather(columns, x, h, rows, t.lanes)
-		sgemm(blas.NoTrans, blas.Trans, c.out.Channels, c.taps(), n, d, plane, columns, n, 1, t.grad[:split], c.taps())
+		if c.turned {
+			sgemm(blas.NoTrans, blas.Trans, taps, channels, n, columns, n, d, plane, 1, turned, channels)
+		} else {
+			sgemm(blas.NoTrans, blas.Trans, channels, taps, n, d, plane, columns, n, 1, t.grad[:channels*taps], taps)
+		}
 		if dx != nil {
-			sgemm(blas.Trans, blas.NoTrans, c.taps(), n, c.out.Channels, t.params[:split], c.taps(), d, plane, 0, columns, n)
+			sgemm(blas.Trans, blas.NoTrans, taps, n, channels, t.params[:channels*taps], taps, d, plane, 0, columns, n)
 			c.scatter(dx, columns, h, rows, t.lanes)
+		}
+	}
+	if c.turned {
+		addTransposed(t.grad[:channels*taps], turned, taps, channels)
+	}
+}
+
+// addTransposed adds the transpose of the rows×columns matrix src to dst.
+func addTransposed(dst, src []float32, rows, columns int) {
+	for i := range rows {
+		for j, v := range src[i*columns : (i+1)*columns] {
+			dst[j*rows+i] += v
 		}
 	}
 }
@@ -77,6 +115,7 @@ type run struct {
 // the kernel begin at (i·size + j)·rows.
 func newConv(w window, in, out Shape) *conv {
 	c := &conv{window: w, in: in, out: out, runs: make([]run, 0, w.size*w.size*out.Height)}
+	c.turned = c.turn()
 	for tap := range w.size * w.size {
 		for h := range out.Height {
 			c.runs = append(c.runs, c.run(h, tap/w.size, tap%w.size))

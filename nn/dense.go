@@ -27,12 +27,17 @@ func (d *dense) backward(t *tile, x, _, dx, dy []float32) {
 	}
 }
 
-// gradientRows adds to the rows of the gradient of weight and bias from first to end.
+// gradientRows adds to the rows of the gradient of weight and bias from first to end, or sets them if t.fresh.
 func (d *dense) gradientRows(t *tile, x, dy []float32, first, end int) {
 	weight, bias := t.grad[:d.in*d.out], t.grad[d.in*d.out:]
 	dy = dy[first*t.lanes : end*t.lanes]
+	beta := float32(1)
+	if t.fresh {
+		beta = 0
+		clear(bias[first:end])
+	}
 	addRowSums(bias[first:end], dy, t.lanes)
-	sgemm(blas.NoTrans, blas.Trans, end-first, d.in, t.lanes, dy, t.lanes, x, t.lanes, 1, weight[first*d.in:], d.in)
+	sgemm(blas.NoTrans, blas.Trans, end-first, d.in, t.lanes, dy, t.lanes, x, t.lanes, beta, weight[first*d.in:], d.in)
 }
 
 // deltaRows computes the rows of dx from first to end.

@@ -183,7 +183,7 @@ func (w *networkWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 		panic(badGrad)
 	}
 	checkBatch(w.net, params, b)
-	clear(grad)
+	clear(grad[:w.net.shared]) // the dense layers set theirs in the first block
 	w.params, w.grad, w.batch, w.training = params, grad, b, true
 	scale := 1 / float32(n)
 	var sum float64
@@ -268,7 +268,7 @@ func (w *networkWorkspace) blockTile(i int) tile {
 	s := &w.net.stages[i]
 	t := tile{lanes: w.n, training: w.training, seed: stageSeed(w.batch.Seed, i), first: w.first, params: w.params[s.first:s.end]}
 	if w.training {
-		t.grad = w.grad[s.first:s.end]
+		t.grad, t.fresh = w.grad[s.first:s.end], w.first == 0
 	}
 	return t
 }

@@ -29,6 +29,7 @@ type tile struct {
 	first    int       // place of the first sample in the batch
 	params   []float32 // weight and bias of the operation
 	grad     []float32 // the same of the gradient
+	fresh    bool      // grad is to be set by a dense layer, not added to
 	places   []uint16  // in which element of a window the maximum was
 	columns  []float32 // room of the convolution
 }

@@ -100,15 +100,21 @@ func (p *maxPool) backward(t *tile, _, y, dx, dy []float32) {
 	if dx == nil {
 		return
 	}
-	clear(dx)
 	if p.rectify {
 		ReLU.chain(dy, y)
 	}
+	pairs, covered := p.size == 2 && p.stride == 2, (p.in.Height|p.in.Width)&1 == 0
+	if !pairs || !covered {
+		clear(dx)
+	}
 	i, lanes := 0, t.lanes
-	if p.size == 2 && p.stride == 2 {
+	if pairs {
 		p.places(lanes, func(source int) {
 			below := source + p.in.Width*lanes
-			route(dx[source:source+2*lanes], dx[below:below+2*lanes], dy[i:i+lanes], t.places[i:i+lanes])
+			above, under := dx[source:source+2*lanes], dx[below:below+2*lanes]
+			clear(above)
+			clear(under)
+			route(above, under, dy[i:i+lanes], t.places[i:i+lanes])
 			i += lanes
 		})
 		return
