@@ -18,20 +18,28 @@ type shared struct {
 	panels int // of op(B), to be packed; 0 if each band reads op(B) on its own
 	buffer []float32
 
-	next   atomic.Int64 // step to be taken
-	packed atomic.Int64 // panels done
-	helper func()
-	wait   sync.WaitGroup
+	next     atomic.Int64 // step to be taken
+	packed   atomic.Int64 // panels done
+	finished atomic.Int64 // bands done
+	wait     sync.WaitGroup
+	users    atomic.Int64 // goroutines that may still read what is here
+	helper   func()
 }
 
-var sharedProducts = sync.Pool{New: func() any {
+var sharedProducts sync.Pool // of *shared
+
+// idleShared returns a shared product that no one uses.
+func idleShared() *shared {
+	if s, ok := sharedProducts.Get().(*shared); ok {
+		return s
+	}
 	s := &shared{}
 	s.helper = func() {
 		s.work()
-		s.wait.Done()
+		s.leave()
 	}
 	return s
-}}
+}
 
 // block is the length of the chains in which products are summed in assembly: a panel of op(B) of that length and of a
 // tile's width stays close to the core. It decides on the bits of results.
@@ -48,52 +56,74 @@ const packedTerms, packedColumns = 8 * block, 4096
 
 // parallel computes a product on so many threads. If op(B) is too large to be packed at once it is done part by part.
 func (p *product) parallel(threads int) {
-	s := sharedProducts.Get().(*shared)
 	if few := 4 * active.rows * threads; p.m < few && p.n > p.m {
-		s.byRows, s.band = false, roundUp(p.n/(8*threads)+1, active.columns)
-		s.compute(p, threads)
-	} else {
-		s.byRows, s.band = true, min(bandRows, roundUp(p.m/(8*threads)+1, 2*active.rows))
-		columns, terms := p.n, p.k
-		if p.packsB() {
-			columns, terms = packedColumns, packedTerms
-		}
-		for j := 0; j < p.n; j += columns {
-			for l := 0; l < p.k; l += terms {
-				q := p.part(0, p.m, j, min(p.n, j+columns))
-				q.takeTerms(l, min(p.k, l+terms))
-				s.compute(&q, threads)
-			}
+		p.share(threads, false, roundUp(p.n/(8*threads)+1, active.columns))
+		return
+	}
+	columns, terms := p.n, p.k
+	if p.packsB() {
+		columns, terms = packedColumns, packedTerms
+	}
+	for j := 0; j < p.n; j += columns {
+		for l := 0; l < p.k; l += terms {
+			part := p.part(0, p.m, j, min(p.n, j+columns))
+			part.takeTerms(l, min(p.k, l+terms))
+			part.share(threads, true, min(bandRows, roundUp(p.m/(8*threads)+1, 2*active.rows)))
 		}
 	}
-	s.product = product{}
-	sharedProducts.Put(s)
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
 
-// compute computes a product on so many threads, cut as byRows and band say.
-func (s *shared) compute(p *product, threads int) {
-	s.product, s.panels = *p, 0
-	if s.byRows {
-		s.bands = (s.m + s.band - 1) / s.band
-		if s.packsB() {
-			s.panels = (s.n + active.columns - 1) / active.columns
-			s.buffer = grow(s.buffer, s.panels*active.columns*s.k+packMargin)
+// share computes a product on so many threads, cut into bands of so many rows or columns.
+func (p *product) share(threads int, byRows bool, band int) {
+	s := idleShared()
+	s.product, s.byRows, s.band, s.panels = *p, byRows, band, 0
+	s.bands = (p.n + band - 1) / band
+	if byRows {
+		s.bands = (p.m + band - 1) / band
+		if p.packsB() {
+			s.panels = (p.n + active.columns - 1) / active.columns
+			s.buffer = grow(s.buffer, s.panels*active.columns*p.k+packMargin)
 			s.packedB = s.buffer
 		}
-	} else {
-		s.bands = (s.n + s.band - 1) / s.band
 	}
 	s.next.Store(0)
 	s.packed.Store(0)
+	s.finished.Store(0)
+	s.wait.Add(s.bands)
 	helpers := min(threads, s.bands) - 1
-	s.wait.Add(helpers)
+	s.users.Store(int64(helpers) + 1)
 	for range helpers {
 		go s.helper()
 	}
 	s.work()
+	s.await()
+	if s.users.Load() > 1 {
+		runtime.Gosched() // so that helpers that have come too late do not pile up
+	}
+	s.leave()
+}
+
+// await returns when all bands are computed. It does not wait for helpers that have not begun.
+func (s *shared) await() {
+	// To sleep and be woken takes longer than most bands, hence first some patience.
+	const patience = 1000
+	for range patience {
+		if s.finished.Load() == int64(s.bands) {
+			break
+		}
+		runtime.Gosched()
+	}
 	s.wait.Wait()
+}
+
+// leave makes the shared product free for reuse if no one else uses it any more.
+func (s *shared) leave() {
+	if s.users.Add(-1) == 0 {
+		s.product = product{}
+		sharedProducts.Put(s)
+	}
 }
 
 // work takes steps until none is left.
@@ -109,6 +139,8 @@ func (s *shared) work() {
 				runtime.Gosched() // for as long as others take for the panel that they are packing
 			}
 			s.computeBand((step - s.panels) * s.band)
+			s.finished.Add(1)
+			s.wait.Done()
 		default:
 			return
 		}
