@@ -34,9 +34,9 @@ func (c *conv) band() int {
 	return min(max(columnsRoom/(c.taps()*c.out.Width*tileLanes), 1), c.out.Height)
 }
 
-// room is the number of elements of the columns of a band and of a transposed weight.
+// room is the number of elements of the columns of a band and of a weight, both with the bias.
 func (c *conv) room(lanes int) int {
-	return c.taps() * (c.band()*c.out.Width*lanes + c.out.Channels)
+	return (c.taps() + 1) * (c.band()*c.out.Width*lanes + c.out.Channels)
 }
 
 // turn decides on the orientation of the product that yields the gradient of the weight, channels×taps or its
@@ -45,63 +45,80 @@ func (c *conv) room(lanes int) int {
 func (c *conv) turn() bool {
 	const vector, transposed = 16, 4
 	full := func(n int) int { return (n + vector - 1) / vector * vector }
-	channels, taps := c.out.Channels, c.taps()
+	channels, taps := c.out.Channels, c.taps()+1
 	return taps*full(channels)+transposed*channels < channels*full(taps)+transposed*taps
 }
 
 func (c *conv) forward(t *tile, x, y []float32) {
-	channels, taps := c.out.Channels, c.taps()
-	weight, bias := t.params[:channels*taps], t.params[channels*taps:]
-	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
-	room, order, lda := t.columns, blas.NoTrans, taps
+	channels, k := c.out.Channels, c.taps()+1
+	weight, room := t.columns[:channels*k], t.columns[channels*k:]
+	order, lda := blas.NoTrans, k
 	if c.turned {
-		room, order, lda = t.columns[channels*taps:], blas.Trans, channels
-		transpose(t.columns, weight, channels, taps)
-		weight = t.columns[:channels*taps]
+		order, lda = blas.Trans, channels
 	}
-	fillRows(y, bias, plane)
+	c.join(weight, t.params)
+	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
 	for h := 0; h < c.out.Height; h += c.band() {
 		rows := min(c.band(), c.out.Height-h)
 		n := rows * width
-		columns := room[:taps*n]
-		c.gather(columns, x, h, rows, t.lanes)
-		sgemm(order, blas.NoTrans, channels, n, taps, weight, lda, columns, n, 1, y[h*width:], plane)
+		c.gather(room[:k*n], x, h, rows, t.lanes)
+		sgemm(order, blas.NoTrans, channels, n, k, weight, lda, room[:k*n], n, 0, y[h*width:], plane)
 	}
 }
 
 func (c *conv) backward(t *tile, x, _, dx, dy []float32) {
-	channels, taps := c.out.Channels, c.taps()
+	channels, taps, k := c.out.Channels, c.taps(), c.taps()+1
+	gradient, room := t.columns[:channels*k], t.columns[channels*k:]
 	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
-	addRowSums(t.grad[channels*taps:], dy, plane)
-	turned, room := t.columns[:channels*taps], t.columns[channels*taps:]
-	clear(turned)
 	clear(dx)
-	for h := 0; h < c.out.Height; h += c.band() {
+	for h, beta := 0, float32(0); h < c.out.Height; h, beta = h+c.band(), 1 {
 		rows := min(c.band(), c.out.Height-h)
 		n := rows * width
-		columns, d := room[:taps*n], dy[h*width:]
+		columns, d := room[:k*n], dy[h*width:]
 		c.gather(columns, x, h, rows, t.lanes)
 		if c.turned {
-			sgemm(blas.NoTrans, blas.Trans, taps, channels, n, columns, n, d, plane, 1, turned, channels)
+			sgemm(blas.NoTrans, blas.Trans, k, channels, n, columns, n, d, plane, beta, gradient, channels)
 		} else {
-			sgemm(blas.NoTrans, blas.Trans, channels, taps, n, d, plane, columns, n, 1, t.grad[:channels*taps], taps)
+			sgemm(blas.NoTrans, blas.Trans, channels, k, n, d, plane, columns, n, beta, gradient, k)
 		}
 		if dx != nil {
 			sgemm(blas.Trans, blas.NoTrans, taps, n, channels, t.params[:channels*taps], taps, d, plane, 0, columns, n)
-			c.scatter(dx, columns, h, rows, t.lanes)
+			c.scatter(dx, columns[:taps*n], h, rows, t.lanes)
 		}
 	}
+	c.addSplit(t.grad, gradient)
+}
+
+// join writes weight and bias as one matrix, the bias being the weight of a tap whose value is always 1:
+// channels×(taps+1), or its transpose if c.turned.
+func (c *conv) join(joined, params []float32) {
+	channels, taps := c.out.Channels, c.taps()
+	bias := params[channels*taps:]
 	if c.turned {
-		addTransposed(t.grad[:channels*taps], turned, taps, channels)
+		transpose(joined, params[:channels*taps], channels, taps)
+		copy(joined[channels*taps:], bias)
+		return
+	}
+	for i, b := range bias {
+		copy(joined[i*(taps+1):], params[i*taps:(i+1)*taps])
+		joined[i*(taps+1)+taps] = b
 	}
 }
 
-// addTransposed adds the transpose of the rows×columns matrix src to dst.
-func addTransposed(dst, src []float32, rows, columns int) {
-	for i := range rows {
-		for j, v := range src[i*columns : (i+1)*columns] {
-			dst[j*rows+i] += v
+// addSplit adds to grad a gradient in the form of join.
+func (c *conv) addSplit(grad, joined []float32) {
+	channels, taps := c.out.Channels, c.taps()
+	row, step := taps+1, 1
+	if c.turned {
+		row, step = 1, channels
+	}
+	for i := range channels {
+		from := i * row
+		for j := range taps {
+			grad[i*taps+j] += joined[from]
+			from += step
 		}
+		grad[channels*taps+i] += joined[from]
 	}
 }
 
@@ -137,7 +154,8 @@ func (c *conv) run(h, i, j int) run {
 	return run{first, end, row*c.in.Width + first*c.stride + j - c.padding}
 }
 
-// gather fills columns, taps×(rows·width·lanes), with the values of x under each weight for the output rows from h on.
+// gather fills columns, (taps+1)×(rows·width·lanes), with the values of x under each weight for the output rows from h
+// on, and with ones in the last row.
 func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
 	width := c.out.Width * lanes
 	for ch := range c.in.Channels {
@@ -162,6 +180,7 @@ func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
 			}
 		}
 	}
+	fill(columns, 1)
 }
 
 // scatter adds the columns to the elements of dx from which gather would fill them.
