@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -191,6 +192,28 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestProductsMayShareHelpers(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	var callers sync.WaitGroup
+	for range 4 {
+		p := sample(r, false, false, 150, 130, 120, 0, 1, 0)
+		want := result(t, &p, 1)
+		callers.Go(func() {
+			c := make([]float32, len(p.c))
+			for range 30 {
+				ParallelGemm(3, false, false, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, c, p.ldc)
+				for i := range c {
+					if i%p.ldc < p.n && c[i] != want[i] {
+						t.Errorf("products computed at the same time have other bits than alone")
+						return
+					}
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
 
 func TestGOMAXPROCSDoesNotChangeBits(t *testing.T) {

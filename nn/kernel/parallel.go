@@ -35,10 +35,47 @@ func idleShared() *shared {
 	}
 	s := &shared{}
 	s.helper = func() {
-		s.work()
-		s.leave()
+		for s := s; s != nil; s = linger() {
+			s.work()
+			s.leave()
+		}
 	}
 	return s
+}
+
+// To wake a thread takes longer than many a product, so a helper stays awake for a moment, in case that another product
+// follows at once: helpers counts those that do, and follower is the product that is offered to them.
+var (
+	helpers  atomic.Int64
+	follower atomic.Pointer[shared]
+)
+
+// patience is how often a goroutine looks, letting others run in between, before it gives up: for some 0.1 ms.
+const patience = 1000
+
+// linger waits a moment for another product to help with, and returns nil if none comes.
+func linger() *shared {
+	helpers.Add(1)
+	for range patience {
+		if s := follower.Swap(nil); s != nil {
+			helpers.Add(-1)
+			return s
+		}
+		runtime.Gosched()
+	}
+	helpers.Add(-1)
+	return follower.Swap(nil) // what call has offered in the meantime, for it takes it back if it sees no helper
+}
+
+// call makes a helper work on s, one that is awake if there is any.
+func (s *shared) call() {
+	offered := helpers.Load() > 0 && follower.CompareAndSwap(nil, s)
+	if offered && helpers.Load() == 0 {
+		offered = !follower.CompareAndSwap(s, nil)
+	}
+	if !offered {
+		go s.helper()
+	}
 }
 
 // block is the length of the chains in which products are summed in assembly: a panel of op(B) of that length and of a
@@ -68,7 +105,7 @@ func (p *product) parallel(threads int) {
 		for l := 0; l < p.k; l += terms {
 			part := p.part(0, p.m, j, min(p.n, j+columns))
 			part.takeTerms(l, min(p.k, l+terms))
-			part.share(threads, true, min(bandRows, roundUp(p.m/(8*threads)+1, 2*active.rows)))
+			part.share(threads, true, min(bandRows, roundUp(p.m/(16*threads)+1, active.rows)))
 		}
 	}
 }
@@ -92,10 +129,10 @@ func (p *product) share(threads int, byRows bool, band int) {
 	s.packed.Store(0)
 	s.finished.Store(0)
 	s.wait.Add(s.bands)
-	helpers := min(threads, s.bands) - 1
-	s.users.Store(int64(helpers) + 1)
-	for range helpers {
-		go s.helper()
+	threads = min(threads, s.bands)
+	s.users.Store(int64(threads))
+	for range threads - 1 {
+		s.call()
 	}
 	s.work()
 	s.await()
@@ -108,7 +145,6 @@ func (p *product) share(threads int, byRows bool, band int) {
 // await returns when all bands are computed. It does not wait for helpers that have not begun.
 func (s *shared) await() {
 	// To sleep and be woken takes longer than most bands, hence first some patience.
-	const patience = 1000
 	for range patience {
 		if s.finished.Load() == int64(s.bands) {
 			break
