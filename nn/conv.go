@@ -11,8 +11,8 @@ import (
 type conv struct {
 	window
 	in, out Shape
-	runs    []run
-	turned  bool // whether products are made with the transposed weight
+	runs    []run // of each column of a kernel
+	turned  bool  // whether products are made with the transposed weight
 }
 
 // columnsRoom is about how many elements the columns of a band may have.
@@ -122,36 +122,36 @@ func (c *conv) addSplit(grad, joined []float32) {
 	}
 }
 
-// run describes where the values under one weight are for one row of the output.
+// run describes where the weights of one column of a kernel are for the outputs of one row.
 type run struct {
 	first, end int // output columns with the weight over the input; the weight is over padding in the others
-	source     int // place of the first of them in the input's planes
+	source     int // input column of the first of them
 }
 
-// newConv returns a convolution with the runs of all weights and rows: those of the weight at row i and column j of
-// the kernel begin at (i·size + j)·rows.
 func newConv(w window, in, out Shape) *conv {
-	c := &conv{window: w, in: in, out: out, runs: make([]run, 0, w.size*w.size*out.Height)}
+	c := &conv{window: w, in: in, out: out, runs: make([]run, w.size)}
 	c.turned = c.turn()
-	for tap := range w.size * w.size {
-		for h := range out.Height {
-			c.runs = append(c.runs, c.run(h, tap/w.size, tap%w.size))
+	for j := range c.runs {
+		first := max(0, (w.padding-j+w.stride-1)/w.stride)
+		end := 0
+		if last := in.Width - 1 + w.padding - j; last >= 0 {
+			end = min(out.Width, last/w.stride+1)
+		}
+		if first < end {
+			c.runs[j] = run{first, end, first*w.stride + j - w.padding}
 		}
 	}
 	return c
 }
 
-// run returns the run of the weight at row i and column j of the kernel for output row h, empty if over padding.
-func (c *conv) run(h, i, j int) run {
-	row, last := h*c.stride+i-c.padding, c.in.Width-1+c.padding-j
-	if row < 0 || row >= c.in.Height || last < 0 {
-		return run{}
+// at returns the run of the weight at row i and column j of a kernel for output row h, and the place of its first value
+// in the input's plane.
+func (c *conv) at(h, i, j int) (u run, source int) {
+	row := h*c.stride + i - c.padding
+	if row < 0 || row >= c.in.Height {
+		return run{}, 0
 	}
-	first, end := max(0, (c.padding-j+c.stride-1)/c.stride), min(c.out.Width, last/c.stride+1)
-	if first >= end {
-		return run{}
-	}
-	return run{first, end, row*c.in.Width + first*c.stride + j - c.padding}
+	return c.runs[j], row*c.in.Width + c.runs[j].source
 }
 
 // gather fills columns, (taps+1)×(rows·width·lanes), with the values of x under each weight for the output rows from h
@@ -160,22 +160,11 @@ func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
 	width := c.out.Width * lanes
 	for ch := range c.in.Channels {
 		plane := x[ch*c.in.Height*c.in.Width*lanes:]
-		for tap := range c.size * c.size {
-			for _, u := range c.runs[tap*c.out.Height+h:][:rows] {
-				row := columns[:width]
-				columns = columns[width:]
-				if c.stride == 1 && u.end-u.first == c.out.Width {
-					copy(row, plane[u.source*lanes:])
-					continue
-				}
-				clear(row[:u.first*lanes])
-				clear(row[u.end*lanes:])
-				if c.stride == 1 {
-					copy(row[u.first*lanes:u.end*lanes], plane[u.source*lanes:])
-					continue
-				}
-				for w := u.first; w < u.end; w++ {
-					copy(row[w*lanes:(w+1)*lanes], plane[(u.source+(w-u.first)*c.stride)*lanes:])
+		for i := range c.size {
+			for j := range c.size {
+				for r := range rows {
+					c.gatherRow(columns[:width], plane, h+r, i, j, lanes)
+					columns = columns[width:]
 				}
 			}
 		}
@@ -183,26 +172,54 @@ func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
 	fill(columns, 1)
 }
 
-// scatter adds the columns to the elements of dx from which gather would fill them.
+// gatherRow fills row, width×lanes, with the values under the weight at row i and column j of a kernel for output row h.
+func (c *conv) gatherRow(row, plane []float32, h, i, j, lanes int) {
+	u, source := c.at(h, i, j)
+	if c.stride == 1 && u.end-u.first == c.out.Width {
+		copy(row, plane[source*lanes:])
+		return
+	}
+	clear(row[:u.first*lanes])
+	clear(row[u.end*lanes:])
+	if c.stride == 1 {
+		copy(row[u.first*lanes:u.end*lanes], plane[source*lanes:])
+		return
+	}
+	for w := u.first; w < u.end; w++ {
+		copy(row[w*lanes:(w+1)*lanes], plane[source*lanes:])
+		source += c.stride
+	}
+}
+
+// scatter adds the columns, taps×(rows·width·lanes), to the elements of dx from which gather would fill them.
 func (c *conv) scatter(dx, columns []float32, h, rows, lanes int) {
-	width, impl := c.out.Width*lanes, blas32.Implementation()
+	width := c.out.Width * lanes
 	for ch := range c.in.Channels {
 		plane := dx[ch*c.in.Height*c.in.Width*lanes:]
-		for tap := range c.size * c.size {
-			for _, u := range c.runs[tap*c.out.Height+h:][:rows] {
-				row := columns[:width]
-				columns = columns[width:]
-				if u.first == u.end {
-					continue
-				}
-				if c.stride == 1 {
-					impl.Saxpy((u.end-u.first)*lanes, 1, row[u.first*lanes:], 1, plane[u.source*lanes:], 1)
-					continue
-				}
-				for w := u.first; w < u.end; w++ {
-					impl.Saxpy(lanes, 1, row[w*lanes:], 1, plane[(u.source+(w-u.first)*c.stride)*lanes:], 1)
+		for i := range c.size {
+			for j := range c.size {
+				for r := range rows {
+					c.scatterRow(plane, columns[:width], h+r, i, j, lanes)
+					columns = columns[width:]
 				}
 			}
 		}
+	}
+}
+
+// scatterRow adds row to the elements of plane from which gatherRow would fill it.
+func (c *conv) scatterRow(plane, row []float32, h, i, j, lanes int) {
+	u, source := c.at(h, i, j)
+	if u.first == u.end {
+		return
+	}
+	impl := blas32.Implementation()
+	if c.stride == 1 {
+		impl.Saxpy((u.end-u.first)*lanes, 1, row[u.first*lanes:], 1, plane[source*lanes:], 1)
+		return
+	}
+	for w := u.first; w < u.end; w++ {
+		impl.Saxpy(lanes, 1, row[w*lanes:], 1, plane[source*lanes:], 1)
+		source += c.stride
 	}
 }
