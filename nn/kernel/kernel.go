@@ -16,6 +16,13 @@
 //
 // The functions allocate nothing once their packing buffers, which are kept in a [sync.Pool], have grown. They may be
 // called at the same time as long as no one's output is another's operand.
+//
+// # Tests
+//
+// The tests run with all sets of instructions that the machine offers. On amd64, with Debian's qemu-user, those of
+// arm64 run by
+//
+//	GOARCH=arm64 go test -exec qemu-aarch64 ./nn/kernel
 package kernel
 
 //go:generate go run generate.go
