@@ -15,9 +15,13 @@ package nn
 import "math/rand/v2"
 
 // Batch is n samples: X is n×Inputs, row-major, and Y holds n class indices in [0, Classes).
+//
+// Seed chooses what [Dropout] drops in a Gradient and means nothing else. A training loop gives every step a seed of
+// its own; the same seed drops the same units again.
 type Batch struct {
-	X []float32
-	Y []int32
+	X    []float32
+	Y    []int32
+	Seed uint64
 }
 
 // Tensor names a piece of the flat parameter vector, in the manner of a safetensors header: the row-major array of
@@ -70,5 +74,6 @@ const (
 	badBatch    = "nn: batch is empty or larger than the workspace's maxBatch"
 	badMaxBatch = "nn: maxBatch is less than 1"
 	badLabel    = "nn: class index out of range"
+	badThreads  = "nn: threads is less than 1"
 	badVectors  = "nn: vectors differ in length"
 )

@@ -21,6 +21,7 @@ type Local struct {
 	x         []float32
 	y         []int32
 	step      uint64
+	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
 	gradient  Gradient
 	compute   func() any
@@ -58,6 +59,7 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 		x:         make([]float32, t.Batch*t.Model.Inputs()),
 		y:         make([]int32, t.Batch),
 	}
+	l.seed = actors.Source(t.Seed, member.Name, "dropout").Uint64()
 	l.compute = l.run
 	return l, nil
 }
@@ -89,7 +91,7 @@ func (l *Local) size() int {
 func (l *Local) run() any {
 	pass, step := l.position()
 	n := l.sampler.Fill(pass, step, l.x, l.y)
-	batch := nn.Batch{X: l.x[:n*l.model.Inputs()], Y: l.y[:n]}
+	batch := nn.Batch{X: l.x[:n*l.model.Inputs()], Y: l.y[:n], Seed: l.seed + l.step}
 	l.gradient.Loss = l.workspace.Gradient(l.params.Data, l.gradient.Values.Data, batch)
 	return &l.gradient
 }

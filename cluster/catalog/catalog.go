@@ -14,6 +14,7 @@ import (
 // Catalog is what a plan can name.
 type Catalog struct {
 	Models        Kinds[nn.Model]
+	Layers        Kinds[nn.Layer]
 	Datasets      Kinds[Loader]
 	Splits        Kinds[partition.Split]
 	Optimizers    Kinds[optim.Method]
@@ -27,6 +28,7 @@ type Catalog struct {
 func Default() *Catalog {
 	c := &Catalog{}
 	c.Models.what = "model"
+	c.Layers.what = "layer"
 	c.Datasets.what = "data set"
 	c.Splits.what = "split"
 	c.Optimizers.what = "optimizer"
@@ -34,6 +36,7 @@ func Default() *Catalog {
 	c.Architectures.what = "architecture"
 	c.Delays.what = "delay"
 	addModels(c)
+	addNetworks(c)
 	addDatasets(c)
 	addSplits(c)
 	addOptimizers(c)

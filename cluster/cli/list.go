@@ -18,6 +18,7 @@ func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	})
 	cmd.AddCommand(
 		lister(out, "models", c.Models.All()),
+		lister(out, "layers", c.Layers.All()),
 		lister(out, "datasets", c.Datasets.All()),
 		lister(out, "splits", c.Splits.All()),
 		lister(out, "optimizers", c.Optimizers.All()),

@@ -1,0 +1,137 @@
+//go:build !noasm
+
+package kernel
+
+// The bits of CPUID and XGETBV that tell of the instructions and of the registers that the operating system keeps.
+const (
+	leaf1FMA, leaf1OSXSAVE, leaf1AVX = 1 << 12, 1 << 27, 1 << 28
+	leaf7AVX2, leaf7BMI2             = 1 << 5, 1 << 8
+	leaf7AVX512                      = 1<<16 | 1<<17 | 1<<30 | 1<<31 // F, DQ, BW, VL
+	stateYMM                         = 1<<1 | 1<<2
+	stateZMM                         = stateYMM | 1<<5 | 1<<6 | 1<<7
+)
+
+var (
+	instructionsAVX2   = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true}
+	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true}
+)
+
+var active = offered()[0]
+
+// offered returns the sets of instructions that this processor and operating system offer, the best first.
+func offered() []instructions {
+	all := []instructions{portable}
+	if leaves, _, _, _ := cpuid(0, 0); leaves < 7 {
+		return all
+	}
+	_, _, c1, _ := cpuid(1, 0)
+	const need = leaf1FMA | leaf1OSXSAVE | leaf1AVX
+	if c1&need != need {
+		return all
+	}
+	_, b7, _, _ := cpuid(7, 0)
+	state := xgetbv()
+	if b7&leaf7AVX2 == 0 || state&stateYMM != stateYMM {
+		return all
+	}
+	all = append([]instructions{instructionsAVX2}, all...)
+	if b7&(leaf7AVX512|leaf7BMI2) == leaf7AVX512|leaf7BMI2 && state&stateZMM == stateZMM {
+		all = append([]instructions{instructionsAVX512}, all...)
+	}
+	return all
+}
+
+//go:noescape
+func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+
+func xgetbv() uint32
+
+//go:noescape
+func tileAVX2(t *tile)
+
+//go:noescape
+func tileAVX512(t *tile)
+
+// routines returns where the routines for a number of vectors begin in the table, the last having so many columns.
+func routines(vectors, lanes int) int {
+	if active.lanes == instructionsAVX512.lanes {
+		return (vectors - 1) * active.rows
+	}
+	if lanes < active.lanes {
+		vectors += 2
+	}
+	return (vectors - 1) * active.rows
+}
+
+func run(t *tile) {
+	if active.lanes == instructionsAVX512.lanes {
+		tileAVX512(t)
+	} else {
+		tileAVX2(t)
+	}
+}
+
+// strip is the work of transposeAVX2: up to 8 rows, whose elements become the first in as many rows. It writes 8
+// elements to each of them, the last repeated if there are fewer rows. Steps are in bytes.
+type strip struct {
+	to    *float32
+	pitch uintptr // between rows written
+	from  *float32
+	step  uintptr // between rows read
+	rows  int     // 1 to 8
+	n     int     // length of a row read
+}
+
+//go:noescape
+func transposeAVX2(s *strip)
+
+// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch apart. It may write
+// up to packMargin elements behind the last one.
+func transpose(to []float32, pitch int, from []float32, step, m, n int) {
+	_, _ = to[(n-1)*pitch+m-1+packMargin], from[(m-1)*step+n-1]
+	// What a strip writes beyond the rows is mended by the strips above it, which therefore come later.
+	for i := (m - 1) &^ 7; i >= 0; i -= 8 {
+		s := strip{to: &to[i], pitch: 4 * uintptr(pitch), from: &from[i*step], step: 4 * uintptr(step), rows: min(8, m-i), n: n}
+		transposeAVX2(&s)
+	}
+}
+
+//go:noescape
+func axpyAVX2(alpha float32, x, y *float32, n int)
+
+//go:noescape
+func axpyAVX512(alpha float32, x, y *float32, n int)
+
+//go:noescape
+func scalAVX2(alpha float32, x *float32, n int)
+
+//go:noescape
+func dotAVX2(x, y *float32, n int) float32
+
+func axpy(alpha float32, x, y []float32) {
+	switch active.lanes {
+	case 16:
+		axpyAVX512(alpha, &x[0], &y[0], len(x))
+	default:
+		if active == portable {
+			axpyPortable(alpha, x, y)
+			return
+		}
+		axpyAVX2(alpha, &x[0], &y[0], len(x))
+	}
+}
+
+func scal(alpha float32, x []float32) {
+	if active == portable {
+		scalPortable(alpha, x)
+		return
+	}
+	scalAVX2(alpha, &x[0], len(x))
+}
+
+func dot(x, y []float32) float32 {
+	if active == portable {
+		return dotPortable(x, y)
+	}
+	return dotAVX2(&x[0], &y[0], len(x))
+}

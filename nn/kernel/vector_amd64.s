@@ -1,0 +1,211 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+// func axpyAVX2(alpha float32, x, y *float32, n int)
+TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
+	VBROADCASTSS alpha+0(FP), Y0
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DI
+	MOVQ n+24(FP), CX
+	MOVQ CX, BX
+	SHRQ $5, BX
+	JZ   eights
+	PCALIGN $32
+
+loop:
+	VMOVUPS     (SI), Y1
+	VMOVUPS     32(SI), Y2
+	VMOVUPS     64(SI), Y3
+	VMOVUPS     96(SI), Y4
+	VFMADD213PS (DI), Y0, Y1
+	VFMADD213PS 32(DI), Y0, Y2
+	VFMADD213PS 64(DI), Y0, Y3
+	VFMADD213PS 96(DI), Y0, Y4
+	VMOVUPS     Y1, (DI)
+	VMOVUPS     Y2, 32(DI)
+	VMOVUPS     Y3, 64(DI)
+	VMOVUPS     Y4, 96(DI)
+	ADDQ        $128, SI
+	ADDQ        $128, DI
+	DECQ        BX
+	JNZ         loop
+
+eights:
+	MOVQ CX, BX
+	ANDQ $31, BX
+	SHRQ $3, BX
+	JZ   ones
+
+eight:
+	VMOVUPS     (SI), Y1
+	VFMADD213PS (DI), Y0, Y1
+	VMOVUPS     Y1, (DI)
+	ADDQ        $32, SI
+	ADDQ        $32, DI
+	DECQ        BX
+	JNZ         eight
+
+ones:
+	ANDQ $7, CX
+	JZ   done
+
+one:
+	VMOVSS      (SI), X1
+	VFMADD213SS (DI), X0, X1
+	VMOVSS      X1, (DI)
+	ADDQ        $4, SI
+	ADDQ        $4, DI
+	DECQ        CX
+	JNZ         one
+
+done:
+	VZEROUPPER
+	RET
+
+// func axpyAVX512(alpha float32, x, y *float32, n int)
+TEXT ·axpyAVX512(SB), NOSPLIT, $0-32
+	VBROADCASTSS alpha+0(FP), Z0
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DI
+	MOVQ n+24(FP), CX
+	MOVQ CX, BX
+	SHRQ $6, BX
+	JZ   sixteens
+	PCALIGN $32
+
+loop:
+	VMOVUPS     (SI), Z1
+	VMOVUPS     64(SI), Z2
+	VMOVUPS     128(SI), Z3
+	VMOVUPS     192(SI), Z4
+	VFMADD213PS (DI), Z0, Z1
+	VFMADD213PS 64(DI), Z0, Z2
+	VFMADD213PS 128(DI), Z0, Z3
+	VFMADD213PS 192(DI), Z0, Z4
+	VMOVUPS     Z1, (DI)
+	VMOVUPS     Z2, 64(DI)
+	VMOVUPS     Z3, 128(DI)
+	VMOVUPS     Z4, 192(DI)
+	ADDQ        $256, SI
+	ADDQ        $256, DI
+	DECQ        BX
+	JNZ         loop
+
+sixteens:
+	ANDQ $63, CX
+
+sixteen:
+	MOVQ        $16, DX
+	CMPQ        CX, DX
+	CMOVQLT     CX, DX
+	MOVL        $0xffff, AX
+	BZHIL       DX, AX, AX
+	JZ          done
+	KMOVW       AX, K1
+	VMOVUPS.Z   (SI), K1, Z1
+	VMOVUPS.Z   (DI), K1, Z2
+	VFMADD213PS Z2, Z0, Z1
+	VMOVUPS     Z1, K1, (DI)
+	ADDQ        $64, SI
+	ADDQ        $64, DI
+	SUBQ        DX, CX
+	JMP         sixteen
+
+done:
+	VZEROUPPER
+	RET
+
+// func scalAVX2(alpha float32, x *float32, n int)
+TEXT ·scalAVX2(SB), NOSPLIT, $0-24
+	VBROADCASTSS alpha+0(FP), Y0
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ CX, BX
+	SHRQ $5, BX
+	JZ   rest
+	PCALIGN $32
+
+loop:
+	VMULPS  (SI), Y0, Y1
+	VMULPS  32(SI), Y0, Y2
+	VMULPS  64(SI), Y0, Y3
+	VMULPS  96(SI), Y0, Y4
+	VMOVUPS Y1, (SI)
+	VMOVUPS Y2, 32(SI)
+	VMOVUPS Y3, 64(SI)
+	VMOVUPS Y4, 96(SI)
+	ADDQ    $128, SI
+	DECQ    BX
+	JNZ     loop
+
+rest:
+	ANDQ $31, CX
+	JZ   done
+
+one:
+	VMULSS (SI), X0, X1
+	VMOVSS X1, (SI)
+	ADDQ   $4, SI
+	DECQ   CX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
+// func dotAVX2(x, y *float32, n int) float32
+//
+// The sum of 32 chains, every 32nd element each, halved again and again; then the elements that are left.
+TEXT ·dotAVX2(SB), NOSPLIT, $0-28
+	MOVQ   x+0(FP), SI
+	MOVQ   y+8(FP), DI
+	MOVQ   n+16(FP), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   CX, BX
+	SHRQ   $5, BX
+	JZ     sum
+	PCALIGN $32
+
+loop:
+	VMOVUPS     (SI), Y4
+	VMOVUPS     32(SI), Y5
+	VMOVUPS     64(SI), Y6
+	VMOVUPS     96(SI), Y7
+	VFMADD231PS (DI), Y4, Y0
+	VFMADD231PS 32(DI), Y5, Y1
+	VFMADD231PS 64(DI), Y6, Y2
+	VFMADD231PS 96(DI), Y7, Y3
+	ADDQ        $128, SI
+	ADDQ        $128, DI
+	DECQ        BX
+	JNZ         loop
+
+sum:
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	ANDQ         $31, CX
+	JZ           done
+
+one:
+	VMOVSS      (SI), X1
+	VFMADD231SS (DI), X1, X0
+	ADDQ        $4, SI
+	ADDQ        $4, DI
+	DECQ        CX
+	JNZ         one
+
+done:
+	VZEROUPPER
+	MOVSS X0, ret+24(FP)
+	RET

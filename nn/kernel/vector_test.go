@@ -1,0 +1,90 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// cut returns n random elements from an odd place of a larger slice, which is filled with guards.
+func cut(r *rand.Rand, n int) (x, whole []float32) {
+	whole = slices.Repeat([]float32{guard}, n+16)
+	start := r.IntN(8)
+	x = whole[start : start+n]
+	for i := range x {
+		x[i] = r.Float32() - 0.5
+	}
+	return x, whole
+}
+
+func guards(x []float32) (n int) {
+	for _, v := range x {
+		if v == guard {
+			n++
+		}
+	}
+	return n
+}
+
+func TestVectorOperationsAreThoseOfALoop(t *testing.T) {
+	withEach(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 1))
+		for n := range 300 {
+			x, _ := cut(r, n)
+			y, whole := cut(r, n)
+			old := slices.Clone(y)
+
+			var sum, size float64
+			for i := range x {
+				sum += float64(x[i]) * float64(y[i])
+				size += math.Abs(float64(x[i]) * float64(y[i]))
+			}
+			if got := float64(Dot(x, y)); math.Abs(got-sum) > size*float64(n)*0x1p-24 {
+				t.Errorf("Dot of %d elements is %v, want %v", n, got, sum)
+			}
+
+			Axpy(-1.25, x, y)
+			for i := range y {
+				want := -1.25*float64(x[i]) + float64(old[i])
+				if math.Abs(float64(y[i])-want) > (math.Abs(want)+math.Abs(float64(x[i])))*0x1p-23 {
+					t.Fatalf("Axpy of %d elements: element %d is %v, want %v", n, i, y[i], want)
+				}
+				one := old[i : i+1 : i+1]
+				if Axpy(-1.25, x[i:i+1], one); one[0] != y[i] {
+					t.Fatalf("Axpy of %d elements: element %d has other bits than alone", n, i)
+				}
+			}
+
+			copy(old, y)
+			Scal(0.3, y)
+			for i := range y {
+				if y[i] != 0.3*old[i] {
+					t.Fatalf("Scal of %d elements: element %d is %v, want %v", n, i, y[i], 0.3*old[i])
+				}
+			}
+			if got := guards(whole); got != 16 {
+				t.Fatalf("%d elements: wrote beside them", n)
+			}
+		}
+	})
+}
+
+func TestVectorOperationsKeepNaNAndInf(t *testing.T) {
+	withEach(t, func(t *testing.T) {
+		inf := float32(math.Inf(1))
+		for n := 1; n < 80; n++ {
+			x, y := make([]float32, n), make([]float32, n)
+			x[n-1] = inf
+			if Axpy(0, x, y); y[n-1] == y[n-1] {
+				t.Fatalf("0·Inf is %v in element %d", y[n-1], n-1)
+			}
+			if got := Dot(x, y); got == got {
+				t.Fatalf("Inf·NaN is %v in element %d", got, n-1)
+			}
+			if Scal(0, x); x[n-1] == x[n-1] {
+				t.Fatalf("0·Inf is %v in element %d", x[n-1], n-1)
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package nn_test
+
+import (
+	"fmt"
+	"testing"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/kernel"
+)
+
+// withKernel plugs nn/kernel into gonum until the returned function is called. Products stay on the goroutine that
+// asks for them, because networks share out their work themselves.
+func withKernel() (restore func()) {
+	before := blas32.Implementation()
+	blas32.Use(kernel.BLAS{Threads: 1})
+	return func() { blas32.Use(before) }
+}
+
+// BenchmarkStep is a step of stochastic gradient descent.
+func BenchmarkStep(b *testing.B) {
+	defer withKernel()()
+	for _, c := range []struct {
+		name  string
+		model *nn.Network
+	}{{"small", nn.SmallCNN()}, {"big", nn.BigCNN()}} {
+		for _, n := range []int{32, 222, 667} {
+			for _, threads := range []int{1, 2} {
+				b.Run(fmt.Sprintf("%s/batch=%d/threads=%d", c.name, n, threads), func(b *testing.B) {
+					params, batch := start(1, c.model, n)
+					grad, w := make([]float32, len(params)), c.model.NewParallelWorkspace(n, threads)
+					b.ReportAllocs()
+					for b.Loop() {
+						w.Gradient(params, grad, batch)
+						nn.AddScaled(params, -0.01, grad)
+					}
+					b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkForward is the evaluation of a test set.
+func BenchmarkForward(b *testing.B) {
+	defer withKernel()()
+	const n = 10_000
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("small/images=%d/threads=%d", n, threads), func(b *testing.B) {
+			m := nn.SmallCNN()
+			params, batch := start(1, m, n)
+			w := m.NewParallelWorkspace(n, threads)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Evaluate(params, batch)
+			}
+			b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "images/s")
+		})
+	}
+}
