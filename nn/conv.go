@@ -1,9 +1,6 @@
 package nn
 
-import (
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-)
+import ()
 
 // conv is a convolution, computed as matrix products with the values under the kernel at each place laid out as
 // columns (K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document
@@ -52,9 +49,9 @@ func (c *conv) turn() bool {
 func (c *conv) forward(t *tile, x, y []float32) {
 	channels, k := c.out.Channels, c.taps()+1
 	weight, room := t.columns[:channels*k], t.columns[channels*k:]
-	order, lda := blas.NoTrans, k
+	order, lda := noTrans, k
 	if c.turned {
-		order, lda = blas.Trans, channels
+		order, lda = trans, channels
 	}
 	c.join(weight, t.params)
 	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
@@ -62,7 +59,7 @@ func (c *conv) forward(t *tile, x, y []float32) {
 		rows := min(c.band(), c.out.Height-h)
 		n := rows * width
 		c.gather(room[:k*n], x, h, rows, t.lanes)
-		sgemm(order, blas.NoTrans, channels, n, k, weight, lda, room[:k*n], n, 0, y[h*width:], plane)
+		sgemm(order, noTrans, channels, n, k, weight, lda, room[:k*n], n, 0, y[h*width:], plane)
 	}
 }
 
@@ -77,12 +74,12 @@ func (c *conv) backward(t *tile, x, _, dx, dy []float32) {
 		columns, d := room[:k*n], dy[h*width:]
 		c.gather(columns, x, h, rows, t.lanes)
 		if c.turned {
-			sgemm(blas.NoTrans, blas.Trans, k, channels, n, columns, n, d, plane, beta, gradient, channels)
+			sgemm(noTrans, trans, k, channels, n, columns, n, d, plane, beta, gradient, channels)
 		} else {
-			sgemm(blas.NoTrans, blas.Trans, channels, k, n, d, plane, columns, n, beta, gradient, k)
+			sgemm(noTrans, trans, channels, k, n, d, plane, columns, n, beta, gradient, k)
 		}
 		if dx != nil {
-			sgemm(blas.Trans, blas.NoTrans, taps, n, channels, t.params[:channels*taps], taps, d, plane, 0, columns, n)
+			sgemm(trans, noTrans, taps, n, channels, t.params[:channels*taps], taps, d, plane, 0, columns, n)
 			c.scatter(dx, columns[:taps*n], h, rows, t.lanes)
 		}
 	}
@@ -213,13 +210,12 @@ func (c *conv) scatterRow(plane, row []float32, h, i, j, lanes int) {
 	if u.first == u.end {
 		return
 	}
-	impl := blas32.Implementation()
 	if c.stride == 1 {
-		impl.Saxpy((u.end-u.first)*lanes, 1, row[u.first*lanes:], 1, plane[source*lanes:], 1)
+		AddScaled(plane[source*lanes:][:(u.end-u.first)*lanes], 1, row[u.first*lanes:u.end*lanes])
 		return
 	}
 	for w := u.first; w < u.end; w++ {
-		impl.Saxpy(lanes, 1, row[w*lanes:], 1, plane[source*lanes:], 1)
+		AddScaled(plane[source*lanes:][:lanes], 1, row[w*lanes:][:lanes])
 		source += c.stride
 	}
 }

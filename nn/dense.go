@@ -1,7 +1,5 @@
 package nn
 
-import "gonum.org/v1/gonum/blas"
-
 // dense computes y = W·x + b for y out×lanes and x in×lanes.
 type dense struct{ in, out int }
 
@@ -17,7 +15,7 @@ func (d *dense) forwardRows(t *tile, x, y []float32, first, end int) {
 	weight, bias := t.params[:d.in*d.out], t.params[d.in*d.out:]
 	y = y[first*t.lanes : end*t.lanes]
 	fillRows(y, bias[first:end], t.lanes)
-	sgemm(blas.NoTrans, blas.NoTrans, end-first, t.lanes, d.in, weight[first*d.in:], d.in, x, t.lanes, 1, y, t.lanes)
+	sgemm(noTrans, noTrans, end-first, t.lanes, d.in, weight[first*d.in:], d.in, x, t.lanes, 1, y, t.lanes)
 }
 
 func (d *dense) backward(t *tile, x, _, dx, dy []float32) {
@@ -37,13 +35,13 @@ func (d *dense) gradientRows(t *tile, x, dy []float32, first, end int) {
 		clear(bias[first:end])
 	}
 	addRowSums(bias[first:end], dy, t.lanes)
-	sgemm(blas.NoTrans, blas.Trans, end-first, d.in, t.lanes, dy, t.lanes, x, t.lanes, beta, weight[first*d.in:], d.in)
+	sgemm(noTrans, trans, end-first, d.in, t.lanes, dy, t.lanes, x, t.lanes, beta, weight[first*d.in:], d.in)
 }
 
 // deltaRows computes the rows of dx from first to end.
 func (d *dense) deltaRows(t *tile, dx, dy []float32, first, end int) {
 	weight := t.params[:d.in*d.out]
-	sgemm(blas.Trans, blas.NoTrans, end-first, t.lanes, d.out, weight[first:], d.in, dy, t.lanes, 0, dx[first*t.lanes:], t.lanes)
+	sgemm(trans, noTrans, end-first, t.lanes, d.out, weight[first:], d.in, dy, t.lanes, 0, dx[first*t.lanes:], t.lanes)
 }
 
 // fillRows sets every element of row i of y, which has the given width, to values[i].

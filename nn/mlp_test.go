@@ -12,9 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/gonum"
 	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/nn"
@@ -224,38 +221,6 @@ func bits(v []float32) []uint32 {
 		b[i] = math.Float32bits(x)
 	}
 	return b
-}
-
-// counting is gonum's implementation behind another type, as a faster kernel would be.
-type counting struct {
-	gonum.Implementation
-	products *int
-}
-
-func (c counting) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, d []float32, ldd int) {
-	*c.products++
-	c.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, d, ldd)
-}
-
-func TestPluggedInKernelGetsEveryProduct(t *testing.T) {
-	m := newMLP(t, nn.ReLU, 93, 21, 5)
-	r := rand.New(rand.NewPCG(1, 2))
-	params, grad, want := make([]float32, m.Params()), make([]float32, m.Params()), make([]float32, m.Params())
-	m.Init(params, r)
-	b, w := sparseBatch(r, m, 40), m.NewWorkspace(40)
-	w.Gradient(params, want, b)
-	products := 0
-	blas32.Use(counting{products: &products})
-	defer blas32.Use(gonum.Implementation{})
-	w.Gradient(params, grad, b)
-	if products != 5 {
-		t.Errorf("the kernel got %d products, want 5", products)
-	}
-	for i := range grad {
-		if !near(grad[i], float64(want[i]), 0.1) {
-			t.Errorf("grad[%d] = %v, built-in loops %v", i, grad[i], want[i])
-		}
-	}
 }
 
 func TestInitIsUniformWithinTheBound(t *testing.T) {

@@ -5,8 +5,7 @@
 // stepped by an optimiser without anybody knowing what layers there are. A [Model] is the immutable description of
 // how the vector is to be read; a [Workspace] holds the activations of one computation in progress.
 //
-// Matrix products go through gonum's [gonum.org/v1/gonum/blas/blas32.Implementation], so that a program plugs in
-// faster kernels with blas32.Use before it starts training.
+// Matrix products are those of nn/kernel.
 //
 // Results are a function of arguments, build and kernel alone: sums are made in a fixed order, and neither
 // GOMAXPROCS nor a workspace's size changes a bit.

@@ -4,23 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/gradwire/gradwire/nn"
-	"github.com/gradwire/gradwire/nn/kernel"
 )
-
-// withKernel plugs nn/kernel into gonum until the returned function is called. Products stay on the goroutine that
-// asks for them, because networks share out their work themselves.
-func withKernel() (restore func()) {
-	before := blas32.Implementation()
-	blas32.Use(kernel.BLAS{Threads: 1})
-	return func() { blas32.Use(before) }
-}
 
 // BenchmarkStep is a step of stochastic gradient descent.
 func BenchmarkStep(b *testing.B) {
-	defer withKernel()()
 	for _, c := range []struct {
 		name  string
 		model *nn.Network
@@ -44,7 +32,6 @@ func BenchmarkStep(b *testing.B) {
 
 // BenchmarkForward is the evaluation of a test set.
 func BenchmarkForward(b *testing.B) {
-	defer withKernel()()
 	const n = 10_000
 	for _, threads := range []int{1, 2} {
 		b.Run(fmt.Sprintf("small/images=%d/threads=%d", n, threads), func(b *testing.B) {

@@ -101,15 +101,8 @@ func drawLayers(t *rapid.T, input nn.Shape) []nn.Layer {
 	return append(layers, nn.Dense{Outputs: rapid.IntRange(2, 9).Draw(t, "classes")})
 }
 
-// withBoth runs a test with gonum's products and with those of nn/kernel.
-func withBoth(t *testing.T, test func(t *testing.T)) {
-	t.Run("gonum", test)
-	defer withKernel()()
-	t.Run("kernel", test)
-}
-
 func TestNetworkAgreesWithSecondImplementation(t *testing.T) {
-	withBoth(t, func(t *testing.T) { rapid.Check(t, agreesWithSecondImplementation) })
+	rapid.Check(t, agreesWithSecondImplementation)
 }
 
 func agreesWithSecondImplementation(t *rapid.T) {
@@ -244,7 +237,7 @@ func TestNetworkAllocatesNothing(t *testing.T) {
 }
 
 func TestBitsOfANetworkDependNeitherOnThreadsNorOnWorkspace(t *testing.T) {
-	withBoth(t, sameBits)
+	sameBits(t)
 }
 
 func sameBits(t *testing.T) {
@@ -269,7 +262,7 @@ func sameBits(t *testing.T) {
 	}
 }
 
-func TestNaNInANetworkIsNotHidden(t *testing.T) { withBoth(t, nanShows) }
+func TestNaNInANetworkIsNotHidden(t *testing.T) { nanShows(t) }
 
 func nanShows(t *testing.T) {
 	for _, sign := range []float64{1, -1} {

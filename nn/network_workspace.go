@@ -52,8 +52,7 @@ var _ Workspace = (*networkWorkspace)(nil)
 func (n *Network) NewWorkspace(maxBatch int) Workspace { return n.NewParallelWorkspace(maxBatch, 1) }
 
 // NewParallelWorkspace is NewWorkspace with the work of each call shared by the given number of goroutines, the
-// caller's included. Results are the same for any number of threads. An implementation of products that starts threads
-// of its own is better told to use one, as in kernel.BLAS{Threads: 1}. The size of a workspace grows with maxBatch up to
+// caller's included. Results are the same for any number of threads. The size of a workspace grows with maxBatch up to
 // a bound, about 100 megabytes or what 16 samples take.
 func (n *Network) NewParallelWorkspace(maxBatch, threads int) Workspace {
 	if maxBatch < 1 {

@@ -118,15 +118,13 @@ func TestNetworksAgreeWithPyTorch(t *testing.T) {
 	if len(expected.Networks) != len(models) {
 		t.Fatalf("%d networks to compare with, want %d", len(expected.Networks), len(models))
 	}
-	withBoth(t, func(t *testing.T) {
-		for _, n := range expected.Networks {
-			t.Run(n.Name, func(t *testing.T) {
-				t.Parallel()
-				agreeAtCheckpoints(t, models[n.Name], n)
-				agreeInTraining(t, models[n.Name], n)
-			})
-		}
-	})
+	for _, n := range expected.Networks {
+		t.Run(n.Name, func(t *testing.T) {
+			t.Parallel()
+			agreeAtCheckpoints(t, models[n.Name], n)
+			agreeInTraining(t, models[n.Name], n)
+		})
+	}
 }
 
 // agreeAtCheckpoints compares loss and gradient at the stored parameters.

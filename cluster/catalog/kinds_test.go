@@ -19,6 +19,9 @@ import (
 // required are the settings that a plan must give, by sort and kind, as small as they can be.
 var required = map[string]string{
 	"model mlp":                 "layers: [4, 2]",
+	"model network":             "input: [1, 28, 28], layers: [{kind: conv2d, channels: 3, kernel: 5}, max-pool, relu, flatten, {kind: dense, outputs: 10}]",
+	"layer conv2d":              "channels: 3, kernel: 5",
+	"layer dense":               "outputs: 10",
 	"split classes":             "workers: {a: {x: 20%, y: 0.5}, b: {x: 80%}}",
 	"split dirichlet":           "alpha: 0.3",
 	"rate schedule step":        "first: 0.1, every: 100",
