@@ -81,7 +81,7 @@ var table = map[string]string{
 	"cluster/record":     "actors",
 	"cluster/report":     "cluster/record" + gonum + plot,
 	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/report cluster/link cluster/door cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn datasets" + mailbox + message + xxhash,
+		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",

@@ -45,7 +45,7 @@ func cycles(tb testing.TB, scale ps.Scale, watch *stopwatch) {
 	var result coordinator.Result
 	run := coordinator.Run{
 		Policy:  coordinator.Policy{Every: coordinator.Interval{Epochs: math.MaxFloat64}, Steps: watch.last + 1},
-		Samples: task.Train.Len(), Holders: []int{0}, Evaluate: task.NewEvaluator().Evaluate, Result: &result,
+		Samples: task.Train.Len(), Holders: []int{0}, Evaluate: task.NewEvaluator(1).Evaluate, Result: &result,
 	}
 	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)

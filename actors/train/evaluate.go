@@ -26,12 +26,12 @@ type Evaluator struct {
 }
 
 // evaluationBatch is the number of samples that one walk through the network takes.
-const evaluationBatch = 128
+const evaluationBatch = 256
 
-// NewEvaluator judges models of the task by its test set.
-func (t *Task) NewEvaluator() *Evaluator {
+// NewEvaluator judges models of the task by its test set, each on a number of threads.
+func (t *Task) NewEvaluator(threads int) *Evaluator {
 	e := &Evaluator{set: t.Test}
-	e.workspaces.New = func() any { return t.Model.NewWorkspace(evaluationBatch) }
+	e.workspaces.New = func() any { return workspace(t.Model, evaluationBatch, threads) }
 	return e
 }
 

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/gradwire/gradwire/actors"
@@ -16,6 +17,7 @@ import (
 type Local struct {
 	env       actors.Env
 	model     nn.Model
+	cores     int
 	sampler   *datasets.Sampler
 	workspace nn.Workspace
 	x         []float32
@@ -52,13 +54,14 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 		return nil, err
 	}
 	l := &Local{
-		env:       env,
-		model:     t.Model,
-		sampler:   sampler,
-		workspace: t.Model.NewWorkspace(t.Batch),
-		x:         make([]float32, t.Batch*t.Model.Inputs()),
-		y:         make([]int32, t.Batch),
+		env:     env,
+		model:   t.Model,
+		sampler: sampler,
+		cores:   t.cores(worker),
+		x:       make([]float32, t.Batch*t.Model.Inputs()),
+		y:       make([]int32, t.Batch),
 	}
+	l.workspace = workspace(t.Model, t.Batch, l.cores)
 	l.seed = actors.Source(t.Seed, member.Name, "dropout").Uint64()
 	l.compute = l.run
 	return l, nil
@@ -74,7 +77,27 @@ func (l *Local) Begin(params *protos.Tensor) {
 	l.params = params
 	l.gradient = Gradient{Values: l.env.Tensors().Get(l.model.Params()), Step: l.step + 1}
 	l.gradient.Samples = l.size()
-	l.env.Compute(actors.Job{Do: l.compute, Work: l.model.Work(l.gradient.Samples), Step: true})
+	l.env.Compute(actors.Job{Do: l.compute, Work: l.model.Work(l.gradient.Samples), Cores: l.cores, Step: true})
+}
+
+// cores is how many a worker has.
+func (t *Task) cores(worker int) int {
+	if t.Cores == nil {
+		return 1
+	}
+	return t.Cores[worker]
+}
+
+// workspace is one that shares its work among as many threads as there are cores, if
+// the model can; the results do not depend on that.
+func workspace(m nn.Model, batch, cores int) nn.Workspace {
+	parallel, ok := m.(interface {
+		NewParallelWorkspace(maxBatch, threads int) nn.Workspace
+	})
+	if threads := min(cores, runtime.NumCPU()); ok && threads > 1 {
+		return parallel.NewParallelWorkspace(batch, threads)
+	}
+	return m.NewWorkspace(batch)
 }
 
 func (l *Local) position() (pass, step int) {

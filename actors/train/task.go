@@ -28,6 +28,9 @@ type Task struct {
 	// Shards are the rows of Train that each worker sees, in the order of Workers. A worker
 	// keeps its shard whatever becomes of its rank.
 	Shards [][]int32
+	// Cores are those that each worker computes a step on, in the order of Workers; nil
+	// stands for one each. The result of a step does not depend on them.
+	Cores []int
 	// Batch is the number of samples of a step.
 	Batch int
 	// Method is how a gradient changes parameters.

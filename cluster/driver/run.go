@@ -20,6 +20,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // Options say how a plan is run.
@@ -77,9 +78,6 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	report, err := r.report(time.Since(began))
 	return report, errors.Join(failure, err)
 }
-
-// kernel names the numeric kernels in use.
-const kernel = "gonum"
 
 // runner carries a plan out.
 type runner struct {
@@ -143,7 +141,7 @@ func (r *runner) rehearse() error {
 		pt := &r.points[i]
 		task, err := pt.task(r.shelf, pt.spec.Plan.Seed)
 		if err == nil {
-			_, err = pt.place(task, r.Clock, r.Strict)
+			_, err = pt.place(task, r.Clock, r.Strict, 1)
 		}
 		if err != nil {
 			return input(about(pt.labels, err))
@@ -203,7 +201,7 @@ func (r *runner) compatible() error {
 		}
 	}
 	before, err := record.ReadSummary(r.Out)
-	if build := record.ReadBuild(kernel); err == nil && before.Build != build {
+	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
 	}
 	return nil
@@ -272,7 +270,7 @@ func (r *runner) one(ctx context.Context, next run) error {
 	if err != nil {
 		return wrap(err)
 	}
-	s, err := next.point.place(task, r.Clock, r.Strict)
+	s, err := next.point.place(task, r.Clock, r.Strict, max(r.threads(), 1))
 	if err != nil {
 		return wrap(err)
 	}
@@ -419,7 +417,7 @@ func (r *runner) tell(row *record.Run) {
 func (r *runner) report(wall time.Duration) (*Report, error) {
 	first := r.points[0].spec.Plan
 	o := record.Overview{
-		Plan: first.Name, Build: record.ReadBuild(kernel), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
+		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
 	}
 	o.Target, _ = target(first)
 	summary, err := r.folder.Write(o)

@@ -42,6 +42,7 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 	for i, role := range p.spec.Roles {
 		if role.Trains {
 			t.Workers = append(t.Workers, p.spec.Plan.Nodes[i].Name)
+			t.Cores = append(t.Cores, max(p.spec.Plan.Nodes[i].Compute.Cores, 1))
 		}
 	}
 	if t.Shards, err = d.Split.Assign(t.Train, t.Workers, seed); err != nil {
@@ -109,7 +110,7 @@ type stage struct {
 }
 
 // place makes the deployment of a point.
-func (p *point) place(task *train.Task, clock Clock, strict bool) (*stage, error) {
+func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (*stage, error) {
 	s := &stage{locked: func(do func()) { do() }}
 	s.network, s.names = p.network(task.Seed)
 	at := positions(s.names)
@@ -131,7 +132,7 @@ func (p *point) place(task *train.Task, clock Clock, strict bool) (*stage, error
 			Name: node.Name, Role: role.Name, Profile: speed, Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}
-	evaluator := task.NewEvaluator()
+	evaluator := task.NewEvaluator(threads)
 	run := coordinator.Run{
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
 		Evaluate: evaluator.Evaluate, Result: &s.result,
