@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -33,6 +34,9 @@ type Deployment struct {
 	// tensors are checksummed at sending and delivery, released buffers poisoned.
 	Strict bool
 }
+
+// ErrStandstill is returned when nothing is left to happen and the run has not ended.
+var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, and nobody has ended it")
 
 // Control is how a run's coordinator acts on its world.
 type Control struct {

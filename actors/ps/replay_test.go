@@ -60,9 +60,10 @@ func replay(tb testing.TB, s *stage, rate float32, end time.Duration) (models []
 			factor = 1 / float32(len(workers))
 			work += float64(len(params))
 		}
-		for k, g := range gradient {
-			params[k] -= float32(rate * float32(g*factor))
+		for k := range gradient {
+			gradient[k] *= factor
 		}
+		nn.AddScaled(params, -rate, gradient) // fused or not, as the kernels are
 		free = at + time.Duration(work/s.server.Speed*1e9)
 		updates = append(updates, applied{Done: free, Worker: next, Staleness: uint64(len(models) - 1 - w.version)})
 		models = append(models, params)
@@ -164,9 +165,7 @@ func TestOneWorkerWithoutDelayIsPlainSGD(t *testing.T) {
 	}
 	want := task.Initial()
 	for step := range 100 {
-		for k, g := range gradientOf(task, sampler, step, want) {
-			want[k] -= float32(0.1 * g)
-		}
+		nn.AddScaled(want, -0.1, gradientOf(task, sampler, step, want)) // fused or not, as the kernels are
 	}
 	sameBits(t, "model", params, want)
 	for _, e := range log.list {

@@ -105,6 +105,18 @@ func (d *Door) Pass(now time.Duration, source, destination int32, target string,
 	return p, nil
 }
 
+// Losses says on which edges how many messages were lost, which is the usual cause of
+// a standstill. It is empty if none were.
+func (d *Door) Losses() string {
+	text := ""
+	for _, e := range d.network.Used() {
+		if n := e.Stats().Dropped; n > 0 {
+			text += fmt.Sprintf("; lost from %s to %s: %d", d.nodes[e.Source()], d.nodes[e.Destination()], n)
+		}
+	}
+	return text
+}
+
 // Frame returns the wire form of a parcel that has passed.
 func (d *Door) Frame(p *Parcel, target string) wire.Frame {
 	f := wire.Frame{Kind: p.Kind, Target: target}

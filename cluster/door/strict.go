@@ -61,7 +61,7 @@ func payload(message any) any {
 
 func same(f, g *wire.Frame) error {
 	switch {
-	case f.Kind != g.Kind, f.Target != g.Target, f.SenderAddress != g.SenderAddress, f.SenderID != g.SenderID, len(f.Tensors) != len(g.Tensors):
+	case f.Kind != g.Kind, f.Run != g.Run, f.Target != g.Target, f.SenderAddress != g.SenderAddress, f.SenderID != g.SenderID, len(f.Tensors) != len(g.Tensors):
 		return fmt.Errorf("strict: a frame to %s was decoded as %+v", f.Target, g)
 	case !proto.Equal(f.Head, g.Head):
 		return fmt.Errorf("strict: head %v was decoded as %v", f.Head, g.Head)

@@ -28,9 +28,10 @@ type clock struct {
 }
 
 type entry struct {
-	at   time.Duration
-	seq  uint64
-	call func()
+	at      time.Duration
+	seq     uint64
+	call    func()
+	watches bool // see watch
 }
 
 // entries implement heap.Interface.
@@ -92,6 +93,29 @@ func (c *clock) at(t time.Duration, call func()) uint64 {
 		c.sleeper.wake() // under the lock, because stop closes the sleeper
 	}
 	return e.seq
+}
+
+// watch is at for calls that set nothing going that has come to rest.
+func (c *clock) watch(t time.Duration, call func()) uint64 {
+	id := c.at(t, call)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.timers[id]; e != nil {
+		e.watches = true
+	}
+	return id
+}
+
+// idle reports whether only calls that watch are due.
+func (c *clock) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.timers {
+		if !e.watches {
+			return false
+		}
+	}
+	return true
 }
 
 // CancelTimer prevents a call that has not begun.

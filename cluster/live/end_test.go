@@ -271,3 +271,14 @@ func TestTwoWorldsLiveSideBySideAndLeaveTheProcessAsItWas(t *testing.T) {
 		accounted(t, s)
 	}
 }
+
+func TestRunInWhichEverythingIsLostIsAStandstill(t *testing.T) {
+	s := &stage{edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}, handlers: []handler{
+		atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }),
+		func(actor.Context, actors.Env) {},
+	}}
+	err := s.fails(t)
+	if !errors.Is(err, actors.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1") {
+		t.Errorf("error %v, want a standstill that names the edge with the loss", err)
+	}
+}

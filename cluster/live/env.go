@@ -41,7 +41,11 @@ func (e *env) Latency(node int) (d time.Duration) {
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	c := e.node.world.clock
-	return actors.Timer{Clock: c, ID: c.at(c.now()+max(d, 0), func() { e.tell(msg) })}
+	call := func() { e.tell(msg) }
+	if e.node.coordinates() {
+		return actors.Timer{Clock: c, ID: c.watch(c.now()+max(d, 0), call)}
+	}
+	return actors.Timer{Clock: c, ID: c.at(c.now()+max(d, 0), call)}
 }
 
 // tell puts a message into the actor's own mailbox.
@@ -50,6 +54,7 @@ func (e *env) tell(msg any) { e.node.system.Root.Send(e.node.pid, msg) }
 // Compute pads a job to the time that the plan gives it; one that takes longer is late.
 func (e *env) Compute(job actors.Job) {
 	w := e.node.world
+	w.jobs.Add(1)
 	if job.Lag > 0 {
 		if !e.node.coordinates() {
 			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node.index]))
@@ -73,6 +78,7 @@ func (e *env) Compute(job actors.Job) {
 // compute does a job, unless the node's part is over; a panic ends the run.
 func (e *env) compute(do func() any, then func(result any)) {
 	defer e.recover()
+	defer e.node.world.jobs.Add(-1)
 	if e.node.over() {
 		return
 	}
@@ -151,6 +157,9 @@ func (p *performer) Receive(ctx actor.Context) {
 		return
 	}
 	defer p.env.recover()
+	if !p.env.node.coordinates() {
+		w.handled.Add(1)
+	}
 	p.env.began, p.env.charged = p.env.Now(), 0
 	p.actor.Receive(ctx)
 }

@@ -82,6 +82,8 @@ type World struct {
 	instant   time.Duration  // at which the run ended
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
+	handled   atomic.Int64  // messages so far
+	jobs      atomic.Int64  // under way
 	lost      atomic.Uint64 // dead letters
 
 	network sync.Mutex // guards door, links and cores
@@ -203,11 +205,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	w.clock.begin()
 	w.pool.start(w.config.Threads)
 	close(w.placed)
-	select {
-	case <-w.end:
-	case <-ctx.Done():
-		w.fail(context.Cause(ctx))
-	}
+	w.wait(ctx)
 	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
@@ -217,6 +215,40 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 // broken ends the run when something breaks that belongs to no actor.
 func (w *World) broken(reason any) {
 	w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.PanicError(reason)))
+}
+
+// restEvery is how often a world looks whether everything in it has come to rest.
+const restEvery = time.Second
+
+// wait returns when the run has ended, and ends it if it has come to a standstill.
+func (w *World) wait(ctx context.Context) {
+	look := time.NewTicker(restEvery)
+	defer look.Stop()
+	handled := int64(-1)
+	for {
+		select {
+		case <-w.end:
+			return
+		case <-ctx.Done():
+			w.fail(context.Cause(ctx))
+			return
+		case <-look.C:
+			if w.config.Deployment.Bounded {
+				continue
+			}
+			before := handled
+			handled = w.handled.Load()
+			if w.clock.idle() && w.jobs.Load() == 0 && handled == before {
+				w.fail(w.standstill())
+			}
+		}
+	}
+}
+
+// standstill is the error of a run with nothing left to happen.
+func (w *World) standstill() (err error) {
+	w.Locked(func() { err = fmt.Errorf("at %v: %w%s", w.clock.now(), actors.ErrStandstill, w.door.Losses()) })
+	return err
 }
 
 // close stops everything that Run started. What is under way is not delivered.

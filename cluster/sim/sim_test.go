@@ -308,8 +308,8 @@ func TestRunThatNobodyEndsIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Run(context.Background()); !errors.Is(err, sim.ErrStandstill) {
-		t.Errorf("error %v, want %v", err, sim.ErrStandstill)
+	if _, err := w.Run(context.Background()); !errors.Is(err, actors.ErrStandstill) {
+		t.Errorf("error %v, want %v", err, actors.ErrStandstill)
 	}
 }
 
@@ -505,7 +505,7 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 		switch {
 		case bounded && err != nil:
 			t.Errorf("a bounded run failed: %v", err)
-		case !bounded && (!errors.Is(err, sim.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1")):
+		case !bounded && (!errors.Is(err, actors.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1")):
 			t.Errorf("error %v, want a standstill that names the edge with the loss", err)
 		}
 	}

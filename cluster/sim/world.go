@@ -11,7 +11,6 @@ package sim
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -52,9 +51,6 @@ type Result struct {
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
 }
-
-// ErrStandstill is returned when nothing is left to happen and the run has not ended.
-var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, and nobody has ended it")
 
 // what says what a slot of the calendar holds.
 type what uint8
@@ -302,15 +298,9 @@ func (w *World) stuck() bool {
 	return w.work == 0 && !w.config.Deployment.Bounded
 }
 
-// standstill says where messages were lost, which is the usual cause.
+// standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() error {
-	lost := ""
-	for _, e := range w.config.Network.Used() {
-		if n := e.Stats().Dropped; n > 0 {
-			lost += fmt.Sprintf("; lost from %s to %s: %d", w.names[e.Source()], w.names[e.Destination()], n)
-		}
-	}
-	return fmt.Errorf("at %v: %w%s", w.now, ErrStandstill, lost)
+	return fmt.Errorf("at %v: %w%s", w.now, actors.ErrStandstill, w.door.Losses())
 }
 
 // enter puts a slot into the calendar.

@@ -1,7 +1,7 @@
 // Package wire is the form that a message has between two nodes: a frame, its
 // codec and its size. It is pure: bytes in, values out.
 //
-// A frame is a fixed prefix of 12 bytes, a head, and the tensors:
+// A frame is a fixed prefix of 20 bytes, a head, and the tensors:
 //
 //	0   'G' 'W'              magic
 //	2   version              1
@@ -9,7 +9,8 @@
 //	4   length of the head   uint32
 //	8   number of tensors    uint16
 //	10  zero                 uint16
-//	12  head: the length of each tensor (uint32, in values); then target id,
+//	12  run                  uint64, tells the runs of one connection apart
+//	20  head: the length of each tensor (uint32, in values); then target id,
 //	    sender address, sender id and the name of the protobuf type, each a uvarint
 //	    length and its bytes; then the protobuf message, to the end of the head
 //	…   the values of the tensors, float32, one tensor after the other
@@ -53,7 +54,7 @@ const (
 )
 
 const (
-	prefixSize = 12
+	prefixSize = 20
 	version    = 1
 )
 
@@ -63,6 +64,8 @@ var ErrTooLarge = errors.New("frame exceeds a limit")
 // Frame is a message on its way to an actor of another node.
 type Frame struct {
 	Kind Kind
+	// Run tells the runs that go on between two processes apart; 0 where there is one.
+	Run uint64
 	// Target is the id of the actor on the receiving node.
 	Target string
 	// SenderAddress and SenderID name who wants the answer; both empty if nobody does.
@@ -119,6 +122,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	b = append(b, 'G', 'W', version, byte(f.Kind), 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
 	b = append(b, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, f.Run)
 	for _, t := range f.Tensors {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Data)))
 	}
@@ -172,6 +176,7 @@ func Encode(b []byte, f *Frame) ([]byte, error) {
 // Prefix is the decoded fixed part of a frame.
 type Prefix struct {
 	Kind    Kind
+	Run     uint64
 	Head    int
 	Tensors int
 }
@@ -188,6 +193,7 @@ func DecodePrefix(b []byte) (Prefix, error) {
 		Kind:    Kind(b[3]),
 		Head:    int(binary.LittleEndian.Uint32(b[4:])),
 		Tensors: int(binary.LittleEndian.Uint16(b[8:])),
+		Run:     binary.LittleEndian.Uint64(b[12:]),
 	}
 	switch {
 	case b[0] != 'G' || b[1] != 'W':
@@ -217,7 +223,7 @@ func DecodeHead(p Prefix, b []byte) (Frame, []int, error) {
 		return Frame{}, nil, err
 	}
 	r := reader{b: b[4*p.Tensors:], offset: prefixSize + 4*p.Tensors}
-	f := Frame{Kind: p.Kind, Target: r.text(), SenderAddress: r.text(), SenderID: r.text()}
+	f := Frame{Kind: p.Kind, Run: p.Run, Target: r.text(), SenderAddress: r.text(), SenderID: r.text()}
 	name := r.text()
 	if r.failed {
 		return Frame{}, nil, fmt.Errorf("wire: offset %d: head of %d bytes ends too early", r.offset, p.Head)

@@ -21,7 +21,7 @@ import (
 // example is a frame with everything in it.
 func example() *wire.Frame {
 	return &wire.Frame{
-		Kind: wire.User, Target: "server/server", SenderAddress: "fast", SenderID: "fast/worker",
+		Kind: wire.User, Run: 7, Target: "server/server", SenderAddress: "fast", SenderID: "fast/worker",
 		Head:    &protos.Push{Rank: 1, Step: 300, Version: 1 << 40, Samples: 32},
 		Tensors: []*protos.Tensor{protos.NewTensor([]float32{1, -2.5, float32(math.NaN())}), protos.NewTensor(nil), protos.NewTensor([]float32{4})},
 	}
@@ -38,7 +38,7 @@ func encode(t testing.TB, f *wire.Frame) []byte {
 
 // equal compares frames bit by bit, so that a NaN equals itself.
 func equal(f, g *wire.Frame) bool {
-	if f.Kind != g.Kind || f.Target != g.Target || f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
+	if f.Kind != g.Kind || f.Run != g.Run || f.Target != g.Target || f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
 		!proto.Equal(f.Head, g.Head) || len(f.Tensors) != len(g.Tensors) {
 		return false
 	}
@@ -62,6 +62,7 @@ func frames() *rapid.Generator[*wire.Frame] {
 		number := rapid.Uint64()
 		f := &wire.Frame{
 			Kind:          rapid.SampledFrom([]wire.Kind{wire.User, wire.System}).Draw(t, "kind"),
+			Run:           number.Draw(t, "run"),
 			Target:        text.Draw(t, "target"),
 			SenderAddress: text.Draw(t, "sender address"),
 			SenderID:      text.Draw(t, "sender id"),
@@ -106,9 +107,9 @@ func TestDecodedFrameIsTheEncodedOneAndSizeIsItsLength(t *testing.T) {
 }
 
 func TestFrameIsLaidOutAsDocumented(t *testing.T) {
-	f := &wire.Frame{Kind: wire.System, Target: "a", SenderAddress: "b", SenderID: "c",
+	f := &wire.Frame{Kind: wire.System, Run: 9, Target: "a", SenderAddress: "b", SenderID: "c",
 		Head: &protos.Start{View: 5}, Tensors: []*protos.Tensor{protos.NewTensor([]float32{1})}}
-	want := "GW\x01\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x00\x00" + // prefix
+	want := "GW\x01\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x00\x00" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
 		"\x01\x00\x00\x00" + "\x01a\x01b\x01c" + "\x0egradwire.Start" + "\x08\x05" + // head
 		"\x00\x00\x80\x3f"
 	if got := string(encode(t, f)); got != want {
@@ -160,7 +161,7 @@ func TestEveryBitFlipIsRefusedOrReadAsItStands(t *testing.T) {
 	for i := range 8 * len(b) {
 		c := bytes.Clone(b)
 		c[i/8] ^= 1 << (i % 8)
-		if i/8 < fixed {
+		if run := i/8 >= 12 && i/8 < wire.PrefixSize; i/8 < fixed && !run {
 			refused(t, c, fmt.Sprintf("bit %d of byte %d", i%8, i/8))
 			continue
 		}
@@ -180,7 +181,7 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 		b := []byte("GW\x01\x01")
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(rest)))
 		b = binary.LittleEndian.AppendUint16(b, uint16(tensors))
-		return append(append(b, 0, 0), rest...)
+		return append(append(b, make([]byte, 10)...), rest...)
 	}
 	many := strings.Repeat("\xff\xff\xff\x0f", wire.MaxTensors)
 	for what, test := range map[string]struct {
@@ -188,22 +189,22 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 		want string
 	}{
 		"nothing":              {nil, "offset 0"},
-		"other magic":          {[]byte("HTTP/1.1 200"), "offset 0"},
-		"other version":        {[]byte("GW\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 2"},
-		"no kind":              {[]byte("GW\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 3"},
-		"head of 4 GiB":        {[]byte("GW\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00"), "offset 4"},
-		"65,535 tensors":       {[]byte("GW\x01\x01\x00\x00\x00\x00\xff\xff\x00\x00"), "offset 8"},
-		"reserved":             {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01"), "offset 10"},
-		"head of the limit":    {[]byte("GW\x01\x01\x00\x00\x10\x00\x00\x00\x00\x00"), "offset 12"},
-		"lengths cut":          {head(2, "\x01\x00\x00\x00"), "offset 16"},
-		"huge tensor":          {head(1, "\xff\xff\xff\xff"), "offset 12"},
-		"huge sum of tensors":  {head(wire.MaxTensors, many), "offset 16"},
-		"large tensor missing": {head(1, "\x00\x00\x00\x10\x00\x00\x00\x0egradwire.Start"), "offset 34"},
-		"long text":            {head(0, "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "offset 12"},
-		"overflowing text":     {head(0, strings.Repeat("\xff", 20)), "offset 12"},
-		"unknown type":         {head(0, "\x00\x00\x00\x03abc"), "offset 16"},
-		"no type":              {head(0, "\x00\x00\x00\x00"), "offset 16"},
-		"broken protobuf":      {head(0, "\x00\x00\x00\x0egradwire.Start\x08"), "offset 30"},
+		"other magic":          {[]byte("HTTP/1.1 200 OK, then"), "offset 0"},
+		"other version":        {[]byte("GW\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 2"},
+		"no kind":              {[]byte("GW\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 3"},
+		"head of 4 GiB":        {[]byte("GW\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 4"},
+		"65,535 tensors":       {[]byte("GW\x01\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 8"},
+		"reserved":             {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 10"},
+		"head of the limit":    {[]byte("GW\x01\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 20"},
+		"lengths cut":          {head(2, "\x01\x00\x00\x00"), "offset 24"},
+		"huge tensor":          {head(1, "\xff\xff\xff\xff"), "offset 20"},
+		"huge sum of tensors":  {head(wire.MaxTensors, many), "offset 24"},
+		"large tensor missing": {head(1, "\x00\x00\x00\x10\x00\x00\x00\x0egradwire.Start"), "offset 42"},
+		"long text":            {head(0, "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "offset 20"},
+		"overflowing text":     {head(0, strings.Repeat("\xff", 20)), "offset 20"},
+		"unknown type":         {head(0, "\x00\x00\x00\x03abc"), "offset 24"},
+		"no type":              {head(0, "\x00\x00\x00\x00"), "offset 24"},
+		"broken protobuf":      {head(0, "\x00\x00\x00\x0egradwire.Start\x08"), "offset 38"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
