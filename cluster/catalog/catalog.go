@@ -42,6 +42,7 @@ func Default() *Catalog {
 	addOptimizers(c)
 	addSchedules(c)
 	addArchitectures(c)
+	addCollectives(c)
 	addDelays(c)
 	return c
 }

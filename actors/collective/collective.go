@@ -1,0 +1,95 @@
+// Package collective is all-reduce: workers without a server, each with a copy of
+// the model, who sum vectors among themselves so that all of them get the sum.
+//
+// An Algorithm says who sends which piece of the vector to whom, as a Schedule of
+// plain values; a file each. A reduction walks through the schedule of its rank
+// with the chunks that arrive, in whatever order they do. The worker
+// lends it the network.
+//
+// Every element is summed in one order, which only the number of ranks and the
+// element's place decide, so that all ranks end a round with the same bits. Chunks
+// travel also where they are empty: an algorithm sends the same number of
+// messages for every length of the vector, and a round that is over at one rank
+// has begun at all others.
+package collective
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+)
+
+// RoleWorker is the only role of the architecture.
+const RoleWorker = "worker"
+
+// Reduce says what the workers average.
+type Reduce string
+
+// What is averaged. The weight of a batch in the mean is its number of samples, so
+// that the last batch of a pass, which may be smaller, counts for what it is.
+const (
+	// Gradients lets every worker accumulate the gradients of its Every steps at an
+	// unchanged model, and averages them over all steps of all workers; then every
+	// worker makes the same step of the optimiser, whose state is equal everywhere.
+	// Every worker's model has the same bits after a round. This is synchronous training
+	// on the joint batch of all workers and steps, and momentum and the rate's schedule
+	// mean what they mean there: they count rounds.
+	Gradients Reduce = "gradients"
+	// Models lets every worker make Every steps with an optimiser of its own, and then
+	// averages the models; a worker's weight is the number of samples of its steps
+	// (B. McMahan et al., "Communication-Efficient Learning of Deep Networks from
+	// Decentralized Data", AISTATS 2017, algorithm 1, with steps instead of passes). The
+	// state of the optimiser is local: it is neither sent nor averaged nor reset, so
+	// that momentum is the running mean of the worker's own gradients and goes on, from
+	// the averaged model, in the direction of the worker's last steps; the rate's
+	// schedule counts the worker's steps. With Every 1 and plain SGD this equals Gradients
+	// up to rounding.
+	Models Reduce = "models"
+)
+
+// maxEvery bounds the steps of a round, and with them the sum of their weights.
+const maxEvery = 1 << 20
+
+// Architecture is synchronous data-parallel training by all-reduce.
+type Architecture struct {
+	// Algorithm says how the vectors are summed; it decides messages, bytes and the
+	// last bit of sums, nothing else.
+	Algorithm Algorithm
+	// Every is the number of local steps of a round, at least 1.
+	Every int
+	// Reduce is Gradients or Models.
+	Reduce Reduce
+}
+
+var _ train.Architecture = Architecture{}
+
+// Validate returns an error that names the first field that makes no sense.
+func (a Architecture) Validate() error {
+	switch {
+	case !a.Algorithm.valid():
+		return fmt.Errorf("algorithm %q is not known, accepted are %s, %s, %s and %s", a.Algorithm, AllToAll, Ring, Butterfly, Tree)
+	case a.Every < 1 || a.Every > maxEvery:
+		return fmt.Errorf("every is %d steps, accepted is 1 to %d", a.Every, maxEvery)
+	case a.Reduce != Gradients && a.Reduce != Models:
+		return fmt.Errorf("reduce %q is not known, accepted are %s and %s", a.Reduce, Gradients, Models)
+	}
+	return nil
+}
+
+// Roles is the one role of all nodes: each trains and holds a model.
+func (a Architecture) Roles() []train.Role {
+	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others", Trains: true, Holds: true, Min: 1}}
+}
+
+// Kind makes a worker. It fails for an Architecture that is not valid.
+func (a Architecture) Kind(task *train.Task, _ string) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		if err := a.Validate(); err != nil {
+			return nil, err
+		}
+		return newWorker(env, task, a)
+	}
+}

@@ -1,0 +1,96 @@
+package collective_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+const small = `
+seed: 5
+data: {set: synthetic-traffic, samples: 2000}
+model: {kind: mlp, layers: [93, 21, 5]}
+train: {batch: 16, optimizer: {kind: sgd, rate: 0.2}}
+architecture: {kind: all-reduce}
+nodes: [{name: first, compute: {step: 5ms}}, {name: peer, count: 2, compute: {step: 150ms}}]
+network: {default: {delay: 5ms}}
+evaluate: {every: 2 steps}
+stop: {steps: 4}
+`
+
+// last runs a plan and returns the parameters that its only run ends with.
+func last(t *testing.T, clock driver.Clock, set ...string) []float32 {
+	t.Helper()
+	p, err := driver.Parse("small.yaml", []byte(small), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if _, err := driver.Run(context.Background(), p, driver.Options{Out: out, Clock: clock, Strict: true}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(filepath.Join(out, "runs", "0000", "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, _, _, err := record.ReadTensors(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return params
+}
+
+// The first node is far ahead of the others, so that its fourth step ends the run, and its model is
+// looked at while it waits for them: a machine that is a tenth of a second late changes nothing.
+func TestBothWorldsEndWithTheSameModel(t *testing.T) {
+	for i, a := range algorithms {
+		set := []string{fmt.Sprintf("architecture.algorithm=%s", a)}
+		if i%2 == 1 {
+			set = append(set, "architecture.reduce=models", "architecture.every=2")
+		}
+		virtual, live := last(t, driver.Virtual, set...), last(t, driver.Real, set...)
+		if len(virtual) == 0 || !slices.Equal(virtual, live) {
+			t.Errorf("%s: the models of virtual and real time differ", a)
+		}
+	}
+}
+
+func TestPlanErrorsSayWhereTheyAre(t *testing.T) {
+	for set, want := range map[string]string{
+		"architecture.algorithm=star": `algorithm "star" is not known, accepted are all-to-all, ring, butterfly and tree`,
+		"architecture.every=0":        "every is 0 steps",
+		"architecture.reduce=losses":  `reduce "losses" is not known, accepted are gradients and models`,
+		"architecture.ranks=3":        "ranks",
+		"nodes.peer.role=server":      "worker",
+	} {
+		p, err := driver.Parse("small.yaml", []byte(small), set)
+		if err == nil {
+			_, err = driver.Run(context.Background(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out")})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", set, err, want)
+		}
+	}
+}
+
+func TestExampleIsAccepted(t *testing.T) {
+	p, err := driver.Load("../../examples/all-reduce-algorithms.yaml", "stop.epochs=0.1", "repeats=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := driver.Run(context.Background(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Runs) != 8 {
+		t.Errorf("%d runs, want 8", len(report.Runs))
+	}
+}

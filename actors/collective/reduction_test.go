@@ -1,0 +1,450 @@
+package collective
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/protos"
+)
+
+var algorithms = []Algorithm{AllToAll, Ring, Butterfly, Tree}
+
+// packet is a chunk between two ranks.
+type packet struct {
+	from, to, round int
+	move            *Move
+	chunk           *protos.Tensor
+}
+
+// rehearsal lets n ranks reduce round after round; the order in which packets arrive
+// is drawn at random.
+type rehearsal struct {
+	n, rounds  int
+	vector     func(rank, round int) []float32
+	overtaking bool // packets of an edge may overtake each other
+	ranks      []*reduction
+	vectors    [][]float32
+	pool       protos.TensorPool
+	flying     []packet
+	sums       [][][]float32 // by round and rank
+	messages   int
+	values     int // sent
+}
+
+func newRehearsal(a Algorithm, n, rounds int, overtaking bool, vector func(rank, round int) []float32) *rehearsal {
+	r := &rehearsal{n: n, rounds: rounds, vector: vector, overtaking: overtaking, sums: make([][][]float32, rounds)}
+	r.pool.Poison = true
+	for i := range r.sums {
+		r.sums[i] = make([][]float32, n)
+	}
+	for rank := range n {
+		r.ranks = append(r.ranks, newReduction(a, n, rank, len(vector(rank, 0))))
+		r.vectors = append(r.vectors, nil)
+	}
+	return r
+}
+
+func (r *rehearsal) run(random *rand.Rand) error {
+	for _, rank := range random.Perm(r.n) {
+		r.begin(rank, 0)
+	}
+	for len(r.flying) > 0 {
+		if err := r.deliver(r.pick(random)); err != nil {
+			return err
+		}
+	}
+	for rank, x := range r.ranks {
+		if x.round != uint64(r.rounds) {
+			return fmt.Errorf("rank %d stands still in round %d", rank, x.round)
+		}
+	}
+	return nil
+}
+
+func (r *rehearsal) begin(rank, round int) {
+	r.vectors[rank] = append([]float32{}, r.vector(rank, round)...)
+	r.ranks[rank].begin(r.vectors[rank])
+	r.advance(rank, round)
+}
+
+func (r *rehearsal) advance(rank, round int) {
+	x := r.ranks[rank]
+	var piece *protos.Tensor
+	for m := x.next(); m != nil; m = x.next() {
+		if !m.Again {
+			piece = r.pool.Copy(r.vectors[rank][m.Low:m.High])
+		}
+		if m.Peer == rank {
+			x.keep(m, piece.Retain())
+			continue
+		}
+		r.messages++
+		r.values += m.High - m.Low
+		r.flying = append(r.flying, packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece.Retain()})
+	}
+	if x.blocked() {
+		return
+	}
+	r.sums[round][rank] = r.vectors[rank]
+	x.finish()
+	if round+1 < r.rounds {
+		r.begin(rank, round+1)
+	}
+}
+
+// pick draws the next packet: any, or the first of any edge.
+func (r *rehearsal) pick(random *rand.Rand) int {
+	i := random.IntN(len(r.flying))
+	if r.overtaking {
+		return i
+	}
+	for k, p := range r.flying[:i] {
+		if p.from == r.flying[i].from && p.to == r.flying[i].to {
+			return k
+		}
+	}
+	return i
+}
+
+func (r *rehearsal) deliver(i int) error {
+	p := r.flying[i]
+	r.flying = append(r.flying[:i], r.flying[i+1:]...)
+	x := r.ranks[p.to]
+	was := x.active && x.blocked()
+	if err := x.take(uint64(p.round), tag{p.from, p.move.Step, p.move.Index}, p.chunk); err != nil {
+		return fmt.Errorf("rank %d, round %d, from rank %d, step %d: %w", p.to, p.round, p.from, p.move.Step, err)
+	}
+	if was {
+		r.advance(p.to, int(x.round))
+	}
+	return nil
+}
+
+// whole returns vectors of small integers, whose sums are exact in every order.
+func whole(values int) func(rank, round int) []float32 {
+	return func(rank, round int) []float32 {
+		v := make([]float32, values)
+		for i := range v {
+			v[i] = float32((rank+1)*(round+3) + i%1000)
+		}
+		return v
+	}
+}
+
+// rounded returns vectors whose sums depend on the order.
+func rounded(values int) func(rank, round int) []float32 {
+	return func(rank, round int) []float32 {
+		random := rand.New(rand.NewPCG(uint64(rank), uint64(round)))
+		v := make([]float32, values)
+		for i := range v {
+			v[i] = float32(random.NormFloat64() * math.Pow(10, 6*random.Float64()))
+		}
+		return v
+	}
+}
+
+// check runs the rounds and returns an error unless all sums are what they should be.
+func (r *rehearsal) check(random *rand.Rand, exact bool) error {
+	if err := r.run(random); err != nil {
+		return err
+	}
+	for round, sums := range r.sums {
+		want := sums[0]
+		if exact {
+			want = make([]float32, len(sums[0]))
+			for rank := range r.n {
+				for i, v := range r.vector(rank, round) {
+					want[i] += v
+				}
+			}
+		}
+		for rank, got := range sums {
+			if i, ok := differ(got, want); ok {
+				return fmt.Errorf("round %d: value %d of rank %d is %v, want %v", round, i, rank, got[i], want[i])
+			}
+		}
+	}
+	return nil
+}
+
+func differ(a, b []float32) (at int, ok bool) {
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// cost is the number of messages and of values sent by all ranks in a round, from the formulas.
+func cost(a Algorithm, n, values int) (messages, sent int) {
+	participants, levels := 1, 0
+	for 2*participants <= n {
+		participants *= 2
+		levels++
+	}
+	switch a {
+	case AllToAll:
+		return n * (n - 1), n * (n - 1) * values
+	case Ring:
+		return 2 * n * (n - 1), 2 * (n - 1) * values
+	case Butterfly:
+		return 2*participants*levels + 2*(n-participants), 2 * (n - 1) * values
+	}
+	return 2 * (n - 1), 2 * (n - 1) * values
+}
+
+const large = 1_200_000
+
+func TestSumIsExactEqualOnAllRanksAndCostsWhatTheFormulasSay(t *testing.T) {
+	for _, a := range algorithms {
+		for n := 1; n <= 17; n++ {
+			sizes := []int{0, 1, n - 1, 1009}
+			if n == 3 || n == 8 {
+				sizes = append(sizes, large)
+			}
+			for _, values := range sizes {
+				rounds := 2
+				if values == large {
+					rounds = 1
+				}
+				r := newRehearsal(a, n, rounds, false, whole(values))
+				if err := r.check(rand.New(rand.NewPCG(uint64(n), uint64(values))), true); err != nil {
+					t.Fatalf("%s of %d values over %d ranks: %v", a, values, n, err)
+				}
+				messages, sent := cost(a, n, values)
+				if r.messages != rounds*messages || 4*r.values != rounds*4*sent {
+					t.Errorf("%s of %d values over %d ranks: %d messages and %d bytes in %d rounds, want %d and %d",
+						a, values, n, r.messages, 4*r.values, rounds, rounds*messages, rounds*4*sent)
+				}
+			}
+		}
+	}
+}
+
+func TestRanksHaveTheSameBitsInWhateverOrderChunksArrive(t *testing.T) {
+	for _, a := range algorithms {
+		for _, overtaking := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/overtaking=%v", a, overtaking), func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) {
+					n := rapid.IntRange(1, 17).Draw(t, "ranks")
+					values := rapid.IntRange(0, 60).Draw(t, "values")
+					var reference [][][]float32
+					for range 2 {
+						r := newRehearsal(a, n, 4, overtaking, rounded(values))
+						seed := rapid.Uint64().Draw(t, "order")
+						if err := r.check(rand.New(rand.NewPCG(seed, 1)), false); err != nil {
+							t.Fatal(err)
+						}
+						if reference == nil {
+							reference = r.sums
+						}
+						for round := range reference {
+							if i, ok := differ(r.sums[round][0], reference[round][0]); ok {
+								t.Fatalf("round %d: value %d depends on the order of arrival", round, i)
+							}
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAllToAllSumsInTheOrderOfRanks(t *testing.T) {
+	const n, values = 9, 50
+	r := newRehearsal(AllToAll, n, 1, true, rounded(values))
+	if err := r.run(rand.New(rand.NewPCG(1, 2))); err != nil {
+		t.Fatal(err)
+	}
+	want := rounded(values)(0, 0)
+	for rank := 1; rank < n; rank++ {
+		nn.AddScaled(want, 1, rounded(values)(rank, 0))
+	}
+	for rank, got := range r.sums[0] {
+		if i, ok := differ(got, want); ok {
+			t.Errorf("value %d of rank %d is %v, in the order of ranks it is %v", i, rank, got[i], want[i])
+		}
+	}
+}
+
+// length counts the steps of a round, and the messages of its longest chain, in which
+// each is sent after the one before has come.
+func length(t *testing.T, a Algorithm, n int) (steps, chain int) {
+	t.Helper()
+	moves := make([][]Move, n)
+	at := make([]int, n)
+	depth := make([]int, n)  // of what a rank holds
+	sent := map[[4]int]int{} // depth of a chunk by sender, receiver, step and index
+	numbers := map[int]bool{}
+	for rank := range n {
+		moves[rank] = a.Schedule(n, rank, 100)
+		for _, m := range moves[rank] {
+			numbers[m.Step] = true
+		}
+	}
+	for progress := true; progress; {
+		progress = false
+		for rank := range n {
+			for at[rank] < len(moves[rank]) {
+				m := moves[rank][at[rank]]
+				if m.Action == Send {
+					d := depth[rank]
+					if m.Peer != rank {
+						d++
+					}
+					sent[[4]int{rank, m.Peer, m.Step, m.Index}] = d
+				} else {
+					d, ok := sent[[4]int{m.Peer, rank, m.Step, m.Index}]
+					if !ok {
+						break
+					}
+					depth[rank] = max(depth[rank], d)
+				}
+				at[rank]++
+				progress = true
+			}
+		}
+	}
+	for rank := range n {
+		if at[rank] < len(moves[rank]) {
+			t.Fatalf("%s over %d ranks: rank %d waits for what nobody sends", a, n, rank)
+		}
+		chain = max(chain, depth[rank])
+	}
+	return len(numbers), chain
+}
+
+func TestRoundTakesTheStepsOfItsCostRow(t *testing.T) {
+	for n := 2; n <= 17; n++ {
+		down := int(math.Floor(math.Log2(float64(n))))
+		up := int(math.Ceil(math.Log2(float64(n))))
+		butterfly := 2 * down
+		if n != 1<<down {
+			butterfly += 2
+		}
+		for i, want := range [][2]int{{1, 1}, {2 * (n - 1), 2 * (n - 1)}, {butterfly, butterfly}, {2 * up, 2 * down}} {
+			if steps, chain := length(t, algorithms[i], n); steps != want[0] || chain != want[1] {
+				t.Errorf("%s over %d ranks: %d steps and a chain of %d messages, want %v", algorithms[i], n, steps, chain, want)
+			}
+		}
+	}
+}
+
+func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
+	r := newReduction(Ring, 3, 1, 9)
+	r.begin(make([]float32, 9))
+	chunk := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
+	if err := r.take(1, tag{0, 0, 0}, chunk(3)); err != nil {
+		t.Errorf("a chunk of the next round is refused: %v", err)
+	}
+	for _, c := range []struct {
+		round uint64
+		tag   tag
+		size  int
+		want  string
+	}{
+		{2, tag{0, 0, 0}, 3, "this rank is in round 0"},
+		{math.MaxUint64, tag{0, 0, 0}, 3, "this rank is in round 0"},
+		{0, tag{2, 0, 0}, 3, "no such chunk"},
+		{0, tag{0, 0, 1}, 3, "no such chunk"},
+		{0, tag{0, 0, 0}, 4, "4 values instead of 3"},
+		{1, tag{0, 0, 0}, 3, "come before"},
+	} {
+		if err := r.take(c.round, c.tag, chunk(c.size)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("round %d, %+v, %d values: error %v, want %q", c.round, c.tag, c.size, err, c.want)
+		}
+	}
+	r.next()
+	if err := r.take(0, tag{0, 0, 0}, chunk(3)); err != nil {
+		t.Fatal(err)
+	}
+	r.next()
+	if err := r.take(0, tag{0, 0, 0}, chunk(3)); err == nil || !strings.Contains(err.Error(), "come before") {
+		t.Errorf("a chunk that is used up: error %v", err)
+	}
+}
+
+func TestScheduleRefusesWhatDoesNotExist(t *testing.T) {
+	for name, call := range map[string]func(){
+		"rank beyond":     func() { Ring.Schedule(3, 3, 1) },
+		"negative rank":   func() { Ring.Schedule(3, -1, 1) },
+		"negative values": func() { Ring.Schedule(3, 0, -1) },
+		"no algorithm":    func() { Algorithm("star").Schedule(3, 0, 1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
+// BenchmarkReduction is a round of 8 ranks and 100,000 values without a network.
+func BenchmarkReduction(b *testing.B) {
+	for _, a := range algorithms {
+		b.Run(string(a), func(b *testing.B) {
+			const n, values = 8, 100_000
+			r := newRehearsal(a, n, 0, false, whole(values))
+			r.pool.Poison = false
+			for rank := range n {
+				r.vectors[rank] = make([]float32, values)
+			}
+			b.SetBytes(4 * values * n)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.round()
+			}
+		})
+	}
+}
+
+// round makes a round with each rank going as far as it can, in turn.
+func (r *rehearsal) round() {
+	for rank, x := range r.ranks {
+		x.begin(r.vectors[rank])
+	}
+	for left := r.n; left > 0; {
+		for rank, x := range r.ranks {
+			if !x.active {
+				continue
+			}
+			r.exchange(rank)
+			if !x.blocked() {
+				x.finish()
+				left--
+			}
+		}
+	}
+}
+
+// exchange lets a rank go as far as it can and hands over what it sends.
+func (r *rehearsal) exchange(rank int) {
+	x := r.ranks[rank]
+	var piece *protos.Tensor
+	for m := x.next(); m != nil; m = x.next() {
+		if !m.Again {
+			if piece != nil {
+				piece.Release()
+			}
+			piece = r.pool.Copy(r.vectors[rank][m.Low:m.High])
+		}
+		if m.Peer == rank {
+			x.keep(m, piece.Retain())
+		} else if err := r.ranks[m.Peer].take(x.round, tag{rank, m.Step, m.Index}, piece.Retain()); err != nil {
+			panic(err)
+		}
+	}
+	if piece != nil {
+		piece.Release()
+	}
+}

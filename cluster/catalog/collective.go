@@ -1,0 +1,23 @@
+package catalog
+
+import (
+	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/actors/train"
+)
+
+// addCollectives adds the architectures whose workers reduce vectors among themselves.
+func addCollectives(c *Catalog) {
+	type allReduce struct {
+		Algorithm string `plan:"algorithm"`
+		Every     int    `plan:"every"`
+		Reduce    string `plan:"reduce"`
+	}
+	c.Architectures.Add(Define("all-reduce", "workers without a server average gradients, or models, among all of them every so many steps, synchronously",
+		func() allReduce {
+			return allReduce{Algorithm: string(collective.Ring), Every: 1, Reduce: string(collective.Gradients)}
+		},
+		func(_ *Catalog, s *allReduce) (train.Architecture, error) {
+			a := collective.Architecture{Algorithm: collective.Algorithm(s.Algorithm), Every: s.Every, Reduce: collective.Reduce(s.Reduce)}
+			return a, a.Validate()
+		}))
+}
