@@ -85,7 +85,7 @@ func (a Architecture) Roles() []train.Role {
 }
 
 // Kind makes a worker. It fails for an Architecture that is not valid.
-func (a Architecture) Kind(task *train.Task, _ string) actors.Kind {
+func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {
 		if err := a.Validate(); err != nil {
 			return nil, err

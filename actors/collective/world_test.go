@@ -86,11 +86,11 @@ func (s *trial) run(t testing.TB) [][]float32 {
 	d := &actors.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer}
 	profile := actors.Profile{Cores: 1, Speed: math.Inf(1), Step: stepTime}
 	for _, name := range s.task.Workers {
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: s.architecture.Kind(s.task, collective.RoleWorker)})
+		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
 	}
 	models := make([][]float32, len(d.Nodes))
-	d.Coordinate = func(env actors.Env, finish func()) (actor.Actor, error) {
-		c := &audience{env: env, finish: finish, models: models, trial: s}
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		c := &audience{env: env, finish: control.Finish, models: models, trial: s}
 		return c, nil
 	}
 	s.network = link.New(s.task.Seed, append(slices.Clone(s.task.Workers), actors.Coordinator))
@@ -462,7 +462,7 @@ func intruder(message func() *protos.Message) actors.Kind {
 func TestMessageThatNobodyWaitsForEndsTheRunAndSaysWhy(t *testing.T) {
 	task := newTask(perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
 	tensor := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
-	kind := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}.Kind(task, collective.RoleWorker)
+	kind := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}.Kind(task, train.Place{Role: collective.RoleWorker})
 	for _, c := range []struct {
 		message *protos.Message
 		want    string
