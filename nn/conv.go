@@ -1,7 +1,5 @@
 package nn
 
-import ()
-
 // conv is a convolution, computed as matrix products with the values under the kernel at each place laid out as
 // columns (K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document
 // Processing", 2006). The columns are made for a band of output rows at a time, so that they stay in the cache.

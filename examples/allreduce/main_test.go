@@ -102,7 +102,7 @@ func model(t *testing.T, dir string) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	params, _, _, err := record.ReadTensors(f)
 	if err != nil {
 		t.Fatal(err)
