@@ -535,9 +535,6 @@ func (m *meter) Observe(_ time.Duration, node int, e actors.Event) {
 func (m *meter) each() float64 { return float64(m.count[1]-m.count[0]) / float64(m.to-m.from) }
 
 func TestRoundAllocatesNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("under the race detector the kernels' buffers are dropped at random")
-	}
 	task := newTask(perceptron(20, 15, 4), []int{64, 64, 64, 64, 64}, 16, sgd(0.01))
 	for _, a := range algorithms {
 		m := &meter{from: 200, to: 400}

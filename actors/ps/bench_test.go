@@ -70,9 +70,6 @@ func BenchmarkCycle(b *testing.B) {
 }
 
 func TestCycleAllocatesNothing(t *testing.T) {
-	if raceEnabled {
-		t.Skip("under the race detector the kernels' buffers are dropped at random")
-	}
 	const steps = 1000
 	for _, scale := range []ps.Scale{ps.Sum, ps.Mean} {
 		var before, after runtime.MemStats

@@ -14,7 +14,7 @@
 // NaN and Inf spread as in a naive loop, in all sets of instructions alike: no zero is skipped, so 0·NaN and 0·Inf are
 // NaN. Only coefficients are special, as in BLAS: with alpha = 0 nothing of A and B is read, with beta = 0 nothing of C.
 //
-// The functions allocate nothing once their packing buffers, which are kept in a [sync.Pool], have grown. They may be
+// The functions allocate nothing once their packing buffers, which are kept for use again, have grown. They may be
 // called at the same time as long as no one's output is another's operand.
 //
 // # Tests

@@ -2,12 +2,10 @@
 
 package kernel
 
-import "sync"
-
 // packing holds packed bands: panel after panel of a tile's rows or columns, in each the elements of a term side by side.
 type packing struct{ a, b []float32 }
 
-var packings = sync.Pool{New: func() any { return &packing{} }}
+var packings spare[packing]
 
 // When operands are packed was found by measuring with AVX-512 and AVX2: reading in place is the faster for a surprising
 // while, because tiles need no more than one or two cache lines of a term.

@@ -26,11 +26,11 @@ type shared struct {
 	helper   func()
 }
 
-var sharedProducts sync.Pool // of *shared
+var sharedProducts spare[shared]
 
 // idleShared returns a shared product that no one uses.
 func idleShared() *shared {
-	if s, ok := sharedProducts.Get().(*shared); ok {
+	if s := sharedProducts.get(); s != nil {
 		return s
 	}
 	s := &shared{}
@@ -158,7 +158,7 @@ func (s *shared) await() {
 func (s *shared) leave() {
 	if s.users.Add(-1) == 0 {
 		s.product = product{}
-		sharedProducts.Put(s)
+		sharedProducts.put(s)
 	}
 }
 

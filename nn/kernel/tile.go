@@ -37,7 +37,9 @@ func (p *product) multiply() {
 	}
 	var buffers *packing
 	if t.packA || t.packB {
-		buffers = packings.Get().(*packing)
+		if buffers = packings.get(); buffers == nil {
+			buffers = &packing{}
+		}
 	}
 	for l := 0; l < p.k; l += block {
 		for j := 0; j < p.n; j += bandColumns {
@@ -45,7 +47,7 @@ func (p *product) multiply() {
 		}
 	}
 	if buffers != nil {
-		packings.Put(buffers)
+		packings.put(buffers)
 	}
 }
 

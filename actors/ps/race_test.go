@@ -1,6 +1,0 @@
-//go:build race
-
-package ps_test
-
-// Under the race detector the sync.Pool of the kernels drops buffers at random.
-const raceEnabled = true
