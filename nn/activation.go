@@ -2,8 +2,9 @@ package nn
 
 import (
 	"fmt"
-	"math"
 	"strings"
+
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // Activation is the function applied element by element to the output of every hidden layer.
@@ -42,9 +43,7 @@ func ParseActivation(name string) (Activation, error) {
 func (a Activation) apply(z []float32) {
 	switch a {
 	case ReLU:
-		for i, v := range z {
-			z[i] = max(v, 0)
-		}
+		kernel.Rectify(z, z)
 	case Tanh:
 		for i, v := range z {
 			z[i] = tanh(v)
@@ -62,11 +61,7 @@ func (a Activation) chain(d, h []float32) {
 	h = h[:len(d)]
 	switch a {
 	case ReLU:
-		// Signs of hidden units are as good as random, so a branch would be mispredicted half the time.
-		for i, v := range d {
-			b := int32(math.Float32bits(h[i]))
-			d[i] = math.Float32frombits(math.Float32bits(v) & uint32((b|-b)>>31))
-		}
+		kernel.Rectify(d, h)
 	case Tanh:
 		for i, v := range h {
 			d[i] *= 1 - float32(v*v)

@@ -2,10 +2,13 @@ package nn_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // denseBatch draws n samples of standard normal inputs.
@@ -71,6 +74,34 @@ func BenchmarkGradient(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkTrainStep measures a step of training, Gradient and SGD, over and over on one batch of dense inputs. Steps/s
+// are those of the fastest repetition, because other programs use the machine as well.
+func BenchmarkTrainStep(b *testing.B) {
+	m := newMLP(b, nn.ReLU, 93, 21, 5)
+	for _, n := range []int{1, 32, 128, 1024} {
+		b.Run(fmt.Sprintf("93-21-5/batch=%d", n), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			params, grad := make([]float32, m.Params()), make([]float32, m.Params())
+			m.Init(params, r)
+			batch, w := denseBatch(r, m, n), m.NewWorkspace(n)
+			step := optim.SGD{Rate: optim.Constant(0.01)}.New(m.Params())
+			least := time.Duration(math.MaxInt64)
+			steps := max(1, 2048/n)
+			b.ReportAllocs()
+			for b.Loop() {
+				begin := time.Now()
+				for range steps {
+					w.Gradient(params, grad, batch)
+					step.Step(params, grad)
+				}
+				least = min(least, time.Since(begin))
+			}
+			b.ReportMetric(float64(steps)/least.Seconds(), "steps/s")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }
 

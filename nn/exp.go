@@ -8,13 +8,21 @@ import "math"
 //
 // The argument is reduced to r = x − k·ln 2, |r| ≤ ln 2 / 2, and e^r is summed in float64 as its Taylor series up to
 // r⁷/7!, leaving a remainder below 5.3e-9.
-func exp(x float32) float32 {
+func exp(x float32) float32 { return expParts(reduce(x)) }
+
+// expAll replaces every element of x by its exp, with the same bits on every platform.
+func expAll(x []float32) {
+	x = x[expVectors(x):]
+	for i, v := range x {
+		x[i] = expParts(reduce(v))
+	}
+}
+
+// reduce returns r and k of the reduction, k in the low bits of a float64.
+func reduce(x float32) (r, k float64) {
 	const (
 		log2e = 1 / math.Ln2
 		shift = 3 << 51 // adding it rounds to an integer, left in the low bits of the sum
-
-		c2, c3, c4 = 1. / 2, 1. / 6, 1. / 24
-		c5, c6, c7 = 1. / 120, 1. / 720, 1. / 5040
 	)
 	v := float64(x)
 	// Beyond these the result is 0 or +Inf in float32 whatever x is. NaN passes both.
@@ -24,14 +32,21 @@ func exp(x float32) float32 {
 	if v > 150 {
 		v = 150
 	}
-	s := float64(v*log2e) + shift
-	r := v - float64((s-shift)*math.Ln2)
+	k = float64(v*log2e) + shift
+	return v - float64((k-shift)*math.Ln2), k
+}
+
+// expParts returns e^r·2^k.
+func expParts(r, k float64) float32 {
+	const (
+		c2, c3, c4 = 1. / 2, 1. / 6, 1. / 24
+		c5, c6, c7 = 1. / 120, 1. / 720, 1. / 5040
+	)
 	r2 := float64(r * r)
-	r4 := float64(r2 * r2)
 	low := 1 + r + float64(r2*(c2+float64(r*c3)))
 	high := c4 + float64(r*c5) + float64(r2*(c6+float64(r*c7)))
-	scale := math.Float64frombits((math.Float64bits(s) + 1023) << 52)
-	return float32(float64(low+float64(r4*high)) * scale)
+	scale := math.Float64frombits((math.Float64bits(k) + 1023) << 52)
+	return float32(float64(low+float64(float64(r2*r2)*high)) * scale)
 }
 
 // sigmoid is 1/(1+e^−x).

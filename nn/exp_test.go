@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -51,6 +52,27 @@ func TestElementaryFunctionsAtTheEdges(t *testing.T) {
 	}
 }
 
+func TestExpAllHasTheBitsOfExp(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for n := range 300 {
+		x, want := make([]float32, n), make([]float32, n)
+		for i := range x {
+			x[i] = math.Float32frombits(r.Uint32()) // of any magnitude, NaN and Inf among them
+			if r.IntN(2) == 0 {
+				x[i] = float32(200 * (r.Float64() - 0.5))
+			}
+			want[i] = exp(x[i])
+		}
+		before := slices.Clone(x)
+		expAll(x)
+		for i := range x {
+			if x[i] != want[i] && !(x[i] != x[i] && want[i] != want[i]) {
+				t.Fatalf("exp(%v) is %v among %d, alone %v", before[i], x[i], n, want[i])
+			}
+		}
+	}
+}
+
 func BenchmarkExp(b *testing.B) {
 	x, sum := make([]float32, 1000), float32(0)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -62,6 +84,13 @@ func BenchmarkExp(b *testing.B) {
 			for _, v := range x {
 				sum += exp(v)
 			}
+		}
+	})
+	b.Run("all", func(b *testing.B) {
+		y := make([]float32, len(x))
+		for b.Loop() {
+			copy(y, x)
+			expAll(y)
 		}
 	})
 	b.Run("math", func(b *testing.B) {

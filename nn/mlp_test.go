@@ -215,6 +215,18 @@ func TestBitsDependNeitherOnProcessorsNorOnWorkspace(t *testing.T) {
 	}
 }
 
+func TestGradientOfOneTileHasTheSameBitsInALargeWorkspace(t *testing.T) {
+	m := newMLP(t, nn.ReLU, 93, 21, 5)
+	r := rand.New(rand.NewPCG(1, 2))
+	params, small, large := make([]float32, m.Params()), make([]float32, m.Params()), make([]float32, m.Params())
+	m.Init(params, r)
+	b := denseBatch(r, m, 200)
+	first, second := m.NewWorkspace(200).Gradient(params, small, b), m.NewWorkspace(1000).Gradient(params, large, b)
+	if first != second || !slices.Equal(bits(small), bits(large)) {
+		t.Error("the workspace's size changes bits")
+	}
+}
+
 func bits(v []float32) []uint32 {
 	b := make([]uint32, len(v))
 	for i, x := range v {

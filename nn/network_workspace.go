@@ -186,34 +186,32 @@ func (w *networkWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	clear(grad[:w.net.shared]) // the dense layers set theirs in the first block
 	w.params, w.grad, w.batch, w.training = params, grad, b, true
 	scale := 1 / float32(n)
-	var sum float64
+	sum := lossSum{product: 1}
 	for w.first = 0; w.first < n; w.first += w.rows {
 		w.n = min(w.rows, n-w.first)
 		logits, y := w.forward(), b.Y[w.first:w.first+w.n]
 		transpose(w.sorted, logits, w.net.Classes(), w.n)
-		sum = lossGradient(sum, w.sorted[:len(logits)], w.net.Classes(), y, scale)
+		sum.gradient(w.sorted[:len(logits)], w.net.Classes(), y, scale)
 		w.backward()
 	}
 	w.release()
-	return sum / float64(n)
+	return sum.total() / float64(n)
 }
 
 // Evaluate implements [Workspace].
 func (w *networkWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
 	checkBatch(w.net, params, b)
 	w.params, w.batch, w.training = params, b, false
-	var sum float64
+	sum := lossSum{product: 1}
 	correct := 0
 	for w.first = 0; w.first < len(b.Y); w.first += w.rows {
 		w.n = min(w.rows, len(b.Y)-w.first)
 		logits := w.forward()
 		transpose(w.sorted, logits, w.net.Classes(), w.n)
-		var c int
-		sum, c = score(sum, w.sorted[:len(logits)], w.net.Classes(), b.Y[w.first:w.first+w.n])
-		correct += c
+		correct += sum.score(w.sorted[:len(logits)], w.net.Classes(), b.Y[w.first:w.first+w.n])
 	}
 	w.release()
-	return sum, correct
+	return sum.total(), correct
 }
 
 // release forgets the caller's slices.

@@ -1,5 +1,7 @@
 package nn
 
+import "slices"
+
 // tileRows is how many samples go through the network together. The gradient of a larger batch is accumulated tile
 // by tile, so that activations stay in the cache and a workspace's size does not depend on the data's.
 const tileRows = 256
@@ -12,6 +14,8 @@ type mlpWorkspace struct {
 	outputs  [][]float32 // rows×out of each layer after its activation; the last are the logits, then their gradient
 	deltas   [][]float32 // rows×out of each hidden layer: gradient of the loss with respect to the layer's output
 	nonzeros []*nonzeros // of each layer's input, nil where the layer is not narrow
+	turned   [][]float32 // out×in of each layer: transpose of its weight's gradient, nil where that is summed in place
+	ones     []float32   // times the rows of a matrix: their sum
 }
 
 var _ Workspace = (*mlpWorkspace)(nil)
@@ -23,11 +27,16 @@ func (m *MLP) NewWorkspace(maxBatch int) Workspace {
 		panic(badMaxBatch)
 	}
 	w := &mlpWorkspace{model: m, maxBatch: maxBatch, rows: min(maxBatch, tileRows)}
+	w.ones = slices.Repeat([]float32{1}, w.rows)
 	for i, l := range m.layers {
 		w.outputs = append(w.outputs, make([]float32, w.rows*l.out))
 		w.nonzeros = append(w.nonzeros, nil)
 		if l.out <= narrowColumns {
 			w.nonzeros[i] = newNonzeros(w.rows, l.in)
+		}
+		w.turned = append(w.turned, nil)
+		if !portable && l.out < min(narrowColumns, l.in) && maxBatch > tileRows {
+			w.turned[i] = make([]float32, l.in*l.out)
 		}
 		if i < len(m.layers)-1 {
 			w.deltas = append(w.deltas, make([]float32, w.rows*l.out))
@@ -47,29 +56,36 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	}
 	w.check(params, b)
 	clear(grad)
+	for _, turned := range w.turned {
+		clear(turned)
+	}
 	scale := 1 / float32(n)
-	var sum float64
+	sum := lossSum{product: 1}
 	for i := 0; i < n; i += w.rows {
 		x, y := w.tile(b, i)
 		logits := w.forward(params, x, len(y))
-		sum = lossGradient(sum, logits, w.model.Classes(), y, scale)
+		sum.gradient(logits, w.model.Classes(), y, scale)
 		w.backward(params, grad, x, len(y))
 	}
-	return sum / float64(n)
+	for i, turned := range w.turned {
+		if turned != nil {
+			l := w.model.layers[i]
+			transpose(grad[l.weight:l.bias], turned, l.out, l.in)
+		}
+	}
+	return sum.total() / float64(n)
 }
 
 // Evaluate implements [Workspace].
 func (w *mlpWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
 	w.check(params, b)
-	var sum float64
+	sum := lossSum{product: 1}
 	correct := 0
 	for i := 0; i < len(b.Y); i += w.rows {
 		x, y := w.tile(b, i)
-		var c int
-		sum, c = score(sum, w.forward(params, x, len(y)), w.model.Classes(), y)
-		correct += c
+		correct += sum.score(w.forward(params, x, len(y)), w.model.Classes(), y)
 	}
-	return sum, correct
+	return sum.total(), correct
 }
 
 // check panics unless params and b fit the model.
@@ -100,8 +116,9 @@ func (w *mlpWorkspace) forward(params, x []float32, rows int) []float32 {
 	for i, l := range w.model.layers {
 		weight, bias := l.split(params)
 		z := w.outputs[i][:rows*l.out]
-		for r := 0; r < len(z); r += l.out {
-			copy(z[r:r+l.out], bias)
+		copy(z, bias)
+		for n := l.out; n < len(z); n *= 2 {
+			copy(z[n:], z[:n])
 		}
 		addProduct(z, x, weight, w.nonzeros[i], rows, l.out, l.in)
 		if i < last {
@@ -125,8 +142,13 @@ func (w *mlpWorkspace) backward(params, grad, x []float32, rows int) {
 			input = w.outputs[i-1][:rows*l.in]
 		}
 		weightGrad, biasGrad := l.split(grad)
-		addTransposedProduct(weightGrad, input, d, w.nonzeros[i], rows, l.out, l.in)
-		addRows(biasGrad, d)
+		if turned := w.turned[i]; turned != nil {
+			// The few columns of the gradient would leave lanes of the vectors empty.
+			addTransposedProduct(turned, d, input, nil, rows, l.in, l.out)
+		} else {
+			addTransposedProduct(weightGrad, input, d, w.nonzeros[i], rows, l.out, l.in)
+		}
+		sgemm(noTrans, noTrans, 1, l.out, rows, w.ones, rows, d, l.out, 1, biasGrad, l.out)
 		if i > 0 {
 			weight, _ := l.split(params)
 			delta := w.deltas[i-1][:rows*l.in]
@@ -134,15 +156,5 @@ func (w *mlpWorkspace) backward(params, grad, x []float32, rows int) {
 			w.model.activation.chain(delta, input)
 			d = delta
 		}
-	}
-}
-
-// addRows adds every row of d to sum.
-func addRows(sum, d []float32) {
-	for len(d) > 0 {
-		for j, v := range d[:len(sum)] {
-			sum[j] += v
-		}
-		d = d[len(sum):]
 	}
 }

@@ -135,3 +135,9 @@ func dot(x, y []float32) float32 {
 	}
 	return dotAVX2(&x[0], &y[0], len(x))
 }
+
+// rectify is Rectify for a multiple of 8 elements.
+func rectify(y, x *float32, n int) { rectifyAVX2(y, x, n) }
+
+//go:noescape
+func rectifyAVX2(y, x *float32, n int)

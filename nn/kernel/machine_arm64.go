@@ -58,3 +58,9 @@ func dot(x, y []float32) float32 {
 	}
 	return dotNEON(&x[0], &y[0], len(x))
 }
+
+// rectify is Rectify for a multiple of 8 elements.
+func rectify(y, x *float32, n int) { rectifyNEON(y, x, n) }
+
+//go:noescape
+func rectifyNEON(y, x *float32, n int)

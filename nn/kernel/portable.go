@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // The twin in plain Go of what is elsewhere done in assembly. Products are converted before they are added, which keeps
 // compilers from fusing the two, so that the bits are the same on every platform.
 
@@ -115,4 +117,16 @@ func dotPortable(x, y []float32) float32 {
 		s += float32(v * y[i])
 	}
 	return s
+}
+
+// rectifyPortable has no branches, which would be mispredicted half the time.
+func rectifyPortable(y, x []float32) {
+	y = y[:len(x)]
+	for i, v := range x {
+		// As an integer v is above 0 if it is positive, and above that of -Inf if it is a NaN with a sign.
+		const negativeInf = -1 << 23
+		b := int64(int32(math.Float32bits(v)))
+		keep := (b | -b) & (negativeInf - b) >> 63
+		y[i] = math.Float32frombits(math.Float32bits(y[i]) & uint32(keep))
+	}
 }

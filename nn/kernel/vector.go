@@ -27,3 +27,17 @@ func Dot(x, y []float32) float32 {
 	}
 	return dot(x, y)
 }
+
+// Rectify sets to zero the elements of y at whose places x is negative or zero, and leaves those where x is positive or
+// NaN: Rectify(z, z) is ReLU, Rectify(d, h) takes the gradient d back through it, h being its value or its argument. It
+// panics if the two differ in length.
+func Rectify(y, x []float32) {
+	if len(x) != len(y) {
+		panic(badLength)
+	}
+	if n := len(x) &^ 7; active != portable && n > 0 {
+		rectify(&y[0], &x[0], n)
+		x, y = x[n:], y[n:]
+	}
+	rectifyPortable(y, x)
+}

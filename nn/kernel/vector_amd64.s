@@ -209,3 +209,51 @@ done:
 	VZEROUPPER
 	MOVSS X0, ret+24(FP)
 	RET
+
+// func rectifyAVX2(y, x *float32, n int)
+TEXT ·rectifyAVX2(SB), NOSPLIT, $0-24
+	MOVQ   y+0(FP), DI
+	MOVQ   x+8(FP), SI
+	MOVQ   n+16(FP), CX
+	VXORPS Y0, Y0, Y0
+	MOVQ   CX, BX
+	SHRQ   $5, BX
+	JZ     eights
+	PCALIGN $32
+
+loop:
+	// Not (0 ≥ x), which holds for NaN.
+	VCMPPS  $0x19, (SI), Y0, Y1
+	VCMPPS  $0x19, 32(SI), Y0, Y2
+	VCMPPS  $0x19, 64(SI), Y0, Y3
+	VCMPPS  $0x19, 96(SI), Y0, Y4
+	VANDPS  (DI), Y1, Y1
+	VANDPS  32(DI), Y2, Y2
+	VANDPS  64(DI), Y3, Y3
+	VANDPS  96(DI), Y4, Y4
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 32(DI)
+	VMOVUPS Y3, 64(DI)
+	VMOVUPS Y4, 96(DI)
+	ADDQ    $128, SI
+	ADDQ    $128, DI
+	DECQ    BX
+	JNZ     loop
+
+eights:
+	ANDQ $31, CX
+	SHRQ $3, CX
+	JZ   done
+
+eight:
+	VCMPPS  $0x19, (SI), Y0, Y1
+	VANDPS  (DI), Y1, Y1
+	VMOVUPS Y1, (DI)
+	ADDQ    $32, SI
+	ADDQ    $32, DI
+	DECQ    CX
+	JNZ     eight
+
+done:
+	VZEROUPPER
+	RET

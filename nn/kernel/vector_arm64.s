@@ -130,3 +130,21 @@ one:
 done:
 	FMOVS F0, ret+24(FP)
 	RET
+
+// func rectifyNEON(y, x *float32, n int)
+TEXT ·rectifyNEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+
+loop:
+	VLD1.P 32(R1), [V0.S4, V1.S4]
+	VLD1   (R0), [V2.S4, V3.S4]
+	WORD   $0x6ea0d800 // FCMLE V0.4S, V0.4S, #0
+	WORD   $0x6ea0d821 // FCMLE V1.4S, V1.4S, #0
+	WORD   $0x4e601c42 // BIC V2.16B, V2.16B, V0.16B
+	WORD   $0x4e611c63 // BIC V3.16B, V3.16B, V1.16B
+	VST1.P [V2.S4, V3.S4], 32(R0)
+	SUBS   $8, R2
+	BNE    loop
+	RET

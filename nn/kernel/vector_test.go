@@ -88,3 +88,35 @@ func TestVectorOperationsKeepNaNAndInf(t *testing.T) {
 		}
 	})
 }
+
+func TestRectifyKeepsWhatIsPositiveOrNaN(t *testing.T) {
+	nan := math.Float32bits(float32(math.NaN()))
+	special := []uint32{0, 1 << 31, 1, 1<<31 | 1, 0x7f800000, 0xff800000, 0x7f800001, 0xff800001, nan, nan | 1<<31, 0x7fffffff, 0xffffffff, 0x80800000}
+	withEach(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 1))
+		for n := range 150 {
+			x, _ := cut(r, n)
+			y, whole := cut(r, n)
+			for i := range x {
+				if r.IntN(3) == 0 {
+					x[i] = math.Float32frombits(special[r.IntN(len(special))])
+				}
+			}
+			want := slices.Clone(y)
+			for i, v := range x {
+				if v <= 0 {
+					want[i] = 0
+				}
+			}
+			Rectify(y, x)
+			for i := range y {
+				if math.Float32bits(y[i]) != math.Float32bits(want[i]) {
+					t.Fatalf("Rectify of %d elements: at %#x there is %v, want %v", n, math.Float32bits(x[i]), y[i], want[i])
+				}
+			}
+			if got := guards(whole); got != 16 {
+				t.Fatalf("%d elements: wrote beside them", n)
+			}
+		}
+	})
+}
