@@ -57,7 +57,7 @@ const spin = 60 * time.Microsecond
 
 // newClock returns a clock that stands at zero.
 func newClock(failed func(reason any)) (*clock, error) {
-	s, err := newSleeper()
+	s, err := newSleeper(true)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -118,37 +119,49 @@ func TestPanicInACallIsReportedAndTheClockGoesOn(t *testing.T) {
 }
 
 func TestStoppedPoolBeginsNothingMore(t *testing.T) {
-	p := newPool()
-	p.start(1)
+	p := &pool{}
+	if err := p.start(1); err != nil {
+		t.Fatal(err)
+	}
 	begun, release := make(chan struct{}), make(chan struct{})
-	p.submit(steps, func() { close(begun); <-release })
-	p.submit(steps, func() { t.Error("a queued computation was begun after the stop") })
+	err := errors.Join(
+		p.submit(steps, func() { close(begun); <-release }),
+		p.submit(steps, func() { t.Error("a queued computation was begun after the stop") }))
+	if err != nil {
+		t.Fatal(err)
+	}
 	<-begun
 	time.AfterFunc(10*time.Millisecond, func() { close(release) })
 	p.stop()
 	for range 2 * maxQueued { // more than the queue holds
-		p.submit(steps, func() { t.Error("computed after the stop") })
+		if err := p.submit(steps, func() { t.Error("computed after the stop") }); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 func TestPoolComputesEverythingOnce(t *testing.T) {
-	p := newPool()
-	p.start(2)
+	p := &pool{}
+	if err := p.start(2); err != nil {
+		t.Fatal(err)
+	}
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	seen := map[int]int{}
-	for i := range 2 * maxQueued {
+	for i := range maxQueued {
 		group.Add(1)
-		p.submit(class(i)%classes, func() {
+		if err := p.submit(class(i)%classes, func() {
 			defer group.Done()
 			mu.Lock()
 			defer mu.Unlock()
 			seen[i]++
-		})
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	group.Wait()
 	p.stop()
-	for i := range 2 * maxQueued {
+	for i := range maxQueued {
 		if seen[i] != 1 {
 			t.Fatalf("computation %d was done %d times", i, seen[i])
 		}

@@ -60,12 +60,12 @@ func (e *env) Compute(job actors.Job) {
 			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node.index]))
 			return
 		}
-		w.pool.submit(evaluations, func() { e.compute(job.Do, e.tell) })
+		e.submit(evaluations, func() { e.compute(job.Do, e.tell) })
 		return
 	}
 	var due time.Duration
 	w.Locked(func() { due = e.node.cores.Book(w.clock.now(), job.Cores, e.node.profile.Cost(job)) })
-	w.pool.submit(steps, func() {
+	e.submit(steps, func() {
 		e.compute(job.Do, func(result any) {
 			w.clock.at(due, func() {
 				w.late.steps.add(w.clock.now() - due)
@@ -73,6 +73,13 @@ func (e *env) Compute(job actors.Job) {
 			})
 		})
 	})
+}
+
+// submit hands a job over to the pool; one too many ends the run.
+func (e *env) submit(c class, do func()) {
+	if err := e.node.world.pool.submit(c, do); err != nil {
+		e.Fail(fmt.Errorf("node %s: %w", e.node.world.names[e.node.index], err))
+	}
 }
 
 // compute does a job, unless the node's part is over; a panic ends the run.

@@ -20,13 +20,15 @@ type sleeper struct {
 // Linux 6.12; others run up to 3 ms before they give way).
 const slice = 100 * time.Microsecond
 
-func newSleeper() (sleeper, error) {
+// newSleeper makes what one thread at a time sleeps by; prompt for a thread that is to
+// run at once when it is woken.
+func newSleeper(prompt bool) (sleeper, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		return sleeper{}, fmt.Errorf("clock: eventfd: %w", err)
 	}
 	s := sleeper{event: fd}
-	if a, err := unix.SchedGetAttr(0, 0); err == nil && a.Policy == unix.SCHED_NORMAL {
+	if a, err := unix.SchedGetAttr(0, 0); prompt && err == nil && a.Policy == unix.SCHED_NORMAL {
 		a.Runtime = uint64(slice)
 		s.schedule = a
 	}

@@ -7,7 +7,7 @@ import "time"
 // sleeper puts a goroutine to sleep until a time has passed or somebody wakes it.
 type sleeper struct{ woken chan struct{} }
 
-func newSleeper() (sleeper, error) { return sleeper{make(chan struct{}, 1)}, nil }
+func newSleeper(bool) (sleeper, error) { return sleeper{make(chan struct{}, 1)}, nil }
 
 func (s sleeper) sleep(d time.Duration) {
 	t := time.NewTimer(d)

@@ -195,7 +195,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if w.clock, err = newClock(w.broken); err != nil {
 		return Result{}, err
 	}
-	w.pool = newPool()
+	w.pool = &pool{}
 	for _, c := range w.config.Changes {
 		w.clock.at(c.At, func() { w.Locked(c.Apply) })
 	}
@@ -203,7 +203,9 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		w.fail(err)
 	}
 	w.clock.begin()
-	w.pool.start(w.config.Threads)
+	if err := w.pool.start(w.config.Threads); err != nil {
+		w.fail(err)
+	}
 	close(w.placed)
 	w.wait(ctx)
 	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
