@@ -15,8 +15,8 @@ const MaxParams = 1 << 30
 //
 // Layer l of widths in and out takes from the parameter vector its weight, in×out row-major (the transpose of
 // PyTorch's nn.Linear), followed by its bias of length out. With inputs in the rows the layer computes X·W + b, and
-// the sparse X is the left operand of both products in which it takes part. Zeros there are skipped: an infinite or
-// NaN weight shows only where its input is not zero.
+// the sparse X is the left operand of both products in which it takes part. Where there are no SIMD kernels, zeros there
+// are skipped: an infinite or NaN weight shows only where its input is not zero.
 type MLP struct {
 	layers     []layer
 	activation Activation

@@ -2,8 +2,8 @@ package nn
 
 import "math"
 
-// Products with few columns are computed by the loops of this file, because gonum's spend more on calls than on
-// arithmetic there: a few sums at a time are held in registers, and the zeros of the left operand, which are looked up
+// Where there are no SIMD kernels, products with few columns are computed by the loops of this file, because general ones
+// spend more on calls than on arithmetic there: a few sums at a time are held in registers, and the zeros of the left operand, which are looked up
 // once for the two products that it takes part in, are left out without a mispredicted branch for each of them. The
 // order of the sums is gonum's.
 
