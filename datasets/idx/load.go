@@ -131,7 +131,7 @@ func (k known) read(dir, name string) (path string, a *Array, err error) {
 		}
 	}
 	return "", nil, fmt.Errorf("data set %s: %s (or %s.gz) is neither in %s nor in %s; download it from %s or %s (append the file name): %w",
-		k.name, name, name, filepath.Join(dir, k.name), dir, k.addresses[0], k.addresses[1], fs.ErrNotExist)
+		k.name, name, name, filepath.Join(dir, k.name), filepath.Clean(dir), k.addresses[0], k.addresses[1], fs.ErrNotExist)
 }
 
 func readFile(path string) (*Array, error) {

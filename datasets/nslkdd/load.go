@@ -76,7 +76,7 @@ func load(dir, name string, encoding int) (*datasets.Set, error) {
 	}
 	return nil, fmt.Errorf("data set nsl-kdd: %s (or %s.gz) is neither in %s nor in %s; "+
 		"download it from https://www.unb.ca/cic/datasets/nsl.html or https://github.com/defcom17/NSL_KDD: %w",
-		name, name, filepath.Join(dir, "nsl-kdd"), dir, fs.ErrNotExist)
+		name, name, filepath.Join(dir, "nsl-kdd"), filepath.Clean(dir), fs.ErrNotExist)
 }
 
 func readFile(path string, encoding int) (*datasets.Set, error) {
