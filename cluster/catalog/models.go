@@ -63,20 +63,25 @@ func addModels(c *Catalog) {
 		}))
 }
 
-// rate reads a rate: a number, or a schedule.
-func (c *Catalog) rate(n *plan.Node) (optim.Schedule, *plan.Node, error) {
+// rate reads a rate, a number or a schedule, and spells its defaults out in place.
+func (c *Catalog) rate(section **plan.Node) (optim.Schedule, error) {
+	n := *section
 	if n.Kind != plan.Scalar {
-		return c.Schedules.read(c, n, "kind")
+		schedule, resolved, err := c.Schedules.read(c, n, "kind")
+		if err == nil {
+			*section = resolved
+		}
+		return schedule, err
 	}
 	var rate float64
 	if err := plan.Decode(n, &rate); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	schedule := optim.Constant(rate)
 	if err := schedule.Validate(); err != nil {
-		return nil, nil, plan.Errorf(n, "%w", err)
+		return nil, plan.Errorf(n, "%w", err)
 	}
-	return schedule, n, nil
+	return schedule, nil
 }
 
 func addOptimizers(c *Catalog) {
@@ -86,11 +91,10 @@ func addOptimizers(c *Catalog) {
 	}
 	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: plan.NewScalar("0.05")} },
 		func(c *Catalog, s *sgd) (optim.Method, error) {
-			rate, node, err := c.rate(s.Rate)
+			rate, err := c.rate(&s.Rate)
 			if err != nil {
 				return nil, err
 			}
-			s.Rate = node
 			m := optim.SGD{Rate: rate, WeightDecay: s.WeightDecay}
 			return m, m.Validate()
 		}))
@@ -102,11 +106,10 @@ func addOptimizers(c *Catalog) {
 	}
 	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: plan.NewScalar("0.05"), Momentum: 0.9} },
 		func(c *Catalog, s *momentum) (optim.Method, error) {
-			rate, node, err := c.rate(s.Rate)
+			rate, err := c.rate(&s.Rate)
 			if err != nil {
 				return nil, err
 			}
-			s.Rate = node
 			m := optim.Momentum{Rate: rate, Momentum: s.Momentum, Nesterov: s.Nesterov, WeightDecay: s.WeightDecay}
 			return m, m.Validate()
 		}))
@@ -123,11 +126,10 @@ func addOptimizers(c *Catalog) {
 			return adam{Rate: plan.NewScalar("0.001"), Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon}
 		},
 		func(c *Catalog, s *adam) (optim.Method, error) {
-			rate, node, err := c.rate(s.Rate)
+			rate, err := c.rate(&s.Rate)
 			if err != nil {
 				return nil, err
 			}
-			s.Rate = node
 			m := optim.Adam{Rate: rate, Beta1: s.Beta1, Beta2: s.Beta2, Epsilon: s.Epsilon, WeightDecay: s.WeightDecay}
 			return m, m.Validate()
 		}))
@@ -178,11 +180,10 @@ func addSchedules(c *Catalog) {
 	}
 	c.Schedules.Add(Define("warmup", "rises linearly to the rate of what follows", func() warmup { return warmup{} },
 		func(c *Catalog, s *warmup) (optim.Schedule, error) {
-			then, node, err := c.rate(s.Then)
+			then, err := c.rate(&s.Then)
 			if err != nil {
 				return nil, err
 			}
-			s.Then = node
 			v := optim.Warmup{Steps: s.Steps, Then: then}
 			return v, v.Validate()
 		}))
