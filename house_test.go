@@ -55,6 +55,7 @@ var table = map[string]string{
 
 	"datasets":           "",
 	"datasets/idx":       "datasets",
+	"datasets/libsvm":    "datasets",
 	"datasets/nslkdd":    "datasets",
 	"datasets/synthetic": "datasets",
 	"datasets/partition": "datasets",
@@ -66,6 +67,8 @@ var table = map[string]string{
 	"actors/ps":          architecture,
 	"actors/collective":  architecture,
 	"actors/gossip":      architecture,
+	"actors/dpsgd":       architecture,
+	"actors/adpsgd":      architecture,
 	"actors/federated":   architecture,
 
 	"cluster/link":       "",

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/protos"
 )
 
 // Coordinator is the name and address of the node that the coordinator of a run
@@ -22,6 +24,13 @@ type Deployment struct {
 	Seed uint64
 	// Nodes are in the order of the plan.
 	Nodes []Node
+	// Topologies are the graphs of neighbours that a view can have; it names one by its
+	// position. The first view has the first. Without any all nodes are neighbours.
+	Topologies []Graph
+	// Schedule is what happens to nodes during the run, in the order of time.
+	Schedule []NodeChange
+	// Detect is the time until the coordinator hears of a crash.
+	Detect time.Duration
 	// Coordinate makes the run's coordinator. Its Env names the node at position
 	// len(Nodes), which is a member of no view.
 	Coordinate func(env Env, control Control) (actor.Actor, error)
@@ -55,8 +64,32 @@ type Node struct {
 	Role string
 	// Profile says how fast it computes.
 	Profile Profile
-	// Kind makes its actor.
+	// Kind makes its actor, and another one whenever the node joins after it had gone.
 	Kind Kind
+	// Absent marks a node that is not there when the run begins.
+	Absent bool
+}
+
+// NodeEvent is what can happen to a node.
+type NodeEvent uint8
+
+// What can happen to a node.
+const (
+	// Crash: the node's actor and all it knows are gone at once. What it has sent is still
+	// delivered; what is sent to it is not. The coordinator hears of it after Detect.
+	Crash NodeEvent = iota + 1
+	// Leave: like a crash that the coordinator hears of at once.
+	Leave
+	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not
+	// heard yet that its predecessor crashed, it hears that first.
+	Join
+)
+
+// NodeChange is something that happens to a node at an instant of the run.
+type NodeChange struct {
+	At   time.Duration
+	Node int
+	Do   NodeEvent
 }
 
 // Profile is the emulated speed of a node.
@@ -89,16 +122,49 @@ func (p Profile) Time(work float64) time.Duration {
 	return time.Duration(min(work/p.Speed*1e9, float64(longest)))
 }
 
-// View returns the first view of the deployment: all its nodes. Each call makes
-// PIDs of its own, because a PID remembers the process that it was resolved to.
+// View returns the first view of the deployment, of all nodes that are not Absent.
 func (d *Deployment) View() *View {
-	v := &View{Number: 1, Members: make([]Member, len(d.Nodes))}
-	ranks := map[string]int{}
+	var absent []int32
+	for i := range d.Nodes {
+		if d.Nodes[i].Absent {
+			absent = append(absent, int32(i))
+		}
+	}
+	return d.ViewOf(&protos.View{Number: 1, Absent: absent})
+}
+
+// ViewOf returns the view that a coordinator has announced. Each call makes
+// PIDs of its own, because a PID remembers the process that it was resolved to. It panics
+// if the announcement does not fit the deployment.
+func (d *Deployment) ViewOf(announced *protos.View) *View {
+	v := &View{Number: announced.Number, Members: make([]Member, len(d.Nodes))}
+	if len(d.Topologies) > 0 {
+		v.graph = d.Topologies[announced.Topology]
+	}
 	for i, n := range d.Nodes {
-		v.Members[i] = Member{Name: n.Name, Role: n.Role, Rank: ranks[n.Role], PID: actor.NewPID(n.Name, n.ActorID())}
-		ranks[n.Role]++
+		v.Members[i] = Member{Name: n.Name, Role: n.Role, Present: true, Rank: -1, PID: actor.NewPID(n.Name, n.ActorID())}
+	}
+	for _, i := range announced.Absent {
+		v.Members[i].Present = false
+	}
+	ranks := map[string]int{}
+	for i := range v.Members {
+		if m := &v.Members[i]; m.Present {
+			m.Rank = ranks[m.Role]
+			ranks[m.Role]++
+			v.present = append(v.present, int32(i))
+		}
 	}
 	return v
+}
+
+// MemberChange tells the coordinator that a node has gone or is there, as a message
+// in its mailbox.
+type MemberChange struct {
+	// Node is the position of the node.
+	Node int
+	// Present says whether it takes part from now on.
+	Present bool
 }
 
 // ActorID is the id of the node's actor: unique in a world where all nodes share

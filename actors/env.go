@@ -24,7 +24,8 @@ type Kind func(env Env) (actor.Actor, error)
 type Env interface {
 	// Node is the position in the view of the node that the actor lives on.
 	Node() int
-	// View says who takes part. It is replaced, never changed, by the world.
+	// View says who takes part. It is replaced, never changed, by the world: while an
+	// actor handles a *protos.View and from then on, it is the one that the message announces.
 	View() *View
 	// Now is the time since the run began, on this world's clock.
 	Now() time.Duration
@@ -80,36 +81,4 @@ func (t Timer) Cancel() {
 	if t.Clock != nil {
 		t.Clock.CancelTimer(t.ID)
 	}
-}
-
-// View says who takes part in a run. Views are issued and numbered by the run's
-// coordinator alone.
-type View struct {
-	// Number counts the views of the run, from 1.
-	Number uint64
-	// Members are in the order of the plan; a member's position is its Node.
-	Members []Member
-}
-
-// Member is one node of a view.
-type Member struct {
-	// Name is the node's name in the plan and its address.
-	Name string
-	// Role is what the architecture calls the node's part, such as "worker".
-	Role string
-	// Rank is the member's place among those of its role, from 0.
-	Rank int
-	// PID addresses the member's actor.
-	PID *actor.PID
-}
-
-// Role returns the positions of the members of a role, in the order of their ranks.
-func (v *View) Role(role string) []int {
-	var nodes []int
-	for i := range v.Members {
-		if v.Members[i].Role == role {
-			nodes = append(nodes, i)
-		}
-	}
-	return nodes
 }

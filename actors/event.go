@@ -25,6 +25,8 @@ const (
 	// Measured: a figure of the actor's own, such as the distance from a consensus. Name
 	// says which, Value what it is.
 	Measured
+	// Selected: a peer has chosen the node at position Origin to exchange models with.
+	Selected
 )
 
 // String returns the kind's name in the record.
@@ -42,6 +44,8 @@ func (k EventKind) String() string {
 		return "evaluation"
 	case Measured:
 		return "measured"
+	case Selected:
+		return "selection"
 	}
 	return "unknown"
 }

@@ -228,18 +228,563 @@ func (x *Chunk) GetRank() int32 {
 	return 0
 }
 
-// Start tells a member that the run begins. Control.
+// Report tells the other ranks of a new view how far this one is, so that they agree on
+// the round to go on with.
+type Report struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the view.
+	View uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
+	// Rank of the sender.
+	Rank int32 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Number of rounds that the sender has finished.
+	Finished uint64 `protobuf:"varint,3,opt,name=finished,proto3" json:"finished,omitempty"`
+	// The sender has just joined and has no model yet.
+	Joins         bool `protobuf:"varint,4,opt,name=joins,proto3" json:"joins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Report) Reset() {
+	*x = Report{}
+	mi := &file_protos_gradwire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Report) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Report) ProtoMessage() {}
+
+func (x *Report) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Report.ProtoReflect.Descriptor instead.
+func (*Report) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Report) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Report) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Report) GetFinished() uint64 {
+	if x != nil {
+		return x.Finished
+	}
+	return 0
+}
+
+func (x *Report) GetJoins() bool {
+	if x != nil {
+		return x.Joins
+	}
+	return false
+}
+
+// Outcome gives a rank that is behind what a round has led to.
+// Tensors: the mean of the round; for one that joins, the parameters and the state of the optimiser.
+type Outcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the view.
+	View uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
+	// Number of rounds that are finished with it.
+	Finished uint64 `protobuf:"varint,2,opt,name=finished,proto3" json:"finished,omitempty"`
+	// Updates that the parameters have seen, for one that joins.
+	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Steps of the optimiser, for one that joins.
+	Steps         uint64 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outcome) Reset() {
+	*x = Outcome{}
+	mi := &file_protos_gradwire_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outcome) ProtoMessage() {}
+
+func (x *Outcome) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
+func (*Outcome) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Outcome) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Outcome) GetFinished() uint64 {
+	if x != nil {
+		return x.Finished
+	}
+	return 0
+}
+
+func (x *Outcome) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Outcome) GetSteps() uint64 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+// Model carries a peer's model to another.
+// Tensors: the parameters, read-only to the receiver.
+type Model struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The sender's own count of finished steps.
+	Step uint64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	// Number of updates that the parameters are made of.
+	Age uint64 `protobuf:"varint,3,opt,name=age,proto3" json:"age,omitempty"`
+	// Tells the exchanges of a sender apart.
+	Exchange uint64 `protobuf:"varint,4,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	// The receiver is asked for its own model in return.
+	Wanted bool `protobuf:"varint,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	// This is what was asked for.
+	Answer bool `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
+	// Finished steps of every node, by its position, as far as the sender knows.
+	Clock         []uint64 `protobuf:"varint,7,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Model) Reset() {
+	*x = Model{}
+	mi := &file_protos_gradwire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Model) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Model) ProtoMessage() {}
+
+func (x *Model) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Model.ProtoReflect.Descriptor instead.
+func (*Model) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Model) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Model) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Model) GetAge() uint64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+func (x *Model) GetExchange() uint64 {
+	if x != nil {
+		return x.Exchange
+	}
+	return 0
+}
+
+func (x *Model) GetWanted() bool {
+	if x != nil {
+		return x.Wanted
+	}
+	return false
+}
+
+func (x *Model) GetAnswer() bool {
+	if x != nil {
+		return x.Answer
+	}
+	return false
+}
+
+func (x *Model) GetClock() []uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
+// PullModel asks a peer for its model.
+type PullModel struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the asking node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in Model.
+	Exchange uint64 `protobuf:"varint,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	// The asking node has just joined and has no model yet.
+	Joins         bool `protobuf:"varint,3,opt,name=joins,proto3" json:"joins,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PullModel) Reset() {
+	*x = PullModel{}
+	mi := &file_protos_gradwire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullModel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullModel) ProtoMessage() {}
+
+func (x *PullModel) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PullModel.ProtoReflect.Descriptor instead.
+func (*PullModel) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PullModel) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *PullModel) GetExchange() uint64 {
+	if x != nil {
+		return x.Exchange
+	}
+	return 0
+}
+
+func (x *PullModel) GetJoins() bool {
+	if x != nil {
+		return x.Joins
+	}
+	return false
+}
+
+// Busy answers a Model or a PullModel that the receiver cannot answer now.
+type Busy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in Model.
+	Exchange      uint64 `protobuf:"varint,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Busy) Reset() {
+	*x = Busy{}
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Busy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Busy) ProtoMessage() {}
+
+func (x *Busy) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Busy.ProtoReflect.Descriptor instead.
+func (*Busy) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Busy) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Busy) GetExchange() uint64 {
+	if x != nil {
+		return x.Exchange
+	}
+	return 0
+}
+
+// Clock tells how far the nodes of a run are.
+type Clock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in Model.
+	Clock         []uint64 `protobuf:"varint,2,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Clock) Reset() {
+	*x = Clock{}
+	mi := &file_protos_gradwire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Clock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Clock) ProtoMessage() {}
+
+func (x *Clock) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Clock.ProtoReflect.Descriptor instead.
+func (*Clock) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Clock) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Clock) GetClock() []uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
+// Hello asks a neighbour to count this node in, or answers that.
+type Hello struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The first step at which the sender expects the other's model.
+	Step uint64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	// This is the answer.
+	Answer        bool `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hello) Reset() {
+	*x = Hello{}
+	mi := &file_protos_gradwire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hello) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hello) ProtoMessage() {}
+
+func (x *Hello) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hello.ProtoReflect.Descriptor instead.
+func (*Hello) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Hello) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Hello) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Hello) GetAnswer() bool {
+	if x != nil {
+		return x.Answer
+	}
+	return false
+}
+
+// Arrived tells the sender of a Model that it has arrived. Control: it stands for what
+// a sender that blocks until its message is there knows.
+type Arrived struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the receiver's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in Model.
+	Exchange      uint64 `protobuf:"varint,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Arrived) Reset() {
+	*x = Arrived{}
+	mi := &file_protos_gradwire_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Arrived) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Arrived) ProtoMessage() {}
+
+func (x *Arrived) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
+func (*Arrived) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Arrived) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Arrived) GetExchange() uint64 {
+	if x != nil {
+		return x.Exchange
+	}
+	return 0
+}
+
+// Start tells a member that the run begins, or that it has joined. Control.
 type Start struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the first view.
-	View          uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
+	// Number of the view that the member is in.
+	View uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
+	// The run has begun before.
+	Joins         bool `protobuf:"varint,2,opt,name=joins,proto3" json:"joins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[3]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +796,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[3]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,12 +809,83 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{3}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Start) GetView() uint64 {
 	if x != nil {
 		return x.View
+	}
+	return 0
+}
+
+func (x *Start) GetJoins() bool {
+	if x != nil {
+		return x.Joins
+	}
+	return false
+}
+
+// View announces who takes part from now on. Control.
+type View struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts the views of the run, from 1.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Positions of the nodes that do not take part, ascending.
+	Absent []int32 `protobuf:"varint,2,rep,packed,name=absent,proto3" json:"absent,omitempty"`
+	// Which of the run's topologies holds, from 0.
+	Topology      uint32 `protobuf:"varint,3,opt,name=topology,proto3" json:"topology,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *View) Reset() {
+	*x = View{}
+	mi := &file_protos_gradwire_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *View) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*View) ProtoMessage() {}
+
+func (x *View) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use View.ProtoReflect.Descriptor instead.
+func (*View) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *View) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *View) GetAbsent() []int32 {
+	if x != nil {
+		return x.Absent
+	}
+	return nil
+}
+
+func (x *View) GetTopology() uint32 {
+	if x != nil {
+		return x.Topology
 	}
 	return 0
 }
@@ -289,7 +905,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[4]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +917,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[4]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +930,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -349,7 +965,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +977,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +990,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -400,7 +1016,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +1028,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +1041,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -467,9 +1083,49 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\rR\x04step\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\rR\x05index\x12\x12\n" +
-	"\x04rank\x18\x05 \x01(\x05R\x04rank\"\x1b\n" +
+	"\x04rank\x18\x05 \x01(\x05R\x04rank\"b\n" +
+	"\x06Report\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x1a\n" +
+	"\bfinished\x18\x03 \x01(\x04R\bfinished\x12\x14\n" +
+	"\x05joins\x18\x04 \x01(\bR\x05joins\"i\n" +
+	"\aOutcome\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
+	"\bfinished\x18\x02 \x01(\x04R\bfinished\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05steps\x18\x04 \x01(\x04R\x05steps\"\xa3\x01\n" +
+	"\x05Model\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x10\n" +
+	"\x03age\x18\x03 \x01(\x04R\x03age\x12\x1a\n" +
+	"\bexchange\x18\x04 \x01(\x04R\bexchange\x12\x16\n" +
+	"\x06wanted\x18\x05 \x01(\bR\x06wanted\x12\x16\n" +
+	"\x06answer\x18\x06 \x01(\bR\x06answer\x12\x14\n" +
+	"\x05clock\x18\a \x03(\x04R\x05clock\"Q\n" +
+	"\tPullModel\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\x12\x14\n" +
+	"\x05joins\x18\x03 \x01(\bR\x05joins\"6\n" +
+	"\x04Busy\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
+	"\x05Clock\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
+	"\x05clock\x18\x02 \x03(\x04R\x05clock\"G\n" +
+	"\x05Hello\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x16\n" +
+	"\x06answer\x18\x03 \x01(\bR\x06answer\"9\n" +
+	"\aArrived\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
 	"\x05Start\x12\x12\n" +
-	"\x04view\x18\x01 \x01(\x04R\x04view\"L\n" +
+	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
+	"\x05joins\x18\x02 \x01(\bR\x05joins\"R\n" +
+	"\x04View\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06absent\x18\x02 \x03(\x05R\x06absent\x12\x1a\n" +
+	"\btopology\x18\x03 \x01(\rR\btopology\"L\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
@@ -497,15 +1153,24 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),         // 0: gradwire.Push
 	(*Parameters)(nil),   // 1: gradwire.Parameters
 	(*Chunk)(nil),        // 2: gradwire.Chunk
-	(*Start)(nil),        // 3: gradwire.Start
-	(*Progress)(nil),     // 4: gradwire.Progress
-	(*TakeSnapshot)(nil), // 5: gradwire.TakeSnapshot
-	(*Snapshot)(nil),     // 6: gradwire.Snapshot
+	(*Report)(nil),       // 3: gradwire.Report
+	(*Outcome)(nil),      // 4: gradwire.Outcome
+	(*Model)(nil),        // 5: gradwire.Model
+	(*PullModel)(nil),    // 6: gradwire.PullModel
+	(*Busy)(nil),         // 7: gradwire.Busy
+	(*Clock)(nil),        // 8: gradwire.Clock
+	(*Hello)(nil),        // 9: gradwire.Hello
+	(*Arrived)(nil),      // 10: gradwire.Arrived
+	(*Start)(nil),        // 11: gradwire.Start
+	(*View)(nil),         // 12: gradwire.View
+	(*Progress)(nil),     // 13: gradwire.Progress
+	(*TakeSnapshot)(nil), // 14: gradwire.TakeSnapshot
+	(*Snapshot)(nil),     // 15: gradwire.Snapshot
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -526,7 +1191,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -99,11 +99,11 @@ func (p *Messages[H]) put(m *Message) {
 }
 
 // IsControl reports whether head belongs to the control protocol between the
-// coordinator and the members of a run. Control messages pass the door and are
-// counted, but skip links and outages.
+// coordinator and the members of a run, or is an Arrived. Control messages pass the door
+// and are counted, but skip links and outages.
 func IsControl(head proto.Message) bool {
 	switch head.(type) {
-	case *Start, *Progress, *TakeSnapshot, *Snapshot:
+	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *Arrived:
 		return true
 	}
 	return false

@@ -1,0 +1,74 @@
+package train
+
+import "github.com/gradwire/gradwire/actors"
+
+// Lead bounds how many steps a peer may be ahead of the slowest, as far as it knows: by
+// a vector clock, the finished steps of every node, which travels with models and by
+// itself. As in stale synchronous parallel, a peer that has finished c steps may begin another
+// iff every other present node of its role has finished at least c − bound (Q. Ho et al.,
+// "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS
+// 2013, section 3).
+//
+// Peers with a bound tell their neighbours their clock after every step, and pass on what
+// they learn while they wait: so everybody who waits hears in the end that it need not.
+type Lead struct {
+	env   actors.Env
+	bound uint64
+	clock []uint64 // nil without a bound
+}
+
+// NewLead returns the clock of a peer. A negative bound is none.
+func NewLead(env actors.Env, bound int) *Lead {
+	l := &Lead{env: env}
+	if bound >= 0 {
+		l.bound = uint64(bound)
+		l.clock = make([]uint64, len(env.View().Members))
+	}
+	return l
+}
+
+// Bounded reports whether there is a bound.
+func (l *Lead) Bounded() bool { return l.clock != nil }
+
+// Finish notes that this peer has finished so many steps.
+func (l *Lead) Finish(steps uint64) {
+	if l.clock != nil {
+		l.clock[l.env.Node()] = steps
+	}
+}
+
+// Merge takes in another peer's clock and reports whether it said anything new. A clock of
+// another length says nothing.
+func (l *Lead) Merge(clock []uint64) (news bool) {
+	if len(clock) != len(l.clock) {
+		return false
+	}
+	for i, steps := range clock {
+		if steps > l.clock[i] && i != l.env.Node() {
+			l.clock[i] = steps
+			news = true
+		}
+	}
+	return news
+}
+
+// Slowest returns the position of a present node of this peer's role for which the next
+// step must wait, the first of those furthest behind; ok is false if none need be
+// waited for.
+func (l *Lead) Slowest() (node int, ok bool) {
+	if l.clock == nil {
+		return 0, false
+	}
+	members := l.env.View().Members
+	self := l.env.Node()
+	slowest := self
+	for i := range members {
+		if members[i].Present && members[i].Role == members[self].Role && l.clock[i] < l.clock[slowest] {
+			slowest = i
+		}
+	}
+	return slowest, l.clock[self]-l.clock[slowest] > l.bound
+}
+
+// Append appends the clock to what a head holds.
+func (l *Lead) Append(clock []uint64) []uint64 { return append(clock, l.clock...) }

@@ -1,0 +1,47 @@
+package train
+
+import (
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Replica is a peer's own copy of the model, and the optimiser that changes it.
+type Replica struct {
+	// Params may be read by everybody who holds a reference; who wants to write obtains
+	// them through Writable.
+	Params *protos.Tensor
+	// Optimizer is the peer's own.
+	Optimizer optim.Optimizer
+	// Version counts the updates that Params are made of.
+	Version uint64
+
+	env actors.Env
+}
+
+// NewReplica returns a replica with the initial parameters of the run, in memory from the
+// pool of env.
+func (t *Task) NewReplica(env actors.Env) *Replica {
+	return &Replica{env: env, Params: env.Tensors().Copy(t.Initial()), Optimizer: t.Method.New(t.Model.Params())}
+}
+
+// Writable makes sure that nobody else reads Params, by a copy where that is necessary,
+// and returns their values.
+func (r *Replica) Writable() []float32 {
+	r.Params = r.env.Tensors().Writable(r.Params)
+	return r.Params.Data
+}
+
+// Update makes a step of the optimiser with a gradient, charges its work and records it.
+func (r *Replica) Update(gradient []float32) {
+	r.Optimizer.Step(r.Writable(), gradient)
+	r.Version++
+	r.env.Charge(r.Optimizer.Work(len(gradient)))
+	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})
+}
+
+// Replace takes over the caller's reference to other parameters.
+func (r *Replica) Replace(params *protos.Tensor) {
+	r.Params.Release()
+	r.Params = params
+}

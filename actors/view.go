@@ -1,0 +1,154 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// View says who takes part in a run. Views are issued and numbered by the run's
+// coordinator alone.
+type View struct {
+	// Number counts the views of the run, from 1.
+	Number uint64
+	// Members are all nodes of the plan, in its order, those that are not there included;
+	// a member's position is its Node.
+	Members []Member
+
+	graph   Graph
+	present []int32 // positions of those that are there, ascending
+}
+
+// Member is one node of a view.
+type Member struct {
+	// Name is the node's name in the plan and its address.
+	Name string
+	// Role is what the architecture calls the node's part, such as "worker".
+	Role string
+	// Present says whether the node takes part: it has joined, and neither left nor failed.
+	Present bool
+	// Rank is the member's place among those of its role that are present, from 0; −1 if
+	// it is not.
+	Rank int
+	// PID addresses the member's actor.
+	PID *actor.PID
+}
+
+// Role returns the positions of the present members of a role, in the order of their ranks.
+func (v *View) Role(role string) []int {
+	var nodes []int
+	for _, i := range v.present {
+		if v.Members[i].Role == role {
+			nodes = append(nodes, int(i))
+		}
+	}
+	return nodes
+}
+
+// Degree is the number of a node's neighbours: of those that it has an edge to in
+// the topology and that are present. The node itself need not be.
+func (v *View) Degree(node int) int {
+	if v.graph != nil {
+		n := 0
+		for _, i := range v.graph[node] {
+			if v.Members[i].Present {
+				n++
+			}
+		}
+		return n
+	}
+	if v.Members[node].Present {
+		return len(v.present) - 1
+	}
+	return len(v.present)
+}
+
+// Neighbour returns the position of a node's i-th neighbour, in the order of
+// the plan; 0 ≤ i < Degree(node). It takes no memory, also where the topology is complete.
+func (v *View) Neighbour(node, i int) int {
+	if v.graph != nil {
+		for _, neighbour := range v.graph[node] {
+			if !v.Members[neighbour].Present {
+				continue
+			}
+			if i == 0 {
+				return int(neighbour)
+			}
+			i--
+		}
+		panic("actors: there are not so many neighbours")
+	}
+	if v.Members[node].Present && int(v.present[i]) >= node {
+		i++
+	}
+	return int(v.present[i])
+}
+
+// Neighbours returns the positions of a node's neighbours, in the order of the plan.
+func (v *View) Neighbours(node int) []int {
+	neighbours := make([]int, 0, v.Degree(node))
+	if v.graph == nil {
+		for i := range v.Degree(node) {
+			neighbours = append(neighbours, v.Neighbour(node, i))
+		}
+		return neighbours
+	}
+	for _, i := range v.graph[node] {
+		if v.Members[i].Present {
+			neighbours = append(neighbours, int(i))
+		}
+	}
+	return neighbours
+}
+
+// Potential returns the positions of a node's neighbours in the topology, whether they
+// are present or not, in the order of the plan. It is shared and read-only where the
+// topology is not complete.
+func (v *View) Potential(node int) []int32 {
+	if v.graph != nil {
+		return v.graph[node]
+	}
+	all := make([]int32, 0, len(v.Members)-1)
+	for i := range v.Members {
+		if i != node {
+			all = append(all, int32(i))
+		}
+	}
+	return all
+}
+
+// Complete reports whether every node is every other's neighbour.
+func (v *View) Complete() bool { return v.graph == nil }
+
+// Graph is an undirected topology: for each node the positions of its neighbours,
+// ascending. A nil Graph is the complete one.
+type Graph [][]int32
+
+// Validate returns an error that says at which node a graph of n nodes is none:
+// neighbours out of range, not ascending, a node that is its own neighbour, or an
+// edge that only one of its ends knows.
+func (g Graph) Validate(n int) error {
+	if g == nil {
+		return nil
+	}
+	if len(g) != n {
+		return fmt.Errorf("a topology of %d nodes for %d", len(g), n)
+	}
+	for i, neighbours := range g {
+		for k, j := range neighbours {
+			switch {
+			case j < 0 || int(j) >= n:
+				return fmt.Errorf("node %d has neighbour %d, outside of 0 to %d", i, j, n-1)
+			case int(j) == i:
+				return fmt.Errorf("node %d is its own neighbour", i)
+			case k > 0 && neighbours[k-1] >= j:
+				return fmt.Errorf("the neighbours of node %d are not in ascending order", i)
+			}
+			if _, found := slices.BinarySearch(g[j], int32(i)); !found {
+				return fmt.Errorf("node %d has neighbour %d, but not the other way round", i, j)
+			}
+		}
+	}
+	return nil
+}
