@@ -1,6 +1,11 @@
 package train
 
-import "github.com/gradwire/gradwire/actors"
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/protos"
+)
 
 // Lead bounds how many steps a peer may be ahead of the slowest, as far as it knows: by
 // a vector clock, the finished steps of every node, which travels with models and by
@@ -9,12 +14,14 @@ import "github.com/gradwire/gradwire/actors"
 // "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS
 // 2013, section 3).
 //
-// Peers with a bound tell their neighbours their clock after every step, and pass on what
-// they learn while they wait: so everybody who waits hears in the end that it need not.
+// Peers with a bound announce their clock after every step, and what they learn while
+// they wait: so everybody who waits hears in the end that it need not. Without a bound
+// nothing is sent and nothing waits.
 type Lead struct {
-	env   actors.Env
-	bound uint64
-	clock []uint64 // nil without a bound
+	env    actors.Env
+	bound  uint64
+	clock  []uint64 // nil without a bound
+	clocks *protos.Messages[*protos.Clock]
 }
 
 // NewLead returns the clock of a peer. A negative bound is none.
@@ -23,6 +30,7 @@ func NewLead(env actors.Env, bound int) *Lead {
 	if bound >= 0 {
 		l.bound = uint64(bound)
 		l.clock = make([]uint64, len(env.View().Members))
+		l.clocks = protos.NewMessages(func() *protos.Clock { return &protos.Clock{} })
 	}
 	return l
 }
@@ -72,3 +80,21 @@ func (l *Lead) Slowest() (node int, ok bool) {
 
 // Append appends the clock to what a head holds.
 func (l *Lead) Append(clock []uint64) []uint64 { return append(clock, l.clock...) }
+
+// Announce tells all present neighbours the clock.
+func (l *Lead) Announce(ctx actor.Context) {
+	if l.clock == nil {
+		return
+	}
+	view, self := l.env.View(), l.env.Node()
+	neighbours := view.Degree(self)
+	if neighbours == 0 {
+		return
+	}
+	m, head := l.clocks.Get()
+	head.Node, head.Clock = int32(self), l.Append(head.Clock[:0])
+	m.Retain(neighbours - 1)
+	for _, node := range view.Neighbours(self) {
+		ctx.Send(view.Members[node].PID, m)
+	}
+}
