@@ -14,6 +14,9 @@ const (
 	MaxAttempts  = 1000   // transmissions of one message over a lossy link
 )
 
+// MaxDetect bounds the time until a crash is noticed.
+const MaxDetect Duration = 24 * 3600e9
+
 // Coordinator is the name that no node may have: the run's coordinator is addressed by it.
 const Coordinator = "coordinator"
 

@@ -82,6 +82,9 @@ func (c *check) top(p *Plan) {
 	if p.Repeats < 1 || p.Repeats > MaxRepeats {
 		c.errorf(c.root.At("repeats"), "%d repeats; accepted are 1 to %d", p.Repeats, MaxRepeats)
 	}
+	if p.Detect > MaxDetect {
+		c.errorf(c.root.At("detect"), "a crash noticed after %s; accepted is up to %s", p.Detect, MaxDetect)
+	}
 	if p.Record != RecordSummary && p.Record != RecordEvents {
 		c.errs = append(c.errs, UnknownWord(c.root.At("record"), "kind of record", []string{RecordSummary, RecordEvents}))
 	}
