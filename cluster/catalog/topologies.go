@@ -120,6 +120,9 @@ func (c *Catalog) topologies(s *Spec) error {
 		*section = resolved
 		return err
 	}
+	if s.Plan.Network.Topology == nil {
+		s.Plan.Network.Topology = plan.NewScalar("complete")
+	}
 	if err := add(0, &s.Plan.Network.Topology); err != nil {
 		return err
 	}

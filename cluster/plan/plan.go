@@ -88,7 +88,8 @@ type NodeSpec struct {
 	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
 	Uplink   ByteRate `plan:"uplink"`
 	Downlink ByteRate `plan:"downlink"`
-	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links may name it.
+	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links and
+	// the schedule may name it.
 	Group string
 	// Source is the syntax that the node was read from, for errors.
 	Source *Node `plan:",node"`
