@@ -43,6 +43,7 @@ func Default() *Catalog {
 	addSchedules(c)
 	addArchitectures(c)
 	addCollectives(c)
+	addGossip(c)
 	addDelays(c)
 	return c
 }
