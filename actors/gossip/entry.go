@@ -12,7 +12,8 @@ import (
 // Who is asked by a peer that joins and has no model either says so at once, and sends its
 // model when it has one; meanwhile the other asks somebody else. When a peer that joins has no
 // neighbour left to ask, it starts from the initial model if it is the first of them in the
-// order of the plan: so not all of those who join together can wait for each other.
+// order of the plan: so not all of those who join together can wait for each other. Who starts from
+// the initial model starts at step 0, and a bounded lead makes the others wait until it has caught up.
 type entry struct {
 	started bool
 	ready   bool      // there is a model
