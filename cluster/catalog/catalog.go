@@ -45,6 +45,7 @@ func Default() *Catalog {
 	addSchedules(c)
 	addArchitectures(c)
 	addCollectives(c)
+	addGossip(c)
 	addDelays(c)
 	addTopologies(c)
 	return c
