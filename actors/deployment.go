@@ -54,6 +54,9 @@ type Control struct {
 	Halt func()
 	// Finish ends the run.
 	Finish func()
+	// Announce replaces the coordinator's own view. It is called before the announcement is
+	// sent to the members, whose views their worlds replace when it arrives.
+	Announce func(view *protos.View)
 }
 
 // Node is one logical node of a deployment.

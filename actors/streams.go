@@ -62,6 +62,14 @@ func (s *Streams) Restore(states map[string][]byte) error {
 	return nil
 }
 
+// Owner names an actor for its random streams: each of its lives has its own, counted from 0.
+func Owner(id string, life int) string {
+	if life == 0 {
+		return id
+	}
+	return fmt.Sprintf("%s#%d", id, life)
+}
+
 // Source returns the random source of a seed for an owner and a purpose (PCG-DXSM,
 // seeded by FNV-1a over the names and mixed as in SplitMix64).
 func Source(seed uint64, owner, purpose string) *rand.PCG {

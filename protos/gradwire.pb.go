@@ -28,8 +28,8 @@ const (
 // Tensors: the gradient, one value a parameter.
 type Push struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rank of the worker among the workers of the view.
-	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Position of the worker's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
 	// The worker's own count of steps, from 0.
 	Step uint64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
 	// Version of the parameters that the gradient was computed on.
@@ -70,9 +70,9 @@ func (*Push) Descriptor() ([]byte, []int) {
 	return file_protos_gradwire_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *Push) GetRank() int32 {
+func (x *Push) GetNode() int32 {
 	if x != nil {
-		return x.Rank
+		return x.Node
 	}
 	return 0
 }
@@ -1071,7 +1071,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
 	"\x15protos/gradwire.proto\x12\bgradwire\"b\n" +
 	"\x04Push\x12\x12\n" +
-	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x18\n" +
 	"\asamples\x18\x04 \x01(\rR\asamples\"&\n" +

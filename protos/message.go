@@ -108,3 +108,13 @@ func IsControl(head proto.Message) bool {
 	}
 	return false
 }
+
+// Announced returns the view that a message announces; ok is false if it is no such message.
+func Announced(message any) (view *View, ok bool) {
+	m, ok := message.(*Message)
+	if !ok {
+		return nil, false
+	}
+	view, ok = m.Head.(*View)
+	return view, ok
+}

@@ -40,6 +40,8 @@ type Policy struct {
 	// Target is the accuracy to arrive at, as a fraction. The run ends there unless GoOn.
 	Target float64
 	GoOn   bool
+	// Sample is the number of models that are looked at, chosen at random once; 0 stands for all.
+	Sample int
 	// Epochs, Steps and Time bound the run.
 	Epochs float64
 	Steps  int
@@ -53,10 +55,18 @@ type Run struct {
 	Samples int
 	// Holders are the positions in the view of the nodes whose models are evaluated.
 	Holders []int
+	// Topologies are the changes of the topology, in the order of time.
+	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by a job.
 	Evaluate func(params []float32) train.Verdict
 	// Result is filled in before the run ends.
 	Result *Result
+}
+
+// TopologyChange gives the run another one of its deployment's topologies.
+type TopologyChange struct {
+	At       time.Duration
+	Topology int
 }
 
 // Result is what a run has led to.
@@ -84,6 +94,7 @@ type coordinator struct {
 	run     Run
 	control actors.Control
 
+	views                          // who takes part
 	samples  int                   // processed by all workers
 	total    uint64                // steps of all workers
 	steps    []uint64              // of each node
@@ -116,8 +127,10 @@ type evaluation struct {
 	epoch   float64
 	step    uint64
 	params  *protos.Tensor
+	sight   *sight // that it is part of; nil where it is the only model looked at
 	verdict train.Verdict
 	ready   bool
+	void    bool // the node has gone without an answer
 }
 
 // tick is the timer of evaluations by time; bound that of the run's time.
@@ -132,7 +145,7 @@ func New(run Run, env actors.Env, control actors.Control) (actor.Actor, error) {
 		return nil, fmt.Errorf("no node holds a model to evaluate")
 	}
 	return &coordinator{
-		env: env, run: run, control: control,
+		env: env, run: run, control: control, views: newViews(env),
 		previous: map[int]time.Duration{},
 		steps:    make([]uint64, len(env.View().Members)),
 		pending:  map[uint64]*evaluation{},
@@ -151,20 +164,33 @@ func (c *coordinator) Receive(ctx actor.Context) {
 		c.judge(m)
 	case tick:
 		if !c.ending {
-			c.snapshots(ctx, c.run.Holders)
+			c.snapshots(ctx, c.holders())
 			c.rearm()
 		}
 	case bound:
 		c.end(ctx)
+	case actors.MemberChange:
+		c.member(ctx, m)
+	case TopologyChange:
+		c.topology = m.Topology
+		c.announce(ctx)
+	case *sight:
+		c.measure(m)
 	}
 }
 
 // start looks at the initial models and sets the members off.
 func (c *coordinator) start(ctx actor.Context) {
-	c.snapshots(ctx, c.run.Holders)
+	c.sample()
+	c.snapshots(ctx, c.holders())
 	c.plan()
 	for i := range c.env.View().Members {
-		ctx.Send(c.env.View().Members[i].PID, protos.NewMessage(&protos.Start{View: c.env.View().Number}))
+		if m := &c.env.View().Members[i]; m.Present {
+			ctx.Send(m.PID, protos.NewMessage(&protos.Start{View: c.number}))
+		}
+	}
+	for _, t := range c.run.Topologies {
+		c.env.After(t.At, t)
 	}
 	if p := c.run.Policy; p.Time > 0 {
 		c.env.After(p.Time, bound{})
@@ -213,7 +239,7 @@ func (c *coordinator) progress(ctx actor.Context, head *protos.Progress) {
 		c.end(ctx)
 	case p.Every.Epochs > 0 && c.epoch() >= c.next:
 		c.plan()
-		c.snapshots(ctx, c.run.Holders)
+		c.snapshots(ctx, c.holders())
 	case p.Every.Steps > 0:
 		c.stepped(ctx, node)
 	}
@@ -250,11 +276,12 @@ func (c *coordinator) stepped(ctx actor.Context, node int) {
 	if c.ownSteps(node)%uint64(c.run.Policy.Every.Steps) != 0 {
 		return
 	}
-	if c.holds(node) {
+	switch {
+	case !c.holds(node):
+		c.snapshots(ctx, c.holders())
+	case c.looked(node):
 		c.snapshots(ctx, []int{node})
-		return
 	}
-	c.snapshots(ctx, c.run.Holders)
 }
 
 // plan sets the number of epochs at which the next evaluation is due: the first
@@ -271,13 +298,14 @@ func (c *coordinator) end(ctx actor.Context) {
 		return
 	}
 	c.ending = true
-	c.snapshots(ctx, c.run.Holders)
+	c.snapshots(ctx, c.holders())
 	c.last = c.asked
 }
 
 // snapshots asks holders for their models.
 func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 	now := c.env.Now()
+	whole := newSight(now, len(holders))
 	for _, node := range holders {
 		lag := c.run.Policy.Lag
 		if lag == 0 {
@@ -286,7 +314,7 @@ func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 		c.previous[node] = now
 		c.asked++
 		c.missing++
-		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node)}
+		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node), sight: whole}
 		ctx.Send(c.env.View().Members[node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: c.asked}))
 	}
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: c.asked, Epoch: c.epoch(), Step: c.total})
@@ -295,15 +323,17 @@ func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 // evaluate has a snapshot judged, unless an equal one has been.
 func (c *coordinator) evaluate(head *protos.Snapshot, tensors []*protos.Tensor) {
 	e := c.pending[head.Evaluation]
+	if n := int(head.Node); n >= 0 && n < len(c.gone) && c.gone[n] {
+		return // it has answered before it was gone, which was heard of first
+	}
 	if e == nil || e.params != nil || len(tensors) != 1 {
 		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d, which nobody waits for", len(tensors), head.Evaluation))
 		return
 	}
 	params := tensors[0]
 	e.params = params.Retain()
-	if c.missing--; c.missing == 0 && c.ending {
-		c.control.Halt()
-	}
+	c.answered()
+	c.see(e)
 	key := hash(params.Data)
 	j := c.judged[key]
 	if j == nil {
@@ -336,9 +366,21 @@ func hash(params []float32) uint64 {
 	return d.Sum64()
 }
 
-// judge takes a verdict in and settles all those that are next in order.
+// judge takes a verdict in.
 func (c *coordinator) judge(e *evaluation) {
 	e.ready = true
+	c.advance()
+}
+
+// answered counts a snapshot that nobody needs to wait for any more.
+func (c *coordinator) answered() {
+	if c.missing--; c.missing == 0 && c.ending {
+		c.control.Halt()
+	}
+}
+
+// advance settles the verdicts that are next in order.
+func (c *coordinator) advance() {
 	for {
 		next := c.pending[c.settled+1]
 		if next == nil || !next.ready {
@@ -354,6 +396,9 @@ func (c *coordinator) judge(e *evaluation) {
 
 // settle records a verdict, and reports whether it ends the run.
 func (c *coordinator) settle(e *evaluation) bool {
+	if e.void {
+		return c.settleVoid(e)
+	}
 	c.run.Result.Evaluations++
 	c.env.Record(actors.Event{
 		Kind: actors.Evaluated, Evaluation: e.number, Origin: e.node, At: e.at, Epoch: e.epoch, Step: e.step,
@@ -374,10 +419,31 @@ func (c *coordinator) settle(e *evaluation) bool {
 		c.conclude(e)
 		return true
 	case c.ending && e.number == c.last:
-		c.conclude(c.before[c.run.Holders[0]])
+		c.concludeLast()
 		return true
 	}
 	return false
+}
+
+// settleVoid passes over an evaluation without a model.
+func (c *coordinator) settleVoid(e *evaluation) bool {
+	if !c.ending || e.number != c.last {
+		return false
+	}
+	c.concludeLast()
+	return true
+}
+
+// concludeLast ends the run with the model of the first holder that has shown one, of
+// those that are there if possible.
+func (c *coordinator) concludeLast() {
+	var e *evaluation
+	for _, node := range c.run.Holders {
+		if c.before[node] != nil && (e == nil || c.gone[e.node] && !c.gone[node]) {
+			e = c.before[node]
+		}
+	}
+	c.conclude(e)
 }
 
 // arrive interpolates the instant at which the target was reached.
@@ -395,6 +461,8 @@ func (c *coordinator) arrive(before, e *evaluation) {
 // conclude ends the run with the model of an evaluation.
 func (c *coordinator) conclude(e *evaluation) {
 	c.run.Result.Last = c.settled
-	c.run.Result.Params = append([]float32(nil), e.params.Data...)
+	if e != nil {
+		c.run.Result.Params = append([]float32(nil), e.params.Data...)
+	}
 	c.control.Finish()
 }

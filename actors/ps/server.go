@@ -18,9 +18,9 @@ type server struct {
 	params     *protos.Tensor
 	version    uint64 // updates applied to params
 	optimizer  optim.Optimizer
-	factor     float32
-	workers    []*actor.PID // by rank
-	nodes      []int        // positions in the view, by rank
+	scale      Scale
+	factor     float32      // of a gradient
+	workers    []*actor.PID // by node; nil where none is present
 	parameters *protos.Messages[*protos.Parameters]
 }
 
@@ -29,17 +29,31 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 		env:        env,
 		params:     env.Tensors().Copy(task.Initial()),
 		optimizer:  task.Method.New(task.Model.Params()),
-		factor:     1,
-		nodes:      env.View().Role(RoleWorker),
+		scale:      a.Scale,
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 	}
-	for _, node := range s.nodes {
-		s.workers = append(s.workers, env.View().Members[node].PID)
-	}
-	if a.Scale == Mean {
-		s.factor = 1 / float32(len(s.workers))
-	}
+	s.follow()
 	return s
+}
+
+// follow takes in the members of the view, and returns the workers that have come, in the
+// order of their ranks.
+func (s *server) follow() (come []int) {
+	view := s.env.View()
+	before := s.workers
+	s.workers = make([]*actor.PID, len(view.Members))
+	workers := view.Role(RoleWorker)
+	for _, node := range workers {
+		s.workers[node] = view.Members[node].PID
+		if before == nil || before[node] == nil {
+			come = append(come, node)
+		}
+	}
+	s.factor = 1
+	if s.scale == Mean {
+		s.factor = 1 / float32(max(len(workers), 1))
+	}
+	return come
 }
 
 func (s *server) Receive(ctx actor.Context) {
@@ -50,8 +64,12 @@ func (s *server) Receive(ctx actor.Context) {
 	defer m.Release()
 	switch head := m.Head.(type) {
 	case *protos.Start:
-		for rank := range s.workers {
-			s.answer(ctx, rank)
+		for _, node := range s.env.View().Role(RoleWorker) {
+			s.answer(ctx, node)
+		}
+	case *protos.View:
+		for _, node := range s.follow() {
+			s.answer(ctx, node)
 		}
 	case *protos.Push:
 		s.push(ctx, head, m)
@@ -62,17 +80,20 @@ func (s *server) Receive(ctx actor.Context) {
 	}
 }
 
-// push applies a gradient and answers the worker that sent it.
+// push applies a gradient and answers the worker that sent it, if it is still there.
 func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
-	rank := int(head.Rank)
-	if rank < 0 || rank >= len(s.workers) || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) || head.Version > s.version {
-		s.env.Fail(fmt.Errorf("node %s: a push of rank %d at version %d does not fit %d workers, %d parameters and version %d",
-			name(s.env), head.Rank, head.Version, len(s.workers), len(s.params.Data), s.version))
+	node := int(head.Node)
+	members := s.env.View().Members
+	if node < 0 || node >= len(members) || members[node].Role != RoleWorker || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) || head.Version > s.version {
+		s.env.Fail(fmt.Errorf("node %s: a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d",
+			name(s.env), head.Node, head.Version, len(members), len(s.params.Data), s.version))
 		return
 	}
 	s.apply(m.Tensors[0])
-	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: s.nodes[rank]})
-	s.answer(ctx, rank)
+	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: node})
+	if s.workers[node] != nil {
+		s.answer(ctx, node)
+	}
 }
 
 func (s *server) apply(gradient *protos.Tensor) {
@@ -91,8 +112,8 @@ func (s *server) apply(gradient *protos.Tensor) {
 	s.env.Charge(work)
 }
 
-func (s *server) answer(ctx actor.Context, rank int) {
+func (s *server) answer(ctx actor.Context, node int) {
 	m, head := s.parameters.Get(s.params.Retain())
 	head.Version = s.version
-	ctx.Send(s.workers[rank], m)
+	ctx.Send(s.workers[node], m)
 }

@@ -118,10 +118,11 @@ func TestMessageThatDoesNotFitEndsTheRun(t *testing.T) {
 		values int
 		want   string
 	}{
-		{"negative rank", &protos.Push{Rank: -1}, params, "node hub: a push of rank -1 at version 0 does not fit 2 workers, 23 parameters and version 0"},
-		{"rank too high", &protos.Push{Rank: 2}, params, "rank 2"},
-		{"version of the future", &protos.Push{Version: 7}, params, "at version 7"},
-		{"gradient too short", &protos.Push{}, params - 1, "does not fit"},
+		{"negative node", &protos.Push{Node: -1}, params, "node hub: a push of node -1 at version 0 does not fit a run of 3 nodes, 23 parameters and version 0"},
+		{"node too high", &protos.Push{Node: 3}, params, "push of node 3"},
+		{"not a worker's", &protos.Push{Node: 0}, params, "push of node 0"},
+		{"version of the future", &protos.Push{Node: 1, Version: 7}, params, "at version 7"},
+		{"gradient too short", &protos.Push{Node: 1}, params - 1, "does not fit"},
 		{"not of this protocol", &protos.Chunk{}, params, "node hub: unexpected message *protos.Chunk"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

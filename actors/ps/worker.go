@@ -15,7 +15,7 @@ import (
 type worker struct {
 	env     actors.Env
 	local   *train.Local
-	rank    int32
+	busy    bool // a step is under way
 	server  *actor.PID
 	params  int // of the model
 	pushes  *protos.Messages[*protos.Push]
@@ -33,7 +33,6 @@ func newWorker(env actors.Env, task *train.Task) (*worker, error) {
 	return &worker{
 		env:    env,
 		local:  local,
-		rank:   int32(view.Members[env.Node()].Rank),
 		server: view.Members[view.Role(RoleServer)[0]].PID,
 		params: task.Model.Params(),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
@@ -52,8 +51,11 @@ func (w *worker) Receive(ctx actor.Context) {
 func (w *worker) receive(m *protos.Message) {
 	defer m.Release()
 	switch head := m.Head.(type) {
-	case *protos.Start: // the server's greeting is what starts a worker
+	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
 	case *protos.Parameters:
+		if w.busy {
+			return // an answer to what this node pushed in its former life
+		}
 		if w.waiting {
 			w.env.Record(actors.Event{Kind: actors.Waited, Duration: w.env.Now() - w.pushed, Cause: "parameters"})
 		}
@@ -62,6 +64,7 @@ func (w *worker) receive(m *protos.Message) {
 			return
 		}
 		w.version = head.Version
+		w.busy = true
 		w.local.Begin(m.Tensors[0].Retain())
 	default:
 		unexpected(w.env, m)
@@ -70,8 +73,9 @@ func (w *worker) receive(m *protos.Message) {
 
 func (w *worker) push(ctx actor.Context, g *train.Gradient) {
 	m, head := w.pushes.Get(g.Values)
-	head.Rank, head.Step, head.Version, head.Samples = w.rank, g.Step, w.version, uint32(g.Samples)
+	head.Node, head.Step, head.Version, head.Samples = int32(w.env.Node()), g.Step, w.version, uint32(g.Samples)
 	w.local.Done(g)
+	w.busy = false
 	w.pushed, w.waiting = w.env.Now(), true
 	ctx.Send(w.server, m)
 }

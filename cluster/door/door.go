@@ -100,7 +100,7 @@ func (d *Door) Pass(now time.Duration, source, destination int32, target string,
 		return p, d.roundTrip(&frame, &p)
 	}
 	if p.Lost {
-		release(p.Message)
+		Release(p.Message)
 	}
 	return p, nil
 }
@@ -231,12 +231,12 @@ func (p *Parcel) Discard() error {
 	if !p.Control {
 		p.Edge.Discard(p.Size)
 	}
-	release(p.Message)
+	Release(p.Message)
 	return p.evidence.check()
 }
 
-// release gives back the receiver's reference to a message that no receiver gets.
-func release(message any) {
+// Release gives back the receiver's reference to a message that no receiver gets.
+func Release(message any) {
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		message = envelope.Message
 	}

@@ -46,7 +46,7 @@ func (d *Door) roundTrip(f *wire.Frame, p *Parcel) error {
 		p.Message = decoded
 	}
 	if p.Lost {
-		release(p.Message)
+		Release(p.Message)
 		return p.evidence.check()
 	}
 	return nil

@@ -14,20 +14,22 @@ type env struct {
 	world   *World
 	node    int32
 	process *process
+	view    *actors.View
+	owner   string // of the random streams: each life of a node has its own
 	streams actors.Streams
 }
 
 var _ actors.Env = (*env)(nil)
 
 func (e *env) Node() int                   { return int(e.node) }
-func (e *env) View() *actors.View          { return e.world.view }
+func (e *env) View() *actors.View          { return e.view }
 func (e *env) Now() time.Duration          { return e.world.now + e.world.charge }
 func (e *env) Tensors() *protos.TensorPool { return &e.world.tensors }
 func (e *env) Fail(err error)              { e.world.fail(err) }
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	w := e.world
-	return actors.Timer{Clock: w, ID: w.enter(e.Now()+max(d, 0), slot{what: message, to: e.process, message: msg})}
+	return actors.Timer{Clock: w, ID: w.enter(e.Now()+max(d, 0), slot{what: message, to: e.process, life: w.life(e.node), message: msg})}
 }
 
 func (e *env) Compute(job actors.Job) {
@@ -37,18 +39,18 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag > 0 && e.process != w.coordinate:
 		w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node]))
 	case job.Lag <= 0:
-		due = w.cores[e.node].Book(e.Now(), job.Cores, w.profiles[e.node].Cost(job))
+		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].profile.Cost(job))
 	}
-	w.enter(due, slot{what: result, to: e.process, job: w.pool.submit(job.Do)})
+	w.enter(due, slot{what: result, to: e.process, life: w.life(e.node), job: w.pool.submit(job.Do)})
 }
 
 func (e *env) Charge(work float64) {
 	w := e.world
-	w.charge += w.profiles[e.node].Time(work)
+	w.charge += w.nodes[e.node].profile.Time(work)
 }
 
 func (e *env) Rand(purpose string) *rand.Rand {
-	return e.streams.Get(e.world.config.Deployment.Seed, e.process.id, purpose)
+	return e.streams.Get(e.world.config.Deployment.Seed, e.owner, purpose)
 }
 
 func (e *env) Latency(node int) time.Duration {

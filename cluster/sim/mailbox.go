@@ -7,6 +7,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // queue is a first-in-first-out queue that reuses its memory.
@@ -41,7 +43,8 @@ func (q *queue) pop() any {
 type mailbox struct {
 	world     *World
 	node      int32
-	top       bool // an actor that the world placed: its failure ends the run
+	env       *env // of an actor that the world placed, whose failure ends the run
+	dead      bool // its node has crashed
 	queued    bool
 	suspended bool
 	waiting   bool // an event at busy will post the mailbox
@@ -89,13 +92,16 @@ func (m *mailbox) post() {
 func (m *mailbox) turn() {
 	w := m.world
 	m.queued = false
+	if m.dead {
+		return
+	}
 	w.source, w.charge = m.node, 0
 	defer m.recover()
 	for !m.system.empty() {
 		m.handleSystem(m.system.pop())
 	}
 	for !m.control.empty() && !m.suspended {
-		m.invoker.InvokeUserMessage(m.control.pop())
+		m.handleControl(m.control.pop())
 	}
 	w.charge = 0
 	if m.willing() {
@@ -125,6 +131,24 @@ func (m *mailbox) wait() bool {
 	return true
 }
 
+// handleControl hands over a control message; that of a new view comes with the view.
+func (m *mailbox) handleControl(message any) {
+	if announced, ok := protos.Announced(message); ok && m.env != nil {
+		m.env.view = m.world.announced(announced)
+	}
+	m.invoker.InvokeUserMessage(message)
+}
+
+// die drops everything that waits to be handled.
+func (m *mailbox) die() {
+	m.dead = true
+	for _, q := range []*queue{&m.user, &m.control, &m.system} {
+		for !q.empty() {
+			door.Release(q.pop())
+		}
+	}
+}
+
 func (m *mailbox) handleSystem(message any) {
 	switch message.(type) {
 	case *actor.SuspendMailbox:
@@ -142,7 +166,7 @@ func (m *mailbox) recover() {
 	if reason == nil {
 		return
 	}
-	if m.top {
+	if m.env != nil {
 		m.world.fail(fmt.Errorf("node %s, actor %s: %w", m.world.names[m.node], m.process.id, actors.PanicError(reason)))
 		return
 	}

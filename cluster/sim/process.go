@@ -63,22 +63,23 @@ func (p *process) hand(kind wire.Kind, message any) {
 }
 
 // spawnOptions are those with which every actor of a node, and every child of
-// one, is spawned: the world's mailbox, the node's address, and these options again.
-func (w *World) spawnOptions(node int32, top bool) []actor.PropsOption {
+// one, is spawned: the world's mailbox, the node's address, and these options again. The
+// children have no env of their own.
+func (w *World) spawnOptions(node int32, e *env) []actor.PropsOption {
 	return []actor.PropsOption{
 		actor.WithSpawnFunc(func(system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-			return w.spawn(node, top, system, id, props, parent)
+			return w.spawn(node, e, system, id, props, parent)
 		}),
 		actor.WithSpawnMiddleware(func(next actor.SpawnFunc) actor.SpawnFunc {
 			return func(system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-				return w.spawn(node, false, system, id, props.Configure(w.spawnOptions(node, false)...), parent)
+				return w.spawn(node, nil, system, id, props.Configure(w.spawnOptions(node, nil)...), parent)
 			}
 		}),
 	}
 }
 
-func (w *World) spawn(node int32, top bool, system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-	box := &mailbox{world: w, node: node, top: top, process: w.process(node, id)}
+func (w *World) spawn(node int32, e *env, system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+	box := &mailbox{world: w, node: node, env: e, process: w.process(node, id)}
 	props.Configure(actor.WithMailbox(func() actor.Mailbox { return box }))
 	registry := system.ProcessRegistry
 	before := registry.Address

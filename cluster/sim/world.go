@@ -63,7 +63,7 @@ const (
 	message        // a timer's message is due
 	result         // a job is due
 	wakeUp         // a charge is over
-	change         // the network changes
+	change         // something happens to the network or to a node
 )
 
 type slot struct {
@@ -76,6 +76,7 @@ type slot struct {
 	parcel  door.Parcel
 	job     *job
 	apply   func()
+	life    uint32 // of the node whose message, result or departure it is
 	seq     uint64
 }
 
@@ -87,9 +88,8 @@ type World struct {
 	door       *door.Door
 	tensors    protos.TensorPool
 	progress   *protos.Messages[*protos.Progress]
-	view       *actors.View
-	profiles   []actors.Profile
-	cores      []*actors.Cores
+	view       *actors.View // the latest that was announced
+	nodes      []node
 	processes  map[address]*process
 	now        time.Duration
 	seq        uint64
@@ -108,6 +108,15 @@ type World struct {
 	failure    error
 	pool       pool
 	coordinate *process
+}
+
+// node is one logical node.
+type node struct {
+	profile actors.Profile
+	cores   *actors.Cores
+	life    uint32 // how often it has crashed or left
+	there   bool
+	unheard bool // the coordinator has not heard of its crash
 }
 
 const outside = -1
@@ -142,8 +151,7 @@ func New(config Config) (*World, error) {
 
 func (w *World) add(name string, profile actors.Profile) {
 	w.names = append(w.names, name)
-	w.profiles = append(w.profiles, profile)
-	w.cores = append(w.cores, actors.NewCores(profile.Cores))
+	w.nodes = append(w.nodes, node{profile: profile, cores: actors.NewCores(profile.Cores)})
 }
 
 // systemAddress is that of what belongs to no node, such as futures. No node can
@@ -160,7 +168,10 @@ func newSystem() *actor.ActorSystem {
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if err := w.placeOne(i, d.Nodes[i].ActorID(), d.Nodes[i].Kind); err != nil {
+		if d.Nodes[i].Absent {
+			continue
+		}
+		if err := w.placeOne(int32(i), d.Nodes[i].ActorID(), d.Nodes[i].Kind); err != nil {
 			return err
 		}
 	}
@@ -169,21 +180,27 @@ func (w *World) place() error {
 	}
 	pid := actors.CoordinatorPID()
 	w.coordinate = w.process(int32(len(d.Nodes)), pid.Id)
-	return w.placeOne(len(d.Nodes), pid.Id, func(env actors.Env) (actor.Actor, error) {
-		return d.Coordinate(env, actors.Control{Halt: func() { w.halted = true }, Finish: func() { w.finished = true }})
+	return w.placeOne(w.coordinate.node, pid.Id, func(e actors.Env) (actor.Actor, error) {
+		return d.Coordinate(e, actors.Control{
+			Halt:     func() { w.halted = true },
+			Finish:   func() { w.finished = true },
+			Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
+		})
 	})
 }
 
-func (w *World) placeOne(node int, id string, kind actors.Kind) error {
-	env := &env{world: w, node: int32(node), process: w.process(int32(node), id)}
+func (w *World) placeOne(node int32, id string, kind actors.Kind) error {
+	n := &w.nodes[node]
+	env := &env{world: w, node: node, process: w.process(node, id), view: w.view, owner: actors.Owner(id, int(n.life))}
 	a, err := kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return a }, w.spawnOptions(int32(node), true)...)
+	props := actor.PropsFromProducer(func() actor.Actor { return a }, w.spawnOptions(node, env)...)
 	if _, err := w.system.Root.SpawnNamed(props, id); err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
+	n.there = true
 	return nil
 }
 
@@ -202,6 +219,9 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	defer w.pool.stop()
 	for _, c := range w.config.Changes {
 		w.enter(c.At, slot{what: change, apply: c.Apply})
+	}
+	for _, c := range w.config.Deployment.Schedule {
+		w.enter(c.At, slot{what: change, apply: func() { w.happen(int32(c.Node), c.Do) }})
 	}
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
@@ -228,7 +248,7 @@ func (w *World) next() {
 	if !w.watches(&s) {
 		w.work--
 	}
-	if s.what == vacant || (w.halted && !w.leads(&s)) {
+	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
 	}
 	if e.at > w.now {
@@ -334,7 +354,7 @@ func (w *World) CancelTimer(id uint64) {
 // send takes what an actor sends, at the end of what its handler has charged.
 func (w *World) send(to *process, kind wire.Kind, message any) {
 	if w.charge > 0 && w.source != outside {
-		w.enter(w.now+w.charge, slot{what: departure, kind: kind, source: w.source, to: to, message: message})
+		w.enter(w.now+w.charge, slot{what: departure, kind: kind, source: w.source, life: w.life(w.source), to: to, message: message})
 		return
 	}
 	w.leave(to, kind, message)

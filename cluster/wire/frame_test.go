@@ -22,7 +22,7 @@ import (
 func example() *wire.Frame {
 	return &wire.Frame{
 		Kind: wire.User, Run: 7, Target: "server/server", SenderAddress: "fast", SenderID: "fast/worker",
-		Head:    &protos.Push{Rank: 1, Step: 300, Version: 1 << 40, Samples: 32},
+		Head:    &protos.Push{Node: 1, Step: 300, Version: 1 << 40, Samples: 32},
 		Tensors: []*protos.Tensor{protos.NewTensor([]float32{1, -2.5, float32(math.NaN())}), protos.NewTensor(nil), protos.NewTensor([]float32{4})},
 	}
 }
@@ -67,7 +67,7 @@ func frames() *rapid.Generator[*wire.Frame] {
 			SenderAddress: text.Draw(t, "sender address"),
 			SenderID:      text.Draw(t, "sender id"),
 			Head: rapid.SampledFrom([]proto.Message{
-				&protos.Push{Rank: int32(number.Draw(t, "rank")), Step: number.Draw(t, "step"), Version: number.Draw(t, "version")},
+				&protos.Push{Node: int32(number.Draw(t, "rank")), Step: number.Draw(t, "step"), Version: number.Draw(t, "version")},
 				&protos.Parameters{Version: number.Draw(t, "version")},
 				&protos.Start{},
 				&actor.Watch{Watcher: actor.NewPID(text.Draw(t, "address"), text.Draw(t, "id"))},

@@ -1,0 +1,97 @@
+package coordinator
+
+import (
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// views is who takes part in the run, which its coordinator alone decides.
+type views struct {
+	number   uint64 // of the view
+	gone     []bool // by node
+	topology int
+	looks    []bool // by node: its model is looked at
+}
+
+func newViews(env actors.Env) views {
+	v := env.View()
+	views := views{number: v.Number, gone: make([]bool, len(v.Members))}
+	for i := range v.Members {
+		views.gone[i] = !v.Members[i].Present
+	}
+	return views
+}
+
+// sample chooses the holders whose models are looked at.
+func (c *coordinator) sample() {
+	c.looks = make([]bool, len(c.gone))
+	n := len(c.run.Holders)
+	if s := c.run.Policy.Sample; s > 0 && s < n {
+		for _, i := range c.env.Rand("sample of models").Perm(n)[:s] {
+			c.looks[c.run.Holders[i]] = true
+		}
+		return
+	}
+	for _, node := range c.run.Holders {
+		c.looks[node] = true
+	}
+}
+
+// looked reports whether the model of a node is looked at.
+func (c *coordinator) looked(node int) bool { return c.looks[node] && !c.gone[node] }
+
+// holders are the nodes whose models are looked at now.
+func (c *coordinator) holders() []int {
+	var nodes []int
+	for _, node := range c.run.Holders {
+		if c.looked(node) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}
+
+// member takes a node into the view or out of it.
+func (c *coordinator) member(ctx actor.Context, m actors.MemberChange) {
+	if m.Node < 0 || m.Node >= len(c.gone) || c.gone[m.Node] != m.Present {
+		return // nothing new
+	}
+	c.gone[m.Node] = !m.Present
+	c.announce(ctx)
+	if m.Present {
+		ctx.Send(c.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: c.number, Joins: true}))
+		return
+	}
+	for i := c.settled + 1; i <= c.asked; i++ {
+		if e := c.pending[i]; e.node == m.Node && e.params == nil && !e.void {
+			e.void, e.ready = true, true
+			c.answered()
+			c.see(e)
+		}
+	}
+	c.advance()
+}
+
+// announce issues the next view.
+func (c *coordinator) announce(ctx actor.Context) {
+	c.number++
+	head := protos.View{Number: c.number, Topology: uint32(c.topology)}
+	for i, gone := range c.gone {
+		if gone {
+			head.Absent = append(head.Absent, int32(i))
+		}
+	}
+	c.control.Announce(&head)
+	view := c.env.View()
+	for i := range view.Members {
+		if view.Members[i].Present {
+			ctx.Send(view.Members[i].PID, protos.NewMessage(&protos.View{
+				Number: head.Number, Topology: head.Topology, Absent: slices.Clone(head.Absent),
+			}))
+		}
+	}
+}
