@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -152,6 +154,28 @@ func TestConsensusDistanceIsDrawnAsMeasured(t *testing.T) {
 	}
 	if want := (3 + math.Sqrt2) * 1.05; f.X.Max != 10 || f.Y.Min != 0 || math.Abs(f.Y.Max-want) > 1e-9 {
 		t.Errorf("axes to %g and %g, want 10 and %g", f.X.Max, f.Y.Max, want)
+	}
+}
+
+func TestBestNodeIsDrawnAsIfThereWereNoOther(t *testing.T) {
+	s, traces := sample([]string{"a", "b"}, 2, 0.94)
+	alone := slices.Clone(traces)
+	spread(traces, 0, ring) // the curves that there were become those of the best of three
+	best, err := bestOverTime(s, traces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	only, err := accuracyOverTime(s, alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best.caption, best.Y.Label.Text = only.caption, only.Y.Label.Text
+	dir := t.TempDir()
+	if err := errors.Join(best.save(filepath.Join(dir, "best")), only.save(filepath.Join(dir, "only"))); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(readImage(t, filepath.Join(dir, "best.svg")), readImage(t, filepath.Join(dir, "only.svg"))) {
+		t.Error("the figures differ")
 	}
 }
 
