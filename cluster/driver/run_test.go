@@ -200,7 +200,7 @@ func TestArchitectureOfAUsersOwnRunsInBothWorlds(t *testing.T) {
 	if virtual.Clock != driver.Virtual || timed.Clock != driver.Real || timed.Runs[0].Clock != "real" {
 		t.Errorf("clocks %v and %v", virtual.Clock, timed.Clock)
 	}
-	if v, r := virtual.Curves[0][0], timed.Curves[0][0]; v.Accuracy != r.Accuracy || v.Loss != r.Loss {
+	if v, r := virtual.Traces[0].Curve[0], timed.Traces[0].Curve[0]; v.Accuracy != r.Accuracy || v.Loss != r.Loss {
 		t.Errorf("the initial model is judged %v and %v", v, r)
 	}
 	if got := virtual.Runs[0]; got.Steps != 60 || got.Evaluations != 4 || got.Messages != 0 || got.Duration != 0.06 {
