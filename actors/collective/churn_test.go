@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -28,12 +29,14 @@ type churn struct {
 	threads      int
 	strict       bool
 
+	// late is how long the coordinator's messages to a node take; nil stands for no time.
+	late     func(node int) time.Duration
+	observer actors.Observer
+
 	made   []int               // steps of each node, in its present life
-	seen   []map[int][]float32 // by node and finished rounds
-	rounds map[int][]float32   // of all nodes
-	mixed  string              // the first two models that should be equal and are not
+	seen   []map[int][]float32 // by node and finished rounds, in its present life
+	views  [][]int             // the members of each
 	result sim.Result
-	waits  map[string]time.Duration
 }
 
 const (
@@ -42,19 +45,19 @@ const (
 	churnLook   = 3 * time.Millisecond
 )
 
-func (c *churn) Observe(_ time.Duration, node int, e actors.Event) {
-	switch e.Kind {
-	case actors.StepDone:
+func (c *churn) Observe(at time.Duration, node int, e actors.Event) {
+	if c.observer != nil {
+		c.observer.Observe(at, node, e)
+	}
+	if e.Kind == actors.StepDone {
 		c.made[node] = int(e.Step)
-	case actors.Waited:
-		c.waits[e.Cause] += e.Duration
 	}
 }
 
 func (c *churn) run(t testing.TB) {
 	t.Helper()
 	n := len(c.task.Workers)
-	c.made, c.seen, c.rounds, c.waits = make([]int, n), make([]map[int][]float32, n), map[int][]float32{}, map[string]time.Duration{}
+	c.made, c.seen, c.views = make([]int, n), make([]map[int][]float32, n), nil
 	d := &actors.Deployment{Seed: c.task.Seed, Strict: c.strict, Observer: c, Schedule: c.schedule, Detect: churnDetect, Bounded: true}
 	network := link.New(c.task.Seed, append(slices.Clone(c.task.Workers), actors.Coordinator))
 	for i, name := range c.task.Workers {
@@ -87,20 +90,14 @@ func (c *churn) run(t testing.TB) {
 	}
 }
 
-// look takes in a model, if it is one between two rounds.
-func (c *churn) look(node int, params []float32) {
+// look takes in a model, if it is one between two rounds: the last of a round's steps is
+// recorded when the round is over, and with Models every step is an update.
+func (c *churn) look(node int, version uint64, params []float32) {
 	every := c.architecture.Every
-	if c.made[node] == 0 || c.made[node]%every != 0 {
+	if c.made[node] == 0 || c.made[node]%every != 0 || c.architecture.Reduce == collective.Models && version != uint64(c.made[node]) {
 		return
 	}
-	round := c.made[node] / every
-	c.seen[node][round] = slices.Clone(params)
-	if c.rounds[round] == nil {
-		c.rounds[round] = c.seen[node][round]
-	}
-	if c.mixed == "" && !slices.Equal(c.rounds[round], params) {
-		c.mixed = fmt.Sprintf("after %d rounds the model of node %d differs from another's", round, node)
-	}
+	c.seen[node][c.made[node]/every] = slices.Clone(params)
 }
 
 // leader is a coordinator of the test's own.
@@ -116,6 +113,7 @@ func (l *leader) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		l.number = 1
+		l.begin()
 		l.send(ctx, func() *protos.Message { return protos.NewMessage(&protos.Start{View: 1}) })
 		l.env.After(churnLook, "look")
 		l.env.After(l.churn.end, "end")
@@ -124,33 +122,63 @@ func (l *leader) Receive(ctx actor.Context) {
 			l.control.Finish()
 			return
 		}
-		l.send(ctx, func() *protos.Message { return protos.NewMessage(&protos.TakeSnapshot{}) })
+		for _, node := range l.churn.present() {
+			ctx.Send(l.env.View().Members[node].PID, protos.NewMessage(&protos.TakeSnapshot{}))
+		}
 		l.env.After(churnLook, "look")
+	case letter:
+		ctx.Send(m.to, m.message)
 	case actors.MemberChange:
 		l.change(ctx, m)
 	case *protos.Message:
 		if head, ok := m.Head.(*protos.Snapshot); ok {
-			l.churn.look(int(head.Node), m.Tensors[0].Data)
+			l.churn.look(int(head.Node), head.Version, m.Tensors[0].Data)
 		}
 		m.Release()
 	}
 }
 
+// letter is a message that the coordinator sends later.
+type letter struct {
+	to      *actor.PID
+	message *protos.Message
+}
+
 func (l *leader) send(ctx actor.Context, message func() *protos.Message) {
-	members := l.env.View().Members
-	for i := range members {
-		if members[i].Present {
-			ctx.Send(members[i].PID, message())
-		}
+	for _, node := range l.churn.present() {
+		l.sendTo(ctx, node, message())
 	}
 }
+
+func (l *leader) sendTo(ctx actor.Context, node int, message *protos.Message) {
+	to := l.env.View().Members[node].PID
+	if l.churn.late == nil {
+		ctx.Send(to, message)
+		return
+	}
+	l.env.After(l.churn.late(node), letter{to, message})
+}
+
+// begin notes the members of a view.
+func (l *leader) begin() {
+	var members []int
+	for node, gone := range l.gone {
+		if !gone {
+			members = append(members, node)
+		}
+	}
+	l.churn.views = append(l.churn.views, members)
+}
+
+// present are the members of the last view.
+func (c *churn) present() []int { return c.views[len(c.views)-1] }
 
 func (l *leader) change(ctx actor.Context, m actors.MemberChange) {
 	l.number++
 	l.gone[m.Node] = !m.Present
-	if l.churn.made[m.Node] = 0; !m.Present {
-		clear(l.churn.seen[m.Node])
-	}
+	l.begin()
+	l.churn.made[m.Node] = 0
+	clear(l.churn.seen[m.Node])
 	head := func() *protos.View {
 		v := &protos.View{Number: l.number}
 		for i, gone := range l.gone {
@@ -163,108 +191,149 @@ func (l *leader) change(ctx actor.Context, m actors.MemberChange) {
 	l.control.Announce(head())
 	l.send(ctx, func() *protos.Message { return protos.NewMessage(head()) })
 	if m.Present {
-		ctx.Send(l.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: l.number, Joins: true}))
+		l.sendTo(ctx, m.Node, protos.NewMessage(&protos.Start{View: l.number, Joins: true}))
 	}
 }
 
-// history is what one process makes of rounds whose members change at cuts: sets[i] make the
-// rounds from cuts[i−1] to cuts[i]−1.
-func history(t testing.TB, task *train.Task, a collective.Architecture, sets [][]int, cuts []int, rounds int) [][]float32 {
-	l := newLoop(t, task)
-	members := func(round int) []int {
-		for i, cut := range cuts {
-			if round < cut {
-				return sets[i]
+// past is what one process makes of rounds by given members: the dumb second implementation.
+type past struct {
+	view      int   // that made the last round, from 0
+	members   []int // of the last round
+	joint     []float32
+	models    [][]float32 // by node, after the last round
+	optimizer optim.State
+	exchanges int
+}
+
+// next is the past with another round, by the given members.
+func (p *past) next(l *loop, a collective.Architecture, round, view int, members []int) *past {
+	q := &past{view: view, members: members, joint: slices.Clone(p.joint), models: make([][]float32, len(l.samplers)), exchanges: p.exchanges}
+	optimizer := l.task.Method.New(len(q.joint))
+	if a.Reduce == collective.Gradients {
+		for _, node := range members {
+			for i := range a.Every {
+				l.add(node, round*a.Every+i)
 			}
 		}
-		return sets[len(cuts)]
+		if err := optimizer.Restore(p.optimizer); err != nil {
+			panic(err)
+		}
+		optimizer.Step(q.joint, l.gradient(q.joint))
+		q.optimizer = optimizer.State()
+		q.spread()
+		return q
 	}
-	if a.Reduce == collective.Models {
-		return l.averaged(rounds, a.Every, members)
+	mean, total, moved := make([]float64, len(q.joint)), 0.0, a.Moved == 0
+	for _, node := range members {
+		params := slices.Clone(p.joint)
+		if slices.Contains(p.members, node) {
+			params = slices.Clone(p.models[node])
+		}
+		samples := 0
+		for i := range a.Every {
+			samples += l.add(node, round*a.Every+i)
+			optimizer.Step(params, l.gradient(params)) // plain descent has no state
+		}
+		squares := 0.0
+		for i, v := range params {
+			mean[i] += float64(samples) * float64(v)
+			squares += math.Pow(float64(v)-float64(p.joint[i]), 2)
+		}
+		total += float64(samples)
+		moved = moved || math.Sqrt(squares) > a.Moved
+		q.models[node] = params
 	}
-	return l.joint(rounds, a.Every, members)
+	if moved {
+		for i, v := range mean {
+			q.joint[i] = float32(v / total)
+		}
+		q.exchanges++
+		q.spread()
+	}
+	return q
 }
 
-// histories are those of all ascending cuts up to the last round before which the members
-// have changed.
-type histories struct {
-	cuts   [][]int
-	models [][][]float32
+// spread gives the joint model to all members.
+func (p *past) spread() {
+	for _, node := range p.members {
+		p.models[node] = p.joint
+	}
 }
 
-func newHistories(t testing.TB, task *train.Task, a collective.Architecture, sets [][]int, last, rounds int) *histories {
-	h := &histories{}
-	var extend func(cuts []int)
-	extend = func(cuts []int) {
-		if len(cuts) == len(sets)-1 {
-			h.cuts = append(h.cuts, slices.Clone(cuts))
-			h.models = append(h.models, history(t, task, a, sets, cuts, rounds))
-			return
-		}
-		first := 0
-		if len(cuts) > 0 {
-			first = cuts[len(cuts)-1]
-		}
-		for cut := first; cut <= last; cut++ {
-			extend(append(cuts, cut))
+// fits reports whether what was seen after some rounds is what it should be, up to rounding.
+func (p *past) fits(c *churn, round int) bool {
+	for _, node := range c.present() {
+		if params := c.seen[node][round]; params != nil && (p.models[node] == nil || distance(params, p.models[node]) > 5e-6) {
+			return false
 		}
 	}
-	extend(nil)
-	return h
+	return true
 }
 
-// match returns the cuts of the histories that the run equals up to rounding.
-func (h *histories) match(c *churn) (cuts [][]int) {
-	for i, models := range h.models {
-		equal := true
-		for round, params := range c.rounds {
-			equal = equal && (round >= len(models) || distance(params, models[round]) < 2e-6)
-		}
-		if equal {
-			cuts = append(cuts, h.cuts[i])
-		}
-	}
-	return cuts
-}
-
-// check fails unless the run equals one history with members that are there until the end, all
-// of whom go on. It returns the cuts.
-func (h *histories) check(t testing.TB, c *churn, alive []int) []int {
+// explain fails unless the run equals rounds by the members of one view each, in the order of
+// views: of exactly one. It returns the past of each round, and wants all members to be in
+// the last view at the end.
+func (c *churn) explain(t testing.TB) []*past {
 	t.Helper()
 	where := fmt.Sprintf("%s over %d nodes, %v", c.architecture.Algorithm, len(c.task.Workers), c.schedule)
-	if c.mixed != "" {
-		t.Fatalf("%s: %s", where, c.mixed)
+	l := newLoop(t, c.task)
+	initial := c.task.Initial()
+	p := &past{joint: initial, models: make([][]float32, len(c.seen)), optimizer: c.task.Method.New(len(initial)).State()}
+	var rounds []*past
+	for round := 0; c.oneSaw(t, round+1); round++ {
+		var next []*past
+		for view := p.view; view < len(c.views); view++ {
+			members := c.views[view]
+			if slices.ContainsFunc(c.views[p.view:view], func(earlier []int) bool { return slices.Equal(earlier, members) }) {
+				continue // cannot be told apart
+			}
+			if q := p.next(l, c.architecture, round, view, members); q.fits(c, round+1) {
+				next = append(next, q)
+			}
+		}
+		if len(next) == 0 {
+			t.Fatalf("%s: the models after round %d are by the members of none of the views %v", where, round, c.views)
+		}
+		if len(next) > 1 && c.architecture.Moved == 0 {
+			t.Fatalf("%s: the models after round %d can be by %v and by %v", where, round, next[0].members, next[1].members)
+		}
+		p = next[0]
+		rounds = append(rounds, p)
 	}
-	last := h.cuts[len(h.cuts)-1]
-	for _, node := range alive {
-		if rounds := c.made[node] / c.architecture.Every; rounds <= last[len(last)-1] {
-			t.Fatalf("%s: node %d has finished only %d rounds", where, node, rounds)
+	if len(rounds) == 0 || !slices.Equal(rounds[len(rounds)-1].members, c.present()) {
+		t.Fatalf("%s: after %d rounds the members are not yet those of the last of the views %v", where, len(rounds), c.views)
+	}
+	return rounds
+}
+
+// oneSaw reports whether the model of a node that is there was seen after a round, and
+// fails if two were that should have the same bits and have not.
+func (c *churn) oneSaw(t testing.TB, round int) bool {
+	t.Helper()
+	var first []float32
+	for _, node := range c.present() {
+		params := c.seen[node][round]
+		if first == nil {
+			first = params
+		}
+		if params != nil && c.architecture.Moved == 0 && !slices.Equal(params, first) {
+			t.Fatalf("%s over %d nodes, %v: after %d rounds the model of node %d has other bits", c.architecture.Algorithm, len(c.task.Workers), c.schedule, round, node)
 		}
 	}
-	cuts := h.match(c)
-	if len(cuts) != 1 {
-		t.Fatalf("%s: equals the histories with cuts at %v, want exactly one", where, cuts)
-	}
-	return cuts[0]
+	return first != nil
 }
 
 // sizes are shards whose last batches differ.
 var sizes = []int{40, 25, 64, 37, 51, 48}
 
-func without(n int, gone ...int) (left []int) {
-	for i := range n {
-		if !slices.Contains(gone, i) {
-			left = append(left, i)
-		}
-	}
-	return left
+func churnTask(n int, method optim.Method) *train.Task {
+	return newTask(perceptron(4, 3), sizes[:n], 16, method)
 }
 
 // sweep calls run for instants of the first two rounds, and for few of them in a short test.
-func sweep(n int, run func(i int, at time.Duration)) {
-	step := 350 * time.Microsecond
+func sweep(n int, step time.Duration, run func(i int, at time.Duration)) {
 	if testing.Short() {
-		step = 7300 * time.Microsecond
+		step *= 20
 	}
 	span := 2 * (churnStep + time.Duration(n)*7*time.Millisecond)
 	for i := 0; time.Duration(i)*step < span; i++ {
@@ -272,30 +341,82 @@ func sweep(n int, run func(i int, at time.Duration)) {
 	}
 }
 
-func churnTask(n int) *train.Task { return newTask(perceptron(4, 3), sizes[:n], 16, momentum(0.05)) }
-
-// TestCrashAtAnyInstantEqualsSomeRoundWithoutTheNode covers every instant of two rounds.
-func TestCrashAtAnyInstantCutsBetweenTwoRounds(t *testing.T) {
+// everywhere runs a test for all algorithms over 2 to most nodes.
+func everywhere(t *testing.T, least, most int, run func(t *testing.T, a collective.Algorithm, n int)) {
 	for _, a := range algorithms {
-		for n := 2; n <= 6; n++ {
-			t.Run(fmt.Sprintf("%s/%d", a, n), func(t *testing.T) {
-				task := churnTask(n)
-				arch := collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}
-				expected := map[int]*histories{}
-				found := map[int]bool{}
-				sweep(n, func(i int, at time.Duration) {
-					victim := i % n
-					if expected[victim] == nil {
-						expected[victim] = newHistories(t, task, arch, [][]int{without(n), without(n, victim)}, 4, 30)
-					}
-					c := churn{task: task, architecture: arch, end: 550 * time.Millisecond, schedule: []actors.NodeChange{{At: at, Node: victim, Do: actors.Crash}}}
-					c.run(t)
-					found[expected[victim].check(t, &c, without(n, victim))[0]] = true
-				})
-				if len(found) < 2 {
-					t.Errorf("the members changed only before rounds %v", found)
-				}
-			})
+		for n := least; n <= most; n++ {
+			t.Run(fmt.Sprintf("%s/%d", a, n), func(t *testing.T) { run(t, a, n) })
 		}
 	}
+}
+
+func TestRoundsAreBySomeViewAloneWheneverANodeCrashes(t *testing.T) {
+	everywhere(t, 2, 6, func(t *testing.T, a collective.Algorithm, n int) {
+		task := churnTask(n, momentum(0.05))
+		cuts := map[int]bool{}
+		sweep(n, 500*time.Microsecond, func(i int, at time.Duration) {
+			c := churn{
+				task: task, end: 350 * time.Millisecond, schedule: []actors.NodeChange{{At: at, Node: i % n, Do: actors.Crash}},
+				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients},
+			}
+			c.run(t)
+			full := 0
+			for _, p := range c.explain(t) {
+				if len(p.members) == n {
+					full++
+				}
+			}
+			cuts[full] = true
+		})
+		if len(cuts) < 2 {
+			t.Errorf("the node was always taken out before the same round: %v", cuts)
+		}
+	})
+}
+
+func TestRoundsAreBySomeViewAloneWheneverANodeJoins(t *testing.T) {
+	everywhere(t, 2, 6, func(t *testing.T, a collective.Algorithm, n int) {
+		sweep(n, 2300*time.Microsecond, func(i int, at time.Duration) {
+			node := i % n
+			for _, arch := range []collective.Architecture{
+				{Algorithm: a, Every: 1, Reduce: collective.Gradients},
+				{Algorithm: a, Every: 2, Reduce: collective.Models},
+			} {
+				method := momentum(0.05)
+				if arch.Reduce == collective.Models {
+					method = sgd(0.2)
+				}
+				c := churn{
+					task: churnTask(n, method), end: 400 * time.Millisecond, absent: []int{node}, architecture: arch,
+					schedule: []actors.NodeChange{{At: at, Node: node, Do: actors.Join}},
+				}
+				c.run(t)
+				c.explain(t)
+			}
+		})
+	})
+}
+
+func TestRoundsAreBySomeViewAloneWhenChangesFollowEachOther(t *testing.T) {
+	everywhere(t, 3, 5, func(t *testing.T, a collective.Algorithm, n int) {
+		task := churnTask(n, momentum(0.05))
+		sweep(n, 3100*time.Microsecond, func(i int, at time.Duration) {
+			first, second := i%n, (i+1+i/n%(n-1))%n
+			soon := at + time.Duration(i%13)*700*time.Microsecond
+			for _, c := range []churn{
+				{schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Crash}, {At: soon, Node: second, Do: actors.Crash}}},
+				{absent: []int{second}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Crash}, {At: soon, Node: second, Do: actors.Join}}},
+				{absent: []int{second}, schedule: []actors.NodeChange{{At: at, Node: second, Do: actors.Join}, {At: soon, Node: first, Do: actors.Crash}}},
+				{schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Crash}, {At: soon, Node: first, Do: actors.Join}}},
+				{absent: []int{first}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Join}, {At: soon + 1, Node: first, Do: actors.Leave}}},
+				{absent: []int{first, second}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Join}, {At: at, Node: second, Do: actors.Join}}},
+				{absent: []int{second}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Leave}, {At: at, Node: second, Do: actors.Join}}},
+			} {
+				c.task, c.end = task, 400*time.Millisecond
+				c.architecture = collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}
+				c.run(t)
+				c.explain(t)
+			}
+		})
+	})
 }

@@ -2,7 +2,6 @@ package collective_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
@@ -199,63 +197,50 @@ func (l *loop) gradient(params []float32) []float32 {
 	return g
 }
 
-// everybody are the members of every round where nothing happens to them.
-func (l *loop) everybody(int) []int {
-	var all []int
-	for node := range l.samplers {
-		all = append(all, node)
-	}
-	return all
-}
-
-// joint trains on the joint batch of the members and all steps of each round, and returns the model
-// after 0, 1, … rounds.
-func (l *loop) joint(rounds, every int, members func(round int) []int) [][]float32 {
+// joint trains on the joint batch of all workers and all steps of a round.
+func (l *loop) joint(rounds, every int) []float32 {
 	params := l.task.Initial()
 	optimizer := l.task.Method.New(len(params))
-	models := [][]float32{slices.Clone(params)}
 	for round := range rounds {
-		for _, node := range members(round) {
+		for rank := range l.samplers {
 			for i := range every {
-				l.add(node, round*every+i)
+				l.add(rank, round*every+i)
 			}
 		}
 		optimizer.Step(params, l.gradient(params))
-		models = append(models, slices.Clone(params))
 	}
-	return models
+	return params
 }
 
-// averaged lets the members of each round make their own steps from the joint model, and averages
-// their models. Each has an optimiser of its own.
-func (l *loop) averaged(rounds, every int, members func(round int) []int) [][]float32 {
-	optimizers := make([]optim.Optimizer, len(l.samplers))
-	for node := range optimizers {
-		optimizers[node] = l.task.Method.New(l.task.Model.Params())
+// averaged makes each worker's own steps and averages the models after every round.
+func (l *loop) averaged(rounds, every int) []float32 {
+	models := make([][]float32, len(l.samplers))
+	optimizers := make([]optim.Optimizer, len(models))
+	for rank := range models {
+		models[rank] = l.task.Initial()
+		optimizers[rank] = l.task.Method.New(len(models[rank]))
 	}
-	models := [][]float32{l.task.Initial()}
 	for round := range rounds {
-		mean := make([]float64, l.task.Model.Params())
+		mean := make([]float64, len(models[0]))
 		total := 0.0
-		for _, node := range members(round) {
-			params := slices.Clone(models[round])
+		for rank, params := range models {
 			samples := 0
 			for i := range every {
-				samples += l.add(node, round*every+i)
-				optimizers[node].Step(params, l.gradient(params))
+				samples += l.add(rank, round*every+i)
+				optimizers[rank].Step(params, l.gradient(params))
 			}
 			for i, v := range params {
 				mean[i] += float64(samples) * float64(v)
 			}
 			total += float64(samples)
 		}
-		joint := make([]float32, len(mean))
-		for i, v := range mean {
-			joint[i] = float32(v / total)
+		for _, params := range models {
+			for i, v := range mean {
+				params[i] = float32(v / total)
+			}
 		}
-		models = append(models, joint)
 	}
-	return models
+	return models[0]
 }
 
 // distance is ‖a−b‖ ÷ ‖b‖.
@@ -312,8 +297,7 @@ func TestGradientsEqualOneProcessOnTheJointBatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			task := newTask(c.model, c.shards, 16, c.method)
-			l := newLoop(t, task)
-			want := l.joint(c.rounds, c.every, l.everybody)[c.rounds]
+			want := newLoop(t, task).joint(c.rounds, c.every)
 			for _, a := range algorithms {
 				s := trial{task: task, rounds: c.rounds, strict: true, architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Gradients}}
 				compare(t, s.run(t), want, 1e-6)
@@ -336,8 +320,7 @@ func TestModelsEqualALoopOverTheWorkers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			task := newTask(perceptron(20, 15, 4), c.shards, 16, c.method)
-			l := newLoop(t, task)
-			want := l.averaged(10, c.every, l.everybody)[10]
+			want := newLoop(t, task).averaged(10, c.every)
 			for _, a := range algorithms {
 				s := trial{task: task, rounds: 10, strict: true, architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Models}}
 				compare(t, s.run(t), want, 1e-6)
@@ -461,86 +444,6 @@ func TestSnapshotStaysWhatItIsWhileItIsHeld(t *testing.T) {
 		s.run(t)
 		if !slices.Equal(s.held[0], s.held[1]) || !slices.Equal(s.held[0], task.Initial()) {
 			t.Errorf("%s: a snapshot of the initial model has changed while it was held", reduce)
-		}
-	}
-}
-
-// intruder sends messages to a worker when it is started.
-func intruder(messages int, message func() *protos.Message) actors.Kind {
-	return func(env actors.Env) (actor.Actor, error) {
-		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				for range messages {
-					ctx.Send(env.View().Members[0].PID, message())
-				}
-			}
-		}), nil
-	}
-}
-
-// intrude returns the error of a run whose second worker is an intruder.
-func intrude(t *testing.T, a collective.Architecture, task *train.Task, messages int, message func() *protos.Message) error {
-	t.Helper()
-	d := &actors.Deployment{Nodes: []actors.Node{
-		{Name: "n0", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})},
-		{Name: "n1", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: intruder(messages, message)},
-	}}
-	d.Coordinate = func(env actors.Env, _ actors.Control) (actor.Actor, error) {
-		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				ctx.Send(env.View().Members[0].PID, protos.NewMessage(&protos.Start{View: 1}))
-			}
-		}), nil
-	}
-	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"n0", "n1", actors.Coordinator})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = w.Run(context.Background())
-	return err
-}
-
-func TestMessageThatNobodyWaitsForEndsTheRunAndSaysWhy(t *testing.T) {
-	task := newTask(perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
-	tensor := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
-	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
-	for _, c := range []struct {
-		head   proto.Message
-		values []int // of the tensors
-		times  int
-		want   string
-	}{
-		{&protos.Push{}, nil, 1, "node n0: unexpected message *protos.Push"},
-		{&protos.Start{View: 1}, nil, 1, "node n0: a second start"},
-		{&protos.Chunk{View: 1, Rank: 1}, nil, 1, "node n0: nobody waits for the chunk of rank 1 in view 1, round 0, step 0, index 0: it has 0 tensors instead of 1"},
-		{&protos.Chunk{View: 1, Rank: 1, Round: 2}, []int{8}, 1, "this rank is in round 0"},
-		{&protos.Chunk{View: 1, Rank: 1}, []int{7}, 1, "7 values instead of 8"},
-		{&protos.Chunk{View: 1, Rank: 0}, []int{8}, 1, "this rank itself"},
-		{&protos.Chunk{View: 1, Rank: -7, Step: 5}, []int{8}, 1, "no such chunk"},
-		{&protos.Chunk{View: 7, Rank: 1}, []int{8}, 65, "node n0: more than 64 messages wait"},
-		{&protos.Report{View: 1, Rank: 1}, nil, 1, "node n0: nobody waits for the report of rank 1 in view 1"},
-		{&protos.Outcome{View: 1, Finished: 1}, []int{8}, 1, "node n0: the outcome of 1 rounds in view 1 with 1 tensors is of no use: this rank lacks nothing"},
-	} {
-		err := intrude(t, a, task, c.times, func() *protos.Message {
-			m := protos.NewMessage(c.head)
-			for _, n := range c.values {
-				m.Tensors = append(m.Tensors, tensor(n))
-			}
-			return m
-		})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: error %v, want %q", c.head, err, c.want)
-		}
-	}
-}
-
-func TestMessageOfAnOlderViewIsIgnored(t *testing.T) {
-	task := newTask(perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
-	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
-	for _, head := range []proto.Message{&protos.Chunk{Rank: 9}, &protos.Report{Rank: 9}, &protos.Outcome{Finished: 9}} {
-		err := intrude(t, a, task, 100, func() *protos.Message { return protos.NewMessage(head) })
-		if !errors.Is(err, actors.ErrStandstill) {
-			t.Errorf("%T: error %v, want %v", head, err, actors.ErrStandstill)
 		}
 	}
 }
