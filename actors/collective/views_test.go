@@ -34,7 +34,7 @@ func shuffle(random *rand.Rand, nodes int) []actors.NodeChange {
 // Nodes hear of a view at different times, so that messages of views come to them of which they
 // have not heard.
 func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *testing.T) {
-	runs := 400
+	runs := 200
 	if testing.Short() {
 		runs = 40
 	}
