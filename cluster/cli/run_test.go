@@ -123,7 +123,7 @@ func TestPlanThatIsShownShowsAsItself(t *testing.T) {
 // commands are all that there are, with what they list where they do.
 var commands = [][]string{
 	{}, {"run"}, {"plan"}, {"plan", "check"}, {"plan", "show"}, {"list"},
-	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"},
+	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"}, {"list", "topologies"},
 }
 
 func TestHelpOfEveryCommandHasExamples(t *testing.T) {
