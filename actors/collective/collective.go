@@ -51,7 +51,8 @@ const (
 	// that momentum is the running mean of the worker's own gradients and goes on, from
 	// the averaged model, in the direction of the worker's last steps; the rate's
 	// schedule counts the worker's steps. With Every 1 and plain SGD this equals Gradients
-	// up to rounding.
+	// up to rounding. Who joins begins with a copy of another worker's state as it is then, counted
+	// as if it had made all steps of the rounds that are over.
 	Models Reduce = "models"
 )
 
