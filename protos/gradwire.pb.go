@@ -303,7 +303,8 @@ func (x *Report) GetJoins() bool {
 }
 
 // Outcome gives a rank that is behind what a round has led to.
-// Tensors: the mean of the round; for one that joins, the parameters and the state of the optimiser.
+// Tensors: the mean of the round, none if it did without an exchange; for one that joins, the parameters, the
+// state of the optimiser, and that mean if there is one, empty where it equals the parameters.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the view.

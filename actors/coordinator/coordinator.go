@@ -145,7 +145,7 @@ func New(run Run, env actors.Env, control actors.Control) (actor.Actor, error) {
 		return nil, fmt.Errorf("no node holds a model to evaluate")
 	}
 	return &coordinator{
-		env: env, run: run, control: control, views: newViews(env),
+		env: env, run: run, control: control, views: newViews(env, run.Holders),
 		previous: map[int]time.Duration{},
 		steps:    make([]uint64, len(env.View().Members)),
 		pending:  map[uint64]*evaluation{},
@@ -263,14 +263,7 @@ func (c *coordinator) stepsOf(holder int) uint64 {
 	return c.total
 }
 
-func (c *coordinator) holds(node int) bool {
-	for _, h := range c.run.Holders {
-		if h == node {
-			return true
-		}
-	}
-	return false
-}
+func (c *coordinator) holds(node int) bool { return c.hold[node] }
 
 func (c *coordinator) stepped(ctx actor.Context, node int) {
 	if c.ownSteps(node)%uint64(c.run.Policy.Every.Steps) != 0 {

@@ -14,21 +14,25 @@ type views struct {
 	number   uint64 // of the view
 	gone     []bool // by node
 	topology int
+	hold     []bool // by node: it holds a model
 	looks    []bool // by node: its model is looked at
 }
 
-func newViews(env actors.Env) views {
+func newViews(env actors.Env, holders []int) views {
 	v := env.View()
-	views := views{number: v.Number, gone: make([]bool, len(v.Members))}
+	n := len(v.Members)
+	views := views{number: v.Number, gone: make([]bool, n), hold: make([]bool, n), looks: make([]bool, n)}
 	for i := range v.Members {
 		views.gone[i] = !v.Members[i].Present
+	}
+	for _, node := range holders {
+		views.hold[node] = true
 	}
 	return views
 }
 
 // sample chooses the holders whose models are looked at.
 func (c *coordinator) sample() {
-	c.looks = make([]bool, len(c.gone))
 	n := len(c.run.Holders)
 	if s := c.run.Policy.Sample; s > 0 && s < n {
 		for _, i := range c.env.Rand("sample of models").Perm(n)[:s] {

@@ -32,7 +32,7 @@ type gossipChoice struct {
 }
 
 func addGossip(c *Catalog) {
-	c.Architectures.Add(Define("gossip", "peers without a server train models of their own and exchange them with some of their neighbours, every so many steps or with a period; choose takes {kind: random or latency, share or count, floor for latency}",
+	c.Architectures.Add(Define("gossip", "peers without a server exchange their models with some of their neighbours, every so many steps or with a period",
 		func() gossipSettings {
 			return gossipSettings{
 				Every: 1, Choose: gossipChoice{Kind: string(gossip.Random), Share: 0.5},
