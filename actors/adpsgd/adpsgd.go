@@ -52,7 +52,8 @@ type Architecture struct {
 	// Moved is the distance ε ≥ 0 that an active peer's model must have moved, since its last
 	// exchange, for another. The distance is Euclidean. With 0 every step has an exchange.
 	Moved float64
-	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no bound.
+	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no
+	// bound. With a bound, those who are there must be connected, so that they hear of each other.
 	Lead int
 }
 

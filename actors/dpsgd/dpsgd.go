@@ -51,7 +51,8 @@ type Architecture struct {
 	// Compressed Communication", ICML 2019). The distance is Euclidean. With 0 every model is sent.
 	Moved float64
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no
-	// bound beyond that of one step between neighbours.
+	// bound beyond that of one step between neighbours. With a bound, those who are there must
+	// be connected, so that they hear of each other.
 	Lead int
 }
 

@@ -33,18 +33,11 @@ func (p *peer) change(ctx actor.Context) {
 		return
 	}
 	p.look()
-	switch p.phase {
-	case pulling:
-		if p.source < 0 {
-			p.pull(ctx)
-		}
-		return
-	case meeting, resting, working:
-		for i := range p.pairs {
-			if x := &p.pairs[i]; x.stage == apart && x.hello {
-				p.answer(ctx, x)
-			}
-		}
+	if p.phase == pulling && p.source < 0 {
+		p.pull(ctx)
+	}
+	for i := range p.pairs {
+		p.answer(ctx, &p.pairs[i])
 	}
 	p.meet()
 	p.advance(ctx)
@@ -114,6 +107,8 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	switch {
 	case x == nil:
 		p.env.Fail(fmt.Errorf("node %s: model of node %d, which is no neighbour", p.name(), head.Node))
+	case head.Wanted, head.Answer && len(m.Tensors) == 0:
+		p.agree(ctx, x, head)
 	case head.Answer:
 		p.adopt(ctx, head, m)
 	case x.stage == absent || head.Exchange != p.token(x):
@@ -148,54 +143,54 @@ func (p *peer) greet(ctx actor.Context) {
 	p.phase, p.source = meeting, -1
 	for i := range p.pairs {
 		x := &p.pairs[i]
-		switch {
-		case x.stage == apart && x.hello:
-			p.answer(ctx, x)
-		case x.stage == apart:
+		p.answer(ctx, x)
+		if x.stage == apart {
 			x.stage = asked
-			ctx.Send(p.pid(x), protos.NewMessage(&protos.Hello{Node: int32(p.env.Node()), Step: p.step}))
+			p.wish(ctx, x, p.step, false)
 		}
 	}
 	p.meet()
 	p.advance(ctx)
 }
 
-// hello takes in a neighbour's wish or its answer. Two wishes that cross are each other's
-// answer. A wish that comes although the pair has agreed, and before a model has, means that
-// the agreement was with a former life, whose wish came late: it is moved on where necessary. Later
-// ones are kept for the view that explains them.
-func (p *peer) hello(ctx actor.Context, head *protos.Hello) {
-	x := p.pair(head.Node)
+// wish asks a neighbour to average from a step on, or tells it the step that it has to be. Such
+// a message is the head of a model without one.
+func (p *peer) wish(ctx actor.Context, x *pair, step uint64, answer bool) {
+	m, head := p.models.Get()
+	p.fill(head, p.token(x))
+	head.Step, head.Wanted, head.Answer = step, !answer, answer
+	ctx.Send(p.pid(x), m)
+}
+
+// agree takes in a neighbour's wish or its answer. Two wishes that cross are each other's
+// answer. A wish that outruns the view that explains it waits for that.
+func (p *peer) agree(ctx actor.Context, x *pair, head *protos.Model) {
+	token := p.token(x)
 	switch {
-	case x == nil:
-		p.env.Fail(fmt.Errorf("node %s: greeting of node %d, which is no neighbour", p.name(), head.Node))
-		return
-	case x.stage == asked:
+	case head.Exchange < token:
+		return // from a former life of either
+	case head.Exchange == token && x.stage == asked:
 		x.stage, x.first = joined, max(head.Step, p.step)
-	case head.Answer:
-		return // to a former life
-	default:
-		x.hello, x.wish = true, head.Step
-		if p.phase >= meeting && (x.stage == apart || x.stage == joined && !x.used) {
-			p.answer(ctx, x)
-		}
+	case head.Wanted:
+		x.greeted, x.wish = head.Exchange, head.Step
+		p.answer(ctx, x)
 	}
 	p.meet()
 	p.advance(ctx)
 }
 
-// answer agrees to a neighbour's wish: the pair averages from the first step that
-// neither has begun.
+// answer agrees to a neighbour's wish, if it has one and this peer has a model: the pair averages
+// from the first step that neither has begun.
 func (p *peer) answer(ctx actor.Context, x *pair) {
+	if p.phase < meeting || x.stage != apart || x.greeted != p.token(x) {
+		return
+	}
 	next := p.step
 	if p.phase == working {
 		next++
 	}
-	if x.stage == apart || x.wish > x.first {
-		x.first = max(x.wish, next)
-	}
-	x.stage, x.hello = joined, false
-	ctx.Send(p.pid(x), protos.NewMessage(&protos.Hello{Node: int32(p.env.Node()), Step: x.first, Answer: true}))
+	x.stage, x.first = joined, max(x.wish, next)
+	p.wish(ctx, x, x.first, true)
 }
 
 // meet ends the joining once all neighbours have answered: this peer goes on with the first

@@ -16,7 +16,7 @@ type stage uint8
 const (
 	absent stage = iota // the neighbour is not there
 	apart               // it is there, and they have not agreed yet
-	asked               // apart, and this peer's Hello is under way
+	asked               // apart, and this peer's wish is under way
 	joined              // they average from step first on
 )
 
@@ -29,20 +29,18 @@ type pair struct {
 	stage  stage
 	// since is the view in which the neighbour appeared; models of a former life of either
 	// bear an older number.
-	since uint64
-	first uint64 // step
-	hello bool   // the neighbour has asked, for a step not before wish
-	wish  uint64
-	told  bool // the neighbour knows x̂ of this peer
-	used  bool // the neighbour has sent a model since they came together
-	known *protos.Tensor
-	slots [2]slot // of even and of odd steps
+	since   uint64
+	first   uint64 // step
+	greeted uint64 // the token of the neighbour's wish to be answered, 0 for none
+	wish    uint64 // the first step that it wishes
+	told    bool   // the neighbour knows x̂ of this peer
+	known   *protos.Tensor
+	slots   [2]slot // of even and of odd steps
 }
 
 // slot holds a neighbour's model of one step; no tensor says that it is the one known.
 type slot struct {
 	here   bool
-	step   uint64
 	params *protos.Tensor
 }
 
@@ -78,28 +76,22 @@ func (p *pair) counts(step uint64) bool { return p.stage == joined && step >= p.
 
 // missing reports whether the neighbour's model of a step is awaited.
 func (p *pair) missing(step uint64) bool {
-	s := &p.slots[step&1]
-	return p.counts(step) && !(s.here && s.step == step)
+	return p.counts(step) && !p.slots[step&1].here
 }
 
 // accept keeps a neighbour's model of its step; this peer is at step now. It takes a
-// reference of its own. A model from before the first common step is of no use.
+// reference of its own.
 func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values int) error {
-	p.used = true
-	if p.stage == joined && head.Step < p.first {
-		return nil
-	}
 	s := &p.slots[head.Step&1]
 	switch {
 	case p.stage == joined && head.Step-max(p.first, now) > 1:
 		return fmt.Errorf("this peer is at step %d and averages with it from step %d", now, p.first)
-	case s.here && s.step == head.Step:
+	case s.here:
 		return errors.New("it has come before")
 	case len(m.Tensors) > 1 || len(m.Tensors) == 1 && len(m.Tensors[0].Data) != values:
 		return fmt.Errorf("it has %d tensors, wanted is one of %d values or none", len(m.Tensors), values)
 	}
-	s.clear()
-	s.here, s.step = true, head.Step
+	s.here = true
 	if len(m.Tensors) == 1 {
 		s.params = m.Tensors[0].Retain()
 	}
@@ -134,5 +126,5 @@ func (p *pair) part() {
 	for i := range p.slots {
 		p.slots[i].clear()
 	}
-	p.stage, p.told, p.used = absent, false, false
+	p.stage, p.told = absent, false
 }

@@ -98,8 +98,6 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 		p.give(ctx, head)
 	case *protos.Busy:
 		p.refused(ctx, head)
-	case *protos.Hello:
-		p.hello(ctx, head)
 	case *protos.Clock:
 		p.merge(head.Clock)
 		p.advance(ctx)

@@ -43,6 +43,7 @@ func Default() *Catalog {
 	addSchedules(c)
 	addArchitectures(c)
 	addCollectives(c)
+	addDecentralised(c)
 	addDelays(c)
 	return c
 }
