@@ -62,10 +62,11 @@ func bySteps(r *recorder, looks [][]seen) map[uint64][]seen {
 	n := len(looks[0])
 	step, ahead := make([]uint64, n), make([]uint64, n)
 	for i, e := range r.events {
-		switch node := r.nodes[i]; {
-		case e.Kind == actors.StepDone:
+		node := r.nodes[i]
+		switch e.Kind {
+		case actors.StepDone:
 			step[node] = e.Step
-		case e.Kind == actors.UpdateApplied:
+		case actors.UpdateApplied:
 			ahead[node] = step[node] - e.Version
 		}
 	}

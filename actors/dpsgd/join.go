@@ -200,13 +200,13 @@ func (p *peer) meet() {
 	if p.phase != meeting {
 		return
 	}
-	first, any := uint64(0), false
+	first, found := uint64(0), false
 	for i := range p.pairs {
 		switch x := &p.pairs[i]; {
 		case x.stage == asked:
 			return
-		case x.stage == joined && (!any || x.first < first):
-			first, any = x.first, true
+		case x.stage == joined && (!found || x.first < first):
+			first, found = x.first, true
 		}
 	}
 	p.step = max(p.step, first)
