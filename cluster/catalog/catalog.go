@@ -46,6 +46,7 @@ func Default() *Catalog {
 	addArchitectures(c)
 	addCollectives(c)
 	addGossip(c)
+	addDecentralised(c)
 	addDelays(c)
 	addTopologies(c)
 	return c
