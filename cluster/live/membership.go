@@ -7,17 +7,23 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// schedule enters what happens to nodes into the clock. A change is handed over to
-// attend, because making an actor, and the system for the next, takes milliseconds.
+// schedule enters what happens to nodes into the clock, and when the coordinator will hear
+// of crashes, so that both come in their order however late the world is. A change is handed
+// over to attend, because making an actor, and the system for the next, takes milliseconds.
 func (w *World) schedule() {
-	changes := w.config.Deployment.Schedule
-	w.changes = make(chan func(), 2*len(changes)) // each, and hearing of it
-	for _, c := range changes {
-		n := w.nodes[c.Node]
+	d := w.config.Deployment
+	w.changes = make(chan func(), 2*len(d.Schedule)) // each, and hearing of it
+	for i := range d.Schedule {
+		c := &d.Schedule[i]
 		if c.Do != actors.Join {
-			n.ends++
+			w.nodes[c.Node].ends++
 		}
-		w.clock.at(c.At, func() { w.change(func() { w.happen(n, c.Do) }) })
+		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
+	}
+	for i := range d.Schedule {
+		if c := &d.Schedule[i]; c.Do == actors.Crash {
+			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
+		}
 	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
 		n.prepare()
@@ -60,32 +66,32 @@ func (n *node) prepare() { n.next = n.newLife(n.life.Load().number + 1) }
 
 // happen does to a node what the schedule says. What cannot happen, such as the crash of
 // a node that is not there, does not.
-func (w *World) happen(n *node, do actors.NodeEvent) {
-	if do != actors.Join {
+func (w *World) happen(c *actors.NodeChange) {
+	n := w.nodes[c.Node]
+	if c.Do != actors.Join {
 		n.ends--
 	}
 	if n.over() {
 		return
 	}
 	switch {
-	case do == actors.Join && !n.there:
+	case c.Do == actors.Join && !n.there:
 		w.join(n)
-	case do == actors.Leave && n.there:
+	case c.Do == actors.Leave && n.there:
 		w.remove(n)
 		w.tell(n, false)
-	case do == actors.Crash && n.there:
+	case c.Do == actors.Crash && n.there:
 		w.remove(n)
-		n.unheard = true
-		ended := n.life.Load().number
-		w.clock.at(w.clock.now()+w.config.Deployment.Detect, func() { w.change(func() { w.detect(n, ended) }) })
+		n.unheard = c
 	}
 }
 
 // join gives a node a new actor.
 func (w *World) join(n *node) {
-	l := n.life.Load()
-	w.detect(n, l.number)
-	if err := l.place(w.config.Deployment.Nodes[n.index].Kind); err != nil {
+	if n.unheard != nil {
+		w.detect(n.unheard)
+	}
+	if err := n.life.Load().place(w.config.Deployment.Nodes[n.index].Kind); err != nil {
 		w.fail(err)
 		return
 	}
@@ -108,11 +114,10 @@ func (w *World) remove(n *node) {
 	old.system.Shutdown()
 }
 
-// detect lets the coordinator hear of the crash after which a node is in its life of a
-// number, unless it has.
-func (w *World) detect(n *node, number int) {
-	if n.unheard && n.life.Load().number == number {
-		n.unheard = false
+// detect lets the coordinator hear of a crash, unless it has.
+func (w *World) detect(crash *actors.NodeChange) {
+	if n := w.nodes[crash.Node]; n.unheard == crash {
+		n.unheard = nil
 		w.tell(n, false)
 	}
 }

@@ -47,11 +47,14 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 		var news hearing
 		s := &stage{strict: strict, edge: constant(3 * ms), end: 400 * ms, absent: []int{4}, detect: 20 * ms, lead: news.handle}
 		s.schedule = []actors.NodeChange{crash(40*ms, 1), leave(80*ms, 2), join(120*ms, 4), join(150*ms, 1), crash(200*ms, 1)}
+		s.making = func(node, _ int) error {
+			made[node].Add(1)
+			return nil
+		}
 		for i := range nodes {
 			s.handlers = append(s.handlers, func(ctx actor.Context, env actors.Env) {
 				switch m := ctx.Message().(type) {
 				case *actor.Started:
-					made[i].Add(1)
 					env.After(0, "send")
 				case string:
 					if env.Now() < 240*ms {

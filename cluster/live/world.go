@@ -103,9 +103,9 @@ type node struct {
 	end     chan struct{}        // closed when its part is over
 
 	// What follows belongs to attend while the run goes on.
-	there   bool // an actor lives on it
-	unheard bool // the coordinator has not heard of its crash
-	ends    int  // crashes and departures that are yet to come
+	there   bool               // an actor lives on it
+	unheard *actors.NodeChange // the crash that the coordinator has not heard of
+	ends    int                // crashes and departures that are yet to come
 	next    *life
 }
 
