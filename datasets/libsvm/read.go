@@ -32,9 +32,10 @@ const (
 	// MaxClasses bounds the number of different labels, so that a file of real-valued
 	// targets is not taken for one of classes.
 	MaxClasses = 1000
-	// DenseBytes and DenseFactor bound the inputs of a set once they are written out, four
-	// bytes each: DenseBytes and DenseFactor for each byte of text.
-	DenseBytes  = 64 << 20
+	// DenseBytes is what the inputs of a set may take once they are written out, four bytes
+	// each, beside DenseFactor for each byte of text.
+	DenseBytes = 64 << 20
+	// DenseFactor is how many bytes of inputs a byte of text may become, beside DenseBytes.
 	DenseFactor = 4
 )
 
