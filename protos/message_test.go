@@ -81,7 +81,7 @@ func TestMessageCycleAllocatesNothing(t *testing.T) {
 	messages, tensors := pushes(), protos.TensorPool{}
 	cycle := func() {
 		m, head := messages.Get(tensors.Get(100), tensors.Get(50))
-		head.Rank, head.Step, head.Version, head.Samples = 1, 2, 3, 4
+		head.Node, head.Step, head.Version, head.Samples = 1, 2, 3, 4
 		m.Retain(1)
 		m.Release()
 		m.Release()

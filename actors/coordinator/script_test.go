@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,7 +38,13 @@ type script struct {
 	policy  coordinator.Policy
 	samples int // of an epoch; each step has ten
 	threads int
+	// what happens to the players, and to their topologies
+	schedule   []actors.NodeChange
+	topologies []actors.Graph
+	changes    []coordinator.TopologyChange
+	absent     []int
 
+	heard  []string // by the members: views and starts
 	result coordinator.Result
 	total  int          // steps of all players
 	calls  atomic.Int64 // of Evaluate
@@ -51,7 +58,7 @@ type entry struct {
 }
 
 func (s *script) Observe(at time.Duration, _ int, event actors.Event) {
-	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken {
+	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken || event.Kind == actors.Measured {
 		s.log = append(s.log, entry{at, event})
 	}
 }
@@ -84,8 +91,8 @@ func (s *script) run(t *testing.T) sim.Result {
 }
 
 func (s *script) try() (sim.Result, error) {
-	d := &actors.Deployment{Observer: s}
-	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Result: &s.result, Evaluate: func(params []float32) train.Verdict {
+	d := &actors.Deployment{Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms, Bounded: s.policy.Time > 0}
+	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Topologies: s.changes, Result: &s.result, Evaluate: func(params []float32) train.Verdict {
 		s.calls.Add(1)
 		return train.Verdict{Accuracy: float64(params[0]), Loss: 1 - float64(params[0])}
 	}}
@@ -94,7 +101,7 @@ func (s *script) try() (sim.Result, error) {
 		p := &s.players[i]
 		name := fmt.Sprintf("n%d", i)
 		names = append(names, name)
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: "player", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: s.kind(p)})
+		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: "player", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: s.kind(p), Absent: slices.Contains(s.absent, i)})
 		if p.holds {
 			run.Holders = append(run.Holders, i)
 		}
@@ -120,7 +127,13 @@ func (s *script) kind(p *player) actors.Kind {
 				env.Record(actors.Event{Kind: actors.StepDone, Step: uint64(done), Samples: 10})
 			case *protos.Message:
 				switch head := m.Head.(type) {
+				case *protos.View:
+					v := env.View()
+					s.heard = append(s.heard, fmt.Sprint(env.Now(), " n", env.Node(), " view ", v.Number, " ", v.Role("player"), " near ", v.Neighbours(env.Node())))
 				case *protos.Start:
+					if head.Joins {
+						s.heard = append(s.heard, fmt.Sprint(env.Now(), " n", env.Node(), " joins view ", head.View))
+					}
 					for _, at := range p.steps {
 						env.After(at, "step")
 					}

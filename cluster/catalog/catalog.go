@@ -21,6 +21,7 @@ type Catalog struct {
 	Schedules     Kinds[optim.Schedule]
 	Architectures Kinds[train.Architecture]
 	Delays        Kinds[link.Delay]
+	Topologies    Kinds[link.Topology]
 }
 
 // Default returns a catalog of everything that comes with Gradwire. It is the
@@ -35,6 +36,7 @@ func Default() *Catalog {
 	c.Schedules.what = "rate schedule"
 	c.Architectures.what = "architecture"
 	c.Delays.what = "delay"
+	c.Topologies.what = "topology"
 	addModels(c)
 	addNetworks(c)
 	addDatasets(c)
@@ -43,7 +45,9 @@ func Default() *Catalog {
 	addSchedules(c)
 	addArchitectures(c)
 	addCollectives(c)
+	addGossip(c)
 	addDelays(c)
+	addTopologies(c)
 	return c
 }
 
@@ -70,6 +74,9 @@ type Spec struct {
 	Links []Link
 	// Changes are what the schedule does to edges, in the order of time.
 	Changes []Change
+	// Topologies are the one that the run begins with and those that follow, in the order
+	// of time.
+	Topologies []Topology
 }
 
 // training are the settings of a plan's section train.
@@ -102,7 +109,13 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if err := s.cast(section); err != nil {
 		return nil, err
 	}
-	return s, c.network(s)
+	if err := s.attendance(); err != nil {
+		return nil, err
+	}
+	if err := c.network(s); err != nil {
+		return nil, err
+	}
+	return s, c.topologies(s)
 }
 
 func (c *Catalog) training(s *Spec) error {

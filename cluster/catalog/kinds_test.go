@@ -36,14 +36,18 @@ var required = map[string]string{
 	"delay exponential":         "mean: 10ms",
 	"delay random-walk":         "first: 1s..5s, step: 0.5s",
 	"delay trace":               "file: trace.csv",
+	"topology random-regular":   "degree: 4",
+	"topology file":             "file: edges.csv",
 }
 
 // folder is a folder with a trace and samples in it.
+// folder is a folder with a trace and a list of edges in it.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "trace.csv"), "time_s,delay_s\n0,0.001\n1,0.25\n")
 	write(t, filepath.Join(dir, "samples.txt"), "-1 1:1\n+1 2:1\n")
+	write(t, filepath.Join(dir, "edges.csv"), "s,a # near\ns,b\n")
 	return dir
 }
 
@@ -136,6 +140,7 @@ func TestEveryKindReadsItsDefaultsAndWhatItResolvesTo(t *testing.T) {
 	checkKinds(t, c, &c.Schedules, "kind")
 	checkKinds(t, c, &c.Architectures, "kind")
 	checkKinds(t, c, &c.Delays, "kind")
+	checkKinds(t, c, &c.Topologies, "kind")
 }
 
 func TestKindsThatHoldKindsReadWhatTheyResolveTo(t *testing.T) {
@@ -164,6 +169,7 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		"data":      func(n *plan.Node) error { _, _, err := c.data(n); return err },
 		"split":     func(n *plan.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
 		"delay":     func(n *plan.Node) error { _, _, err := c.delay(n); return err },
+		"topology":  func(n *plan.Node) error { _, _, err := c.topology(n, []string{"s", "a", "b", "d"}); return err },
 		"arch":      func(n *plan.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
 	}
 	for _, x := range []struct{ sort, text, want string }{
@@ -203,6 +209,18 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}", "plan.yaml:1:4: x: "},
 		{"delay", "{kind: trace, file: nowhere.csv}", "plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
 		{"delay", "[1ms]", "plan.yaml:1:4: x: a delay is given by its kind"},
+		{"topology", "rign", "plan.yaml:1:4: x: unknown topology \"rign\"; did you mean ring?"},
+		{"topology", "random-regular", "plan.yaml:1:4: x: missing: degree"},
+		{"topology", "[ring]", "plan.yaml:1:4: x: a topology is given by its kind: write kind: and one of complete, ring"},
+		{"topology", "{kind: ring, size: 3}", "plan.yaml:1:17: x.size: unknown key"},
+		{"topology", "{kind: star, centre: hub}", "plan.yaml:1:25: x.centre: Centre is \"hub\": must be the name of a node"},
+		{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: Branching is 0"},
+		{"topology", "{kind: grid, rows: 3}", "plan.yaml:1:23: x.rows: Rows is 3: must be a divisor of the 4 nodes"},
+		{"topology", "{kind: random-regular, degree: 4}", "plan.yaml:1:35: x.degree: Degree is 4: must be from 1 to 3"},
+		{"topology", "{kind: erdos-renyi, probability: 1.5}", "plan.yaml:1:37: x.probability: \"1.5\" is not between"},
+		{"topology", "erdos-renyi", "plan.yaml:1:4: x: a random graph needs the probability of an edge or the mean degree"},
+		{"topology", "{kind: small-world, neighbours: 3}", "plan.yaml:1:36: x.neighbours: Neighbours is 3: must be even"},
+		{"topology", "{kind: file, file: nowhere.csv}", "plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
 		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: scale \"median\" is not known, accepted are sum and mean"},
 		{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "consistency \"bsp\" is not known; accepted is asp"},
 	} {

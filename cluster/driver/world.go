@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -98,6 +99,43 @@ func positions(names []string) map[string]int32 {
 	return at
 }
 
+// graphs carries the topologies of a point out on the nodes of these names. Each random one has a stream of its own, so
+// that another one in the schedule moves none.
+func (p *point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
+	var graphs []actors.Graph
+	for i, t := range p.spec.Topologies {
+		purpose := "topology"
+		if i > 0 {
+			purpose += " at " + t.At.String()
+		}
+		g, err := link.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
+		if err != nil {
+			return nil, plan.Errorf(t.Section, "%w", err)
+		}
+		graphs = append(graphs, actors.Graph(g))
+	}
+	return graphs, nil
+}
+
+// topologyChanges are the instants from which the graphs after the first one hold.
+func (p *point) topologyChanges() (changes []coordinator.TopologyChange) {
+	for i, t := range p.spec.Topologies {
+		if i > 0 {
+			changes = append(changes, coordinator.TopologyChange{At: t.At, Topology: i})
+		}
+	}
+	return changes
+}
+
+// nodeChanges are what the schedule does to nodes.
+func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
+	events := map[string]actors.NodeEvent{plan.Crash: actors.Crash, plan.Leave: actors.Leave, plan.Join: actors.Join}
+	for _, e := range p.NodeEvents() {
+		changes = append(changes, actors.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do]})
+	}
+	return changes
+}
+
 // stage is a run before it happens.
 type stage struct {
 	deployment *actors.Deployment
@@ -117,7 +155,15 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 	for _, c := range p.spec.Changes {
 		s.changes = append(s.changes, link.Change{At: c.At, Apply: func() { s.network.Set(at[c.From], at[c.To], c.Config) }})
 	}
-	s.deployment = &actors.Deployment{Seed: task.Seed, Strict: strict, Bounded: p.spec.Plan.Stop.Time > 0}
+	s.deployment = &actors.Deployment{
+		Seed: task.Seed, Strict: strict, Bounded: p.spec.Plan.Stop.Time > 0,
+		Schedule: nodeChanges(p.spec.Plan), Detect: time.Duration(p.spec.Plan.Detect),
+	}
+	var err error
+	if s.deployment.Topologies, err = p.graphs(task.Seed, s.names[:len(p.spec.Plan.Nodes)]); err != nil {
+		return nil, input(err)
+	}
+	absent := p.spec.Plan.Absent()
 	var holders []int
 	for i := range p.spec.Plan.Nodes {
 		node, role := &p.spec.Plan.Nodes[i], p.spec.Roles[i]
@@ -129,13 +175,14 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 			holders = append(holders, i)
 		}
 		s.deployment.Nodes = append(s.deployment.Nodes, actors.Node{
-			Name: node.Name, Role: role.Name, Profile: speed, Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
+			Name: node.Name, Role: role.Name, Profile: speed, Absent: absent[i],
+			Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}
 	evaluator := task.NewEvaluator(threads)
 	run := coordinator.Run{
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
-		Evaluate: evaluator.Evaluate, Result: &s.result,
+		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
 	}
 	s.deployment.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
@@ -147,6 +194,9 @@ func policy(p *plan.Plan) coordinator.Policy {
 	c := coordinator.Policy{
 		Every:  coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps, Time: time.Duration(p.Evaluate.Every.Time)},
 		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Time: time.Duration(p.Stop.Time),
+	}
+	if p.Evaluate.Sample != nil {
+		c.Sample = *p.Evaluate.Sample
 	}
 	if p.Evaluate.Lag != nil {
 		c.Lag = time.Duration(*p.Evaluate.Lag)

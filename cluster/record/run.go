@@ -125,6 +125,8 @@ type Run struct {
 	Digest string `json:"digest"`
 	// DeadLetters counts messages that found no receiver.
 	DeadLetters uint64 `json:"dead_letters,omitempty"`
+	// Unmeasured counts measurements that were not kept, because the run made more than MaxMeasured.
+	Unmeasured uint64 `json:"unmeasured,omitempty"`
 	// Lateness is that of a real clock; nil for the virtual one, which is never late.
 	*Lateness
 }

@@ -1,0 +1,134 @@
+package coordinator_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+)
+
+// holders are so many players that hold and train, one step every 10 ms.
+func holders(models ...float32) []player {
+	var players []player
+	for _, m := range models {
+		players = append(players, player{steps: every(10*ms, 50), models: []float32{m}, holds: true})
+	}
+	return players
+}
+
+func TestMembersHearOfEachViewAndThoseThatJoinAreStarted(t *testing.T) {
+	s := &script{
+		players: holders(0.1, 0.2, 0.3, 0.4), samples: 1000, absent: []int{3},
+		policy: coordinator.Policy{Every: coordinator.Interval{Time: 50 * ms}, Time: 100 * ms},
+		schedule: []actors.NodeChange{
+			{At: 20 * ms, Node: 1, Do: actors.Crash}, {At: 31 * ms, Node: 3, Do: actors.Join}, {At: 47 * ms, Node: 0, Do: actors.Leave},
+		},
+		topologies: []actors.Graph{nil, {{2}, {2}, {0, 1, 3}, {2}}},
+		changes:    []coordinator.TopologyChange{{At: 60 * ms, Topology: 1}},
+	}
+	s.run(t)
+	equal(t, "heard", []string{
+		"22ms n0 view 2 [0 2] near [2]", "22ms n2 view 2 [0 2] near [0]",
+		"31ms n0 view 3 [0 2 3] near [2 3]", "31ms n2 view 3 [0 2 3] near [0 3]", "31ms n3 view 3 [0 2 3] near [0 2]", "31ms n3 joins view 3",
+		"47ms n2 view 4 [2 3] near [3]", "47ms n3 view 4 [2 3] near [2]",
+		"60ms n2 view 5 [2 3] near [3]", "60ms n3 view 5 [2 3] near [2]",
+	}, s.heard)
+}
+
+func TestOnlyThePresentAreEvaluated(t *testing.T) {
+	s := &script{
+		players: holders(0.1, 0.2, 0.3), samples: 1000,
+		policy:   coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms},
+		schedule: []actors.NodeChange{{At: 15 * ms, Node: 0, Do: actors.Leave}, {At: 35 * ms, Node: 0, Do: actors.Join}},
+	}
+	s.run(t)
+	type look struct{ at, node int }
+	var got []look
+	for _, e := range s.evaluated() {
+		got = append(got, look{int(e.At / ms), e.Origin})
+	}
+	want := []look{{0, 0}, {0, 1}, {0, 2}, {20, 1}, {20, 2}, {40, 0}, {40, 1}, {40, 2}, {50, 0}, {50, 1}, {50, 2}}
+	if len(got) != len(want) {
+		t.Fatalf("looked at %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("looked at %v, want %v", got, want)
+		}
+	}
+}
+
+// A node that is asked for its model and is gone before it answers, for which it takes 5 ms,
+// keeps nobody waiting: not the verdicts behind it, and not the end of the run.
+func TestSnapshotOfANodeThatGoesIsNotWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		crash time.Duration
+		looks []time.Duration // at the node's model
+	}{
+		{19 * ms, []time.Duration{0}},
+		{22 * ms, []time.Duration{0}},
+		{27 * ms, []time.Duration{0, 20 * ms}},
+		{52 * ms, []time.Duration{0, 20 * ms, 40 * ms}},
+	} {
+		s := &script{
+			players: holders(0.1, 0.2, 0.3), samples: 1000,
+			policy:   coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms},
+			schedule: []actors.NodeChange{{At: c.crash, Node: 2, Do: actors.Crash}},
+		}
+		s.players[2].charge = 5 * ms
+		s.run(t)
+		var looks []time.Duration
+		for _, e := range s.evaluated() {
+			if e.Origin == 2 {
+				looks = append(looks, e.At)
+			}
+		}
+		equal(t, "looks at the node that crashes at "+c.crash.String(), c.looks, looks)
+		last := s.evaluated()[len(s.evaluated())-1]
+		if last.At != 50*ms || last.Origin != 1 {
+			t.Errorf("crash at %v: the last verdict is on node %d at %v", c.crash, last.Origin, last.At)
+		}
+		equal(t, "final model", []float32{0.1}, s.result.Params)
+	}
+}
+
+func TestSampleOfModelsIsOfItsSizeAndStaysTheSame(t *testing.T) {
+	models := make([]float32, 40)
+	s := &script{players: holders(models...), samples: 10000,
+		policy: coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 60 * ms, Lag: ms, Sample: 7}}
+	s.run(t)
+	looks := map[int]int{}
+	for _, e := range s.evaluated() {
+		looks[e.Origin]++
+	}
+	if len(looks) != 7 {
+		t.Errorf("%d models were looked at, want 7", len(looks))
+	}
+	for node, n := range looks {
+		if n != 4 {
+			t.Errorf("node %d was looked at %d times, want at 0, 20, 40 and 60 ms", node, n)
+		}
+	}
+}
+
+func TestConsensusDistanceIsTheRootMeanSquareFromTheMean(t *testing.T) {
+	s := &script{players: holders(0.1, 0.2, 0.6), samples: 1000,
+		policy: coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms}}
+	s.run(t)
+	want := math.Sqrt((0.04 + 0.01 + 0.09) / 3) // mean 0.3
+	n := 0
+	for _, e := range s.log {
+		if e.Kind != actors.Measured {
+			continue
+		}
+		n++
+		if e.Name != coordinator.ConsensusDistance || math.Abs(e.Value-want) > 1e-7 || e.At%(10*ms) != 0 {
+			t.Errorf("measured %q %v at %v, want %v", e.Name, e.Value, e.At, want)
+		}
+	}
+	if n != 4 {
+		t.Errorf("measured %d times, want at 0, 20, 40 and 50 ms", n)
+	}
+}

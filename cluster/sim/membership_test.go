@@ -1,0 +1,271 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const ms = time.Millisecond
+
+// beacon sends its count to the next node every 10 ms, and notes what comes.
+type beacon struct {
+	env   actors.Env
+	count uint32
+	draw  uint64
+	notes *[]note
+}
+
+// note is something that a beacon has seen.
+type note struct {
+	at    time.Duration
+	node  int
+	from  uint32 // draw that tells the sender's life
+	count uint32
+}
+
+type tick struct{}
+
+func (b *beacon) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		b.draw = uint64(b.env.Rand("life").Uint32())
+		b.env.After(10*ms, tick{})
+	case tick:
+		b.count++
+		b.env.After(10*ms, tick{})
+		next := (b.env.Node() + 1) % len(b.env.View().Members)
+		head := &protos.Chunk{Index: b.count, View: b.draw}
+		ctx.Send(b.env.View().Members[next].PID, protos.NewMessage(head, b.env.Tensors().Get(3)))
+	case *protos.Message:
+		if head, ok := m.Head.(*protos.Chunk); ok {
+			*b.notes = append(*b.notes, note{b.env.Now(), b.env.Node(), uint32(head.View), head.Index})
+		}
+		m.Release()
+	}
+}
+
+// ringOfBeacons runs three beacons for 300 ms with links of 25 ms and a schedule.
+func ringOfBeacons(t *testing.T, strict bool, schedule ...actors.NodeChange) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
+	t.Helper()
+	d := &actors.Deployment{Seed: 5, Bounded: true, Strict: strict, Schedule: schedule, Detect: 30 * ms}
+	for i := range 3 {
+		d.Nodes = append(d.Nodes, actors.Node{
+			Name: fmt.Sprintf("n%d", i), Role: "beacon", Profile: actors.Profile{Cores: 1, Speed: 1e9},
+			Kind: func(env actors.Env) (actor.Actor, error) { return &beacon{env: env, notes: &notes}, nil },
+		})
+	}
+	if len(schedule) > 0 && schedule[0].Do == actors.Join {
+		d.Nodes[schedule[0].Node].Absent = true
+	}
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				env.After(300*ms, tick{})
+			case tick:
+				control.Finish()
+			case actors.MemberChange:
+				heard = append(heard, fmt.Sprintf("%v %d %v", env.Now(), m.Node, m.Present))
+			}
+		}), nil
+	}
+	network := link.New(5, []string{"n0", "n1", "n2", actors.Coordinator})
+	network.SetDefault(link.Config{Delay: link.Constant{Delay: 25 * ms}})
+	w, err := sim.New(sim.Config{Deployment: d, Network: network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = w.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(3) {
+		stats = append(stats, network.Edge(i, (i+1)%3).Stats())
+	}
+	return notes, heard, stats, r
+}
+
+// arrivals are the instants at which a node has noted something.
+func arrivals(notes []note, node int) (at []time.Duration) {
+	for _, n := range notes {
+		if n.node == node {
+			at = append(at, n.at)
+		}
+	}
+	return at
+}
+
+// every10 lists first, first + 10 ms, … up to last.
+func every10(first, last time.Duration) (at []time.Duration) {
+	for t := first; t <= last; t += 10 * ms {
+		at = append(at, t)
+	}
+	return at
+}
+
+func TestWhatACrashedNodeHasSentArrivesAndWhatIsSentToItDoesNot(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		notes, heard, stats, r := ringOfBeacons(t, strict, actors.NodeChange{At: 105 * ms, Node: 1, Do: actors.Crash})
+		if want := every10(35*ms, 95*ms); !slices.Equal(arrivals(notes, 1), want) {
+			t.Errorf("node 1 noted at %v, want until its crash %v", arrivals(notes, 1), want)
+		}
+		if got, want := arrivals(notes, 2), every10(35*ms, 125*ms); !slices.Equal(got, want) {
+			t.Errorf("node 2 noted at %v, want %v: what node 1 sent until its crash", got, want)
+		}
+		if want := []string{"135ms 1 false"}; !slices.Equal(heard, want) {
+			t.Errorf("the coordinator heard %v, want %v", heard, want)
+		}
+		to := stats[0]
+		if to.Sent != to.Delivered+to.Dropped+to.InFlight() || to.Delivered != int64(len(arrivals(notes, 1))) || to.InFlight() > 3 {
+			t.Errorf("to the crashed node: %+v", to)
+		}
+		if uint64(to.Dropped) != r.DeadLetters || to.Dropped == 0 {
+			t.Errorf("%d messages were dropped, %d dead letters", to.Dropped, r.DeadLetters)
+		}
+	}
+}
+
+func TestNodeThatLeavesIsHeardOfAtOnce(t *testing.T) {
+	_, heard, _, _ := ringOfBeacons(t, true, actors.NodeChange{At: 105 * ms, Node: 1, Do: actors.Leave})
+	if want := []string{"105ms 1 false"}; !slices.Equal(heard, want) {
+		t.Errorf("the coordinator heard %v, want %v", heard, want)
+	}
+}
+
+func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
+	notes, heard, _, _ := ringOfBeacons(t, true,
+		actors.NodeChange{At: 102 * ms, Node: 1, Do: actors.Crash}, actors.NodeChange{At: 202 * ms, Node: 1, Do: actors.Join})
+	if want := []string{"132ms 1 false", "202ms 1 true"}; !slices.Equal(heard, want) {
+		t.Errorf("the coordinator heard %v, want %v", heard, want)
+	}
+	var first, second []note
+	for _, n := range notes {
+		if n.node == 2 && n.at < 200*ms {
+			first = append(first, n)
+		} else if n.node == 2 {
+			second = append(second, n)
+		}
+	}
+	if len(first) != 10 || len(second) != 7 || second[0].at != 237*ms || second[0].count != 1 {
+		t.Fatalf("node 2 heard %v in node 1's first life and %v in its second", first, second)
+	}
+	if first[0].from == second[0].from {
+		t.Error("the second life repeats the draws of the first")
+	}
+}
+
+func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
+	_, heard, _, _ := ringOfBeacons(t, false,
+		actors.NodeChange{At: 100 * ms, Node: 1, Do: actors.Crash}, actors.NodeChange{At: 110 * ms, Node: 1, Do: actors.Join})
+	if want := []string{"110ms 1 false", "110ms 1 true"}; !slices.Equal(heard, want) {
+		t.Errorf("the coordinator heard %v, want %v", heard, want)
+	}
+}
+
+func TestAbsentNodeIsThereWhenItJoins(t *testing.T) {
+	notes, heard, _, _ := ringOfBeacons(t, true, actors.NodeChange{At: 100 * ms, Node: 0, Do: actors.Join})
+	if want := []string{"100ms 0 true"}; !slices.Equal(heard, want) {
+		t.Errorf("the coordinator heard %v, want %v", heard, want)
+	}
+	if got, want := arrivals(notes, 1), every10(135*ms, 295*ms); !slices.Equal(got, want) {
+		t.Errorf("node 1 noted at %v, want %v", got, want)
+	}
+}
+
+// A job of 50 ms and a timer of 60 ms, both begun before a crash at 30 ms, do not reach
+// the actor that the node has from 40 ms on, which begins its own.
+func TestJobsAndTimersEndWithTheirActor(t *testing.T) {
+	var got []string
+	kind := func(env actors.Env) (actor.Actor, error) {
+		name := fmt.Sprint(env.Now())
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				env.Compute(actors.Job{Do: func() any { return "job of " + name }, Work: 50e6})
+				env.After(60*ms, "timer of "+name)
+			case string:
+				got = append(got, fmt.Sprint(env.Now(), " ", m))
+			}
+		}), nil
+	}
+	d := &actors.Deployment{
+		Seed: 1, Nodes: []actors.Node{{Name: "n", Role: "r", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: kind}},
+		Schedule: []actors.NodeChange{{At: 30 * ms, Do: actors.Crash}, {At: 40 * ms, Do: actors.Join}},
+	}
+	for _, threads := range []int{0, 2} {
+		got = nil
+		w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"n", actors.Coordinator}), Threads: threads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Run(context.Background()); err == nil {
+			t.Fatal("a run that nobody ends has ended well")
+		}
+		if want := []string{"90ms job of 40ms", "100ms timer of 40ms"}; !slices.Equal(got, want) {
+			t.Errorf("with %d threads got %v, want %v", threads, got, want)
+		}
+	}
+}
+
+func TestAnActorSeesAViewFromItsAnnouncementOn(t *testing.T) {
+	var seen []string
+	kind := func(env actors.Env) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *actor.Started:
+				env.After(10*ms, tick{})
+			case tick:
+				seen = append(seen, fmt.Sprint("before ", env.View().Number, env.View().Role("r")))
+			case *protos.Message:
+				seen = append(seen, fmt.Sprint("at ", env.View().Number, env.View().Role("r"), env.View().Neighbours(0)))
+				m.Release()
+			}
+		}), nil
+	}
+	d := &actors.Deployment{Seed: 1, Bounded: true, Topologies: []actors.Graph{{{1}, {0, 2}, {1}}, {{1, 2}, {0}, {0}}}}
+	names := []string{"a", "b", "c"}
+	for i, name := range names {
+		n := actors.Node{Name: name, Role: "r", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: kind}
+		if i > 0 {
+			n.Kind = handler(func(actor.Context, actors.Env) {}).kind
+		}
+		d.Nodes = append(d.Nodes, n)
+	}
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				env.After(20*ms, tick{})
+			case tick:
+				head := &protos.View{Number: 2, Absent: []int32{1}, Topology: 1}
+				control.Announce(head)
+				if v := env.View(); v.Number != 2 || v.Members[1].Present || v.Members[2].Rank != 1 {
+					t.Errorf("the coordinator sees %+v", v)
+				}
+				ctx.Send(env.View().Members[0].PID, protos.NewMessage(head))
+				env.After(ms, "end")
+			case string:
+				control.Finish()
+			}
+		}), nil
+	}
+	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"before 1 [0 1 2]", "at 2 [0 2] [2]"}; !slices.Equal(seen, want) {
+		t.Errorf("seen %q, want %q", seen, want)
+	}
+}
