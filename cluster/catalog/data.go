@@ -2,9 +2,8 @@ package catalog
 
 import (
 	"fmt"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
 
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/datasets"
@@ -220,16 +219,17 @@ func addSparse(c *Catalog) {
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) { return Loader{Load: libsvm.LoadA9A}, nil }))
 	c.Datasets.Add(Define("libsvm", "files in LIBSVM's text format, beside the plan", func() libsvmSettings { return libsvmSettings{} },
-		func(_ *Catalog, s *libsvmSettings) (l Loader, err error) {
+		func(_ *Catalog, s *libsvmSettings) (Loader, error) {
+			var l Loader
 			if err := between("features", s.Features, 0, libsvm.MaxInputs); err != nil {
 				return Loader{}, err
 			}
-			if s.File, err = beside(s.Source.At("file"), s.File); err != nil {
+			if err := found(s.Source.At("file"), &s.File); err != nil {
 				return Loader{}, err
 			}
 			if s.TestFile == "" {
 				l.Test = 0.25
-			} else if s.TestFile, err = beside(s.Source.At("test-file"), s.TestFile); err != nil {
+			} else if err := found(s.Source.At("test-file"), &s.TestFile); err != nil {
 				return Loader{}, err
 			}
 			l.Load = func(_ string, published bool) (*datasets.Source, error) {
@@ -242,20 +242,10 @@ func addSparse(c *Catalog) {
 		}))
 }
 
-// beside returns the path of a file that a plan names by its place beside the plan, so
-// that the resolved plan can stand anywhere. It is an error if the file is not there.
-func beside(n *plan.Node, path string) (string, error) {
-	if n.Pos.File != "--set" && !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(n.Pos.File), path)
-	}
-	path, err := filepath.Abs(path)
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		return "", plan.Errorf(n, "the file cannot be read: %w", err)
-	}
-	return path, nil
+// found resolves the name of a file that is read only when its samples are needed.
+func found(n *plan.Node, path *string) error {
+	_, err := readBeside(n, path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil })
+	return err
 }
 
 func addSplits(c *Catalog) {

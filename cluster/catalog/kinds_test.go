@@ -40,8 +40,7 @@ var required = map[string]string{
 	"topology file":             "file: edges.csv",
 }
 
-// folder is a folder with a trace and samples in it.
-// folder is a folder with a trace and a list of edges in it.
+// folder is a folder with a trace, samples and a list of edges in it.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -191,7 +190,7 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"data", "{set: synthetic-digits, encoding: 93}", "plan.yaml:1:28: x.encoding: unknown key"},
 		{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: samples is 3; accepted is 100 to 10000000"},
 		{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
-		{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file cannot be read: stat "},
+		{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
 		{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: features is -1; accepted is 0 to 1048576"},
 		{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
 		{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
