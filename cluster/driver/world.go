@@ -217,25 +217,37 @@ func target(p *plan.Plan) (accuracy float64, goOn bool) {
 	return 0, false
 }
 
-// links are the counters of every used edge.
+// links are the counters of every used edge; of more than record.MaxLinks, those of each
+// node's edges together.
 func (s *stage) links() (links []record.Link) {
 	s.locked(func() {
+		if s.network.Edges() > record.MaxLinks {
+			for i := range s.names {
+				if t := s.network.Sum(int32(i)); t != (link.Stats{}) {
+					links = append(links, linkOf(s.names[i], record.Everyone, t))
+				}
+			}
+			return
+		}
 		for _, e := range s.network.Used() {
-			t := e.Stats()
-			l := record.Link{
-				From: s.names[e.Source()], To: s.names[e.Destination()],
-				Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
-			}
-			if t.DelayCount > 0 {
-				l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
-			}
-			if t.Delivered > 0 {
-				l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
-			}
-			links = append(links, l)
+			links = append(links, linkOf(s.names[e.Source()], s.names[e.Destination()], e.Stats()))
 		}
 	})
 	return links
+}
+
+func linkOf(from, to string, t link.Stats) record.Link {
+	l := record.Link{
+		From: from, To: to,
+		Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+	}
+	if t.DelayCount > 0 {
+		l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
+	}
+	if t.Delivered > 0 {
+		l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
+	}
+	return l
 }
 
 // outcome is what a world tells of a run beside its record.

@@ -244,6 +244,25 @@ func TestManyGoroutinesLoseNothing(t *testing.T) {
 	}
 }
 
+func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
+	nodes := make([]string, record.MaxChoosers+1)
+	for i := range nodes {
+		nodes[i] = fmt.Sprint("n", i)
+	}
+	c := record.NewCollector(record.Config{Nodes: nodes, Roles: make([]string, len(nodes))})
+	for i := range 5 {
+		c.Observe(0, 3, actors.Event{Kind: actors.Selected, Origin: i})
+	}
+	data, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []record.Selection{{Node: "n3", Neighbours: []string{record.Everyone}, Counts: []uint64{5}}}
+	if diff := cmp.Diff(want, data.Selections); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
 	c := NewCollector(Config{Nodes: nodes, Roles: roles})
 	for _, o := range []observe{
