@@ -2,6 +2,8 @@
 
 package kernel
 
+import "slices"
+
 // rakeTile is the work of one routine of tile_*.s: a tile of C of a [Rake]. Steps are in bytes.
 type rakeTile struct {
 	a       *float32
@@ -22,8 +24,12 @@ type rakeTile struct {
 
 func (r *Rake) compute() {
 	chunks, rest := r.Width/chains, r.Width%chains
-	if active == portable || rest > 0 && !active.masked {
-		r.gather()
+	switch {
+	case active == portable:
+		r.computePortable()
+		return
+	case rest > 0 && !active.masked:
+		r.pad()
 		return
 	}
 	const size = 4
@@ -41,5 +47,35 @@ func (r *Rake) compute() {
 			work.routine = (high-1)*rakeTaps + wide - 1
 			runRake(&work)
 		}
+	}
+}
+
+// pad computes the product from copies of the operands whose pieces zeros lengthen to whole sixteens.
+func (r *Rake) pad() {
+	taps, width := r.Taps.Len(), roundUp(r.Width, chains)
+	buffers := idleBuffers()
+	buffers.a, buffers.b = grow(buffers.a, r.M*r.Rows*width), grow(buffers.b, taps*r.Rows*width)
+	at := slices.Grow(buffers.taps.at[:0], taps)[:taps]
+	for i := range r.M {
+		copyPieces(buffers.a[i*r.Rows*width:], width, r.A[i*r.StepA:], r.RowA, r.Rows, r.Width)
+	}
+	for t, place := range r.Taps.at {
+		at[t] = int32(t * r.Rows)
+		copyPieces(buffers.b[t*r.Rows*width:], width, r.B[r.Scale*int(place):], r.RowB, r.Rows, r.Width)
+	}
+	buffers.taps = NewPlaces(at)
+	padded := *r
+	padded.Width, padded.Scale, padded.Taps = width, width, &buffers.taps
+	padded.A, padded.StepA, padded.RowA = buffers.a, r.Rows*width, width
+	padded.B, padded.RowB = buffers.b, width
+	padded.Compute()
+	windows.put(buffers)
+}
+
+// copyPieces copies pieces of a width, with zeros behind each up to the next.
+func copyPieces(to []float32, pitch int, from []float32, step, pieces, width int) {
+	for i := range pieces {
+		piece := to[i*pitch:][:pitch]
+		clear(piece[copy(piece, from[i*step:][:width]):])
 	}
 }

@@ -114,7 +114,10 @@ func ones(x []float32, n int) []float32 {
 }
 
 // windowRoom has copies of operands.
-type windowRoom struct{ a, b, c []float32 }
+type windowRoom struct {
+	a, b []float32
+	taps Places
+}
 
 var windows spare[windowRoom]
 
@@ -179,42 +182,15 @@ func (r *Rake) check() {
 	}
 }
 
-// gather computes the product from copies of the operands: for each chain, one product of what belongs to it.
-func (r *Rake) gather() {
-	taps, steps := r.Taps.Len(), (r.Width+chains-1)/chains*r.Rows
-	buffers := idleBuffers()
-	buffers.a, buffers.b = grow(buffers.a, chains*steps*r.M), grow(buffers.b, chains*steps*taps)
-	buffers.c = grow(buffers.c, chains*r.M*taps)
-	a, b, c := buffers.a, buffers.b, buffers.c
+// computePortable computes the product piece by piece.
+func (r *Rake) computePortable() {
 	for i := range r.M {
-		r.comb(a[i:], r.M, steps, r.A[i*r.StepA:], r.RowA)
-	}
-	for t, place := range r.Taps.at {
-		r.comb(b[t:], taps, steps, r.B[r.Scale*int(place):], r.RowB)
-	}
-	for l := range chains {
-		Gemm(true, false, r.M, taps, steps, 1, a[l*steps*r.M:], r.M, b[l*steps*taps:], taps, 0, c[l*r.M*taps:], taps)
-	}
-	for half := chains / 2; half > 0; half /= 2 {
-		n := half * r.M * taps
-		Axpy(1, c[n:2*n], c[:n])
-	}
-	for i := range r.M {
-		Axpy(1, c[i*taps:][:taps], r.C[i*r.StepC:][:taps])
-	}
-	windows.put(buffers)
-}
-
-// comb writes the pieces of a row, chain by chain, to every pitch-th element, and zeros where a piece ends early.
-func (r *Rake) comb(to []float32, pitch, steps int, row []float32, step int) {
-	perPiece := steps / r.Rows
-	for piece := range r.Rows {
-		for i := range perPiece * chains {
-			v := float32(0)
-			if i < r.Width {
-				v = row[piece*step+i]
+		for t, place := range r.Taps.at {
+			sum := r.C[i*r.StepC+t]
+			for piece := range r.Rows {
+				sum += dotPortable(r.A[i*r.StepA+piece*r.RowA:][:r.Width], r.B[piece*r.RowB+r.Scale*int(place):][:r.Width])
 			}
-			to[(i%chains*steps+piece*perPiece+i/chains)*pitch] = v
+			r.C[i*r.StepC+t] = sum
 		}
 	}
 }
