@@ -3,6 +3,8 @@ package nn
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // networkWorkspace computes a network block by block. Within a block, tiles of tileLanes samples go through the stages
@@ -396,7 +398,7 @@ func (w *networkWorkspace) forwardTile(k *networkWorker, unit int) {
 		x = y
 	}
 	column, values := unit*tileLanes, w.value(n.split)
-	copyRows(values[column:], w.n, x, t.lanes, t.lanes)
+	kernel.CopyRows(values[column:], w.n, x, t.lanes, n.size(n.split), t.lanes)
 }
 
 // backwardTile computes what a tile contributes to the gradient of the shared parameters.
@@ -406,7 +408,7 @@ func (w *networkWorkspace) backwardTile(k *networkWorker, unit int) {
 	clear(w.partial[unit])
 	dy := k.deltas[0][:n.size(n.split)*t.lanes]
 	column, deltas := unit*tileLanes, w.delta(n.split)
-	copyRows(dy, t.lanes, deltas[column:], w.n, t.lanes)
+	kernel.CopyRows(dy, t.lanes, deltas[column:], w.n, n.size(n.split), t.lanes)
 	free := k.deltas[1]
 	for i := n.split - 1; i >= 0 && n.stages[i].end > 0; i-- {
 		s, dx := w.enter(k, unit, i), []float32(nil)
@@ -433,18 +435,5 @@ func transpose(dst, src []float32, rows, columns int) {
 				o += rows
 			}
 		}
-	}
-}
-
-// copyRows copies rows of the given width, from rows that are step apart to rows that are pitch apart, until one of the
-// two slices ends.
-func copyRows(dst []float32, pitch int, src []float32, step, width int) {
-	for len(dst) >= width && len(src) >= width {
-		if width == tileLanes {
-			*(*[tileLanes]float32)(dst) = *(*[tileLanes]float32)(src)
-		} else {
-			copy(dst[:width], src)
-		}
-		dst, src = dst[min(pitch, len(dst)):], src[min(step, len(src)):]
 	}
 }

@@ -102,3 +102,27 @@ loop:
 	JNZ          loop
 	VZEROUPPER
 	RET
+
+// func copySixteensAVX512(to *float32, pitch int, from *float32, step, rows int)
+//
+// Rows that are far apart are asked for eight ahead, since nothing else foresees them.
+TEXT ·copySixteensAVX512(SB), NOSPLIT, $0-40
+	MOVQ to+0(FP), DI
+	MOVQ pitch+8(FP), R9
+	MOVQ from+16(FP), SI
+	MOVQ step+24(FP), R8
+	MOVQ rows+32(FP), CX
+	SHLQ $2, R9
+	SHLQ $2, R8
+
+loop:
+	PREFETCHT0 (SI)(R8*8)
+	PREFETCHT0 (DI)(R9*8)
+	VMOVUPS    (SI), Z0
+	VMOVUPS    Z0, (DI)
+	ADDQ       R8, SI
+	ADDQ       R9, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET

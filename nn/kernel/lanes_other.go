@@ -2,6 +2,7 @@
 
 package kernel
 
-// maxPairs and routePairs tell that there is no assembly for them.
+// maxPairs, routePairs and copySixteens tell that there is no assembly for them.
 func maxPairs([]float32, []uint16, []float32, []float32, int, int, bool) bool { return false }
 func routePairs([]float32, []uint16, []float32, []float32, int, int) bool     { return false }
+func copySixteens([]float32, int, []float32, int, int) bool                   { return false }
