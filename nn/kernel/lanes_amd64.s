@@ -103,17 +103,20 @@ loop:
 	VZEROUPPER
 	RET
 
-// func copySixteensAVX512(to *float32, pitch int, from *float32, step, rows int)
+// func copySixteensAVX512(to *float32, pitch int, from *float32, step, rows, vectors int)
 //
 // Rows that are far apart are asked for eight ahead, since nothing else foresees them.
-TEXT ·copySixteensAVX512(SB), NOSPLIT, $0-40
+TEXT ·copySixteensAVX512(SB), NOSPLIT, $0-48
 	MOVQ to+0(FP), DI
 	MOVQ pitch+8(FP), R9
 	MOVQ from+16(FP), SI
 	MOVQ step+24(FP), R8
 	MOVQ rows+32(FP), CX
+	MOVQ vectors+40(FP), BX
 	SHLQ $2, R9
 	SHLQ $2, R8
+	CMPQ BX, $2
+	JEQ  two
 
 loop:
 	PREFETCHT0 (SI)(R8*8)
@@ -124,5 +127,19 @@ loop:
 	ADDQ       R9, DI
 	DECQ       CX
 	JNZ        loop
+	VZEROUPPER
+	RET
+
+two:
+	PREFETCHT0 (SI)(R8*8)
+	PREFETCHT0 64(SI)(R8*8)
+	VMOVUPS    (SI), Z0
+	VMOVUPS    64(SI), Z1
+	VMOVUPS    Z0, (DI)
+	VMOVUPS    Z1, 64(DI)
+	ADDQ       R8, SI
+	ADDQ       R9, DI
+	DECQ       CX
+	JNZ        two
 	VZEROUPPER
 	RET

@@ -54,8 +54,7 @@ func CopyRows(to []float32, pitch int, from []float32, step, rows, width int) {
 	if len(to) < (rows-1)*pitch+width || len(from) < (rows-1)*step+width {
 		panic(badLength)
 	}
-	const sixteen = 16
-	if width == sixteen && copySixteens(to, pitch, from, step, rows) {
+	if (width == 16 || width == 32) && copySixteens(to, pitch, from, step, rows, width) {
 		return
 	}
 	for i := range rows {

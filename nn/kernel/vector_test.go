@@ -125,7 +125,7 @@ func TestCopyRowsCopiesRows(t *testing.T) {
 	withEach(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(25, 26))
 		for range 100 {
-			rows, width := r.IntN(20), 1+r.IntN(20)
+			rows, width := r.IntN(20), []int{1 + r.IntN(20), 16, 32}[r.IntN(3)]
 			pitch, step := width+r.IntN(30), width+r.IntN(30)
 			from, to := draw(r, rows*step), slices.Repeat([]float32{guard}, rows*pitch)
 			CopyRows(to, pitch, from, step, rows, width)
