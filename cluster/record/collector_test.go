@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -245,11 +246,11 @@ func TestManyGoroutinesLoseNothing(t *testing.T) {
 }
 
 func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
-	nodes := make([]string, record.MaxChoosers+1)
+	nodes := make([]string, MaxChoosers+1)
 	for i := range nodes {
-		nodes[i] = fmt.Sprint("n", i)
+		nodes[i] = "n" + strconv.Itoa(i)
 	}
-	c := record.NewCollector(record.Config{Nodes: nodes, Roles: make([]string, len(nodes))})
+	c := NewCollector(Config{Nodes: nodes, Roles: make([]string, len(nodes))})
 	for i := range 5 {
 		c.Observe(0, 3, actors.Event{Kind: actors.Selected, Origin: i})
 	}
@@ -257,7 +258,7 @@ func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []record.Selection{{Node: "n3", Neighbours: []string{record.Everyone}, Counts: []uint64{5}}}
+	want := []Selection{{Node: "n3", Neighbours: []string{Everyone}, Counts: []uint64{5}}}
 	if diff := cmp.Diff(want, data.Selections); diff != "" {
 		t.Error(diff)
 	}
