@@ -211,4 +211,3 @@ func roundTrip(b *testing.B, floats int, secure bool) {
 		}
 	})
 }
-

@@ -38,7 +38,7 @@ func (c counted) Read(b []byte) (int, error) {
 }
 
 // readAhead is the buffer for heads and small frames; larger reads pass it by.
-const readAhead = 32 << 10
+const readAhead = 16 << 10
 
 // conn is the one established connection with a peer.
 //

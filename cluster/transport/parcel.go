@@ -100,7 +100,7 @@ func (q *queue) pop() *parcel {
 }
 
 // chunk is how many bytes are written between two looks at the urgent queue.
-const chunk = 512 << 10
+const chunk = 1 << 20
 
 // maxParts bounds the pieces of memory of one batch, but for those of one frame.
 const maxParts = 128

@@ -20,6 +20,7 @@ type stream struct {
 	tensors *protos.TensorPool
 	limit   int // bytes of values of a frame
 
+	heads   wire.Decoder
 	scratch []byte
 	frame   wire.Frame // urgent, or the last one of bulk that is complete
 	partial partial
@@ -130,7 +131,7 @@ func (s *stream) begin(kind byte, length int) error {
 	if b, err = s.take(p.Head); err != nil {
 		return err
 	}
-	f, lengths, err := wire.DecodeHead(p, b)
+	f, lengths, err := s.heads.Head(p, b)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBad, err)
 	}
