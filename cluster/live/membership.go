@@ -15,13 +15,16 @@ func (w *World) schedule() {
 	w.changes = make(chan func(), 2*len(d.Schedule)) // each, and hearing of it
 	for i := range d.Schedule {
 		c := &d.Schedule[i]
+		if w.nodes[c.Node].away != nil {
+			continue
+		}
 		if c.Do != actors.Join {
 			w.nodes[c.Node].ends++
 		}
 		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
 	}
 	for i := range d.Schedule {
-		if c := &d.Schedule[i]; c.Do == actors.Crash {
+		if c := &d.Schedule[i]; c.Do == actors.Crash && w.nodes[c.Node].away == nil {
 			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
 		}
 	}
@@ -127,7 +130,10 @@ func (w *World) tell(n *node, present bool) {
 	if n.over() {
 		return
 	}
-	if lead := w.nodes[len(w.nodes)-1]; lead.there {
+	lead := w.nodes[len(w.nodes)-1]
+	if lead.away != nil {
+		w.config.Carrier.Changed(int(n.index), present)
+	} else if lead.there {
 		lead.life.Load().tell(actors.MemberChange{Node: int(n.index), Present: present})
 	}
 }

@@ -74,6 +74,10 @@ func (r *remote) deliver(p *door.Parcel) {
 	if !p.Control {
 		w.late.messages.add(now - p.Arrival)
 	}
+	if away := r.destination.away; away != nil {
+		away.put(sending{p, r.id})
+		return
+	}
 	f := w.door.Frame(p, r.id)
 	var there bool
 	var err error

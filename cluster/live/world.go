@@ -1,8 +1,8 @@
 // Package live is the real world: actors, links and clocks in real time.
 //
-// All nodes of a run live in one process, each with an actor system of its own.
-// Messages between nodes pass the door, wait as long as their link says, and
-// cross the in-memory transport in their wire form. Computation runs on threads
+// Each node of a run that lives in this process, all of them or some, has an actor system
+// of its own. Messages between nodes pass the door, wait as long as their link says, and
+// cross the in-memory transport in their wire form, or a Carrier to another process. Computation runs on threads
 // that give way to mailboxes and timers, and is padded to what the plan says that it
 // costs. How late the world was is recorded, and a run that fell behind is marked.
 package live
@@ -40,6 +40,11 @@ type Config struct {
 	// Threads is how many steps, and how many evaluations, compute at a time; 0 stands
 	// for the number of cores.
 	Threads int
+	// Hosted says which nodes live in this process, by their position; that of the
+	// coordinator is the number of nodes. Nil stands for all.
+	Hosted func(node int) bool
+	// Carrier reaches the worlds of the other processes, in a run of which not all is hosted.
+	Carrier Carrier
 	// Bound is how late the 99th percentile of messages and steps may be before the
 	// run is marked; 0 stands for DefaultBound.
 	Bound time.Duration
@@ -65,6 +70,7 @@ type Result struct {
 type World struct {
 	config    Config
 	nodes     []*node
+	partial   bool // some nodes live in other processes
 	names     []string
 	transport transport.Memory
 	tensors   protos.TensorPool
@@ -84,8 +90,10 @@ type World struct {
 	handled   atomic.Int64  // messages so far
 	jobs      atomic.Int64  // under way
 	lost      atomic.Uint64 // dead letters
+	arrivals  sync.RWMutex  // held for reading while a frame of another process arrives
+	sending   sync.WaitGroup
 
-	changes   chan func() // of nodes, for attend
+	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
 
 	network sync.Mutex // guards door, links and cores, and lets no node change its life
@@ -99,7 +107,8 @@ type node struct {
 	index   int32
 	id      string // of its actor
 	profile actors.Profile
-	life    atomic.Pointer[life] // changed under World.network
+	away    *outboxes            // of a node that lives in another process; nil if it lives here
+	life    atomic.Pointer[life] // changed under World.network; nil if the node is away
 	end     chan struct{}        // closed when its part is over
 
 	// What follows belongs to attend while the run goes on.
@@ -129,8 +138,17 @@ func (n *node) over() bool {
 // New returns the world of a deployment. Run places its actors and starts them.
 func New(config Config) (*World, error) {
 	d := config.Deployment
-	if len(d.Nodes) > MaxNodes {
-		return nil, fmt.Errorf("%d nodes, at most %d can live in one process in real time", len(d.Nodes), MaxNodes)
+	if config.Hosted == nil {
+		config.Hosted = func(int) bool { return true }
+	}
+	hosted := 0
+	for i := range d.Nodes {
+		if config.Hosted(i) {
+			hosted++
+		}
+	}
+	if hosted > MaxNodes {
+		return nil, fmt.Errorf("%d nodes, at most %d can live in one process in real time", hosted, MaxNodes)
 	}
 	if config.Threads == 0 {
 		config.Threads = runtime.NumCPU()
@@ -162,8 +180,13 @@ func (w *World) addNode(i int32) error {
 		d := &w.config.Deployment.Nodes[i]
 		n.id, n.profile, n.end = d.ActorID(), d.Profile, w.halted
 	}
-	n.life.Store(n.newLife(0))
 	w.nodes = append(w.nodes, n)
+	if !w.config.Hosted(int(i)) {
+		n.away = newOutboxes(n)
+		w.partial = true
+		return nil
+	}
+	n.life.Store(n.newLife(0))
 	return w.transport.Listen(n.name(), func(f *wire.Frame) { n.life.Load().arrive(f) })
 }
 
@@ -174,6 +197,29 @@ func (w *World) Locked(do func()) {
 	do()
 }
 
+// Place makes the actors, which begin when Run is called. What another process delivers in
+// between waits for them. It is for runs of several processes: Run places what is not placed.
+func (w *World) Place() (err error) {
+	if w.clock, err = newClock(w.broken); err != nil {
+		return err
+	}
+	w.pool = &pool{}
+	for _, c := range w.config.Changes {
+		w.clock.at(c.At, func() { w.Locked(c.Apply) })
+	}
+	if err = w.place(); err == nil {
+		w.schedule()
+	}
+	return err
+}
+
+// Abandon ends a world of which Place was called, and Run will not be.
+func (w *World) Abandon() {
+	w.finish(nil)
+	close(w.placed)
+	w.close()
+}
+
 // Run lets the run happen until its coordinator ends it. It returns an error if an
 // actor fails or if ctx is cancelled. A world runs once.
 func (w *World) Run(ctx context.Context) (Result, error) {
@@ -182,18 +228,13 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	needed := 2*w.config.Threads + 2
 	takeProcessors(needed)
 	defer returnProcessors(needed)
-	var err error
-	if w.clock, err = newClock(w.broken); err != nil {
-		return Result{}, err
+	if w.clock == nil {
+		if err := w.Place(); w.clock == nil {
+			return Result{}, err
+		} else if err != nil {
+			w.fail(err)
+		}
 	}
-	w.pool = &pool{}
-	for _, c := range w.config.Changes {
-		w.clock.at(c.At, func() { w.Locked(c.Apply) })
-	}
-	if err := w.place(); err != nil {
-		w.fail(err)
-	}
-	w.schedule()
 	w.clock.begin()
 	w.attending.Go(w.attend)
 	if err := w.pool.start(w.config.Threads); err != nil {
@@ -228,8 +269,8 @@ func (w *World) wait(ctx context.Context) {
 			w.fail(context.Cause(ctx))
 			return
 		case <-look.C:
-			if w.config.Deployment.Bounded {
-				continue
+			if w.config.Deployment.Bounded || w.partial {
+				continue // what comes from elsewhere, this world cannot know
 			}
 			before := handled
 			handled = w.handled.Load()
@@ -249,9 +290,13 @@ func (w *World) standstill() (err error) {
 // close stops everything that Run started. What is under way is not delivered.
 func (w *World) close() {
 	w.clock.stop()
-	close(w.changes)
+	if w.changes != nil {
+		close(w.changes)
+	}
 	w.attending.Wait()
 	w.pool.stop()
+	w.arrivals.Lock()   // whatever arrives from now on finds that the run is over
+	w.arrivals.Unlock() //nolint:staticcheck // it stands for waiting
 	for _, n := range w.nodes {
 		if n.there {
 			l := n.life.Load()
@@ -259,27 +304,30 @@ func (w *World) close() {
 		}
 	}
 	w.stopped.Wait()
+	w.sending.Wait()
 	for _, n := range w.nodes {
-		n.life.Load().system.Shutdown()
+		if l := n.life.Load(); l != nil {
+			l.system.Shutdown()
+		}
 	}
 }
 
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if d.Nodes[i].Absent {
+		if d.Nodes[i].Absent || w.nodes[i].away != nil {
 			continue
 		}
 		if err := w.nodes[i].life.Load().place(d.Nodes[i].Kind); err != nil {
 			return err
 		}
 	}
-	if d.Coordinate == nil {
+	if d.Coordinate == nil || w.nodes[len(d.Nodes)].away != nil {
 		return nil
 	}
 	return w.nodes[len(d.Nodes)].life.Load().place(func(e actors.Env) (actor.Actor, error) {
 		return d.Coordinate(e, actors.Control{
-			Halt:     w.halt,
+			Halt:     w.haltAll,
 			Finish:   func() { w.finish(nil) },
 			Announce: func(v *protos.View) { w.announce(e.(*env), v) },
 		})
