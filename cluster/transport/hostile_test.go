@@ -280,6 +280,7 @@ func TestFrameBeyondTheReceiversLimitEndsTheConnection(t *testing.T) {
 	a.connectTo(t, "b", b.Address())
 	a.send(t, "b", 0, a.pool.Get(251))
 	until(t, "it is counted", func() bool { return b.stats("a").BadFrames == 1 })
+	until(t, "there is another connection", func() bool { s := a.stats("b"); return s.Lost == 1 && s.Connected })
 	a.send(t, "b", 1, a.pool.Get(250))
 	until(t, "the next is handled", func() bool { return b.handled.Load() == 1 })
 	until(t, "both are counted", func() bool { s := a.stats("b"); return s.Delivered == 1 && s.Lost == 1 })
