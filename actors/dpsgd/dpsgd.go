@@ -74,6 +74,30 @@ func (a Architecture) Roles() []train.Role {
 	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours", Trains: true, Holds: true, Min: 1}}
 }
 
+var _ train.Fitter = Architecture{}
+
+// Fit returns an error where the matrix does not fit the nodes and the topology, or where the
+// topology is no longer that of the beginning.
+func (a Architecture) Fit(first, now *actors.View) error {
+	if a.Matrix != nil {
+		for i := range a.Matrix {
+			if err := train.CheckMixingRow(now, a.Matrix, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if first.Complete() && now.Complete() {
+		return nil
+	}
+	for i := range first.Members {
+		if !same(newPairs(first, i, nil), now, i, nil) {
+			return another(now, i)
+		}
+	}
+	return nil
+}
+
 // Kind makes a peer. It fails for an Architecture that is not valid, and for a matrix
 // that does not fit the nodes and the topology.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
