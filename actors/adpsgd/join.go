@@ -101,9 +101,7 @@ func (p *peer) resumeAt(step uint64) {
 	p.phase, p.source, p.step, p.due = resting, none, step, true
 	p.lead.Finish(step)
 	p.local.Resume(step)
-	state := p.replica.Optimizer.State()
-	state.Step = int(step)
-	if err := p.replica.Optimizer.Restore(state); err != nil {
-		p.env.Fail(err)
+	if err := p.replica.Resume(step); err != nil {
+		p.fail("%w", err)
 	}
 }

@@ -219,9 +219,7 @@ func (p *peer) meet() {
 	p.phase, p.news = resting, true
 	p.lead.Finish(p.step)
 	p.local.Resume(p.step)
-	state := p.replica.Optimizer.State()
-	state.Step = int(p.step)
-	if err := p.replica.Optimizer.Restore(state); err != nil {
+	if err := p.replica.Resume(p.step); err != nil {
 		p.env.Fail(fmt.Errorf("node %s: %w", p.name(), err))
 	}
 }
