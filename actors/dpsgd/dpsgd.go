@@ -13,7 +13,10 @@
 //
 // W is fixed by the run's topology, absent nodes included. The weight of a pair one of
 // which is not there returns to the other's own, so that W is doubly stochastic over those who
-// are. A pair that comes together agrees on the step from which it averages.
+// are. A pair that comes together agrees on the step from which it averages: the first that
+// neither has begun. So where those who are there fall apart into several parts, as a ring does when
+// two nodes leave it, each part goes on at its own pace, and when somebody who joins links them again, the
+// part that is ahead stands still at that step until the other one has caught up.
 //
 // The sum over all peers is what averaging does not change. It moves with a peer that
 // crashes, which takes its model along, and with one that joins.
