@@ -278,6 +278,7 @@ type outcome struct {
 	end      time.Duration
 	digest   uint64
 	dead     uint64
+	stalled  time.Duration
 	lateness *record.Lateness
 }
 
@@ -291,7 +292,7 @@ func (s *stage) play(ctx context.Context, clock Clock, threads int) (outcome, er
 		return outcome{}, err
 	}
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters}, err
+	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters, stalled: r.Stalled}, err
 }
 
 func (s *stage) playReal(ctx context.Context) (outcome, error) {
@@ -301,5 +302,5 @@ func (s *stage) playReal(ctx context.Context) (outcome, error) {
 	}
 	s.locked = w.Locked
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, dead: r.DeadLetters, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
+	return outcome{end: r.Now, dead: r.DeadLetters, stalled: r.Stalled, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
 }
