@@ -62,7 +62,7 @@ var table = map[string]string{
 
 	"actors":             mailbox + message,
 	"actors/session":     "actors" + mailbox + message,
-	"actors/train":       "actors nn/... datasets" + mailbox + message,
+	"actors/train":       "actors nn/... datasets" + gonum + mailbox + message,
 	"actors/coordinator": "actors actors/train" + mailbox + message + xxhash,
 	"actors/ps":          architecture,
 	"actors/collective":  architecture,

@@ -23,7 +23,7 @@ const (
 	// Loss are the means over the test set.
 	Evaluated
 	// Measured: a figure of the actor's own, such as the distance from a consensus. Name
-	// says which, Value what it is.
+	// says which, Value what it is; At, if not zero, the instant that it is of.
 	Measured
 	// Selected: a peer has chosen the node at position Origin to exchange models with.
 	Selected

@@ -303,7 +303,8 @@ func (x *Report) GetJoins() bool {
 }
 
 // Outcome gives a rank that is behind what a round has led to.
-// Tensors: the mean of the round; for one that joins, the parameters and the state of the optimiser.
+// Tensors: the mean of the round, none if it did without an exchange; for one that joins, the parameters, the
+// state of the optimiser, and that mean if there is one, empty where it equals the parameters.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the view.
@@ -651,70 +652,6 @@ func (x *Clock) GetClock() []uint64 {
 	return nil
 }
 
-// Hello asks a neighbour to count this node in, or answers that.
-type Hello struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position of the sender's node in the view.
-	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	// The first step at which the sender expects the other's model.
-	Step uint64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
-	// This is the answer.
-	Answer        bool `protobuf:"varint,3,opt,name=answer,proto3" json:"answer,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Hello) Reset() {
-	*x = Hello{}
-	mi := &file_protos_gradwire_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Hello) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Hello) ProtoMessage() {}
-
-func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Hello.ProtoReflect.Descriptor instead.
-func (*Hello) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *Hello) GetNode() int32 {
-	if x != nil {
-		return x.Node
-	}
-	return 0
-}
-
-func (x *Hello) GetStep() uint64 {
-	if x != nil {
-		return x.Step
-	}
-	return 0
-}
-
-func (x *Hello) GetAnswer() bool {
-	if x != nil {
-		return x.Answer
-	}
-	return false
-}
-
 // Arrived tells the sender of a Model that it has arrived. Control: it stands for what
 // a sender that blocks until its message is there knows.
 type Arrived struct {
@@ -729,7 +666,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +678,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +691,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -784,7 +721,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +733,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +746,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Start) GetView() uint64 {
@@ -841,7 +778,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +790,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +803,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -905,7 +842,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +854,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +867,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -965,7 +902,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +914,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +927,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -1016,7 +953,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +965,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +978,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -1111,11 +1048,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
 	"\x05Clock\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
-	"\x05clock\x18\x02 \x03(\x04R\x05clock\"G\n" +
-	"\x05Hello\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\bR\x06answer\"9\n" +
+	"\x05clock\x18\x02 \x03(\x04R\x05clock\"9\n" +
 	"\aArrived\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
@@ -1153,7 +1086,7 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),         // 0: gradwire.Push
 	(*Parameters)(nil),   // 1: gradwire.Parameters
@@ -1164,13 +1097,12 @@ var file_protos_gradwire_proto_goTypes = []any{
 	(*PullModel)(nil),    // 6: gradwire.PullModel
 	(*Busy)(nil),         // 7: gradwire.Busy
 	(*Clock)(nil),        // 8: gradwire.Clock
-	(*Hello)(nil),        // 9: gradwire.Hello
-	(*Arrived)(nil),      // 10: gradwire.Arrived
-	(*Start)(nil),        // 11: gradwire.Start
-	(*View)(nil),         // 12: gradwire.View
-	(*Progress)(nil),     // 13: gradwire.Progress
-	(*TakeSnapshot)(nil), // 14: gradwire.TakeSnapshot
-	(*Snapshot)(nil),     // 15: gradwire.Snapshot
+	(*Arrived)(nil),      // 9: gradwire.Arrived
+	(*Start)(nil),        // 10: gradwire.Start
+	(*View)(nil),         // 11: gradwire.View
+	(*Progress)(nil),     // 12: gradwire.Progress
+	(*TakeSnapshot)(nil), // 13: gradwire.TakeSnapshot
+	(*Snapshot)(nil),     // 14: gradwire.Snapshot
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -1191,7 +1123,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,40 +1,52 @@
 package collective
 
-import "github.com/gradwire/gradwire/actors/train"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+)
 
 // batches knows how large the batches of all ranks are, which follows from the sizes
 // of their shards, so that no weight has to travel.
 type batches struct {
-	shards []int // samples, by rank
+	shards []int // samples, by node; 0 for one that is no worker
 	batch  int   // samples of a full batch
 }
 
-func newBatches(task *train.Task) batches {
-	b := batches{batch: task.Batch}
-	for _, rows := range task.Shards {
-		n := len(rows)
-		if rows == nil {
-			n = task.Train.Len()
+func newBatches(task *train.Task, view *actors.View) (batches, error) {
+	b := batches{batch: task.Batch, shards: make([]int, len(view.Members))}
+	for node := range view.Members {
+		member := &view.Members[node]
+		if member.Role != RoleWorker {
+			continue
 		}
-		b.shards = append(b.shards, n)
+		shard := slices.Index(task.Workers, member.Name)
+		if shard < 0 {
+			return b, fmt.Errorf("%s is not among the workers, which have the samples: %v", member.Name, task.Workers)
+		}
+		if b.shards[node] = len(task.Shards[shard]); task.Shards[shard] == nil {
+			b.shards[node] = task.Train.Len()
+		}
 	}
-	return b
+	return b, nil
 }
 
-// size is the number of samples of a rank's step, counted from 0.
-func (b *batches) size(rank int, step uint64) int {
-	shard := uint64(b.shards[rank])
+// size is the number of samples of a node's step, counted from 0.
+func (b *batches) size(node int, step uint64) int {
+	shard := uint64(b.shards[node])
 	full := min(uint64(b.batch), shard)
 	steps := (shard + full - 1) / full
 	return int(min(full, shard-step%steps*full))
 }
 
-// joint is the number of samples of a round: of steps first to first+every−1 of all ranks.
-func (b *batches) joint(first uint64, every int) int {
+// joint is the number of samples of a round: of steps first to first+every−1 of some nodes.
+func (b *batches) joint(nodes []int, first uint64, every int) int {
 	n := 0
-	for rank := range b.shards {
+	for _, node := range nodes {
 		for i := range every {
-			n += b.size(rank, first+uint64(i))
+			n += b.size(node, first+uint64(i))
 		}
 	}
 	return n

@@ -11,10 +11,15 @@
 // travel also where they are empty: an algorithm sends the same number of
 // messages for every length of the vector, and a round that is over at one rank
 // has begun at all others.
+//
+// Workers follow the views of the run's coordinator: who is gone is missing from the next
+// exchange, and who joins starts from the model that the others have in common. A
+// round is made by the members of one view, with the same steps of each, or made again.
 package collective
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -46,7 +51,8 @@ const (
 	// that momentum is the running mean of the worker's own gradients and goes on, from
 	// the averaged model, in the direction of the worker's last steps; the rate's
 	// schedule counts the worker's steps. With Every 1 and plain SGD this equals Gradients
-	// up to rounding.
+	// up to rounding. Who joins begins with a copy of another worker's state as it is then, counted
+	// as if it had made all steps of the rounds that are over.
 	Models Reduce = "models"
 )
 
@@ -62,6 +68,19 @@ type Architecture struct {
 	Every int
 	// Reduce is Gradients or Models.
 	Reduce Reduce
+	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one value:
+	// only if somebody's model is further than Moved (the Euclidean distance, ε) from the last
+	// exchanged one are models exchanged; otherwise all go on with local steps from their own (M. Kamp et
+	// al., "Communication-Efficient Distributed Online Prediction by Dynamic Model
+	// Synchronization", ECML PKDD 2014). A model's weight is the number of samples of its last Every
+	// steps. Votes save bytes, not latency: they take as many messages and steps as
+	// an exchange, which comes on top. With Gradients the model does not move between exchanges, and only 0 is
+	// accepted.
+	//
+	// There is no bound on a worker's lead over the slowest, as with asynchronous
+	// architectures: after a round all have made as many steps, and inside it nobody is more
+	// than Every ahead.
+	Moved float64
 }
 
 var _ train.Architecture = Architecture{}
@@ -75,6 +94,10 @@ func (a Architecture) Validate() error {
 		return fmt.Errorf("every is %d steps, accepted is 1 to %d", a.Every, maxEvery)
 	case a.Reduce != Gradients && a.Reduce != Models:
 		return fmt.Errorf("reduce %q is not known, accepted are %s and %s", a.Reduce, Gradients, Models)
+	case !(a.Moved >= 0) || math.IsInf(a.Moved, 0):
+		return fmt.Errorf("moved is %v, accepted is a distance of at least 0", a.Moved)
+	case a.Moved > 0 && a.Reduce != Models:
+		return fmt.Errorf("moved is %v with reduce %s, where models do not move between exchanges; it goes with reduce %s only", a.Moved, a.Reduce, Models)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
-	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -16,58 +15,67 @@ import (
 type learner interface {
 	// step takes in the gradient of a local step, and owns it.
 	step(gradient *protos.Tensor, samples int)
-	// contribution is the vector that is summed over all ranks.
+	// contribution is the vector that is summed over all ranks. It is the caller's; the same one
+	// can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// settle takes in the sum over all ranks, and owns it; weight is that of all batches of the round.
-	settle(sum *protos.Tensor, weight float64)
-	// state is the model that the next step starts from, and the updates it has seen.
-	state() *model
+	// divide makes the sum over all ranks the round's mean; weight is that of all batches of the round.
+	divide(sum []float32, weight float64)
+	// settle ends the round with its mean, which it owns. The mean is nil if the round did
+	// without.
+	settle(mean *protos.Tensor)
+	// outcome is the mean of the last round that had one; it may be nil before the first.
+	outcome() *protos.Tensor
+	// joint is the model that all ranks have in common since then: who joins starts from it.
+	joint() *protos.Tensor
+	// adopt replaces the model by another rank's joint model and outcome, of which it takes
+	// references of its own; the outcome may be nil.
+	adopt(joint, outcome *protos.Tensor)
+	// model is what the next step starts from.
+	model() *train.Replica
 }
 
-// model is a worker's own copy of the model.
-type model struct {
-	env       actors.Env
-	batch     float32 // samples of a full batch
-	params    *protos.Tensor
-	optimizer optim.Optimizer
-	version   uint64 // updates of params by the optimiser
-}
-
-func newLearner(env actors.Env, task *train.Task, a Architecture) learner {
-	m := model{
-		env: env, batch: float32(task.Batch),
-		params: env.Tensors().Copy(task.Initial()), optimizer: task.Method.New(task.Model.Params()),
+func newLearner(env actors.Env, task *train.Task, reduce Reduce) learner {
+	l := local{env: env, batch: float32(task.Batch), replica: task.NewReplica(env)}
+	if reduce == Models {
+		l.mean = l.replica.Params.Retain()
+		return &averager{local: l}
 	}
-	if a.Reduce == Models {
-		return &averager{model: m}
-	}
-	return &accumulator{model: m}
+	return &accumulator{local: l}
 }
 
-func (m *model) state() *model { return m }
+// local is what learners have in common.
+type local struct {
+	env     actors.Env
+	batch   float32 // samples of a full batch
+	replica *train.Replica
+	mean    *protos.Tensor // the outcome
+}
 
-// update makes a step of the optimiser.
-func (m *model) update(gradient []float32) {
-	m.params = m.env.Tensors().Writable(m.params)
-	m.optimizer.Step(m.params.Data, gradient)
-	m.version++
-	m.env.Charge(m.optimizer.Work(len(gradient)))
-	m.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: m.version, Origin: m.env.Node()})
+func (l *local) model() *train.Replica { return l.replica }
+
+func (l *local) outcome() *protos.Tensor { return l.mean }
+
+// keep takes over the reference to an outcome.
+func (l *local) keep(mean *protos.Tensor) {
+	if l.mean != nil {
+		l.mean.Release()
+	}
+	l.mean = mean
 }
 
 // multiply multiplies values by a weight.
-func (m *model) multiply(values []float32, weight float32) {
+func (l *local) multiply(values []float32, weight float32) {
 	if weight == 1 {
 		return
 	}
 	for i := range values {
 		values[i] *= weight
 	}
-	m.env.Charge(float64(len(values)))
+	l.env.Charge(float64(len(values)))
 }
 
-// mean divides a weighted sum by its weight.
-func (m *model) mean(sum []float32, weight float64) {
+// average divides a weighted sum by its weight.
+func (l *local) average(sum []float32, weight float64) {
 	divisor := float32(weight)
 	if divisor == 1 {
 		return
@@ -75,12 +83,12 @@ func (m *model) mean(sum []float32, weight float64) {
 	for i := range sum {
 		sum[i] /= divisor
 	}
-	m.env.Charge(float64(len(sum)))
+	l.env.Charge(float64(len(sum)))
 }
 
-// accumulator learns by Gradients.
+// accumulator learns by Gradients. Its model changes only when a round is settled.
 type accumulator struct {
-	model
+	local
 	sum *protos.Tensor // of the round's gradients, weighted; nil before the first
 }
 
@@ -95,42 +103,62 @@ func (a *accumulator) step(gradient *protos.Tensor, samples int) {
 	gradient.Release()
 }
 
-func (a *accumulator) contribution() *protos.Tensor {
-	sum := a.sum
+func (a *accumulator) contribution() *protos.Tensor { return a.env.Tensors().Copy(a.sum.Data) }
+
+func (a *accumulator) divide(sum []float32, weight float64) { a.average(sum, weight) }
+
+func (a *accumulator) settle(mean *protos.Tensor) {
+	a.sum.Release()
 	a.sum = nil
-	return sum
+	a.replica.Update(mean.Data)
+	a.keep(mean)
 }
 
-func (a *accumulator) settle(sum *protos.Tensor, weight float64) {
-	a.mean(sum.Data, weight)
-	a.update(sum.Data)
-	sum.Release()
+func (a *accumulator) joint() *protos.Tensor { return a.replica.Params }
+
+func (a *accumulator) adopt(joint, outcome *protos.Tensor) {
+	a.replica.Replace(joint.Retain())
+	if outcome != nil {
+		a.keep(outcome.Retain())
+	}
 }
 
-// averager learns by Models.
+// averager learns by Models. Its outcome is the joint model itself.
 type averager struct {
-	model
+	local
 	samples int // of the round's steps
 	steps   int // of the round
 }
 
 func (a *averager) step(gradient *protos.Tensor, samples int) {
-	a.update(gradient.Data)
+	a.replica.Update(gradient.Data)
 	gradient.Release()
 	a.samples += samples
 	a.steps++
 }
 
-// contribution is a copy, so that the model stays what it is until the round is over.
 func (a *averager) contribution() *protos.Tensor {
-	v := a.env.Tensors().Copy(a.params.Data)
+	v := a.env.Tensors().Copy(a.replica.Params.Data)
 	a.multiply(v.Data, float32(a.samples)/(a.batch*float32(a.steps)))
 	return v
 }
 
-func (a *averager) settle(sum *protos.Tensor, weight float64) {
-	a.mean(sum.Data, weight/float64(a.steps))
-	a.params.Release()
-	a.params = sum
+func (a *averager) divide(sum []float32, weight float64) {
+	a.average(sum, weight/float64(a.steps))
+}
+
+func (a *averager) settle(mean *protos.Tensor) {
 	a.samples, a.steps = 0, 0
+	if mean == nil {
+		return
+	}
+	a.replica.Replace(mean.Retain())
+	a.keep(mean)
+}
+
+func (a *averager) joint() *protos.Tensor { return a.mean }
+
+func (a *averager) adopt(joint, _ *protos.Tensor) {
+	a.replica.Replace(joint.Retain())
+	a.keep(joint.Retain())
 }

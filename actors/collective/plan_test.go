@@ -69,6 +69,7 @@ func TestPlanErrorsSayWhereTheyAre(t *testing.T) {
 		"architecture.every=0":        "every is 0 steps",
 		"architecture.reduce=losses":  `reduce "losses" is not known, accepted are gradients and models`,
 		"architecture.ranks=3":        "ranks",
+		"architecture.moved=0.1":      "moved is 0.1 with reduce gradients, where models do not move between exchanges",
 		"nodes.peer.role=server":      "worker",
 	} {
 		p, err := driver.Parse("small.yaml", []byte(small), set)

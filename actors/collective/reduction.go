@@ -12,7 +12,7 @@ type tag struct {
 	rank, step, index int
 }
 
-// reduction is one rank's part in a sequence of rounds. It has neither clock nor
+// reduction is one rank's part in the rounds of one view. It has neither clock nor
 // network: begin and take give it what has happened, next says what is to be sent.
 //
 // Chunks may come in any order. Since a round that is over at one rank has begun at
@@ -117,8 +117,20 @@ func (r *reduction) spent() float64 {
 	return work
 }
 
-// finish ends the round, all of whose moves are made.
+// finish ends the round, all of whose moves are made or none.
 func (r *reduction) finish() {
 	r.round++
 	r.vector, r.active, r.at = nil, false, 0
+}
+
+// drop gives back all chunks that have come. The reduction is not used again.
+func (r *reduction) drop() {
+	for _, chunks := range r.chunks {
+		for i, chunk := range chunks {
+			if chunk != nil {
+				chunk.Release()
+				chunks[i] = nil
+			}
+		}
+	}
 }

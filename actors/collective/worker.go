@@ -13,22 +13,27 @@ import (
 
 // worker makes its local steps, takes part in the round, and begins again.
 type worker struct {
-	env       actors.Env
-	local     *train.Local
-	learner   learner
-	reduction *reduction
-	batches   batches
-	every     int
-	view      uint64
-	rank      int
-	peers     []*actor.PID // by rank
-	causes    []string     // of waiting, by rank
-	chunks    *protos.Messages[*protos.Chunk]
+	env          actors.Env
+	architecture Architecture
+	local        *train.Local
+	learner      learner
+	drift        train.Drift
+	batches      batches
+	params       int // of the model
+	chunks       *protos.Messages[*protos.Chunk]
+	membership
 
-	steps   uint64         // local steps that are done
-	vector  *protos.Tensor // what the round sums, nil between rounds
+	finished uint64          // rounds; the steps of round r are r·Every to (r+1)·Every−1
+	steps    int             // local steps of the round that are done
+	last     *train.Gradient // of the round, once all steps are done; it is recorded with the round
+	skipped  bool            // the last finished round did without an exchange
+
+	votes   *reduction // nil without votes
+	models  *reduction
+	current *reduction     // that is under way, and waits for a chunk; nil between rounds
+	vector  *protos.Tensor // what it sums
 	piece   *protos.Tensor // what was sent last
-	waiting bool           // for a chunk, since that instant
+	waiting bool           // idle since that instant
 	since   time.Duration
 }
 
@@ -37,21 +42,16 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	if err != nil {
 		return nil, err
 	}
-	view := env.View()
-	nodes := view.Role(RoleWorker)
-	if len(nodes) != len(task.Shards) {
-		return nil, fmt.Errorf("%d workers for %d shards", len(nodes), len(task.Shards))
+	sizes, err := newBatches(task, env.View())
+	if err != nil {
+		return nil, err
 	}
 	w := &worker{
-		env: env, local: local, learner: newLearner(env, task, a), batches: newBatches(task), every: a.Every,
-		view: view.Number, rank: view.Members[env.Node()].Rank,
+		env: env, architecture: a, local: local, learner: newLearner(env, task, a.Reduce), drift: train.NewDrift(a.Moved),
+		batches: sizes, params: task.Model.Params(),
 		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
 	}
-	for rank, node := range nodes {
-		w.peers = append(w.peers, view.Members[node].PID)
-		w.causes = append(w.causes, fmt.Sprintf("rank %d", rank))
-	}
-	w.reduction = newReduction(a.Algorithm, len(nodes), w.rank, task.Model.Params())
+	w.drift.Mark(w.learner.joint())
 	return w, nil
 }
 
@@ -68,12 +68,18 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	defer m.Release()
 	switch head := m.Head.(type) {
 	case *protos.Start:
-		w.begin()
+		w.start(ctx, head.Joins)
+	case *protos.View:
+		w.follow(ctx)
 	case *protos.Chunk:
-		w.take(ctx, head, m)
+		w.sort(ctx, m, head.View)
+	case *protos.Report:
+		w.sort(ctx, m, head.View)
+	case *protos.Outcome:
+		w.sort(ctx, m, head.View)
 	case *protos.TakeSnapshot:
-		model := w.learner.state()
-		train.AnswerSnapshot(ctx, w.env, head, model.params, model.version)
+		model := w.learner.model()
+		train.AnswerSnapshot(ctx, w.env, head, model.Params, model.Version)
 	default:
 		w.env.Fail(fmt.Errorf("node %s: unexpected message %T", w.name(), m.Head))
 	}
@@ -82,20 +88,50 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 func (w *worker) name() string { return w.env.View().Members[w.env.Node()].Name }
 
 // begin starts a local step.
-func (w *worker) begin() { w.local.Begin(w.learner.state().params.Retain()) }
+func (w *worker) begin() { w.local.Begin(w.learner.model().Params.Retain()) }
 
-// step takes in the gradient of a local step; the last one of a round begins the reduction.
+// step takes in the gradient of a local step; after the last one of a round this rank is ready
+// for the exchange.
 func (w *worker) step(ctx actor.Context, g *train.Gradient) {
-	gradient, samples := g.Values, g.Samples
-	w.local.Done(g)
-	w.learner.step(gradient, samples)
-	w.steps++
-	if w.steps%uint64(w.every) != 0 {
+	w.local.End()
+	w.learner.step(g.Values, g.Samples)
+	if w.steps++; w.steps < w.architecture.Every {
+		w.local.Record(g)
 		w.begin()
 		return
 	}
-	w.vector = w.learner.contribution()
-	w.reduction.begin(w.vector.Data)
+	w.last = g
+	w.exchange(ctx)
+}
+
+// ready reports whether the steps of the round are done.
+func (w *worker) ready() bool { return w.last != nil }
+
+// exchange begins the round's exchange as soon as this rank is ready and all ranks are
+// known to be in the same round.
+func (w *worker) exchange(ctx actor.Context) {
+	switch {
+	case !w.ready() || w.current != nil:
+	case w.stage != going:
+		w.wait()
+	case w.votes != nil:
+		far, work := w.drift.Far(w.learner.model().Params.Data)
+		w.env.Charge(work)
+		vote := w.env.Tensors().Get(1)
+		vote.Data[0] = 0
+		if far {
+			vote.Data[0] = 1
+		}
+		w.reduce(ctx, w.votes, vote)
+	default:
+		w.reduce(ctx, w.models, w.learner.contribution())
+	}
+}
+
+// reduce begins a reduction of this rank's vector, which it takes over.
+func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor) {
+	w.current, w.vector = r, vector
+	r.begin(vector.Data)
 	w.advance(ctx)
 }
 
@@ -106,49 +142,64 @@ func (w *worker) take(ctx actor.Context, head *protos.Chunk, m *protos.Message) 
 			w.name(), head.Rank, head.View, head.Round, head.Step, head.Index, err))
 		return
 	}
-	if !w.waiting || w.reduction.blocked() {
+	if w.current == nil || w.current.blocked() {
 		return
 	}
-	w.waiting = false
-	if d := w.env.Now() - w.since; d > 0 {
-		w.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: w.causes[w.reduction.awaited()]})
-	}
+	w.resume(w.causes[w.current.awaited()])
 	w.advance(ctx)
 }
 
-// accept hands a chunk to the reduction.
+// accept hands a chunk to its reduction. Where there are votes, their steps are the first
+// of a round.
 func (w *worker) accept(head *protos.Chunk, tensors []*protos.Tensor) error {
 	switch {
-	case head.View != w.view:
-		return fmt.Errorf("the view is %d", w.view)
 	case len(tensors) != 1:
 		return fmt.Errorf("it has %d tensors instead of 1", len(tensors))
 	case int(head.Rank) == w.rank:
 		return fmt.Errorf("that is this rank itself")
 	}
-	err := w.reduction.take(head.Round, tag{int(head.Rank), int(head.Step), int(head.Index)}, tensors[0])
+	r, step := w.models, int(head.Step)
+	if w.votes != nil {
+		if step -= w.voting(); step < 0 {
+			r, step = w.votes, int(head.Step)
+		}
+	}
+	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, tensors[0])
 	if err == nil {
 		tensors[0].Retain()
 	}
 	return err
 }
 
-// advance goes on with the round until a chunk is missing or the round is over.
+// voting is a number of steps that no algorithm exceeds.
+func (w *worker) voting() int { return 2 * len(w.nodes) }
+
+// advance goes on with the reduction until a chunk is missing or it is over.
 func (w *worker) advance(ctx actor.Context) {
-	for m := w.reduction.next(); m != nil; m = w.reduction.next() {
-		w.env.Charge(w.reduction.spent())
+	r := w.current
+	for m := r.next(); m != nil; m = r.next() {
+		w.env.Charge(r.spent())
 		w.send(ctx, m)
 	}
-	w.env.Charge(w.reduction.spent())
+	w.env.Charge(r.spent())
 	if w.piece != nil {
 		w.piece.Release()
 		w.piece = nil
 	}
-	if w.reduction.blocked() {
-		w.waiting, w.since = true, w.env.Now()
+	if r.blocked() {
+		w.wait()
 		return
 	}
-	w.settle()
+	vector := w.vector
+	w.current, w.vector = nil, nil
+	r.finish()
+	if r == w.votes {
+		w.decide(ctx, vector)
+		return
+	}
+	weight := float64(w.batches.joint(w.nodes, w.finished*uint64(w.architecture.Every), w.architecture.Every))
+	w.learner.divide(vector.Data, weight/float64(w.batches.batch))
+	w.settle(vector)
 }
 
 // send sends a piece of the vector; to itself it takes no message. Receivers of
@@ -161,21 +212,59 @@ func (w *worker) send(ctx actor.Context, m *Move) {
 		w.piece = w.env.Tensors().Copy(w.vector.Data[m.Low:m.High])
 	}
 	if m.Peer == w.rank {
-		w.reduction.keep(m, w.piece.Retain())
+		w.current.keep(m, w.piece.Retain())
 		return
 	}
+	step := m.Step
+	if w.votes != nil && w.current == w.models {
+		step += w.voting()
+	}
 	message, head := w.chunks.Get(w.piece.Retain())
-	head.View, head.Round, head.Rank = w.view, w.reduction.round, int32(w.rank)
-	head.Step, head.Index = uint32(m.Step), uint32(m.Index)
+	head.View, head.Round, head.Rank = w.view, w.current.round, int32(w.rank)
+	head.Step, head.Index = uint32(step), uint32(m.Index)
 	ctx.Send(w.peers[m.Peer], message)
 }
 
-// settle ends the round and begins the next.
-func (w *worker) settle() {
-	first := w.steps - uint64(w.every)
-	weight := float64(w.batches.joint(first, w.every)) / float64(w.batches.batch)
-	w.learner.settle(w.vector, weight)
-	w.vector = nil
-	w.reduction.finish()
+// decide goes on to the exchange of models if anybody has voted for it.
+func (w *worker) decide(ctx actor.Context, votes *protos.Tensor) {
+	moved := votes.Data[0] > 0
+	votes.Release()
+	if moved {
+		w.reduce(ctx, w.models, w.learner.contribution())
+		return
+	}
+	w.models.finish()
+	w.settle(nil)
+}
+
+// settle ends the round with its mean, which it owns, and begins the next. The mean is nil
+// if nobody has moved.
+func (w *worker) settle(mean *protos.Tensor) {
+	w.learner.settle(mean)
+	if mean != nil {
+		w.drift.Mark(mean)
+	}
+	w.skipped = mean == nil
+	w.finished++
+	w.local.Record(w.last)
+	w.steps, w.last = 0, nil
 	w.begin()
+}
+
+// wait notes that this worker is idle from here on.
+func (w *worker) wait() {
+	if !w.waiting {
+		w.waiting, w.since = true, w.env.Now()
+	}
+}
+
+// resume ends the waiting, if any, and records what it was for.
+func (w *worker) resume(cause string) {
+	if !w.waiting {
+		return
+	}
+	w.waiting = false
+	if d := w.env.Now() - w.since; d > 0 {
+		w.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: cause})
+	}
 }

@@ -448,47 +448,6 @@ func TestSnapshotStaysWhatItIsWhileItIsHeld(t *testing.T) {
 	}
 }
 
-// intruder sends one message to a worker when it is started.
-func intruder(message func() *protos.Message) actors.Kind {
-	return func(env actors.Env) (actor.Actor, error) {
-		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				ctx.Send(env.View().Members[0].PID, message())
-			}
-		}), nil
-	}
-}
-
-func TestMessageThatNobodyWaitsForEndsTheRunAndSaysWhy(t *testing.T) {
-	task := newTask(perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
-	tensor := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
-	kind := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}.Kind(task, train.Place{Role: collective.RoleWorker})
-	for _, c := range []struct {
-		message *protos.Message
-		want    string
-	}{
-		{protos.NewMessage(&protos.Push{}), "node n0: unexpected message *protos.Push"},
-		{protos.NewMessage(&protos.Chunk{View: 1, Rank: 1}), "0 tensors instead of 1"},
-		{protos.NewMessage(&protos.Chunk{View: 2, Rank: 1}, tensor(8)), "node n0: nobody waits for the chunk of rank 1 in view 2, round 0, step 0, index 0: the view is 1"},
-		{protos.NewMessage(&protos.Chunk{View: 1, Rank: 1, Round: 2}, tensor(8)), "this rank is in round 0"},
-		{protos.NewMessage(&protos.Chunk{View: 1, Rank: 1}, tensor(7)), "7 values instead of 8"},
-		{protos.NewMessage(&protos.Chunk{View: 1, Rank: 0}, tensor(8)), "this rank itself"},
-		{protos.NewMessage(&protos.Chunk{View: 1, Rank: -7, Step: 5}, tensor(8)), "no such chunk"},
-	} {
-		d := &actors.Deployment{Nodes: []actors.Node{
-			{Name: "n0", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: kind},
-			{Name: "n1", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: intruder(func() *protos.Message { return c.message })},
-		}}
-		w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"n0", "n1", actors.Coordinator})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v: error %v, want %q", c.message.Head, err, c.want)
-		}
-	}
-}
-
 func TestArchitectureSaysWhatIsWrongWithIt(t *testing.T) {
 	good := collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Models}
 	if err := good.Validate(); err != nil {
@@ -501,6 +460,9 @@ func TestArchitectureSaysWhatIsWrongWithIt(t *testing.T) {
 		{func(a *collective.Architecture) { a.Algorithm = "star" }, `"star" is not known, accepted are all-to-all, ring, butterfly and tree`},
 		{func(a *collective.Architecture) { a.Every = 0 }, "every is 0 steps, accepted is 1 to 1048576"},
 		{func(a *collective.Architecture) { a.Reduce = "losses" }, `"losses" is not known, accepted are gradients and models`},
+		{func(a *collective.Architecture) { a.Moved = -1 }, "moved is -1, accepted is a distance of at least 0"},
+		{func(a *collective.Architecture) { a.Moved = math.NaN() }, "moved is NaN"},
+		{func(a *collective.Architecture) { a.Moved, a.Reduce = 0.5, collective.Gradients }, "moved is 0.5 with reduce gradients, where models do not move between exchanges; it goes with reduce models only"},
 	} {
 		a := good
 		c.change(&a)

@@ -103,6 +103,7 @@ type coordinator struct {
 	ending   bool                  // the last snapshots are being taken
 	last     uint64                // number of the last evaluation of the run, once it is ending
 	asked    uint64                // evaluations asked for
+	sight    *sight                // that is in the making
 	missing  int                   // snapshots that have not arrived
 	ticks    int                   // evaluations by time so far
 	previous map[int]time.Duration // of each holder, the instant of its evaluation before
@@ -127,7 +128,6 @@ type evaluation struct {
 	epoch   float64
 	step    uint64
 	params  *protos.Tensor
-	sight   *sight // that it is part of; nil where it is the only model looked at
 	verdict train.Verdict
 	ready   bool
 	void    bool // the node has gone without an answer
@@ -145,7 +145,7 @@ func New(run Run, env actors.Env, control actors.Control) (actor.Actor, error) {
 		return nil, fmt.Errorf("no node holds a model to evaluate")
 	}
 	return &coordinator{
-		env: env, run: run, control: control, views: newViews(env),
+		env: env, run: run, control: control, views: newViews(env, run.Holders),
 		previous: map[int]time.Duration{},
 		steps:    make([]uint64, len(env.View().Members)),
 		pending:  map[uint64]*evaluation{},
@@ -263,14 +263,7 @@ func (c *coordinator) stepsOf(holder int) uint64 {
 	return c.total
 }
 
-func (c *coordinator) holds(node int) bool {
-	for _, h := range c.run.Holders {
-		if h == node {
-			return true
-		}
-	}
-	return false
-}
+func (c *coordinator) holds(node int) bool { return c.hold[node] }
 
 func (c *coordinator) stepped(ctx actor.Context, node int) {
 	if c.ownSteps(node)%uint64(c.run.Policy.Every.Steps) != 0 {
@@ -305,7 +298,6 @@ func (c *coordinator) end(ctx actor.Context) {
 // snapshots asks holders for their models.
 func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 	now := c.env.Now()
-	whole := newSight(now, len(holders))
 	for _, node := range holders {
 		lag := c.run.Policy.Lag
 		if lag == 0 {
@@ -314,7 +306,7 @@ func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 		c.previous[node] = now
 		c.asked++
 		c.missing++
-		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node), sight: whole}
+		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node)}
 		ctx.Send(c.env.View().Members[node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: c.asked}))
 	}
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: c.asked, Epoch: c.epoch(), Step: c.total})

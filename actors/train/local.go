@@ -126,8 +126,19 @@ func (l *Local) run() any {
 // Done ends the step that g is the result of: the parameters are given back and
 // the step is recorded.
 func (l *Local) Done(g *Gradient) {
+	l.End()
+	l.Record(g)
+}
+
+// End gives back the parameters of the step whose result has come. With Record it is
+// Done, for workers whose models take the step in only later.
+func (l *Local) End() {
 	l.params.Release()
 	l.params = nil
+}
+
+// Record counts and records the step that g is the result of, before the next begins.
+func (l *Local) Record(g *Gradient) {
 	l.step = g.Step
 	l.env.Record(actors.Event{Kind: actors.StepDone, Step: g.Step, Samples: g.Samples, Loss: g.Loss})
 }

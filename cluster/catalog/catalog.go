@@ -21,6 +21,7 @@ type Catalog struct {
 	Schedules     Kinds[optim.Schedule]
 	Architectures Kinds[train.Architecture]
 	Delays        Kinds[link.Delay]
+	Topologies    Kinds[link.Topology]
 }
 
 // Default returns a catalog of everything that comes with Gradwire. It is the
@@ -35,6 +36,7 @@ func Default() *Catalog {
 	c.Schedules.what = "rate schedule"
 	c.Architectures.what = "architecture"
 	c.Delays.what = "delay"
+	c.Topologies.what = "topology"
 	addModels(c)
 	addNetworks(c)
 	addDatasets(c)
@@ -43,7 +45,10 @@ func Default() *Catalog {
 	addSchedules(c)
 	addArchitectures(c)
 	addCollectives(c)
+	addGossip(c)
+	addDecentralised(c)
 	addDelays(c)
+	addTopologies(c)
 	return c
 }
 
@@ -60,8 +65,10 @@ type Spec struct {
 	Batch int
 	// Method is the optimiser.
 	Method optim.Method
-	// Architecture says which actor each node runs.
-	Architecture train.Architecture
+	// Architecture says which actor each node runs, and ArchitectureSection where the plan
+	// names it.
+	Architecture        train.Architecture
+	ArchitectureSection *plan.Node
 	// Roles are the architecture's roles of the plan's nodes, in their order.
 	Roles []train.Role
 	// Default is the edge of pairs that Links does not name.
@@ -70,6 +77,9 @@ type Spec struct {
 	Links []Link
 	// Changes are what the schedule does to edges, in the order of time.
 	Changes []Change
+	// Topologies are the one that the run begins with and those that follow, in the order
+	// of time.
+	Topologies []Topology
 }
 
 // training are the settings of a plan's section train.
@@ -95,14 +105,20 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if err := c.training(s); err != nil {
 		return nil, err
 	}
-	section := p.Architecture
-	if s.Architecture, p.Architecture, err = c.Architectures.read(c, section, "kind"); err != nil {
+	s.ArchitectureSection = p.Architecture
+	if s.Architecture, p.Architecture, err = c.Architectures.read(c, p.Architecture, "kind"); err != nil {
 		return nil, err
 	}
-	if err := s.cast(section); err != nil {
+	if err := s.cast(s.ArchitectureSection); err != nil {
 		return nil, err
 	}
-	return s, c.network(s)
+	if err := s.attendance(); err != nil {
+		return nil, err
+	}
+	if err := c.network(s); err != nil {
+		return nil, err
+	}
+	return s, c.topologies(s)
 }
 
 func (c *Catalog) training(s *Spec) error {

@@ -8,16 +8,19 @@ import (
 // addCollectives adds the architectures whose workers reduce vectors among themselves.
 func addCollectives(c *Catalog) {
 	type allReduce struct {
-		Algorithm string `plan:"algorithm"`
-		Every     int    `plan:"every"`
-		Reduce    string `plan:"reduce"`
+		Algorithm string  `plan:"algorithm"`
+		Every     int     `plan:"every"`
+		Reduce    string  `plan:"reduce"`
+		Moved     float64 `plan:"moved"`
 	}
 	c.Architectures.Add(Define("all-reduce", "workers without a server average gradients, or models, among all of them every so many steps, synchronously",
 		func() allReduce {
 			return allReduce{Algorithm: string(collective.Ring), Every: 1, Reduce: string(collective.Gradients)}
 		},
 		func(_ *Catalog, s *allReduce) (train.Architecture, error) {
-			a := collective.Architecture{Algorithm: collective.Algorithm(s.Algorithm), Every: s.Every, Reduce: collective.Reduce(s.Reduce)}
+			a := collective.Architecture{
+				Algorithm: collective.Algorithm(s.Algorithm), Every: s.Every, Reduce: collective.Reduce(s.Reduce), Moved: s.Moved,
+			}
 			return a, a.Validate()
 		}))
 }

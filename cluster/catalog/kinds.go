@@ -1,5 +1,5 @@
 // Package catalog says what a plan can name: models, data sets, splits,
-// optimisers, rate schedules, architectures and delay models. A Catalog is a value
+// optimisers, rate schedules, architectures, delay models and topologies. A Catalog is a value
 // that a program makes with Default and adds its own kinds to; there is no global one.
 package catalog
 

@@ -22,6 +22,7 @@ var required = map[string]string{
 	"model network":             "input: [1, 28, 28], layers: [{kind: conv2d, channels: 3, kernel: 5}, max-pool, relu, flatten, {kind: dense, outputs: 10}]",
 	"layer conv2d":              "channels: 3, kernel: 5",
 	"layer dense":               "outputs: 10",
+	"data set libsvm":           "file: samples.txt",
 	"split classes":             "workers: {a: {x: 20%, y: 0.5}, b: {x: 80%}}",
 	"split dirichlet":           "alpha: 0.3",
 	"rate schedule step":        "first: 0.1, every: 100",
@@ -35,13 +36,17 @@ var required = map[string]string{
 	"delay exponential":         "mean: 10ms",
 	"delay random-walk":         "first: 1s..5s, step: 0.5s",
 	"delay trace":               "file: trace.csv",
+	"topology random-regular":   "degree: 4",
+	"topology file":             "file: edges.csv",
 }
 
-// folder is a folder with a trace in it.
+// folder is a folder with a trace, samples and a list of edges in it.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "trace.csv"), "time_s,delay_s\n0,0.001\n1,0.25\n")
+	write(t, filepath.Join(dir, "samples.txt"), "-1 1:1\n+1 2:1\n")
+	write(t, filepath.Join(dir, "edges.csv"), "s,a # near\ns,b\n")
 	return dir
 }
 
@@ -134,6 +139,7 @@ func TestEveryKindReadsItsDefaultsAndWhatItResolvesTo(t *testing.T) {
 	checkKinds(t, c, &c.Schedules, "kind")
 	checkKinds(t, c, &c.Architectures, "kind")
 	checkKinds(t, c, &c.Delays, "kind")
+	checkKinds(t, c, &c.Topologies, "kind")
 }
 
 func TestKindsThatHoldKindsReadWhatTheyResolveTo(t *testing.T) {
@@ -162,6 +168,7 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		"data":      func(n *plan.Node) error { _, _, err := c.data(n); return err },
 		"split":     func(n *plan.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
 		"delay":     func(n *plan.Node) error { _, _, err := c.delay(n); return err },
+		"topology":  func(n *plan.Node) error { _, _, err := c.topology(n, []string{"s", "a", "b", "d"}); return err },
 		"arch":      func(n *plan.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
 	}
 	for _, x := range []struct{ sort, text, want string }{
@@ -182,6 +189,9 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"data", "{set: nsl-kdd, samples: 100}", "plan.yaml:1:19: x.samples: unknown key"},
 		{"data", "{set: synthetic-digits, encoding: 93}", "plan.yaml:1:28: x.encoding: unknown key"},
 		{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: samples is 3; accepted is 100 to 10000000"},
+		{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
+		{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
+		{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: features is -1; accepted is 0 to 1048576"},
 		{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
 		{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
 		{"data", "{set: mnist, test: 100%}", "plan.yaml:1:23: x.test: a share of 100% leaves nothing"},
@@ -198,6 +208,18 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}", "plan.yaml:1:4: x: "},
 		{"delay", "{kind: trace, file: nowhere.csv}", "plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
 		{"delay", "[1ms]", "plan.yaml:1:4: x: a delay is given by its kind"},
+		{"topology", "rign", "plan.yaml:1:4: x: unknown topology \"rign\"; did you mean ring?"},
+		{"topology", "random-regular", "plan.yaml:1:4: x: missing: degree"},
+		{"topology", "[ring]", "plan.yaml:1:4: x: a topology is given by its kind: write kind: and one of complete, ring"},
+		{"topology", "{kind: ring, size: 3}", "plan.yaml:1:17: x.size: unknown key"},
+		{"topology", "{kind: star, centre: hub}", "plan.yaml:1:25: x.centre: Centre is \"hub\": must be the name of a node"},
+		{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: Branching is 0"},
+		{"topology", "{kind: grid, rows: 3}", "plan.yaml:1:23: x.rows: Rows is 3: must be a divisor of the 4 nodes"},
+		{"topology", "{kind: random-regular, degree: 4}", "plan.yaml:1:35: x.degree: Degree is 4: must be from 1 to 3"},
+		{"topology", "{kind: erdos-renyi, probability: 1.5}", "plan.yaml:1:37: x.probability: \"1.5\" is not between"},
+		{"topology", "erdos-renyi", "plan.yaml:1:4: x: a random graph needs the probability of an edge or the mean degree"},
+		{"topology", "{kind: small-world, neighbours: 3}", "plan.yaml:1:36: x.neighbours: Neighbours is 3: must be even"},
+		{"topology", "{kind: file, file: nowhere.csv}", "plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
 		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: scale \"median\" is not known, accepted are sum and mean"},
 		{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "consistency \"bsp\" is not known; accepted is asp"},
 	} {
@@ -236,6 +258,38 @@ func TestTraceIsLookedForBesideThePlan(t *testing.T) {
 		}
 		if got, want := resolved.At("file").Text, filepath.Join(dir, "trace.csv"); got != want {
 			t.Errorf("the file resolves to %q, want %q, which can be found from anywhere", got, want)
+		}
+	}
+}
+
+func TestFilesOfSamplesAreTestedOnTheTestFileWhereThereIsOne(t *testing.T) {
+	c := Default()
+	dir := folder(t)
+	write(t, filepath.Join(dir, "more.txt"), "+1 3:1\n")
+	for text, want := range map[string]struct {
+		share  float64
+		tested int
+	}{
+		"{set: libsvm, file: samples.txt}":                                       {0.25, 0},
+		"{set: libsvm, file: samples.txt, test-file: more.txt}":                  {0, 1},
+		"{set: libsvm, file: samples.txt, test-file: more.txt, test: 50%}":       {0.5, 0},
+		"{set: libsvm, file: samples.txt, test-file: more.txt, features: 7}":     {0, 1},
+		"{set: libsvm, file: samples.txt, test: published, test-file: more.txt}": {0, 1},
+	} {
+		d, _, err := c.data(parse(t, filepath.Join(dir, "plan.yaml"), text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := d.Load("", d.Test == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tested := 0
+		if source.Test != nil {
+			tested = source.Test.Len()
+		}
+		if d.Test != want.share || tested != want.tested || source.Pool.Len() != 2 {
+			t.Errorf("%s: %v held out, %d samples to test on, %d others", text, d.Test, tested, source.Pool.Len())
 		}
 	}
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,30 +80,30 @@ func addDelays(c *Catalog) {
 	}
 	c.Delays.Add(Define("trace", "measured delays from a CSV file of time_s,delay_s, beside the plan", func() trace { return trace{} },
 		func(_ *Catalog, s *trace) (link.Delay, error) {
-			n := s.Source.At("file")
-			if n.Pos.File != "--set" && !filepath.IsAbs(s.File) {
-				s.File = filepath.Join(filepath.Dir(n.Pos.File), s.File)
-			}
-			points, err := readTrace(n, s.File)
-			if path, err := filepath.Abs(s.File); err == nil {
-				s.File = path // so that the resolved plan can stand anywhere
-			}
+			points, err := readBeside(s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
 		}))
 }
 
-// readTrace reads a trace file.
-func readTrace(n *plan.Node, path string) ([]link.Point, error) {
-	f, err := os.Open(path)
+// readBeside reads the file that a plan names at n, beside the plan unless its path is absolute.
+// The path becomes absolute, so that the resolved plan can stand anywhere.
+func readBeside[T any](n *plan.Node, path *string, what string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+	name := *path
+	if n.Pos.File != "--set" && !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(n.Pos.File), name)
+	}
+	if absolute, err := filepath.Abs(name); err == nil {
+		*path = absolute
+	}
+	f, err := os.Open(name)
 	if err != nil {
-		return nil, plan.Errorf(n, "the trace cannot be read: %w", err)
+		return content, plan.Errorf(n, "the %s cannot be read: %w", what, err)
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
-	points, err := link.ReadTrace(f, path)
-	if err != nil {
-		return nil, plan.Errorf(n, "%w", err)
+	if content, err = read(f, name); err != nil {
+		return content, plan.Errorf(n, "%w", err)
 	}
-	return points, nil
+	return content, nil
 }
 
 // delay reads a delay: a duration, or a model.
@@ -211,8 +212,6 @@ type pair struct{ from, to string }
 // schedule turns the plan's schedule into changes of edges. Outages are known from
 // the start, because a link that goes down must know when it comes up.
 func (c *Catalog) schedule(s *Spec) error {
-	changes := slices.Clone(s.Plan.Schedule)
-	slices.SortStableFunc(changes, func(a, b plan.Change) int { return cmp.Compare(a.At, b.At) })
 	current := map[pair]link.Config{}
 	for _, l := range s.Links {
 		current[pair{l.From, l.To}] = l.Config
@@ -226,11 +225,13 @@ func (c *Catalog) schedule(s *Spec) error {
 		return s.Default
 	}
 	outages := map[pair][]link.Outage{}
-	for i := range changes {
-		change := &changes[i]
+	for _, change := range byTime(s.Plan.Schedule) {
 		at := time.Duration(change.At)
 		if at > link.Horizon {
 			return plan.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v", change.At, plan.Duration(link.Horizon))
+		}
+		if !change.OfLinks() {
+			continue
 		}
 		settings := plan.LinkSettings{Delay: change.Delay, Rate: change.Rate, Loss: change.Loss}
 		for from, to := range s.Plan.Pairs(change.Ends()) {
@@ -254,6 +255,7 @@ func (c *Catalog) schedule(s *Spec) error {
 			current[k] = config
 			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})
 		}
+		change.Delay = settings.Delay // with its defaults spelled out
 	}
 	for _, k := range order {
 		if at, isDown := down[k]; isDown {

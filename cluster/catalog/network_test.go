@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,7 +189,13 @@ func TestResolvedPlanReadsAsItself(t *testing.T) {
 network:
   default: {delay: {kind: trace, file: trace.csv}}
   links: [{between: [s, a], delay: {kind: random-walk, first: 1s..5s, step: 0.5s, min: 50ms}}, {from: b, to: s, delay: 7ms}]
-schedule: [{at: 30s, link: [s, a], delay: {kind: normal, mean: 1s, std: 1ms}}, {at: 40s, link: [s, b], do: down}]
+  topology: {kind: file, file: edges.csv}
+schedule:
+  - {at: 50s, topology: {kind: file, file: edges.csv}}
+  - {at: 30s, link: [s, a], delay: {kind: normal, mean: 1s, std: 1ms}}
+  - {at: 40s, link: [s, b], do: down}
+  - {at: 45s, topology: tree}
+  - {at: 1m, node: a, do: crash}
 evaluate: {every: 5 steps}
 `)
 	if err != nil {
@@ -213,6 +220,12 @@ evaluate: {every: 5 steps}
 	equal(t, "resolved text", first.YAML(), second.YAML())
 	equal(t, "links", s.Links, again.Links)
 	equal(t, "changes", s.Changes, again.Changes)
+	equal(t, "topologies", withoutSections(s.Topologies), withoutSections(again.Topologies))
+	for _, spelled := range []string{"{at: 45s, topology: {kind: tree, branching: 2}}", "min: 0s", filepath.Join(dir, "edges.csv"), "detect: 1.5s"} {
+		if !strings.Contains(first.YAML(), spelled) {
+			t.Errorf("%s does not stand in\n%s", spelled, first.YAML())
+		}
+	}
 }
 
 // FuzzRead checks that no plan makes the catalog panic, and that what it makes of one
@@ -223,6 +236,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(plainPlan + "schedule: [{at: 1s, link: [s, a], do: down}, {at: 1s, link: [s, '*'], do: up, rate: 8 bit/s}]")
 	f.Add(plainPlan + "train: {batch: 8, optimizer: {kind: adam, rate: {kind: warmup, steps: 3, then: 0.1}}}")
 	f.Add(strings.Replace(plainPlan, "traffic}", "traffic, split: {kind: classes, workers: {a: {DoS: 50%}, b: {DoS: 51%}}}}", 1))
+	f.Add(plainPlan + "network: {topology: {kind: small-world, neighbours: 2, rewire: 50%}}\nschedule: [{at: 1s, topology: ring}, {at: 2s, topology: {kind: star, centre: b}}]")
+	f.Add(plainPlan + "schedule: [{at: 1s, node: a, do: crash}, {at: 2s, node: a, do: join}, {at: 1s, node: b, do: join}]\ndetect: 0s")
 	f.Fuzz(func(t *testing.T, text string) {
 		root, err := plan.Parse("plan.yaml", []byte(text))
 		if err != nil {
@@ -234,6 +249,7 @@ func FuzzRead(f *testing.F) {
 		}
 		c := Default()
 		c.Delays.list = c.Delays.list[:len(c.Delays.list)-1] // traces would open files of any name
+		c.Topologies.list = slices.DeleteFunc(c.Topologies.list, func(k Kind[link.Topology]) bool { return k.Name == "file" })
 		s, err := c.Read(p)
 		if err != nil {
 			return

@@ -48,7 +48,7 @@ func addNetworks(c *Catalog) {
 func (c *Catalog) layer(n *plan.Node) (nn.Layer, *plan.Node, error) {
 	section := n
 	if n.Kind == plan.Scalar {
-		section = plan.NewMap(plan.Field{Key: "kind", Pos: n.Pos, Value: n.Clone()})
+		section = n.As("kind")
 	}
 	layer, resolved, err := c.Layers.read(c, section, "kind")
 	if err == nil && n.Kind == plan.Scalar {

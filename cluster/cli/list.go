@@ -25,6 +25,7 @@ func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		lister(out, "schedules", c.Schedules.All()),
 		lister(out, "architectures", c.Architectures.All()),
 		lister(out, "links", c.Delays.All()),
+		lister(out, "topologies", c.Topologies.All()),
 	)
 	return cmd
 }

@@ -36,7 +36,8 @@ func runCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 		Use:   "run PLAN",
 		Short: "Run a plan",
 		Long: `Run every point and repeat of a plan and leave a record: plan.yaml, summary.json,
-curve.csv, links.csv, updates.csv, plots, and for each run its model.
+curve.csv, links.csv, updates.csv, where there are any selections.csv and
+measured.csv, plots as PNG and SVG, and for each run its model.
 
 Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest.
 The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input.`,
@@ -114,7 +115,7 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 
 // tell prints the summary and draws the plots.
 func (f *runFlags) tell(out io.Writer, r *driver.Report) error {
-	plots, err := report.Plots(r.Dir, r.Summary, r.Curves)
+	plots, err := report.Plots(r.Dir, r.Summary, r.Traces)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (f *runFlags) tell(out io.Writer, r *driver.Report) error {
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", r.Dir)
 	for _, plot := range plots {
-		_, _ = fmt.Fprintf(out, "plot   in %s\n", plot)
+		_, _ = fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 	}
 	return err
 }

@@ -3,10 +3,13 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	tables "encoding/csv"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -31,11 +34,61 @@ func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 	if err != nil || !s.Complete || len(s.Runs) != 2 || s.Runs[0].Seed != 7 || s.Runs[1].Seed != 8 {
 		t.Errorf("summary: %+v, %v", s, err)
 	}
-	for _, file := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "accuracy-epochs.png", "accuracy-time.png", "runs/0001/model.safetensors"} {
+	for _, file := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "accuracy-epochs.png", "accuracy-epochs.svg", "accuracy-time.png", "runs/0001/model.safetensors"} {
 		if info, err := os.Stat(filepath.Join("out", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
+}
+
+func TestTheCurvesLastBytesAreThoseOfAllLinks(t *testing.T) {
+	enter(t, small)
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--repeats", "3")
+	expectCode(t, cli.ExitDone, code, errs)
+	curve, sent := map[string]int{}, map[string]int{}
+	for _, row := range rows(t, "out/curve.csv") {
+		bytes := whole(t, row["bytes"])
+		if before := curve[row["run"]]; bytes < before {
+			t.Errorf("run %s: %d bytes after %d", row["run"], bytes, before)
+		}
+		curve[row["run"]] = bytes
+	}
+	for _, row := range rows(t, "out/links.csv") {
+		sent[row["run"]] += whole(t, row["bytes"])
+	}
+	if len(curve) != 3 || curve["0"] == 0 || !maps.Equal(curve, sent) {
+		t.Errorf("by the curves %v, by the links %v", curve, sent)
+	}
+}
+
+// rows reads a CSV file by the names of its columns.
+func rows(t *testing.T, path string) (all []map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := tables.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines[1:] {
+		row := map[string]string{}
+		for i, column := range lines[0] {
+			row[column] = line[i]
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+func whole(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestRunWithoutAFolderMakesOneNamedAfterThePlan(t *testing.T) {
@@ -123,7 +176,7 @@ func TestPlanThatIsShownShowsAsItself(t *testing.T) {
 // commands are all that there are, with what they list where they do.
 var commands = [][]string{
 	{}, {"run"}, {"plan"}, {"plan", "check"}, {"plan", "show"}, {"list"},
-	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"},
+	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"}, {"list", "topologies"},
 }
 
 func TestHelpOfEveryCommandHasExamples(t *testing.T) {

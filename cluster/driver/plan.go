@@ -161,7 +161,7 @@ func (p *Plan) resolved(points []point) (string, error) {
 	}
 	// Where a sweep varies a section, the defaults of its first point are not those of
 	// the others: such a section stays as it was written.
-	for _, section := range []string{"data", "model", "train", "architecture", "nodes", "network"} {
+	for _, section := range []string{"data", "model", "train", "architecture", "nodes", "network", "schedule"} {
 		written, ok := p.root.Get(section)
 		if ok && slices.ContainsFunc(axes, func(a plan.Axis) bool { return inside(a.Path, section) }) {
 			if err := node.Set(section, written.Clone()); err != nil {

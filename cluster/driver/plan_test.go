@@ -13,13 +13,16 @@ train: {batch: 8, optimizer: {kind: sgd}}
 architecture: {kind: parameter-server}
 nodes: [{name: s, role: server}, {name: w, role: worker, count: 2}]
 network: {default: {delay: 1ms}}
+schedule: [{at: 1m, topology: {kind: tree}}, {at: 2m, node: w2, do: crash}]
 stop: {epochs: 1}
 `
 	for _, sweep := range []string{
 		"{}", "{train.optimizer.kind: [sgd, adam]}", "{train.optimizer.kind: [momentum, sgd], train.batch: [4, 8]}",
 		"{data.split: [{label: a, kind: shards}, {label: b, kind: iid}]}", "{data.split.kind: [shards, iid]}",
 		"{network.default.delay: [1ms, {label: walk, kind: random-walk, first: 1s..5s, step: 0.5s}]}",
-		"{nodes.w.count: [1, 2], nodes.w.compute: [{step: 5ms}, {speed: 1 GFLOP/s}]}", "{stop.epochs: [1, 2]}",
+		"{nodes.w.count: [2, 3], nodes.w.compute: [{step: 5ms}, {speed: 1 GFLOP/s}]}", "{stop.epochs: [1, 2]}",
+		"{network.topology: [ring, {label: sparse, kind: tree, branching: 1}]}", "{network.topology.kind: [ring, tree]}",
+		"{schedule.0.topology.kind: [tree, star]}", "{detect: [0s, 10s], nodes.w.count: [2, 3]}",
 	} {
 		p, err := Parse("base.yaml", []byte(base), "sweep="+sweep)
 		if err != nil {

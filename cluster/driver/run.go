@@ -59,8 +59,8 @@ type Report struct {
 	record.Summary
 	// Dir is the folder of the record.
 	Dir string
-	// Curves are those of the summary's runs, in their order.
-	Curves [][]record.Evaluation
+	// Traces are those of the summary's runs, in their order.
+	Traces []record.Trace
 	// Clock is the one that was used.
 	Clock Clock
 }
@@ -337,8 +337,8 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 	row := record.Run{
 		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
 		Reached: s.result.Reached,
-		Steps:   data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
-		Clock: string(r.Clock), Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead,
+		Steps:   data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
+		Clock: string(r.Clock), Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
 	}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	if n := len(data.Curve); n > 0 {
@@ -424,6 +424,6 @@ func (r *runner) report(wall time.Duration) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	curves, err := r.folder.Curves(summary.Runs)
-	return &Report{Summary: summary, Dir: r.Out, Curves: curves, Clock: r.Clock}, err
+	traces, err := r.folder.Traces(summary.Runs)
+	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Clock}, err
 }

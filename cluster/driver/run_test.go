@@ -200,7 +200,7 @@ func TestArchitectureOfAUsersOwnRunsInBothWorlds(t *testing.T) {
 	if virtual.Clock != driver.Virtual || timed.Clock != driver.Real || timed.Runs[0].Clock != "real" {
 		t.Errorf("clocks %v and %v", virtual.Clock, timed.Clock)
 	}
-	if v, r := virtual.Curves[0][0], timed.Curves[0][0]; v.Accuracy != r.Accuracy || v.Loss != r.Loss {
+	if v, r := virtual.Traces[0].Curve[0], timed.Traces[0].Curve[0]; v.Accuracy != r.Accuracy || v.Loss != r.Loss {
 		t.Errorf("the initial model is judged %v and %v", v, r)
 	}
 	if got := virtual.Runs[0]; got.Steps != 60 || got.Evaluations != 4 || got.Messages != 0 || got.Duration != 0.06 {
@@ -298,5 +298,40 @@ func TestVirtualTimeTellsWhatRealTimeWillDo(t *testing.T) {
 	}
 	if timed.Runs[0].Lateness == nil || virtual.Runs[0].Lateness != nil {
 		t.Errorf("lateness: %v and %v", timed.Runs[0].Lateness, virtual.Runs[0].Lateness)
+	}
+}
+
+func TestNodesComeAndGoAndTheTopologyChangesAsThePlanSays(t *testing.T) {
+	set := []string{
+		"sweep={}", "stop={time: 3s}", "evaluate={every: 200ms, sample: 1}", "network.topology={kind: tree}", "detect=100ms",
+		"schedule=[{at: 1s, node: near, do: crash}, {at: 2s, node: near, do: join}, {at: 500ms, node: far, do: join}, {at: 1500ms, topology: ring}]",
+	}
+	first := run(t, load(t, small, set...), driver.Options{Jobs: 1})
+	second := run(t, load(t, small, set...), driver.Options{Jobs: 2, Strict: true})
+	equal(t, "digests", digests(first), digests(second))
+	without := run(t, load(t, small, append(set, "schedule=[]")...), driver.Options{})
+	for i, r := range first.Runs {
+		if all := without.Runs[i]; r.Steps == 0 || r.Steps >= all.Steps*4/5 || r.Steps <= all.Steps/2 {
+			t.Errorf("%d steps with a worker away for a third of the time, %d without", r.Steps, all.Steps)
+		}
+	}
+}
+
+func TestTopologyThatCannotBeIsToldBeforeAnythingRuns(t *testing.T) {
+	for set, want := range map[string]string{
+		"network.topology=hypercube":                                            "network.topology: 3 nodes are no hypercube",
+		"network.topology={kind: erdos-renyi, probability: 1e-9}":               "network.topology: none of 1000 random graphs of 3 nodes",
+		"schedule=[{at: 1s, topology: {kind: erdos-renyi, probability: 1e-9}}]": "schedule[0].topology: none of 1000 random graphs of 3 nodes",
+		"schedule=[{at: 1s, node: server, do: crash}]":                          "schedule[0]: after this 0 nodes have the role server",
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		_, err := try(t, load(t, small, set), driver.Options{Out: dir})
+		var input *driver.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", set, err, want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: there is a folder of results", set)
+		}
 	}
 }

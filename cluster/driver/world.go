@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -15,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // Clock says in which world a plan runs.
@@ -98,6 +100,43 @@ func positions(names []string) map[string]int32 {
 	return at
 }
 
+// graphs carries the topologies of a point out on the nodes of these names. Each random one has a stream of its own, so
+// that another one in the schedule moves none.
+func (p *point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
+	var graphs []actors.Graph
+	for i, t := range p.spec.Topologies {
+		purpose := "topology"
+		if i > 0 {
+			purpose += " at " + t.At.String()
+		}
+		g, err := link.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
+		if err != nil {
+			return nil, plan.Errorf(t.Section, "%w", err)
+		}
+		graphs = append(graphs, actors.Graph(g))
+	}
+	return graphs, nil
+}
+
+// topologyChanges are the instants from which the graphs after the first one hold.
+func (p *point) topologyChanges() (changes []coordinator.TopologyChange) {
+	for i, t := range p.spec.Topologies {
+		if i > 0 {
+			changes = append(changes, coordinator.TopologyChange{At: t.At, Topology: i})
+		}
+	}
+	return changes
+}
+
+// nodeChanges are what the schedule does to nodes.
+func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
+	events := map[string]actors.NodeEvent{plan.Crash: actors.Crash, plan.Leave: actors.Leave, plan.Join: actors.Join}
+	for _, e := range p.NodeEvents() {
+		changes = append(changes, actors.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do]})
+	}
+	return changes
+}
+
 // stage is a run before it happens.
 type stage struct {
 	deployment *actors.Deployment
@@ -117,7 +156,15 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 	for _, c := range p.spec.Changes {
 		s.changes = append(s.changes, link.Change{At: c.At, Apply: func() { s.network.Set(at[c.From], at[c.To], c.Config) }})
 	}
-	s.deployment = &actors.Deployment{Seed: task.Seed, Strict: strict, Bounded: p.spec.Plan.Stop.Time > 0}
+	s.deployment = &actors.Deployment{
+		Seed: task.Seed, Strict: strict, Bounded: p.spec.Plan.Stop.Time > 0,
+		Schedule: nodeChanges(p.spec.Plan), Detect: time.Duration(p.spec.Plan.Detect),
+	}
+	var err error
+	if s.deployment.Topologies, err = p.graphs(task.Seed, s.names[:len(p.spec.Plan.Nodes)]); err != nil {
+		return nil, input(err)
+	}
+	absent := p.spec.Plan.Absent()
 	var holders []int
 	for i := range p.spec.Plan.Nodes {
 		node, role := &p.spec.Plan.Nodes[i], p.spec.Roles[i]
@@ -129,13 +176,17 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 			holders = append(holders, i)
 		}
 		s.deployment.Nodes = append(s.deployment.Nodes, actors.Node{
-			Name: node.Name, Role: role.Name, Profile: speed, Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
+			Name: node.Name, Role: role.Name, Profile: speed, Absent: absent[i],
+			Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
+	}
+	if err := p.fit(s.deployment); err != nil {
+		return nil, input(err)
 	}
 	evaluator := task.NewEvaluator(threads)
 	run := coordinator.Run{
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
-		Evaluate: evaluator.Evaluate, Result: &s.result,
+		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
 	}
 	s.deployment.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
@@ -143,10 +194,32 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 	return s, nil
 }
 
+// fit checks that the architecture can run with every topology of the deployment.
+func (p *point) fit(d *actors.Deployment) error {
+	f, picky := p.spec.Architecture.(train.Fitter)
+	if !picky {
+		return nil
+	}
+	first := d.View()
+	now, section := first, p.spec.ArchitectureSection
+	for i, t := range p.spec.Topologies {
+		if i > 0 {
+			now, section = d.ViewOf(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
+		}
+		if err := f.Fit(first, now); err != nil {
+			return plan.Errorf(section, "%w", err)
+		}
+	}
+	return nil
+}
+
 func policy(p *plan.Plan) coordinator.Policy {
 	c := coordinator.Policy{
 		Every:  coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps, Time: time.Duration(p.Evaluate.Every.Time)},
 		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Time: time.Duration(p.Stop.Time),
+	}
+	if p.Evaluate.Sample != nil {
+		c.Sample = *p.Evaluate.Sample
 	}
 	if p.Evaluate.Lag != nil {
 		c.Lag = time.Duration(*p.Evaluate.Lag)
@@ -167,25 +240,37 @@ func target(p *plan.Plan) (accuracy float64, goOn bool) {
 	return 0, false
 }
 
-// links are the counters of every used edge.
+// links are the counters of every used edge; of more than record.MaxLinks, those of each
+// node's edges together.
 func (s *stage) links() (links []record.Link) {
 	s.locked(func() {
+		if s.network.Edges() > record.MaxLinks {
+			for i := range s.names {
+				if t := s.network.Sum(int32(i)); t != (link.Stats{}) {
+					links = append(links, linkOf(s.names[i], record.Everyone, t))
+				}
+			}
+			return
+		}
 		for _, e := range s.network.Used() {
-			t := e.Stats()
-			l := record.Link{
-				From: s.names[e.Source()], To: s.names[e.Destination()],
-				Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
-			}
-			if t.DelayCount > 0 {
-				l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
-			}
-			if t.Delivered > 0 {
-				l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
-			}
-			links = append(links, l)
+			links = append(links, linkOf(s.names[e.Source()], s.names[e.Destination()], e.Stats()))
 		}
 	})
 	return links
+}
+
+func linkOf(from, to string, t link.Stats) record.Link {
+	l := record.Link{
+		From: from, To: to,
+		Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+	}
+	if t.DelayCount > 0 {
+		l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
+	}
+	if t.Delivered > 0 {
+		l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
+	}
+	return l
 }
 
 // outcome is what a world tells of a run beside its record.
@@ -193,6 +278,7 @@ type outcome struct {
 	end      time.Duration
 	digest   uint64
 	dead     uint64
+	stalled  time.Duration
 	lateness *record.Lateness
 }
 
@@ -206,7 +292,7 @@ func (s *stage) play(ctx context.Context, clock Clock, threads int) (outcome, er
 		return outcome{}, err
 	}
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters}, err
+	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters, stalled: r.Stalled}, err
 }
 
 func (s *stage) playReal(ctx context.Context) (outcome, error) {
@@ -216,5 +302,5 @@ func (s *stage) playReal(ctx context.Context) (outcome, error) {
 	}
 	s.locked = w.Locked
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, dead: r.DeadLetters, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
+	return outcome{end: r.Now, dead: r.DeadLetters, stalled: r.Stalled, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
 }

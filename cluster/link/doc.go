@@ -13,7 +13,10 @@
 // sending; the downlink serves messages in the order in which they arrive at it, over all its edges, so the world
 // calls [Edge.Receive] when the arrival is due.
 //
-// The package is pure: it has no clock, goroutine, lock or I/O (save [ReadTrace], a bounded reader of a trace). The world
+// Who is whose neighbour is a [Topology], made by [NewGraph]. It says whom an architecture talks to; links are there between any
+// two nodes.
+//
+// The package is pure: it has no clock, goroutine, lock or I/O (save [ReadTrace] and [ReadEdges], bounded readers). The world
 // that owns a [Network] says what time it is and calls it from one goroutine at a time.
 //
 // Random numbers come from a stream of its own for each (source name, destination name, purpose), so adding a node or

@@ -145,7 +145,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	text, err := r.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("line %q… is longer than %d bytes", text[:32], MaxTraceLine)
+		return nil, fmt.Errorf("line %q… is longer than %d bytes", text[:32], r.Size())
 	case err != nil && (len(text) == 0 || !errors.Is(err, io.EOF)):
 		return nil, err
 	}

@@ -9,13 +9,16 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // env is the world as one actor sees it.
 type env struct {
 	node    *node
+	life    *life
 	view    *actors.View
+	owner   string // of the random streams
 	streams actors.Streams
 	began   time.Duration // when the handler at work began
 	charged time.Duration // what it has charged so far
@@ -27,10 +30,16 @@ func (e *env) Node() int                   { return int(e.node.index) }
 func (e *env) View() *actors.View          { return e.view }
 func (e *env) Now() time.Duration          { return e.node.world.clock.now() }
 func (e *env) Tensors() *protos.TensorPool { return &e.node.world.tensors }
-func (e *env) Fail(err error)              { e.node.world.fail(err) }
+
+// Fail ends the run, unless the actor's part in it is over.
+func (e *env) Fail(err error) {
+	if !e.life.over() {
+		e.node.world.fail(err)
+	}
+}
 
 func (e *env) Rand(purpose string) *rand.Rand {
-	return e.streams.Get(e.node.world.config.Deployment.Seed, e.node.pid.Id, purpose)
+	return e.streams.Get(e.node.world.config.Deployment.Seed, e.owner, purpose)
 }
 
 func (e *env) Latency(node int) (d time.Duration) {
@@ -41,35 +50,40 @@ func (e *env) Latency(node int) (d time.Duration) {
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	c := e.node.world.clock
-	call := func() { e.tell(msg) }
+	if e.life.over() {
+		return actors.Timer{}
+	}
+	call := func() { e.life.tell(msg) }
 	if e.node.coordinates() {
 		return actors.Timer{Clock: c, ID: c.watch(c.now()+max(d, 0), call)}
 	}
 	return actors.Timer{Clock: c, ID: c.at(c.now()+max(d, 0), call)}
 }
 
-// tell puts a message into the actor's own mailbox.
-func (e *env) tell(msg any) { e.node.system.Root.Send(e.node.pid, msg) }
-
 // Compute pads a job to the time that the plan gives it; one that takes longer is late.
 func (e *env) Compute(job actors.Job) {
 	w := e.node.world
+	if e.life.over() {
+		return
+	}
 	w.jobs.Add(1)
 	if job.Lag > 0 {
 		if !e.node.coordinates() {
-			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node.index]))
+			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", e.node.name()))
 			return
 		}
-		e.submit(evaluations, func() { e.compute(job.Do, e.tell) })
+		e.submit(evaluations, func() { e.compute(job.Do, e.life.tell) })
 		return
 	}
 	var due time.Duration
-	w.Locked(func() { due = e.node.cores.Book(w.clock.now(), job.Cores, e.node.profile.Cost(job)) })
+	w.Locked(func() { due = e.life.cores.Book(w.clock.now(), job.Cores, e.node.profile.Cost(job)) })
 	e.submit(steps, func() {
 		e.compute(job.Do, func(result any) {
 			w.clock.at(due, func() {
-				w.late.steps.add(w.clock.now() - due)
-				e.tell(result)
+				if !e.life.over() {
+					w.late.steps.add(w.clock.now() - due)
+				}
+				e.life.tell(result)
 			})
 		})
 	})
@@ -78,7 +92,7 @@ func (e *env) Compute(job actors.Job) {
 // submit hands a job over to the pool; one too many ends the run.
 func (e *env) submit(c class, do func()) {
 	if err := e.node.world.pool.submit(c, do); err != nil {
-		e.Fail(fmt.Errorf("node %s: %w", e.node.world.names[e.node.index], err))
+		e.Fail(fmt.Errorf("node %s: %w", e.node.name(), err))
 	}
 }
 
@@ -86,10 +100,10 @@ func (e *env) submit(c class, do func()) {
 func (e *env) compute(do func() any, then func(result any)) {
 	defer e.recover()
 	defer e.node.world.jobs.Add(-1)
-	if e.node.over() {
+	if e.life.over() {
 		return
 	}
-	if result := do(); !e.node.over() {
+	if result := do(); !e.life.over() {
 		then(result)
 	}
 }
@@ -104,16 +118,20 @@ func (e *env) Charge(work float64) {
 		defer t.Stop()
 		select {
 		case <-t.C:
+		case <-e.life.gone:
 		case <-e.node.end:
 		}
 	}
-	for e.Now() < until && !e.node.over() {
+	for e.Now() < until && !e.life.over() {
 		runtime.Gosched() // a sleep below 1 ms would take longer than that
 	}
 }
 
 func (e *env) Record(event actors.Event) {
 	w := e.node.world
+	if e.life.over() {
+		return
+	}
 	if o := w.config.Deployment.Observer; o != nil {
 		e.observe(o, event)
 	}
@@ -122,7 +140,7 @@ func (e *env) Record(event actors.Event) {
 	}
 	m, head := w.progress.Get()
 	head.Node, head.Step, head.Samples = e.node.index, event.Step, uint32(event.Samples)
-	e.node.system.Root.Send(actors.CoordinatorPID(), m)
+	e.life.system.Root.Send(actors.CoordinatorPID(), m)
 }
 
 func (e *env) observe(o actors.Observer, event actors.Event) {
@@ -140,8 +158,7 @@ func (e *env) recover() {
 }
 
 func (e *env) failed(reason any) {
-	w := e.node.world
-	w.fail(fmt.Errorf("node %s, actor %s: %w", w.names[e.node.index], e.node.pid.Id, actors.PanicError(reason)))
+	e.Fail(fmt.Errorf("node %s, actor %s: %w", e.node.name(), e.life.pid.Id, actors.PanicError(reason)))
 }
 
 // performer is the actor of a node, with its handlers timed and its panics caught.
@@ -150,8 +167,9 @@ type performer struct {
 	env   *env
 }
 
-// Receive has the actor handle a message. The first one waits until all actors are
-// placed, so that whom it sends to is there; none is handled after the node's part.
+// Receive has the actor handle a message, that of a new view with the view in place. The
+// first one waits until all actors are placed, so that whom it sends to is there; none is
+// handled after the node's part.
 func (p *performer) Receive(ctx actor.Context) {
 	w := p.env.node.world
 	switch ctx.Message().(type) {
@@ -160,15 +178,25 @@ func (p *performer) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		defer w.stopped.Done()
 	}
-	if p.env.node.over() {
+	if p.env.life.over() {
+		door.Release(ctx.Message())
 		return
 	}
 	defer p.env.recover()
-	if !p.env.node.coordinates() {
-		w.handled.Add(1)
+	if announced, ok := protos.Announced(ctx.Message()); ok {
+		p.env.view = w.config.Deployment.ViewOf(announced)
+	}
+	if !p.env.node.coordinates() && !control(ctx.Message()) {
+		w.handled.Add(1) // looks at a model move nothing on
 	}
 	p.env.began, p.env.charged = p.env.Now(), 0
 	p.actor.Receive(ctx)
+}
+
+// control reports whether a message belongs to the control protocol.
+func control(message any) bool {
+	m, ok := message.(*protos.Message)
+	return ok && protos.IsControl(m.Head)
 }
 
 // guardian ends the run when an actor of a node panics outside of its Receive, as in

@@ -35,6 +35,7 @@ type timeIsUp struct{}
 type stage struct {
 	seed     uint64
 	end      time.Duration // of a run that nobody finishes; 0 stands for limit
+	bounded  bool          // the deployment says that it ends then
 	strict   bool
 	threads  int
 	bound    time.Duration
@@ -42,29 +43,37 @@ type stage struct {
 	edge     link.Config
 	handlers []handler
 	changes  []link.Change
+	schedule []actors.NodeChange
+	detect   time.Duration
+	absent   []int
+	making   func(node, life int) error // is called before an actor is made of a handler
 	observer actors.Observer
 	network  *link.Network
 	finish   func()
 	halt     func()
+	announce func(*protos.View)
 	lead     handler // of the coordinator, beside the end
 }
 
 func (s *stage) world(t testing.TB) *live.World {
 	t.Helper()
-	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer}
+	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect, Bounded: s.bounded}
 	var names []string
 	if s.profile.Speed == 0 {
 		s.profile = actors.Profile{Cores: 1, Speed: 1e9}
 	}
 	for i, h := range s.handlers {
-		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: h.kind})
+		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: s.kind(i, h)})
 		names = append(names, d.Nodes[i].Name)
+	}
+	for _, i := range s.absent {
+		d.Nodes[i].Absent = true
 	}
 	if s.end == 0 {
 		s.end = limit
 	}
 	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
-		s.finish, s.halt = control.Finish, control.Halt
+		s.finish, s.halt, s.announce = control.Finish, control.Halt, control.Announce
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
@@ -84,6 +93,19 @@ func (s *stage) world(t testing.TB) *live.World {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// kind makes actors of a node's handler, one a life.
+func (s *stage) kind(node int, h handler) actors.Kind {
+	life := -1
+	return func(env actors.Env) (actor.Actor, error) {
+		if life++; s.making != nil {
+			if err := s.making(node, life); err != nil {
+				return nil, err
+			}
+		}
+		return h.kind(env)
+	}
 }
 
 // run lets the stage happen, without an error and without anything left behind.

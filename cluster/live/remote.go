@@ -7,13 +7,13 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
-	"github.com/gradwire/gradwire/protos"
 )
 
 // remote stands on one node for an actor of another.
 type remote struct {
-	source, destination *node
-	id                  string
+	source      *life
+	destination *node
+	id          string
 }
 
 var _ actor.Process = (*remote)(nil)
@@ -24,12 +24,15 @@ func (r *remote) Stop(*actor.PID)                             { r.send(wire.Syst
 
 // send takes a message through the door and onto its link.
 func (r *remote) send(kind wire.Kind, message any) {
-	w := r.source.world
+	source := r.source.node
+	w := source.world
+	w.network.Lock()
 	if r.source.over() {
+		w.network.Unlock()
+		door.Release(message)
 		return
 	}
-	w.network.Lock()
-	p, err := w.door.Pass(w.clock.now(), r.source.index, r.destination.index, r.id, kind, message)
+	p, err := w.door.Pass(w.clock.now(), source.index, r.destination.index, r.id, kind, message)
 	if err != nil || p.Lost {
 		w.network.Unlock()
 		if err != nil {
@@ -53,7 +56,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 
 // receive puts a parcel that is at the end of its edge onto the downlink.
 func (r *remote) receive(p *door.Parcel) {
-	w := r.source.world
+	w := r.destination.world
 	w.network.Lock()
 	due := p.Receive(p.Arrival)
 	p.Arrival = due
@@ -63,7 +66,7 @@ func (r *remote) receive(p *door.Parcel) {
 
 // deliver hands a parcel over to the transport of the destination.
 func (r *remote) deliver(p *door.Parcel) {
-	w := r.source.world
+	w := r.destination.world
 	if r.destination.over() {
 		return
 	}
@@ -72,10 +75,10 @@ func (r *remote) deliver(p *door.Parcel) {
 		w.late.messages.add(now - p.Arrival)
 	}
 	f := w.door.Frame(p, r.id)
-	there := p.Kind == wire.System || r.destination.alive(r.id)
+	var there bool
 	var err error
 	w.Locked(func() {
-		if there {
+		if there = p.Kind == wire.System || r.destination.life.Load().alive(r.id); there {
 			err = p.Arrive(now)
 		} else {
 			err = p.Discard()
@@ -94,18 +97,12 @@ func (r *remote) deliver(p *door.Parcel) {
 // cross hands the frame to the transport, with a reference to its tensors, and
 // gives the sender's reference to the message back.
 func (r *remote) cross(p *door.Parcel, f *wire.Frame) {
-	w := r.source.world
+	w := r.destination.world
 	for _, t := range f.Tensors {
 		t.Retain()
 	}
 	if err := w.transport.Send(w.names[r.destination.index], f); err != nil {
 		w.fail(err)
 	}
-	message := p.Message
-	if envelope, ok := message.(*actor.MessageEnvelope); ok {
-		message = envelope.Message
-	}
-	if m, ok := message.(*protos.Message); ok {
-		m.Release()
-	}
+	door.Release(p.Message)
 }

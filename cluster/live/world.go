@@ -10,8 +10,6 @@ package live
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -61,6 +59,9 @@ type Result struct {
 	Late bool
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
+	// Stalled is the instant at which it was noticed that nothing happened any more, in a run
+	// that only its bound ended; 0 if something did happen to the end.
+	Stalled time.Duration
 }
 
 // World is a run in real time.
@@ -71,6 +72,7 @@ type World struct {
 	transport transport.Memory
 	tensors   protos.TensorPool
 	progress  *protos.Messages[*protos.Progress]
+	announced atomic.Pointer[protos.View] // the latest
 	clock     *clock
 	pool      *pool
 	placed    chan struct{} // closed when all actors are there
@@ -80,33 +82,45 @@ type World struct {
 	ended     sync.Once
 	failure   error
 	instant   time.Duration  // at which the run ended
+	stalled   time.Duration  // since when nothing has happened; 0 if something does
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
 	handled   atomic.Int64  // messages so far
 	jobs      atomic.Int64  // under way
 	lost      atomic.Uint64 // dead letters
 
-	network sync.Mutex // guards door, links and cores
+	changes   chan func() // of nodes, for attend
+	attending sync.WaitGroup
+
+	network sync.Mutex // guards door, links and cores, and lets no node change its life
 	door    *door.Door
 	observe sync.Mutex // one event at a time
 }
 
-// node is one logical node with its actor system.
+// node is one logical node.
 type node struct {
 	world   *World
 	index   int32
+	id      string // of its actor
 	profile actors.Profile
-	system  *actor.ActorSystem
-	cores   *actors.Cores
-	pid     *actor.PID
-	end     chan struct{} // closed when its part is over
+	life    atomic.Pointer[life] // changed under World.network
+	end     chan struct{}        // closed when its part is over
+
+	// What follows belongs to attend while the run goes on.
+	there   bool               // an actor lives on it
+	unheard *actors.NodeChange // the crash that the coordinator has not heard of
+	ends    int                // crashes and departures that are yet to come
+	next    *life
 }
+
+// name is the node's address.
+func (n *node) name() string { return n.world.names[n.index] }
 
 // coordinates reports whether the node is that of the run's coordinator.
 func (n *node) coordinates() bool { return int(n.index) == len(n.world.config.Deployment.Nodes) }
 
 // over reports whether nothing is sent by the node, delivered to it or handled on it
-// any more.
+// any more, whoever lives there.
 func (n *node) over() bool {
 	select {
 	case <-n.end:
@@ -147,33 +161,14 @@ func New(config Config) (*World, error) {
 }
 
 func (w *World) addNode(i int32) error {
-	profile := actors.Unlimited
-	if int(i) < len(w.config.Deployment.Nodes) {
-		profile = w.config.Deployment.Nodes[i].Profile
+	n := &node{world: w, index: i, id: actors.CoordinatorPID().Id, profile: actors.Unlimited, end: w.end}
+	if !n.coordinates() {
+		d := &w.config.Deployment.Nodes[i]
+		n.id, n.profile, n.end = d.ActorID(), d.Profile, w.halted
 	}
-	n := &node{world: w, index: i, profile: profile, cores: actors.NewCores(profile.Cores), end: w.halted}
-	if n.coordinates() {
-		n.end = w.end
-	}
-	n.system = newSystem()
-	n.system.ProcessRegistry.Address = w.names[i]
-	n.system.ProcessRegistry.RegisterAddressResolver(n.resolve)
-	n.system.EventStream.Subscribe(func(e any) {
-		if _, ok := e.(*actor.DeadLetterEvent); ok && !n.over() {
-			w.lost.Add(1)
-		}
-	})
+	n.life.Store(n.newLife(0))
 	w.nodes = append(w.nodes, n)
-	return w.transport.Listen(w.names[i], n.arrive)
-}
-
-// newSystem returns an actor system that logs nothing: failures are reported by the
-// world. The goroutine that throttles its log after a dead letter must not outlive the run.
-func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
-		}))
+	return w.transport.Listen(n.name(), func(f *wire.Frame) { n.life.Load().arrive(f) })
 }
 
 // Locked calls a function while nobody uses the network.
@@ -202,13 +197,15 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if err := w.place(); err != nil {
 		w.fail(err)
 	}
+	w.schedule()
 	w.clock.begin()
+	w.attending.Go(w.attend)
 	if err := w.pool.start(w.config.Threads); err != nil {
 		w.fail(err)
 	}
 	close(w.placed)
 	w.wait(ctx)
-	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
+	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load(), Stalled: w.stalled}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
 	return result, w.failure
@@ -235,13 +232,16 @@ func (w *World) wait(ctx context.Context) {
 			w.fail(context.Cause(ctx))
 			return
 		case <-look.C:
-			if w.config.Deployment.Bounded {
-				continue
-			}
 			before := handled
 			handled = w.handled.Load()
-			if w.clock.idle() && w.jobs.Load() == 0 && handled == before {
+			rests := w.clock.idle() && w.jobs.Load() == 0 && handled == before
+			switch {
+			case !rests:
+				w.stalled = 0
+			case !w.config.Deployment.Bounded:
 				w.fail(w.standstill())
+			case w.stalled == 0:
+				w.stalled = w.clock.now()
 			}
 		}
 	}
@@ -256,49 +256,41 @@ func (w *World) standstill() (err error) {
 // close stops everything that Run started. What is under way is not delivered.
 func (w *World) close() {
 	w.clock.stop()
+	close(w.changes)
+	w.attending.Wait()
 	w.pool.stop()
 	for _, n := range w.nodes {
-		if n.pid != nil {
-			n.system.Root.Stop(n.pid)
+		if n.there {
+			l := n.life.Load()
+			l.system.Root.Stop(l.pid)
 		}
 	}
 	w.stopped.Wait()
 	for _, n := range w.nodes {
-		n.system.Shutdown()
+		n.life.Load().system.Shutdown()
 	}
 }
 
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if err := w.nodes[i].place(d.Nodes[i].ActorID(), d.Nodes[i].Kind); err != nil {
+		if d.Nodes[i].Absent {
+			continue
+		}
+		if err := w.nodes[i].life.Load().place(d.Nodes[i].Kind); err != nil {
 			return err
 		}
 	}
 	if d.Coordinate == nil {
 		return nil
 	}
-	return w.nodes[len(d.Nodes)].place(actors.CoordinatorPID().Id, func(env actors.Env) (actor.Actor, error) {
-		return d.Coordinate(env, actors.Control{Halt: w.halt, Finish: func() { w.finish(nil) }})
+	return w.nodes[len(d.Nodes)].life.Load().place(func(e actors.Env) (actor.Actor, error) {
+		return d.Coordinate(e, actors.Control{
+			Halt:     w.halt,
+			Finish:   func() { w.finish(nil) },
+			Announce: func(v *protos.View) { w.announce(e.(*env), v) },
+		})
 	})
-}
-
-func (n *node) place(id string, kind actors.Kind) error {
-	n.pid = actor.NewPID(n.world.names[n.index], id)
-	env := &env{node: n, view: n.world.config.Deployment.View()}
-	a, err := kind(env)
-	if err != nil {
-		n.pid = nil
-		return fmt.Errorf("node %s: %w", n.world.names[n.index], err)
-	}
-	n.world.stopped.Add(1)
-	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} }, actor.WithGuardian(guardian{env}))
-	if _, err := n.system.Root.SpawnNamed(props, id); err != nil {
-		n.world.stopped.Done()
-		n.pid = nil
-		return fmt.Errorf("node %s: %w", n.world.names[n.index], err)
-	}
-	return nil
 }
 
 func (w *World) fail(err error) { w.finish(err) }
@@ -313,37 +305,4 @@ func (w *World) finish(err error) {
 		w.halt()
 		close(w.end)
 	})
-}
-
-// resolve hands out the process behind which the door of this node stands.
-func (n *node) resolve(pid *actor.PID) (actor.Process, bool) {
-	to, ok := n.world.door.Node(pid.Address)
-	if !ok {
-		return nil, false
-	}
-	return &remote{source: n, destination: n.world.nodes[to], id: pid.Id}, true
-}
-
-// arrive hands a frame to the actor that it is for.
-func (n *node) arrive(f *wire.Frame) {
-	target := actor.NewPID(n.world.names[n.index], f.Target)
-	process, _ := n.system.ProcessRegistry.GetLocal(f.Target)
-	if f.Kind == wire.System {
-		process.SendSystemMessage(target, f.Head)
-		return
-	}
-	var message any = f.Head
-	if !door.Protoactor(f.Head) {
-		message = protos.NewMessage(f.Head, f.Tensors...)
-	}
-	if f.SenderID != "" {
-		message = &actor.MessageEnvelope{Message: message, Sender: actor.NewPID(f.SenderAddress, f.SenderID)}
-	}
-	process.SendUserMessage(target, message)
-}
-
-// alive reports whether an actor of the node is there to receive.
-func (n *node) alive(id string) bool {
-	_, ok := n.system.ProcessRegistry.GetLocal(id)
-	return ok
 }

@@ -134,6 +134,14 @@ func (n *Node) Without(keys ...string) *Node {
 	return &c
 }
 
+// As returns a map with n, as it is, under a key. The map has n's place; errors about n read as before.
+func (n *Node) As(key string) *Node {
+	m := *n
+	m.Kind, m.Text, m.Quoted, m.Items = Map, "", false, nil
+	m.Fields = []Field{{Key: key, Pos: n.Pos, Value: n}}
+	return &m
+}
+
 // Clone returns a deep copy of n. The copy still knows which path it was taken from.
 func (n *Node) Clone() *Node {
 	if n == nil {

@@ -14,6 +14,9 @@ const (
 	MaxAttempts  = 1000   // transmissions of one message over a lossy link
 )
 
+// MaxDetect bounds the time until a crash is noticed.
+const MaxDetect Duration = 24 * 3600e9
+
 // Coordinator is the name that no node may have: the run's coordinator is addressed by it.
 const Coordinator = "coordinator"
 
@@ -42,6 +45,8 @@ type Plan struct {
 	Evaluate Evaluate `plan:"evaluate"`
 	Stop     Stop     `plan:"stop"`
 	Schedule []Change `plan:"schedule"`
+	// Detect is the time until a crash of a node is noticed. Default 1.5s.
+	Detect Duration `plan:"detect"`
 
 	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
 	Sweep Sweep `plan:"sweep,omitzero"`
@@ -60,11 +65,13 @@ func Default() *Plan {
 	return &Plan{
 		Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
-			Default: LinkSettings{Delay: NewScalar("0ms"), Rate: new(ByteRate), Reorder: new(bool), Outages: []Outage{}},
-			Links:   []LinkSpec{},
+			Topology: NewMap(Field{Key: "kind", Value: NewScalar("complete")}),
+			Default:  LinkSettings{Delay: NewScalar("0ms"), Rate: new(ByteRate), Reorder: new(bool), Outages: []Outage{}},
+			Links:    []LinkSpec{},
 		},
 		Evaluate: Evaluate{Every: Interval{Epochs: 0.1}},
 		Schedule: []Change{},
+		Detect:   1500e6,
 		Record:   RecordSummary,
 	}
 }
@@ -81,7 +88,8 @@ type NodeSpec struct {
 	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
 	Uplink   ByteRate `plan:"uplink"`
 	Downlink ByteRate `plan:"downlink"`
-	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links may name it.
+	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links and
+	// the schedule may name it.
 	Group string
 	// Source is the syntax that the node was read from, for errors.
 	Source *Node `plan:",node"`
@@ -154,9 +162,11 @@ func (c Compute) MarshalPlan() (*Node, error) {
 	return Encode(m)
 }
 
-// NetworkSpec is the plan's network: what every link is like, and the links that differ.
+// NetworkSpec is the plan's network: who is whose neighbour, what every link is like, and the links that differ.
 type NetworkSpec struct {
-	Default LinkSettings `plan:"default"`
+	// Topology is a word, or a map that the catalog reads, such as {kind: ring}. Default complete.
+	Topology *Node        `plan:"topology"`
+	Default  LinkSettings `plan:"default"`
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what it leaves out is as in Default.
 	// [Plan.Links] carries this out.
 	Links []LinkSpec `plan:"links"`
@@ -261,6 +271,8 @@ type Evaluate struct {
 	Every Interval `plan:"every"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
 	Lag *Duration `plan:"lag"`
+	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's seed. Nil means all.
+	Sample *int `plan:"sample"`
 	// Target is an accuracy whose time is reported while the run goes on, unlike that of Stop.
 	Target *Fraction `plan:"target"`
 }
@@ -271,39 +283,6 @@ type Stop struct {
 	Epochs float64   `plan:"epochs,omitzero"`
 	Steps  int       `plan:"steps,omitzero"`
 	Time   Duration  `plan:"time,omitzero"`
-}
-
-// What a change may do to a link besides setting its values.
-const (
-	Down = "down" // an outage begins
-	Up   = "up"   // an outage ends
-)
-
-// Change is something that happens to links at an instant of the run. What is nil, or empty, stays as it is.
-type Change struct {
-	At Duration `plan:"at,required"`
-	// Link names two ends, both directions; or From and To name one direction, as in [Ends].
-	Link  []string  `plan:"link,omitzero"`
-	From  string    `plan:"from,omitzero"`
-	To    string    `plan:"to,omitzero"`
-	Delay *Node     `plan:"delay"`
-	Rate  *ByteRate `plan:"rate"`
-	Loss  *Loss     `plan:"loss"`
-	Do    string    `plan:"do,omitzero"`
-	// Source is the syntax that the change was read from, for errors.
-	Source *Node `plan:",node"`
-}
-
-// Ends are the ends of the links that change.
-func (c Change) Ends() Ends { return Ends{Between: c.Link, From: c.From, To: c.To} }
-
-// UnmarshalPlan reads a change. A change of a node is refused: there are none yet.
-func (c *Change) UnmarshalPlan(n *Node) error {
-	type plain Change
-	if node, ok := n.Get("node"); ok {
-		return Errorf(node, "a schedule cannot change nodes; it changes links: {at: 30s, link: [a, b], delay: 2s} or do: down")
-	}
-	return Decode(n, (*plain)(c))
 }
 
 // Node writes the plan as a tree in which everything decided at this level is spelled out; the sections that are nodes stay

@@ -82,6 +82,9 @@ func (c *check) top(p *Plan) {
 	if p.Repeats < 1 || p.Repeats > MaxRepeats {
 		c.errorf(c.root.At("repeats"), "%d repeats; accepted are 1 to %d", p.Repeats, MaxRepeats)
 	}
+	if p.Detect > MaxDetect {
+		c.errorf(c.root.At("detect"), "a crash noticed after %s; accepted is up to %s", p.Detect, MaxDetect)
+	}
 	if p.Record != RecordSummary && p.Record != RecordEvents {
 		c.errs = append(c.errs, UnknownWord(c.root.At("record"), "kind of record", []string{RecordSummary, RecordEvents}))
 	}
@@ -230,6 +233,9 @@ func (c *check) evaluate(p *Plan) {
 	if p.Evaluate.Target != nil && p.Stop.Target != nil {
 		c.errorf(c.root.At("evaluate").At("target"), "a target stands under stop too; give it there to end a run with it, here to go on")
 	}
+	if p.Evaluate.Sample != nil && *p.Evaluate.Sample < 1 {
+		c.errorf(c.root.At("evaluate").At("sample"), "a sample of %d models; accepted are 1 or more, or leave sample out for all", *p.Evaluate.Sample)
+	}
 	c.target("evaluate", p.Evaluate.Target)
 	c.target("stop", p.Stop.Target)
 }
@@ -256,19 +262,5 @@ func (c *check) stop(p *Plan) {
 	}
 	if !bounded {
 		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, epochs: 10}")
-	}
-}
-
-func (c *check) schedule(p *Plan) {
-	for _, change := range p.Schedule {
-		n := change.Source
-		c.ends(n, change.Ends(), "link")
-		c.delay(n)
-		if change.Do != "" && change.Do != Down && change.Do != Up {
-			c.errs = append(c.errs, UnknownWord(n.At("do"), "change", []string{Down, Up}))
-		}
-		if change.Delay == nil && change.Rate == nil && change.Loss == nil && change.Do == "" {
-			c.errorf(n, "this changes nothing; give one of delay, rate, loss and do")
-		}
 	}
 }

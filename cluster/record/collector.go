@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -28,30 +29,51 @@ type Config struct {
 	OnEvaluation func(Evaluation)
 }
 
-// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as "other".
-const maxCauses = 64
+const (
+	// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as "other".
+	maxCauses = 64
+	// MaxMeasured is the most measurements of a run that are kept; further ones are counted.
+	MaxMeasured = 100_000
+)
 
-// node counts what a node has done.
-type node struct {
-	mu             sync.Mutex
-	steps, samples uint64
-	ages           ages
-	waits          []waits
-	_              [64]byte // nodes on different cores must not share a cache line
-}
-
-// tally is a copy of a node's counters.
+// tally counts what a node has done.
 type tally struct {
 	steps, samples uint64
 	ages           ages
 	waits          []waits
+	chosen         []choice
+}
+
+// node is a node's tally, which many goroutines may add to.
+type node struct {
+	mu sync.Mutex
+	tally
+	places map[int32]int // of a neighbour in chosen
+	_      [64]byte      // nodes on different cores must not share a cache line
+}
+
+// choice counts how often a neighbour was chosen.
+type choice struct {
+	neighbour int32
+	count     uint64
+}
+
+// measurement is an event of kind Measured.
+type measurement struct {
+	at    time.Duration
+	node  int
+	name  string
+	value float64
 }
 
 // mark is a copy of all counters at the instant of a snapshot.
 type mark struct {
 	evaluation uint64
+	at         time.Duration
 	nodes      []tally
 	links      []Link
+	bytes      int64 // of all links
+	unmeasured uint64
 }
 
 // Collector observes a run. Its methods may be called from many goroutines.
@@ -59,9 +81,12 @@ type Collector struct {
 	config Config
 	nodes  []node
 
-	mu    sync.Mutex // guards marks and curve
-	marks []mark     // by rising number of evaluation
-	curve []Evaluation
+	mu         sync.Mutex // guards what follows
+	marks      []mark     // by rising number of evaluation
+	spare      [][]tally  // of marks that have been dropped, to be written over
+	curve      []Evaluation
+	measured   []measurement
+	unmeasured uint64 // measurements beyond MaxMeasured
 
 	events *eventWriter
 }
@@ -83,7 +108,7 @@ func NewCollector(config Config) *Collector {
 }
 
 // Observe takes in an event of the node of the given number. Numbers outside
-// Config.Nodes, such as the coordinator's, are counted nowhere.
+// Config.Nodes stand for the coordinator: its measurements are kept, but it is counted nowhere.
 func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 	if c.events != nil {
 		c.events.write(at, number, &event)
@@ -102,9 +127,15 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 			n.wait(event.Cause, event.Duration)
 		}
 	case actors.SnapshotTaken:
-		c.mark(event.Evaluation)
+		c.mark(at, event.Evaluation)
 	case actors.Evaluated:
 		c.evaluated(&event)
+	case actors.Measured:
+		c.measure(at, number, &event)
+	case actors.Selected:
+		if n := c.node(number); n != nil && c.node(event.Origin) != nil {
+			n.choose(c.neighbour(event.Origin))
+		}
 	}
 }
 
@@ -147,32 +178,89 @@ func (n *node) waitsOf(cause string) *waits {
 	return &n.waits[len(n.waits)-1]
 }
 
-func (n *node) tally() tally {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	t := tally{steps: n.steps, samples: n.samples, ages: n.ages.clone(), waits: make([]waits, len(n.waits))}
-	for i := range n.waits {
-		t.waits[i] = waits{cause: n.waits[i].cause, spans: slices.Clone(n.waits[i].spans)}
+// everyone is the neighbour as which all are counted in a run of many nodes.
+const everyone = -1
+
+// neighbour is as what the choice of a node is counted.
+func (c *Collector) neighbour(node int) int32 {
+	if len(c.nodes) > MaxChoosers {
+		return everyone
 	}
-	return t
+	return int32(node)
 }
 
-func (c *Collector) snapshot(evaluation uint64) mark {
-	m := mark{evaluation: evaluation, nodes: make([]tally, len(c.nodes))}
+func (n *node) choose(neighbour int32) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	place, ok := n.places[neighbour]
+	if !ok {
+		if n.places == nil {
+			n.places = map[int32]int{}
+		}
+		place = len(n.chosen)
+		n.places[neighbour] = place
+		n.chosen = append(n.chosen, choice{neighbour: neighbour})
+	}
+	n.chosen[place].count++
+}
+
+// copyTo makes t equal, in the memory that t has where that is enough.
+func (n *node) copyTo(t *tally) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t.steps, t.samples = n.steps, n.samples
+	n.ages.copyTo(&t.ages)
+	t.chosen = append(t.chosen[:0], n.chosen...)
+	t.waits = slices.Grow(t.waits[:0], len(n.waits))[:len(n.waits)]
+	for i := range n.waits {
+		n.waits[i].copyTo(&t.waits[i])
+	}
+}
+
+// snapshot copies all counters. Between the first and the last snapshot a long run
+// of many nodes takes thousands: they share the memory of a few.
+func (c *Collector) snapshot(at time.Duration, evaluation uint64) mark {
+	m := mark{evaluation: evaluation, at: at}
+	c.mu.Lock()
+	if last := len(c.spare) - 1; last >= 0 {
+		m.nodes, c.spare = c.spare[last], c.spare[:last]
+	}
+	m.unmeasured = c.unmeasured
+	c.mu.Unlock()
+	if m.nodes == nil {
+		m.nodes = make([]tally, len(c.nodes))
+	}
 	for i := range c.nodes {
-		m.nodes[i] = c.nodes[i].tally()
+		c.nodes[i].copyTo(&m.nodes[i])
 	}
 	if c.config.Links != nil {
 		m.links = c.config.Links()
 	}
+	for i := range m.links {
+		m.bytes += m.links[i].Bytes
+	}
 	return m
 }
 
-func (c *Collector) mark(evaluation uint64) {
-	m := c.snapshot(evaluation)
+func (c *Collector) mark(at time.Duration, evaluation uint64) {
+	m := c.snapshot(at, evaluation)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.marks = append(c.marks, m)
+}
+
+// measure keeps a measurement, which is of the instant that it names, if it names one.
+func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
+	if event.At > 0 {
+		at = event.At
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.measured) == MaxMeasured {
+		c.unmeasured++
+		return
+	}
+	c.measured = append(c.measured, measurement{at: at, node: number, name: event.Name, value: event.Value})
 }
 
 // evaluated takes a verdict in. Verdicts come in the order of their numbers, so
@@ -186,12 +274,25 @@ func (c *Collector) evaluated(event *actors.Event) {
 		e.Node = c.config.Nodes[event.Origin]
 	}
 	c.mu.Lock()
+	c.dropMarks(e.Number)
+	if len(c.marks) > 0 {
+		e.Bytes = c.marks[0].bytes
+	}
 	c.curve = append(c.curve, e)
-	c.marks = slices.DeleteFunc(c.marks, func(m mark) bool { return m.evaluation < e.Number })
 	c.mu.Unlock()
 	if c.config.OnEvaluation != nil {
 		c.config.OnEvaluation(e)
 	}
+}
+
+// dropMarks drops the marks before an evaluation's; c.mu is held.
+func (c *Collector) dropMarks(evaluation uint64) {
+	n := 0
+	for n < len(c.marks) && c.marks[n].evaluation < evaluation {
+		c.spare = append(c.spare, c.marks[n].nodes)
+		n++
+	}
+	c.marks = slices.Delete(c.marks, 0, n)
 }
 
 // Close ends the record at the snapshot that the given evaluation was made of, and
@@ -207,7 +308,7 @@ func (c *Collector) Close(last uint64) (Data, error) {
 		err = c.events.close()
 	}
 	if last == 0 {
-		return c.data(c.snapshot(0), math.MaxUint64), err
+		return c.data(c.snapshot(math.MaxInt64, 0), math.MaxUint64), err
 	}
 	c.mu.Lock()
 	i := slices.IndexFunc(c.marks, func(m mark) bool { return m.evaluation >= last })
@@ -231,6 +332,7 @@ func (c *Collector) data(m mark, last uint64) Data {
 			d.Curve = append(d.Curve, e)
 		}
 	}
+	d.Measured, d.Unmeasured = c.measurements(m.at), m.unmeasured
 	c.mu.Unlock()
 	if d.Links == nil {
 		d.Links = []Link{}
@@ -245,8 +347,40 @@ func (c *Collector) data(m mark, last uint64) Data {
 		if c.config.Roles[i] == "worker" || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
 			d.Updates = append(d.Updates, t.summary(c.config.Nodes[i]))
 		}
+		if len(t.chosen) > 0 {
+			d.Selections = append(d.Selections, t.selection(i, c.config.Nodes))
+		}
 	}
 	return d
+}
+
+// measurements returns those up to an instant, by time and then as they came in; c.mu is held.
+func (c *Collector) measurements(until time.Duration) (all []Measurement) {
+	for _, m := range c.measured {
+		if m.at > until {
+			continue
+		}
+		name := actors.Coordinator
+		if m.node >= 0 && m.node < len(c.config.Nodes) {
+			name = c.config.Nodes[m.node]
+		}
+		all = append(all, Measurement{Time: m.at.Seconds(), Node: name, Name: m.name, Value: Float(m.value)})
+	}
+	slices.SortStableFunc(all, func(a, b Measurement) int { return cmp.Compare(a.Time, b.Time) })
+	return all
+}
+
+// selection lists the choices of a node by the neighbours' numbers.
+func (t *tally) selection(number int, names []string) Selection {
+	s := Selection{Node: names[number]}
+	for _, c := range slices.SortedFunc(slices.Values(t.chosen), func(a, b choice) int { return cmp.Compare(a.neighbour, b.neighbour) }) {
+		name := Everyone
+		if c.neighbour != everyone {
+			name = names[c.neighbour]
+		}
+		s.Neighbours, s.Counts = append(s.Neighbours, name), append(s.Counts, c.count)
+	}
+	return s
 }
 
 func (t *tally) summary(name string) Update {

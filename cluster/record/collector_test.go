@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -66,13 +67,17 @@ func TestCollectorCountsByHand(t *testing.T) {
 	}
 }
 
+var kinds = []actors.EventKind{
+	actors.StepDone, actors.UpdateApplied, actors.Waited, actors.SnapshotTaken, actors.Measured, actors.Selected,
+}
+
 // drawEvents draws a run's events, with snapshots but without verdicts.
 func drawEvents(t *rapid.T) []observe {
 	var events []observe
 	asked := uint64(0)
 	for i := range rapid.IntRange(1, 200).Draw(t, "events") {
 		o := observe{at: time.Duration(i), node: rapid.IntRange(0, 2).Draw(t, "node")}
-		switch o.Kind = actors.EventKind(rapid.IntRange(1, 4).Draw(t, "kind")); o.Kind {
+		switch o.Kind = rapid.SampledFrom(kinds).Draw(t, "kind"); o.Kind {
 		case actors.StepDone:
 			o.Samples = rapid.IntRange(1, 100).Draw(t, "samples")
 		case actors.UpdateApplied:
@@ -82,6 +87,10 @@ func drawEvents(t *rapid.T) []observe {
 		case actors.SnapshotTaken:
 			asked += rapid.Uint64Range(1, 3).Draw(t, "asked")
 			o.Evaluation = asked
+		case actors.Measured:
+			o.Name, o.Value = "distance", rapid.Float64().Draw(t, "value")
+		case actors.Selected:
+			o.Origin = rapid.IntRange(0, 2).Draw(t, "chosen")
 		}
 		events = append(events, o)
 	}
@@ -113,7 +122,8 @@ func TestRecordEndedAtAMarkIsThatOfARunStoppedThere(t *testing.T) {
 		var curve []Evaluation
 		for n := uint64(1); n <= end; n++ {
 			c.Observe(1e9, 9, actors.Event{Kind: actors.Evaluated, Evaluation: n, Origin: 1, Accuracy: 0.5})
-			curve = append(curve, Evaluation{Number: n, Node: "fast", Accuracy: 0.5})
+			i := marks[slices.IndexFunc(marks, func(i int) bool { return events[i].Evaluation >= n })]
+			curve = append(curve, Evaluation{Number: n, Node: "fast", Accuracy: 0.5, Bytes: 7 * int64(i+1)})
 		}
 		got, err := c.Close(end)
 		if err != nil {
@@ -235,6 +245,118 @@ func TestManyGoroutinesLoseNothing(t *testing.T) {
 	}
 }
 
+func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
+	nodes := make([]string, MaxChoosers+1)
+	for i := range nodes {
+		nodes[i] = "n" + strconv.Itoa(i)
+	}
+	c := NewCollector(Config{Nodes: nodes, Roles: make([]string, len(nodes))})
+	for i := range 5 {
+		c.Observe(0, 3, actors.Event{Kind: actors.Selected, Origin: i})
+	}
+	data, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Selection{{Node: "n3", Neighbours: []string{Everyone}, Counts: []uint64{5}}}
+	if diff := cmp.Diff(want, data.Selections); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	for _, o := range []observe{
+		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 1}},
+		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 0}},
+		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 1}},
+		{1e9, 3, actors.Event{Kind: actors.Selected, Origin: 1}},
+		{1e9, 1, actors.Event{Kind: actors.Selected, Origin: 3}},
+		{1e9, 3, actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: 0.25}},
+		{2e9, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 1}},
+		{3e9, 0, actors.Event{Kind: actors.Selected, Origin: 1}},
+		{3e9, 3, actors.Event{Kind: actors.Measured, Name: "distance", Value: 2}},
+		{3e9, 3, actors.Event{Kind: actors.Measured, Name: "distance", Value: 1, At: 2e9}},
+		{4e9, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 2}},
+	} {
+		o.tell(c)
+	}
+	got, err := c.Close(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Selection{{Node: "slow", Neighbours: []string{"server", "fast"}, Counts: []uint64{1, 2}}}
+	if diff := cmp.Diff(want, got.Selections); diff != "" {
+		t.Errorf("selections: -want +got:\n%s", diff)
+	}
+	measured := []Measurement{
+		{Time: 1, Node: "coordinator", Name: "spectral gap", Value: 0.25}, {Time: 2, Node: "coordinator", Name: "distance", Value: 1},
+	}
+	if diff := cmp.Diff(measured, got.Measured); diff != "" {
+		t.Errorf("measurements: -want +got:\n%s", diff)
+	}
+}
+
+func TestMeasurementsBeyondTheLimitAreCounted(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	for i := range MaxMeasured + 3 {
+		c.Observe(time.Duration(i), 1, actors.Event{Kind: actors.Measured, Name: "x", Value: float64(i)})
+		if i == MaxMeasured {
+			c.Observe(time.Duration(i), -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 1})
+		}
+	}
+	for last, unmeasured := range []uint64{3, 1} {
+		d, err := c.Close(uint64(last))
+		if err != nil || len(d.Measured) != MaxMeasured || d.Unmeasured != unmeasured || d.Measured[MaxMeasured-1].Value != MaxMeasured-1 {
+			t.Errorf("closed at %d: %d kept, %d not (want %d), %v", last, len(d.Measured), d.Unmeasured, unmeasured, err)
+		}
+	}
+}
+
+// manyNodes have each made steps, waited, and chosen a hundred others.
+func manyNodes(n int) *Collector {
+	c := NewCollector(Config{Nodes: make([]string, n), Roles: make([]string, n)})
+	for i := range n {
+		c.Observe(0, i, actors.Event{Kind: actors.StepDone, Samples: 32})
+		c.Observe(0, i, actors.Event{Kind: actors.Waited, Cause: "neighbour", Duration: time.Second})
+		for k := range 100 {
+			c.Observe(0, i, actors.Event{Kind: actors.Selected, Origin: (i + 7*k) % n})
+		}
+	}
+	return c
+}
+
+func TestSnapshotsWriteOverThoseThatWereDropped(t *testing.T) {
+	c := manyNodes(200)
+	number := uint64(0)
+	round := func() {
+		number++
+		c.Observe(time.Duration(number), -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: number})
+		c.Observe(time.Duration(number), -1, actors.Event{Kind: actors.Evaluated, Evaluation: number})
+	}
+	for range 5 {
+		round()
+	}
+	if n := testing.AllocsPerRun(100, round); n > 1 {
+		t.Errorf("%g allocations a snapshot of 200 nodes, want none but the curve's", n)
+	}
+	if len(c.marks) != 1 || len(c.spare) > 1 {
+		t.Errorf("%d marks are kept and %d to be written over", len(c.marks), len(c.spare))
+	}
+}
+
+// BenchmarkSnapshot takes a snapshot of 10,000 nodes that have chosen 100 neighbours each.
+func BenchmarkSnapshot(b *testing.B) {
+	c := manyNodes(10_000)
+	b.ReportAllocs()
+	number := uint64(0)
+	for b.Loop() {
+		number++
+		c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: number})
+		c.Observe(0, -1, actors.Event{Kind: actors.Evaluated, Evaluation: number})
+	}
+}
+
 func TestCloseWithoutSuchASnapshotIsAnError(t *testing.T) {
 	c := NewCollector(Config{Nodes: nodes, Roles: roles})
 	c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 2})
@@ -251,6 +373,8 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 		{second, 0, actors.Event{Kind: actors.StepDone, Step: 3, Samples: 32, Loss: math.NaN()}},
 		{second, 0, actors.Event{Kind: actors.UpdateApplied, Version: 5, Staleness: 2}},
 		{second / 2, 0, actors.Event{Kind: actors.Waited, Cause: "para\nmeters", Duration: 1500 * time.Microsecond}},
+		{second, -1, actors.Event{Kind: actors.Measured, Name: "distance", Value: 2.5}},
+		{second, 0, actors.Event{Kind: actors.Selected, Origin: 0}},
 		{second, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 4, Epoch: 0.5, Step: 9}},
 		{second, -1, actors.Event{Kind: actors.Evaluated, Evaluation: 4, At: second, Epoch: 0.5, Step: 9, Accuracy: 0.25, Loss: math.Inf(1)}},
 	} {
@@ -262,6 +386,8 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 	want := `{"time_s":1,"node":"a \"b\"","event":"step","step":3,"samples":32,"loss":null}
 {"time_s":1,"node":"a \"b\"","event":"update","origin":"a \"b\"","version":5,"staleness":2}
 {"time_s":0.5,"node":"a \"b\"","event":"wait","cause":"para\nmeters","duration_s":0.0015}
+{"time_s":1,"node":"coordinator","event":"measured","name":"distance","value":2.5}
+{"time_s":1,"node":"a \"b\"","event":"selection","origin":"a \"b\""}
 {"time_s":1,"node":"coordinator","event":"snapshot","evaluation":4,"step":9,"epoch":0.5}
 {"time_s":1,"node":"coordinator","event":"evaluation","origin":"a \"b\"","evaluation":4,"at_s":1,"step":9,"epoch":0.5,"accuracy":0.25,"loss":"Inf"}
 `
@@ -333,6 +459,7 @@ func BenchmarkObserve(b *testing.B) {
 		"step":   {Kind: actors.StepDone, Samples: 32, Loss: 0.5},
 		"update": {Kind: actors.UpdateApplied, Origin: 1, Staleness: 21},
 		"wait":   {Kind: actors.Waited, Cause: "parameters", Duration: 200 * time.Millisecond},
+		"select": {Kind: actors.Selected, Origin: 2},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -362,6 +489,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
 		c.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 1, Staleness: 21})
 		c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: time.Second})
+		c.Observe(0, 1, actors.Event{Kind: actors.Selected, Origin: 2})
 	}
 	if n := testing.AllocsPerRun(100, count); n != 0 {
 		t.Errorf("%g allocations", n)

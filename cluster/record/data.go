@@ -17,7 +17,21 @@ type Evaluation struct {
 	// Accuracy is a fraction; Loss the mean over the test set.
 	Accuracy Float `json:"accuracy"`
 	Loss     Float `json:"loss"`
+	// Bytes were put on all links until the snapshot, without control; 0 in records of
+	// before they were counted.
+	Bytes int64 `json:"bytes"`
 }
+
+// MaxLinks is how many edges of a run are recorded one by one. Of a run with more, the
+// edges of each sender are counted together, as a Link to Everyone.
+const MaxLinks = 1 << 16
+
+// MaxChoosers is how many nodes have their selections recorded neighbour by neighbour. In a
+// run with more, those of each node are counted together, as those of Everyone.
+const MaxChoosers = 1 << 10
+
+// Everyone stands for all the nodes that a count is of together. No node can bear it.
+const Everyone = "*"
 
 // Link counts what an edge has carried.
 type Link struct {
@@ -85,6 +99,25 @@ type Bucket struct {
 	Total float64 `json:"total_s"`
 }
 
+// Selection says whom a node has chosen to exchange models with.
+type Selection struct {
+	Node string `json:"node"`
+	// Neighbours are in the order of the nodes' numbers; Counts says how often each was chosen.
+	Neighbours []string `json:"neighbours"`
+	Counts     []uint64 `json:"counts"`
+}
+
+// Measurement is a figure that an actor has reported of its own, such as the distance
+// of models from their mean.
+type Measurement struct {
+	// Time is in seconds since the run began.
+	Time float64 `json:"time_s"`
+	// Node is the name of the node that reported it, or "coordinator".
+	Node  string `json:"node"`
+	Name  string `json:"name"`
+	Value Float  `json:"value"`
+}
+
 // Data is what was counted during a run, up to the instant at which its record ends.
 type Data struct {
 	// Curve is in the order of the evaluations' numbers.
@@ -98,6 +131,11 @@ type Data struct {
 	// Messages and Bytes add up the links, without control.
 	Messages int64 `json:"messages"`
 	Bytes    int64 `json:"bytes"`
+	// Selections are in the order of the nodes' numbers; nodes that chose nobody are not in them.
+	Selections []Selection `json:"selections,omitempty"`
+	// Measured is sorted by time and has at most MaxMeasured elements; Unmeasured counts those left out.
+	Measured   []Measurement `json:"measured,omitempty"`
+	Unmeasured uint64        `json:"unmeasured,omitempty"`
 }
 
 // Accuracies returns the accuracy of the last evaluation and the highest of all;

@@ -5,6 +5,6 @@
 // record at an instant that has passed already, because the verdict on a model
 // comes later than the model. A [Folder] holds the runs of a plan, whole or not at
 // all, and assembles from them what other programs read: summary.json, curve.csv,
-// links.csv and updates.csv. Times are in seconds, sizes in bytes, accuracies
-// fractions.
+// links.csv, updates.csv, selections.csv and measured.csv. Times are in seconds, sizes
+// in bytes, accuracies fractions.
 package record

@@ -102,6 +102,8 @@ func (e *eventWriter) encode(b []byte, at time.Duration, number int, event *acto
 		b = appendFloat(append(b, `,"epoch":`...), event.Epoch)
 		b = appendFloat(append(b, `,"accuracy":`...), event.Accuracy)
 		b = appendFloat(append(b, `,"loss":`...), event.Loss)
+	case actors.Selected:
+		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
 	case actors.Measured:
 		b = append(append(b, `,"name":`...), quote(event.Name)...)
 		b = appendFloat(append(b, `,"value":`...), event.Value)

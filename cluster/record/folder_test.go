@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func example(n int, label string, seed uint64) (Run, Data) {
 	d := Data{
 		Curve: []Evaluation{
 			{Number: 1, Node: "server", Accuracy: 0.2, Loss: Float(math.NaN())},
-			{Number: 2, Time: 80.5, Step: 60, Epoch: 1.25, Node: "server", Accuracy: 0.95, Loss: Float(math.Inf(1))},
+			{Number: 2, Time: 80.5, Step: 60, Epoch: 1.25, Node: "server", Accuracy: 0.95, Loss: Float(math.Inf(1)), Bytes: 31449600},
 		},
 		Links: []Link{{From: "fast", To: "server", Messages: 360, Bytes: 31449600, DelayAsked: 0.001, DelayAchieved: 0.0011, Lost: 2, Control: 3, ControlBytes: 99}},
 		Updates: []Update{{
@@ -45,6 +46,9 @@ func example(n int, label string, seed uint64) (Run, Data) {
 			Waiting:   []Waiting{{Cause: "parameters", Count: 3, Total: 0.006, Buckets: []Bucket{{0.001, 0.0011, 2, 0.0021}, {0.0035, 0.004, 1, 0.0039}}}},
 		}},
 		Steps: 60, Messages: 360, Bytes: 31449600,
+		Selections: []Selection{{Node: "fast", Neighbours: []string{"server", "slow, too"}, Counts: []uint64{3, 1}}},
+		Measured:   []Measurement{{Time: 0, Node: "coordinator", Name: "consensus distance", Value: 0.5}, {Time: 80.5, Node: "fast", Name: "x", Value: Float(math.NaN())}},
+		Unmeasured: 2,
 	}
 	return r, d
 }
@@ -99,7 +103,7 @@ func TestFilesHaveTheirNamesColumnsAndKeys(t *testing.T) {
 	if _, err := f.Write(overview); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"summary.json", "curve.csv", "links.csv", "updates.csv", "runs/0001/run.json"} {
+	for _, name := range []string{"summary.json", "curve.csv", "links.csv", "updates.csv", "selections.csv", "measured.csv", "runs/0001/run.json"} {
 		text, err := os.ReadFile(filepath.Join(f.Dir(), name))
 		if err != nil {
 			t.Fatal(err)
@@ -157,6 +161,89 @@ func TestOpenReadsBackWhatWasSaved(t *testing.T) {
 	}
 }
 
+func TestTablesAreWrittenOnlyWhereTheyHaveRows(t *testing.T) {
+	f, err := Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SavePlan("p"); err != nil {
+		t.Fatal(err)
+	}
+	for n, wanted := range []bool{false, true} {
+		r, d := example(n, "iid", uint64(n))
+		if !wanted {
+			d.Selections, d.Measured = nil, nil
+		}
+		if err := f.SaveRun(n, r, d, params, nil); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(f.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range []*Folder{f, again} {
+			if _, err := folder.Write(overview); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"selections.csv", "measured.csv"} {
+				if _, err := os.Stat(filepath.Join(f.Dir(), name)); (err == nil) != wanted {
+					t.Errorf("%s after %d runs: %v", name, n+1, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRecordsOfBeforeBytesWereCountedAreReadAndContinued strips run.json of what older
+// ones are without.
+func TestRecordsOfBeforeBytesWereCountedAreReadAndContinued(t *testing.T) {
+	f := newExample(t)
+	for n := range 3 {
+		path := f.runPath(n, runName)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, data, _ := strings.Cut(string(text), `"data":`)
+		old := before + `"data":` + regexp.MustCompile(`,"bytes":\d+\}(,\{"eval|\],"links)`).ReplaceAllString(data, "}$1")
+		old = regexp.MustCompile(`,"selections":.*$`).ReplaceAllString(strings.TrimSpace(old), "}}")
+		if strings.Count(old, `"bytes"`) != 3 { // the run's, the link's and the sum
+			t.Fatalf("not an old record: %s", old)
+		}
+		if err := os.WriteFile(path, []byte(old), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := Open(f.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, d := example(3, "share 20 %, skewed", 2)
+	if err := again.SaveRun(3, r, d, params, nil); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := again.Write(overview); err != nil || !s.Complete {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	traces, err := again.Traces(again.Runs())
+	if err != nil || traces[0].Curve[1].Bytes != 0 || traces[0].Curve[1].Accuracy != 0.95 || traces[3].Curve[1].Bytes != 31449600 {
+		t.Errorf("%+v, %v", traces, err)
+	}
+}
+
+func TestTracesHaveTheLinksOfOneRunOfEachPoint(t *testing.T) {
+	f := newExample(t)
+	traces, err := f.Traces(f.Runs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, links := range []int{1, 0, 1} {
+		if len(traces[i].Links) != links || len(traces[i].Curve) != 2 || len(traces[i].Measured) != 2 {
+			t.Errorf("run %d: %+v", i, traces[i])
+		}
+	}
+}
+
 func TestCreateRefusesAFolderThatIsNotEmpty(t *testing.T) {
 	f := newExample(t)
 	if _, err := Create(f.Dir()); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), f.Dir()) {
@@ -201,6 +288,7 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 		{`{"final_accuracy": "many"}`, `"many" is no number`},
 		{`{"point": {"a": [1]}}`, `key "a" of a point`},
 		{`{"point": {"a": 1, "a": 2}}`, `key "a" is given twice`},
+		{`{"clock": "real", "data": {"curve": [], "links": [], "updates": [], "selections": [{"node": "a", "neighbours": ["b"]}]}}`, `of 1 neighbours, but have 0 counts`},
 		{`{"clock": "real"} 1`, `run.json:1: there is text after the end`},
 	} {
 		f := newExample(t)
@@ -220,7 +308,7 @@ func TestTooLargeAFileIsRefused(t *testing.T) {
 	if err := os.Truncate(f.runPath(0, runName), MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "more than the") {
+	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "are more than the") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,10 +38,21 @@ func (a *ages) add(staleness uint64) {
 	a.near[staleness]++
 }
 
-func (a *ages) clone() ages {
-	c := *a
-	c.near, c.far = slices.Clone(a.near), maps.Clone(a.far)
-	return c
+// copyTo makes to equal, in the memory that it has where that is enough.
+func (a *ages) copyTo(to *ages) {
+	near, far := to.near, to.far
+	*to = *a
+	near = append(near[:0], a.near...)
+	to.near, to.far = near, nil
+	if len(a.far) == 0 {
+		return
+	}
+	if far == nil {
+		far = make(map[uint64]uint64, len(a.far))
+	}
+	clear(far)
+	maps.Copy(far, a.far)
+	to.far = far
 }
 
 // staleness summarises the counts.
@@ -82,18 +93,33 @@ type span struct{ count, total uint64 }
 // then 8 to a factor of two, so that a bucket is at most 12.5 % wide.
 type waits struct {
 	cause string
+	// first is the bucket of spans[0]: the waits for one cause are of a few magnitudes.
+	first int
 	spans []span
 }
 
 func (w *waits) add(d time.Duration) {
 	ns := uint64(max(d, 0))
-	i := bucketOf(ns)
+	bucket := bucketOf(ns)
+	if len(w.spans) == 0 {
+		w.first = bucket
+	}
+	if missing := w.first - bucket; missing > 0 {
+		w.spans = slices.Insert(w.spans, 0, make([]span, missing)...)
+		w.first = bucket
+	}
+	i := bucket - w.first
 	if i >= len(w.spans) {
 		w.spans = slices.Grow(w.spans, i+1-len(w.spans))
 		w.spans = w.spans[:i+1]
 	}
 	w.spans[i].count++
 	w.spans[i].total += ns
+}
+
+// copyTo makes to equal, in the memory that it has where that is enough.
+func (w *waits) copyTo(to *waits) {
+	to.cause, to.first, to.spans = w.cause, w.first, append(to.spans[:0], w.spans...)
 }
 
 func bucketOf(ns uint64) int {
@@ -122,7 +148,7 @@ func (w *waits) waiting() Waiting {
 		if s.count == 0 {
 			continue
 		}
-		low, high := bounds(i)
+		low, high := bounds(w.first + i)
 		sum.Count += s.count
 		total += s.total
 		sum.Buckets = append(sum.Buckets, Bucket{Low: seconds(low), High: seconds(high), Count: s.count, Total: seconds(s.total)})

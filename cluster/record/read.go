@@ -19,12 +19,15 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
+	if info, err := f.Stat(); err == nil && info.Size() > MaxFile {
+		return nil, fmt.Errorf("%s: %d bytes are more than the %d that are accepted", path, info.Size(), MaxFile)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > MaxFile {
-		return nil, fmt.Errorf("%s: more than the %d bytes that are accepted", path, MaxFile)
+		return nil, fmt.Errorf("%s: this file grows beyond the %d bytes that are accepted", path, MaxFile)
 	}
 	return text, nil
 }

@@ -11,13 +11,23 @@ type table struct {
 	name, header string
 	// rows appends those of a run.
 	rows func(b []byte, r *Run, d *Data) ([]byte, error)
+	// any, if not nil, reports whether a run has rows: the file is written only where a run has.
+	any func(d *Data) bool
 }
 
 // tables are those that Folder.Write makes.
 var tables = [...]table{
-	{"curve.csv", "run,point,seed,node,time_s,step,epoch,accuracy,loss", curveRows},
-	{"links.csv", "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost,control_messages,control_bytes", linkRows},
-	{"updates.csv", "run,point,seed,node,quantity,cause,low,high,count,total", updateRows},
+	{name: "curve.csv", header: "run,point,seed,node,time_s,step,epoch,accuracy,loss,bytes", rows: curveRows},
+	{name: "links.csv", header: "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost,control_messages,control_bytes", rows: linkRows},
+	{name: "updates.csv", header: "run,point,seed,node,quantity,cause,low,high,count,total", rows: updateRows},
+	{
+		name: "selections.csv", header: "run,point,seed,node,neighbour,count", rows: selectionRows,
+		any: func(d *Data) bool { return len(d.Selections) > 0 },
+	},
+	{
+		name: "measured.csv", header: "run,point,seed,node,time_s,name,value", rows: measuredRows,
+		any: func(d *Data) bool { return len(d.Measured) > 0 },
+	},
 }
 
 // rowWriter writes records that begin with what names the run.
@@ -47,7 +57,7 @@ func (w *rowWriter) bytes() ([]byte, error) {
 func curveRows(b []byte, r *Run, d *Data) ([]byte, error) {
 	w := newRowWriter(b, r)
 	for _, e := range d.Curve {
-		w.row(e.Node, decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String())
+		w.row(e.Node, decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String(), integer(e.Bytes))
 	}
 	return w.bytes()
 }
@@ -76,6 +86,24 @@ func updateRows(b []byte, r *Run, d *Data) ([]byte, error) {
 				w.row(u.Node, "waiting", cause.Cause, decimal(k.Low), decimal(k.High), strconv.FormatUint(k.Count, 10), decimal(k.Total))
 			}
 		}
+	}
+	return w.bytes()
+}
+
+func selectionRows(b []byte, r *Run, d *Data) ([]byte, error) {
+	w := newRowWriter(b, r)
+	for _, s := range d.Selections {
+		for i, neighbour := range s.Neighbours {
+			w.row(s.Node, neighbour, strconv.FormatUint(s.Counts[i], 10))
+		}
+	}
+	return w.bytes()
+}
+
+func measuredRows(b []byte, r *Run, d *Data) ([]byte, error) {
+	w := newRowWriter(b, r)
+	for _, m := range d.Measured {
+		w.row(m.Node, decimal(m.Time), m.Name, m.Value.String())
 	}
 	return w.bytes()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -13,34 +14,37 @@ const gridPoints = 400
 // xy is a point of a curve.
 type xy struct{ x, y float64 }
 
+// models are the curves of a run's models, of which each node that is evaluated has one.
+type models [][]xy
+
 // band is the mean of several runs' curves and its spread.
 type band struct{ x, mean, low, high []float64 }
 
 // bandOf averages the runs of a group over a common grid: mean and one sample
-// standard deviation to either side, within 0 and 1. A run that has ended counts with
-// its last accuracy, so that the mean is over the same runs everywhere.
-func bandOf(curves [][]record.Evaluation, abscissa func(record.Evaluation) float64) band {
-	var runs [][][]xy
-	end := 0.0
-	for _, curve := range curves {
-		models := byNode(curve, abscissa)
-		if len(models) == 0 {
-			continue
-		}
-		runs = append(runs, models)
-		for _, points := range models {
-			end = max(end, points[len(points)-1].x)
-		}
-	}
+// standard deviation to either side, within 0 and limit. Of the values of a run's
+// models the run's is made by combine. A run that has ended counts with its last
+// value, so that the mean is over the same runs everywhere; runs without any are left out.
+func bandOf(runs []models, combine func([]float64) float64, limit float64) band {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(m models) bool { return len(m) == 0 })
 	var b band
 	if len(runs) == 0 {
 		return b
 	}
-	values := make([]float64, len(runs))
+	end, widest := 0.0, 0
+	for _, m := range runs {
+		widest = max(widest, len(m))
+		for _, points := range m {
+			end = max(end, points[len(points)-1].x)
+		}
+	}
+	values, ofModels := make([]float64, len(runs)), make([]float64, widest)
 	for i := range gridPoints {
 		x := end * float64(i) / (gridPoints - 1)
-		for k, models := range runs {
-			values[k] = meanAt(models, x)
+		for k, m := range runs {
+			for j, points := range m {
+				ofModels[j] = at(points, x)
+			}
+			values[k] = combine(ofModels[:len(m)])
 		}
 		s := record.SpreadOf(values)
 		mean, std := float64(s.Mean), float64(s.Std)
@@ -48,49 +52,43 @@ func bandOf(curves [][]record.Evaluation, abscissa func(record.Evaluation) float
 			std = 0
 		}
 		b.x, b.mean = append(b.x, x), append(b.mean, mean)
-		b.low, b.high = append(b.low, max(mean-std, 0)), append(b.high, min(mean+std, 1))
+		b.low, b.high = append(b.low, max(mean-std, 0)), append(b.high, min(mean+std, limit))
 	}
 	return b
 }
 
-// byNode divides a run's curve into those of its models, of which each node that is
-// evaluated has one.
-func byNode(curve []record.Evaluation, abscissa func(record.Evaluation) float64) [][]xy {
-	var names []string
-	var models [][]xy
-	for _, e := range curve {
-		p := xy{abscissa(e), float64(e.Accuracy)}
-		if math.IsNaN(p.y) || math.IsInf(p.y, 0) || math.IsNaN(p.x) || math.IsInf(p.x, 0) {
-			continue
-		}
-		i := slices.Index(names, e.Node)
-		if i < 0 {
-			i = len(names)
-			names, models = append(names, e.Node), append(models, nil)
-		}
-		models[i] = append(models[i], p)
+func meanOf(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
 	}
-	for _, points := range models {
-		slices.SortStableFunc(points, func(a, b xy) int {
-			switch {
-			case a.x < b.x:
-				return -1
-			case a.x > b.x:
-				return 1
-			}
-			return 0
-		})
-	}
-	return models
+	return sum / float64(len(values))
 }
 
-func meanAt(models [][]xy, x float64) float64 {
-	sum := 0.0
-	for _, points := range models {
-		sum += at(points, x)
+// byNode divides a run's accuracies into those of its models.
+func byNode(curve []record.Evaluation, abscissa func(record.Evaluation) float64) models {
+	places := map[string]int{}
+	var all models
+	for _, e := range curve {
+		p := xy{abscissa(e), float64(e.Accuracy)}
+		if !finite(p.x) || !finite(p.y) {
+			continue
+		}
+		i, ok := places[e.Node]
+		if !ok {
+			i = len(all)
+			places[e.Node] = i
+			all = append(all, nil)
+		}
+		all[i] = append(all[i], p)
 	}
-	return sum / float64(len(models))
+	for _, points := range all {
+		slices.SortStableFunc(points, func(a, b xy) int { return cmp.Compare(a.x, b.x) })
+	}
+	return all
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // at interpolates a curve linearly; before its first and after its last point it is constant.
 func at(points []xy, x float64) float64 {

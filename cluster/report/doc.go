@@ -1,3 +1,3 @@
 // Package report shows recorded runs to people: a table for the terminal and
-// figures as PNG.
+// figures as PNG and SVG.
 package report

@@ -2,15 +2,21 @@ package report
 
 import (
 	"bytes"
+	"encoding/xml"
+	"errors"
 	"image/png"
+	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gradwire/gradwire/cluster/record"
 )
@@ -39,9 +45,10 @@ func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"split     rate  reached     time to target, s      epochs to target  final accuracy, %  messages    MB",
-		"iid       0.05      1/2                  80.0                  1.50       93.00 ± 2.83       150  3.00",
-		"by class  0.05      0/1  not reached (1 of 1)  not reached (1 of 1)              50.00       300  6.00",
+		"split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
+		"iid       0.05      1/2                  80.0 *                  1.50       93.00 ± 2.83       150  3.00",
+		"by class  0.05      0/1  not reached (1 of 1)    not reached (1 of 1)              50.00       300  6.00",
+		"* shortest mean time to 94 % of the points whose runs reached it most often.",
 		"Not complete: 3 of 4 runs are recorded.",
 		"2 of 3 runs did not reach 94 %; means to the target are over those that did.",
 		"The real clock was late in 1 of 3 runs (p99 up to 2.5 ms): their times are not the plan's.",
@@ -78,19 +85,84 @@ func TestTableCutsLongLabelsToFit(t *testing.T) {
 	}
 }
 
-func TestPlotsArePNGsOfTheSameBytesEachTime(t *testing.T) {
-	s, curves := sample(shares(), 3, 0.94)
+func TestTheBestOfATableIsTheFastestOfThoseThatArrivedMostOften(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		var runs []record.Run
+		for point := range 4 {
+			for seed := range 3 {
+				r := record.Run{Point: record.Point{{Key: "k", Value: string(rune('a' + point))}}, Seed: uint64(seed)}
+				if rng.IntN(4) > 0 {
+					r.Reached, r.TimeToTarget, r.EpochsToTarget = true, pointer(float64(1+rng.IntN(4))), pointer(1)
+				}
+				runs = append(runs, r)
+			}
+		}
+		// The same again, by hand: most arrivals first, then the smallest sum.
+		want, arrivals, sum := map[string]bool{}, 0, 0.0
+		for point := range 4 {
+			n, total := 0, 0.0
+			for _, r := range runs[3*point : 3*point+3] {
+				if r.Reached {
+					n, total = n+1, total+*r.TimeToTarget
+				}
+			}
+			if n > arrivals || n == arrivals && total < sum {
+				want, arrivals, sum = map[string]bool{}, n, total
+			}
+			if n > 0 && n == arrivals && total == sum {
+				want[string(rune('a'+point))] = true
+			}
+		}
+		var b strings.Builder
+		if err := Table(&b, record.Summary{Target: pointer(0.9), RunsPlanned: 12, Complete: true, Runs: runs, Groups: record.GroupRuns(runs)}); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for line := range strings.Lines(b.String()) {
+			if strings.Contains(line, " * ") {
+				got[line[:1]] = true
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("-want +got:\n%s\n%s", diff, b.String())
+		}
+	}
+}
+
+func TestTableSaysHowManyMeasurementsAreMissing(t *testing.T) {
+	s := small()
+	s.Runs[0].Unmeasured, s.Runs[2].Unmeasured = 5, 7
+	var b strings.Builder
+	if err := Table(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if want := "2 of 3 runs measured more than is kept of a run: 12 measurements are missing.\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("%q is not in\n%s", want, b.String())
+	}
+}
+
+func ring(from, to int) float64 {
+	if to == (from+1)%5 {
+		return 0.01 * float64(1+from)
+	}
+	return 0
+}
+
+func TestPlotsAreOfTheSameBytesEachTime(t *testing.T) {
+	s, traces := sample(shares(), 3, 0.94)
+	spread(traces, 5, ring)
 	first, second := t.TempDir(), t.TempDir()
-	paths, err := Plots(first, s, curves)
+	paths, err := Plots(first, s, traces)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Plots(second, s, curves)
+	again, err := Plots(second, s, traces)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) != 4 || len(again) != 4 {
-		t.Fatalf("%d and %d figures, want 4", len(paths), len(again))
+	if len(paths) != 8 || len(again) != 8 {
+		t.Fatalf("%d and %d figures, want 8", len(paths), len(again))
 	}
 	for i := range paths {
 		a, b := readImage(t, paths[i]), readImage(t, again[i])
@@ -101,8 +173,15 @@ func TestPlotsArePNGsOfTheSameBytesEachTime(t *testing.T) {
 		if err != nil || config.Width != 1400 || config.Height != 900 {
 			t.Errorf("%s: %v, %d × %d pixels", paths[i], err, config.Width, config.Height)
 		}
+		a, b = readImage(t, vector(paths[i])), readImage(t, vector(again[i]))
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s differs from one drawing to the next", filepath.Base(vector(paths[i])))
+		}
+		texts(t, a)
 	}
 }
+
+func vector(path string) string { return strings.TrimSuffix(path, ".png") + ".svg" }
 
 func readImage(t *testing.T, path string) []byte {
 	t.Helper()
@@ -113,36 +192,90 @@ func readImage(t *testing.T, path string) []byte {
 	return text
 }
 
+// texts reads an SVG and returns what is written in it.
+func texts(t *testing.T, image []byte) (all []string) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(image))
+	inside := false
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			inside = token.Name.Local == "text"
+		case xml.CharData:
+			if inside {
+				all = append(all, string(token))
+			}
+		case xml.EndElement:
+			inside = false
+		}
+	}
+}
+
 func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
-	one, oneCurves := sample([]string{""}, 2, 0.94)
-	noTarget, noTargetCurves := sample([]string{"a", "b"}, 1, 0.94)
+	one, oneTraces := sample([]string{""}, 2, 0.94)
+	noTarget, noTargetTraces := sample([]string{"a", "b"}, 1, 0.94)
 	noTarget.Target = nil
 	bare, _ := sample([]string{"a", "b"}, 1, 0.94)
+	old, oldTraces := sample([]string{""}, 2, 0.94)
+	for i := range oldTraces {
+		for k := range oldTraces[i].Curve {
+			oldTraces[i].Curve[k].Bytes = 0
+		}
+	}
+	full, fullTraces := sample([]string{"a", "b"}, 1, 0.94)
+	spread(fullTraces, 5, ring)
+	target, accuracy := []string{"target-epochs", "target-time"}, []string{"accuracy-epochs", "accuracy-time", "accuracy-bytes"}
 	for _, c := range []struct {
 		name   string
 		s      record.Summary
-		curves [][]record.Evaluation
-		want   int
+		traces []record.Trace
+		want   []string
 	}{
-		{"one point", one, oneCurves, 2},
-		{"no target", noTarget, noTargetCurves, 2},
-		{"no curves", bare, make([][]record.Evaluation, 2), 2},
-		{"no runs", record.Summary{Plan: "p"}, nil, 0},
+		{"one point", one, oneTraces, accuracy},
+		{"no target", noTarget, noTargetTraces, accuracy},
+		{"no curves", bare, make([]record.Trace, 2), target},
+		{"no runs", record.Summary{Plan: "p"}, nil, nil},
+		{"bytes not counted", old, oldTraces, accuracy[:2]},
+		{"everything", full, fullTraces, append(append([]string{"accuracy-best-over-time", "consensus-distance", "topology-1"}, accuracy...), target...)},
 	} {
-		paths, err := Plots(t.TempDir(), c.s, c.curves)
-		if err != nil || len(paths) != c.want {
-			t.Errorf("%s: %d figures (%v), want %d", c.name, len(paths), err, c.want)
+		dir := t.TempDir()
+		paths, err := Plots(dir, c.s, c.traces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, path := range paths {
+			got = append(got, strings.TrimSuffix(filepath.Base(path), ".png"))
+		}
+		less := func(a, b string) bool { return a < b }
+		if diff := cmp.Diff(c.want, got, cmpopts.SortSlices(less), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", c.name, diff)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 2*len(paths) {
+			t.Errorf("%s: %d files for %d figures (%v)", c.name, len(files), len(paths), err)
 		}
 	}
 }
 
 func TestPlotsBearDivergedRunsAndNoArrivalAtAll(t *testing.T) {
-	s, curves := sample([]string{"a", "b"}, 1, 2)
-	for i := range curves[0] {
-		curves[0][i].Accuracy, curves[0][i].Loss = record.Float(math.NaN()), record.Float(math.Inf(1))
+	s, traces := sample([]string{"a", "b"}, 1, 2)
+	for i := range traces[0].Curve {
+		traces[0].Curve[i].Accuracy, traces[0].Curve[i].Loss = record.Float(math.NaN()), record.Float(math.Inf(1))
 	}
-	if paths, err := Plots(t.TempDir(), s, curves); err != nil || len(paths) != 4 {
+	paths, err := Plots(t.TempDir(), s, traces)
+	if err != nil || len(paths) != 5 {
 		t.Errorf("%d figures, %v", len(paths), err)
+	}
+	written := texts(t, readImage(t, vector(paths[len(paths)-1])))
+	if n := len(slices.DeleteFunc(written, func(s string) bool { return s != "not reached (0/1)" })); n != 2 {
+		t.Errorf("%d points are said not to have arrived, want 2", n)
 	}
 }
 
@@ -155,7 +288,7 @@ func TestBandIsMeanAndDeviationWithEndedRunsHeld(t *testing.T) {
 		}
 		return es
 	}
-	b := bandOf([][]record.Evaluation{curve(0, 0.2, 1, 0.6), curve(0, 0.2, 2, 0.8)}, epoch)
+	b := bandOf([]models{byNode(curve(0, 0.2, 1, 0.6), epoch), nil, byNode(curve(0, 0.2, 2, 0.8), epoch)}, meanOf, 1)
 	last := len(b.x) - 1
 	deviation := math.Sqrt(0.02) // of 0.6 and 0.8
 	near := func(what string, got, want float64) {
@@ -175,17 +308,24 @@ func TestBandIsMeanAndDeviationWithEndedRunsHeld(t *testing.T) {
 	near("a mean in between", b.mean[100], 0.2+0.35*x)
 }
 
-func TestBandAveragesTheModelsOfARun(t *testing.T) {
+func TestBandAveragesTheModelsOfARunOrTakesTheBest(t *testing.T) {
 	curve := []record.Evaluation{
 		{Node: "a", Epoch: 0, Accuracy: 0}, {Node: "b", Epoch: 0, Accuracy: 0.4},
 		{Node: "a", Epoch: 1, Accuracy: 0.5}, {Node: "b", Epoch: 2, Accuracy: 0.8},
 	}
-	b := bandOf([][]record.Evaluation{curve}, func(e record.Evaluation) float64 { return e.Epoch })
+	runs := []models{byNode(curve, func(e record.Evaluation) float64 { return e.Epoch })}
+	b := bandOf(runs, meanOf, 1)
 	if got := b.mean[0]; got != 0.2 {
 		t.Errorf("first mean %g, want 0.2", got)
 	}
 	if got := b.mean[len(b.mean)-1]; math.Abs(got-0.65) > 1e-12 {
 		t.Errorf("last mean %g, want 0.65", got)
+	}
+	// The best is b: 0.4 + 0.2 x to 2, where a has stayed at 0.5.
+	for i, x := range bandOf(runs, slices.Max[[]float64], 1).x {
+		if got := bandOf(runs, slices.Max[[]float64], 1).mean[i]; math.Abs(got-(0.4+0.2*x)) > 1e-12 {
+			t.Fatalf("best at %g is %g, want %g", x, got, 0.4+0.2*x)
+		}
 	}
 }
 
@@ -200,6 +340,30 @@ func TestTwelvePointsLookDifferent(t *testing.T) {
 			}
 			seen[key] = i
 		}
+	}
+}
+
+func TestPointsOfTwoSettingsShareColourOrDashesWithTheirLike(t *testing.T) {
+	var groups []record.Group
+	for _, a := range []string{"ring", "tree", "butterfly"} {
+		for _, b := range []string{"1", "4"} {
+			groups = append(groups, record.Group{Point: record.Point{{Key: "x.algorithm", Value: a}, {Key: "x.every", Value: b}}})
+		}
+	}
+	all := looks(groups)
+	for i, a := range groups {
+		for j, b := range groups {
+			if (a.Point[0] == b.Point[0]) != (all[i].color == all[j].color) || (a.Point[1] == b.Point[1]) != slices.Equal(all[i].dash, all[j].dash) {
+				t.Errorf("%v is %v, %v is %v", a.Point, all[i], b.Point, all[j])
+			}
+		}
+	}
+	if got := name(groups[4].Point); got != "butterfly, 1" {
+		t.Errorf("named %q", got)
+	}
+	long := record.Point{{Key: "a", Value: strings.Repeat("first ", 9)}, {Key: "b", Value: strings.Repeat("second ", 9)}}
+	if got := name(long); utf8.RuneCountInString(got) > maxLegendText || !strings.Contains(got, ", second") {
+		t.Errorf("named %q", got)
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 
 // sample makes up a sweep of labels with the given number of seeds: saturating
 // curves that rise slower from point to point, some of which never reach the target.
-func sample(labels []string, seeds int, target float64) (record.Summary, [][]record.Evaluation) {
+func sample(labels []string, seeds int, target float64) (record.Summary, []record.Trace) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := record.Summary{Plan: "async-ps-unequal-links", Target: &target, Complete: true, RunsPlanned: len(labels) * seeds}
-	var curves [][]record.Evaluation
+	var traces []record.Trace
 	for i, label := range labels {
 		for seed := range seeds {
 			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual"}
@@ -23,11 +23,11 @@ func sample(labels []string, seeds int, target float64) (record.Summary, [][]rec
 			ceiling := 0.965 - 0.004*float64(i) + 0.004*rng.NormFloat64()
 			rate := 1.5 / (0.3 + 0.15*float64(i)) * (1 + 0.1*rng.NormFloat64())
 			curve := fakeCurve(&r, ceiling, rate, target, rng)
-			s.Runs, curves = append(s.Runs, r), append(curves, curve)
+			s.Runs, traces = append(s.Runs, r), append(traces, record.Trace{Curve: curve})
 		}
 	}
 	s.Groups = record.GroupRuns(s.Runs)
-	return s, curves
+	return s, traces
 }
 
 func fakeCurve(r *record.Run, ceiling, rate, target float64, rng *rand.Rand) []record.Evaluation {
@@ -37,7 +37,7 @@ func fakeCurve(r *record.Run, ceiling, rate, target float64, rng *rand.Rand) []r
 		accuracy := ceiling - 0.7*math.Exp(-rate*epoch) + 0.004*rng.NormFloat64()
 		curve = append(curve, record.Evaluation{
 			Number: uint64(k + 1), Time: 60 * epoch, Step: uint64(k * 30), Epoch: epoch, Node: "server",
-			Accuracy: record.Float(accuracy), Loss: record.Float(1 - accuracy),
+			Accuracy: record.Float(accuracy), Loss: record.Float(1 - accuracy), Bytes: int64(60 * 8366 * (k + 1)),
 		})
 		r.FinalAccuracy = record.Float(accuracy)
 		if accuracy >= target {
@@ -57,4 +57,32 @@ func shares() []string {
 		labels = append(labels, fmt.Sprintf("share %d %%", share))
 	}
 	return labels
+}
+
+// spread gives each run three models, of which the first is the best, the distance
+// between them, and a network of n nodes with a link wherever delay is positive.
+func spread(traces []record.Trace, n int, delay func(from, to int) float64) {
+	for i := range traces {
+		var curve []record.Evaluation
+		for _, e := range traces[i].Curve {
+			for node := range 3 {
+				one := e
+				one.Node, one.Accuracy = fmt.Sprintf("peer%d", node+1), e.Accuracy-record.Float(0.01*float64(node))
+				curve = append(curve, one)
+			}
+			traces[i].Measured = append(traces[i].Measured,
+				record.Measurement{Time: e.Time, Node: "coordinator", Name: consensusDistance, Value: record.Float(1 + math.Sin(e.Time/100+float64(i)))},
+				record.Measurement{Time: e.Time, Node: "coordinator", Name: "spectral gap", Value: 0.5})
+		}
+		traces[i].Curve = curve
+		for from := range n {
+			for to := range n {
+				if d := delay(from, to); from != to && d > 0 {
+					traces[i].Links = append(traces[i].Links, record.Link{
+						From: fmt.Sprintf("peer%d", from+1), To: fmt.Sprintf("peer%d", to+1), Messages: 1e6, DelayAsked: d,
+					})
+				}
+			}
+		}
+	}
 }

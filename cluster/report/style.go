@@ -3,8 +3,10 @@ package report
 import (
 	"image/color"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -37,6 +39,8 @@ var (
 		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{},
 	}
 	black = color.NRGBA{A: 255}
+	white = color.NRGBA{255, 255, 255, 255}
+	dark  = color.NRGBA{0x33, 0x33, 0x33, 255}
 	grey  = color.NRGBA{0x66, 0x66, 0x66, 255}
 	pale  = color.NRGBA{0xE4, 0xE4, 0xE4, 255}
 )
@@ -44,6 +48,7 @@ var (
 // looks gives each group its own. Where the labels are a rising or falling row of
 // numbers, colours run along a scale and a label without a number is the black
 // reference; elsewhere they are those of a set, then the set again with other dashes.
+// Where two settings vary, one chooses the colour and the other dashes and marks.
 func looks(groups []record.Group) []look {
 	all := make([]look, len(groups))
 	if numbered, ok := scale(groups); ok {
@@ -54,6 +59,9 @@ func looks(groups []record.Group) []look {
 		for k, i := range numbered {
 			all[i] = look{color: along(float64(k) / float64(steps)), width: 1.8, dash: dashes[k%2], glyph: glyphs[k%len(glyphs)]}
 		}
+		return all
+	}
+	if crossed(groups, all) {
 		return all
 	}
 	for i := range all {
@@ -112,14 +120,59 @@ func faded(c color.NRGBA, alpha uint8) color.NRGBA {
 	return c
 }
 
-// name is what a group is called in a figure.
-func name(p record.Point, all []string) string {
-	if len(p) == 1 {
-		return p[0].Value
+// crossed gives groups of two settings their looks: the setting of more values has the
+// colours. It reports false where colours or dashes are too few.
+func crossed(groups []record.Group, all []look) bool {
+	var values [2][]string
+	places := make([][2]int, len(groups))
+	for i, g := range groups {
+		if len(g.Point) != 2 {
+			return false
+		}
+		for k, setting := range g.Point {
+			place := slices.Index(values[k], setting.Value)
+			if place < 0 {
+				place = len(values[k])
+				values[k] = append(values[k], setting.Value)
+			}
+			places[i][k] = place
+		}
 	}
-	parts := make([]string, len(p))
-	for i, s := range p {
-		parts[i] = shortKey(s.Key, all) + " " + s.Value
+	hue, stroke := 0, 1
+	if len(values[1]) > len(values[0]) {
+		hue, stroke = 1, 0
 	}
-	return strings.Join(parts, ", ")
+	if len(groups) == 0 || len(values[hue]) > len(okabeIto) || len(values[stroke]) > len(dashes) {
+		return false
+	}
+	for i, p := range places {
+		all[i] = look{color: okabeIto[p[hue]], width: 1.8, dash: dashes[p[stroke]], glyph: glyphs[p[stroke]]}
+	}
+	return true
+}
+
+// name is what a group is called in a figure whose heading names the keys: its values,
+// each cut to its share where they are too long for a legend's entry.
+func name(p record.Point) string {
+	values := make([]string, len(p))
+	for i, setting := range p {
+		values[i] = setting.Value
+	}
+	joined := strings.Join(values, ", ")
+	if len(p) < 2 || utf8.RuneCountInString(joined) <= maxLegendText {
+		return joined
+	}
+	for i, v := range values {
+		values[i] = cut(v, max((maxLegendText+2)/len(p)-2, 3))
+	}
+	return strings.Join(values, ", ")
+}
+
+// heading names the keys that a name gives the values of.
+func heading(all []string) string {
+	short := make([]string, len(all))
+	for i, key := range all {
+		short[i] = shortKey(key, all)
+	}
+	return strings.Join(short, ", ")
 }

@@ -26,7 +26,8 @@ type column struct {
 // Table writes a row for each point: how many of its runs arrived at the target, and
 // mean ± sample standard deviation of time and epochs to target (over the runs that
 // arrived), of the final accuracy, and the means of messages and megabytes (over all
-// runs). Columns about a target are left out where the plan has none.
+// runs). Columns about a target are left out where the plan has none. An asterisk marks the
+// shortest time to target.
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
@@ -125,12 +126,43 @@ func resultColumns(s record.Summary) []column {
 			epochMeans = append(epochMeans, float64(g.EpochsToTarget.Mean))
 		}
 	}
-	for _, g := range s.Groups {
+	best, _ := fastest(s)
+	for i, g := range s.Groups {
 		reached.cells = append(reached.cells, fmt.Sprintf("%d/%d", g.Reached, g.N))
-		times.cells = append(times.cells, targetCell(g, g.TimeToTarget, 1/unit.seconds, decimals(timeMeans)))
+		cell := targetCell(g, g.TimeToTarget, 1/unit.seconds, decimals(timeMeans))
+		switch {
+		case slices.Contains(best, i):
+			cell += " *"
+		case len(best) > 0:
+			cell += "  "
+		}
+		times.cells = append(times.cells, cell)
 		epochs.cells = append(epochs.cells, targetCell(g, g.EpochsToTarget, 1, decimals(epochMeans)))
 	}
 	return []column{reached, times, epochs, accuracy, messages, volume}
+}
+
+// fastest returns the groups of the shortest mean time to target among those whose
+// runs arrived most often, and how often these did; none where there is nothing to compare.
+func fastest(s record.Summary) (best []int, share float64) {
+	shortest, arrived := math.Inf(1), 0
+	for i, g := range s.Groups {
+		if g.TimeToTarget == nil || g.N == 0 {
+			continue
+		}
+		arrived++
+		own, mean := float64(g.Reached)/float64(g.N), float64(g.TimeToTarget.Mean)
+		switch {
+		case own > share || own == share && mean < shortest:
+			best, share, shortest = []int{i}, own, mean
+		case own == share && mean == shortest:
+			best = append(best, i)
+		}
+	}
+	if len(s.Groups) < 2 || arrived == 0 {
+		return nil, 0
+	}
+	return best, share
 }
 
 // traffic returns the mean messages and bytes of a point's runs.
@@ -213,9 +245,37 @@ func timeUnit(seconds float64) unit {
 	return unit{"h", 3600}
 }
 
+// sizeUnit is a unit of data.
+type sizeUnit struct {
+	name  string
+	bytes float64
+}
+
+// byteUnit chooses a unit in which so many bytes are a handy number.
+func byteUnit(bytes float64) sizeUnit {
+	switch {
+	case bytes < 1e4:
+		return sizeUnit{"bytes", 1}
+	case bytes < 1e6:
+		return sizeUnit{"kB", 1e3}
+	case bytes < 2e9:
+		return sizeUnit{"MB", 1e6}
+	case bytes < 2e12:
+		return sizeUnit{"GB", 1e9}
+	}
+	return sizeUnit{"TB", 1e12}
+}
+
 // notes are the lines below the table.
 func notes(s record.Summary) []string {
 	var lines []string
+	if best, share := fastest(s); len(best) > 0 && s.Target != nil {
+		line := "* shortest mean time to " + percent(*s.Target)
+		if share < 1 || slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Reached < g.N }) {
+			line += " of the points whose runs reached it most often"
+		}
+		lines = append(lines, line+".")
+	}
 	if !s.Complete {
 		lines = append(lines, fmt.Sprintf("Not complete: %d of %d runs are recorded.", len(s.Runs), s.RunsPlanned))
 	}
@@ -226,6 +286,19 @@ func notes(s record.Summary) []string {
 	if s.Target != nil && missed > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %d runs did not reach %s; means to the target are over those that did.",
 			missed, len(s.Runs), percent(*s.Target)))
+	}
+	crowded, missing := 0, uint64(0)
+	for _, r := range s.Runs {
+		if r.Unmeasured > 0 {
+			crowded++
+			missing += r.Unmeasured
+		}
+	}
+	if crowded > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.", crowded, len(s.Runs), missing))
+	}
+	if line := stalled(s); line != "" {
+		lines = append(lines, line)
 	}
 	late, worst := 0, 0.0
 	for _, r := range s.Runs {
@@ -242,6 +315,22 @@ func notes(s record.Summary) []string {
 }
 
 // percent writes a fraction such as 0.94 as "94 %".
+// stalled says which runs stood still before their bound ended them.
+func stalled(s record.Summary) string {
+	still, first := 0, math.Inf(1)
+	for _, r := range s.Runs {
+		if r.Stalled > 0 {
+			still++
+			first = min(first, r.Stalled)
+		}
+	}
+	if still == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody waited for a message that was lost or for a node out of reach.",
+		still, len(s.Runs), first)
+}
+
 func percent(fraction float64) string {
 	return fmt.Sprintf("%g %%", math.Round(fraction*1e6)/1e4)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -17,8 +18,11 @@ import (
 const (
 	// maxTicks is how many points can be named below a figure.
 	maxTicks = 60
-	// noteHeight is the share of a figure's height that is kept free for a note.
-	noteHeight = 0.26
+	// maxLevel is how many points leave room for a level note above each.
+	maxLevel = 24
+	// levelHeight is the share of a figure's height that is kept free for such a note,
+	// upwardsHeight that for one of 20 letters which runs upwards.
+	levelHeight, upwardsHeight = 0.06, 0.26
 )
 
 func epochsToTarget(s record.Summary) (*figure, error) {
@@ -36,39 +40,39 @@ func timeToTarget(s record.Summary) (*figure, error) {
 	})
 }
 
-// toTarget draws each point's runs, their mean and standard deviation, and says how
-// many did not arrive; nil without a sweep or a target.
+// toTarget draws a bar for each point, and says how many of its runs arrived; nil
+// without a sweep or a target.
 func toTarget(s record.Summary, quantity string, of func(record.Run) *float64) (*figure, error) {
 	if s.Target == nil || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
 		return nil, nil
 	}
-	all := keys(s)
-	title := ""
-	if len(all) == 1 {
-		title = shortKey(all[0], all)
-	}
-	f := newFigure(s.Plan, title, fmt.Sprintf(quantity, percent(*s.Target)),
-		"Points: mean ± 1 standard deviation of the runs that reached the target; small dots: these runs.")
+	f := newFigure(s.Plan, heading(keys(s)), fmt.Sprintf(quantity, percent(*s.Target)),
+		"Bars: mean ± 1 standard deviation of the runs that reached the target; dots: these runs; above: how many of all runs they are.")
 	styles := looks(s.Groups)
 	top := 0.0
 	for i, g := range s.Groups {
 		values := arrivals(s, g.Point, of)
 		highest := reach(values)
-		if err := f.addPoint(float64(i), values, styles[i]); err != nil {
+		if err := f.addBar(float64(i), values, styles[i]); err != nil {
 			return nil, err
 		}
-		if missed := g.N - g.Reached; missed > 0 {
-			f.Add(note{x: float64(i), y: highest, text: fmt.Sprintf("not reached %d/%d", missed, g.N)})
-			highest /= 1 - noteHeight
+		n := note{x: float64(i), y: highest, text: fmt.Sprintf("%d/%d", g.Reached, g.N), upwards: len(s.Groups) > maxLevel}
+		height := levelHeight
+		if len(values) == 0 {
+			n.text, n.upwards = "not reached ("+n.text+")", true
 		}
-		top = max(top, highest)
+		if n.upwards {
+			height = upwardsHeight * float64(utf8.RuneCountInString(n.text)) / 20
+		}
+		f.Add(n)
+		top = max(top, highest/(1-height))
 	}
 	if top == 0 {
 		top = 1 // no run of any point has arrived
 	}
-	f.nameTicks(s, all)
+	f.nameTicks(s)
 	f.X.Min, f.X.Max = -0.6, float64(len(s.Groups))-0.4
-	f.Y.Min, f.Y.Max = 0, top*1.05
+	f.Y.Min, f.Y.Max = 0, top*1.02
 	return f, nil
 }
 
@@ -98,27 +102,32 @@ func reach(values []float64) float64 {
 	return max(float64(s.Max), float64(s.Mean+s.Std))
 }
 
-// addPoint draws a group: its runs, their mean and the error bar.
-func (f *figure) addPoint(x float64, values []float64, l look) error {
+// addBar draws a group: the mean of its runs as a bar, the error bar, and the runs.
+func (f *figure) addBar(x float64, values []float64, l look) error {
 	if len(values) == 0 {
 		return nil
 	}
-	mean := record.SpreadOf(values)
-	centre := plotter.XYs{{X: x, Y: float64(mean.Mean)}}
-	if mean.Std > 0 {
+	spread := record.SpreadOf(values)
+	mean := float64(spread.Mean)
+	bar, err := plotter.NewPolygon(plotter.XYs{{X: x - 0.35, Y: 0}, {X: x - 0.35, Y: mean}, {X: x + 0.35, Y: mean}, {X: x + 0.35, Y: 0}})
+	if err != nil {
+		return err
+	}
+	bar.Color, bar.LineStyle = faded(l.color, 110), draw.LineStyle{Color: l.color, Width: 1.2, Dashes: l.dash}
+	f.Add(bar)
+	if spread.Std > 0 {
 		dots := make(plotter.XYs, len(values))
 		for i, v := range values {
-			dots[i] = plotter.XY{X: x - 0.22, Y: v}
+			dots[i] = plotter.XY{X: x - 0.2, Y: v}
 		}
-		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: faded(l.color, 110), Radius: 1.8, Shape: draw.CircleGlyph{}}})
-		bar, err := plotter.NewYErrorBars(errorBar{centre, float64(mean.Std)})
+		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: l.color, Radius: 2, Shape: draw.CircleGlyph{}}})
+		whiskers, err := plotter.NewYErrorBars(errorBar{plotter.XYs{{X: x, Y: mean}}, float64(spread.Std)})
 		if err != nil {
 			return err
 		}
-		bar.Color, bar.Width, bar.CapWidth = l.color, 1.8, 9
-		f.Add(bar)
+		whiskers.Color, whiskers.Width, whiskers.CapWidth = black, 1.2, 8
+		f.Add(whiskers)
 	}
-	f.Add(&plotter.Scatter{XYs: centre, GlyphStyle: draw.GlyphStyle{Color: l.color, Radius: 4.5, Shape: draw.CircleGlyph{}}})
 	return nil
 }
 
@@ -130,26 +139,28 @@ type errorBar struct {
 
 func (e errorBar) YError(int) (low, high float64) { return e.std, e.std }
 
-// note is a text that runs upwards from a point.
+// note is a text above a point, or one that runs upwards from it.
 type note struct {
-	x, y float64
-	text string
+	x, y    float64
+	text    string
+	upwards bool
 }
 
 func (n note) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	style := text.Style{
-		Color: grey, Font: sans(tickSize), Rotation: math.Pi / 2, XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler,
+	style := text.Style{Color: grey, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}
+	if n.upwards {
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
 	}
 	c.FillText(style, vg.Point{X: x(n.x), Y: y(n.y) + 5}, n.text)
 }
 
 // nameTicks writes the points' names below the figure, slanted where they are long.
-func (f *figure) nameTicks(s record.Summary, all []string) {
+func (f *figure) nameTicks(s record.Summary) {
 	ticks := make([]plot.Tick, len(s.Groups))
 	letters := 0
 	for i, g := range s.Groups {
-		ticks[i] = plot.Tick{Value: float64(i), Label: cut(name(g.Point, all), maxLegendText)}
+		ticks[i] = plot.Tick{Value: float64(i), Label: cut(name(g.Point), maxLegendText)}
 		letters += len(ticks[i].Label) + 2
 	}
 	f.X.Tick.Marker = plot.ConstantTicks(ticks)

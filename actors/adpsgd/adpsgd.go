@@ -1,0 +1,103 @@
+// Package adpsgd is asynchronous decentralised parallel stochastic gradient descent: peers
+// without a server, each with a model of its own, who average with one neighbour at a
+// time and wait for nobody else (X. Lian, W. Zhang, C. Zhang and J. Liu, "Asynchronous
+// Decentralized Parallel Stochastic Gradient Descent", ICML 2018, algorithm 1).
+//
+// In a step a peer computes the gradient g at a copy of its model, averages its model with
+// that of a neighbour chosen at random, both getting the same mean, and subtracts γg
+// from what its model then is. Exchange and gradient overlap.
+//
+// An average is atomic: between sending its model and receiving the mean a peer's model does not
+// change. So that nobody waits in a circle, the graph is bipartite: active peers begin
+// exchanges, passive ones answer at once, and train like the others (section 4 of the paper,
+// "deadlock prevention").
+//
+// Averaging leaves the sum of all models unchanged. An exchange one of whose peers crashes
+// may not: the active peer keeps the model that it had and goes on when the view says that the
+// passive one has gone, whether that one had averaged or not; a passive peer goes on with the
+// mean that an active one did not live to hear of.
+package adpsgd
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+)
+
+// RolePeer is the only role of the architecture.
+const RolePeer = "peer"
+
+// Graph says which peers average with each other.
+type Graph string
+
+// The graphs.
+const (
+	// Topology is that of the run, which must be bipartite. Of each of its connected parts the
+	// first node, in the order of the plan, is active.
+	Topology Graph = "topology"
+	// Exponential lets the peers at even positions, who are active, choose those 1 and 2^i + 1
+	// positions further on, i ≥ 1, in a circle of an even number of peers (section 5 of the
+	// paper, whose hop of 2^0 + 1 = 2 would join two active peers).
+	Exponential Graph = "exponential"
+)
+
+// Architecture is AD-PSGD.
+type Architecture struct {
+	// Graph is Topology or Exponential.
+	Graph Graph
+	// Moved is the distance ε ≥ 0 that an active peer's model must have moved, since its last
+	// exchange, for another. The distance is Euclidean. With 0 every step has an exchange.
+	Moved float64
+	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no
+	// bound. With a bound, those who are there must be connected, so that they hear of each other.
+	Lead int
+}
+
+var _ train.Architecture = Architecture{}
+
+// Validate returns an error that names the first field that makes no sense.
+func (a Architecture) Validate() error {
+	switch {
+	case a.Graph != Topology && a.Graph != Exponential:
+		return fmt.Errorf("graph %q is not known, accepted are %s and %s", a.Graph, Topology, Exponential)
+	case !(a.Moved >= 0) || math.IsInf(a.Moved, 0):
+		return fmt.Errorf("moved is %v, accepted is a finite distance of 0 or more", a.Moved)
+	}
+	return nil
+}
+
+// Roles is the one role of all nodes: each trains and holds a model.
+func (a Architecture) Roles() []train.Role {
+	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
+}
+
+var _ train.Fitter = Architecture{}
+
+// Fit returns an error where the graph does not fit the nodes or is not bipartite, or where the
+// topology is no longer that of the beginning.
+func (a Architecture) Fit(first, now *actors.View) error {
+	if _, err := a.partners(first); err != nil {
+		return err
+	}
+	for i := range first.Members {
+		if !same(first, now, i) {
+			return another(now, i)
+		}
+	}
+	return nil
+}
+
+// Kind makes a peer. It fails for an Architecture that is not valid, and where the graph
+// does not fit the nodes or is not bipartite.
+func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		if err := a.Validate(); err != nil {
+			return nil, err
+		}
+		return newPeer(env, task, a)
+	}
+}

@@ -1,0 +1,220 @@
+package adpsgd_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/adpsgd"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/protos"
+)
+
+var graphs = []struct {
+	name  string
+	nodes int
+	graph actors.Graph
+	kind  adpsgd.Graph
+}{
+	{"ring", 6, actors.Graph{{1, 5}, {0, 2}, {1, 3}, {2, 4}, {3, 5}, {0, 4}}, adpsgd.Topology},
+	{"star", 5, actors.Graph{{1, 2, 3, 4}, {0}, {0}, {0}, {0}}, adpsgd.Topology},
+	{"star with the hub last", 4, actors.Graph{{3}, {3}, {3}, {0, 1, 2}}, adpsgd.Topology},
+	{"grid", 6, actors.Graph{{1, 3}, {0, 2, 4}, {1, 5}, {0, 4}, {1, 3, 5}, {2, 4}}, adpsgd.Topology},
+	{"pair", 2, nil, adpsgd.Topology},
+	{"exponential", 8, nil, adpsgd.Exponential},
+}
+
+// Exchanges take microseconds and steps 100 ms, so that in the middle of a step none is under way.
+func TestAveragingLeavesTheSumUnchangedAndLeadsToConsensus(t *testing.T) {
+	for _, c := range graphs {
+		s := stage{task: newTask(c.nodes, 20, 0), graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, distinct: true, strict: true}
+		for step := range 200 {
+			s.looks = append(s.looks, time.Duration(step)*stepTime+stepTime/2)
+		}
+		// The first look comes after one exchange: what the sum was before follows from the initial parameters.
+		var initial []seen
+		for i := range c.nodes {
+			own := *s.task
+			own.Seed += uint64(1000 * i)
+			initial = append(initial, seen{params: own.Initial()})
+		}
+		want, _ := total(initial)
+		looks := s.run(t)
+		worst := 0.0
+		for _, look := range looks {
+			sum, _ := total(look)
+			worst = max(worst, distance(sum, want))
+		}
+		first, last := spread(initial), spread(looks[len(looks)-1])
+		t.Logf("%s: the sum moves by %.1e, the spread falls from %.2g to %.2g", c.name, worst, first, last)
+		if !(worst <= 1e-6) {
+			t.Errorf("%s: the sum moves by %.1e, want at most 1e-6", c.name, worst)
+		}
+		if !(last < 1e-3*first) {
+			t.Errorf("%s: the spread falls from %g to %g only", c.name, first, last)
+		}
+	}
+}
+
+func TestExchangeGivesBothTheSameMean(t *testing.T) {
+	s := stage{task: newTask(2, 20, 0), kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, distinct: true, looks: []time.Duration{stepTime / 2}}
+	look := s.run(t)[0]
+	a, b := *s.task, *s.task
+	b.Seed += 1000
+	x, y := a.Initial(), b.Initial()
+	for i := range x {
+		if want := (x[i] + y[i]) / 2; look[0].params[i] != want || look[1].params[i] != want {
+			t.Fatalf("value %d: %v and %v, want %v", i, look[0].params[i], look[1].params[i], want)
+		}
+	}
+}
+
+// The gradient is that of the model before the exchange, and is subtracted from the mean.
+func TestGradientIsOnTheOldCopy(t *testing.T) {
+	const rate = 0.1
+	alone := func(node int) (before, after []float32) {
+		task := newTask(2, 20, rate)
+		task.Seed += uint64(1000 * node)
+		s := stage{task: task, graph: actors.Graph{{}, {}}, kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, looks: []time.Duration{stepTime / 2, 3 * stepTime / 2}}
+		looks := s.run(t)
+		return looks[0][node].params, looks[1][node].params
+	}
+	s := stage{task: newTask(2, 20, rate), kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, distinct: true, looks: []time.Duration{3 * stepTime / 2}}
+	// Only the first exchange is over: the second one takes longer than the look is away.
+	s.edge = link.Constant{Delay: 40 * time.Millisecond}
+	s.looks[0] = stepTime + 10*time.Millisecond
+	got := s.run(t)[0]
+	x, x1 := alone(0)
+	y, y1 := alone(1)
+	for i := range x {
+		mean := float64(x[i]+y[i]) / 2
+		for node, want := range []float64{mean + float64(x1[i]) - float64(x[i]), mean + float64(y1[i]) - float64(y[i])} {
+			if d := float64(got[node].params[i]) - want; d > 1e-6 || d < -1e-6 {
+				t.Fatalf("value %d of node %d: %v, want %v", i, node, got[node].params[i], want)
+			}
+		}
+	}
+}
+
+// referee ends a run when every node has made so many steps.
+type referee struct {
+	env     actors.Env
+	control actors.Control
+	wanted  int
+	steps   []int
+	missing int
+}
+
+func (r *referee) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		members := r.env.View().Members
+		r.steps, r.missing = make([]int, len(members)), len(members)
+		for i := range members {
+			ctx.Send(members[i].PID, protos.NewMessage(&protos.Start{View: 1}))
+		}
+	case *protos.Message:
+		if head, ok := m.Head.(*protos.Progress); ok {
+			r.steps[head.Node]++
+			switch {
+			case r.steps[head.Node] == r.wanted:
+				if r.missing--; r.missing == 0 {
+					r.control.Finish()
+				}
+			case r.steps[head.Node] > 1000*r.wanted:
+				r.env.Fail(fmt.Errorf("node %d has made %d steps, others stand still: %v", head.Node, r.steps[head.Node], r.steps))
+			}
+		}
+		m.Release()
+	}
+}
+
+var seeds = flag.Int("seeds", 1500, "number of random worlds in which somebody could wait in a circle")
+
+// The rule is the paper's: active peers wait, and for passive ones only.
+func TestNobodyEverWaitsInACircle(t *testing.T) {
+	if testing.Short() {
+		*seeds = min(*seeds, 300)
+	}
+	for seed := range uint64(*seeds) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		c := graphs[random.IntN(len(graphs))]
+		s := stage{task: newTask(c.nodes, 9, 0.1), graph: c.graph, reorder: random.IntN(2) == 0, strict: seed%16 == 0}
+		s.task.Seed = seed
+		s.kind = adpsgd.Architecture{Graph: c.kind, Lead: random.IntN(4) - 1, Moved: float64(random.IntN(2)) * 0.05}
+		s.edge = link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond}
+		for range c.nodes {
+			s.step = append(s.step, time.Duration(1+random.IntN(100))*time.Millisecond)
+		}
+		w := s.world(t, func(env actors.Env, control actors.Control) (actor.Actor, error) {
+			return &referee{env: env, control: control, wanted: 8}, nil
+		})
+		if _, err := w.Run(context.Background()); err != nil {
+			t.Fatalf("seed %d, %s, %+v: %v", seed, c.name, s.kind, err)
+		}
+	}
+}
+
+func TestGraphsThatAreNotBipartiteAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		nodes int
+		graph actors.Graph
+		kind  adpsgd.Graph
+		want  string
+	}{
+		{5, actors.Graph{{1, 4}, {0, 2}, {1, 3}, {2, 4}, {0, 3}}, adpsgd.Topology, "n2 and n3 are neighbours and on an odd ring; take an even ring, a grid, a hypercube"},
+		{3, nil, adpsgd.Topology, "the complete topology of 3 nodes is not bipartite"},
+		{5, nil, adpsgd.Exponential, "needs an even number of peers, there are 5"},
+		{2, actors.Graph{{1}, {0}}, adpsgd.Exponential, "is a topology of its own"},
+		{2, nil, "circle", `graph "circle" is not known, accepted are topology and exponential`},
+	} {
+		task := newTask(c.nodes, 9, 0.1)
+		d := &actors.Deployment{Nodes: make([]actors.Node, c.nodes)}
+		for i := range d.Nodes {
+			d.Nodes[i] = actors.Node{Name: task.Workers[i], Role: adpsgd.RolePeer}
+		}
+		if c.graph != nil {
+			d.Topologies = []actors.Graph{c.graph}
+		}
+		_, err := adpsgd.Architecture{Graph: c.kind}.Kind(task, placeOf(0))(bystander{view: d.View()})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestThreadsChangeNothing(t *testing.T) {
+	for _, c := range graphs {
+		var results []any
+		for _, threads := range []int{0, 2} {
+			s := stage{task: newTask(c.nodes, 40, 0.1), graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: 2}, edge: link.Uniform{Max: 300 * time.Millisecond},
+				threads: threads, looks: []time.Duration{4 * time.Second}}
+			models := s.run(t)
+			results = append(results, fmt.Sprint(s.result.Digest, models))
+		}
+		if results[0] != results[1] {
+			t.Errorf("%s: digests or models differ between 0 and 2 threads", c.name)
+		}
+	}
+}
+
+// bystander is an Env that can only tell who is there.
+type bystander struct {
+	actors.Env
+	view *actors.View
+}
+
+func (b bystander) Node() int                      { return 0 }
+func (b bystander) View() *actors.View             { return b.view }
+func (b bystander) Tensors() *protos.TensorPool    { return &protos.TensorPool{} }
+func (b bystander) Rand(purpose string) *rand.Rand { return rand.New(actors.Source(0, "", purpose)) }
+
+func placeOf(node int) train.Place { return train.Place{Node: node, Role: adpsgd.RolePeer} }

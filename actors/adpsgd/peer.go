@@ -1,0 +1,295 @@
+package adpsgd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// phase is what a peer is doing.
+type phase uint8
+
+const (
+	idle    phase = iota // not started
+	pulling              // has joined, and asks for a model
+	resting              // between two steps
+	working              // in a step
+)
+
+// none stands for no node.
+const none = -1
+
+// peer makes its steps, and averages with one neighbour at a time.
+type peer struct {
+	env     actors.Env
+	arch    Architecture
+	local   *train.Local
+	replica *train.Replica
+	lead    *train.Lead
+	drift   train.Drift
+	random  *rand.Rand
+	models  *protos.Messages[*protos.Model]
+	active  bool
+	others  []int32 // that it can average with, present or not, ascending
+	first   *actors.View
+
+	phase    phase
+	since    uint64         // the view in which this peer appeared
+	step     uint64         // finished steps
+	gradient *protos.Tensor // of the step under way, once it is there
+	partner  int            // in the exchange under way
+	exchange uint64         // its number
+	news     bool           // the clock has something that neighbours have not been told
+	due      bool           // neighbours are to be told the clock
+	source   int            // the neighbour that is asked for a model
+	refusals int
+	blocked  bool // waits for cause since then
+	began    time.Duration
+	cause    string
+}
+
+func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
+	local, err := task.NewLocal(env)
+	if err != nil {
+		return nil, err
+	}
+	view, node := env.View(), env.Node()
+	choices, err := a.partners(view)
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{
+		env: env, arch: a, local: local, replica: task.NewReplica(env),
+		lead: train.NewLead(env, a.Lead), drift: train.NewDrift(a.Moved), random: env.Rand("partner"),
+		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
+		others: choices[node], first: view,
+		partner: none, source: none,
+	}
+	if p.active = len(p.others) > 0; !p.active {
+		p.others = choosers(choices, node)
+	}
+	return p, nil
+}
+
+func (p *peer) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *protos.Message:
+		p.receive(ctx, m)
+	case *train.Gradient:
+		p.gradient = m.Values
+		p.local.Done(m)
+		p.advance(ctx)
+	default:
+		return
+	}
+	p.tell(ctx)
+}
+
+func (p *peer) receive(ctx actor.Context, m *protos.Message) {
+	defer m.Release()
+	switch head := m.Head.(type) {
+	case *protos.Start:
+		p.start(ctx, head)
+	case *protos.View:
+		p.change(ctx)
+	case *protos.Model:
+		p.model(ctx, head, m)
+	case *protos.PullModel:
+		p.give(ctx, head)
+	case *protos.Busy:
+		p.refused(ctx, head)
+	case *protos.Clock:
+		p.merge(head.Clock)
+		p.advance(ctx)
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
+	default:
+		p.fail("unexpected message %T", m.Head)
+	}
+}
+
+func (p *peer) fail(format string, args ...any) {
+	p.env.Fail(fmt.Errorf("node %s: %w", p.member(p.env.Node()).Name, fmt.Errorf(format, args...)))
+}
+
+func (p *peer) member(node int) *actors.Member { return &p.env.View().Members[node] }
+
+// start begins the first step, or asks for a model to begin with.
+func (p *peer) start(ctx actor.Context, head *protos.Start) {
+	p.since = head.View
+	// Exchanges of different lives of a node have different numbers.
+	p.exchange = head.View << 32
+	if head.Joins {
+		p.phase = pulling
+		p.pull(ctx)
+		return
+	}
+	if view := p.env.View(); p.member(p.env.Node()).Rank == 0 {
+		choices, err := p.arch.partners(view)
+		if err != nil {
+			p.env.Fail(err)
+			return
+		}
+		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: train.ExpectedMixing(choices).SpectralGap()})
+	}
+	p.phase = resting
+	p.advance(ctx)
+}
+
+// advance goes on as far as possible: to the end of the step under way and into the next.
+func (p *peer) advance(ctx actor.Context) {
+	if p.phase == working && p.gradient != nil {
+		if p.partner != none {
+			p.wait(p.member(p.partner).Name)
+			return
+		}
+		p.resume()
+		p.finish()
+	}
+	if p.phase == resting {
+		if node, wait := p.lead.Slowest(); wait {
+			p.wait(p.member(node).Name)
+			return
+		}
+		p.resume()
+		p.begin(ctx)
+	}
+}
+
+// wait notes that the peer stands idle because of a node. The last such node is the cause.
+func (p *peer) wait(cause string) {
+	if !p.blocked {
+		p.blocked, p.began = true, p.env.Now()
+	}
+	p.cause = cause
+}
+
+// resume records the wait that is over.
+func (p *peer) resume() {
+	if !p.blocked {
+		return
+	}
+	p.blocked = false
+	if d := p.env.Now() - p.began; d > 0 {
+		p.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: p.cause})
+	}
+}
+
+// begin starts the gradient at the present model, and an exchange beside it.
+func (p *peer) begin(ctx actor.Context) {
+	p.phase = working
+	p.local.Begin(p.replica.Params.Retain())
+	if !p.active {
+		return
+	}
+	far, work := p.drift.Far(p.replica.Params.Data)
+	p.env.Charge(work)
+	if far {
+		p.propose(ctx)
+	}
+}
+
+// propose sends the model to one of the passive neighbours that are there, each as likely as any other.
+func (p *peer) propose(ctx actor.Context) {
+	present := 0
+	for _, node := range p.others {
+		if p.member(int(node)).Present {
+			present++
+		}
+	}
+	if present == 0 {
+		return
+	}
+	choice := p.random.IntN(present)
+	for _, node := range p.others {
+		if !p.member(int(node)).Present {
+			continue
+		}
+		if choice == 0 {
+			p.partner = int(node)
+			break
+		}
+		choice--
+	}
+	p.exchange++
+	p.env.Record(actors.Event{Kind: actors.Selected, Origin: p.partner})
+	p.send(ctx, p.partner, p.exchange, true)
+}
+
+// send sends the model, as a wish for another's or as an answer.
+func (p *peer) send(ctx actor.Context, node int, exchange uint64, wanted bool) {
+	m, head := p.models.Get(p.replica.Params.Retain())
+	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.step, p.replica.Version, exchange
+	head.Wanted, head.Answer, head.Clock = wanted, !wanted, p.lead.Append(head.Clock[:0])
+	ctx.Send(p.member(node).PID, m)
+}
+
+// finish applies the gradient to what the model has become, and ends the step.
+func (p *peer) finish() {
+	p.replica.Update(p.gradient.Data)
+	p.gradient.Release()
+	p.gradient = nil
+	p.phase = resting
+	p.step++
+	p.lead.Finish(p.step)
+	p.due = true
+}
+
+// model takes in a neighbour's model, which is a wish to average, a mean, or what to begin with.
+func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
+	_, known := slices.BinarySearch(p.others, head.Node)
+	switch {
+	case !known || head.Wanted == head.Answer || head.Wanted && p.active:
+		p.fail("model of node %d, which does not average with this one so", head.Node)
+		return
+	case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(p.replica.Params.Data):
+		p.fail("model of node %d that is not one vector of %d", head.Node, len(p.replica.Params.Data))
+		return
+	}
+	p.merge(head.Clock)
+	switch {
+	case head.Wanted && p.phase < resting:
+		p.busy(ctx, head.Node, head.Exchange)
+	case head.Wanted:
+		p.average(m.Tensors[0].Data)
+		p.send(ctx, int(head.Node), head.Exchange, false)
+	case p.phase == pulling && head.Exchange == p.since:
+		p.adopt(head, m.Tensors[0])
+	case p.partner == int(head.Node) && head.Exchange == p.exchange:
+		p.replica.Replace(m.Tensors[0].Retain())
+		p.drift.Mark(p.replica.Params)
+		p.partner = none
+	}
+	p.advance(ctx)
+}
+
+// average makes the model the mean of itself and another.
+func (p *peer) average(other []float32) {
+	own := p.replica.Writable()
+	for i, v := range other {
+		own[i] = 0.5 * (own[i] + v)
+	}
+	p.env.Charge(2 * float64(len(own)))
+}
+
+// merge takes in what another peer knows of how far all are.
+func (p *peer) merge(clock []uint64) {
+	if p.lead.Merge(clock) {
+		p.news = true
+	}
+}
+
+// tell passes on how far all are after a step, and news of it while the peer waits.
+func (p *peer) tell(ctx actor.Context) {
+	if p.lead.Bounded() && (p.due || p.news && p.blocked) {
+		p.news, p.due = false, false
+		p.lead.Announce(ctx)
+	}
+}

@@ -1,0 +1,374 @@
+package collective
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// A rank that has finished round r has had a part of it from every other rank, so all of
+// them have finished round r−1: when a view ends, its ranks differ by one round at
+// most. Each keeps the input of the round under way and the outcome of the one before.
+//
+// On a new view the reduction under way is dropped, and all ranks report their last
+// finished round. Let R be the greatest. The lowest rank that has finished it gives its outcome to
+// those that have not, and a joint model to those that join. Then round R+1 is made, or
+// made again, by the new ranks alone. An outcome that only ranks have which are gone is
+// lost, and its round made again; nobody who is left has taken it in.
+//
+// What belongs to an older view is ignored. What belongs to a newer one than this rank
+// has heard of, or to a round before it is agreed on, is kept until it has its turn.
+
+// stage is how far a rank is with the view.
+type stage uint8
+
+const (
+	outside   stage = iota // the coordinator has not said that this node starts
+	reporting              // reports are missing
+	behind                 // the outcome that was agreed on is missing
+	going                  // all is known: rounds are made
+)
+
+// aheadViews is how many views' messages a rank keeps before it has heard of the first.
+const aheadViews = 8
+
+// membership is a rank's part in the view.
+type membership struct {
+	view    uint64 // 0 before the first
+	stage   stage
+	joins   bool
+	rank    int
+	nodes   []int             // by rank
+	peers   []*actor.PID      // by rank
+	causes  []string          // of waiting, by rank
+	reports []standing        // by rank
+	missing int               // reports
+	agreed  uint64            // finished rounds, once all reports are in
+	kept    []*protos.Message // for later
+}
+
+// standing is how far a rank is according to its report.
+type standing struct {
+	known, joins bool
+	finished     uint64
+}
+
+// agreement is what a rank waits for that is ready before a new view is.
+const agreement = "agreement on the round"
+
+// start sets a member off. In the run's first view nobody needs to ask how far the
+// others are.
+func (w *worker) start(ctx actor.Context, joins bool) {
+	if w.stage != outside {
+		w.env.Fail(fmt.Errorf("node %s: a second start", w.name()))
+		return
+	}
+	w.joins, w.stage = joins, reporting
+	if joins || w.env.View().Number > 1 {
+		w.follow(ctx)
+		return
+	}
+	if w.enter() {
+		w.stage = going
+		w.begin()
+	}
+	w.replay(ctx)
+}
+
+// follow goes over to the present view and reports to its ranks.
+func (w *worker) follow(ctx actor.Context) {
+	if w.stage == outside || w.env.View().Number <= w.view {
+		return
+	}
+	w.abort()
+	if w.stage = reporting; !w.enter() {
+		return
+	}
+	if w.joins || w.ready() {
+		w.wait()
+	}
+	w.reports[w.rank] = standing{known: true, joins: w.joins, finished: w.finished}
+	if w.missing == 0 {
+		w.agree(ctx)
+	} else {
+		others := slices.Delete(slices.Clone(w.peers), w.rank, w.rank+1)
+		broadcast(ctx, protos.NewMessage(&protos.Report{View: w.view, Rank: int32(w.rank), Finished: w.finished, Joins: w.joins}), others)
+	}
+	w.replay(ctx)
+}
+
+// abort drops the reduction under way. What this rank puts in can be had again.
+func (w *worker) abort() {
+	if w.models != nil {
+		w.models.drop()
+	}
+	if w.votes != nil {
+		w.votes.drop()
+	}
+	if w.current != nil {
+		w.resume(w.causes[w.current.awaited()])
+		w.vector.Release()
+		w.current, w.vector = nil, nil
+	}
+}
+
+// enter takes in the members of the present view, and reports whether this node is one.
+func (w *worker) enter() bool {
+	view := w.env.View()
+	w.view, w.rank = view.Number, view.Members[w.env.Node()].Rank
+	w.nodes, w.peers = view.Role(RoleWorker), w.peers[:0]
+	for rank, node := range w.nodes {
+		w.peers = append(w.peers, view.Members[node].PID)
+		if rank == len(w.causes) {
+			w.causes = append(w.causes, fmt.Sprintf("rank %d", rank))
+		}
+	}
+	if w.rank < 0 {
+		w.env.Fail(fmt.Errorf("node %s: it takes part, but not according to view %d", w.name(), w.view))
+		return false
+	}
+	n := len(w.nodes)
+	w.reports, w.missing = make([]standing, n), n-1
+	w.models = newReduction(w.architecture.Algorithm, n, w.rank, w.params)
+	if w.architecture.Moved > 0 {
+		w.votes = newReduction(w.architecture.Algorithm, n, w.rank, 1)
+	}
+	return true
+}
+
+// sort handles a message of the ranks among themselves if it has its turn.
+func (w *worker) sort(ctx actor.Context, m *protos.Message, view uint64) {
+	report, isReport := m.Head.(*protos.Report)
+	switch {
+	case view < w.view:
+	case view > w.view || w.stage == reporting && !isReport:
+		w.keep(m)
+	case isReport:
+		w.report(ctx, report)
+	default:
+		switch head := m.Head.(type) {
+		case *protos.Chunk:
+			w.take(ctx, head, m)
+		case *protos.Outcome:
+			w.outcome(ctx, head, m.Tensors)
+		}
+	}
+}
+
+// keep keeps a message for later. In a view that it knows and this rank does not, each
+// other rank sends a report, perhaps an outcome, and of a round no more than the algorithms'
+// 2(N−1) chunks in all.
+func (w *worker) keep(m *protos.Message) {
+	if bound := aheadViews * 4 * len(w.batches.shards); len(w.kept) == bound {
+		w.env.Fail(fmt.Errorf("node %s: more than %d messages wait for view %d to be agreed on or followed: the coordinator's announcements do not arrive",
+			w.name(), bound, w.view))
+		return
+	}
+	w.kept = append(w.kept, m.Retain(1))
+}
+
+// replay handles what was kept, as far as it has its turn now.
+func (w *worker) replay(ctx actor.Context) {
+	kept := w.kept
+	w.kept = nil
+	for _, m := range kept {
+		w.receive(ctx, m)
+	}
+}
+
+// report takes in how far another rank is.
+func (w *worker) report(ctx actor.Context, head *protos.Report) {
+	rank := int(head.Rank)
+	if rank < 0 || rank >= len(w.reports) || w.reports[rank].known || w.stage != reporting {
+		w.env.Fail(fmt.Errorf("node %s: nobody waits for the report of rank %d in view %d", w.name(), head.Rank, head.View))
+		return
+	}
+	w.reports[rank] = standing{known: true, joins: head.Joins, finished: head.Finished}
+	if w.missing--; w.missing == 0 {
+		w.agree(ctx)
+		w.replay(ctx)
+	}
+}
+
+// agree finds the round that the ranks go on with, once all reports are in.
+func (w *worker) agree(ctx actor.Context) {
+	source := -1
+	w.agreed = 0
+	for rank, r := range w.reports {
+		if !r.joins && (source < 0 || r.finished > w.agreed) {
+			source, w.agreed = rank, r.finished
+		}
+	}
+	for rank, r := range w.reports {
+		if !r.joins && r.finished+1 < w.agreed {
+			w.env.Fail(fmt.Errorf("node %s: in view %d rank %d has finished %d rounds and rank %d has finished %d, which is more than one behind",
+				w.name(), w.view, rank, r.finished, source, w.agreed))
+			return
+		}
+	}
+	w.models.round = w.agreed
+	if w.votes != nil {
+		w.votes.round = w.agreed
+	}
+	w.stage = behind
+	switch {
+	case source < 0: // all of them join: there is no model but the initial one
+		w.admit(ctx)
+	case !w.joins && w.finished == w.agreed:
+		if source == w.rank {
+			w.spread(ctx)
+		}
+		w.goOn(ctx)
+	}
+}
+
+// spread gives the ranks that are behind what they lack.
+func (w *worker) spread(ctx actor.Context) {
+	var late, joining []*actor.PID
+	for rank, r := range w.reports {
+		switch {
+		case r.joins:
+			joining = append(joining, w.peers[rank])
+		case r.finished < w.agreed:
+			late = append(late, w.peers[rank])
+		}
+	}
+	if len(late) > 0 {
+		m := protos.NewMessage(&protos.Outcome{View: w.view, Finished: w.agreed})
+		if !w.skipped {
+			m.Tensors = append(m.Tensors, w.learner.outcome().Retain())
+		}
+		broadcast(ctx, m, late)
+	}
+	if len(joining) > 0 {
+		broadcast(ctx, w.state(), joining)
+	}
+}
+
+func broadcast(ctx actor.Context, m *protos.Message, to []*actor.PID) {
+	m.Retain(len(to) - 1)
+	for _, pid := range to {
+		ctx.Send(pid, m)
+	}
+}
+
+// updates is how many steps of the optimiser a joint model is made of.
+func (w *worker) updates(rounds uint64) uint64 {
+	if w.architecture.Reduce == Models {
+		return rounds * uint64(w.architecture.Every)
+	}
+	return rounds
+}
+
+// state is all that a rank needs to stand where this one stood after its last round: the
+// joint model, the state of the optimiser, and the round's outcome if it has
+// one, which is empty where the joint model is that.
+func (w *worker) state() *protos.Message {
+	updates := w.updates(w.finished)
+	m := protos.NewMessage(&protos.Outcome{View: w.view, Finished: w.finished, Version: updates, Steps: updates})
+	joint, outcome := w.learner.joint(), w.learner.outcome()
+	m.Tensors = append(m.Tensors, joint.Retain())
+	for _, slot := range w.learner.model().Optimizer.State().Slots {
+		m.Tensors = append(m.Tensors, protos.NewTensor(slot))
+	}
+	switch {
+	case w.skipped || outcome == nil:
+	case outcome == joint:
+		m.Tensors = append(m.Tensors, protos.NewTensor(nil))
+	default:
+		m.Tensors = append(m.Tensors, outcome.Retain())
+	}
+	return m
+}
+
+// outcome takes in what this rank lacks.
+func (w *worker) outcome(ctx actor.Context, head *protos.Outcome, tensors []*protos.Tensor) {
+	err := fmt.Errorf("%d rounds were agreed on", w.agreed)
+	switch {
+	case w.stage != behind:
+		err = fmt.Errorf("this rank lacks nothing")
+	case head.Finished != w.agreed:
+	case w.joins:
+		err = w.adopt(head, tensors)
+	default:
+		err = w.catchUp(tensors)
+	}
+	if err != nil {
+		w.env.Fail(fmt.Errorf("node %s: the outcome of %d rounds in view %d with %d tensors is of no use: %w",
+			w.name(), head.Finished, head.View, len(tensors), err))
+		return
+	}
+	if w.joins {
+		w.admit(ctx)
+		return
+	}
+	w.goOn(ctx)
+}
+
+// catchUp ends the round with the mean that another rank has found.
+func (w *worker) catchUp(tensors []*protos.Tensor) error {
+	switch {
+	case !w.ready():
+		return fmt.Errorf("this rank has not yet put anything into that round")
+	case len(tensors) == 0 && w.votes != nil:
+		w.resume(agreement)
+		w.settle(nil)
+	case len(tensors) == 1 && len(tensors[0].Data) == w.params:
+		w.resume(agreement)
+		w.settle(tensors[0].Retain())
+	default:
+		return fmt.Errorf("it is not one vector of %d values", w.params)
+	}
+	return nil
+}
+
+// adopt makes another rank's state this one's.
+func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
+	model := w.learner.model()
+	slots := len(model.Optimizer.State().Slots)
+	if n := len(tensors) - slots; n < 1 || n > 2 || len(tensors[0].Data) != w.params {
+		return fmt.Errorf("it is not a model of %d parameters and %d vectors of its optimiser", w.params, slots)
+	}
+	state := optim.State{Step: int(head.Steps)}
+	for _, t := range tensors[1 : 1+slots] {
+		state.Slots = append(state.Slots, t.Data)
+	}
+	if err := model.Optimizer.Restore(state); err != nil {
+		return err
+	}
+	var mean *protos.Tensor
+	if rest := tensors[1+slots:]; len(rest) > 0 {
+		mean = rest[0]
+		if len(mean.Data) == 0 {
+			mean = tensors[0]
+		}
+		if len(mean.Data) != w.params {
+			return fmt.Errorf("the mean has %d values instead of %d", len(mean.Data), w.params)
+		}
+	}
+	w.learner.adopt(tensors[0], mean)
+	model.Version = head.Version
+	w.finished, w.skipped = head.Finished, mean == nil
+	w.drift.Mark(tensors[0])
+	w.local.Resume(w.finished * uint64(w.architecture.Every))
+	return nil
+}
+
+// admit lets this rank begin with the model that it has now.
+func (w *worker) admit(ctx actor.Context) {
+	w.joins = false
+	w.resume(agreement)
+	w.begin()
+	w.goOn(ctx)
+}
+
+// goOn makes rounds in this view.
+func (w *worker) goOn(ctx actor.Context) {
+	w.stage = going
+	w.resume(agreement)
+	w.exchange(ctx)
+}

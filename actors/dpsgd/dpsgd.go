@@ -1,0 +1,121 @@
+// Package dpsgd is decentralised parallel stochastic gradient descent: peers without a
+// server, each with a model of its own, who average with their neighbours after every
+// step (X. Lian et al., "Can Decentralized Algorithms Outperform Centralized
+// Algorithms? A Case Study for Decentralized Parallel Stochastic Gradient Descent", NIPS 2017,
+// algorithm 1):
+//
+//	x_i ← Σ_j W_ij x_j − γ ∇F_i(x_i)
+//
+// with the gradient at the model before averaging. In step k a peer sends its model to all
+// its neighbours and computes its gradient meanwhile; it averages when the gradient and all
+// neighbours' models of the step are there. A neighbour may be one step ahead. There is no
+// other barrier.
+//
+// W is fixed by the run's topology, absent nodes included. The weight of a pair one of
+// which is not there returns to the other's own, so that W is doubly stochastic over those who
+// are. A pair that comes together agrees on the step from which it averages: the first that
+// neither has begun. So where those who are there fall apart into several parts, as a ring does when
+// two nodes leave it, each part goes on at its own pace, and when somebody who joins links them again, the
+// part that is ahead stands still at that step until the other one has caught up.
+//
+// The sum over all peers is what averaging does not change. It moves with a peer that
+// crashes, which takes its model along, and with one that joins.
+//
+// The architecture needs every model: over links that lose messages for good a run comes to a standstill.
+package dpsgd
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+)
+
+// RolePeer is the only role of the architecture.
+const RolePeer = "peer"
+
+// Architecture is D-PSGD.
+type Architecture struct {
+	// Matrix is W, by the positions of the nodes; nil stands for the Metropolis weights of the
+	// topology.
+	Matrix [][]float64
+	// Moved is the distance ε ≥ 0 that a model must have moved, since its peer sent it last, to be sent
+	// again; otherwise an empty message says that it has not. Neighbours then go on with
+	// the model x̂ that they know:
+	//
+	//	x_i ← x_i + Σ_j W_ij (x̂_j − x̂_i) − γ ∇F_i(x_i)
+	//
+	// (N. Singh et al., "SPARQ-SGD: Event-Triggered and Compressed Communication in
+	// Decentralized Optimization", CDC 2020, algorithm 1, with a consensus step size of 1 and no compression; A.
+	// Koloskova, S. Stich and M. Jaggi, "Decentralized Stochastic Optimization and Gossip Algorithms with
+	// Compressed Communication", ICML 2019). The distance is Euclidean. With 0 every model is sent.
+	Moved float64
+	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no
+	// bound beyond that of one step between neighbours. With a bound, those who are there must
+	// be connected, so that they hear of each other.
+	Lead int
+}
+
+var _ train.Architecture = Architecture{}
+
+// Validate returns an error that names the first field that makes no sense.
+func (a Architecture) Validate() error {
+	if !(a.Moved >= 0) || math.IsInf(a.Moved, 0) {
+		return fmt.Errorf("moved is %v, accepted is a finite distance of 0 or more", a.Moved)
+	}
+	if a.Matrix == nil {
+		return nil
+	}
+	return train.CheckMixing(a.Matrix)
+}
+
+// Roles is the one role of all nodes: each trains and holds a model.
+func (a Architecture) Roles() []train.Role {
+	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours", Trains: true, Holds: true, Min: 1}}
+}
+
+var _ train.Fitter = Architecture{}
+
+// Fit returns an error where the matrix does not fit the nodes and the topology, or where the
+// topology is no longer that of the beginning.
+func (a Architecture) Fit(first, now *actors.View) error {
+	if a.Matrix != nil {
+		for i := range a.Matrix {
+			if err := train.CheckMixingRow(now, a.Matrix, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if first.Complete() && now.Complete() {
+		return nil
+	}
+	for i := range first.Members {
+		if !same(newPairs(first, i, nil), now, i, nil) {
+			return another(now, i)
+		}
+	}
+	return nil
+}
+
+// Kind makes a peer. It fails for an Architecture that is not valid, and for a matrix
+// that does not fit the nodes and the topology.
+func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		if err := a.Validate(); err != nil {
+			return nil, err
+		}
+		return newPeer(env, task, a)
+	}
+}
+
+// mixing is the whole matrix, which only the peer that records its spectral gap needs.
+func (a Architecture) mixing(view *actors.View) (*train.Mixing, error) {
+	if a.Matrix != nil {
+		return train.GivenMixing(view, a.Matrix)
+	}
+	return train.Metropolis(view), nil
+}

@@ -1,0 +1,130 @@
+package dpsgd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// stage says how far a pair has come.
+type stage uint8
+
+const (
+	absent stage = iota // the neighbour is not there
+	apart               // it is there, and they have not agreed yet
+	asked               // apart, and this peer's wish is under way
+	joined              // they average from step first on
+)
+
+// pair is what a peer knows of a neighbour. Since a peer needs its neighbour's model of a
+// step to end it, neither is more than one step ahead of the other, and two slots are enough.
+type pair struct {
+	node   int
+	name   string
+	weight float32 // W_ij, a multiple of 2⁻²⁴
+	stage  stage
+	// since is the view in which the neighbour appeared; models of a former life of either
+	// bear an older number.
+	since   uint64
+	first   uint64 // step
+	greeted uint64 // the token of the neighbour's wish to be answered, 0 for none
+	wish    uint64 // the first step that it wishes
+	told    bool   // the neighbour knows x̂ of this peer
+	known   *protos.Tensor
+	slots   [2]slot // of even and of odd steps
+}
+
+// slot holds a neighbour's model of one step; no tensor says that it is the one known.
+type slot struct {
+	here   bool
+	params *protos.Tensor
+}
+
+func (s *slot) clear() {
+	if s.params != nil {
+		s.params.Release()
+	}
+	*s = slot{}
+}
+
+// newPairs are those of a node with all its neighbours in the topology, in the order of the plan.
+func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
+	var pairs []pair
+	for _, j := range view.Potential(node) {
+		var w float64
+		if matrix == nil {
+			w = train.MetropolisWeight(view, node, int(j))
+		} else if w = matrix[node][j]; w == 0 {
+			continue
+		}
+		pairs = append(pairs, pair{node: int(j), name: view.Members[j].Name, weight: grain(w)})
+	}
+	return pairs
+}
+
+// grain rounds a weight to a multiple of 2⁻²⁴. A sum of such weights and 1 minus it are
+// float32 without rounding, so that rows sum to 1 exactly and the mean of the models does
+// not drift over many steps.
+func grain(w float64) float32 { return float32(math.RoundToEven(w*(1<<24)) / (1 << 24)) }
+
+// counts reports whether the pair averages in a step.
+func (p *pair) counts(step uint64) bool { return p.stage == joined && step >= p.first }
+
+// missing reports whether the neighbour's model of a step is awaited.
+func (p *pair) missing(step uint64) bool {
+	return p.counts(step) && !p.slots[step&1].here
+}
+
+// accept keeps a neighbour's model of its step; this peer is at step now. It takes a
+// reference of its own.
+func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values int) error {
+	s := &p.slots[head.Step&1]
+	switch {
+	case p.stage == joined && head.Step-max(p.first, now) > 1:
+		return fmt.Errorf("this peer is at step %d and averages with it from step %d", now, p.first)
+	case s.here:
+		return errors.New("it has come before")
+	case len(m.Tensors) > 1 || len(m.Tensors) == 1 && len(m.Tensors[0].Data) != values:
+		return fmt.Errorf("it has %d tensors, wanted is one of %d values or none", len(m.Tensors), values)
+	}
+	s.here = true
+	if len(m.Tensors) == 1 {
+		s.params = m.Tensors[0].Retain()
+	}
+	return nil
+}
+
+// take makes the model of a step the one that is known, and frees its slot.
+func (p *pair) take(step uint64) error {
+	s := &p.slots[step&1]
+	if s.params != nil {
+		p.forget()
+		p.known = s.params.Retain()
+	}
+	s.clear()
+	if p.known == nil {
+		return errors.New("it says that its model has not changed, and has not sent one")
+	}
+	return nil
+}
+
+// forget gives the known model back.
+func (p *pair) forget() {
+	if p.known != nil {
+		p.known.Release()
+		p.known = nil
+	}
+}
+
+// part ends the pair: the neighbour has gone.
+func (p *pair) part() {
+	p.forget()
+	for i := range p.slots {
+		p.slots[i].clear()
+	}
+	p.stage, p.told = absent, false
+}

@@ -1,0 +1,325 @@
+package dpsgd
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// phase is what a peer is doing.
+type phase uint8
+
+const (
+	idle    phase = iota // not started
+	pulling              // has joined, and asks for a model
+	meeting              // has a model, and agrees with its neighbours where to begin
+	resting              // between two steps
+	working              // in a step
+)
+
+// peer makes its steps and averages with its neighbours.
+type peer struct {
+	env     actors.Env
+	arch    Architecture
+	local   *train.Local
+	replica *train.Replica
+	lead    *train.Lead
+	drift   train.Drift
+	pairs   []pair // in the order of the plan
+	models  *protos.Messages[*protos.Model]
+
+	phase    phase
+	since    uint64         // the view in which this peer appeared
+	step     uint64         // finished steps, and the number of the one under way
+	sent     *protos.Tensor // x̂, the model that neighbours know
+	gradient *protos.Tensor // of the step under way, once it is there
+	news     bool           // the clock has something that neighbours have not been told
+	source   int            // the neighbour that is asked for a model; −1 for none
+	refusals int
+	blocked  bool // waits for cause since then
+	began    time.Duration
+	cause    string
+	complete int // so many pairs, the first ones, need no model of this step any more
+}
+
+func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
+	local, err := task.NewLocal(env)
+	if err != nil {
+		return nil, err
+	}
+	view := env.View()
+	if a.Matrix != nil {
+		if err := train.CheckMixingRow(view, a.Matrix, env.Node()); err != nil {
+			return nil, err
+		}
+	}
+	p := &peer{
+		env: env, arch: a, local: local, replica: task.NewReplica(env),
+		lead: train.NewLead(env, a.Lead), drift: train.NewDrift(a.Moved),
+		pairs:  newPairs(view, env.Node(), a.Matrix),
+		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
+		source: -1,
+	}
+	p.look()
+	return p, nil
+}
+
+func (p *peer) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *protos.Message:
+		p.receive(ctx, m)
+	case *train.Gradient:
+		p.gradient = m.Values
+		p.local.Done(m)
+		p.advance(ctx)
+	default:
+		return
+	}
+	p.tell(ctx)
+}
+
+func (p *peer) receive(ctx actor.Context, m *protos.Message) {
+	defer m.Release()
+	switch head := m.Head.(type) {
+	case *protos.Start:
+		p.start(ctx, head)
+	case *protos.View:
+		p.change(ctx)
+	case *protos.Model:
+		p.model(ctx, head, m)
+	case *protos.PullModel:
+		p.give(ctx, head)
+	case *protos.Busy:
+		p.refused(ctx, head)
+	case *protos.Clock:
+		p.merge(head.Clock)
+		p.advance(ctx)
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
+	default:
+		p.env.Fail(fmt.Errorf("node %s: unexpected message %T", p.name(), m.Head))
+	}
+}
+
+func (p *peer) name() string { return p.env.View().Members[p.env.Node()].Name }
+
+// pair returns that with a node, or nil if the node is no neighbour.
+func (p *peer) pair(node int32) *pair {
+	i, ok := slices.BinarySearchFunc(p.pairs, int(node), func(x pair, node int) int { return x.node - node })
+	if !ok {
+		return nil
+	}
+	return &p.pairs[i]
+}
+
+// pid addresses a neighbour.
+func (p *peer) pid(x *pair) *actor.PID { return p.env.View().Members[x.node].PID }
+
+// token tells the present lives of a pair from former ones: the view since which both are
+// there, which both know.
+func (p *peer) token(x *pair) uint64 { return max(p.since, x.since) }
+
+// start begins the first step, or asks for a model to begin with.
+func (p *peer) start(ctx actor.Context, head *protos.Start) {
+	p.since = head.View
+	if head.Joins {
+		p.phase = pulling
+		p.pull(ctx)
+		return
+	}
+	view := p.env.View()
+	for i := range p.pairs {
+		if p.pairs[i].stage == apart {
+			p.pairs[i].stage = joined
+		}
+	}
+	if view.Members[p.env.Node()].Rank == 0 {
+		m, err := p.arch.mixing(view)
+		if err != nil {
+			p.env.Fail(err)
+			return
+		}
+		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: m.SpectralGap()})
+	}
+	p.phase = resting
+	p.advance(ctx)
+}
+
+// advance goes on as far as possible: to the end of the step under way and into the next.
+func (p *peer) advance(ctx actor.Context) {
+	if p.phase == working && p.gradient != nil {
+		for ; p.complete < len(p.pairs); p.complete++ {
+			if x := &p.pairs[p.complete]; x.missing(p.step) {
+				p.wait(x.name)
+				return
+			}
+		}
+		p.resume()
+		if !p.mix() {
+			return
+		}
+		p.phase = resting
+	}
+	if p.phase == resting {
+		if node, wait := p.lead.Slowest(); wait {
+			p.wait(p.env.View().Members[node].Name)
+			return
+		}
+		p.resume()
+		p.begin(ctx)
+	}
+}
+
+// wait notes that the peer stands idle because of a node. The last such node is the cause:
+// the one whose message came last.
+func (p *peer) wait(cause string) {
+	if !p.blocked {
+		p.blocked, p.began = true, p.env.Now()
+	}
+	p.cause = cause
+}
+
+// resume records the wait that is over.
+func (p *peer) resume() {
+	if !p.blocked {
+		return
+	}
+	p.blocked = false
+	if d := p.env.Now() - p.began; d > 0 {
+		p.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: p.cause})
+	}
+}
+
+// begin sends the model to all neighbours and computes the step's gradient at it.
+func (p *peer) begin(ctx actor.Context) {
+	p.phase, p.complete = working, 0
+	far, work := p.drift.Far(p.replica.Params.Data)
+	p.env.Charge(work)
+	if far {
+		p.know(p.replica.Params)
+	}
+	told := 0
+	for i := range p.pairs {
+		if x := &p.pairs[i]; x.counts(p.step) {
+			p.send(ctx, x, far)
+			told++
+		}
+	}
+	if p.news && p.lead.Bounded() && told == p.env.View().Degree(p.env.Node()) {
+		p.news = false
+	}
+	p.local.Begin(p.replica.Params.Retain())
+}
+
+// know notes what neighbours will know from now on.
+func (p *peer) know(params *protos.Tensor) {
+	if p.sent != nil {
+		p.sent.Release()
+	}
+	p.sent = params.Retain()
+	p.drift.Mark(params)
+}
+
+// send tells a neighbour this step's model, or that it has not moved.
+func (p *peer) send(ctx actor.Context, x *pair, far bool) {
+	var m *protos.Message
+	var head *protos.Model
+	if far || !x.told {
+		m, head = p.models.Get(p.sent.Retain())
+		x.told = true
+	} else {
+		m, head = p.models.Get()
+	}
+	p.fill(head, p.token(x))
+	ctx.Send(p.pid(x), m)
+}
+
+func (p *peer) fill(head *protos.Model, exchange uint64) {
+	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.step, p.replica.Version, exchange
+	head.Wanted, head.Answer, head.Clock = false, false, p.lead.Append(head.Clock[:0])
+}
+
+// mix averages with the neighbours, makes the optimiser's step, and ends the step. It
+// reports whether the neighbours' messages made sense.
+func (p *peer) mix() bool {
+	self, others := float32(1), 0
+	for i := range p.pairs {
+		if x := &p.pairs[i]; x.counts(p.step) {
+			if err := x.take(p.step); err != nil {
+				p.env.Fail(fmt.Errorf("node %s: model of %s in step %d: %w", p.name(), x.name, p.step, err))
+				return false
+			}
+			self -= x.weight
+			others++
+		}
+	}
+	if others > 0 {
+		p.replica.Replace(p.average(self))
+		p.env.Charge(2 * float64(others+1) * float64(len(p.replica.Params.Data)))
+	}
+	p.replica.Update(p.gradient.Data)
+	p.gradient.Release()
+	p.gradient = nil
+	p.step++
+	p.lead.Finish(p.step)
+	p.news = true
+	return true
+}
+
+// average is the row of this peer in W·X, summed in the order of the plan; self is the
+// weight of its own model.
+func (p *peer) average(self float32) *protos.Tensor {
+	out := p.env.Tensors().Get(len(p.replica.Params.Data))
+	clear(out.Data)
+	own := false
+	for i := range p.pairs {
+		x := &p.pairs[i]
+		if !own && x.node > p.env.Node() {
+			p.addOwn(out.Data, self)
+			own = true
+		}
+		if x.counts(p.step) {
+			nn.AddScaled(out.Data, x.weight, x.known.Data)
+			if p.arch.Moved == 0 {
+				x.forget()
+			}
+		}
+	}
+	if !own {
+		p.addOwn(out.Data, self)
+	}
+	return out
+}
+
+// addOwn adds this peer's own part: of x where the neighbours know it, otherwise x + (W_ii − 1) x̂.
+func (p *peer) addOwn(out []float32, self float32) {
+	if p.sent == p.replica.Params {
+		nn.AddScaled(out, self, p.sent.Data)
+		return
+	}
+	nn.AddScaled(out, 1, p.replica.Params.Data)
+	nn.AddScaled(out, self-1, p.sent.Data)
+}
+
+// merge takes in what another peer knows of how far all are.
+func (p *peer) merge(clock []uint64) {
+	if p.lead.Merge(clock) {
+		p.news = true
+	}
+}
+
+// tell passes news on, unless the next model will.
+func (p *peer) tell(ctx actor.Context) {
+	if !p.news || !p.lead.Bounded() || p.phase < meeting || p.phase == working && p.gradient == nil {
+		return
+	}
+	p.news = false
+	p.lead.Announce(ctx)
+}

@@ -1,0 +1,44 @@
+package dpsgd_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+const small = `
+seed: 5
+data: {set: synthetic-traffic, samples: 500}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 16, optimizer: {kind: sgd, rate: 0.2}}
+architecture: {kind: d-psgd}
+nodes: [{name: peer, count: 2, compute: {step: 5ms}}]
+network: {default: {delay: 5ms}}
+evaluate: {every: 2 steps}
+stop: {steps: 4}
+`
+
+func TestPlansAreReadAndTheirErrorsExplained(t *testing.T) {
+	for set, want := range map[string]string{
+		"architecture={kind: d-psgd, matrix: metropolis, moved: 0.1, lead: 0}":  "",
+		"architecture={kind: d-psgd, matrix: [[0.25, 0.75], [0.75, 0.25]]}":     "",
+		"architecture={kind: d-psgd, matrix: [[0.25, 0.75], [0.5, 0.5]]}":       "must be symmetric",
+		"architecture={kind: d-psgd, matrix: [[1]]}":                            "1 rows for 2 nodes",
+		"architecture={kind: d-psgd, matrix: ring}":                             "a mixing matrix is metropolis or a list of rows",
+		"architecture={kind: d-psgd, lead: -1}":                                 "a lead of -1 steps; accepted is 0 or more",
+		"architecture={kind: d-psgd, moved: -1}":                                "moved is -1, accepted is",
+		"architecture={kind: ad-psgd, graph: exponential, moved: 0.1, lead: 1}": "",
+		"architecture={kind: ad-psgd, graph: ring}":                             `graph "ring" is not known`,
+	} {
+		p, err := driver.Parse("small.yaml", []byte(small), set)
+		if err == nil {
+			_, err = driver.Run(context.Background(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out"), Strict: true})
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", set, err, want)
+		}
+	}
+}

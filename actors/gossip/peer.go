@@ -1,0 +1,352 @@
+package gossip
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// peer makes its steps, exchanges models, and merges what arrives. A step begins when
+// none is under way, the peer has a model, nothing of the last exchange is awaited, and the
+// lead allows it; see proceed.
+type peer struct {
+	env     actors.Env
+	rules   Architecture
+	local   *train.Local
+	replica *train.Replica
+	drift   train.Drift
+	lead    *train.Lead
+	choice  chooser
+
+	models   *protos.Messages[*protos.Model]
+	pulls    *protos.Messages[*protos.PullModel]
+	arrivals *protos.Messages[*protos.Arrived]
+
+	steps    uint64 // finished
+	merged   int    // models, since the last step
+	stepping bool
+
+	exchange uint64        // number of the last one
+	awaited  set           // nodes that it is not over with
+	since    time.Duration // when it began
+
+	held    bool // by the lead
+	slowest int  // whom the lead holds it for
+	holding time.Duration
+	news    bool // the clock has changed, or those who should know it, since it was announced
+
+	entry
+}
+
+// tick is the timer of exchanges with a period.
+type tick struct{}
+
+func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
+	local, err := task.NewLocal(env)
+	if err != nil {
+		return nil, err
+	}
+	return &peer{
+		env: env, rules: a, local: local, replica: task.NewReplica(env),
+		drift: train.NewDrift(a.Moved), lead: train.NewLead(env, a.Lead), choice: chooser{env: env, choice: a.Choice},
+		models:   protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
+		pulls:    protos.NewMessages(func() *protos.PullModel { return &protos.PullModel{} }),
+		arrivals: protos.NewMessages(func() *protos.Arrived { return &protos.Arrived{} }),
+		entry:    entry{asked: nobody},
+	}, nil
+}
+
+func (p *peer) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *protos.Message:
+		p.receive(ctx, m)
+		m.Release()
+	case *train.Gradient:
+		p.step(ctx, m)
+	case tick:
+		p.trade(ctx)
+		p.env.After(p.rules.Period, tick{})
+	}
+}
+
+func (p *peer) receive(ctx actor.Context, m *protos.Message) {
+	switch head := m.Head.(type) {
+	case *protos.Start:
+		p.start(ctx, head)
+	case *protos.View:
+		p.change(ctx, head)
+	case *protos.Model:
+		p.model(ctx, head, m.Tensors)
+	case *protos.PullModel:
+		p.pull(ctx, head)
+	case *protos.Busy:
+		p.refused(ctx, head)
+	case *protos.Arrived:
+		p.arrived(ctx, head)
+	case *protos.Clock:
+		p.clock(ctx, head)
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
+	default:
+		p.fail("unexpected message %T", m.Head)
+	}
+}
+
+// fail ends the run because of a message that cannot be.
+func (p *peer) fail(format string, values ...any) {
+	p.env.Fail(fmt.Errorf("node %s: %w", p.env.View().Members[p.env.Node()].Name, fmt.Errorf(format, values...)))
+}
+
+// known reports whether a message comes from another node of the run, and fails if not.
+func (p *peer) known(node int32) bool {
+	if node < 0 || int(node) >= len(p.env.View().Members) || int(node) == p.env.Node() {
+		p.fail("a message from node %d, of %d nodes", node, len(p.env.View().Members))
+		return false
+	}
+	return true
+}
+
+// proceed begins the next step if nothing stands in its way. Who is held by the lead passes
+// on what it hears, so that nobody waits for a clock that stands still behind another who waits.
+func (p *peer) proceed(ctx actor.Context) {
+	if p.stepping || !p.ready || p.awaited.count > 0 {
+		return
+	}
+	if slowest, held := p.lead.Slowest(); held {
+		if !p.held {
+			p.held, p.holding = true, p.env.Now()
+		}
+		p.slowest = slowest
+		if p.news {
+			p.announce(ctx)
+		}
+		return
+	}
+	if p.held {
+		p.held = false
+		p.waited(p.holding, p.env.View().Members[p.slowest].Name)
+	}
+	p.stepping = true
+	p.local.Begin(p.replica.Params.Retain())
+}
+
+// waited records idle time, if there was any.
+func (p *peer) waited(since time.Duration, cause string) {
+	if d := p.env.Now() - since; d > 0 {
+		p.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: cause})
+	}
+}
+
+func (p *peer) announce(ctx actor.Context) {
+	p.news = false
+	p.lead.Announce(ctx)
+}
+
+// step applies the gradient of a step to the present model.
+func (p *peer) step(ctx actor.Context, g *train.Gradient) {
+	gradient := g.Values
+	p.stepping, p.steps, p.merged = false, g.Step, 0
+	p.local.Done(g)
+	p.replica.Update(gradient.Data)
+	gradient.Release()
+	p.lead.Finish(p.steps)
+	p.announce(ctx)
+	if p.rules.Every > 0 && p.steps%uint64(p.rules.Every) == 0 {
+		p.trade(ctx)
+	}
+	p.proceed(ctx)
+}
+
+// trade begins an exchange, unless the model has hardly moved.
+func (p *peer) trade(ctx actor.Context) {
+	far, work := p.drift.Far(p.replica.Params.Data)
+	p.env.Charge(work)
+	if !far {
+		return
+	}
+	chosen := p.choice.draw()
+	if len(chosen) == 0 {
+		return
+	}
+	p.drift.Mark(p.replica.Params)
+	p.exchange++
+	p.since = p.env.Now()
+	m := p.opening()
+	m.Retain(len(chosen) - 1)
+	members := p.env.View().Members
+	for _, node := range chosen {
+		p.env.Record(actors.Event{Kind: actors.Selected, Origin: node})
+		if p.rules.Wait {
+			p.awaited.add(node)
+		}
+		ctx.Send(members[node].PID, m)
+	}
+}
+
+// opening is the message that an exchange begins with.
+func (p *peer) opening() *protos.Message {
+	if p.rules.Exchange != Pull {
+		m, head := p.own()
+		head.Exchange, head.Wanted = p.exchange, p.rules.Exchange == PushPull
+		return m
+	}
+	m, head := p.pulls.Get()
+	head.Node, head.Exchange, head.Joins = int32(p.env.Node()), p.exchange, false
+	return m
+}
+
+// own is a message with the peer's model, of no exchange yet.
+func (p *peer) own() (*protos.Message, *protos.Model) {
+	m, head := p.models.Get(p.replica.Params.Retain())
+	head.Node, head.Step, head.Age = int32(p.env.Node()), p.steps, p.replica.Version
+	head.Exchange, head.Wanted, head.Answer = 0, false, false
+	head.Clock = p.lead.Append(head.Clock[:0])
+	return m, head
+}
+
+// reply answers the exchange of another peer with the present model.
+func (p *peer) reply(ctx actor.Context, to request) {
+	m, head := p.own()
+	head.Exchange, head.Answer = to.exchange, true
+	ctx.Send(p.env.View().Members[to.node].PID, m)
+}
+
+// model takes in a model: one that is pushed, or an answer.
+func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Tensor) {
+	switch {
+	case !p.known(head.Node):
+		return
+	case len(tensors) != 1 || len(tensors[0].Data) != len(p.replica.Params.Data):
+		p.fail("a model of node %d that is not one vector of %d parameters", head.Node, len(p.replica.Params.Data))
+		return
+	case head.Answer && head.Exchange > p.exchange:
+		p.fail("node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
+		return
+	case !head.Answer && (p.rules.Exchange == Pull || head.Wanted != (p.rules.Exchange == PushPull)):
+		p.fail("node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted, p.rules.Exchange)
+		return
+	}
+	p.hear(head.Clock)
+	if head.Answer {
+		p.answered(ctx, head, tensors[0])
+	} else {
+		p.pushed(ctx, head, tensors[0])
+	}
+	p.proceed(ctx)
+}
+
+// pushed takes in a model that its sender has pushed.
+func (p *peer) pushed(ctx actor.Context, head *protos.Model, model *protos.Tensor) {
+	from := request{int(head.Node), head.Exchange}
+	switch {
+	case head.Wanted && p.ready:
+		p.reply(ctx, from)
+	case head.Wanted:
+		p.promise(from)
+	case p.rules.Wait:
+		m, arrived := p.arrivals.Get()
+		arrived.Node, arrived.Exchange = int32(p.env.Node()), head.Exchange
+		ctx.Send(p.env.View().Members[head.Node].PID, m)
+	}
+	if p.ready {
+		p.merge(head, model)
+	}
+}
+
+// answered takes in a model that this peer has asked for. Answers to the exchanges before it
+// had a model, its predecessor's on this node among them, come too late.
+func (p *peer) answered(ctx actor.Context, head *protos.Model, model *protos.Tensor) {
+	switch {
+	case head.Exchange <= p.base:
+	case !p.ready:
+		p.adopt(ctx, head, model)
+	default:
+		p.merge(head, model)
+		p.over(int(head.Node), head.Exchange)
+	}
+}
+
+// over notes that nothing is awaited of a node any more, unless that was another exchange.
+func (p *peer) over(node int, exchange uint64) {
+	if exchange == p.exchange && p.awaited.remove(node) && p.awaited.count == 0 {
+		p.waited(p.since, p.cause())
+	}
+}
+
+// cause is what an exchange is waited for by.
+func (p *peer) cause() string {
+	if p.rules.Exchange == Push {
+		return "delivery"
+	}
+	return "answer"
+}
+
+// arrived notes that what was pushed is there.
+func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
+	if !p.known(head.Node) {
+		return
+	}
+	if !p.rules.Wait || p.rules.Exchange != Push || head.Exchange > p.exchange {
+		p.fail("node %d has received exchange %d, and nobody waits for that", head.Node, head.Exchange)
+		return
+	}
+	p.over(int(head.Node), head.Exchange)
+	p.proceed(ctx)
+}
+
+// clock takes in how far others are.
+func (p *peer) clock(ctx actor.Context, head *protos.Clock) {
+	if !p.lead.Bounded() || len(head.Clock) != len(p.env.View().Members) {
+		p.fail("a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node, p.lead.Bounded())
+		return
+	}
+	p.hear(head.Clock)
+	p.proceed(ctx)
+}
+
+func (p *peer) hear(clock []uint64) {
+	if p.lead.Bounded() && p.lead.Merge(clock) {
+		p.news = true
+	}
+}
+
+// merge merges another model into the present one, in memory of its own, because a step or
+// a message may still read what was there.
+func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
+	weight := p.rules.Merge.Weight(
+		Counts{Age: p.replica.Version, Steps: p.steps, Merged: p.merged}, Counts{Age: head.Age, Steps: head.Step})
+	if !(weight >= 0 && weight <= 1) {
+		p.fail("the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Merge, weight)
+		return
+	}
+	merged := p.env.Tensors().Get(len(other.Data))
+	combine(merged.Data, p.replica.Params.Data, other.Data, float32(1-weight), float32(weight))
+	p.replica.Replace(merged)
+	p.replica.Version = max(p.replica.Version, head.Age)
+	p.merged++
+	p.env.Charge(3 * float64(len(merged.Data)))
+}
+
+// combine computes sum ← u·a + v·b.
+func combine(sum, a, b []float32, u, v float32) {
+	a, b = a[:len(sum)], b[:len(sum)]
+	for i := range sum {
+		sum[i] = float32(u*a[i]) + float32(v*b[i])
+	}
+}
+
+// change goes on without those that have gone.
+func (p *peer) change(ctx actor.Context, head *protos.View) {
+	for _, node := range head.Absent {
+		p.over(int(node), p.exchange)
+		p.left(int(node))
+	}
+	p.news = true
+	p.ask(ctx)
+	p.proceed(ctx)
+}

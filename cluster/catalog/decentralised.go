@@ -1,0 +1,83 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/gradwire/gradwire/actors/adpsgd"
+	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+// mixing is a matrix by which peers average: metropolis, or its rows.
+type mixing struct{ rows [][]float64 }
+
+const metropolis = "metropolis"
+
+// UnmarshalPlan reads metropolis or a list of rows.
+func (m *mixing) UnmarshalPlan(n *plan.Node) error {
+	if n.Kind == plan.List {
+		return plan.Decode(n, &m.rows)
+	}
+	if n.Kind != plan.Scalar || n.Text != metropolis {
+		return plan.Errorf(n, "a mixing matrix is %s or a list of rows, such as [[0.5, 0.5], [0.5, 0.5]]", metropolis)
+	}
+	m.rows = nil
+	return nil
+}
+
+// MarshalPlan is the inverse of UnmarshalPlan.
+func (m mixing) MarshalPlan() (*plan.Node, error) {
+	if m.rows == nil {
+		return plan.NewText(metropolis), nil
+	}
+	return plan.Encode(m.rows)
+}
+
+// unbounded is the lead without a bound.
+const unbounded = -1
+
+// lead reads an optional bound.
+func lead(bound *int) (int, error) {
+	if bound == nil {
+		return unbounded, nil
+	}
+	if *bound < 0 {
+		return 0, About("lead", fmt.Errorf("a lead of %d steps; accepted is 0 or more, or no lead at all", *bound))
+	}
+	return *bound, nil
+}
+
+// addDecentralised adds the architectures whose peers average models with their neighbours.
+func addDecentralised(c *Catalog) {
+	type dPSGD struct {
+		Matrix mixing  `plan:"matrix"`
+		Moved  float64 `plan:"moved"`
+		Lead   *int    `plan:"lead"`
+	}
+	c.Architectures.Add(Define("d-psgd", "peers without a server average models with all their neighbours after every step (Lian et al. 2017)",
+		func() dPSGD { return dPSGD{} },
+		func(_ *Catalog, s *dPSGD) (train.Architecture, error) {
+			bound, err := lead(s.Lead)
+			if err != nil {
+				return nil, err
+			}
+			a := dpsgd.Architecture{Matrix: s.Matrix.rows, Moved: s.Moved, Lead: bound}
+			return a, a.Validate()
+		}))
+	type adPSGD struct {
+		Graph string  `plan:"graph"`
+		Moved float64 `plan:"moved"`
+		Lead  *int    `plan:"lead"`
+	}
+	c.Architectures.Add(Define("ad-psgd", "peers without a server average models with one random neighbour at a time and wait for nobody else (Lian et al. 2018)",
+		func() adPSGD { return adPSGD{Graph: string(adpsgd.Topology)} },
+		func(_ *Catalog, s *adPSGD) (train.Architecture, error) {
+			bound, err := lead(s.Lead)
+			if err != nil {
+				return nil, err
+			}
+			a := adpsgd.Architecture{Graph: adpsgd.Graph(s.Graph), Moved: s.Moved, Lead: bound}
+			return a, a.Validate()
+		}))
+}

@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+// gossipSettings are those of the architecture without a server. Every and the choice's
+// share are left out where the plan gives the other one of the two.
+type gossipSettings struct {
+	Every    int           `plan:"every,omitzero"`
+	Period   plan.Duration `plan:"period,omitzero"`
+	Choose   gossipChoice  `plan:"choose"`
+	Exchange string        `plan:"exchange"`
+	Wait     bool          `plan:"wait"`
+	Merge    string        `plan:"merge"`
+	Moved    float64       `plan:"moved"`
+	Lead     *int          `plan:"lead"`
+	Source   *plan.Node    `plan:",node"`
+}
+
+type gossipChoice struct {
+	Kind   string        `plan:"kind"`
+	Share  plan.Fraction `plan:"share,omitzero"`
+	Count  int           `plan:"count,omitzero"`
+	Floor  plan.Fraction `plan:"floor,omitzero"`
+	Source *plan.Node    `plan:",node"`
+}
+
+func addGossip(c *Catalog) {
+	c.Architectures.Add(Define("gossip", "peers without a server exchange their models with some of their neighbours, every so many steps or with a period",
+		func() gossipSettings {
+			return gossipSettings{
+				Every: 1, Choose: gossipChoice{Kind: string(gossip.Random), Share: 0.5},
+				Exchange: string(gossip.Push), Wait: true, Merge: "mean",
+			}
+		},
+		func(_ *Catalog, s *gossipSettings) (train.Architecture, error) { return s.architecture() }))
+}
+
+// architecture makes what the settings describe.
+func (s *gossipSettings) architecture() (train.Architecture, error) {
+	if err := s.when(); err != nil {
+		return nil, err
+	}
+	choice, err := s.Choose.choice()
+	if err != nil {
+		return nil, err
+	}
+	a := gossip.Architecture{
+		Every: s.Every, Period: time.Duration(s.Period), Choice: choice, Exchange: gossip.Exchange(s.Exchange),
+		Wait: s.Wait, Moved: s.Moved, Lead: gossip.NoLead,
+	}
+	switch s.Merge {
+	case "mean":
+		a.Merge = gossip.Mean{}
+	case "age":
+		a.Merge = gossip.Age{}
+	default:
+		return nil, plan.UnknownWord(s.Source.At("merge"), "rule to merge by", []string{"mean", "age"})
+	}
+	if s.Lead != nil {
+		if a.Lead = *s.Lead; a.Lead < 0 {
+			return nil, plan.Errorf(s.Source.At("lead"), "a lead of %d steps; accepted is 0 or more, or no lead at all for no bound", a.Lead)
+		}
+	}
+	for _, e := range []gossip.Exchange{gossip.Push, gossip.Pull, gossip.PushPull} {
+		if a.Exchange == e {
+			return a, a.Validate()
+		}
+	}
+	return nil, plan.UnknownWord(s.Source.At("exchange"), "exchange", []string{string(gossip.Push), string(gossip.Pull), string(gossip.PushPull)})
+}
+
+// when settles what makes an exchange due.
+func (s *gossipSettings) when() error {
+	_, every := s.Source.Get("every")
+	_, period := s.Source.Get("period")
+	_, wait := s.Source.Get("wait")
+	switch {
+	case every && period:
+		return plan.Errorf(s.Source.At("period"), "exchanges happen either every so many steps or with a period: one of every and period must go")
+	case period && s.Period <= 0:
+		return plan.Errorf(s.Source.At("period"), "a period of %v; accepted is a positive time", s.Period)
+	case !period && s.Every < 1:
+		return plan.Errorf(s.Source.At("every"), "an exchange every %d steps; accepted is 1 or more", s.Every)
+	case period && wait && s.Wait:
+		return plan.Errorf(s.Source.At("wait"), "no step can wait for exchanges with a period; accepted is false")
+	case !(s.Moved >= 0):
+		return plan.Errorf(s.Source.At("moved"), "moved by %v; accepted is a distance of 0 or more", s.Moved)
+	case period:
+		s.Every, s.Wait = 0, false
+	}
+	return nil
+}
+
+// choice makes the choice of neighbours.
+func (s *gossipChoice) choice() (gossip.Choice, error) {
+	_, share := s.Source.Get("share")
+	_, count := s.Source.Get("count")
+	by := gossip.By(s.Kind)
+	switch {
+	case by != gossip.Random && by != gossip.Latency:
+		return gossip.Choice{}, plan.UnknownWord(s.Source.At("kind"), "choice of neighbours", []string{string(gossip.Random), string(gossip.Latency)})
+	case share && count:
+		return gossip.Choice{}, plan.Errorf(s.Source.At("count"), "how many neighbours are chosen is given by a share or by a count: one of the two must go")
+	case share && s.Share == 0:
+		return gossip.Choice{}, plan.Errorf(s.Source.At("share"), "a share of %v of the neighbours; accepted is more than 0%%", s.Share)
+	case count && s.Count < 1:
+		return gossip.Choice{}, plan.Errorf(s.Source.At("count"), "a count of %d neighbours; accepted is 1 or more", s.Count)
+	case by == gossip.Random && s.Floor > 0:
+		return gossip.Choice{}, plan.Errorf(s.Source.At("floor"), "a floor is for a choice by %s; by %s all neighbours have the same weight", gossip.Latency, gossip.Random)
+	case count:
+		s.Share = 0
+	}
+	choice := gossip.Choice{By: by, Count: s.Count, Share: float64(s.Share), Floor: float64(s.Floor)}
+	if err := choice.Validate(); err != nil {
+		return choice, fmt.Errorf("choose: %w", err)
+	}
+	return choice, nil
+}

@@ -1,0 +1,128 @@
+package live
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// life is one incarnation of a node. It has an actor system of its own, so that what a
+// former actor still does reaches no other and stands in nobody's way.
+type life struct {
+	node    *node
+	number  int // of lives before it
+	system  *actor.ActorSystem
+	cores   *actors.Cores // guarded by World.network
+	pid     *actor.PID    // of the node's actor, which lives from its placing on
+	mailbox *mailbox
+	gone    chan struct{} // closed when the node crashes or leaves
+}
+
+func (n *node) newLife(number int) *life {
+	l := &life{
+		node: n, number: number, system: newSystem(), cores: actors.NewCores(n.profile.Cores),
+		pid: actor.NewPID(n.name(), n.id), gone: make(chan struct{}),
+	}
+	l.mailbox = newMailbox(l)
+	l.system.ProcessRegistry.Address = n.name()
+	l.system.ProcessRegistry.RegisterAddressResolver(l.resolve)
+	l.system.EventStream.Subscribe(func(e any) {
+		if _, ok := e.(*actor.DeadLetterEvent); ok && !l.over() {
+			n.world.lost.Add(1)
+		}
+	})
+	return l
+}
+
+// newSystem returns an actor system that logs nothing: failures are reported by the
+// world. The goroutine that throttles its log after a dead letter must not outlive the run.
+func newSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(slog.NewTextHandler(io.Discard, nil))
+		}))
+}
+
+// over reports whether nothing is sent, delivered or handled in this life any more.
+func (l *life) over() bool {
+	select {
+	case <-l.gone:
+		return true
+	default:
+		return l.node.over()
+	}
+}
+
+// place makes the actor.
+func (l *life) place(kind actors.Kind) error {
+	w := l.node.world
+	env := &env{node: l.node, life: l, view: w.view(), owner: actors.Owner(l.pid.Id, l.number)}
+	a, err := kind(env)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", l.node.name(), err)
+	}
+	w.stopped.Add(1)
+	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} },
+		actor.WithGuardian(guardian{env}), actor.WithMailbox(func() actor.Mailbox { return l.mailbox }))
+	if _, err := l.system.Root.SpawnNamed(props, l.pid.Id); err != nil {
+		w.stopped.Done()
+		return fmt.Errorf("node %s: %w", l.node.name(), err)
+	}
+	l.node.there = true
+	return nil
+}
+
+// tell puts a message into the actor's own mailbox.
+func (l *life) tell(message any) {
+	if l.over() {
+		door.Release(message)
+		return
+	}
+	l.system.Root.Send(l.pid, message)
+}
+
+// resolve hands out the process behind which the door of this node stands.
+func (l *life) resolve(pid *actor.PID) (actor.Process, bool) {
+	w := l.node.world
+	to, ok := w.door.Node(pid.Address)
+	if !ok {
+		return nil, false
+	}
+	return &remote{source: l, destination: w.nodes[to], id: pid.Id}, true
+}
+
+// arrive hands a frame to the actor that it is for.
+func (l *life) arrive(f *wire.Frame) {
+	target := actor.NewPID(l.node.name(), f.Target)
+	process, there := l.system.ProcessRegistry.GetLocal(f.Target)
+	if f.Kind == wire.System {
+		process.SendSystemMessage(target, f.Head)
+		return
+	}
+	var message any = f.Head
+	if !door.Protoactor(f.Head) {
+		message = protos.NewMessage(f.Head, f.Tensors...)
+	}
+	if f.SenderID != "" {
+		message = &actor.MessageEnvelope{Message: message, Sender: actor.NewPID(f.SenderAddress, f.SenderID)}
+	}
+	if there && f.Target == l.pid.Id && protos.IsControl(f.Head) {
+		l.mailbox.postControl(message)
+		return
+	}
+	process.SendUserMessage(target, message)
+}
+
+// alive reports whether an actor of this life is there to receive.
+func (l *life) alive(id string) bool {
+	_, ok := l.system.ProcessRegistry.GetLocal(id)
+	return ok
+}

@@ -1,0 +1,147 @@
+package live
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// schedule enters what happens to nodes into the clock, and when the coordinator will hear
+// of crashes, so that both come in their order however late the world is. A change is handed
+// over to attend, because making an actor, and the system for the next, takes milliseconds.
+func (w *World) schedule() {
+	d := w.config.Deployment
+	w.changes = make(chan func(), 2*len(d.Schedule)) // each, and hearing of it
+	for i := range d.Schedule {
+		c := &d.Schedule[i]
+		if c.Do != actors.Join {
+			w.nodes[c.Node].ends++
+		}
+		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
+	}
+	for i := range d.Schedule {
+		if c := &d.Schedule[i]; c.Do == actors.Crash {
+			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
+		}
+	}
+	for n := w.mortal(); n != nil; n = w.mortal() {
+		n.prepare()
+	}
+}
+
+// change has something done by attend.
+func (w *World) change(do func()) {
+	w.jobs.Add(1)
+	w.changes <- do
+}
+
+// attend carries out the changes of nodes, one after the other, until there are no more.
+// In between it makes the next lives of nodes that will lose theirs.
+func (w *World) attend() {
+	for {
+		for n := w.mortal(); n != nil && len(w.changes) == 0; n = w.mortal() {
+			n.prepare()
+		}
+		do, ok := <-w.changes
+		if !ok {
+			return
+		}
+		w.clock.do(do)
+		w.jobs.Add(-1)
+	}
+}
+
+// mortal returns a node that will crash or leave and has no next life yet.
+func (w *World) mortal() *node {
+	for _, n := range w.nodes {
+		if n.ends > 0 && n.next == nil && !n.over() {
+			return n
+		}
+	}
+	return nil
+}
+
+func (n *node) prepare() { n.next = n.newLife(n.life.Load().number + 1) }
+
+// happen does to a node what the schedule says. What cannot happen, such as the crash of
+// a node that is not there, does not.
+func (w *World) happen(c *actors.NodeChange) {
+	n := w.nodes[c.Node]
+	if c.Do != actors.Join {
+		n.ends--
+	}
+	if n.over() {
+		return
+	}
+	switch {
+	case c.Do == actors.Join && !n.there:
+		w.join(n)
+	case c.Do == actors.Leave && n.there:
+		w.remove(n)
+		w.tell(n, false)
+	case c.Do == actors.Crash && n.there:
+		w.remove(n)
+		n.unheard = c
+	}
+}
+
+// join gives a node a new actor.
+func (w *World) join(n *node) {
+	if n.unheard != nil {
+		w.detect(n.unheard)
+	}
+	if err := n.life.Load().place(w.config.Deployment.Nodes[n.index].Kind); err != nil {
+		w.fail(err)
+		return
+	}
+	w.tell(n, true)
+}
+
+// remove ends the life of a node. Its actor handles nothing more; what is queued for it
+// is released, and what it has under way comes to nothing.
+func (w *World) remove(n *node) {
+	old := n.life.Load()
+	if n.next == nil {
+		n.prepare()
+	}
+	w.Locked(func() { // so that no message leaves or arrives while it happens
+		close(old.gone)
+		n.life.Store(n.next)
+	})
+	n.there, n.next = false, nil
+	old.system.Root.Stop(old.pid)
+	old.system.Shutdown()
+}
+
+// detect lets the coordinator hear of a crash, unless it has.
+func (w *World) detect(crash *actors.NodeChange) {
+	if n := w.nodes[crash.Node]; n.unheard == crash {
+		n.unheard = nil
+		w.tell(n, false)
+	}
+}
+
+// tell lets the coordinator know, unless it has halted the members.
+func (w *World) tell(n *node, present bool) {
+	if n.over() {
+		return
+	}
+	if lead := w.nodes[len(w.nodes)-1]; lead.there {
+		lead.life.Load().tell(actors.MemberChange{Node: int(n.index), Present: present})
+	}
+}
+
+// announce replaces the view of the coordinator and that with which nodes join.
+func (w *World) announce(e *env, v *protos.View) {
+	w.announced.Store(proto.Clone(v).(*protos.View)) // the message's own is used again
+	e.view = w.view()
+}
+
+// view returns the latest view that was announced.
+func (w *World) view() *actors.View {
+	if v := w.announced.Load(); v != nil {
+		return w.config.Deployment.ViewOf(v)
+	}
+	return w.config.Deployment.View()
+}

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+const (
+	// maxNetworks is how many networks are drawn of a summary.
+	maxNetworks = 12
+	// maxNodes is how many nodes a network is drawn of; of larger ones the delays are counted.
+	maxNodes = 64
+	// delayBins is how many classes delays are counted in.
+	delayBins = 30
+)
+
+// network is what messages of a run passed over: its nodes in the order of their
+// numbers, and the links that bore any message but control.
+type network struct {
+	nodes  []string
+	links  []record.Link // by source and destination
+	points []string      // the groups that ran over it
+}
+
+// networksOf returns the distinct networks of a summary's points, as their first runs
+// used them.
+func networksOf(s record.Summary, traces []record.Trace) []*network {
+	var all []*network
+	seen := map[string]bool{}
+	for i, r := range s.Runs {
+		if seen[r.Point.String()] || traces[i].Links == nil {
+			continue
+		}
+		seen[r.Point.String()] = true
+		n := newNetwork(traces[i].Links)
+		same := slices.IndexFunc(all, n.like)
+		if same < 0 && len(n.links) > 0 && len(all) < maxNetworks {
+			same = len(all)
+			all = append(all, n)
+		}
+		if same >= 0 {
+			all[same].points = append(all[same].points, name(r.Point))
+		}
+	}
+	return all
+}
+
+func newNetwork(links []record.Link) *network {
+	n := &network{}
+	known := map[string]bool{}
+	add := func(node string) {
+		if !known[node] {
+			known[node] = true
+			n.nodes = append(n.nodes, node)
+		}
+	}
+	for _, l := range links {
+		if l.To != record.Everyone && l.Messages > 0 && finite(l.DelayAsked) {
+			n.links = append(n.links, l)
+			add(l.From)
+		}
+	}
+	for _, l := range n.links {
+		add(l.To) // nodes that never send are not among the sources
+	}
+	return n
+}
+
+// like reports whether another network has the same links and delays.
+func (n *network) like(other *network) bool {
+	return slices.EqualFunc(n.links, other.links, func(a, b record.Link) bool {
+		return a.From == b.From && a.To == b.To && sameDelay(a, b)
+	})
+}
+
+// sameDelay reports whether two links' means are no further apart than chance leaves
+// them: three standard errors of delays that vary by half their mean, and 2 %.
+func sameDelay(a, b record.Link) bool {
+	tolerance := 0.02 + 1.5/math.Sqrt(float64(min(a.Messages, b.Messages)))
+	return math.Abs(a.DelayAsked-b.DelayAsked) <= tolerance*max(a.DelayAsked, b.DelayAsked)
+}
+
+// delays returns the lowest and the highest mean delay in seconds.
+func (n *network) delays() (low, high float64) {
+	low = math.Inf(1)
+	for _, l := range n.links {
+		low, high = min(low, l.DelayAsked), max(high, l.DelayAsked)
+	}
+	return low, high
+}
+
+// title names the plan, and the points where these have several networks.
+func (n *network) title(s record.Summary) string {
+	if len(n.points) == len(s.Groups) {
+		return s.Plan
+	}
+	const most = 4
+	points := strings.Join(n.points[:min(len(n.points), most)], "; ")
+	if more := len(n.points) - most; more > 0 {
+		points += fmt.Sprintf("; and %d more", more)
+	}
+	return cut(s.Plan+" ("+points+")", 90)
+}
+
+// figure draws the network, or counts its delays where it is too large for that.
+func (n *network) figure(s record.Summary) (*figure, error) {
+	low, high := n.delays()
+	u := timeUnit(high)
+	if len(n.nodes) > maxNodes {
+		return n.histogram(s, low/u.seconds, high/u.seconds, u.name)
+	}
+	f := newFigure(n.title(s), "", "", "")
+	f.HideAxes()
+	d := newDiagram(n, low, high, u)
+	f.caption = d.caption()
+	f.Add(d)
+	return f, nil
+}
+
+// histogram counts the links by delay, in the unit of low and high.
+func (n *network) histogram(s record.Summary, low, high float64, unit string) (*figure, error) {
+	scale := 1.0
+	if _, highest := n.delays(); highest > 0 {
+		scale = high / highest
+	}
+	if high-low < 1e-9*high || high == 0 {
+		low, high = low-0.5, high+0.5
+	}
+	h := &plotter.Histogram{Bins: make([]plotter.HistogramBin, delayBins), Width: (high - low) / delayBins, FillColor: okabeIto[0]}
+	h.Color, h.LineStyle.Width = white, 0.7
+	for i := range h.Bins {
+		h.Bins[i].Min, h.Bins[i].Max = low+float64(i)*h.Width, low+float64(i+1)*h.Width
+	}
+	most := 0.0
+	for _, l := range n.links {
+		bin := &h.Bins[min(max(int((l.DelayAsked*scale-low)/h.Width), 0), delayBins-1)]
+		bin.Weight++
+		most = max(most, bin.Weight)
+	}
+	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.", len(n.links), len(n.nodes))
+	f := newFigure(n.title(s), "mean delay of a link, "+unit, "links", caption)
+	f.Add(h)
+	f.X.Min, f.X.Max = max(low-h.Width, 0), high+h.Width
+	f.Y.Min, f.Y.Max = 0, most*1.05
+	return f, nil
+}
