@@ -161,7 +161,7 @@ func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, 
 	if hello.incarnation > p.about.Incarnation {
 		welcome.received = 0
 	}
-	p.meet(about, hello)
+	p.meet(about, hello, true)
 	p.attempt = hello.attempt
 	// Under the lock, so that the order of welcomes is that of connections; the few bytes
 	// find room in a socket to which nothing has been written.

@@ -74,7 +74,7 @@ func (p *peer) call(broken bool) (over bool) {
 	p.calling = nil
 	if err == nil && !p.settled() && p.accepting == 0 {
 		if about.Incarnation >= p.about.Incarnation {
-			p.meet(about, &welcome)
+			p.meet(about, &welcome, false)
 			err = p.install(s, in, true)
 			if err == nil {
 				p.dialing = false

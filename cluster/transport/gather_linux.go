@@ -28,7 +28,7 @@ func newGather(c *net.TCPConn) (*gather, error) {
 func (g *gather) write(parts [][]byte) (int, error) {
 	total := 0
 	for len(parts) > 0 {
-		g.count = 0
+		g.count, g.n, g.err = 0, 0, nil // a closed socket leaves them as they are
 		asked := 0
 		for g.count < min(len(g.iov), len(parts)) {
 			part := parts[g.count]

@@ -112,7 +112,8 @@ type Config struct {
 	Name string
 	// Incarnation is larger than that of all earlier processes of this name; not 0.
 	Incarnation uint64
-	// Address is where to listen, "127.0.0.1:0" for instance.
+	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
+	// but cannot be called, such as a client's.
 	Address string
 	// Advertise is where others call; empty stands for the address that Listen got, if that
 	// names a host, and otherwise says that nobody can.
@@ -170,23 +171,35 @@ func Listen(config Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{config: config, began: time.Now(), peers: map[string]*peer{}}
-	if err := n.mayBePlain(config.Address); err != nil {
+	if err := n.listen(); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", config.Address)
+	n.stop, n.halt = context.WithCancel(context.Background())
+	n.news.ready = sync.NewCond(&n.news.mu)
+	if n.listener != nil {
+		n.work.Go(n.serve)
+	}
+	n.work.Go(n.keep)
+	n.work.Go(func() { n.news.tell(config.Changed) })
+	return n, nil
+}
+
+func (n *Node) listen() error {
+	if n.config.Address == "" {
+		return nil
+	}
+	if err := n.mayBePlain(n.config.Address); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", n.config.Address)
 	if err != nil {
-		return nil, fmt.Errorf("transport: %w", err)
+		return fmt.Errorf("transport: %w", err)
 	}
 	n.listener = l.(*net.TCPListener)
 	if at := n.listener.Addr().(*net.TCPAddr); n.config.Advertise == "" && !at.IP.IsUnspecified() {
 		n.config.Advertise = at.String()
 	}
-	n.stop, n.halt = context.WithCancel(context.Background())
-	n.news.ready = sync.NewCond(&n.news.mu)
-	n.work.Go(n.serve)
-	n.work.Go(n.keep)
-	n.work.Go(func() { n.news.tell(config.Changed) })
-	return n, nil
+	return nil
 }
 
 func (c *Config) check() error {
@@ -229,8 +242,13 @@ func (n *Node) mayBePlain(address string) error {
 	return nil
 }
 
-// Address is where the node listens.
-func (n *Node) Address() string { return n.listener.Addr().String() }
+// Address is where the node listens; empty if it does not.
+func (n *Node) Address() string {
+	if n.listener == nil {
+		return ""
+	}
+	return n.listener.Addr().String()
+}
 
 // enter returns the peer of a name, new if need be; nil if there are too many.
 func (n *Node) enter(name string) *peer {
@@ -337,7 +355,9 @@ func (n *Node) Close() error {
 		n.work.Wait()
 		return nil
 	}
-	n.listener.Close() //nolint:errcheck // it takes no calls in either case
+	if n.listener != nil {
+		n.listener.Close() //nolint:errcheck // it takes no calls in either case
+	}
 	patience := time.NewTimer(n.config.Limits.Drain)
 	defer patience.Stop()
 	look := time.NewTicker(2 * time.Millisecond)

@@ -275,7 +275,8 @@ func TestCallsAtTheSameTimeMakeOneConnectionAndLoseNothing(t *testing.T) {
 	}
 	doubles := uint64(0)
 	for round := range rounds {
-		a, b := start(t, "a", 1, nil), start(t, "b", 1, nil)
+		soon := func(_ *node, c *transport.Config) { c.Limits.Heartbeat = 2 * time.Millisecond }
+		a, b := start(t, "a", 1, soon), start(t, "b", 1, soon)
 		var group sync.WaitGroup
 		for _, from := range []struct {
 			n, to *node

@@ -217,17 +217,18 @@ func (p *peer) down(reason error) {
 }
 
 // meet takes note of what a peer has said of itself. What waited for an earlier
-// incarnation is lost. There is no connection.
-func (p *peer) meet(about Peer, g *greeting) {
+// incarnation is lost. There is no connection. Where the peer says that it can be called
+// counts where Connect has not told, or told of an earlier incarnation.
+func (p *peer) meet(about Peer, g *greeting, called bool) {
+	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation && p.about.Incarnation != 0) {
+		p.address = g.address
+	}
 	if p.about.Incarnation != 0 && about.Incarnation > p.about.Incarnation {
 		p.drop()
 		p.turn(Down, ErrRestarted)
 		p.before, p.attempt = ended{}, 0
 	}
 	p.about = about
-	if g.address != "" {
-		p.address = g.address
-	}
 	if b := &p.before; g.serial == b.serial && g.received > b.acked {
 		arrived := min(g.received-b.acked, b.open)
 		p.delivered, p.lost = p.delivered+arrived, p.lost-arrived
