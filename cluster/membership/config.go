@@ -18,13 +18,17 @@ import (
 
 // The timing of the protocol. The package's documentation says why.
 const (
-	probeInterval   = 500 * time.Millisecond
-	probeTimeout    = 250 * time.Millisecond // of the direct question; then others are asked to ask
-	suspicionMult   = 4
-	suspicionMax    = 6 // × the time to object, where nobody else suspects
-	gossipInterval  = 100 * time.Millisecond
-	gossipDeadTime  = 30 * time.Second
-	syncInterval    = 15 * time.Second // between exchanges of the whole list with a random node
+	probeInterval  = 500 * time.Millisecond
+	probeTimeout   = 250 * time.Millisecond // of the direct question; then others are asked to ask
+	suspicionMult  = 4
+	suspicionMax   = 6 // × the time to object, where nobody else suspects
+	gossipInterval = 100 * time.Millisecond
+	gossipDeadTime = 30 * time.Second
+	syncInterval   = 15 * time.Second // between exchanges of the whole list with a random node
+	// reclaimTime is how long a name stays with a node that has failed, before it may be somewhere
+	// else: news of the failure that is still under way then would hit the new one, because
+	// memberlist counts its incarnations from 1 again.
+	reclaimTime     = 2 * time.Second
 	streamTimeout   = 5 * time.Second
 	dialTimeout     = 2 * time.Second
 	joinPatience    = 10 * time.Second // of a Join without a deadline
@@ -170,7 +174,7 @@ func (m *Members) settings() *memberlist.Config {
 	c.AwarenessMaxMultiplier = awarenessFactor
 	c.GossipInterval, c.GossipToTheDeadTime = gossipInterval, gossipDeadTime
 	c.PushPullInterval, c.TCPTimeout = syncInterval, streamTimeout
-	c.DeadNodeReclaimTime = 1             // a node that failed may come back elsewhere at once
+	c.DeadNodeReclaimTime = reclaimTime
 	c.EnableCompression = false           // it costs more than it saves in packets of this size
 	c.Logger = log.New(io.Discard, "", 0) // what matters are events, errors and refusals
 	d := (*delegate)(m)

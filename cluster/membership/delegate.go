@@ -55,10 +55,11 @@ func (d *delegate) NotifyUpdate(n *memberlist.Node) {
 
 func (d *delegate) NotifyLeave(n *memberlist.Node) { d.roll.vanished(n.Name) }
 
-// NotifyConflict hears of two nodes with one name. The first stays.
+// NotifyConflict hears of a second node with a name that is not free. The first stays.
 func (d *delegate) NotifyConflict(_, _ *memberlist.Node) { d.conflicts.Add(1) }
 
-// NotifyMerge refuses to join those among whom this node's name is taken.
+// NotifyMerge refuses to join those among whom this node's name is taken, and sees
+// whether they have let it in.
 func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
 	for _, p := range peers {
 		if p.Name != d.config.Name {
@@ -74,6 +75,8 @@ func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
 			return d.refuse(&nameError{name: m.Name, holder: m.Gossip})
 		case m.Meta.Incarnation > d.config.Meta.Incarnation:
 			return d.refuse(&incarnationError{known: m.Meta.Incarnation, own: d.config.Meta.Incarnation})
+		case here && m.Meta.Incarnation == d.config.Meta.Incarnation:
+			d.admitted.Store(true)
 		}
 	}
 	return nil

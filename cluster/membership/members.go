@@ -24,6 +24,7 @@ type Members struct {
 
 	announced atomic.Pointer[[]byte] // the node's own metadata
 	refusal   atomic.Pointer[error]  // why the latest merge was not made
+	admitted  atomic.Bool            // somebody has this node in its list
 
 	malformed, outdated, conflicts atomic.Uint64
 
@@ -40,14 +41,15 @@ type Refusals struct {
 	Malformed uint64
 	// Outdated are announcements of an incarnation before that which is here.
 	Outdated uint64
-	// Conflicts are announcements of a second node with the name of one that is here.
+	// Conflicts are announcements of a second node with the name of one that is here, or
+	// failed less than 2 s ago.
 	Conflicts uint64
 	// Crowded are connections closed because 128 were open.
 	Crowded uint64
 }
 
 // Join binds the UDP side of the port and makes the node a member. It tries the seeds
-// until one has let it in, ctx has ended (without a deadline: for 10 s) or trying is of no use,
+// until one has it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use,
 // because the key, label or name is wrong; the error says of each seed what came of it.
 // A node without seeds begins a cluster. A failed Join leaves nothing behind.
 func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }

@@ -248,24 +248,39 @@ func TestSeedThatDoesNotAnswerIsNamedAtTheDeadline(t *testing.T) {
 	t.Log(err)
 }
 
+// dials tells of each dial.
+type dials struct {
+	*port
+	made chan struct{}
+}
+
+func (d *dials) Dial(address string, timeout time.Duration) (net.Conn, error) {
+	c, err := d.port.Dial(address, timeout)
+	signal(d.made)
+	return c, err
+}
+
 func TestSeedMayComeLaterThanThoseItLetsIn(t *testing.T) {
 	noLeaks(t)
-	var w wires
-	p := openPort(t, "127.0.0.1:0", &w)
+	p := openPort(t, "127.0.0.1:0", &wires{})
 	seed := p.own
 	p.close()
-	joined := make(chan error, 1)
+	tried := make(chan struct{}, 1)
+	joined := make(chan *node, 1)
 	go func() {
-		b, err := start(t, "b", spec{seeds: []string{seed}})
-		if err == nil {
-			b.await(Joined, "a")
+		b, err := start(t, "b", spec{seeds: []string{seed}, change: func(c *Config) {
+			c.Streams = &dials{c.Streams.(*port), tried}
+		}})
+		if err != nil {
+			t.Error(err)
 		}
-		joined <- err
+		joined <- b
 	}()
+	<-tried
 	a := mustStart(t, "a", spec{address: seed, seeds: []string{seed, "127.0.0.1:1"}})
-	a.await(Joined, "b")
-	if err := <-joined; err != nil {
-		t.Fatal(err)
+	if b := <-joined; b != nil {
+		a.await(Joined, "b")
+		b.await(Joined, "a")
 	}
 }
 

@@ -29,6 +29,13 @@ func (e *foreignError) Error() string {
 	return "it answers, but not to this node: is this the same cluster? Compare the key and the label (" + e.cause + ")"
 }
 
+// pendingError says that a node answers but does not list this one.
+type pendingError struct{ name string }
+
+func (e *pendingError) Error() string {
+	return fmt.Sprintf("it answers, but has not let this node in: it may have to notice first that an earlier %q is gone, or be of another version", e.name)
+}
+
 // enter makes the first contact with the cluster.
 func (m *Members) enter(ctx context.Context) error {
 	if _, ok := ctx.Deadline(); !ok {
@@ -91,7 +98,7 @@ func (m *Members) round(ctx context.Context) (own bool, err error) {
 			continue
 		}
 		for _, a := range all {
-			if err = m.contact(a); err == nil {
+			if err = m.admit(ctx, a); err == nil {
 				return own, nil
 			}
 		}
@@ -101,6 +108,25 @@ func (m *Members) round(ctx context.Context) (own bool, err error) {
 		return own, nil
 	}
 	return own, errs
+}
+
+// admit exchanges lists with the node at an address until its list has this node. It
+// answers before it reads what it is told, so once is never enough.
+func (m *Members) admit(ctx context.Context, a netip.AddrPort) error {
+	for wait := time.Millisecond; wait < firstRetry; wait *= 4 {
+		if err := m.contact(a); err != nil {
+			return err
+		}
+		if m.admitted.Load() {
+			return nil
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return &pendingError{m.config.Name}
+		}
+	}
+	return &pendingError{m.config.Name}
 }
 
 // contact exchanges lists with the node at an address.
@@ -150,7 +176,8 @@ func (m *Members) hopeless(err error) bool {
 func refused(err error) bool {
 	var taken *nameError
 	var other *foreignError
-	return errors.As(err, &taken) || errors.As(err, &other)
+	var pending *pendingError
+	return errors.As(err, &taken) || errors.As(err, &other) || errors.As(err, &pending)
 }
 
 // foreign says whether every seed answered and belongs to another cluster.
