@@ -110,6 +110,15 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 		}
 	}
 	c.crash()
+	// Elsewhere, and sooner than the crash is noticed: the name has to become free first.
+	c = mustStart(t, "c", spec{seeds: seeds, incarnation: 5, patience: patienceOfTests})
+	for _, n := range nodes[:2] {
+		n.await(Failed, "c")
+		if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != 5 || e.Member.Gossip.String() != c.address {
+			t.Errorf("%s heard of %+v, want incarnation 5 at %s", n.name, e.Member, c.address)
+		}
+	}
+	c.crash()
 	if _, err := start(t, "c", spec{address: c.address, seeds: seeds, incarnation: 3}); err == nil || !strings.Contains(err.Error(), "must grow") {
 		t.Errorf("an incarnation that is over was let in: %v", err)
 	}

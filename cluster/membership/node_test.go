@@ -152,6 +152,7 @@ type spec struct {
 	seeds       []string
 	incarnation uint64
 	wires       *wires
+	patience    time.Duration // of Join, by default 5 s
 	change      func(*Config)
 }
 
@@ -174,7 +175,10 @@ func start(tb testing.TB, name string, s spec) (*node, error) {
 	if s.change != nil {
 		s.change(&c)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	if s.patience == 0 {
+		s.patience = 5 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
 	var err error
 	n.Members, err = join(ctx, c, func(a netip.AddrPort) (net.PacketConn, error) {
