@@ -219,32 +219,32 @@ func addSparse(c *Catalog) {
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) { return Loader{Load: libsvm.LoadA9A}, nil }))
 	c.Datasets.Add(Define("libsvm", "files in LIBSVM's text format, beside the plan", func() libsvmSettings { return libsvmSettings{} },
-		func(_ *Catalog, s *libsvmSettings) (Loader, error) {
+		func(c *Catalog, s *libsvmSettings) (Loader, error) {
 			var l Loader
 			if err := between("features", s.Features, 0, libsvm.MaxInputs); err != nil {
 				return Loader{}, err
 			}
-			if err := found(s.Source.At("file"), &s.File); err != nil {
+			if err := found(c, s.Source.At("file"), &s.File); err != nil {
 				return Loader{}, err
 			}
 			if s.TestFile == "" {
 				l.Test = 0.25
-			} else if err := found(s.Source.At("test-file"), &s.TestFile); err != nil {
+			} else if err := found(c, s.Source.At("test-file"), &s.TestFile); err != nil {
 				return Loader{}, err
 			}
 			l.Load = func(_ string, published bool) (*datasets.Source, error) {
 				if !published {
-					return libsvm.Load(s.File, "", s.Features)
+					return libsvm.Load(c.place(s.File), "", s.Features)
 				}
-				return libsvm.Load(s.File, s.TestFile, s.Features)
+				return libsvm.Load(c.place(s.File), c.place(s.TestFile), s.Features)
 			}
 			return l, nil
 		}))
 }
 
 // found resolves the name of a file that is read only when its samples are needed.
-func found(n *plan.Node, path *string) error {
-	_, err := readBeside(n, path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil })
+func found(c *Catalog, n *plan.Node, path *string) error {
+	_, err := readBeside(c, n, path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil })
 	return err
 }
 
