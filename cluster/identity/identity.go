@@ -39,6 +39,8 @@ var roles = []Role{Node, Operator, Client}
 const (
 	// Actors is the traffic between actors, open to every role.
 	Actors = "gradwire/1"
+	// Clients are those who submit and watch without being part of the cluster, open to every role.
+	Clients = "gradwire-client/1"
 	// Gossip is the traffic of membership, open to nodes alone.
 	Gossip = "gradwire-gossip/1"
 )
