@@ -63,6 +63,8 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetFlagErrorFunc(usage)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(runCommand(c, out, errs), planCommand(c, out), listCommand(c, out))
+	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs), nodesCommand(out),
+		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out))
 	return exit(root.ExecuteContext(ctx), errs)
 }
 
