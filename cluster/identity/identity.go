@@ -37,12 +37,13 @@ var roles = []Role{Node, Operator, Client}
 
 // The protocols that share a process's port, told apart by ALPN (RFC 7301).
 const (
-	// Actors is the traffic between actors, open to every role.
+	// Actors is the traffic between actors, open to nodes alone.
 	Actors = "gradwire/1"
-	// Clients are those who submit and watch without being part of the cluster, open to every role.
-	Clients = "gradwire-client/1"
 	// Gossip is the traffic of membership, open to nodes alone.
 	Gossip = "gradwire-gossip/1"
+	// Clients is how plans are submitted and runs are watched and changed, open to every
+	// role; what a role may ask for is decided where it is asked.
+	Clients = "gradwire-client/1"
 )
 
 // MaxName is the largest length of a name, that of names in a plan.

@@ -163,11 +163,15 @@ func TestStrangersAreRefused(t *testing.T) {
 		server, client *tls.Config
 		want           string // in the error; empty where all is well
 	}{
-		"client calls for actors":          {a.ServerTLS(Actors, Gossip), client.ClientTLS(Actors), ""},
-		"operator calls for actors":        {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Actors), ""},
+		"client calls for clients":         {a.ServerTLS(Actors, Clients), client.ClientTLS(Clients), ""},
+		"operator calls for clients":       {a.ServerTLS(Actors, Clients), operator.ClientTLS(Clients), ""},
+		"node calls for clients":           {a.ServerTLS(Actors, Clients), a.ClientTLS(Clients), ""},
+		"client calls for actors":          {a.ServerTLS(Actors, Gossip), client.ClientTLS(Actors), "has role client"},
+		"operator calls for actors":        {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Actors), "has role operator"},
 		"client calls for gossip":          {a.ServerTLS(Actors, Gossip), client.ClientTLS(Gossip), "has role client"},
 		"operator calls for gossip":        {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Gossip), "has role operator"},
 		"operator answers as a node":       {operator.ServerTLS(Actors), a.ClientTLS(Actors), "node.gradwire"},
+		"operator answers a client":        {operator.ServerTLS(Clients), client.ClientTLS(Clients), "node.gradwire"},
 		"caller of another cluster":        {a.ServerTLS(Actors), stranger.ClientTLS(Actors), "authority"},
 		"server of another cluster":        {stranger.ServerTLS(Actors), a.ClientTLS(Actors), "authority"},
 		"caller whose time has passed":     {late(a.ServerTLS(Actors)), old.ClientTLS(Actors), "expired"},

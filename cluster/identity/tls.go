@@ -9,7 +9,7 @@ import (
 
 // ServerTLS returns the configuration of a process that is called, for the given
 // protocols. Both sides must hold a certificate of the cluster's authority; callers of
-// [Actors] and [Clients] may have any role, callers of other protocols must be nodes. Callers that name
+// [Clients] may have any role, callers of other protocols must be nodes. Callers that name
 // no protocol are refused.
 func (id *Identity) ServerTLS(protocols ...string) *tls.Config {
 	c := id.base(protocols)
@@ -49,7 +49,7 @@ func admit(state tls.ConnectionState, protocols []string, server bool) error {
 	if err != nil {
 		return err
 	}
-	if s.Role != Node && (server || state.NegotiatedProtocol != Actors && state.NegotiatedProtocol != Clients) {
+	if s.Role != Node && (server || state.NegotiatedProtocol != Clients) {
 		return fmt.Errorf("identity: %s has role %s, %s wants role %s: %w", s.Name, s.Role, state.NegotiatedProtocol, Node, ErrRole)
 	}
 	return nil

@@ -54,8 +54,8 @@ func (n *Node) greet(s *socket) {
 	if err != nil {
 		n.refused.stranger.Add(1)
 	} else if take := n.config.Protocols[protocol]; take != nil {
-		if interrupt() {
-			take(s)
+		if from, err := s.other(); err == nil && interrupt() {
+			take(s, from)
 			return
 		}
 	} else if n.meet(s, interrupt) {
@@ -102,7 +102,7 @@ func (n *Node) meet(s *socket, ready func() bool) bool {
 	}
 	var about Peer
 	if err == nil {
-		about, err = n.who(s, &hello)
+		about, err = who(s, &hello)
 	}
 	if err != nil {
 		n.refused.malformed.Add(1)

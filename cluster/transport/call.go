@@ -115,7 +115,10 @@ func (n *Node) greeting(p *peer) greeting {
 
 // hello calls an address, and returns the connection, what reads from it and who welcomes.
 func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socket, in *bufio.Reader, about Peer, welcome greeting, err error) {
-	s, err = n.connect(ctx, address, identity.Actors)
+	if err = n.mayBePlain(address); err != nil { // the peer itself may have said it
+		return nil, nil, about, welcome, err
+	}
+	s, err = connect(ctx, n.config.Identity, address, identity.Actors)
 	if err != nil {
 		return nil, nil, about, welcome, err
 	}
@@ -142,7 +145,7 @@ func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socke
 		welcome, err = getGreeting(body)
 	}
 	if err == nil {
-		about, err = n.who(s, &welcome)
+		about, err = who(s, &welcome)
 	}
 	if err == nil && about.Name != g.target {
 		err = refusals[refusedTarget]
@@ -151,26 +154,35 @@ func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socke
 }
 
 // who tells who is at the other end: the greeting must agree with the certificate.
-func (n *Node) who(s *socket, g *greeting) (Peer, error) {
-	about := Peer{Name: g.name, Incarnation: g.incarnation, Role: identity.Node}
-	if n.config.Identity == nil {
-		return about, nil
+func who(s *socket, g *greeting) (Peer, error) {
+	about, err := s.other()
+	if err == nil && s.sealed != nil && about.Name != g.name {
+		err = bad("the certificate of %s says %s", g.name, about.Name)
 	}
-	name, err := identity.PeerName(s.state)
-	if err != nil {
-		return about, err
-	}
-	if name != g.name {
-		return about, bad("the certificate of %s says %s", name, g.name)
-	}
-	about.Role, err = identity.PeerRole(s.state)
+	about.Name, about.Incarnation = g.name, g.incarnation
 	return about, err
 }
 
+// other is whom the certificate of the other side names; without TLS some node.
+func (s *socket) other() (Peer, error) {
+	if s.sealed == nil {
+		return Peer{Role: identity.Node}, nil
+	}
+	name, err := identity.PeerName(s.state)
+	if err != nil {
+		return Peer{}, err
+	}
+	role, err := identity.PeerRole(s.state)
+	return Peer{Name: name, Role: role}, err
+}
+
+// maxProtocol is the length of the longest name of a protocol, as in ALPN.
+const maxProtocol = 255
+
 // connect makes a connection for a protocol.
-func (n *Node) connect(ctx context.Context, address, protocol string) (*socket, error) {
-	if err := n.mayBePlain(address); err != nil {
-		return nil, err
+func connect(ctx context.Context, id *identity.Identity, address, protocol string) (*socket, error) {
+	if len(protocol) > maxProtocol {
+		return nil, fmt.Errorf("protocol of %d bytes, accepted are %d", len(protocol), maxProtocol)
 	}
 	var d net.Dialer
 	raw, err := d.DialContext(ctx, "tcp", address)
@@ -178,10 +190,10 @@ func (n *Node) connect(ctx context.Context, address, protocol string) (*socket, 
 		return nil, err
 	}
 	s := newSocket(raw.(*net.TCPConn))
-	if n.config.Identity == nil {
+	if id == nil {
 		_, err = s.Write(append([]byte{byte(len(protocol))}, protocol...))
 	} else {
-		err = s.secure(ctx, tls.Client(s.sealing(), n.config.Identity.ClientTLS(protocol)))
+		err = s.secure(ctx, tls.Client(s.sealing(), id.ClientTLS(protocol)))
 	}
 	if err != nil {
 		s.tcp.Close() //nolint:errcheck // it is of no use

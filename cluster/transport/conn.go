@@ -19,10 +19,6 @@ type socket struct {
 	bytes    *atomic.Int64 // received so far
 }
 
-// ConnectionState tells those who are handed the socket for a protocol of their own who is at
-// the other end; it is empty without TLS.
-func (s *socket) ConnectionState() tls.ConnectionState { return s.state }
-
 func newSocket(tcp *net.TCPConn) *socket {
 	s := &socket{tcp: tcp, bytes: &atomic.Int64{}}
 	s.Conn = counted{tcp, s.bytes}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -184,27 +185,33 @@ func TestReplayedBytesMakeNoConnection(t *testing.T) {
 	}
 }
 
-func TestClientsCallAndAreCalledByTheirRole(t *testing.T) {
-	role := make(chan identity.Role, 1)
+func TestClientsReachTheirProtocolAloneAndAreKnownByTheirRole(t *testing.T) {
 	b := start(t, "b", 1, func(_ *node, c *transport.Config) {
 		c.Identity = id(t, "b")
-		c.Changed = func(p transport.Peer, _ transport.State, _ error) {
-			select {
-			case role <- p.Role:
-			default:
-			}
+		answer := func(c net.Conn, from transport.Peer) {
+			fmt.Fprintf(c, "%s %s", from.Role, from.Name) //nolint:errcheck // a test's
+			c.Close()                                     //nolint:errcheck // a test's
 		}
+		c.Protocols = map[string]func(net.Conn, transport.Peer){identity.Clients: answer, identity.Gossip: answer}
 	})
-	c := start(t, "c", 1, func(n *node, c *transport.Config) {
-		mute(n, c)
-		c.Identity = id(t, "c")
-	})
-	c.connectTo(t, "b", b.Address())
-	if r := <-role; r != identity.Client {
-		t.Errorf("role %s, want client", r)
+	for _, test := range []struct{ name, protocol, want string }{
+		{"c", identity.Clients, "client c"}, {"o", identity.Clients, "operator o"}, {"a", identity.Clients, "node a"},
+		{"a", identity.Gossip, "node a"}, {"c", identity.Gossip, ""}, {"o", identity.Gossip, ""}, {"c", identity.Actors, ""}, {"o", identity.Actors, ""},
+	} {
+		c, to, err := transport.Open(context.Background(), id(t, test.name), b.Address(), test.protocol)
+		if err != nil || to.Name != "b" || to.Role != identity.Node {
+			t.Fatalf("%s calls for %s: answered by %+v, %v", test.name, test.protocol, to, err)
+		}
+		said, err := io.ReadAll(c)
+		c.Close() //nolint:errcheck // a test's
+		if string(said) != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%s calls for %s: answer %q, %v", test.name, test.protocol, said, err)
+		}
 	}
-	b.send(t, "c", 3)
-	until(t, "the client has it", func() bool { return c.handled.Load() == 1 })
+	until(t, "the others are counted", func() bool { return b.Stats().Refusals.Strangers == 4 })
+	if _, _, err := transport.Open(context.Background(), id(t, "foreign/a"), b.Address(), identity.Clients); err == nil {
+		t.Error("a caller took a node of another cluster for one of its own")
+	}
 }
 
 func TestOtherProtocolsShareThePort(t *testing.T) {
@@ -213,7 +220,7 @@ func TestOtherProtocolsShareThePort(t *testing.T) {
 			if second != nil {
 				second(n, c)
 			}
-			c.Protocols = map[string]func(net.Conn){identity.Gossip: func(c net.Conn) {
+			c.Protocols = map[string]func(net.Conn, transport.Peer){identity.Gossip: func(c net.Conn, _ transport.Peer) {
 				io.Copy(c, io.LimitReader(c, 5)) //nolint:errcheck // a test's
 				c.Close()                        //nolint:errcheck // a test's
 			}}
@@ -240,6 +247,9 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		}
 		if _, _, err := a.Open(context.Background(), address, "x"); err == nil {
 			t.Errorf("opens %s without TLS", address)
+		}
+		if _, _, err := transport.Open(context.Background(), nil, address, "x"); err == nil {
+			t.Errorf("opens %s without a node and TLS", address)
 		}
 	}
 	for _, name := range []string{"", "a", "x y", strings.Repeat("x", 65)} {

@@ -3,7 +3,6 @@ package transport
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,9 +134,11 @@ type Config struct {
 	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
 	// order, on a goroutine of its own. The reason is nil for Up.
 	Changed func(p Peer, state State, reason error)
-	// Protocols take connections that were made by [Node.Open] for a protocol other than
-	// that of actors. A function owns the connection it is given, and must return soon.
-	Protocols map[string]func(c net.Conn)
+	// Protocols take connections that were made by [Open] for a protocol other than that of
+	// actors: identity.Gossip is for nodes alone, as are protocols unknown to identity;
+	// identity.Clients is for every role, and its function decides what which may do. A
+	// function owns the connection it is given, and must return soon.
+	Protocols map[string]func(c net.Conn, from Peer)
 	Limits    Limits
 }
 
@@ -232,6 +233,10 @@ func (n *Node) mayBePlain(address string) error {
 	if n.config.Identity != nil || n.config.PlainAnywhere {
 		return nil
 	}
+	return loopback(address)
+}
+
+func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("transport: %w", err)
@@ -337,14 +342,38 @@ func (n *Node) Remove(name string) {
 	p.mu.Unlock()
 }
 
-// Open makes a connection for a protocol of Config.Protocols, which the node at the address
-// must know. With TLS, identity.PeerName tells from its state who answered.
-func (n *Node) Open(ctx context.Context, address, protocol string) (net.Conn, tls.ConnectionState, error) {
-	s, err := n.connect(ctx, address, protocol)
-	if err != nil {
-		return nil, tls.ConnectionState{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
+// Open makes a connection as [Open] does, with the node's identity.
+func (n *Node) Open(ctx context.Context, address, protocol string) (c net.Conn, to Peer, err error) {
+	if err := n.mayBePlain(address); err != nil {
+		return nil, Peer{}, err
 	}
-	return s, s.state, nil
+	return open(ctx, n.config.Identity, address, protocol)
+}
+
+// Open makes a connection for a protocol that the node at the address has in its
+// Config.Protocols, and tells which node that is; without TLS, for which the identity is nil and the
+// address a loopback one, its name is not known. A node that refuses the certificate or the protocol
+// says so, with TLS 1.3, in the error of the first Read.
+func Open(ctx context.Context, id *identity.Identity, address, protocol string) (c net.Conn, to Peer, err error) {
+	if id == nil {
+		if err := loopback(address); err != nil {
+			return nil, Peer{}, err
+		}
+	}
+	return open(ctx, id, address, protocol)
+}
+
+func open(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, Peer, error) {
+	s, err := connect(ctx, id, address, protocol)
+	if err != nil {
+		return nil, Peer{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
+	}
+	to, err := s.other()
+	if err != nil {
+		s.tcp.Close() //nolint:errcheck // it is of no use
+		return nil, Peer{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
+	}
+	return s, to, nil
 }
 
 // Close takes leave of all peers, once what waits for them has arrived, but after

@@ -17,7 +17,8 @@ type Peer struct {
 	// Incarnation tells the lives of a process of this name apart; a later one has a
 	// larger number.
 	Incarnation uint64
-	// Role is that in its certificate; a node's without TLS.
+	// Role is that in its certificate, which for peers that exchange frames is that of a node;
+	// without TLS it always is.
 	Role identity.Role
 }
 
