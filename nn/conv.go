@@ -1,219 +1,245 @@
 package nn
 
-// conv is a convolution, computed as matrix products with the values under the kernel at each place laid out as
-// columns (K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document
-// Processing", 2006). The columns are made for a band of output rows at a time, so that they stay in the cache.
+import (
+	"slices"
+
+	"github.com/gradwire/gradwire/nn/kernel"
+)
+
+// conv is a convolution. Its products read the values under the weights where they are: for one row of outputs, the
+// values under a weight are neighbours, lanes after lanes. (To lay them out as the columns of a matrix first, as
+// K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document Processing", 2006,
+// moves more memory than the products take time.)
 type conv struct {
 	window
 	in, out Shape
-	runs    []run // of each column of a kernel
-	turned  bool  // whether products are made with the transposed weight
+	padded  Shape         // in with its padding
+	row     kernel.Places // under the weights of one row of all kernels: channel, column
+	taps    kernel.Places // under all weights of a kernel
+	order   []int         // columns of a kernel, such that those that an input takes part with follow each other
+	spans   []span        // of a row of inputs
+	first   kernel.Places // only zero
+	ones    []float32     // as many as a row of outputs has
 }
 
-// columnsRoom is about how many elements the columns of a band may have.
-const columnsRoom = 1 << 15
+// span is of neighbouring inputs of a row that take part in outputs by the same columns of a kernel.
+type span struct {
+	first, end int
+	columns    int            // place in the order of the first of these columns
+	outputs    *kernel.Places // of one row: column of the kernel, output channel; counted from output
+	output     int            // column of the first output
+}
+
+func newConv(w window, in, out Shape) *conv {
+	c := &conv{window: w, in: in, out: out}
+	for rest := range w.stride {
+		for j := rest; j < w.size; j += w.stride {
+			c.order = append(c.order, j)
+		}
+	}
+	c.padded = Shape{in.Channels, in.Height + 2*w.padding, in.Width + 2*w.padding}
+	var row, taps []int32
+	for ch := range in.Channels {
+		for i := range w.size {
+			for j := range w.size {
+				at := int32((ch*c.padded.Height+i)*c.padded.Width + j)
+				if taps = append(taps, at); i == 0 {
+					row = append(row, at)
+				}
+			}
+		}
+	}
+	c.row, c.taps, c.first = kernel.NewPlaces(row), kernel.NewPlaces(taps), kernel.NewPlaces([]int32{0})
+	c.ones = slices.Repeat([]float32{1}, out.Width*tileLanes)
+	c.divide()
+	return c
+}
+
+// divide finds the spans.
+func (c *conv) divide() {
+	known := map[[2]int]*kernel.Places{} // by the first column of a kernel and their number
+	last := [2]int{-1, -1}
+	for x := range c.in.Width {
+		low, n := reach(x+c.padding, c.stride, c.size, c.out.Width)
+		if key := [2]int{low, n}; key != last || c.stride > 1 {
+			s := span{first: x}
+			if n > 0 {
+				// Outputs of later columns of the kernel lie to the left.
+				high := low + (n-1)*c.stride
+				s.columns, s.output = slices.Index(c.order, low), (x+c.padding-high)/c.stride
+				if known[key] == nil {
+					p := c.outputs(n)
+					known[key] = &p
+				}
+				s.outputs = known[key]
+			}
+			c.spans, last = append(c.spans, s), key
+		}
+		c.spans[len(c.spans)-1].end = x + 1
+	}
+}
+
+// reach returns the first of the n columns of a kernel, a stride apart, with which an input, counted with its padding,
+// takes part in one of so many outputs.
+func reach(input, stride, size, outputs int) (first, n int) {
+	// Output o reads the input by column input - o·stride.
+	most := min(input/stride, outputs-1)
+	least := max(0, (input-size+stride)/stride)
+	if input < size {
+		least = 0
+	}
+	if most < least {
+		return 0, 0
+	}
+	return input - most*stride, most - least + 1
+}
+
+// outputs returns where the outputs are that n columns of a kernel make of the same input.
+func (c *conv) outputs(n int) kernel.Places {
+	at := make([]int32, 0, n*c.out.Channels)
+	for i := range n {
+		for ch := range c.out.Channels {
+			at = append(at, int32(ch*c.out.Height*c.out.Width+n-1-i))
+		}
+	}
+	return kernel.NewPlaces(at)
+}
 
 func (c *conv) output() Shape { return c.out }
-func (c *conv) taps() int     { return c.in.Channels * c.size * c.size }
 
 func (c *conv) parameters() (weight, bias, fan int) {
-	return c.out.Channels * c.taps(), c.out.Channels, c.taps()
+	taps := c.taps.Len()
+	return c.out.Channels * taps, c.out.Channels, taps
 }
 
-func (c *conv) work() float64      { return 2 * float64(c.out.Size()) * float64(c.taps()) }
+func (c *conv) work() float64      { return 2 * float64(c.out.Size()) * float64(c.taps.Len()) }
 func (c *conv) needs() (x, y bool) { return true, false }
 
-// band is how many output rows are computed together. It is a function of the shapes alone, since sums over places
-// are made band by band.
-func (c *conv) band() int {
-	return min(max(columnsRoom/(c.taps()*c.out.Width*tileLanes), 1), c.out.Height)
+// prepared is how many elements prepare writes.
+func (c *conv) prepared() int { return 2 * c.out.Channels * c.taps.Len() }
+
+// prepare writes the weights for forward, row×input channel×column×output channel, and after them for backward,
+// row×column (in the order)×output channel×input channel.
+func (c *conv) prepare(to, params []float32) {
+	outs, ins, size := c.out.Channels, c.in.Channels, c.size
+	ahead, back := to[:outs*ins*size*size], to[outs*ins*size*size:]
+	for j, column := range c.order {
+		for i := range size {
+			for ch := range ins {
+				for out := range outs {
+					v := params[((out*ins+ch)*size+i)*size+column]
+					ahead[((i*ins+ch)*size+column)*outs+out] = v
+					back[((i*size+j)*outs+out)*ins+ch] = v
+				}
+			}
+		}
+	}
 }
 
-// room is the number of elements of the columns of a band and of a weight, both with the bias.
+// room is the number of elements of the padded input, if there is padding.
 func (c *conv) room(lanes int) int {
-	return (c.taps() + 1) * (c.band()*c.out.Width*lanes + c.out.Channels)
+	if c.padding == 0 {
+		return 0
+	}
+	return c.padded.Size() * lanes
 }
 
-// turn decides on the orientation of the product that yields the gradient of the weight, channels×taps or its
-// transpose. Its cost is about the number of elements, of which there are as many in a row as fill vectors, and four
-// for each row of the right operand, which is transposed on its way.
-func (c *conv) turn() bool {
-	const vector, transposed = 16, 4
-	full := func(n int) int { return (n + vector - 1) / vector * vector }
-	channels, taps := c.out.Channels, c.taps()+1
-	return taps*full(channels)+transposed*channels < channels*full(taps)+transposed*taps
+// pad returns x with its padding.
+func (c *conv) pad(t *tile, x []float32) []float32 {
+	if c.padding == 0 {
+		return x
+	}
+	to, width, pitch := t.room[:c.padded.Size()*t.lanes], c.in.Width*t.lanes, c.padded.Width*t.lanes
+	clear(to)
+	for ch := range c.in.Channels {
+		for h := range c.in.Height {
+			at := (ch*c.padded.Height+h+c.padding)*pitch + c.padding*t.lanes
+			copy(to[at:at+width], x[(ch*c.in.Height+h)*width:])
+		}
+	}
+	return to
 }
 
 func (c *conv) forward(t *tile, x, y []float32) {
-	channels, k := c.out.Channels, c.taps()+1
-	weight, room := t.columns[:channels*k], t.columns[channels*k:]
-	order, lda := noTrans, k
-	if c.turned {
-		order, lda = trans, channels
+	plane, width, pitch := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes, c.padded.Width*t.lanes
+	weight, bias, _ := c.parameters()
+	outputs, step := width, width // of one product
+	if c.stride > 1 {
+		outputs = t.lanes
 	}
-	c.join(weight, t.params)
-	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
-	for h := 0; h < c.out.Height; h += c.band() {
-		rows := min(c.band(), c.out.Height-h)
-		n := rows * width
-		c.gather(room[:k*n], x, h, rows, t.lanes)
-		sgemm(order, noTrans, channels, n, k, weight, lda, room[:k*n], n, 0, y[h*width:], plane)
+	s := kernel.Spread{
+		M: c.out.Channels, N: outputs, Bias: t.params[weight : weight+bias], A: t.prepared[:weight], StepA: c.out.Channels, OuterA: c.row.Len() * c.out.Channels,
+		B: c.pad(t, x), OuterB: pitch, Terms: &c.row, Scale: t.lanes, Outer: c.size, StepC: plane,
+	}
+	for h := range c.out.Height {
+		for w := 0; w < step; w += outputs {
+			s.FirstB, s.C = h*c.stride*pitch+w*c.stride, y[h*width+w:]
+			s.Compute()
+		}
 	}
 }
 
 func (c *conv) backward(t *tile, x, _, dx, dy []float32) {
-	channels, taps, k := c.out.Channels, c.taps(), c.taps()+1
-	gradient, room := t.columns[:channels*k], t.columns[channels*k:]
-	plane, width := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes
-	clear(dx)
-	for h, beta := 0, float32(0); h < c.out.Height; h, beta = h+c.band(), 1 {
-		rows := min(c.band(), c.out.Height-h)
-		n := rows * width
-		columns, d := room[:k*n], dy[h*width:]
-		c.gather(columns, x, h, rows, t.lanes)
-		if c.turned {
-			sgemm(noTrans, trans, k, channels, n, columns, n, d, plane, beta, gradient, channels)
-		} else {
-			sgemm(noTrans, trans, channels, k, n, d, plane, columns, n, beta, gradient, k)
-		}
-		if dx != nil {
-			sgemm(trans, noTrans, taps, n, channels, t.params[:channels*taps], taps, d, plane, 0, columns, n)
-			c.scatter(dx, columns[:taps*n], h, rows, t.lanes)
-		}
-	}
-	c.addSplit(t.grad, gradient)
-}
-
-// join writes weight and bias as one matrix, the bias being the weight of a tap whose value is always 1:
-// channels×(taps+1), or its transpose if c.turned.
-func (c *conv) join(joined, params []float32) {
-	channels, taps := c.out.Channels, c.taps()
-	bias := params[channels*taps:]
-	if c.turned {
-		transpose(joined, params[:channels*taps], channels, taps)
-		copy(joined[channels*taps:], bias)
+	c.gradient(t, c.pad(t, x), dy)
+	if dx == nil {
 		return
 	}
-	for i, b := range bias {
-		copy(joined[i*(taps+1):], params[i*taps:(i+1)*taps])
-		joined[i*(taps+1)+taps] = b
+	for h := range c.in.Height {
+		c.delta(t, dx[h*c.in.Width*t.lanes:], dy, h)
 	}
 }
 
-// addSplit adds to grad a gradient in the form of join.
-func (c *conv) addSplit(grad, joined []float32) {
-	channels, taps := c.out.Channels, c.taps()
-	row, step := taps+1, 1
-	if c.turned {
-		row, step = 1, channels
+// gradient adds to the gradient with respect to weight and bias, given the padded input.
+func (c *conv) gradient(t *tile, x, dy []float32) {
+	plane, width, pitch := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes, c.padded.Width*t.lanes
+	weight, bias, taps := c.parameters()
+	r := kernel.Rake{
+		M: c.out.Channels, Width: width, StepA: plane, RowA: width, RowB: pitch, Taps: &c.taps, Scale: t.lanes, C: t.grad[:weight], StepC: taps,
 	}
-	for i := range channels {
-		from := i * row
-		for j := range taps {
-			grad[i*taps+j] += joined[from]
-			from += step
+	b := kernel.Rake{
+		M: c.out.Channels, Width: width, StepA: plane, RowA: width, B: c.ones, Taps: &c.first, Scale: 1, C: t.grad[weight : weight+bias], StepC: 1,
+	}
+	for h := 0; h < c.out.Height; h += b.Rows {
+		b.Rows = min(kernel.Chained(width), c.out.Height-h)
+		b.A = dy[h*width:]
+		b.Compute()
+		if c.stride == 1 {
+			r.Rows, r.A, r.B = b.Rows, b.A, x[h*pitch:]
+			r.Compute()
 		}
-		grad[channels*taps+i] += joined[from]
-	}
-}
-
-// run describes where the weights of one column of a kernel are for the outputs of one row.
-type run struct {
-	first, end int // output columns with the weight over the input; the weight is over padding in the others
-	source     int // input column of the first of them
-}
-
-func newConv(w window, in, out Shape) *conv {
-	c := &conv{window: w, in: in, out: out, runs: make([]run, w.size)}
-	c.turned = c.turn()
-	for j := range c.runs {
-		first := max(0, (w.padding-j+w.stride-1)/w.stride)
-		end := 0
-		if last := in.Width - 1 + w.padding - j; last >= 0 {
-			end = min(out.Width, last/w.stride+1)
-		}
-		if first < end {
-			c.runs[j] = run{first, end, first*w.stride + j - w.padding}
-		}
-	}
-	return c
-}
-
-// at returns the run of the weight at row i and column j of a kernel for output row h, and the place of its first value
-// in the input's plane.
-func (c *conv) at(h, i, j int) (u run, source int) {
-	row := h*c.stride + i - c.padding
-	if row < 0 || row >= c.in.Height {
-		return run{}, 0
-	}
-	return c.runs[j], row*c.in.Width + c.runs[j].source
-}
-
-// gather fills columns, (taps+1)×(rows·width·lanes), with the values of x under each weight for the output rows from h
-// on, and with ones in the last row.
-func (c *conv) gather(columns, x []float32, h, rows, lanes int) {
-	width := c.out.Width * lanes
-	for ch := range c.in.Channels {
-		plane := x[ch*c.in.Height*c.in.Width*lanes:]
-		for i := range c.size {
-			for j := range c.size {
-				for r := range rows {
-					c.gatherRow(columns[:width], plane, h+r, i, j, lanes)
-					columns = columns[width:]
-				}
-			}
-		}
-	}
-	fill(columns, 1)
-}
-
-// gatherRow fills row, width×lanes, with the values under the weight at row i and column j of a kernel for output row h.
-func (c *conv) gatherRow(row, plane []float32, h, i, j, lanes int) {
-	u, source := c.at(h, i, j)
-	if c.stride == 1 && u.end-u.first == c.out.Width {
-		copy(row, plane[source*lanes:])
-		return
-	}
-	clear(row[:u.first*lanes])
-	clear(row[u.end*lanes:])
-	if c.stride == 1 {
-		copy(row[u.first*lanes:u.end*lanes], plane[source*lanes:])
-		return
-	}
-	for w := u.first; w < u.end; w++ {
-		copy(row[w*lanes:(w+1)*lanes], plane[source*lanes:])
-		source += c.stride
-	}
-}
-
-// scatter adds the columns, taps×(rows·width·lanes), to the elements of dx from which gather would fill them.
-func (c *conv) scatter(dx, columns []float32, h, rows, lanes int) {
-	width := c.out.Width * lanes
-	for ch := range c.in.Channels {
-		plane := dx[ch*c.in.Height*c.in.Width*lanes:]
-		for i := range c.size {
-			for j := range c.size {
-				for r := range rows {
-					c.scatterRow(plane, columns[:width], h+r, i, j, lanes)
-					columns = columns[width:]
-				}
-			}
-		}
-	}
-}
-
-// scatterRow adds row to the elements of plane from which gatherRow would fill it.
-func (c *conv) scatterRow(plane, row []float32, h, i, j, lanes int) {
-	u, source := c.at(h, i, j)
-	if u.first == u.end {
-		return
 	}
 	if c.stride == 1 {
-		AddScaled(plane[source*lanes:][:(u.end-u.first)*lanes], 1, row[u.first*lanes:u.end*lanes])
 		return
 	}
-	for w := u.first; w < u.end; w++ {
-		AddScaled(plane[source*lanes:][:lanes], 1, row[w*lanes:][:lanes])
-		source += c.stride
+	r.Width, r.RowA, r.RowB = t.lanes, t.lanes, c.stride*t.lanes
+	for h := range c.out.Height {
+		for w := 0; w < c.out.Width; w += r.Rows {
+			r.Rows = min(kernel.Chained(t.lanes), c.out.Width-w)
+			r.A, r.B = dy[h*width+w*t.lanes:], x[h*c.stride*pitch+w*c.stride*t.lanes:]
+			r.Compute()
+		}
+	}
+}
+
+// delta computes a row of all planes of dx, from where the row begins in the first plane.
+func (c *conv) delta(t *tile, dx, dy []float32, h int) {
+	plane, width := c.in.Height*c.in.Width*t.lanes, c.out.Width*t.lanes
+	column := c.out.Channels * c.in.Channels // elements of the weight for a column
+	weight := t.prepared[c.taps.Len()*c.out.Channels:]
+	low, n := reach(h+c.padding, c.stride, c.size, c.out.Height)
+	for i := range c.spans {
+		s := &c.spans[i]
+		if n == 0 || s.outputs == nil {
+			for ch := range c.in.Channels {
+				clear(dx[ch*plane:][s.first*t.lanes : s.end*t.lanes])
+			}
+			continue
+		}
+		p := kernel.Spread{
+			M: c.in.Channels, N: (s.end - s.first) * t.lanes, A: weight[(low*c.size+s.columns)*column:], StepA: c.in.Channels, OuterA: c.stride * c.size * column,
+			B: dy, FirstB: (h+c.padding-low)/c.stride*width + s.output*t.lanes, OuterB: -width, Terms: s.outputs, Scale: t.lanes, Outer: n,
+			C: dx[s.first*t.lanes:], StepC: plane,
+		}
+		p.Compute()
 	}
 }

@@ -3,6 +3,8 @@ package nn
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // networkWorkspace computes a network block by block. Within a block, tiles of tileLanes samples go through the stages
@@ -16,6 +18,7 @@ type networkWorkspace struct {
 	kept     [][]float32 // of values 0 to split, those that backward reads: one tile after the other, else nil
 	places   [][]uint16  // of the stages before split, the places of maxima: one tile after the other
 	partial  [][]float32 // gradients of the shared parameters, of each tile
+	prepared [][]float32 // weights of convolutions in their own order
 	values   [][]float32 // of values split to the last: size×samples of the block
 	deltas   [][]float32 // gradients of the loss with respect to them
 	sorted   []float32   // logits with the classes innermost
@@ -38,12 +41,12 @@ type networkWorkspace struct {
 
 // networkWorker has room for one tile.
 type networkWorker struct {
-	tile    tile
-	values  [][]float32
-	places  []uint16
-	deltas  [2][]float32
-	columns []float32
-	loop    func()
+	tile   tile
+	values [][]float32
+	places []uint16
+	deltas [2][]float32
+	room   []float32
+	loop   func()
 }
 
 var _ Workspace = (*networkWorkspace)(nil)
@@ -76,7 +79,7 @@ func (w *networkWorkspace) allocate() {
 	n := w.net
 	tiles := (w.rows + tileLanes - 1) / tileLanes
 	lanes := min(w.rows, tileLanes)
-	w.kept, w.places = make([][]float32, n.split+1), make([][]uint16, n.split)
+	w.kept, w.places, w.prepared = make([][]float32, n.split+1), make([][]uint16, n.split), make([][]float32, n.split)
 	for i, s := range n.stages[:n.split] {
 		x, y := s.needs()
 		if x && w.kept[i] == nil {
@@ -90,8 +93,11 @@ func (w *networkWorkspace) allocate() {
 		} else if y {
 			w.kept[i+1] = make([]float32, tiles*s.size*lanes)
 		}
-		if _, ok := s.operation.(*maxPool); ok {
+		switch op := s.operation.(type) {
+		case *maxPool:
 			w.places[i] = make([]uint16, tiles*s.size*lanes)
+		case *conv:
+			w.prepared[i] = make([]float32, op.prepared())
 		}
 	}
 	for range tiles {
@@ -120,7 +126,7 @@ func (n *Network) size(i int) int {
 func (w *networkWorkspace) newWorker() *networkWorker {
 	n, k := w.net, &networkWorker{}
 	lanes := min(w.rows, tileLanes)
-	largest, columns, places := 0, 0, 0
+	largest, room, places := 0, 0, 0
 	for i := range n.split + 1 {
 		if i > 0 && n.stages[i-1].inPlace {
 			k.values = append(k.values, k.values[i-1])
@@ -133,12 +139,12 @@ func (w *networkWorkspace) newWorker() *networkWorker {
 		}
 		switch op := n.stages[i].operation.(type) {
 		case *conv:
-			columns = max(columns, op.room(lanes))
+			room = max(room, op.room(lanes))
 		case *maxPool:
 			places = max(places, op.out.Size()*lanes)
 		}
 	}
-	k.columns, k.places = make([]float32, columns), make([]uint16, places)
+	k.room, k.places = make([]float32, room), make([]uint16, places)
 	for i := range k.deltas {
 		k.deltas[i] = make([]float32, largest*lanes)
 	}
@@ -185,6 +191,7 @@ func (w *networkWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	checkBatch(w.net, params, b)
 	clear(grad[:w.net.shared]) // the dense layers set theirs in the first block
 	w.params, w.grad, w.batch, w.training = params, grad, b, true
+	w.prepare()
 	scale := 1 / float32(n)
 	sum := lossSum{product: 1}
 	for w.first = 0; w.first < n; w.first += w.rows {
@@ -202,6 +209,7 @@ func (w *networkWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 func (w *networkWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
 	checkBatch(w.net, params, b)
 	w.params, w.batch, w.training = params, b, false
+	w.prepare()
 	sum := lossSum{product: 1}
 	correct := 0
 	for w.first = 0; w.first < len(b.Y); w.first += w.rows {
@@ -212,6 +220,15 @@ func (w *networkWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
 	}
 	w.release()
 	return sum.total(), correct
+}
+
+// prepare lets the convolutions bring their weights into order.
+func (w *networkWorkspace) prepare() {
+	for i, s := range w.net.stages[:w.net.split] {
+		if c, ok := s.operation.(*conv); ok {
+			c.prepare(w.prepared[i], w.params[s.first:s.end])
+		}
+	}
 }
 
 // release forgets the caller's slices.
@@ -341,7 +358,7 @@ func (w *networkWorkspace) backward() {
 
 // tile makes the worker ready for a tile of the block.
 func (w *networkWorkspace) tile(k *networkWorker, unit int) {
-	k.tile = tile{lanes: min(tileLanes, w.n-unit*tileLanes), training: w.training, first: w.first + unit*tileLanes, columns: k.columns}
+	k.tile = tile{lanes: min(tileLanes, w.n-unit*tileLanes), training: w.training, first: w.first + unit*tileLanes, room: k.room}
 }
 
 // at returns what comes before stage i, up to split, in the given tile.
@@ -357,7 +374,7 @@ func (w *networkWorkspace) at(k *networkWorker, unit, i int) []float32 {
 func (w *networkWorkspace) enter(k *networkWorker, unit, i int) *stage {
 	s, t := &w.net.stages[i], &k.tile
 	t.seed = stageSeed(w.batch.Seed, i)
-	t.params = w.params[s.first:s.end]
+	t.params, t.prepared = w.params[s.first:s.end], w.prepared[i]
 	t.places = k.places
 	if w.training {
 		t.grad = w.partial[unit][s.first:s.end]
@@ -381,7 +398,7 @@ func (w *networkWorkspace) forwardTile(k *networkWorker, unit int) {
 		x = y
 	}
 	column, values := unit*tileLanes, w.value(n.split)
-	copyRows(values[column:], w.n, x, t.lanes, t.lanes)
+	kernel.CopyRows(values[column:], w.n, x, t.lanes, n.size(n.split), t.lanes)
 }
 
 // backwardTile computes what a tile contributes to the gradient of the shared parameters.
@@ -391,7 +408,7 @@ func (w *networkWorkspace) backwardTile(k *networkWorker, unit int) {
 	clear(w.partial[unit])
 	dy := k.deltas[0][:n.size(n.split)*t.lanes]
 	column, deltas := unit*tileLanes, w.delta(n.split)
-	copyRows(dy, t.lanes, deltas[column:], w.n, t.lanes)
+	kernel.CopyRows(dy, t.lanes, deltas[column:], w.n, n.size(n.split), t.lanes)
 	free := k.deltas[1]
 	for i := n.split - 1; i >= 0 && n.stages[i].end > 0; i-- {
 		s, dx := w.enter(k, unit, i), []float32(nil)
@@ -418,18 +435,5 @@ func transpose(dst, src []float32, rows, columns int) {
 				o += rows
 			}
 		}
-	}
-}
-
-// copyRows copies rows of the given width, from rows that are step apart to rows that are pitch apart, until one of the
-// two slices ends.
-func copyRows(dst []float32, pitch int, src []float32, step, width int) {
-	for len(dst) >= width && len(src) >= width {
-		if width == tileLanes {
-			*(*[tileLanes]float32)(dst) = *(*[tileLanes]float32)(src)
-		} else {
-			copy(dst[:width], src)
-		}
-		dst, src = dst[min(pitch, len(dst)):], src[min(step, len(src)):]
 	}
 }

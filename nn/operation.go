@@ -31,7 +31,8 @@ type tile struct {
 	grad     []float32 // the same of the gradient
 	fresh    bool      // grad is to be set by a dense layer, not added to
 	places   []uint16  // in which element of a window the maximum was
-	columns  []float32 // room of the convolution
+	prepared []float32 // what the convolution made of its weights
+	room     []float32 // of the convolution, for padding
 }
 
 // plain has the answers of an operation without parameters.

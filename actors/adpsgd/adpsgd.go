@@ -75,6 +75,22 @@ func (a Architecture) Roles() []train.Role {
 	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
 }
 
+var _ train.Fitter = Architecture{}
+
+// Fit returns an error where the graph does not fit the nodes or is not bipartite, or where the
+// topology is no longer that of the beginning.
+func (a Architecture) Fit(first, now *actors.View) error {
+	if _, err := a.partners(first); err != nil {
+		return err
+	}
+	for i := range first.Members {
+		if !same(first, now, i) {
+			return another(now, i)
+		}
+	}
+	return nil
+}
+
 // Kind makes a peer. It fails for an Architecture that is not valid, and where the graph
 // does not fit the nodes or is not bipartite.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {

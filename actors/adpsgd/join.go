@@ -1,18 +1,19 @@
 package adpsgd
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // change goes on without those who have gone in a new view.
 func (p *peer) change(ctx actor.Context) {
-	view := p.env.View()
-	if view.Complete() != (p.potential == nil) || p.potential != nil && !slices.Equal(p.potential, view.Potential(p.env.Node())) {
-		p.fail("view %d has another topology; ad-psgd keeps to that of the beginning, by which peers are active or passive", view.Number)
+	if view := p.env.View(); !same(p.first, view, p.env.Node()) {
+		p.env.Fail(another(view, p.env.Node()))
 		return
 	}
 	if p.partner != none && !p.member(p.partner).Present {
@@ -22,6 +23,19 @@ func (p *peer) change(ctx actor.Context) {
 		p.pull(ctx)
 	}
 	p.advance(ctx)
+}
+
+// same reports whether a node has the same neighbours in the topologies of two views.
+func same(first, now *actors.View, node int) bool {
+	if first.Complete() || now.Complete() {
+		return first.Complete() == now.Complete()
+	}
+	return slices.Equal(first.Potential(node), now.Potential(node))
+}
+
+// another is the error of a topology in which a node's neighbours are others than at the beginning.
+func another(view *actors.View, node int) error {
+	return fmt.Errorf("node %s has other neighbours than at the beginning; ad-psgd keeps to the first topology, by which peers are active or passive", view.Members[node].Name)
 }
 
 // pull asks the next neighbour that is there for its model, in turn. Who has no neighbour, or
@@ -87,9 +101,7 @@ func (p *peer) resumeAt(step uint64) {
 	p.phase, p.source, p.step, p.due = resting, none, step, true
 	p.lead.Finish(step)
 	p.local.Resume(step)
-	state := p.replica.Optimizer.State()
-	state.Step = int(step)
-	if err := p.replica.Optimizer.Restore(state); err != nil {
-		p.env.Fail(err)
+	if err := p.replica.Resume(step); err != nil {
+		p.fail("%w", err)
 	}
 }

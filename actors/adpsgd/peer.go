@@ -28,17 +28,17 @@ const none = -1
 
 // peer makes its steps, and averages with one neighbour at a time.
 type peer struct {
-	env       actors.Env
-	arch      Architecture
-	local     *train.Local
-	replica   *train.Replica
-	lead      *train.Lead
-	drift     train.Drift
-	random    *rand.Rand
-	models    *protos.Messages[*protos.Model]
-	active    bool
-	others    []int32 // that it can average with, present or not, ascending
-	potential []int32 // neighbours in the topology at the beginning
+	env     actors.Env
+	arch    Architecture
+	local   *train.Local
+	replica *train.Replica
+	lead    *train.Lead
+	drift   train.Drift
+	random  *rand.Rand
+	models  *protos.Messages[*protos.Model]
+	active  bool
+	others  []int32 // that it can average with, present or not, ascending
+	first   *actors.View
 
 	phase    phase
 	since    uint64         // the view in which this peer appeared
@@ -68,12 +68,9 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	p := &peer{
 		env: env, arch: a, local: local, replica: task.NewReplica(env),
 		lead: train.NewLead(env, a.Lead), drift: train.NewDrift(a.Moved), random: env.Rand("partner"),
-		models:  protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
-		others:  choices[node],
+		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
+		others: choices[node], first: view,
 		partner: none, source: none,
-	}
-	if !view.Complete() {
-		p.potential = view.Potential(node)
 	}
 	if p.active = len(p.others) > 0; !p.active {
 		p.others = choosers(choices, node)

@@ -103,6 +103,7 @@ type coordinator struct {
 	ending   bool                  // the last snapshots are being taken
 	last     uint64                // number of the last evaluation of the run, once it is ending
 	asked    uint64                // evaluations asked for
+	sight    *sight                // that is in the making
 	missing  int                   // snapshots that have not arrived
 	ticks    int                   // evaluations by time so far
 	previous map[int]time.Duration // of each holder, the instant of its evaluation before
@@ -127,7 +128,6 @@ type evaluation struct {
 	epoch   float64
 	step    uint64
 	params  *protos.Tensor
-	sight   *sight // that it is part of; nil where it is the only model looked at
 	verdict train.Verdict
 	ready   bool
 	void    bool // the node has gone without an answer
@@ -298,7 +298,6 @@ func (c *coordinator) end(ctx actor.Context) {
 // snapshots asks holders for their models.
 func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 	now := c.env.Now()
-	whole := newSight(now, len(holders))
 	for _, node := range holders {
 		lag := c.run.Policy.Lag
 		if lag == 0 {
@@ -307,7 +306,7 @@ func (c *coordinator) snapshots(ctx actor.Context, holders []int) {
 		c.previous[node] = now
 		c.asked++
 		c.missing++
-		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node), sight: whole}
+		c.pending[c.asked] = &evaluation{number: c.asked, node: node, at: now, lag: lag, epoch: c.epoch(), step: c.stepsOf(node)}
 		ctx.Send(c.env.View().Members[node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: c.asked}))
 	}
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: c.asked, Epoch: c.epoch(), Step: c.total})

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
@@ -9,49 +10,78 @@ import (
 )
 
 // ConsensusDistance is the name under which the root mean square of the Euclidean distances
-// of all models from their mean is recorded, whenever several are looked at at once.
+// of all models from their mean is recorded, whenever all of several have been looked at.
 const ConsensusDistance = "consensus distance"
 
-// sight is a look at several models at one instant.
+// sight is a look at the models of all nodes that are looked at: at one instant where
+// evaluations come by time or epochs, at each node's own where they come by its steps.
 type sight struct {
-	at       time.Duration
-	missing  int // snapshots that have not arrived
+	at       time.Duration // of the latest model
 	models   []*protos.Tensor
+	places   map[int]int // of each node's model
 	distance float64
 }
 
-// newSight returns nil for fewer than two models.
-func newSight(at time.Duration, models int) *sight {
-	if models < 2 {
-		return nil
+// see takes an answered evaluation into the sight in the making, in the place of an older
+// one of its node.
+func (c *coordinator) see(e *evaluation) {
+	if c.sight == nil {
+		c.sight = &sight{places: map[int]int{}}
 	}
-	return &sight{at: at, missing: models}
+	s := c.sight
+	s.at = max(s.at, e.at)
+	if i, ok := s.places[e.node]; ok {
+		s.models[i].Release()
+		s.models[i] = e.params.Retain()
+		return
+	}
+	s.places[e.node] = len(s.models)
+	s.models = append(s.models, e.params.Retain())
+	c.measureWhole(e.at + e.lag)
 }
 
-// see takes an answered evaluation into its sight, and has the distance computed when all
-// are there.
-func (c *coordinator) see(e *evaluation) {
-	s := e.sight
+// forget takes the model of a node that has gone out of the sight in the making.
+func (c *coordinator) forget(node int) {
+	s := c.sight
 	if s == nil {
 		return
 	}
-	if !e.void {
-		s.models = append(s.models, e.params.Retain())
+	if i, ok := s.places[node]; ok {
+		s.models[i].Release()
+		s.models[i] = nil
+		delete(s.places, node)
 	}
-	if s.missing--; s.missing > 0 || len(s.models) < 2 {
+	c.measureWhole(c.env.Now())
+}
+
+// measureWhole has the distance of a sight computed by the given instant if the sight is
+// complete, and begins another.
+func (c *coordinator) measureWhole(due time.Duration) {
+	s := c.sight
+	if len(s.places) < c.looking {
 		return
 	}
-	c.env.Compute(actors.Job{Lag: max(e.at+e.lag-c.env.Now(), 1), Do: func() any {
+	c.sight = nil
+	s.models = slices.DeleteFunc(s.models, func(m *protos.Tensor) bool { return m == nil })
+	if len(s.models) < 2 {
+		c.drop(s)
+		return
+	}
+	c.env.Compute(actors.Job{Lag: max(due-c.env.Now(), 1), Do: func() any {
 		s.distance = distance(s.models)
 		return s
 	}})
 }
 
-// measure records a distance.
-func (c *coordinator) measure(s *sight) {
+func (c *coordinator) drop(s *sight) {
 	for _, m := range s.models {
 		m.Release()
 	}
+}
+
+// measure records a distance.
+func (c *coordinator) measure(s *sight) {
+	c.drop(s)
 	c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: s.at, Value: s.distance})
 }
 

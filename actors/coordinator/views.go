@@ -16,6 +16,7 @@ type views struct {
 	topology int
 	hold     []bool // by node: it holds a model
 	looks    []bool // by node: its model is looked at
+	looking  int    // how many models are looked at now
 }
 
 func newViews(env actors.Env, holders []int) views {
@@ -33,16 +34,17 @@ func newViews(env actors.Env, holders []int) views {
 
 // sample chooses the holders whose models are looked at.
 func (c *coordinator) sample() {
-	n := len(c.run.Holders)
-	if s := c.run.Policy.Sample; s > 0 && s < n {
-		for _, i := range c.env.Rand("sample of models").Perm(n)[:s] {
-			c.looks[c.run.Holders[i]] = true
+	chosen := c.run.Holders
+	if s := c.run.Policy.Sample; s > 0 && s < len(chosen) {
+		chosen = nil
+		for _, i := range c.env.Rand("sample of models").Perm(len(c.run.Holders))[:s] {
+			chosen = append(chosen, c.run.Holders[i])
 		}
-		return
 	}
-	for _, node := range c.run.Holders {
+	for _, node := range chosen {
 		c.looks[node] = true
 	}
+	c.looking = len(c.holders())
 }
 
 // looked reports whether the model of a node is looked at.
@@ -65,6 +67,7 @@ func (c *coordinator) member(ctx actor.Context, m actors.MemberChange) {
 		return // nothing new
 	}
 	c.gone[m.Node] = !m.Present
+	c.looking = len(c.holders())
 	c.announce(ctx)
 	if m.Present {
 		ctx.Send(c.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: c.number, Joins: true}))
@@ -74,9 +77,9 @@ func (c *coordinator) member(ctx actor.Context, m actors.MemberChange) {
 		if e := c.pending[i]; e.node == m.Node && e.params == nil && !e.void {
 			e.void, e.ready = true, true
 			c.answered()
-			c.see(e)
 		}
 	}
+	c.forget(m.Node)
 	c.advance()
 }
 

@@ -132,3 +132,20 @@ func TestConsensusDistanceIsTheRootMeanSquareFromTheMean(t *testing.T) {
 		t.Errorf("measured %d times, want at 0, 20, 40 and 50 ms", n)
 	}
 }
+
+// Two players look at themselves after each own step, every 10 and every 20 ms.
+func TestConsensusDistanceOfLooksByStepsTakesEachNodesLatestModel(t *testing.T) {
+	s := &script{players: []player{
+		{steps: every(10*ms, 9), models: []float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}, holds: true},
+		{steps: every(20*ms, 9), models: []float32{0.1, 0.5, 0.9}, holds: true},
+	}, samples: 1000, policy: coordinator.Policy{Every: coordinator.Interval{Steps: 1}, Time: 50 * ms, Lag: ms}}
+	s.run(t)
+	var got []float64
+	for _, e := range s.log {
+		if e.Kind == actors.Measured {
+			got = append(got, math.Round(1e6*e.Value)/1e6)
+		}
+	}
+	// At 0, at 20 ms of 0.3 and 0.5, at 40 ms of 0.5 and 0.9, and at the end, before the first's fifth step.
+	equal(t, "distances", []float64{0, 0.1, 0.2, 0.2}, got)
+}

@@ -13,7 +13,10 @@
 //
 // W is fixed by the run's topology, absent nodes included. The weight of a pair one of
 // which is not there returns to the other's own, so that W is doubly stochastic over those who
-// are. A pair that comes together agrees on the step from which it averages.
+// are. A pair that comes together agrees on the step from which it averages: the first that
+// neither has begun. So where those who are there fall apart into several parts, as a ring does when
+// two nodes leave it, each part goes on at its own pace, and when somebody who joins links them again, the
+// part that is ahead stands still at that step until the other one has caught up.
 //
 // The sum over all peers is what averaging does not change. It moves with a peer that
 // crashes, which takes its model along, and with one that joins.
@@ -72,6 +75,30 @@ func (a Architecture) Validate() error {
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
 	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours", Trains: true, Holds: true, Min: 1}}
+}
+
+var _ train.Fitter = Architecture{}
+
+// Fit returns an error where the matrix does not fit the nodes and the topology, or where the
+// topology is no longer that of the beginning.
+func (a Architecture) Fit(first, now *actors.View) error {
+	if a.Matrix != nil {
+		for i := range a.Matrix {
+			if err := train.CheckMixingRow(now, a.Matrix, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if first.Complete() && now.Complete() {
+		return nil
+	}
+	for i := range first.Members {
+		if !same(newPairs(first, i, nil), now, i, nil) {
+			return another(now, i)
+		}
+	}
+	return nil
 }
 
 // Kind makes a peer. It fails for an Architecture that is not valid, and for a matrix

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -28,8 +29,8 @@ func (p *peer) look() {
 
 // change goes on with those who are there in a new view.
 func (p *peer) change(ctx actor.Context) {
-	if !p.sameTopology() {
-		p.env.Fail(fmt.Errorf("node %s: view %d has another topology; d-psgd averages by one matrix during a run", p.name(), p.env.View().Number))
+	if view := p.env.View(); !same(p.pairs, view, p.env.Node(), p.arch.Matrix) {
+		p.env.Fail(another(view, p.env.Node()))
 		return
 	}
 	p.look()
@@ -43,15 +44,20 @@ func (p *peer) change(ctx actor.Context) {
 	p.advance(ctx)
 }
 
-// sameTopology reports whether this peer's neighbours are those of the beginning.
-func (p *peer) sameTopology() bool {
-	potential := p.env.View().Potential(p.env.Node())
-	for i := range p.pairs {
-		if _, ok := slices.BinarySearch(potential, int32(p.pairs[i].node)); !ok {
+// same reports whether a node that has these pairs with its neighbours has the same ones in a view.
+func same(pairs []pair, view *actors.View, node int, matrix [][]float64) bool {
+	potential := view.Potential(node)
+	for i := range pairs {
+		if _, ok := slices.BinarySearch(potential, int32(pairs[i].node)); !ok {
 			return false
 		}
 	}
-	return p.arch.Matrix != nil || len(potential) == len(p.pairs)
+	return matrix != nil || len(potential) == len(pairs)
+}
+
+// another is the error of a topology in which a node's neighbours are others than at the beginning.
+func another(view *actors.View, node int) error {
+	return fmt.Errorf("node %s has other neighbours than at the beginning; d-psgd averages by one matrix during a run", view.Members[node].Name)
 }
 
 // pull asks the next neighbour that is there for its model, in turn. Who has no neighbour, or
@@ -213,9 +219,7 @@ func (p *peer) meet() {
 	p.phase, p.news = resting, true
 	p.lead.Finish(p.step)
 	p.local.Resume(p.step)
-	state := p.replica.Optimizer.State()
-	state.Step = int(p.step)
-	if err := p.replica.Optimizer.Restore(state); err != nil {
+	if err := p.replica.Resume(p.step); err != nil {
 		p.env.Fail(fmt.Errorf("node %s: %w", p.name(), err))
 	}
 }

@@ -131,7 +131,8 @@ func (p *peer) promise(r request) { p.asking = append(p.asking, r) }
 
 // adopt starts from another peer's model, and from its count of steps; where the others know
 // this node by a later step, of the peer that lived here before, from that, because
-// clocks do not go back.
+// clocks do not go back. The walk through the shard and the optimiser's schedule go on there; what the
+// optimiser remembers of gradients begins anew.
 func (p *peer) adopt(ctx actor.Context, head *protos.Model, model *protos.Tensor) {
 	p.replica.Replace(model.Retain())
 	p.replica.Version = head.Age
@@ -140,6 +141,10 @@ func (p *peer) adopt(ctx actor.Context, head *protos.Model, model *protos.Tensor
 		p.steps = max(p.steps, head.Clock[p.env.Node()])
 	}
 	p.local.Resume(p.steps)
+	if err := p.replica.Resume(p.steps); err != nil {
+		p.fail("%w", err)
+		return
+	}
 	p.lead.Finish(p.steps)
 	p.announce(ctx)
 	p.enter(ctx)

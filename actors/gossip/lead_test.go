@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
@@ -15,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // circle is the ring of n nodes.
@@ -224,5 +226,29 @@ func TestPeerThatJoinsGoesOnWhereItsNeighbourIs(t *testing.T) {
 	}
 	if got := result.Params[0]; got != 6 {
 		t.Errorf("its model has %v, want 5 of its neighbour's steps and one of its own", got)
+	}
+}
+
+// asked is a rate of learning that notes which steps it is asked for.
+type asked struct{ steps []int }
+
+func (a *asked) Rate(step int) float64 {
+	a.steps = append(a.steps, step)
+	return 0.1
+}
+
+// The peers are those of the test above.
+func TestRateOfPeerThatJoinsIsThatOfItsStep(t *testing.T) {
+	rate := &asked{}
+	s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms}, edge: constant(ms)}
+	s.task.Method = optim.SGD{Rate: rate}
+	s.rules.Every = 10
+	s.led(t, 68*ms, func(d *actors.Deployment, _ *coordinator.Run) {
+		d.Nodes[1].Absent = true
+		d.Schedule = []actors.NodeChange{{At: 55 * ms, Node: 1, Do: actors.Join}}
+	})
+	// At 10 to 60 ms the first peer makes six steps, and at 67 ms the one that has joined its first.
+	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 5}, rate.steps); diff != "" {
+		t.Error(diff)
 	}
 }

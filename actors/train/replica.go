@@ -40,6 +40,14 @@ func (r *Replica) Update(gradient []float32) {
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})
 }
 
+// Resume lets the optimiser's schedule go on after so many steps; what it remembers of
+// gradients stays as it is: nothing, for a peer that joins.
+func (r *Replica) Resume(steps uint64) error {
+	state := r.Optimizer.State()
+	state.Step = int(steps)
+	return r.Optimizer.Restore(state)
+}
+
 // Replace takes over the caller's reference to other parameters.
 func (r *Replica) Replace(params *protos.Tensor) {
 	r.Params.Release()

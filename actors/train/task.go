@@ -98,3 +98,10 @@ type Architecture interface {
 	// Kind makes the actor of a node.
 	Kind(task *Task, place Place) actors.Kind
 }
+
+// Fitter is an Architecture that does not suit every topology.
+type Fitter interface {
+	// Fit returns an error that says why a run whose first view was first cannot go on, or
+	// begin, with the topology of now. At the beginning both are the same.
+	Fit(first, now *actors.View) error
+}

@@ -65,8 +65,10 @@ type Spec struct {
 	Batch int
 	// Method is the optimiser.
 	Method optim.Method
-	// Architecture says which actor each node runs.
-	Architecture train.Architecture
+	// Architecture says which actor each node runs, and ArchitectureSection where the plan
+	// names it.
+	Architecture        train.Architecture
+	ArchitectureSection *plan.Node
 	// Roles are the architecture's roles of the plan's nodes, in their order.
 	Roles []train.Role
 	// Default is the edge of pairs that Links does not name.
@@ -103,11 +105,11 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if err := c.training(s); err != nil {
 		return nil, err
 	}
-	section := p.Architecture
-	if s.Architecture, p.Architecture, err = c.Architectures.read(c, section, "kind"); err != nil {
+	s.ArchitectureSection = p.Architecture
+	if s.Architecture, p.Architecture, err = c.Architectures.read(c, p.Architecture, "kind"); err != nil {
 		return nil, err
 	}
-	if err := s.cast(section); err != nil {
+	if err := s.cast(s.ArchitectureSection); err != nil {
 		return nil, err
 	}
 	if err := s.attendance(); err != nil {

@@ -55,6 +55,44 @@ func TestBadInputIsToldBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
+func TestTopologyThatDoesNotSuitTheArchitectureIsBadInput(t *testing.T) {
+	const ring = `
+data: {set: synthetic-traffic, samples: 500}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: ad-psgd}
+nodes: [{name: peer, count: 4, compute: {step: 5ms}}]
+network: {topology: ring, default: {delay: 5ms}}
+evaluate: {every: 20ms}
+stop: {time: 100ms}
+`
+	for set, want := range map[string]string{
+		"network.topology=complete":                  "ring.yaml:4:15: architecture: the complete topology of 4 nodes is not bipartite",
+		"nodes=[{name: peer, count: 5}]":             "ring.yaml:4:15: architecture: the topology is not bipartite",
+		"architecture.graph=exponential":             "architecture: graph: exponential is a topology of its own",
+		"architecture={kind: d-psgd, matrix: [[1]]}": "architecture: the mixing matrix has 1 rows for 4 nodes",
+		"architecture={kind: d-psgd, matrix: [[0.5, 0, 0.5, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1]]}": "the topology has no edge from peer1 to peer3",
+		"schedule=[{at: 5ms, topology: ring}, {at: 9ms, topology: star}]":                                       "schedule[1].topology: node peer1 has other neighbours than at the beginning; ad-psgd keeps",
+	} {
+		p, err := driver.Parse("ring.yaml", []byte(ring), set)
+		if err == nil {
+			_, err = driver.Run(t.Context(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out")})
+		}
+		expectInput(t, err, want)
+	}
+	for _, set := range []string{
+		"schedule=[{at: 50ms, topology: ring}]",
+		"architecture={kind: d-psgd, matrix: [[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]}",
+	} {
+		p, err := driver.Parse("ring.yaml", []byte(ring), set)
+		if err == nil {
+			_, err = driver.Run(t.Context(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out")})
+		}
+		if err != nil {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}
+
 func expectInput(t *testing.T, err error, want string) {
 	t.Helper()
 	var input *driver.InputError

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // Clock says in which world a plan runs.
@@ -179,6 +180,9 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 			Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}
+	if err := p.fit(s.deployment); err != nil {
+		return nil, input(err)
+	}
 	evaluator := task.NewEvaluator(threads)
 	run := coordinator.Run{
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
@@ -188,6 +192,25 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 		return coordinator.New(run, env, control)
 	}
 	return s, nil
+}
+
+// fit checks that the architecture can run with every topology of the deployment.
+func (p *point) fit(d *actors.Deployment) error {
+	f, picky := p.spec.Architecture.(train.Fitter)
+	if !picky {
+		return nil
+	}
+	first := d.View()
+	now, section := first, p.spec.ArchitectureSection
+	for i, t := range p.spec.Topologies {
+		if i > 0 {
+			now, section = d.ViewOf(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
+		}
+		if err := f.Fit(first, now); err != nil {
+			return plan.Errorf(section, "%w", err)
+		}
+	}
+	return nil
 }
 
 func policy(p *plan.Plan) coordinator.Policy {
@@ -217,25 +240,37 @@ func target(p *plan.Plan) (accuracy float64, goOn bool) {
 	return 0, false
 }
 
-// links are the counters of every used edge.
+// links are the counters of every used edge; of more than record.MaxLinks, those of each
+// node's edges together.
 func (s *stage) links() (links []record.Link) {
 	s.locked(func() {
+		if s.network.Edges() > record.MaxLinks {
+			for i := range s.names {
+				if t := s.network.Sum(int32(i)); t != (link.Stats{}) {
+					links = append(links, linkOf(s.names[i], record.Everyone, t))
+				}
+			}
+			return
+		}
 		for _, e := range s.network.Used() {
-			t := e.Stats()
-			l := record.Link{
-				From: s.names[e.Source()], To: s.names[e.Destination()],
-				Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
-			}
-			if t.DelayCount > 0 {
-				l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
-			}
-			if t.Delivered > 0 {
-				l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
-			}
-			links = append(links, l)
+			links = append(links, linkOf(s.names[e.Source()], s.names[e.Destination()], e.Stats()))
 		}
 	})
 	return links
+}
+
+func linkOf(from, to string, t link.Stats) record.Link {
+	l := record.Link{
+		From: from, To: to,
+		Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+	}
+	if t.DelayCount > 0 {
+		l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
+	}
+	if t.Delivered > 0 {
+		l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
+	}
+	return l
 }
 
 // outcome is what a world tells of a run beside its record.
@@ -243,6 +278,7 @@ type outcome struct {
 	end      time.Duration
 	digest   uint64
 	dead     uint64
+	stalled  time.Duration
 	lateness *record.Lateness
 }
 
@@ -256,7 +292,7 @@ func (s *stage) play(ctx context.Context, clock Clock, threads int) (outcome, er
 		return outcome{}, err
 	}
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters}, err
+	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters, stalled: r.Stalled}, err
 }
 
 func (s *stage) playReal(ctx context.Context) (outcome, error) {
@@ -266,5 +302,5 @@ func (s *stage) playReal(ctx context.Context) (outcome, error) {
 	}
 	s.locked = w.Locked
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, dead: r.DeadLetters, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
+	return outcome{end: r.Now, dead: r.DeadLetters, stalled: r.Stalled, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
 }

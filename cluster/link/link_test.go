@@ -412,6 +412,34 @@ func TestUsedIsOrderedAndLeavesOutWhatCarriedNothing(t *testing.T) {
 	}
 }
 
+func TestSumAddsUpTheEdgesOfANode(t *testing.T) {
+	n := link.New(1, []string{"a", "b", "c"})
+	n.SetDefault(link.Config{Delay: link.Uniform{Min: time.Millisecond, Max: time.Second}})
+	var want link.Stats
+	for dst := int32(1); dst <= 2; dst++ {
+		e := n.Edge(0, dst)
+		for i := range 5 * int(dst) {
+			if tr := e.Send(time.Duration(i)*time.Second, 100*i); i%2 == 0 {
+				e.Deliver(100*i, tr.Arrival)
+			}
+		}
+		e.CountControl(7)
+		s := e.Stats()
+		want.Sent, want.SentBytes = want.Sent+s.Sent, want.SentBytes+s.SentBytes
+		want.Delivered, want.DeliveredBytes = want.Delivered+s.Delivered, want.DeliveredBytes+s.DeliveredBytes
+		want.Control, want.ControlBytes = want.Control+1, want.ControlBytes+7
+		want.DelayCount, want.DelaySum, want.DelayMax = want.DelayCount+s.DelayCount, want.DelaySum+s.DelaySum, max(want.DelayMax, s.DelayMax)
+		want.TookSum += s.TookSum
+	}
+	n.Edge(1, 0).Send(0, 1e6)
+	if got := n.Sum(0); got != want || want.DelaySum == 0 {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if n.Edges() != 3 {
+		t.Errorf("%d edges were made, want 3", n.Edges())
+	}
+}
+
 func TestEdgesOfAThousandNodesTakeMemoryWhenUsed(t *testing.T) {
 	list := names(1000)
 	var n *link.Network

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"time"
 )
 
 // Network is the links between a fixed set of nodes, which are numbered by their place in the list that New was given.
@@ -15,6 +16,7 @@ type Network struct {
 	names    []string
 	defaults *Config
 	nodes    []node
+	edges    int // made so far
 }
 
 // node is a node's side of the network: its shared queues and the edges that lead out of it.
@@ -123,6 +125,7 @@ func (n *Network) create(src, dst int32) *Edge {
 		downlink:    &n.at(dst).downlink,
 	}
 	n.configure(e, n.defaults)
+	n.edges++
 	n.nodes[src].out.add(e)
 	return e
 }
@@ -140,6 +143,45 @@ func (n *Network) Used() []*Edge {
 		slices.SortFunc(used[first:], func(a, b *Edge) int { return cmp.Compare(a.destination, b.destination) })
 	}
 	return used
+}
+
+// Edges returns how many edges were asked for so far.
+func (n *Network) Edges() int { return n.edges }
+
+// Sum returns the counters of all edges that lead out of a node, added up. It takes no memory.
+func (n *Network) Sum(src int32) Stats {
+	var sum Stats
+	for _, e := range n.at(src).out.slots {
+		if e != nil {
+			sum.add(&e.stats)
+		}
+	}
+	return sum
+}
+
+// add adds the counters of another edge.
+func (s *Stats) add(t *Stats) {
+	s.Sent += t.Sent
+	s.Delivered += t.Delivered
+	s.Dropped += t.Dropped
+	s.Lost += t.Lost
+	s.Control += t.Control
+	s.SentBytes += t.SentBytes
+	s.DeliveredBytes += t.DeliveredBytes
+	s.DroppedBytes += t.DroppedBytes
+	s.ControlBytes += t.ControlBytes
+	s.DelayCount += t.DelayCount
+	s.DelaySum = saturated(s.DelaySum, t.DelaySum)
+	s.DelayMax = max(s.DelayMax, t.DelayMax)
+	s.TookSum = saturated(s.TookSum, t.TookSum)
+}
+
+// saturated adds times that are not negative, up to Forever.
+func saturated(a, b time.Duration) time.Duration {
+	if a > Forever-b {
+		return Forever
+	}
+	return a + b
 }
 
 // configure puts an edge under a configuration. An edge that has carried nothing starts over, so that when it was first

@@ -282,3 +282,25 @@ func TestRunInWhichEverythingIsLostIsAStandstill(t *testing.T) {
 		t.Errorf("error %v, want a standstill that names the edge with the loss", err)
 	}
 }
+
+// The coordinator goes on to look at a model every 100 ms, which moves nothing on.
+func TestBoundedRunInWhichEverythingIsLostTellsThatItStoodStill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time in which a standstill is noticed")
+	}
+	type look struct{}
+	s := &stage{
+		end: 3500 * time.Millisecond, bounded: true, edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}},
+		handlers: []handler{atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }), nothing},
+		lead: func(ctx actor.Context, env actors.Env) {
+			switch ctx.Message().(type) {
+			case *actor.Started, look:
+				ctx.Send(pid(env, 0), protos.NewMessage(&protos.TakeSnapshot{}))
+				env.After(100*time.Millisecond, look{})
+			}
+		},
+	}
+	if r := s.run(t); r.Stalled <= 0 || r.Stalled > 3*time.Second {
+		t.Errorf("stood still from %v on, want from one of the first looks on", r.Stalled)
+	}
+}

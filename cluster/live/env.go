@@ -186,11 +186,17 @@ func (p *performer) Receive(ctx actor.Context) {
 	if announced, ok := protos.Announced(ctx.Message()); ok {
 		p.env.view = w.config.Deployment.ViewOf(announced)
 	}
-	if !p.env.node.coordinates() {
-		w.handled.Add(1)
+	if !p.env.node.coordinates() && !control(ctx.Message()) {
+		w.handled.Add(1) // looks at a model move nothing on
 	}
 	p.env.began, p.env.charged = p.env.Now(), 0
 	p.actor.Receive(ctx)
+}
+
+// control reports whether a message belongs to the control protocol.
+func control(message any) bool {
+	m, ok := message.(*protos.Message)
+	return ok && protos.IsControl(m.Head)
 }
 
 // guardian ends the run when an actor of a node panics outside of its Receive, as in

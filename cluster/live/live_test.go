@@ -35,6 +35,7 @@ type timeIsUp struct{}
 type stage struct {
 	seed     uint64
 	end      time.Duration // of a run that nobody finishes; 0 stands for limit
+	bounded  bool          // the deployment says that it ends then
 	strict   bool
 	threads  int
 	bound    time.Duration
@@ -56,7 +57,7 @@ type stage struct {
 
 func (s *stage) world(t testing.TB) *live.World {
 	t.Helper()
-	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect}
+	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect, Bounded: s.bounded}
 	var names []string
 	if s.profile.Speed == 0 {
 		s.profile = actors.Profile{Cores: 1, Speed: 1e9}

@@ -59,6 +59,9 @@ type Result struct {
 	Late bool
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
+	// Stalled is the instant at which it was noticed that nothing happened any more, in a run
+	// that only its bound ended; 0 if something did happen to the end.
+	Stalled time.Duration
 }
 
 // World is a run in real time.
@@ -79,6 +82,7 @@ type World struct {
 	ended     sync.Once
 	failure   error
 	instant   time.Duration  // at which the run ended
+	stalled   time.Duration  // since when nothing has happened; 0 if something does
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
 	handled   atomic.Int64  // messages so far
@@ -201,7 +205,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	close(w.placed)
 	w.wait(ctx)
-	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load()}
+	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load(), Stalled: w.stalled}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
 	return result, w.failure
@@ -228,13 +232,16 @@ func (w *World) wait(ctx context.Context) {
 			w.fail(context.Cause(ctx))
 			return
 		case <-look.C:
-			if w.config.Deployment.Bounded {
-				continue
-			}
 			before := handled
 			handled = w.handled.Load()
-			if w.clock.idle() && w.jobs.Load() == 0 && handled == before {
+			rests := w.clock.idle() && w.jobs.Load() == 0 && handled == before
+			switch {
+			case !rests:
+				w.stalled = 0
+			case !w.config.Deployment.Bounded:
 				w.fail(w.standstill())
+			case w.stalled == 0:
+				w.stalled = w.clock.now()
 			}
 		}
 	}

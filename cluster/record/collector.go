@@ -134,7 +134,7 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 		c.measure(at, number, &event)
 	case actors.Selected:
 		if n := c.node(number); n != nil && c.node(event.Origin) != nil {
-			n.choose(int32(event.Origin))
+			n.choose(c.neighbour(event.Origin))
 		}
 	}
 }
@@ -176,6 +176,17 @@ func (n *node) waitsOf(cause string) *waits {
 	}
 	n.waits = append(n.waits, waits{cause: cause})
 	return &n.waits[len(n.waits)-1]
+}
+
+// everyone is the neighbour as which all are counted in a run of many nodes.
+const everyone = -1
+
+// neighbour is as what the choice of a node is counted.
+func (c *Collector) neighbour(node int) int32 {
+	if len(c.nodes) > MaxChoosers {
+		return everyone
+	}
+	return int32(node)
 }
 
 func (n *node) choose(neighbour int32) {
@@ -363,7 +374,11 @@ func (c *Collector) measurements(until time.Duration) (all []Measurement) {
 func (t *tally) selection(number int, names []string) Selection {
 	s := Selection{Node: names[number]}
 	for _, c := range slices.SortedFunc(slices.Values(t.chosen), func(a, b choice) int { return cmp.Compare(a.neighbour, b.neighbour) }) {
-		s.Neighbours, s.Counts = append(s.Neighbours, names[c.neighbour]), append(s.Counts, c.count)
+		name := Everyone
+		if c.neighbour != everyone {
+			name = names[c.neighbour]
+		}
+		s.Neighbours, s.Counts = append(s.Neighbours, name), append(s.Counts, c.count)
 	}
 	return s
 }

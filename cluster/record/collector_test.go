@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -241,6 +242,25 @@ func TestManyGoroutinesLoseNothing(t *testing.T) {
 	}
 	if n := bytes.Count(events.Bytes(), []byte("\n")); n != 6*each+100 {
 		t.Errorf("%d lines of events, want %d", n, 6*each+100)
+	}
+}
+
+func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
+	nodes := make([]string, MaxChoosers+1)
+	for i := range nodes {
+		nodes[i] = "n" + strconv.Itoa(i)
+	}
+	c := NewCollector(Config{Nodes: nodes, Roles: make([]string, len(nodes))})
+	for i := range 5 {
+		c.Observe(0, 3, actors.Event{Kind: actors.Selected, Origin: i})
+	}
+	data, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Selection{{Node: "n3", Neighbours: []string{Everyone}, Counts: []uint64{5}}}
+	if diff := cmp.Diff(want, data.Selections); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -22,6 +22,17 @@ type Evaluation struct {
 	Bytes int64 `json:"bytes"`
 }
 
+// MaxLinks is how many edges of a run are recorded one by one. Of a run with more, the
+// edges of each sender are counted together, as a Link to Everyone.
+const MaxLinks = 1 << 16
+
+// MaxChoosers is how many nodes have their selections recorded neighbour by neighbour. In a
+// run with more, those of each node are counted together, as those of Everyone.
+const MaxChoosers = 1 << 10
+
+// Everyone stands for all the nodes that a count is of together. No node can bear it.
+const Everyone = "*"
+
 // Link counts what an edge has carried.
 type Link struct {
 	From string `json:"from"`

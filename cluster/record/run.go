@@ -125,6 +125,9 @@ type Run struct {
 	Digest string `json:"digest"`
 	// DeadLetters counts messages that found no receiver.
 	DeadLetters uint64 `json:"dead_letters,omitempty"`
+	// Stalled is the instant in seconds from which on no node did anything, in a run that only
+	// its bound on time ended; 0 if they did something to the end.
+	Stalled float64 `json:"stalled_s,omitempty"`
 	// Unmeasured counts measurements that were not kept, because the run made more than MaxMeasured.
 	Unmeasured uint64 `json:"unmeasured,omitempty"`
 	// Lateness is that of a real clock; nil for the virtual one, which is never late.

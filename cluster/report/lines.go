@@ -127,6 +127,9 @@ func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error)
 		}
 		l.runs = append(l.runs, own)
 	}
+	if longest == 0 {
+		return nil, nil // that all models begin equal is no figure
+	}
 	u := timeUnit(longest)
 	l.x = "time, " + u.name
 	for _, m := range l.runs {

@@ -61,7 +61,7 @@ func newNetwork(links []record.Link) *network {
 		}
 	}
 	for _, l := range links {
-		if l.Messages > 0 && finite(l.DelayAsked) {
+		if l.To != record.Everyone && l.Messages > 0 && finite(l.DelayAsked) {
 			n.links = append(n.links, l)
 			add(l.From)
 		}

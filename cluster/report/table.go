@@ -297,6 +297,9 @@ func notes(s record.Summary) []string {
 	if crowded > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.", crowded, len(s.Runs), missing))
 	}
+	if line := stalled(s); line != "" {
+		lines = append(lines, line)
+	}
 	late, worst := 0, 0.0
 	for _, r := range s.Runs {
 		if r.Lateness != nil && r.Late {
@@ -312,6 +315,22 @@ func notes(s record.Summary) []string {
 }
 
 // percent writes a fraction such as 0.94 as "94 %".
+// stalled says which runs stood still before their bound ended them.
+func stalled(s record.Summary) string {
+	still, first := 0, math.Inf(1)
+	for _, r := range s.Runs {
+		if r.Stalled > 0 {
+			still++
+			first = min(first, r.Stalled)
+		}
+	}
+	if still == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody waited for a message that was lost or for a node out of reach.",
+		still, len(s.Runs), first)
+}
+
 func percent(fraction float64) string {
 	return fmt.Sprintf("%g %%", math.Round(fraction*1e6)/1e4)
 }

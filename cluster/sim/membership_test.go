@@ -269,3 +269,30 @@ func TestAnActorSeesAViewFromItsAnnouncementOn(t *testing.T) {
 		t.Errorf("seen %q, want %q", seen, want)
 	}
 }
+
+// Two actors answer each other until one message is dropped; then nothing happens but the
+// looks of a coordinator whose time is bounded.
+func TestInstantFromWhichNothingHappensIsTold(t *testing.T) {
+	for _, c := range []struct {
+		answers int
+		want    time.Duration
+	}{{4, 40 * ms}, {1000, 0}} {
+		left := c.answers
+		echo := handler(func(ctx actor.Context, env actors.Env) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				if env.Node() == 0 {
+					ctx.Send(pid(env, 1), chunk(0))
+				}
+			case *protos.Message:
+				if left--; left > 0 {
+					ctx.Send(pid(env, 1-env.Node()), chunk(0))
+				}
+			}
+		})
+		s := stage{end: 200 * ms, edge: link.Config{Delay: link.Constant{Delay: 10 * ms}}, handlers: []handler{echo, echo}}
+		if r := s.run(t); r.Stalled != c.want {
+			t.Errorf("%d answers of 10 ms each: stood still from %v on, want %v", c.answers, r.Stalled, c.want)
+		}
+	}
+}

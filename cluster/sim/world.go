@@ -50,6 +50,9 @@ type Result struct {
 	Events uint64
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
+	// Stalled is the instant from which on nothing happened any more at any member, until the
+	// coordinator ended the run; 0 if the members were at work to the end.
+	Stalled time.Duration
 }
 
 // what says what a slot of the calendar holds.
@@ -104,6 +107,7 @@ type World struct {
 	finished   bool
 	halted     bool // only the coordinator goes on
 	work       int  // entries of the calendar beside the coordinator's timers
+	members    int  // entries of the calendar that are not for the coordinator
 	turns      int  // of mailboxes, at the present instant
 	failure    error
 	pool       pool
@@ -225,6 +229,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
+		w.notice()
 		if len(w.calendar) == 0 || w.stuck() {
 			w.failure = w.standstill()
 			break
@@ -247,6 +252,9 @@ func (w *World) next() {
 	w.vacant = append(w.vacant, e.slot)
 	if !w.watches(&s) {
 		w.work--
+	}
+	if !w.leads(&s) {
+		w.members--
 	}
 	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
@@ -318,6 +326,17 @@ func (w *World) stuck() bool {
 	return w.work == 0 && !w.config.Deployment.Bounded
 }
 
+// notice notes since when nothing is left to happen at the members.
+func (w *World) notice() {
+	switch {
+	case w.halted:
+	case w.members > 0:
+		w.stats.Stalled = 0
+	case w.stats.Stalled == 0:
+		w.stats.Stalled = max(w.now, 1)
+	}
+}
+
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() error {
 	return fmt.Errorf("at %v: %w%s", w.now, actors.ErrStandstill, w.door.Losses())
@@ -329,6 +348,9 @@ func (w *World) enter(at time.Duration, s slot) (id uint64) {
 	s.seq = w.seq
 	if !w.watches(&s) {
 		w.work++
+	}
+	if !w.leads(&s) {
+		w.members++
 	}
 	var i uint32
 	if n := len(w.vacant); n > 0 {

@@ -49,6 +49,8 @@ type instructions struct {
 	columns int
 	lanes   int  // columns of a vector
 	masked  bool // a tile touches no more of B and C than its columns, even if they do not fill its vectors
+
+	rakeRows, rakeTaps int // size of the largest tile of a [Rake]
 }
 
 var portable = instructions{name: "portable", rows: 4, columns: 8, lanes: 8, masked: true}

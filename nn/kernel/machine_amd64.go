@@ -12,8 +12,8 @@ const (
 )
 
 var (
-	instructionsAVX2   = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true}
-	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true}
+	instructionsAVX2   = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true, rakeRows: 2, rakeTaps: 3}
+	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true, rakeRows: 4, rakeTaps: 6}
 )
 
 var active = offered()[0]
@@ -68,6 +68,34 @@ func run(t *tile) {
 		tileAVX512(t)
 	} else {
 		tileAVX2(t)
+	}
+}
+
+//go:noescape
+func spreadAVX2(t *spreadTile)
+
+//go:noescape
+func spreadAVX512(t *spreadTile)
+
+//go:noescape
+func rakeAVX2(t *rakeTile)
+
+//go:noescape
+func rakeAVX512(t *rakeTile)
+
+func runRake(t *rakeTile) {
+	if active.lanes == instructionsAVX512.lanes {
+		rakeAVX512(t)
+	} else {
+		rakeAVX2(t)
+	}
+}
+
+func runSpread(t *spreadTile) {
+	if active.lanes == instructionsAVX512.lanes {
+		spreadAVX512(t)
+	} else {
+		spreadAVX2(t)
 	}
 }
 

@@ -3,7 +3,7 @@
 package kernel
 
 // Every arm64 processor has NEON.
-var instructionsNEON = instructions{name: "neon", rows: 6, columns: 16, lanes: 4}
+var instructionsNEON = instructions{name: "neon", rows: 6, columns: 16, lanes: 4, rakeRows: 2, rakeTaps: 2}
 
 var active = offered()[0]
 
@@ -14,6 +14,11 @@ func offered() []instructions { return []instructions{instructionsNEON, portable
 func tileNEON(t *tile)
 
 func run(t *tile) { tileNEON(t) }
+
+//go:noescape
+func rakeNEON(t *rakeTile)
+
+func runRake(t *rakeTile) { rakeNEON(t) }
 
 // routines returns where the routines for a number of vectors begin in the table.
 func routines(vectors, _ int) int { return (vectors - 1) * active.rows }

@@ -9,6 +9,8 @@ func (p *product) multiply() { p.multiplyPortable() }
 // packsB tells that the twin reads op(B) in place.
 func (p *product) packsB() bool { return false }
 
+func (r *Rake) compute() { r.computePortable() }
+
 func (p *product) packPanel(to []float32, j int) {}
 
 func axpy(alpha float32, x, y []float32) { axpyPortable(alpha, x, y) }

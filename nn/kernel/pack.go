@@ -71,9 +71,7 @@ func copyRows(to []float32, pitch int, from []float32, step, rows, width int) {
 	if width == pitch {
 		switch width {
 		case 32:
-			for i := range rows {
-				*(*[32]float32)(to[i*32:]) = *(*[32]float32)(from[i*step:])
-			}
+			CopyRows(to, pitch, from, step, rows, width)
 			return
 		case 16:
 			for i := range rows {

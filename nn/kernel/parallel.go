@@ -83,7 +83,7 @@ func (s *shared) call() {
 const block = 384
 
 // bandRows is the most rows of op(A) that are packed at a time, so that they stay in the second-level cache.
-const bandRows = 240
+const bandRows = 144
 
 // packMargin is how many elements packing may write behind the last panel.
 const packMargin = 8
@@ -105,7 +105,7 @@ func (p *product) parallel(threads int) {
 		for l := 0; l < p.k; l += terms {
 			part := p.part(0, p.m, j, min(p.n, j+columns))
 			part.takeTerms(l, min(p.k, l+terms))
-			part.share(threads, true, min(bandRows, roundUp(p.m/(16*threads)+1, active.rows)))
+			part.share(threads, true, min(bandRows, roundUp(p.m/(8*threads)+1, active.rows)))
 		}
 	}
 }

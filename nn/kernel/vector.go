@@ -41,3 +41,23 @@ func Rectify(y, x []float32) {
 	}
 	rectifyPortable(y, x)
 }
+
+// CopyRows copies rows of the given width, from rows that are step apart to rows that are pitch apart. It panics if a
+// slice is too short or a row longer than what it is apart from the next.
+func CopyRows(to []float32, pitch int, from []float32, step, rows, width int) {
+	if rows < 1 || width < 1 {
+		return
+	}
+	if pitch < width || step < width {
+		panic(badSize)
+	}
+	if len(to) < (rows-1)*pitch+width || len(from) < (rows-1)*step+width {
+		panic(badLength)
+	}
+	if (width == 16 || width == 32) && copySixteens(to, pitch, from, step, rows, width) {
+		return
+	}
+	for i := range rows {
+		copy(to[i*pitch:][:width], from[i*step:])
+	}
+}

@@ -120,3 +120,24 @@ func TestRectifyKeepsWhatIsPositiveOrNaN(t *testing.T) {
 		}
 	})
 }
+
+func TestCopyRowsCopiesRows(t *testing.T) {
+	withEach(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(25, 26))
+		for range 100 {
+			rows, width := r.IntN(20), []int{1 + r.IntN(20), 16, 32}[r.IntN(3)]
+			pitch, step := width+r.IntN(30), width+r.IntN(30)
+			from, to := draw(r, rows*step), slices.Repeat([]float32{guard}, rows*pitch)
+			CopyRows(to, pitch, from, step, rows, width)
+			for i, v := range to {
+				want := float32(guard)
+				if i%pitch < width {
+					want = from[i/pitch*step+i%pitch]
+				}
+				if v != want {
+					t.Fatalf("%d rows of %d from %d to %d: element %d is %v, want %v", rows, width, step, pitch, i, v, want)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,8 @@
+//go:build noasm || !amd64
+
+package kernel
+
+// maxPairs, routePairs and copySixteens tell that there is no assembly for them.
+func maxPairs([]float32, []uint16, []float32, []float32, int, int, bool) bool { return false }
+func routePairs([]float32, []uint16, []float32, []float32, int, int) bool     { return false }
+func copySixteens([]float32, int, []float32, int, int, int) bool              { return false }
