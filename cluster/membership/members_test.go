@@ -351,7 +351,11 @@ func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
 		}
 		c := memberlist.DefaultLANConfig()
 		c.Name, c.SecretKey, c.Label, c.Delegate, c.LogOutput = "liar", testKey, "test", liar{meta}, new(bytes.Buffer)
-		c.Transport = newTransport(conn, p, nodes[0].transport.advertise)
+		g, err := newGate(testKey, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = newTransport(conn, g, p, nodes[0].transport.advertise)
 		l, err := memberlist.Create(c)
 		if err != nil {
 			t.Fatal(err)
