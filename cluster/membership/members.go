@@ -96,6 +96,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	}
 	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
 	m.running.Go(m.keep)
+	m.running.Go(m.examine)
 	return m, nil
 }
 
