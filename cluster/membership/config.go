@@ -20,7 +20,7 @@ import (
 const (
 	probeInterval  = 500 * time.Millisecond
 	probeTimeout   = 250 * time.Millisecond // of the direct question; then others are asked to ask
-	suspicionMult  = 4
+	suspicionMult  = 5
 	suspicionMax   = 6 // × the time to object, where nobody else suspects
 	gossipInterval = 100 * time.Millisecond
 	gossipDeadTime = 30 * time.Second
@@ -28,15 +28,20 @@ const (
 	// reclaimTime is how long a name stays with a node that has failed, before it may be somewhere
 	// else: news of the failure that is still under way then would hit the new one, because
 	// memberlist counts its incarnations from 1 again.
-	reclaimTime     = 2 * time.Second
-	streamTimeout   = 5 * time.Second
-	dialTimeout     = 2 * time.Second
-	joinPatience    = 10 * time.Second // of a Join without a deadline
-	leavePatience   = 5 * time.Second  // of a Leave without a deadline
-	firstRetry      = 200 * time.Millisecond
-	lastJoinRetry   = 2 * time.Second
-	maxStreams      = 128
-	maxPacket       = 64 << 10
+	reclaimTime   = 2 * time.Second
+	streamTimeout = 5 * time.Second
+	dialTimeout   = 2 * time.Second
+	joinPatience  = 10 * time.Second // of a Join without a deadline
+	leavePatience = 5 * time.Second  // of a Leave without a deadline
+	firstRetry    = 200 * time.Millisecond
+	lastJoinRetry = 2 * time.Second
+	maxStreams    = 128
+	// packetSize is what memberlist fills packets up to, not counting a checksum; maxPacket is with it.
+	packetSize = 1400
+	maxPacket  = packetSize + 8
+	// maxNonces is how many packets are remembered so that they are not let in again: those of a
+	// quarter of an hour in a cluster of eight.
+	maxNonces       = 32 << 10
 	keySize         = 32
 	maxLabel        = 64
 	maxSeeds        = 64
@@ -175,6 +180,7 @@ func (m *Members) settings() *memberlist.Config {
 	c.GossipInterval, c.GossipToTheDeadTime = gossipInterval, gossipDeadTime
 	c.PushPullInterval, c.TCPTimeout = syncInterval, streamTimeout
 	c.DeadNodeReclaimTime = reclaimTime
+	c.UDPBufferSize = packetSize
 	c.EnableCompression = false           // it costs more than it saves in packets of this size
 	c.Logger = log.New(io.Discard, "", 0) // what matters are events, errors and refusals
 	d := (*delegate)(m)

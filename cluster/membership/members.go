@@ -46,6 +46,13 @@ type Refusals struct {
 	Conflicts uint64
 	// Crowded are connections closed because 128 were open.
 	Crowded uint64
+	// Foreign are packets without this cluster's label, or not sealed with its key.
+	Foreign uint64
+	// Replayed are packets that had arrived before, among the latest 32,768. A network that
+	// delivers a packet twice is counted too.
+	Replayed uint64
+	// Oversized are packets of more than 1,408 bytes, which no member sends.
+	Oversized uint64
 }
 
 // Join binds the UDP side of the port and makes the node a member. It tries the seeds
@@ -66,12 +73,16 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	if err != nil {
 		return fail(err)
 	}
+	gate, err := newGate(c.Key, c.Label)
+	if err != nil {
+		return fail(err)
+	}
 	packets, err := listen(bind)
 	if err != nil {
 		return fail(err)
 	}
 	m := &Members{
-		config: c, roll: newRoll(c.Name), transport: newTransport(packets, c.Streams, advertise),
+		config: c, roll: newRoll(c.Name), transport: newTransport(packets, gate, c.Streams, advertise),
 		closing: make(chan struct{}),
 	}
 	if err := m.say(announcement{Meta: c.Meta}); err != nil {
@@ -85,6 +96,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	}
 	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
 	m.running.Go(m.keep)
+	m.running.Go(m.examine)
 	return m, nil
 }
 
@@ -105,6 +117,8 @@ func (m *Members) Refused() Refusals {
 	return Refusals{
 		Malformed: m.malformed.Load(), Outdated: m.outdated.Load(),
 		Conflicts: m.conflicts.Load(), Crowded: m.transport.crowded.Load(),
+		Foreign: m.transport.gate.foreign.Load(), Replayed: m.transport.gate.replayed.Load(),
+		Oversized: m.transport.gate.oversized.Load(),
 	}
 }
 

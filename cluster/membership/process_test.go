@@ -2,6 +2,7 @@ package membership
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -10,83 +11,68 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// The test's own program is the process of a node where this is its name.
-const (
-	childName = "MEMBERSHIP_TEST_NAME"
-	childSeed = "MEMBERSHIP_TEST_SEED"
-	childBusy = "MEMBERSHIP_TEST_BUSY"
+var (
+	saturation = flag.Duration("saturation", 20*time.Second, "how long all cores compute while false alarms are counted")
+	soak       = flag.Duration("soak", 10*time.Second, "how long a process joins and is killed while what is left over is counted")
 )
 
-// child is a node in a process of its own. It writes its address and then its events,
-// and lives as long as its input is open.
-func child(name string) int {
-	fail := func(err error) int {
-		fmt.Fprintln(os.Stderr, name, err)
-		return 1
-	}
-	var n childNode
-	defer n.end()
-	if err := n.start(name); err != nil {
-		return fail(err)
-	}
-	busy, _ := strconv.Atoi(os.Getenv(childBusy)) // none where it is not set
-	for range busy {
-		go func() {
-			for x := 1.0; x > 0; x = x*1.0000001 + 1 {
-				if x > 1e300 {
-					x = 1
-				}
-			}
-		}()
-	}
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return fail(err)
-	}
-	return 0
-}
-
-// process is such a process, seen from the test.
+// process is that of a child, seen from the test.
 type process struct {
 	name, address string
+	incarnation   uint64
 	cmd           *exec.Cmd
-	stdin         io.Closer
+	stdin         io.WriteCloser
 	lines         chan string
 }
 
-func spawn(t *testing.T, name, seed, busy string) *process {
+// spawn starts a child, at an address of its own if none is given.
+func spawn(t *testing.T, name, address, seed string, busy int) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childName+"="+name, childSeed+"="+seed, childBusy+"="+busy)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	if address == "" {
+		address = loopback()
+	}
+	p := &process{name: name, incarnation: uint64(time.Now().UnixNano()), lines: make(chan string, 10_000)}
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(), childName+"="+name, childBind+"="+address, childSeed+"="+seed,
+		childIncarnation+"="+strconv.FormatUint(p.incarnation, 10), childBusy+"="+strconv.Itoa(busy))
+	p.cmd.Stderr = os.Stderr
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{name: name, cmd: cmd, stdin: stdin, lines: make(chan string, 10_000)}
+	t.Cleanup(p.kill)
 	go func() {
 		defer close(p.lines)
 		for s := bufio.NewScanner(stdout); s.Scan(); {
 			p.lines <- s.Text()
 		}
 	}()
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
 	p.address = p.line(t)
 	return p
+}
+
+// kill ends the process by SIGKILL, and returns when it is gone.
+func (p *process) kill() {
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.cmd.Process.Kill()
+	for range p.lines { // until its output ends
+	}
+	_ = p.stdin.Close()
+	_ = p.cmd.Wait()
 }
 
 func (p *process) line(t *testing.T) string {
@@ -103,12 +89,12 @@ func (p *process) line(t *testing.T) string {
 	return ""
 }
 
-// heard returns when the process heard this, which must be the next it says.
-func (p *process) heard(t *testing.T, kind Kind, name string) time.Time {
+// heard returns when the process heard this about another, which must be the next it says.
+func (p *process) heard(t *testing.T, kind Kind, about *process) time.Time {
 	t.Helper()
 	l := p.line(t)
 	what, at, _ := strings.Cut(l, "@")
-	if want := kind.String() + " " + name; what != want {
+	if want := fmt.Sprintf("%s %s %d", kind, about.name, about.incarnation); what != want {
 		t.Fatalf("process %s says %q, want %q", p.name, what, want)
 	}
 	ns, err := strconv.ParseInt(at, 10, 64)
@@ -118,8 +104,25 @@ func (p *process) heard(t *testing.T, kind Kind, name string) time.Time {
 	return time.Unix(0, ns)
 }
 
+// sees returns how many nodes the process says that it sees, whatever it has heard before.
+func (p *process) sees(t *testing.T) int {
+	t.Helper()
+	if _, err := fmt.Fprintln(p.stdin); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if number, ok := strings.CutPrefix(p.line(t), "sees "); ok {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+}
+
 // spawnAll starts processes that have all heard of each other.
-func spawnAll(t *testing.T, n int, busy string) []*process {
+func spawnAll(t *testing.T, n, busy int) []*process {
 	t.Helper()
 	var all []*process
 	for i := range n {
@@ -127,7 +130,7 @@ func spawnAll(t *testing.T, n int, busy string) []*process {
 		if i > 0 {
 			seed = all[0].address
 		}
-		all = append(all, spawn(t, fmt.Sprintf("p%d", i), seed, busy))
+		all = append(all, spawn(t, fmt.Sprintf("p%d", i), "", seed, busy))
 	}
 	for _, p := range all {
 		for range n - 1 {
@@ -139,56 +142,74 @@ func spawnAll(t *testing.T, n int, busy string) []*process {
 	return all
 }
 
-// A process is killed; the others hear of it in time.
 func TestKilledProcessIsNoticed(t *testing.T) {
-	all := spawnAll(t, 8, "")
-	rounds := 5
+	size, rounds := 8, 5
 	if testing.Short() {
-		rounds = 1
+		size, rounds = 3, 1
 	}
+	all := spawnAll(t, size, 0)
 	var first, last, every []float64
 	for i := range rounds {
-		victim := all[len(all)-1-i%7]
+		j := size - 1 - i%(size-1) // not the seed
+		victim := all[j]
 		killed := time.Now()
-		if err := victim.cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		victim.kill()
+		others := slices.Delete(slices.Clone(all), j, j+1)
 		var times []float64
-		for _, p := range all {
-			if p != victim {
-				times = append(times, p.heard(t, Failed, victim.name).Sub(killed).Seconds())
-			}
+		for _, p := range others {
+			times = append(times, p.heard(t, Failed, victim).Sub(killed).Seconds())
 		}
 		slices.Sort(times)
-		first, last, every = append(first, times[0]), append(last, times[6]), append(every, times...)
-		j := slices.Index(all, victim)
-		all[j] = spawn(t, victim.name, all[0].address, "")
-		for _, p := range all {
-			if p != all[j] {
-				p.heard(t, Returned, victim.name)
+		first, last, every = append(first, times[0]), append(last, times[size-2]), append(every, times...)
+		all[j] = spawn(t, victim.name, "", all[0].address, 0)
+		for _, p := range others {
+			p.heard(t, Returned, all[j])
+			if l := all[j].line(t); !strings.HasPrefix(l, "joined") {
+				t.Fatalf("process %s says %q", victim.name, l)
 			}
 		}
-		for range 7 {
-			all[j].line(t)
-		}
 	}
-	slices.Sort(every)
-	slices.Sort(first)
-	slices.Sort(last)
-	t.Logf("8 processes, %d killed: heard by the first after %.2f to %.2f s, by the last after %.2f to %.2f s, in the median %.2f s",
-		rounds, first[0], first[rounds-1], last[0], last[rounds-1], every[len(every)/2])
-	if worst := last[rounds-1]; worst > 10 {
+	for _, times := range [][]float64{first, last, every} {
+		slices.Sort(times)
+	}
+	t.Logf("%d processes, %d killed: heard by the first after %.2f to %.2f s, by the last after %.2f to %.2f s, in the median %.2f s",
+		size, rounds, first[0], first[rounds-1], last[0], last[rounds-1], every[len(every)/2])
+	if worst := last[rounds-1]; worst > 20 {
 		t.Errorf("a killed process was noticed after %.1f s", worst)
+	}
+}
+
+func TestStoppedProcessFailsAndReturnsAsItWas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	all := spawnAll(t, 3, 0)
+	stopped := time.Now()
+	if err := all[2].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all[:2] {
+		t.Logf("%s heard of it after %v", p.name, p.heard(t, Failed, all[2]).Sub(stopped))
+	}
+	continued := time.Now()
+	if err := all[2].cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all[:2] {
+		t.Logf("%s heard of its return after %v", p.name, p.heard(t, Returned, all[2]).Sub(continued))
+	}
+	for _, p := range all {
+		eventually(t, p.name+" sees all three", func() bool { return p.sees(t) == 3 })
 	}
 }
 
 // Every process computes on all cores; nobody may be taken for dead.
 func TestSaturatedProcessesAreNotTakenForDead(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes more than a minute")
+		t.Skip("takes long, and all cores")
 	}
-	all := spawnAll(t, 8, strconv.Itoa(runtime.NumCPU()))
-	time.Sleep(65 * time.Second) // what is measured is that nothing happens in this time
+	all := spawnAll(t, 8, runtime.NumCPU())
+	time.Sleep(*saturation) // what is measured is that nothing happens in this time
 	alarms := 0
 	for _, p := range all {
 		for len(p.lines) > 0 {
@@ -199,8 +220,72 @@ func TestSaturatedProcessesAreNotTakenForDead(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("8 processes on %d cores, each with %d computing goroutines, 65 s: %d false alarms", runtime.NumCPU(), runtime.NumCPU(), alarms)
+	t.Logf("8 processes on %d cores, each with %d computing goroutines, %v: %d false alarms", runtime.NumCPU(), runtime.NumCPU(), *saturation, alarms)
 	if alarms > 0 {
 		t.Errorf("%d false alarms", alarms)
+	}
+}
+
+// load is what a process has in use.
+type load struct {
+	goroutines, descriptors int
+	heap                    uint64
+}
+
+func measure(t *testing.T) load {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("there is no list of open descriptors here")
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return load{runtime.NumGoroutine(), len(all), m.HeapAlloc}
+}
+
+// A process joins, is killed and joins again, over and over; those who watch keep nothing of it.
+func TestKilledProcessesLeaveNothingBehind(t *testing.T) {
+	length, warm := *soak, 20
+	if testing.Short() {
+		length, warm = time.Second, 2
+	}
+	watchers := cluster(t, 2, nil)
+	address, died := "", false
+	rounds := 0
+	round := func() {
+		p := spawn(t, "victim", address, watchers[rounds%2].address, 0)
+		address = p.address
+		for _, w := range watchers {
+			if e := w.next(); died {
+				if e.Kind != Failed {
+					t.Fatalf("%s heard that the victim %s, want failed", w.name, e.Kind)
+				}
+				e = w.next()
+				if e.Kind != Returned || e.Member.Meta.Incarnation != p.incarnation {
+					t.Fatalf("%s heard of %+v, want the return of %d", w.name, e, p.incarnation)
+				}
+			}
+		}
+		p.kill()
+		died = true
+		rounds++
+	}
+	for range warm {
+		round()
+	}
+	before := measure(t)
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		round()
+	}
+	var after load
+	eventually(t, "goroutines and descriptors are as before", func() bool {
+		after = measure(t)
+		return after.goroutines <= before.goroutines && after.descriptors <= before.descriptors
+	})
+	t.Logf("%d times: %+v before, %+v after", rounds-warm, before, after)
+	const nonces = 2 * maxNonces * 64 // bytes, for each watcher
+	if after.heap > before.heap+2*nonces {
+		t.Errorf("the heap has grown from %d to %d bytes", before.heap, after.heap)
 	}
 }

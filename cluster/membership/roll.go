@@ -26,7 +26,8 @@ const (
 	Joined Kind = iota + 1
 	// Left: it went of its own will.
 	Left
-	// Failed: it crashed, or cannot be reached by anybody here.
+	// Failed: it crashed or cannot be reached. Others have given it up, and it does not take this
+	// node's calls either.
 	Failed
 	// Returned: a node that had failed is here again. Its incarnation tells a restart
 	// (higher) from a partition that has ended (the same).
@@ -89,6 +90,7 @@ type entry struct {
 	leaving  bool
 	standing standing
 	changed  uint64 // the view in which the standing last changed
+	doubt    uint64 // of a node that is present, but not by memberlist; 0 is none
 }
 
 // roll is the list of who is here, as memberlist's callbacks tell it, and the events
@@ -97,19 +99,23 @@ type roll struct {
 	self string
 	wake chan struct{} // has room for one: there are events
 	lost chan struct{} // has room for one: a node has failed
+	// doubted has room for one: there are doubts.
+	doubted chan struct{}
 
-	mu      sync.Mutex
-	number  uint64
-	entries map[string]*entry
-	gone    int // entries that are not present
-	view    *View
-	queue   []Event
-	missed  int
+	mu       sync.Mutex
+	number   uint64
+	entries  map[string]*entry
+	gone     int // entries that are not present
+	view     *View
+	queue    []Event
+	missed   int
+	doubtful []doubt
+	raised   uint64 // doubts so far
 }
 
 func newRoll(self string) *roll {
 	return &roll{
-		self: self, wake: make(chan struct{}, 1), lost: make(chan struct{}, 1),
+		self: self, wake: make(chan struct{}, 1), lost: make(chan struct{}, 1), doubted: make(chan struct{}, 1),
 		entries: map[string]*entry{},
 	}
 }
@@ -148,18 +154,22 @@ func (r *roll) changed(m Member, leaving bool) {
 // replace changes an entry that is present. A node that was restarted before its crash
 // was noticed has failed and returned.
 func (r *roll) replace(e *entry, m Member, leaving bool) {
+	e.doubt = 0
 	switch {
 	case m.Meta.Incarnation != e.Meta.Incarnation:
 		r.set(e, e.Member, false, lost, Failed)
 		r.set(e, m, leaving, present, Returned)
 	case leaving:
 		e.leaving = true
+	case m.Gossip == e.Gossip && m.Meta.equal(e.Meta):
+		e.leaving = false
 	default:
 		r.set(e, m, false, present, Updated)
 	}
 }
 
-// vanished marks a node as gone.
+// vanished takes note that memberlist has given a node up. Unless that was to be expected it stays
+// for as long as there is doubt.
 func (r *roll) vanished(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,13 +177,48 @@ func (r *roll) vanished(name string) {
 	if e == nil || e.standing != present {
 		return
 	}
-	r.gone++
-	if e.leaving {
-		r.set(e, e.Member, true, departed, Left)
-	} else {
-		r.set(e, e.Member, false, lost, Failed)
+	if e.leaving || name == r.self {
+		r.remove(e, departed, Left)
+		return
+	}
+	r.raised++
+	e.doubt = r.raised
+	r.doubtful = append(r.doubtful, doubt{e.Member, e.doubt})
+	signal(r.doubted)
+}
+
+// doubts takes those that have come up.
+func (r *roll) doubts() []doubt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.doubtful
+	r.doubtful = nil
+	return all
+}
+
+// pending says whether a doubt is neither confirmed nor dispelled.
+func (r *roll) pending(d doubt) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entries[d.Name]
+	return e != nil && e.doubt == d.number
+}
+
+// confirm marks a node as failed if the doubt about it is pending.
+func (r *roll) confirm(d doubt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entries[d.Name]; e != nil && e.doubt == d.number {
+		r.remove(e, lost, Failed)
 		signal(r.lost)
 	}
+}
+
+// remove marks a node as gone.
+func (r *roll) remove(e *entry, s standing, kind Kind) {
+	e.doubt = 0
+	r.gone++
+	r.set(e, e.Member, s == departed, s, kind)
 	if r.gone > maxDeparted {
 		r.forget()
 	}

@@ -29,7 +29,7 @@ func TestEventsAddUpToTheView(t *testing.T) {
 			if name == "self" {
 				m.Meta.Incarnation = 1
 			}
-			switch leaving := rapid.Bool().Draw(t, "leaving"); rapid.SampledFrom([]string{"appeared", "changed", "vanished"}).Draw(t, "what") {
+			switch leaving := rapid.Bool().Draw(t, "leaving"); rapid.SampledFrom([]string{"appeared", "changed", "vanished", "confirmed"}).Draw(t, "what") {
 			case "appeared":
 				r.appeared(m, leaving)
 			case "changed":
@@ -37,6 +37,10 @@ func TestEventsAddUpToTheView(t *testing.T) {
 			case "vanished":
 				if name != "self" {
 					r.vanished(name)
+				}
+			case "confirmed":
+				for _, d := range r.doubts() {
+					r.confirm(d)
 				}
 			}
 			for e, ok := r.next(); ok; e, ok = r.next() {
@@ -104,6 +108,9 @@ func TestLongestGoneIsForgottenFirst(t *testing.T) {
 	for i := range maxDeparted + 1 {
 		r.appeared(member(fmt.Sprint("n", i), 1), false)
 		r.vanished(fmt.Sprint("n", i))
+		for _, d := range r.doubts() {
+			r.confirm(d)
+		}
 	}
 	for r.missed > 0 || len(r.queue) > 0 {
 		r.next()

@@ -16,6 +16,7 @@ import (
 // those of the process.
 type transport struct {
 	packets   net.PacketConn
+	gate      *gate
 	streams   Streams
 	advertise netip.AddrPort
 
@@ -35,9 +36,9 @@ type transport struct {
 
 var _ memberlist.Transport = (*transport)(nil)
 
-func newTransport(packets net.PacketConn, streams Streams, advertise netip.AddrPort) *transport {
+func newTransport(packets net.PacketConn, gate *gate, streams Streams, advertise netip.AddrPort) *transport {
 	t := &transport{
-		packets: packets, streams: streams, advertise: advertise,
+		packets: packets, gate: gate, streams: streams, advertise: advertise,
 		arrived:  make(chan *memberlist.Packet, waitingPackets),
 		accepted: make(chan net.Conn),
 		closing:  make(chan struct{}),
@@ -60,7 +61,7 @@ func listen(address netip.AddrPort) (net.PacketConn, error) {
 }
 
 func (t *transport) receive() {
-	b := make([]byte, maxPacket)
+	b := make([]byte, maxPacket+1) // longer ones are cut off there
 	for {
 		n, from, err := t.packets.ReadFrom(b)
 		switch {
@@ -73,7 +74,7 @@ func (t *transport) receive() {
 			case <-time.After(time.Millisecond):
 				continue
 			}
-		case n == 0:
+		case !t.gate.admits(b[:n]):
 			continue
 		}
 		p := &memberlist.Packet{Buf: append([]byte(nil), b[:n]...), From: from, Timestamp: time.Now()}
