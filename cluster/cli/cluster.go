@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -51,7 +50,6 @@ func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
 	return do(cmd.Context(), c)
 }
 

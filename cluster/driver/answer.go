@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -35,7 +35,7 @@ type caller struct {
 }
 
 // client takes a client's connection.
-func (p *process) client(conn net.Conn) {
+func (p *process) client(conn net.Conn, from transport.Peer) {
 	p.mu.Lock()
 	full := len(p.clients) == maxClients || p.stop.Err() != nil
 	if !full {
@@ -49,7 +49,10 @@ func (p *process) client(conn net.Conn) {
 	}
 	go func() {
 		defer p.work.Done()
-		c := &caller{conn: conn, name: "somebody", role: identity.Operator}
+		c := &caller{conn: conn, name: from.Name, role: from.Role}
+		if p.config.Identity == nil { // then everybody may do everything
+			c.name, c.role = "somebody", identity.Operator
+		}
 		if err := p.answer(c); err != nil {
 			var wrong *InputError
 			_ = c.say(&protos.Reply{Kind: &protos.Reply_Refusal{Refusal: &protos.Refusal{Error: err.Error(), Input: errors.As(err, &wrong)}}})
@@ -72,18 +75,6 @@ func (p *process) closeClients() {
 
 func (c *caller) say(m *protos.Reply) error { return say(c.conn, m) }
 
-// identify finds out from the certificate who the caller is.
-func (p *process) identify(c *caller) (err error) {
-	if p.config.Identity == nil {
-		return nil
-	}
-	state := c.conn.(interface{ ConnectionState() tls.ConnectionState }).ConnectionState()
-	if c.name, err = identity.PeerName(state); err == nil {
-		c.role, err = identity.PeerRole(state)
-	}
-	return err
-}
-
 // may returns an error if the caller's role does not allow something.
 func (c *caller) may(what string, roles ...identity.Role) error {
 	for _, r := range roles {
@@ -96,9 +87,6 @@ func (c *caller) may(what string, roles ...identity.Role) error {
 
 // answer carries out a request.
 func (p *process) answer(c *caller) error {
-	if err := p.identify(c); err != nil {
-		return err
-	}
 	var r protos.Request
 	in := bufio.NewReader(c.conn)
 	if err := c.conn.SetReadDeadline(time.Now().Add(requestPatience)); err != nil {

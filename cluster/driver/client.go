@@ -18,15 +18,14 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/transport"
-	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Client is a driver's connection with a cluster. It is no part of the cluster: what it has
+// Client is a driver's way into a cluster, one connection for each request. It is no part of the cluster: what it has
 // submitted goes on without it. It is safe for use by many goroutines.
 type Client struct {
-	node *transport.Node
-	seed string // the address that answered
+	identity *identity.Identity
+	seed     string // the address that answered
 }
 
 // Node is a process of a cluster, as a client sees it.
@@ -76,31 +75,17 @@ func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Clien
 	if len(seeds) == 0 {
 		return nil, input(errors.New("no address of the cluster is given, as --join or GRADWIRE_JOIN does"))
 	}
-	c := transport.Config{
-		Identity: id, Incarnation: uint64(time.Now().UnixNano()), Tensors: &protos.TensorPool{},
-		Receive: func(_ transport.Peer, f *wire.Frame) { forget(f) },
-	}
-	if id == nil {
-		c.Name = "client"
-	}
-	node, err := transport.Listen(c)
-	if err != nil {
-		return nil, err
-	}
 	var errs []error
 	for _, seed := range seeds {
-		one := &Client{node: node, seed: seed}
+		one := &Client{identity: id, seed: seed}
 		if _, err := one.Nodes(ctx); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		return one, nil
 	}
-	return nil, errors.Join(append(errs, node.Close())...)
+	return nil, errors.Join(errs...)
 }
-
-// Close ends the client. What it has submitted goes on.
-func (c *Client) Close() error { return c.node.Close() }
 
 // conversation is one request and its replies.
 type conversation struct {
@@ -114,7 +99,7 @@ type conversation struct {
 func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*conversation, error) {
 	opening, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	conn, _, err := c.node.Open(opening, address, identity.Clients)
+	conn, _, err := transport.Open(opening, c.identity, address, identity.Clients)
 	if err != nil {
 		return nil, refusedByTLS(err)
 	}

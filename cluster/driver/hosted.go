@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -134,7 +135,7 @@ func (h *hosted) placeWorld(s *stage) (*live.World, error) {
 	w, err := live.New(live.Config{
 		Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: h.process.config.Cores,
 		Hosted:  func(node int) bool { return h.where[node] == h.process.config.Name },
-		Carrier: h,
+		Carrier: h, RoundTrip: h.roundTrip,
 	})
 	if err != nil {
 		return nil, err
@@ -215,6 +216,12 @@ func (h *hosted) Changed(node int, present bool) {
 
 // Halt tells all others that the part of their nodes is over.
 func (h *hosted) Halt() { h.tellOthers(&protos.HaltRun{}) }
+
+// roundTrip is what heartbeats take to the process of a node and back.
+func (h *hosted) roundTrip(node int) time.Duration {
+	peer, _ := h.process.node.Peer(h.where[node])
+	return peer.RoundTrip
+}
 
 // tellOthers tells the other processes of the run that are there.
 func (h *hosted) tellOthers(m proto.Message) {

@@ -184,7 +184,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 	p.node, err = transport.Listen(transport.Config{
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
 		Tensors: &p.tensors, Receive: p.receive, Changed: p.changed,
-		Protocols: map[string]func(net.Conn){identity.Gossip: p.gossip.take, identity.Clients: p.client},
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
 	})
 	if err != nil {
 		return err
@@ -280,10 +280,6 @@ func (p *process) gone(name, why string) {
 
 // receive takes what another process sends: a message about a run, or one of its actors'.
 func (p *process) receive(from transport.Peer, f *wire.Frame) {
-	if from.Role != identity.Node {
-		forget(f)
-		return
-	}
 	p.mu.Lock()
 	h, c := p.runs[f.Run], p.conducts[f.Run]
 	p.mu.Unlock()
@@ -340,7 +336,7 @@ func (g *gossip) Dial(address string, timeout time.Duration) (net.Conn, error) {
 }
 
 // take hands a connection that came in over to membership, if it takes one in time.
-func (g *gossip) take(c net.Conn) {
+func (g *gossip) take(c net.Conn, _ transport.Peer) {
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
