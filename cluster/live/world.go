@@ -238,6 +238,16 @@ func (w *World) Place() (err error) {
 	return nil
 }
 
+// Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been called.
+func (w *World) Now() time.Duration {
+	select {
+	case <-w.placed:
+		return w.clock.now()
+	default:
+		return w.config.Start
+	}
+}
+
 // Abandon ends a world of which Place was called, and Run will not be.
 func (w *World) Abandon() {
 	if w.clock == nil {
