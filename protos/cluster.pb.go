@@ -37,7 +37,11 @@ type PlaceRun struct {
 	// Fingerprint of the sender's catalog.
 	Catalog string `protobuf:"bytes,5,opt,name=catalog,proto3" json:"catalog,omitempty"`
 	// Nothing is to be made: the answer says whether it could be.
-	Rehearse      bool `protobuf:"varint,6,opt,name=rehearse,proto3" json:"rehearse,omitempty"`
+	Rehearse bool `protobuf:"varint,6,opt,name=rehearse,proto3" json:"rehearse,omitempty"`
+	// What the run's clock shows, in ns, and how often the nodes may have lived before: not 0 for a process that
+	// takes the place of one that is gone.
+	Start         int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
+	Lives         uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -112,6 +116,20 @@ func (x *PlaceRun) GetRehearse() bool {
 		return x.Rehearse
 	}
 	return false
+}
+
+func (x *PlaceRun) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *PlaceRun) GetLives() uint32 {
+	if x != nil {
+		return x.Lives
+	}
+	return 0
 }
 
 // RunPlaced answers PlaceRun.
@@ -327,7 +345,8 @@ func (x *NodeChanged) GetPresent() bool {
 // RunEvents are what the nodes of a process have recorded, in the order of time.
 type RunEvents struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nothing recorded up to this instant is missing, in ns since the run began.
+	// Nothing recorded up to this instant of the sender's clock, now, is missing, in ns since the run
+	// began; 0 if more follows.
 	Until  int64       `protobuf:"varint,1,opt,name=until,proto3" json:"until,omitempty"`
 	Events []*RunEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// Counters of edges that have changed.
@@ -1984,7 +2003,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\xa6\x01\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\"\xd2\x01\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -1993,7 +2012,9 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x04plan\x18\x03 \x01(\tR\x04plan\x12\x1c\n" +
 	"\tprocesses\x18\x04 \x03(\tR\tprocesses\x12\x18\n" +
 	"\acatalog\x18\x05 \x01(\tR\acatalog\x12\x1a\n" +
-	"\brehearse\x18\x06 \x01(\bR\brehearse\"!\n" +
+	"\brehearse\x18\x06 \x01(\bR\brehearse\x12\x14\n" +
+	"\x05start\x18\a \x01(\x03R\x05start\x12\x14\n" +
+	"\x05lives\x18\b \x01(\rR\x05lives\"!\n" +
 	"\tRunPlaced\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\"\n" +
 	"\n" +

@@ -21,11 +21,12 @@ import (
 // and ends the run, and hears what they record.
 type conductor struct {
 	*hosted
-	names   []string // of nodes, and of the coordinator as the last one
+	log     func(format string, args ...any)
+	message *protos.PlaceRun
 	events  *gatherer
-	started bool // guarded by mu, as what follows
 
 	mu      sync.Mutex
+	begun   bool
 	parties map[string]*party // the other processes
 	changed chan struct{}     // closed at the next change of a party
 }
@@ -34,7 +35,8 @@ type conductor struct {
 type party struct {
 	placed bool
 	result *protos.RunResult
-	err    error // why it cannot take part, or does not any more
+	err    error  // why it cannot take part, or does not any more
+	lives  uint32 // that it had before
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -70,12 +72,13 @@ func (v *venue) rehearse(ctx context.Context, pt *point) error {
 		return err
 	}
 	m.Rehearse = true
-	c := v.process.newConductor(v.submission.nextRun(), where, pt.nodeNames())
+	c := v.process.newConductor(v.submission, m)
 	if !v.process.enter(c.hosted, c) {
 		return errStopping
 	}
 	defer v.process.forgetRun(c.run)
-	return c.placeOthers(ctx, m)
+	defer c.end(errRunOver)
+	return c.placeOthers(ctx)
 }
 
 // play lets one run happen.
@@ -90,23 +93,24 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 		return outcome{}, err
 	}
 	v.submission.placed(next, s.names, where)
-	c := p.newConductor(v.submission.nextRun(), where, s.names)
-	c.events = newGatherer(s.deployment.Observer, slices.Sorted(maps.Keys(c.parties)))
+	c := p.newConductor(v.submission, m)
+	c.events = newGatherer(s.deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.deployment.Observer, s.elsewhere = c.events, c.events.elsewhere
 	if !p.enter(c.hosted, c) {
 		return outcome{}, errStopping
 	}
 	defer p.forgetRun(c.run)
+	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
-	return c.carryOut(ctx, m, s, v.submission)
+	return c.carryOut(ctx, s)
 }
 
-func (p *process) newConductor(run uint64, where, names []string) *conductor {
+func (p *process) newConductor(s *submission, m *protos.PlaceRun) *conductor {
 	c := &conductor{
-		hosted: p.newHosted(run, p.config.Name, append(slices.Clone(where), p.config.Name), names), names: names,
-		parties: map[string]*party{}, changed: make(chan struct{}),
+		hosted: p.newHosted(s.nextRun(), p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
+		log:    s.log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
-	for _, name := range where {
+	for _, name := range m.Processes {
 		if name != p.config.Name {
 			c.parties[name] = &party{}
 		}
@@ -114,13 +118,26 @@ func (p *process) newConductor(run uint64, where, names []string) *conductor {
 	return c
 }
 
+// now is what the run's clock shows in this process.
+func (c *conductor) now() time.Duration {
+	if w := c.world.Load(); w != nil {
+		return w.Now()
+	}
+	return 0
+}
+
 // carryOut places, starts and ends a run.
-func (c *conductor) carryOut(ctx context.Context, m *protos.PlaceRun, s *stage, sub *submission) (outcome, error) {
-	end := sync.OnceFunc(func() { c.tellOthers(&protos.EndRun{}) })
+func (c *conductor) carryOut(ctx context.Context, s *stage) (outcome, error) {
+	end := sync.OnceFunc(func() {
+		c.mu.Lock()
+		c.begun = false
+		c.mu.Unlock()
+		c.tellOthers(&protos.EndRun{})
+	})
 	defer end()
-	w, err := c.placeWorld(s)
+	w, err := c.placeWorld(s, 0, 0)
 	if err == nil {
-		err = c.placeOthers(ctx, m)
+		err = c.placeOthers(ctx)
 	}
 	if err != nil {
 		if w != nil {
@@ -129,9 +146,12 @@ func (c *conductor) carryOut(ctx context.Context, m *protos.PlaceRun, s *stage, 
 		return outcome{}, err
 	}
 	c.mu.Lock()
-	c.started = true
+	c.begun = true
 	c.mu.Unlock()
-	sub.log("run %d began on %s", sub.current(), strings.Join(append([]string{c.process.config.Name}, c.others()...), ", "))
+	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.others()...), ", "))
+	for name := range c.parties {
+		c.events.enter(name, 0)
+	}
 	c.tellOthers(&protos.BeginRun{})
 	for name := range c.parties {
 		c.left(name) // who has gone in between
@@ -166,9 +186,9 @@ func (c *conductor) outcome(r live.Result) outcome {
 }
 
 // placeOthers has the other processes make their worlds, or say why they cannot.
-func (c *conductor) placeOthers(ctx context.Context, m *protos.PlaceRun) error {
+func (c *conductor) placeOthers(ctx context.Context) error {
 	for _, name := range c.others() {
-		if err := c.process.tell(name, c.run, m); err != nil {
+		if err := c.process.tell(name, c.run, c.message); err != nil {
 			return fmt.Errorf("process %s: %w", name, err)
 		}
 	}
@@ -233,7 +253,6 @@ func (c *conductor) heard(name string, m proto.Message) {
 	case *protos.RunResult:
 		c.note(name, func(q *party) { q.result = m })
 		if m.Left {
-			c.hosted.gone(name, "it has left")
 			c.gone(name, "it has left")
 		}
 		if m.Error != "" {
@@ -244,28 +263,88 @@ func (c *conductor) heard(name string, m proto.Message) {
 
 // gone takes note that a process is not there any more: its nodes have crashed.
 func (c *conductor) gone(name, why string) {
+	news := false
 	c.note(name, func(q *party) {
-		if q.err == nil {
+		if news = q.err == nil; news {
 			q.err = fmt.Errorf("it is gone: %s", why)
 		}
 	})
-	c.left(name)
+	if news {
+		c.left(name)
+	}
 }
 
 // left lets the coordinator know of the nodes of a process that is gone, once the run has begun.
 func (c *conductor) left(name string) {
 	c.mu.Lock()
 	q := c.parties[name]
-	tell := q != nil && q.err != nil && c.started
+	var why error
+	if q != nil && c.begun {
+		why = q.err
+	}
 	c.mu.Unlock()
-	w := c.world.Load()
-	if !tell || w == nil {
+	if why == nil {
 		return
 	}
+	c.log("without %s from now on: %v", name, why)
+	c.change(name, false)
+	c.events.leave(name)
+}
+
+// change lets the coordinator know that the nodes of a process are there, or not any more.
+func (c *conductor) change(name string, present bool) {
+	w := c.world.Load()
 	for i, where := range c.where[:len(c.where)-1] {
-		if where == name {
-			w.Change(i, false)
+		if where == name && w != nil {
+			w.Change(i, present)
 		}
 	}
-	c.events.leave(name)
+}
+
+// back has a process that was gone place its nodes anew, with actors that know nothing.
+func (c *conductor) back(name string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	if q == nil || q.err == nil || !c.begun {
+		c.mu.Unlock()
+		return
+	}
+	*q = party{lives: q.lives + 1}
+	m := proto.CloneOf(c.message)
+	m.Start, m.Lives = int64(c.now()), q.lives
+	c.mu.Unlock()
+	err := c.process.tell(name, c.run, m)
+	if err == nil {
+		err = c.await(c.stop, func(other *party) (bool, error) { return other != q || q.placed, q.err })
+	}
+	if err == nil {
+		c.events.enter(name, time.Duration(m.Start))
+		err = c.process.tell(name, c.run, &protos.BeginRun{})
+	}
+	if err != nil {
+		c.note(name, func(q *party) { q.err = err })
+		c.log("%s is back and stays out: %v", name, err)
+		return
+	}
+	c.log("%s is back", name)
+	c.change(name, true)
+}
+
+// others are the other processes of the run that are there.
+func (c *conductor) others() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		if c.parties[name].err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tellOthers tells the other processes of the run that are there.
+func (c *conductor) tellOthers(m proto.Message) {
+	for _, name := range c.others() {
+		c.process.report(name, c.run, m)
+	}
 }

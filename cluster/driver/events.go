@@ -26,7 +26,6 @@ const (
 type forwarder struct {
 	hosted *hosted
 	stage  *stage
-	began  time.Time
 	sent   map[[2]string]record.Link // as of the latest message
 
 	mu     sync.Mutex
@@ -52,7 +51,6 @@ func (f *forwarder) Observe(at time.Duration, node int, e actors.Event) {
 
 // flush sends what there is every now and then, and all that is left when done is closed.
 func (f *forwarder) flush(done <-chan struct{}) {
-	f.began = time.Now()
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
 	for over := false; !over; {
@@ -68,7 +66,7 @@ func (f *forwarder) flush(done <-chan struct{}) {
 // send sends what there is in as many messages as it takes; the last one says until when nothing is missing.
 func (f *forwarder) send() {
 	f.mu.Lock()
-	until := time.Since(f.began)
+	until := f.hosted.world.Load().Now()
 	events := f.events
 	f.events = nil
 	f.mu.Unlock()
@@ -78,7 +76,7 @@ func (f *forwarder) send() {
 		events, edges = events[len(m.Events):], edges[len(m.Edges):]
 		last := len(events) == 0 && len(edges) == 0
 		if last {
-			m.Until = int64(until)
+			m.Until = int64(max(until, 1))
 		}
 		f.hosted.process.report(f.hosted.lead, f.hosted.run, m)
 		if last {
@@ -99,15 +97,25 @@ func (f *forwarder) changedEdges() (changed []*protos.EdgeCounters) {
 }
 
 // gatherer brings the events of all processes of a run into the order of time before they are recorded, so
-// that what was counted at the instant of a snapshot is what had happened then.
+// that what was counted at the instant of a snapshot is what had happened then. Times are those of this process's
+// clock. Another's is taken to have started when it was told to: it did so a little later, so that an event
+// never seems later than what it has led to here.
 type gatherer struct {
-	to    actors.Observer
-	clock func() time.Duration
+	to  actors.Observer
+	now func() time.Duration
 
 	mu      sync.Mutex
 	until   map[string]time.Duration // of each other process: nothing up to then is missing
+	begins  map[string]beginning     // of each other process
+	held    map[string][]gathered    // of each other process: what it has not said until when
 	waiting []gathered
 	links   map[[2]string]record.Link // of the other processes
+}
+
+// beginning is when a process was told to start its clock, and what that was to show.
+type beginning struct {
+	told  time.Time
+	shows time.Duration
 }
 
 type gathered struct {
@@ -118,10 +126,13 @@ type gathered struct {
 
 var _ actors.Observer = (*gatherer)(nil)
 
-func newGatherer(to actors.Observer, others []string) *gatherer {
-	g := &gatherer{to: to, until: map[string]time.Duration{}, links: map[[2]string]record.Link{}}
+func newGatherer(to actors.Observer, now func() time.Duration, others []string) *gatherer {
+	g := &gatherer{
+		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{}, held: map[string][]gathered{},
+		links: map[[2]string]record.Link{},
+	}
 	for _, name := range others {
-		g.until[name] = 0
+		g.until[name] = 0 // from now on this process's own events wait
 	}
 	return g
 }
@@ -145,16 +156,33 @@ func (g *gatherer) add(name string, m *protos.RunEvents) {
 		return
 	}
 	for _, e := range m.Events {
-		g.waiting = append(g.waiting, gathered{time.Duration(e.Time), int(e.Node), eventOf(e)})
+		g.held[name] = append(g.held[name], gathered{time.Duration(e.Time), int(e.Node), eventOf(e)})
 	}
 	for _, e := range m.Edges {
 		l := linkFrom(e)
 		g.links[[2]string{l.From, l.To}] = l
 	}
-	if m.Until > 0 {
-		g.until[name] = time.Duration(m.Until)
-		g.release()
+	if m.Until == 0 {
+		return
 	}
+	// The two clocks are read one after the other, which moves an event by less than it is long.
+	begin := g.begins[name]
+	behind := g.now() - time.Since(begin.told) - begin.shows
+	g.until[name] = time.Duration(m.Until) + behind
+	for _, e := range g.held[name] {
+		e.at = max(e.at+behind, 0)
+		g.waiting = append(g.waiting, e)
+	}
+	g.held[name] = g.held[name][:0]
+	g.release()
+}
+
+// enter takes note that another process, or a new one in its place, is told to start its clock.
+func (g *gatherer) enter(name string, shows time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.until[name] = shows
+	g.begins[name] = beginning{time.Now(), shows}
 }
 
 // leave takes note that nothing more will come from a process.
@@ -162,6 +190,7 @@ func (g *gatherer) leave(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.until, name)
+	delete(g.held, name)
 	g.release()
 }
 

@@ -24,25 +24,19 @@ type hosted struct {
 	run     uint64
 	lead    string           // the process that conducts the run
 	where   []string         // the process of each node, and of the coordinator as the last one
-	index   map[string]int32 // of nodes, by name
+	index   map[string]int32 // of nodes, by name; there if the world is
 	world   atomic.Pointer[live.World]
 	stop    context.Context
 	end     context.CancelCauseFunc
 	begin   chan struct{} // closed when the clock is to start
 	begun   sync.Once
-
-	mu     sync.Mutex
-	absent map[string]bool // processes that are gone, for good as far as this run is concerned
 }
 
 // errRunOver ends a world whose run has been ended by the process that conducts it.
 var errRunOver = errors.New("the run is over")
 
-func (p *process) newHosted(run uint64, lead string, where []string, names []string) *hosted {
-	h := &hosted{
-		process: p, run: run, lead: lead, where: where, index: positions(names),
-		begin: make(chan struct{}), absent: map[string]bool{},
-	}
+func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
+	h := &hosted{process: p, run: run, lead: lead, where: where, begin: make(chan struct{})}
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
 }
@@ -70,56 +64,61 @@ func (p *process) forgetRun(run uint64) {
 
 // host is the life of a run's part in a process that does not conduct the run.
 func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
-	answer := func(err error) {
-		reply := &protos.RunPlaced{}
-		if err != nil {
-			reply.Error = err.Error()
-		}
-		p.report(lead, run, reply)
-	}
-	s, err := p.stageOf(m)
-	if err != nil || m.Rehearse {
-		answer(err)
-		return
-	}
-	h := p.newHosted(run, lead, append(m.Processes, lead), s.names)
-	events := newForwarder(h, s)
-	s.deployment.Observer = events
-	w, err := h.placeWorld(s)
-	if err == nil && !p.enter(h, nil) {
-		err = fmt.Errorf("run %x is here already", run)
-	}
-	answer(err)
-	if err != nil {
-		if w != nil {
-			w.Abandon()
-		}
+	h := p.newHosted(run, lead, append(m.Processes, lead))
+	defer h.end(errRunOver)
+	if !p.enter(h, nil) {
+		h.answer(fmt.Errorf("run %x is here already, or the process is stopping", run))
 		return
 	}
 	defer p.forgetRun(run)
-	select {
-	case <-h.begin:
-	case <-h.stop.Done():
-		w.Abandon()
+	s, err := p.stageOf(m)
+	if err != nil || m.Rehearse {
+		h.answer(err)
 		return
 	}
+	events := newForwarder(h, s)
+	s.deployment.Observer = events
+	w, err := h.placeWorld(s, time.Duration(m.Start), int(m.Lives))
+	h.answer(err)
+	if err == nil {
+		select {
+		case <-h.begin:
+			h.live(w, events)
+			return
+		case <-h.stop.Done():
+		}
+	}
+	if w != nil {
+		w.Abandon()
+	}
+}
+
+// answer says whether the run could be placed.
+func (h *hosted) answer(err error) {
+	m := &protos.RunPlaced{}
+	if err != nil {
+		m.Error = err.Error()
+	}
+	h.process.report(h.lead, h.run, m)
+}
+
+// live lets the run happen, and says at the end what it has led to.
+func (h *hosted) live(w *live.World, events *forwarder) {
 	done := make(chan struct{})
 	var flushing sync.WaitGroup
 	flushing.Go(func() { events.flush(done) })
 	result, err := w.Run(h.stop)
 	close(done)
 	flushing.Wait()
-	if errors.Is(err, errRunOver) {
-		err = nil
-	}
 	last := &protos.RunResult{DeadLetters: result.DeadLetters, Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
-	if p.stop.Err() != nil {
+	switch {
+	case h.process.stop.Err() != nil:
 		last.Left = true
-	} else if err != nil {
+	case err != nil && !errors.Is(err, errRunOver):
 		last.Error = err.Error()
-		p.log("run %x of %s: %v", run, lead, err)
+		h.process.log("run %x of %s: %v", h.run, h.lead, err)
 	}
-	p.report(lead, run, last)
+	h.process.report(h.lead, h.run, last)
 }
 
 // report tells the process that conducts a run something. If that cannot be told, it is gone, and
@@ -131,16 +130,16 @@ func (p *process) report(lead string, run uint64, m proto.Message) {
 }
 
 // placeWorld makes the world of the nodes that live here.
-func (h *hosted) placeWorld(s *stage) (*live.World, error) {
+func (h *hosted) placeWorld(s *stage, start time.Duration, lives int) (*live.World, error) {
 	w, err := live.New(live.Config{
 		Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: h.process.config.Cores,
 		Hosted:  func(node int) bool { return h.where[node] == h.process.config.Name },
-		Carrier: h, RoundTrip: h.roundTrip,
+		Carrier: h, RoundTrip: h.roundTrip, Start: start, Lives: lives,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.locked = w.Locked
+	s.locked, h.index = w.Locked, positions(s.names)
 	if err := w.Place(); err != nil {
 		return w, err
 	}
@@ -162,15 +161,11 @@ func (h *hosted) told(m proto.Message) {
 	}
 }
 
-// gone takes note that a process is not there any more.
+// gone ends the run if the process that conducts it is not there any more.
 func (h *hosted) gone(name, why string) {
 	if name == h.lead {
 		h.end(fmt.Errorf("process %s, which conducts the run, is gone: %s", name, why))
-		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.absent[name] = true
 }
 
 // deliver hands a frame to the node that it is for. A nil run is one that is over, or never was.
@@ -179,28 +174,21 @@ func (h *hosted) deliver(f *wire.Frame) {
 		forget(f)
 		return
 	}
-	i, known := h.index[nodeOf(f.Target)]
-	w := h.world.Load()
-	if !known || w == nil {
-		forget(f)
-		return
+	if w := h.world.Load(); w != nil {
+		if i, known := h.index[nodeOf(f.Target)]; known {
+			w.Deliver(int(i), f)
+			return
+		}
 	}
-	w.Deliver(int(i), f)
+	forget(f)
 }
 
 var _ live.Carrier = (*hosted)(nil)
 
 // Send takes a frame to the process of its node.
 func (h *hosted) Send(node int, f *wire.Frame) error {
-	to := h.where[node]
-	h.mu.Lock()
-	absent := h.absent[to]
-	h.mu.Unlock()
-	if absent {
-		return live.ErrGone
-	}
 	f.Run = h.run
-	err := h.process.node.Send(to, f)
+	err := h.process.node.Send(h.where[node], f)
 	for _, gone := range []error{transport.ErrDown, transport.ErrUnknown, transport.ErrClosed} {
 		if errors.Is(err, gone) {
 			return fmt.Errorf("%w: %w", live.ErrGone, err)
@@ -215,33 +203,20 @@ func (h *hosted) Changed(node int, present bool) {
 }
 
 // Halt tells all others that the part of their nodes is over.
-func (h *hosted) Halt() { h.tellOthers(&protos.HaltRun{}) }
+func (h *hosted) Halt() {
+	seen := map[string]bool{h.process.config.Name: true}
+	for _, name := range h.where {
+		if !seen[name] {
+			h.process.report(name, h.run, &protos.HaltRun{})
+		}
+		seen[name] = true
+	}
+}
 
 // roundTrip is what heartbeats take to the process of a node and back.
 func (h *hosted) roundTrip(node int) time.Duration {
 	peer, _ := h.process.node.Peer(h.where[node])
 	return peer.RoundTrip
-}
-
-// tellOthers tells the other processes of the run that are there.
-func (h *hosted) tellOthers(m proto.Message) {
-	for _, name := range h.others() {
-		h.process.report(name, h.run, m)
-	}
-}
-
-// others are the other processes of the run that are there.
-func (h *hosted) others() (names []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	seen := map[string]bool{h.process.config.Name: true}
-	for _, name := range h.where {
-		if !seen[name] && !h.absent[name] {
-			names = append(names, name)
-		}
-		seen[name] = true
-	}
-	return names
 }
 
 // shelves are the data of the latest submission whose runs other processes conduct.

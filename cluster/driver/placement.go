@@ -9,7 +9,6 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/membership"
@@ -170,12 +169,4 @@ func sum[T any](d *xxhash.Digest, kinds catalog.Kinds[T]) {
 	for _, k := range all {
 		_, _ = d.WriteString(k.Name + "\x00" + k.Settings() + "\x00")
 	}
-}
-
-// nodeNames are the names of a point's nodes, and of the coordinator as the last one.
-func (p *point) nodeNames() (names []string) {
-	for i := range p.spec.Plan.Nodes {
-		names = append(names, p.spec.Plan.Nodes[i].Name)
-	}
-	return append(names, actors.Coordinator)
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -205,7 +207,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Address()) }
 
 // leavePatience is how long a process takes its leave at most.
-const leavePatience = 5 * time.Second
+const leavePatience = 3 * time.Second
 
 // close takes leave of the cluster. Runs that this process conducts end with it.
 func (p *process) close() error {
@@ -253,7 +255,10 @@ func (p *process) member(e membership.Event) {
 
 // changed follows the connections.
 func (p *process) changed(peer transport.Peer, state transport.State, reason error) {
-	if state == transport.Down {
+	switch {
+	case state == transport.Up:
+		p.back(peer.Name)
+	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
 		p.gone(peer.Name, reason.Error())
 	}
 }
@@ -261,20 +266,24 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 // gone tells all runs that a process is not there any more.
 func (p *process) gone(name, why string) {
 	p.mu.Lock()
-	var hosts []*hosted
-	var conducts []*conductor
-	for _, h := range p.runs {
-		hosts = append(hosts, h)
-	}
-	for _, c := range p.conducts {
-		conducts = append(conducts, c)
-	}
+	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
 	p.mu.Unlock()
 	for _, h := range hosts {
 		h.gone(name, why)
 	}
 	for _, c := range conducts {
 		c.gone(name, why)
+	}
+}
+
+// back lets a process take its part in runs again that it was gone from.
+func (p *process) back(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conducts {
+		if p.stop.Err() == nil {
+			p.work.Go(func() { c.back(name) })
+		}
 	}
 }
 

@@ -239,14 +239,7 @@ func (w *World) Place() (err error) {
 }
 
 // Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been called.
-func (w *World) Now() time.Duration {
-	select {
-	case <-w.placed:
-		return w.clock.now()
-	default:
-		return w.config.Start
-	}
-}
+func (w *World) Now() time.Duration { return w.clock.now() }
 
 // Abandon ends a world of which Place was called, and Run will not be.
 func (w *World) Abandon() {
