@@ -27,6 +27,9 @@ type mesh struct {
 	worlds []*live.World
 	gone   []bool // worlds that are cut off
 
+	running  sync.WaitGroup
+	ends     []context.CancelCauseFunc // of each world
+	ended    []chan struct{}           // closed when each has
 	results  []live.Result
 	failures []error
 	halts    []int // how often each world has told the others to halt
@@ -119,20 +122,50 @@ func (m *mesh) start(t testing.TB) (wait func()) {
 		m.worlds = append(m.worlds, w)
 		m.mu.Unlock()
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	var group sync.WaitGroup
+	m.ends, m.ended = make([]context.CancelCauseFunc, n), make([]chan struct{}, n)
+	contexts := make([]context.Context, n)
+	for i := range m.worlds {
+		contexts[i], m.ends[i] = context.WithCancelCause(context.Background())
+	}
 	for i, w := range m.worlds {
-		group.Go(func() {
-			if m.results[i], m.failures[i] = w.Run(ctx); m.failures[i] != nil {
-				cancel(fmt.Errorf("world %d: %w", i, m.failures[i]))
-			}
-		})
+		m.begin(contexts[i], i, w)
 	}
 	return func() {
-		group.Wait()
-		cancel(nil)
+		m.running.Wait()
+		for _, end := range m.ends {
+			end(nil)
+		}
 		nothingLeft(t)
 	}
+}
+
+// begin lets a world run. Its failure ends the others, unless it is cut off.
+func (m *mesh) begin(ctx context.Context, i int, w *live.World) {
+	ended := make(chan struct{})
+	m.ended[i] = ended
+	m.running.Go(func() {
+		defer close(ended)
+		m.results[i], m.failures[i] = w.Run(ctx)
+		if err := m.failures[i]; err != nil && m.world(i, len(m.hosts)-1) != nil {
+			for _, end := range m.ends {
+				end(fmt.Errorf("world %d: %w", i, err))
+			}
+		}
+	})
+}
+
+// replace ends a world that is cut off and gives its nodes another one.
+func (m *mesh) replace(t testing.TB, i int, config live.Config) {
+	t.Helper()
+	m.ends[i](errors.New("the process is lost"))
+	<-m.ended[i]
+	w := m.build(t, i, config)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	m.mu.Lock()
+	m.worlds[i], m.gone[i], m.make[i] = w, false, config
+	m.mu.Unlock()
+	m.ends[i] = cancel
+	m.begin(ctx, i, w)
 }
 
 // run lets the mesh happen without an error.
