@@ -443,3 +443,72 @@ func TestCancelledContextEndsAPartialWorldWithItsCause(t *testing.T) {
 	}
 	nothingLeft(t)
 }
+
+// A node leaves and comes back while the carrier holds up what it has told the coordinator.
+func TestNewsOfNodesElsewhereComeAfterWhatTheyHaveSaidBefore(t *testing.T) {
+	var heard []string
+	back := make(chan struct{})
+	s := &stage{schedule: []actors.NodeChange{leave(20*ms, 0), join(30*ms, 0)}}
+	s.handlers = []handler{atStart(func(_ actor.Context, env actors.Env) {
+		env.Record(actors.Event{Kind: actors.StepDone, Step: 7})
+	})}
+	s.making = func(_, life int) error {
+		if life == 1 {
+			close(back)
+		}
+		return nil
+	}
+	s.lead = func(ctx actor.Context, _ actors.Env) {
+		switch m := ctx.Message().(type) {
+		case *protos.Message:
+			heard = append(heard, fmt.Sprint("step ", m.Head.(*protos.Progress).Step))
+		case actors.MemberChange:
+			heard = append(heard, fmt.Sprint("present ", m.Present))
+		}
+		if len(heard) == 4 {
+			s.finish()
+		}
+	}
+	m := s.split(0, 1)
+	m.sending = func(from, _ int, _ *wire.Frame) error {
+		if from == 0 {
+			<-back
+		}
+		return nil
+	}
+	m.run(t)
+	// Control messages pass the coordinator's other messages, so the second step may come before the news.
+	if slices.Index(heard, "present false") < slices.Index(heard, "step 7") || slices.Index(heard, "present true") < slices.Index(heard, "present false") {
+		t.Errorf("heard %q", heard)
+	}
+}
+
+func TestWorldThatBeginsLateHasTheNodesThatAreThereThen(t *testing.T) {
+	first := map[int]uint64{} // of the random stream of node 1, by lives before
+	for _, lives := range []int{0, 1} {
+		s := &stage{absent: []int{1}, schedule: []actors.NodeChange{leave(5*ms, 0), join(10*ms, 1)}}
+		s.handlers = []handler{
+			atStart(func(actor.Context, actors.Env) { t.Error("a node began that had left before") }),
+			atStart(func(_ actor.Context, env actors.Env) {
+				if now := env.Now(); now < time.Second {
+					t.Errorf("began at %v", now)
+				}
+				first[lives] = env.Rand("test").Uint64()
+				s.finish()
+			}),
+		}
+		c := s.config()
+		c.Start, c.Lives = time.Second, lives
+		w, err := live.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := w.Run(context.Background()); err != nil || r.Now < time.Second || r.Now >= limit {
+			t.Errorf("ended at %v with error %v", r.Now, err)
+		}
+		nothingLeft(t)
+	}
+	if len(first) != 2 || first[0] == first[1] {
+		t.Errorf("random streams of two lives begin with %v", first)
+	}
+}
