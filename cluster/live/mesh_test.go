@@ -32,7 +32,8 @@ type mesh struct {
 	ended    []chan struct{}           // closed when each has
 	results  []live.Result
 	failures []error
-	halts    []int // how often each world has told the others to halt
+	halting  chan int // worlds that told the others to halt, if anybody asks
+	halts    []int    // how often each world has told the others to halt
 }
 
 // carrier is that of one world of a mesh.
@@ -90,6 +91,10 @@ func (c *carrier) Halt() {
 	c.mesh.halts[c.from]++
 	worlds := slices.Clone(c.mesh.worlds)
 	c.mesh.mu.Unlock()
+	select {
+	case c.mesh.halting <- c.from:
+	default:
+	}
 	for _, w := range worlds {
 		w.Halt()
 	}
@@ -201,7 +206,7 @@ func (m *mesh) total(from, to int32) (sum link.Stats) {
 
 // split spreads the nodes of a stage over worlds.
 func (s *stage) split(hosts ...int) *mesh {
-	m := &mesh{hosts: hosts}
+	m := &mesh{hosts: hosts, halting: make(chan int, 1)}
 	for range slices.Max(hosts) + 1 {
 		m.make = append(m.make, s.config())
 	}
