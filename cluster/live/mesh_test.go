@@ -27,9 +27,13 @@ type mesh struct {
 	worlds []*live.World
 	gone   []bool // worlds that are cut off
 
+	running  sync.WaitGroup
+	ends     []context.CancelCauseFunc // of each world
+	ended    []chan struct{}           // closed when each has
 	results  []live.Result
 	failures []error
-	halts    []int // how often each world has told the others to halt
+	halting  chan int // worlds that told the others to halt, if anybody asks
+	halts    []int    // how often each world has told the others to halt
 }
 
 // carrier is that of one world of a mesh.
@@ -87,6 +91,10 @@ func (c *carrier) Halt() {
 	c.mesh.halts[c.from]++
 	worlds := slices.Clone(c.mesh.worlds)
 	c.mesh.mu.Unlock()
+	select {
+	case c.mesh.halting <- c.from:
+	default:
+	}
 	for _, w := range worlds {
 		w.Halt()
 	}
@@ -119,20 +127,50 @@ func (m *mesh) start(t testing.TB) (wait func()) {
 		m.worlds = append(m.worlds, w)
 		m.mu.Unlock()
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	var group sync.WaitGroup
+	m.ends, m.ended = make([]context.CancelCauseFunc, n), make([]chan struct{}, n)
+	contexts := make([]context.Context, n)
+	for i := range m.worlds {
+		contexts[i], m.ends[i] = context.WithCancelCause(context.Background())
+	}
 	for i, w := range m.worlds {
-		group.Go(func() {
-			if m.results[i], m.failures[i] = w.Run(ctx); m.failures[i] != nil {
-				cancel(fmt.Errorf("world %d: %w", i, m.failures[i]))
-			}
-		})
+		m.begin(contexts[i], i, w)
 	}
 	return func() {
-		group.Wait()
-		cancel(nil)
+		m.running.Wait()
+		for _, end := range m.ends {
+			end(nil)
+		}
 		nothingLeft(t)
 	}
+}
+
+// begin lets a world run. Its failure ends the others, unless it is cut off.
+func (m *mesh) begin(ctx context.Context, i int, w *live.World) {
+	ended := make(chan struct{})
+	m.ended[i] = ended
+	m.running.Go(func() {
+		defer close(ended)
+		m.results[i], m.failures[i] = w.Run(ctx)
+		if err := m.failures[i]; err != nil && m.world(i, len(m.hosts)-1) != nil {
+			for _, end := range m.ends {
+				end(fmt.Errorf("world %d: %w", i, err))
+			}
+		}
+	})
+}
+
+// replace ends a world that is cut off and gives its nodes another one.
+func (m *mesh) replace(t testing.TB, i int, config live.Config) {
+	t.Helper()
+	m.ends[i](errors.New("the process is lost"))
+	<-m.ended[i]
+	w := m.build(t, i, config)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	m.mu.Lock()
+	m.worlds[i], m.gone[i], m.make[i] = w, false, config
+	m.mu.Unlock()
+	m.ends[i] = cancel
+	m.begin(ctx, i, w)
 }
 
 // run lets the mesh happen without an error.
@@ -168,7 +206,7 @@ func (m *mesh) total(from, to int32) (sum link.Stats) {
 
 // split spreads the nodes of a stage over worlds.
 func (s *stage) split(hosts ...int) *mesh {
-	m := &mesh{hosts: hosts}
+	m := &mesh{hosts: hosts, halting: make(chan int, 1)}
 	for range slices.Max(hosts) + 1 {
 		m.make = append(m.make, s.config())
 	}
