@@ -19,7 +19,7 @@
 //     delivered, which is what its receiver says, or as lost. PeerStats adds up at any time.
 //   - Tensors ride beside the head: they are written from where they lie, with writev(2), and read
 //     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
-//   - What is large goes in chunks of 1 MiB, between which heartbeats and urgent frames go: they do
+//   - What is large goes in chunks of at most 1 MiB, between which heartbeats and urgent frames go: they do
 //     not wait for the end of a tensor.
 //   - What waits for a peer is bounded, and Send waits for room. So are a frame, a head, the number
 //     of peers and of callers that have not yet proved who they are: see Limits.
