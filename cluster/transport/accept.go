@@ -154,7 +154,7 @@ func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, 
 		<-c.done
 		p.mu.Lock()
 	}
-	if p.node.closing.Load() {
+	if p.removed || p.node.closing.Load() {
 		return refusedDouble
 	}
 	welcome := p.node.greeting(p)

@@ -23,7 +23,7 @@ import (
 // want sees to it that there will be a connection. broken says that there was one until
 // now: then a peer at whose address nobody listens is down at once.
 func (p *peer) want(broken bool) {
-	if p.dialing || p.conn != nil || p.address == "" || p.node.stop.Err() != nil {
+	if p.dialing || p.removed || p.conn != nil || p.address == "" || p.node.stop.Err() != nil {
 		return
 	}
 	p.dialing = true
@@ -98,7 +98,7 @@ func (p *peer) call(broken bool) (over bool) {
 
 // settled reports whether calling is over, and takes note if it is.
 func (p *peer) settled() bool {
-	over := p.conn != nil || p.state == Down || p.node.stop.Err() != nil || p.node.closing.Load() && p.waiting() == 0
+	over := p.conn != nil || p.removed || p.state == Down || p.node.stop.Err() != nil || p.node.closing.Load() && p.waiting() == 0
 	if over {
 		p.dialing = false
 	}

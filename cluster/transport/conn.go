@@ -82,13 +82,14 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.sealed != nil {
-		s.sealed.hold()
-	}
 	c := &conn{
 		peer: p, socket: s, mine: mine, gather: g,
 		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
-		closed: make(chan struct{}), done: make(chan struct{}),
+		closed: make(chan struct{}), done: make(chan struct{}), batch: batch{chunk: chunk},
+	}
+	if s.sealed != nil {
+		c.batch.chunk = sealedChunk
+		s.sealed.hold()
 	}
 	return c, nil
 }

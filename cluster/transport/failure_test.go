@@ -1,13 +1,16 @@
 package transport_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -373,5 +376,87 @@ func TestCloseSaysHowManyItHasLost(t *testing.T) {
 	}
 	if s := a.stats("b"); s.Lost != 3 || s.Sent != 3 || !v.Sole() {
 		t.Errorf("%+v, released: %v", s, v.Sole())
+	}
+}
+
+func TestCloseEndsSendersThatWaitForRoom(t *testing.T) {
+	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
+		gate := make(chan struct{})
+		hold := func(edit func(*node, *transport.Config)) func(*node, *transport.Config) {
+			return func(n *node, c *transport.Config) {
+				if edit != nil {
+					edit(n, c)
+				}
+				gated(gate)(n, c)
+				c.Limits.QueueBytes, c.Limits.Drain, c.Limits.Patience = 4<<20, 20*time.Millisecond, time.Hour
+			}
+		}
+		a, b := start(t, "a", 1, hold(first)), start(t, "b", 1, hold(second))
+		a.connectTo(t, "b", b.Address())
+		until(t, "a is up", func() bool { return b.stats("a").State == transport.Up })
+		var group sync.WaitGroup
+		ended := make(chan error, 4)
+		for _, from := range []struct {
+			n  *node
+			to string
+		}{{a, "b"}, {a, "b"}, {b, "a"}, {b, "a"}} {
+			group.Go(func() {
+				for {
+					v := from.n.pool.Get(250_000)
+					if err := from.n.Send(from.to, chunk(0, v)); err != nil {
+						v.Release()
+						ended <- err
+						return
+					}
+				}
+			})
+		}
+		until(t, "both queues are full", func() bool { return a.stats("b").Waiting >= 2 && b.stats("a").Waiting >= 2 })
+		var closed sync.WaitGroup
+		for _, n := range []*node{a, b} {
+			closed.Go(func() { n.Close() }) //nolint:errcheck // which of the two has lost more is open
+		}
+		group.Wait() // before any handler has returned
+		close(gate)
+		closed.Wait()
+		for range 4 {
+			if err := <-ended; !errors.Is(err, transport.ErrClosed) {
+				t.Errorf("error %v, want that the node is closed", err)
+			}
+		}
+		for _, s := range []transport.PeerStats{a.stats("b"), b.stats("a")} {
+			if s.Sent != s.Delivered+s.Lost || s.Lost == 0 || s.Waiting != 0 || s.WaitingBytes != 0 || s.Connected {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
+func TestNoDescriptorOutlivesItsNode(t *testing.T) {
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("this system does not list a process's descriptors")
+		}
+		return len(entries)
+	}
+	life := func() {
+		a, b := start(t, "a", 1, withID(t, "a")), start(t, "b", 1, withID(t, "b"))
+		for range 3 {
+			ends(t, tls.Client(dial(t, b), id(t, "foreign/a").ClientTLS(identity.Actors)))
+		}
+		works(t, a, b)
+		if err := errors.Join(a.Close(), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	life() // what the runtime opens for itself
+	before := open()
+	for range 5 {
+		life()
+	}
+	// The bare callers' own ends are closed with the test.
+	if after := open(); after > before+5*3 {
+		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }

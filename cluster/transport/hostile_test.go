@@ -189,8 +189,8 @@ func TestClientsReachTheirProtocolAloneAndAreKnownByTheirRole(t *testing.T) {
 	b := start(t, "b", 1, func(_ *node, c *transport.Config) {
 		c.Identity = id(t, "b")
 		answer := func(c net.Conn, from transport.Peer) {
-			fmt.Fprintf(c, "%s %s", from.Role, from.Name) //nolint:errcheck // a test's
-			c.Close()                                     //nolint:errcheck // a test's
+			fmt.Fprintf(c, "%s %s", from.Role, from.Name)
+			c.Close() //nolint:errcheck // a test's
 		}
 		c.Protocols = map[string]func(net.Conn, transport.Peer){identity.Clients: answer, identity.Gossip: answer}
 	})

@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -129,7 +129,8 @@ type Config struct {
 	// tensors. The frame is good until Receive returns, its head and tensors longer.
 	// Receive is called for one frame of a peer at a time, on the goroutine that reads from it:
 	// the next one waits, and in the end the peer's sender does. It must not call Close,
-	// nor wait for another frame of this peer.
+	// nor wait for another frame of this peer. It may Send; two nodes whose queues for each
+	// other are both full, and whose Receive waits for room there, wait for Limits.Patience.
 	Receive func(from Peer, f *wire.Frame)
 	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
 	// order, on a goroutine of its own. The reason is nil for Up.
@@ -210,7 +211,6 @@ func (c *Config) check() error {
 			return fmt.Errorf("transport: name %.80q, the certificate says %q", c.Name, c.Identity.Name())
 		}
 	}
-	order := uint16(1)
 	switch {
 	case !goodName(c.Name):
 		return fmt.Errorf("transport: %.80q is no name; accepted are 1 to %d printable ASCII characters", c.Name, MaxName)
@@ -222,7 +222,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("transport: an address of %d bytes, accepted are %d", len(c.Advertise), maxGreeting/2)
 	case c.Protocols[identity.Actors] != nil:
 		return fmt.Errorf("transport: protocol %s is the node's own", identity.Actors)
-	case *(*byte)(unsafe.Pointer(&order)) != 1:
+	case binary.NativeEndian.Uint16([]byte{1, 0}) != 1:
 		return errors.New("transport: this machine keeps the high byte of a number first, which is not supported")
 	}
 	return c.Limits.fill()
@@ -295,6 +295,9 @@ func (n *Node) Connect(name, address string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.removed {
+		return fmt.Errorf("transport: to %s: %w", name, ErrRemoved)
+	}
 	if n.closing.Load() {
 		return fmt.Errorf("transport: to %s: %w", name, ErrClosed)
 	}
@@ -338,6 +341,7 @@ func (n *Node) Remove(name string) {
 		return
 	}
 	p.mu.Lock()
+	p.removed = true
 	p.down(ErrRemoved)
 	p.mu.Unlock()
 }
@@ -378,7 +382,7 @@ func open(ctx context.Context, id *identity.Identity, address, protocol string) 
 
 // Close takes leave of all peers, once what waits for them has arrived, but after
 // Limits.Drain at the latest. It returns when no goroutine of the node is at work any more, and an
-// error that says how many messages were lost by closing.
+// error that says how many messages were lost meanwhile.
 func (n *Node) Close() error {
 	if n.closing.Swap(true) {
 		n.work.Wait()
@@ -387,6 +391,7 @@ func (n *Node) Close() error {
 	if n.listener != nil {
 		n.listener.Close() //nolint:errcheck // it takes no calls in either case
 	}
+	before := n.lost()
 	patience := time.NewTimer(n.config.Limits.Drain)
 	defer patience.Stop()
 	look := time.NewTicker(2 * time.Millisecond)
@@ -399,16 +404,25 @@ func (n *Node) Close() error {
 		}
 	}
 	n.halt()
-	lost := uint64(0)
 	for _, p := range n.all() {
-		lost += p.abandon()
+		p.abandon()
 	}
 	n.news.end()
 	n.work.Wait()
-	if lost > 0 {
-		return fmt.Errorf("transport: %d messages were lost when node %s closed", lost, n.config.Name)
+	if lost := n.lost(); lost > before {
+		return fmt.Errorf("transport: %d messages were lost when node %s closed", lost-before, n.config.Name)
 	}
 	return nil
+}
+
+// lost is how many messages are lost for good; those of a connection are once it has ended.
+func (n *Node) lost() (lost uint64) {
+	for _, p := range n.all() {
+		p.mu.Lock()
+		lost += p.lost
+		p.mu.Unlock()
+	}
+	return lost
 }
 
 // quiet has all connections take their leave, and reports whether they have.
@@ -434,16 +448,11 @@ func (n *Node) quiet() bool {
 }
 
 // abandon ends what is left when the node closes.
-func (p *peer) abandon() (lost uint64) {
+func (p *peer) abandon() {
 	p.mu.Lock()
-	before := p.lost
+	defer p.mu.Unlock()
 	p.drop()
-	lost = p.lost - before
-	c := p.conn
-	if c != nil {
-		c.close(ErrClosed)
-		lost += c.begun - c.acked
+	if p.conn != nil {
+		p.conn.close(ErrClosed)
 	}
-	p.mu.Unlock()
-	return lost
 }

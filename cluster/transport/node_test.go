@@ -18,8 +18,16 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// TestMain fails if a goroutine of this package outlives the tests.
+// TestMain fails if a goroutine of this package outlives the tests. It is also where the other
+// process of a benchmark begins.
 func TestMain(m *testing.M) {
+	if text := os.Getenv(partnerVariable); text != "" {
+		if err := partner(text); err != nil {
+			fmt.Fprintln(os.Stderr, "partner:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	code := m.Run()
 	if code == 0 {
 		if left := leaked(); left != "" {

@@ -99,14 +99,19 @@ func (q *queue) pop() *parcel {
 	return p
 }
 
-// chunk is how many bytes are written between two looks at the urgent queue.
-const chunk = 1 << 20
+// How many bytes are written between two looks at the urgent queue.
+const (
+	chunk = 1 << 20
+	// sealedChunk is that with TLS, small enough that one is read and opened while the next is sealed.
+	sealedChunk = 256 << 10
+)
 
 // maxParts bounds the pieces of memory of one batch, but for those of one frame.
 const maxParts = 128
 
 // batch is what is written at a time.
 type batch struct {
+	chunk  int
 	parts  [][]byte
 	size   int
 	beat   [recordHeader + beatSize]byte
@@ -121,7 +126,7 @@ func (b *batch) add(part []byte) {
 	b.size += len(part)
 }
 
-func (b *batch) full() bool { return b.size >= chunk || len(b.parts) >= maxParts }
+func (b *batch) full() bool { return b.size >= b.chunk || len(b.parts) >= maxParts }
 
 // whole adds a parcel without tensors.
 func (b *batch) whole(p *parcel) {
@@ -133,12 +138,12 @@ func (b *batch) whole(p *parcel) {
 // fits reports whether a bulk parcel can begin in this batch: one of several chunks
 // begins in a batch of its own.
 func (b *batch) fits(p *parcel) bool {
-	return b.size == 0 || b.size+p.size() <= chunk && len(b.parts)+1+len(p.tensors) <= maxParts
+	return b.size == 0 || b.size+p.size() <= b.chunk && len(b.parts)+1+len(p.tensors) <= maxParts
 }
 
 // begin adds the head of a bulk parcel and as many values as there is room for.
 func (b *batch) begin(p *parcel) {
-	n := min(p.values, max(0, chunk-len(p.head)))
+	n := min(p.values, max(0, b.chunk-len(p.head)))
 	putRecord(p.head, bulkRecord, len(p.head)-recordHeader+n)
 	b.add(p.head)
 	b.values(p, n)
@@ -147,7 +152,7 @@ func (b *batch) begin(p *parcel) {
 // goOn adds more values of the open parcel.
 func (b *batch) goOn() {
 	p := b.open
-	n := min(p.values-p.sent, max(chunk-b.size, chunk/4))
+	n := min(p.values-p.sent, max(b.chunk-b.size, b.chunk/4))
 	putRecord(b.header[:], moreRecord, n)
 	b.add(b.header[:])
 	b.values(p, n)

@@ -56,6 +56,7 @@ type peer struct {
 
 	mu      sync.Mutex
 	address string
+	removed bool // from the node's list, for good
 	about   Peer // the incarnation is 0 before the first connection
 	state   State
 	conn    *conn
@@ -293,7 +294,7 @@ func (p *peer) hear(c *conn, b beat) error {
 		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked, c.begun)
 	}
 	c.acked, c.last, c.lastAt = b.received, b, now
-	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 && trip > 0 {
+	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 && trip > 0 && trip < now.Sub(p.node.began) {
 		if p.trip == 0 {
 			p.trip = trip
 		}

@@ -23,7 +23,7 @@ func newStream(b []byte, limit int) *stream {
 // written returns what a connection would write for frames, in batches.
 func written(t testing.TB, frames ...*wire.Frame) (stream []byte) {
 	t.Helper()
-	var b batch
+	b := batch{chunk: chunk}
 	for _, f := range frames {
 		p, err := pack(f)
 		if err != nil {

@@ -19,6 +19,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -238,6 +239,18 @@ type Decoder struct {
 	texts   map[string]string
 	kinds   map[string]protoreflect.MessageType
 	lengths []int
+	// last is what stood between lengths and message in the latest frame, which most
+	// often stands there in the next one too. Its texts say how long they are, so that where
+	// the same bytes begin, the same texts end.
+	last names
+}
+
+// names are the texts of a head.
+type names struct {
+	bytes                           []byte // as they stand there
+	target, senderAddress, senderID string
+	message                         string
+	kind                            protoreflect.MessageType
 }
 
 const (
@@ -257,21 +270,37 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		return Frame{}, nil, err
 	}
 	d.lengths = lengths
-	r := reader{decoder: d, b: b[4*p.Tensors:], offset: prefixSize + 4*p.Tensors}
-	f := Frame{Kind: p.Kind, Run: p.Run, Target: r.text(), SenderAddress: r.text(), SenderID: r.text()}
-	name := r.text()
-	if r.failed {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: head of %d bytes ends too early", r.offset, p.Head)
+	n := &d.last
+	if b = b[4*p.Tensors:]; n.kind == nil || !bytes.HasPrefix(b, n.bytes) {
+		if err := d.read(n, b, prefixSize+4*p.Tensors); err != nil {
+			return Frame{}, nil, err
+		}
 	}
-	kind, err := d.kind(name)
-	if err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset-len(name), name)
+	f := Frame{
+		Kind: p.Kind, Run: p.Run, Target: n.target, SenderAddress: n.senderAddress, SenderID: n.senderID,
+		Head: n.kind.New().Interface(),
 	}
-	f.Head = kind.New().Interface()
-	if err := proto.Unmarshal(r.b, f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", r.offset, name, err)
+	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes), n.message, err)
 	}
 	return f, lengths, nil
+}
+
+// read reads the texts at the beginning of b, which stands at an offset of the frame.
+func (d *Decoder) read(n *names, b []byte, offset int) error {
+	n.kind = nil
+	r := reader{decoder: d, b: b}
+	n.target, n.senderAddress, n.senderID, n.message = r.text(), r.text(), r.text(), r.text()
+	used := len(b) - len(r.b)
+	if r.failed {
+		return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-prefixSize+len(b))
+	}
+	kind, err := d.kind(n.message)
+	if err != nil {
+		return fmt.Errorf("wire: offset %d: message type %.100q is not known here", offset+used-len(n.message), n.message)
+	}
+	n.bytes, n.kind = append(n.bytes[:0], b[:used]...), kind
+	return nil
 }
 
 // text returns b as a string.
@@ -362,7 +391,6 @@ func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 type reader struct {
 	decoder *Decoder
 	b       []byte
-	offset  int
 	failed  bool
 }
 
@@ -373,7 +401,6 @@ func (r *reader) take(n int) []byte {
 	}
 	b := r.b[:n]
 	r.b = r.b[n:]
-	r.offset += n
 	return b
 }
 
