@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -203,4 +204,34 @@ func FuzzPackets(f *testing.F) {
 			t.Errorf("%x: the view is %v", b, n.View())
 		}
 	})
+}
+
+// However long the label and the metadata are, members let in each other's packets.
+func TestPacketsOfMembersAreLetIn(t *testing.T) {
+	t.Parallel()
+	for _, label := range []string{"", strings.Repeat("l", maxLabel)} {
+		change := func(c *Config) {
+			c.Label = label
+			c.Meta.Labels = map[string]string{"a": strings.Repeat("x", 200), "b": strings.Repeat("y", 200)}
+		}
+		a, record := recordedStart(t, "a", spec{change: change})
+		var others []*node
+		for _, name := range []string{"b", "c", "d", "e"} {
+			others = append(others, mustStart(t, name, spec{seeds: []string{a.address}, change: change}))
+		}
+		a.awaitAll(Joined, "b", "c", "d", "e")
+		eventually(t, "packets come in", func() bool { return len(record.packets()) >= 20 })
+		if got := a.Refused(); got != (Refusals{}) {
+			t.Errorf("label %q: a refused %+v", label, got)
+		}
+		longest := 0
+		for _, p := range record.packets() {
+			longest = max(longest, len(p))
+		}
+		t.Logf("label %q: the longest packet has %d bytes", label, longest)
+		for _, n := range others {
+			n.crash()
+		}
+		a.crash()
+	}
 }
