@@ -11,28 +11,28 @@
 //
 // # Timing
 //
-// A node asks one other node every probeInterval (400 ms, in an order shuffled anew
-// in each round) and gives it that long to answer: directly, by way of three others, and
-// over a stream. Among 8 nodes somebody asks a dead one after 0.2 s in the mean, and
-// suspects it 0.4 s later. The suspect then has suspicionMult · max(1, log10 n) ·
-// probeInterval = 2 s to object, if three other nodes suspect it too or there are
-// fewer than five nodes, and up to six times as long if nobody does. Hence 2.5 to 3 s from a
-// crash to the news: with 8 processes killed one at a time on two cores it was 2.7 s in the median and
-// 3.9 s at worst.
+// A node asks one other node every probeInterval (500 ms, in an order shuffled anew in each
+// round) and gives it that long to answer: directly, by way of three others, and over a stream.
+// A node that does not is suspected, and has suspicionMult · max(1, log10 n) · probeInterval =
+// 2.5 s to object if three others suspect it too or there are fewer than five nodes, and up to six times as
+// long if nobody does. Then memberlist gives it up.
 //
-// The time to object is what keeps healthy nodes in: one whose cores all compute answers
-// late, but seldom misses all of 2 s of gossip. With 8 processes on two cores, each with
-// eight goroutines that compute, nobody was declared dead in 65 s; asking every 400 ms with
-// 1.6 s to object and two others to agree did so three times, every 500 ms with 2 s and two
-// others once. With a question every 200 ms and 0.6 s to object it is dozens
-// within a minute. Whoever needs to know sooner has connections with heartbeats of his own, and
-// treats what they say as reversible.
+// That alone would be too hasty where cores compute: of 8 processes with 16 computing goroutines
+// on two cores that had to share them with others, somebody was given up every few seconds, often
+// by a node that had no time to read the objection. So every node calls whom memberlist has given
+// up, over a stream, before it says so: whoever answers learns what is said of him, and objects. A
+// node has failed if nobody listens at its address, or if it has not objected in recallPatience,
+// 10 s. A process that was killed is thus noticed within 3 to 5 s, one that was stopped or cut off within
+// 13 to 15 s. Whoever needs to know sooner has connections with heartbeats of his own, and treats
+// what they say as reversible.
 //
 // # Who is trusted
 //
 // Packets and streams are encrypted with AES-256-GCM under a key that all nodes share;
 // the label is authenticated with them. Who has the key is a member, and is believed
 // when it accuses another; what it says of itself is bounded and checked. A key is not
-// replaced while the cluster runs. Without a key nothing listens, except on a loopback
+// replaced while the cluster runs. A packet that arrives again is refused while it is remembered;
+// older ones, and those played to a process that has just begun, can at worst cause a node to be
+// doubted, which then objects. Without a key nothing listens, except on a loopback
 // address where [Config].Insecure asks for it.
 package membership

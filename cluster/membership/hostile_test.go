@@ -2,10 +2,12 @@ package membership
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -124,9 +126,11 @@ func TestPacketsOfStrangersAreRefusedAndCounted(t *testing.T) {
 		eventually(t, name+": all are counted", func() bool { return got() == attack.want })
 	}
 	// Had a packet been believed, there would have been news before this.
-	b.crash()
-	a.await(Failed, "b")
-	if len(a.events) > 0 || a.View().Number != 3 { // itself, b, without b
+	if err := b.Update(context.Background(), Meta{Role: "server", Incarnation: 1}); err != nil {
+		t.Fatal(err)
+	}
+	a.await(Updated, "b")
+	if len(a.events) > 0 || a.View().Number != 3 { // itself, b, the update
 		t.Errorf("a was disturbed, its view is %+v", a.View())
 	}
 }
@@ -200,4 +204,34 @@ func FuzzPackets(f *testing.F) {
 			t.Errorf("%x: the view is %v", b, n.View())
 		}
 	})
+}
+
+// However long the label and the metadata are, members let in each other's packets.
+func TestPacketsOfMembersAreLetIn(t *testing.T) {
+	t.Parallel()
+	for _, label := range []string{"", strings.Repeat("l", maxLabel)} {
+		change := func(c *Config) {
+			c.Label = label
+			c.Meta.Labels = map[string]string{"a": strings.Repeat("x", 200), "b": strings.Repeat("y", 200)}
+		}
+		a, record := recordedStart(t, "a", spec{change: change})
+		var others []*node
+		for _, name := range []string{"b", "c", "d", "e"} {
+			others = append(others, mustStart(t, name, spec{seeds: []string{a.address}, change: change}))
+		}
+		a.awaitAll(Joined, "b", "c", "d", "e")
+		eventually(t, "packets come in", func() bool { return len(record.packets()) >= 20 })
+		if got := a.Refused(); got != (Refusals{}) {
+			t.Errorf("label %q: a refused %+v", label, got)
+		}
+		longest := 0
+		for _, p := range record.packets() {
+			longest = max(longest, len(p))
+		}
+		t.Logf("label %q: the longest packet has %d bytes", label, longest)
+		for _, n := range others {
+			n.crash()
+		}
+		a.crash()
+	}
 }

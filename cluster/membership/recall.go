@@ -19,7 +19,7 @@ type doubt struct {
 	number uint64
 }
 
-// examine looks into doubts, all at the same time; there are never more than there are nodes by much.
+// examine looks into doubts, all at the same time, so that many failures take no longer than one.
 func (m *Members) examine() {
 	for {
 		select {
