@@ -34,7 +34,7 @@ func NewAdam(rate Schedule) Adam {
 // Validate names the first field that makes no sense.
 func (m Adam) Validate() error {
 	return cmp.Or(validSchedule("rate", m.Rate), fraction("beta1", m.Beta1), fraction("beta2", m.Beta2),
-		positive("epsilon", m.Epsilon), nonNegative("weight decay", m.WeightDecay))
+		positive("epsilon", m.Epsilon), nonNegative("weight-decay", m.WeightDecay))
 }
 
 // New implements [Method].
