@@ -226,6 +226,8 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"topology", "{kind: file, file: nowhere.csv}", "plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
 		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: scale \"median\" is not known, accepted are sum and mean"},
 		{"arch", "{kind: d-psgd, moved: -1}", "plan.yaml:1:26: x.moved: moved is -1, accepted is"},
+		{"arch", "{kind: d-psgd, lead: -2}", "plan.yaml:1:25: x.lead: lead is -2 steps; accepted is 0 or more"},
+		{"arch", "{kind: ad-psgd, moved: 0, lead: -2}", "plan.yaml:1:36: x.lead: lead is -2 steps; accepted is 0 or more"},
 		{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: every is 0 steps, accepted is 1 to"},
 		{"optimizer", "{kind: adam, weight-decay: -1}", "plan.yaml:1:31: x.weight-decay: weight-decay -1: must be a finite number"},
 		{"optimizer", "{kind: adam, beta2: 1}", "plan.yaml:1:24: x.beta2: beta2 1: must be at least 0 and below 1"},
