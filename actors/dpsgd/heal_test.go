@@ -89,20 +89,16 @@ func TestPartsOfDifferentPaceGoOnTogetherOnceTheyAreLinkedAgain(t *testing.T) {
 		whole := parting(&s, random)
 		s.looks = []time.Duration{75 * time.Second}
 		s.run(t)
-		before, late := make([]uint64, n), make([]int, n)
+		before := make([]uint64, n)
 		for i, e := range r.events {
-			switch node := r.nodes[i]; {
-			case e.Kind != actors.StepDone:
-			case r.at[i] < whole:
-				before[node] = e.Step
-			case r.at[i] > 70*time.Second:
-				late[node]++
+			if e.Kind == actors.StepDone && r.at[i] < whole {
+				before[r.nodes[i]] = e.Step
 			}
 		}
 		if slices.Max(before) > slices.Min(before)+50 {
 			apart++
 		}
-		if slices.Min(late) < 3 {
+		if late := r.stepsAfter(n, 70*time.Second); slices.Min(late) < 3 {
 			t.Errorf("seed %d, %d nodes, %+v: the nodes have made %v steps in the last 5 s", seed, n, arch, late)
 		}
 	}
