@@ -125,7 +125,7 @@ func tellReport(out io.Writer, format, dir string, summary record.Summary, trace
 		e.SetIndent("", "  ")
 		return e.Encode(summary)
 	}
-	if err := report.Table(out, summary); err != nil {
+	if err := report.Table(asScreen(out), summary); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)

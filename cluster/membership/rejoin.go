@@ -14,7 +14,7 @@ import (
 // How nodes look for those they have lost.
 const (
 	firstRejoin = time.Second
-	lastRejoin  = 30 * time.Second
+	lastRejoin  = 10 * time.Second
 	// lonely is the longest wait of a node that is here by itself.
 	lonely = 5 * time.Second
 	// calls is how many addresses are tried at a time.
