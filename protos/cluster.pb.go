@@ -426,6 +426,7 @@ type RunEvent struct {
 	Accuracy      float64                `protobuf:"fixed64,15,opt,name=accuracy,proto3" json:"accuracy,omitempty"`
 	Name          string                 `protobuf:"bytes,16,opt,name=name,proto3" json:"name,omitempty"`
 	Value         float64                `protobuf:"fixed64,17,opt,name=value,proto3" json:"value,omitempty"`
+	Dated         bool                   `protobuf:"varint,18,opt,name=dated,proto3" json:"dated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -577,6 +578,13 @@ func (x *RunEvent) GetValue() float64 {
 		return x.Value
 	}
 	return 0
+}
+
+func (x *RunEvent) GetDated() bool {
+	if x != nil {
+		return x.Dated
+	}
+	return false
 }
 
 // EdgeCounters are what has passed one edge since the run began. Delays are means in seconds.
@@ -2027,7 +2035,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tRunEvents\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12*\n" +
 	"\x06events\x18\x02 \x03(\v2\x12.gradwire.RunEventR\x06events\x12,\n" +
-	"\x05edges\x18\x03 \x03(\v2\x16.gradwire.EdgeCountersR\x05edges\"\x96\x03\n" +
+	"\x05edges\x18\x03 \x03(\v2\x16.gradwire.EdgeCountersR\x05edges\"\xac\x03\n" +
 	"\bRunEvent\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x12\n" +
@@ -2048,7 +2056,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05epoch\x18\x0e \x01(\x01R\x05epoch\x12\x1a\n" +
 	"\baccuracy\x18\x0f \x01(\x01R\baccuracy\x12\x12\n" +
 	"\x04name\x18\x10 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x11 \x01(\x01R\x05value\"\xff\x01\n" +
+	"\x05value\x18\x11 \x01(\x01R\x05value\x12\x14\n" +
+	"\x05dated\x18\x12 \x01(\bR\x05dated\"\xff\x01\n" +
 	"\fEdgeCounters\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x1a\n" +

@@ -224,7 +224,7 @@ func wireEvent(at time.Duration, node int, e *actors.Event) *protos.RunEvent {
 	return &protos.RunEvent{
 		Time: int64(at), Node: int32(node), Kind: uint32(e.Kind), Step: e.Step, Samples: int64(e.Samples), Loss: e.Loss,
 		Version: e.Version, Staleness: e.Staleness, Origin: int32(e.Origin), Duration: int64(e.Duration), Cause: e.Cause,
-		Evaluation: e.Evaluation, At: int64(e.At), Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name, Value: e.Value,
+		Evaluation: e.Evaluation, At: int64(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name, Value: e.Value,
 	}
 }
 
@@ -232,7 +232,7 @@ func eventOf(e *protos.RunEvent) actors.Event {
 	return actors.Event{
 		Kind: actors.EventKind(e.Kind), Step: e.Step, Samples: int(e.Samples), Loss: e.Loss,
 		Version: e.Version, Staleness: e.Staleness, Origin: int(e.Origin), Duration: time.Duration(e.Duration), Cause: e.Cause,
-		Evaluation: e.Evaluation, At: time.Duration(e.At), Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name, Value: e.Value,
+		Evaluation: e.Evaluation, At: time.Duration(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name, Value: e.Value,
 	}
 }
 
