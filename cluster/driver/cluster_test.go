@@ -411,6 +411,9 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 	if s, err := client.Status(t.Context(), id); err != nil || !s.Insecure {
 		t.Errorf("%+v, %v", s, err)
 	}
+	if s, _ := c.end(client, id); !s.Runs[0].Insecure {
+		t.Errorf("not in the record: %+v", s.Runs[0])
+	}
 	end()
 	expectInput(t, driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "127.0.0.1:0"}), "a node needs an identity")
 	if err := driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "0.0.0.0:0", Insecure: true}); err == nil || !strings.Contains(err.Error(), "loopback") {

@@ -351,7 +351,7 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
 		Reached: s.result.Reached,
 		Steps:   data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
-		Clock: string(r.Clock), Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
+		Clock: string(r.Clock), Insecure: r.venue != nil && r.venue.process.config.Insecure, Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
 	}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	if n := len(data.Curve); n > 0 {

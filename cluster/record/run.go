@@ -118,6 +118,8 @@ type Run struct {
 	Evaluations int `json:"evaluations"`
 	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`
+	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.
+	Insecure bool `json:"insecure,omitempty"`
 	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it took.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
