@@ -38,7 +38,7 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 				return value, nil, err
 			}
 			if value, err = build(c, &settings); err != nil {
-				return value, nil, located(section, err)
+				return value, nil, Located(section, err)
 			}
 			resolved, err = plan.Encode(&settings)
 			return value, resolved, err
@@ -84,8 +84,9 @@ type keyError struct {
 
 func (e *keyError) Unwrap() error { return e.error }
 
-// About says which key of a kind's settings an error of its build is about, so that
-// it is told with the place of that key's value. It returns nil for no error.
+// About says which key of a kind's settings an error is about, so that it is told with the
+// place of that key's value: an error of its build, or of an architecture's Fit. It returns
+// nil for no error.
 func About(key string, err error) error {
 	if err == nil {
 		return nil
@@ -93,8 +94,9 @@ func About(key string, err error) error {
 	return &keyError{key, err}
 }
 
-// located gives an error its place in the plan unless it has one.
-func located(n *plan.Node, err error) error {
+// Located gives an error about a section its place in the plan unless it has one: that
+// of the key which it is About, or of the section.
+func Located(n *plan.Node, err error) error {
 	var one *plan.Error
 	var many plan.Errors
 	var key *keyError

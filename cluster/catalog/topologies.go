@@ -103,7 +103,7 @@ func (c *Catalog) topology(n *plan.Node, nodes []string) (link.Topology, *plan.N
 		if errors.As(err, &field) {
 			return nil, nil, plan.Errorf(n.At(strings.ToLower(field.Field)), "%w", err)
 		}
-		return nil, nil, located(n, err)
+		return nil, nil, Located(n, err)
 	}
 	return t, resolved, nil
 }
