@@ -154,6 +154,12 @@ func (ks *Kinds[T]) names() []string {
 	return names
 }
 
+// Read makes what a section names under the key kind, and returns the section with
+// every default spelled out. It is for kinds whose settings name another kind.
+func (ks *Kinds[T]) Read(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error) {
+	return ks.read(c, section, "kind")
+}
+
 // read makes what a section names under a key, and returns the section with
 // every default spelled out. Keys in skip belong to somebody else.
 func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...string) (value T, resolved *plan.Node, err error) {
