@@ -88,7 +88,7 @@ var table = map[string]string{
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",
-	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + message,
+	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
 }
 
 // never lists what a package may not reach, not even through others.
