@@ -286,7 +286,7 @@ func TestPublishedFilesHaveThePublishedClasses(t *testing.T) {
 }
 
 // published reads KDDTrain+ with encoding/csv.
-func published(t *testing.T, dir string) [][]string {
+func publishedFolder(t *testing.T, dir string) [][]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "nsl-kdd", "KDDTrain+.txt.gz"))
 	if err != nil {
@@ -312,7 +312,7 @@ func TestReaderAgreesWithEncodingCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := published(t, dir)
+	records := publishedFolder(t, dir)
 	if len(records) != s.Pool.Len() {
 		t.Fatalf("%d records, want %d", s.Pool.Len(), len(records))
 	}
