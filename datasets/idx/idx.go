@@ -21,6 +21,8 @@ const (
 	MaxDims = 4
 	// MaxBytes bounds the elements of an array: 1 GiB, twenty times MNIST.
 	MaxBytes = input.MaxBytes
+	// MaxSamples bounds the number of samples.
+	MaxSamples = 10_000_000
 )
 
 // typeUint8 is the type byte of unsigned bytes, the only one that MNIST and

@@ -135,6 +135,8 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 		return nil, fmt.Errorf("%s: dimensions %v; samples × at least one more are expected", imagesPath, images.dims)
 	case len(labels.Dims) != 1:
 		return nil, fmt.Errorf("%s: dimensions %v; a single dimension, one label an image, is expected", labelsPath, labels.Dims)
+	case n > MaxSamples:
+		return nil, fmt.Errorf("%s: %d images; at most %d are accepted", imagesPath, n, MaxSamples)
 	case labels.Dims[0] != n:
 		return nil, fmt.Errorf("%s has %d images, %s has %d labels; as many of each are needed", imagesPath, n, labelsPath, labels.Dims[0])
 	}

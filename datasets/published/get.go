@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -206,9 +207,12 @@ func (f *fetch) request(ctx context.Context, from string, start int64) error {
 // cause returns why a request was given up, or its own error without the address.
 func cause(ctx context.Context, err error) error {
 	var request *url.Error
+	var lookup *net.DNSError
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return mirrorError{lookup}
 	case errors.As(err, &request):
 		return request.Err
 	}
