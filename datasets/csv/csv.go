@@ -455,10 +455,10 @@ func legible(text []byte) error {
 	return nil
 }
 
-// parse reads a finite number in decimal notation.
+// parse reads a finite number in decimal notation, rounded to a float32 once.
 func parse(field []byte) (float64, error) {
-	v, err := strconv.ParseFloat(string(field), 64)
-	if err != nil || !(math.Abs(v) <= math.MaxFloat32) || bytes.ContainsAny(field, "_xXpP") {
+	v, err := strconv.ParseFloat(string(field), 32)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || bytes.ContainsAny(field, "_xXpP") {
 		return 0, fmt.Errorf("%s is not a number from %v to %v", input.Quote(field), -math.MaxFloat32, math.MaxFloat32)
 	}
 	return v, nil

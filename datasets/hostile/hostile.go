@@ -2,7 +2,6 @@
 package hostile
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,15 +12,9 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// File is a file of testdata/hostile.
-type File struct {
-	// Name is that of the file, and of the reader if a package has several: the word before the first dash.
-	Name string
-	// Wrong says in a sentence what is wrong with the file.
-	Wrong string
-	// Want is what the error must say: the place and what is accepted.
-	Want string
-}
+// File is a row of a table: the name of a file of testdata/hostile, a sentence that says what is wrong with
+// it, and what the error must say: the place, and what is accepted.
+type File [3]string
 
 const folder = "testdata/hostile"
 
@@ -32,15 +25,16 @@ func Check(t *testing.T, files []File, read func(file, name string, content []by
 	t.Helper()
 	listed := map[string]bool{}
 	for _, f := range files {
-		listed[f.Name] = true
-		t.Run(f.Name, func(t *testing.T) {
-			content, err := os.ReadFile(filepath.Join(folder, f.Name))
+		file, wrong, want := f[0], f[1], f[2]
+		listed[file] = true
+		t.Run(file, func(t *testing.T) {
+			content, err := os.ReadFile(filepath.Join(folder, file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			cost, err := Cost(func() error { return read(f.Name, "dir/file", content) })
-			if err == nil || !strings.HasPrefix(err.Error(), "dir/file:") || !strings.Contains(err.Error(), f.Want) {
-				t.Errorf("%s\ngot  %v\nwant dir/file: … %s", f.Wrong, err, f.Want)
+			cost, err := Cost(func() error { return read(file, "dir/file", content) })
+			if err == nil || !strings.HasPrefix(err.Error(), "dir/file:") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s\ngot  %v\nwant dir/file: … %s", wrong, err, want)
 			}
 			if limit := input.Slack + input.Factor*uint64(len(content)); cost > limit {
 				t.Errorf("%d bytes allocated for a file of %d; accepted are %d", cost, len(content), limit)
@@ -97,6 +91,3 @@ func names(t testing.TB) (all []string) {
 	}
 	return all
 }
-
-// Compressed reports whether content is compressed with gzip, so that its length says little.
-func Compressed(content []byte) bool { return bytes.HasPrefix(content, []byte{0x1f, 0x8b}) }

@@ -36,12 +36,14 @@ func Load(p Pairs) (*datasets.Source, error) {
 
 // LoadArchive reads arrays of one NPZ file; see Load.
 func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
-	return inArchive(path, func(z *archive) (*datasets.Source, error) {
-		return p.load(func(name string) (*Array, string, error) {
-			a, err := z.array(name)
-			return a, path + ": " + name + ".npy", err
-		}, path)
-	})
+	return inArchive(path, func(a *archive) (*datasets.Source, error) { return a.load(p) })
+}
+
+func (a *archive) load(p Pairs) (*datasets.Source, error) {
+	return p.load(func(name string) (*Array, string, error) {
+		array, err := a.array(name)
+		return array, a.name + ": " + name + ".npy", err
+	}, a.name)
 }
 
 // load reads arrays by their names; get returns also what errors call them.
