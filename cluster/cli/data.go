@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -162,6 +163,11 @@ of the published one.`,
 			if err != nil {
 				return err
 			}
+			for _, address := range from {
+				if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+					return usage(cmd, fmt.Errorf("--from %q; accepted is an address that begins with http:// or https://", address))
+				}
+			}
 			folder := data
 			if folder == "" {
 				if folder, err = driver.CacheFolder(); err != nil {
@@ -188,12 +194,13 @@ func getSet(ctx context.Context, s *published.Set, folder string, from []string,
 		return err
 	}
 	show := newDisplay(errs)
+	show.last = show.began // a line only of a download that takes long
 	g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
 	err := g.Get(ctx, s, folder)
 	show.close()
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted; what has arrived is kept, run the command again to go on")
+		return errors.New("interrupted; what has arrived is kept for the next time")
 	case err != nil:
 		return err
 	}

@@ -35,12 +35,12 @@ const free = Slack / 8
 
 // Reader reads the content of a file.
 type Reader struct {
-	name       string
-	buffer     *bufio.Reader
-	packed     *counter // the compressed bytes; nil without compression
-	offset     int64    // of the next byte of the content
-	rewind     func() (io.Reader, error)
-	compressed bool
+	name   string
+	buffer *bufio.Reader
+	packed *counter // the compressed bytes; nil without compression
+	offset int64    // of the next byte of the content
+	long   []byte   // a line that is longer than the buffer
+	rewind func() (io.Reader, error)
 }
 
 // counter counts what is read through it.
@@ -179,12 +179,11 @@ func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (c
 // call. Errors, those of visit too, begin with the reader's name and the number of
 // the line. A line longer than longest bytes, which is at most MaxLine, is an error.
 func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) error {
-	lines := bufio.NewReaderSize(struct{ io.Reader }{d.buffer}, longest)
 	for number := 1; ; number++ {
-		line, err := lines.ReadSlice('\n')
+		line, err := d.line(longest)
 		fault := d.count(len(line), nil)
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		case len(line) > longest:
 			fault = fmt.Errorf("line longer than %d bytes, beginning %s", longest, Quote(line))
 		case err != nil && !errors.Is(err, io.EOF):
 			fault = Ends(err)
@@ -200,6 +199,21 @@ func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) e
 			return nil
 		}
 	}
+}
+
+// line returns a line with its end, of which it may leave a part behind if it is too long.
+func (d *Reader) line(longest int) ([]byte, error) {
+	line, err := d.buffer.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	d.long = d.long[:0]
+	for errors.Is(err, bufio.ErrBufferFull) && len(d.long)+len(line) <= longest {
+		d.long = append(d.long, line...)
+		line, err = d.buffer.ReadSlice('\n')
+	}
+	d.long = append(d.long, line...)
+	return d.long, err
 }
 
 // Quote quotes text from a file, shortened, for an error.

@@ -143,6 +143,23 @@ func TestErrorsOfLinesTellTheirNumber(t *testing.T) {
 	}
 }
 
+func TestLinesMayBeLongerThanAnyBuffer(t *testing.T) {
+	for _, n := range []int{1<<16 - 1, 1 << 16, 1<<16 + 1, 200_000, MaxLine - 1, MaxLine} {
+		text := "a\n" + strings.Repeat("b", n) + "\nc"
+		var lengths []int
+		err := open(t, strings.NewReader(text), 0).Lines(MaxLine, func(_ int, line []byte) error {
+			lengths = append(lengths, len(line))
+			return nil
+		})
+		if n < MaxLine && (err != nil || !slices.Equal(lengths, []int{1, n, 1})) {
+			t.Errorf("%d: lengths %v: %v", n, lengths, err)
+		}
+		if n == MaxLine && (err == nil || !strings.HasPrefix(err.Error(), "f:2: line longer than 1048576 bytes, beginning \"bbb")) {
+			t.Errorf("%d: error %v", n, err)
+		}
+	}
+}
+
 func TestChunksAreAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c Chunks[int16]

@@ -112,7 +112,11 @@ func (f *fetch) get(ctx context.Context, mirrors []string, path string) error {
 		}
 		faults = append(faults, fmt.Errorf("%s: %w", from, err))
 	}
-	return fmt.Errorf("%s could not be had from any mirror; what has arrived is kept, run the command again to go on:\n%w", f.Name, errors.Join(faults...))
+	kept := ""
+	if n := f.arrived(); n > 0 {
+		kept = fmt.Sprintf("; the %d bytes that have arrived are kept for the next time", n)
+	}
+	return fmt.Errorf("%s could not be had from any mirror%s:\n%w", f.Name, kept, errors.Join(faults...))
 }
 
 // from gets the file from one mirror, in a few attempts.
@@ -280,10 +284,11 @@ func (f *fetch) store(body io.Reader, from string, start int64, living func()) (
 			living()
 			fresh = 0
 		}
+		if at == f.Size {
+			return nil
+		}
 		f.tell(at, from, nil)
 		switch {
-		case at == f.Size:
-			return nil
 		case errors.Is(fault, io.EOF):
 			return fmt.Errorf("it broke off after %d of %d bytes", at, f.Size)
 		case fault != nil:
