@@ -124,7 +124,7 @@ func TestErrorsOfLinesTellTheirNumber(t *testing.T) {
 	own := errors.New("own")
 	broken := io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(own))
 	for want, r := range map[string]io.Reader{
-		"f:2: line longer than 16 bytes, beginning \"bbbbbbbbbbbbbbbb\"": strings.NewReader("a\n" + strings.Repeat("b", 17)),
+		"f:2: line longer than 16 bytes, beginning \"bbbbbbbbbbbbbbbbb\"": strings.NewReader("a\n" + strings.Repeat("b", 17)),
 		"f:2: own":                     broken,
 		"f:1: the file ends too early": bytes.NewReader(compressed(t, []byte("abc"))[:14]),
 	} {

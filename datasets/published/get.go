@@ -48,6 +48,9 @@ const attempts = 4
 // alive is how many bytes show that a mirror has not stalled.
 const alive = 16 << 10
 
+// errStalled is why a request is given up.
+var errStalled = errors.New("nothing, or next to it, arrived")
+
 // mirrorError is an error that another attempt at the same mirror would meet again.
 type mirrorError struct{ error }
 
@@ -119,14 +122,19 @@ func (f *fetch) get(ctx context.Context, mirrors []string, path string) error {
 	return fmt.Errorf("%s could not be had from any mirror%s:\n%w", f.Name, kept, errors.Join(faults...))
 }
 
-// from gets the file from one mirror, in a few attempts.
+// from gets the file from one mirror, in a few attempts; one that stalls is not waited for again unless
+// it had sent something.
 func (f *fetch) from(ctx context.Context, from, path string) error {
 	pause := f.Pause
 	if pause <= 0 {
 		pause = time.Second
 	}
 	for attempt := 1; ; attempt++ {
+		before := f.arrived()
 		err := f.attempt(ctx, from, path)
+		if errors.Is(err, errStalled) && f.arrived() < before+alive {
+			return err
+		}
 		var hopeless mirrorError
 		var disk *fs.PathError
 		if err == nil || ctx.Err() != nil || errors.As(err, &hopeless) || errors.As(err, &disk) || attempt == attempts {
@@ -191,7 +199,7 @@ func (f *fetch) request(ctx context.Context, from string, start int64) error {
 	if stall <= 0 {
 		stall = 30 * time.Second
 	}
-	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing, or next to it, arrived for %v", stall)) })
+	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("%w for %v", errStalled, stall)) })
 	defer watch.Stop()
 	client := f.Client
 	if client == nil {
