@@ -40,9 +40,10 @@ const (
 	// for a sample if both are alike; where that says nothing, or the options name a column, it
 	// is a header or an error.
 	Detect Header = "detect"
-	// Present and Absent say that there is a header, and that there is none.
+	// Present says that there is a header.
 	Present Header = "present"
-	Absent  Header = "absent"
+	// Absent says that there is none.
+	Absent Header = "absent"
 )
 
 // Options says what the columns are. A column is named as in the header, or numbered from 1.
