@@ -122,7 +122,7 @@ func (c *Catalog) delay(n *plan.Node) (link.Delay, *plan.Node, error) {
 		return nil, nil, err
 	}
 	if err := d.Validate(); err != nil {
-		return nil, nil, plan.Errorf(n, "%w", err)
+		return nil, nil, located(n, err)
 	}
 	return d, resolved, nil
 }

@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/train"
@@ -99,10 +97,6 @@ func (c *Catalog) topology(n *plan.Node, nodes []string) (link.Topology, *plan.N
 		return nil, nil, err
 	}
 	if err := t.Validate(nodes); err != nil {
-		var field *link.FieldError
-		if errors.As(err, &field) {
-			return nil, nil, plan.Errorf(n.At(strings.ToLower(field.Field)), "%w", err)
-		}
 		return nil, nil, located(n, err)
 	}
 	return t, resolved, nil

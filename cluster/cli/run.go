@@ -120,7 +120,7 @@ func (f *runFlags) tell(out io.Writer, r *driver.Report) error {
 		e.SetIndent("", "  ")
 		return e.Encode(r.Summary)
 	}
-	if err := report.Table(out, r.Summary); err != nil {
+	if err := report.Table(asScreen(out), r.Summary); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", r.Dir)

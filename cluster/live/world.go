@@ -249,7 +249,14 @@ func (w *World) wait(ctx context.Context) {
 
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() (err error) {
-	w.Locked(func() { err = fmt.Errorf("at %v: %w%s", w.clock.now(), actors.ErrStandstill, w.door.Losses()) })
+	d := w.config.Deployment
+	there := make([]actor.Actor, len(d.Nodes))
+	for i := range there {
+		if n := w.nodes[i]; n.there {
+			there[i] = n.life.Load().actor
+		}
+	}
+	w.Locked(func() { err = fmt.Errorf("at %v: %w%s", w.clock.now(), d.Standstill(there), w.door.Losses()) })
 	return err
 }
 
