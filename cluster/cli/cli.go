@@ -62,7 +62,7 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetErr(errs)
 	root.SetFlagErrorFunc(usage)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(c, out, errs), planCommand(c, out), listCommand(c, out))
+	root.AddCommand(runCommand(c, out, errs), planCommand(c, out), listCommand(c, out), dataCommand(c, out, errs))
 	return exit(root.ExecuteContext(ctx), errs)
 }
 

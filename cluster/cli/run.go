@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for b
 	flags.IntVar(&f.jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
 	flags.StringVar(&f.out, "out", "", "folder of the record (default: a new one in results/)")
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
-	flags.StringVar(&f.data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&f.data, "data", "", dataUsage)
 	flags.StringVar(&f.clock, "clock", string(driver.Virtual), "virtual or real")
 	flags.StringVar(&f.format, "format", "text", "of what is printed at the end: text or json")
 	flags.BoolVar(&f.strict, "strict", false, "check every message on its way; slow, same results")
@@ -87,9 +86,6 @@ func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) 
 		return nil, o, usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
 	case f.resume != "":
 		o.Out, o.Continue = f.resume, true
-	}
-	if o.Data == "" {
-		o.Data = os.Getenv("GRADWIRE_DATA")
 	}
 	p, err := driver.Load(path, set...)
 	return p, o, err
