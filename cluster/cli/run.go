@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -80,8 +79,8 @@ func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) 
 	switch {
 	case cmd.Flags().Changed("jobs") && f.jobs < 1:
 		return nil, o, usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.jobs))
-	case f.format != "text" && f.format != "json":
-		return nil, o, usage(cmd, fmt.Errorf("--format %q; accepted are text and json", f.format))
+	case checkFormat(cmd, f.format) != nil:
+		return nil, o, checkFormat(cmd, f.format)
 	case f.resume != "" && f.out != "":
 		return nil, o, usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
 	case f.resume != "":
@@ -116,9 +115,7 @@ func (f *runFlags) tell(out io.Writer, r *driver.Report) error {
 		return err
 	}
 	if f.format == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r.Summary)
+		return printJSON(out, r.Summary)
 	}
 	if err := report.Table(asScreen(out), r.Summary); err != nil {
 		return err
