@@ -73,16 +73,16 @@ func addFiles(c *Catalog) {
 	c.Datasets.Add(Define("npz", "arrays of NumPy in one archive, beside the plan", func() npzSettings { return npzSettings{X: "X", Y: "y"} }, buildNPZ))
 }
 
-func buildLIBSVM(_ *Catalog, s *libsvmSettings) (Loader, error) {
+func buildLIBSVM(c *Catalog, s *libsvmSettings) (Loader, error) {
 	if err := between("features", s.Features, 0, libsvm.MaxInputs); err != nil {
 		return Loader{}, err
 	}
-	return own(s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
-		return libsvm.Load(s.File, only(test, s.TestFile), s.Features)
+	return own(c, s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
+		return libsvm.Load(c.place(s.File), c.only(test, s.TestFile), s.Features)
 	}, file{"file", &s.File}, file{"test-file", &s.TestFile})
 }
 
-func buildCSV(_ *Catalog, s *csvSettings) (Loader, error) {
+func buildCSV(c *Catalog, s *csvSettings) (Loader, error) {
 	separator, ok := separators[s.Separator]
 	if !ok {
 		return Loader{}, About("separator", fmt.Errorf("separator %q; accepted are comma, semicolon, tab and bar", s.Separator))
@@ -91,37 +91,37 @@ func buildCSV(_ *Catalog, s *csvSettings) (Loader, error) {
 	if o.Header != csv.Detect && o.Header != csv.Present && o.Header != csv.Absent {
 		return Loader{}, About("header", fmt.Errorf("header %q; accepted are %s, %s and %s", s.Header, csv.Detect, csv.Present, csv.Absent))
 	}
-	l, err := own(s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
-		return csv.Load(s.File, only(test, s.TestFile), o)
+	l, err := own(c, s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
+		return csv.Load(c.place(s.File), c.only(test, s.TestFile), o)
 	}, file{"file", &s.File}, file{"test-file", &s.TestFile})
 	l.Scaling = datasets.Standard
 	return l, err
 }
 
-func buildIDX(_ *Catalog, s *idxSettings) (Loader, error) {
+func buildIDX(c *Catalog, s *idxSettings) (Loader, error) {
 	if err := both("test-images", s.TestImages, "test-labels", s.TestLabels); err != nil {
 		return Loader{}, err
 	}
-	return own(s.Source, s.TestImages, func(test bool) (*datasets.Source, error) {
-		return idx.LoadFiles(idx.Files{Images: s.Images, Labels: s.Labels, TestImages: only(test, s.TestImages), TestLabels: s.TestLabels})
+	return own(c, s.Source, s.TestImages, func(test bool) (*datasets.Source, error) {
+		return idx.LoadFiles(idx.Files{Images: c.place(s.Images), Labels: c.place(s.Labels), TestImages: c.only(test, s.TestImages), TestLabels: c.only(test, s.TestLabels)})
 	}, file{"images", &s.Images}, file{"labels", &s.Labels}, file{"test-images", &s.TestImages}, file{"test-labels", &s.TestLabels})
 }
 
-func buildNPY(_ *Catalog, s *npySettings) (Loader, error) {
+func buildNPY(c *Catalog, s *npySettings) (Loader, error) {
 	if err := both("test-x", s.TestX, "test-y", s.TestY); err != nil {
 		return Loader{}, err
 	}
-	return own(s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.Load(npy.Pairs{X: s.X, Y: s.Y, TestX: only(test, s.TestX), TestY: s.TestY})
+	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
+		return npy.Load(npy.Pairs{X: s.X, Y: s.Y, TestX: c.only(test, s.TestX), TestY: s.TestY})
 	}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
 }
 
-func buildNPZ(_ *Catalog, s *npzSettings) (Loader, error) {
+func buildNPZ(c *Catalog, s *npzSettings) (Loader, error) {
 	if err := both("test-x", s.TestX, "test-y", s.TestY); err != nil {
 		return Loader{}, err
 	}
-	return own(s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.LoadArchive(s.File, npy.Pairs{X: s.X, Y: s.Y, TestX: only(test, s.TestX), TestY: s.TestY})
+	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
+		return npy.LoadArchive(s.File, npy.Pairs{X: s.X, Y: s.Y, TestX: c.only(test, s.TestX), TestY: s.TestY})
 	}, file{"file", &s.File})
 }
 
@@ -133,13 +133,13 @@ type file struct {
 
 // own returns the loader of a user's own files, which it finds: tested on those that are for that, or on a
 // share if test is empty.
-func own(section *plan.Node, test string, load func(test bool) (*datasets.Source, error), files ...file) (Loader, error) {
+func own(c *Catalog, section *plan.Node, test string, load func(test bool) (*datasets.Source, error), files ...file) (Loader, error) {
 	for _, f := range files {
 		if *f.path == "" {
 			continue
 		}
 		// A file is opened to see that it is there; its samples are read when they are needed.
-		if _, err := readBeside(section.At(f.key), f.path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil }); err != nil {
+		if _, err := readBeside(c, section.At(f.key), f.path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil }); err != nil {
 			return Loader{}, err
 		}
 	}
@@ -150,8 +150,16 @@ func own(section *plan.Node, test string, load func(test bool) (*datasets.Source
 	return l, nil
 }
 
-// only returns the name of a test file if it is wanted.
-func only(test bool, name string) string {
+// only returns where a test file lies, if it is wanted.
+func (c *Catalog) only(test bool, path string) string {
+	if !test || path == "" {
+		return ""
+	}
+	return c.place(path)
+}
+
+// arrayFor returns the name of a test array if it is wanted.
+func arrayFor(test bool, name string) string {
 	if !test {
 		return ""
 	}

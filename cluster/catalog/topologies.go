@@ -54,8 +54,8 @@ func addTopologies(c *Catalog) {
 		Source *plan.Node `plan:",node"`
 	}
 	c.Topologies.Add(Define("file", "edges from a file beside the plan, one a line: two names, or positions from 0, with a comma between them", func() file { return file{} },
-		func(_ *Catalog, s *file) (link.Topology, error) {
-			return readBeside(s.Source.At("file"), &s.File, "edge list", link.ReadEdges)
+		func(c *Catalog, s *file) (link.Topology, error) {
+			return readBeside(c, s.Source.At("file"), &s.File, "edge list", link.ReadEdges)
 		}))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
@@ -105,22 +106,22 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	return errors.Join(f.tell(out, r), err)
+	return errors.Join(tellReport(out, f.format, r.Dir, r.Summary, r.Traces), err)
 }
 
-// tell prints the summary and draws the plots.
-func (f *runFlags) tell(out io.Writer, r *driver.Report) error {
-	plots, err := report.Plots(r.Dir, r.Summary, r.Traces)
+// tellReport prints the summary of a record and draws its plots.
+func tellReport(out io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
+	plots, err := report.Plots(dir, summary, traces)
 	if err != nil {
 		return err
 	}
-	if f.format == "json" {
-		return printJSON(out, r.Summary)
+	if format == "json" {
+		return printJSON(out, summary)
 	}
-	if err := report.Table(asScreen(out), r.Summary); err != nil {
+	if err := report.Table(asScreen(out), summary); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nrecord in %s\n", r.Dir)
+	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
 	for _, plot := range plots {
 		_, _ = fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 	}

@@ -238,6 +238,9 @@ func (w *World) Place() (err error) {
 	return nil
 }
 
+// Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been called.
+func (w *World) Now() time.Duration { return w.clock.now() }
+
 // Abandon ends a world of which Place was called, and Run will not be.
 func (w *World) Abandon() {
 	if w.clock == nil {
