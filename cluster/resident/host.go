@@ -46,6 +46,8 @@ const (
 	maxClients = 4096
 	// maxGraves is of how many names it is remembered how their actor ended.
 	maxGraves = 1024
+	// maxFailure is how much of a failure's first line is told, in bytes.
+	maxFailure = 200
 	// maxJobs is how many computations of one actor wait for its cores.
 	maxJobs = 1024
 )
