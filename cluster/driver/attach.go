@@ -201,13 +201,19 @@ func (r *residents) watch() {
 			now[s.Peer.Name] = s.Connections
 		}
 		for _, l := range r.all() {
-			l.lose(func(f forwarded) string {
-				if f.connections == 0 || now[f.node] <= f.connections {
-					return ""
-				}
-				return "whether the message was handled is not known, because the connection with the node has broken meanwhile"
-			})
+			l.lose(stale(now))
 		}
+	}
+}
+
+// stale picks the calls that were forwarded on a connection before the present one, of which now counts how
+// many there were with each node.
+func stale(now map[string]uint64) func(f forwarded) string {
+	return func(f forwarded) string {
+		if f.connections == 0 || now[f.node] <= f.connections {
+			return ""
+		}
+		return "whether the message was handled is not known, because the connection with the node has broken meanwhile"
 	}
 }
 
