@@ -147,6 +147,9 @@ func (a *resident) finish(c *Call, answer *protos.Message, err error) {
 		return
 	}
 	c.over = true
+	if answer != nil {
+		a.count(c) // before the client hears of it
+	}
 	delete(a.calls, c)
 	if c.Verb == Ask {
 		a.asks--
@@ -159,6 +162,14 @@ func (a *resident) finish(c *Call, answer *protos.Message, err error) {
 		a.host.mu.Unlock()
 	}
 	c.Done(answer, err)
+}
+
+// count counts a call as handled, once.
+func (a *resident) count(c *Call) {
+	if !c.handled && c.Verb != Stop {
+		a.handled++
+	}
+	c.handled = true
 }
 
 // mailbox is protoactor's own, in which calls know what becomes of them.
@@ -205,10 +216,7 @@ func (m *mailbox) InvokeUserMessage(message any) {
 	a.mu.Unlock()
 	m.invoker.InvokeUserMessage(c.payload()) // a panic passes through: failed tells the call
 	a.mu.Lock()
-	c.handled = true
-	if c.Verb != Stop {
-		a.handled++
-	}
+	a.count(c)
 	a.mu.Unlock()
 	if c.Verb == Send {
 		a.finish(c, nil, nil)

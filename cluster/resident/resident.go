@@ -254,7 +254,7 @@ func (a *resident) end(grave string) {
 		for _, c := range open {
 			var err error
 			if c.Verb != Stop {
-				err = fmt.Errorf("%s %s before it was done with this message", a, grave)
+				err = fmt.Errorf("%s was not done with this message when it ended: it %s", a, grave)
 			}
 			a.finish(c, nil, err)
 		}
