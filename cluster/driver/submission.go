@@ -18,7 +18,7 @@ import (
 // Bounds of what a process keeps.
 const (
 	// maxWaiting is how many submissions wait at most.
-	maxWaiting = 1000
+	maxWaiting = 100
 	// maxSubmissions is how many are remembered; of more, those that have ended first are forgotten, but not their records.
 	maxSubmissions = 1000
 	// maxLines is how many lines of a submission's log are kept, the latest.
@@ -174,6 +174,7 @@ func (s *submission) run() {
 	} else {
 		s.log("done, record in %s", s.runner.Out)
 	}
+	s.runner.shelf = nil // the data can go, the record stays
 	s.change(func() { s.state, s.err = state, err })
 	s.end(nil)
 }
