@@ -201,6 +201,9 @@ func TestControlMessagesDoNotWaitForTheCarrierBehindOthers(t *testing.T) {
 }
 
 func TestTooManyMessagesForASlowCarrierEndTheRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends as many messages as can wait")
+	}
 	for want, flood := range map[string]func(ctx actor.Context, to *actor.PID){
 		"65536 messages wait to be taken to node n1, which is as many as can": func(ctx actor.Context, to *actor.PID) {
 			for range 1<<16 + 1 {
