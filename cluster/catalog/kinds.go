@@ -40,7 +40,7 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 				return value, nil, err
 			}
 			if value, err = build(c, &settings); err != nil {
-				return value, nil, located(section, err)
+				return value, nil, Located(section, err)
 			}
 			resolved, err = plan.Encode(&settings)
 			return value, resolved, err
@@ -86,8 +86,9 @@ type keyError struct {
 
 func (e *keyError) Unwrap() error { return e.error }
 
-// About says which key of a kind's settings an error of its build is about, so that
-// it is told with the place of that key's value. It returns nil for no error.
+// About says which key of a kind's settings an error is about, so that it is told with the
+// place of that key's value: an error of its build, or of an architecture's Fit. It returns
+// nil for no error.
 func About(key string, err error) error {
 	if err == nil {
 		return nil
@@ -95,8 +96,9 @@ func About(key string, err error) error {
 	return &keyError{key, err}
 }
 
-// located gives an error its place in the plan unless it has one.
-func located(n *plan.Node, err error) error {
+// Located gives an error about a section its place in the plan unless it has one: that
+// of the key which it is About, or of the section.
+func Located(n *plan.Node, err error) error {
 	var one *plan.Error
 	var many plan.Errors
 	var key *keyError
@@ -195,6 +197,12 @@ func (ks *Kinds[T]) names() []string {
 		names[i] = k.Name
 	}
 	return names
+}
+
+// Read makes what a section names under the key kind, and returns the section with
+// every default spelled out. It is for kinds whose settings name another kind.
+func (ks *Kinds[T]) Read(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error) {
+	return ks.read(c, section, "kind")
 }
 
 // read makes what a section names under a key, and returns the section with

@@ -23,6 +23,10 @@ var required = map[string]string{
 	"layer conv2d":              "channels: 3, kernel: 5",
 	"layer dense":               "outputs: 10",
 	"data set libsvm":           "file: samples.txt",
+	"data set csv":              "file: samples.csv",
+	"data set idx":              "images: images, labels: labels",
+	"data set npy":              "x: images, y: labels",
+	"data set npz":              "file: images",
 	"split classes":             "workers: {a: {x: 20%, y: 0.5}, b: {x: 80%}}",
 	"split dirichlet":           "alpha: 0.3",
 	"rate schedule step":        "first: 0.1, every: 100",
@@ -46,6 +50,9 @@ func folder(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "trace.csv"), "time_s,delay_s\n0,0.001\n1,0.25\n")
 	write(t, filepath.Join(dir, "samples.txt"), "-1 1:1\n+1 2:1\n")
+	write(t, filepath.Join(dir, "samples.csv"), "id,age,colour,income\n1,30,red,low\n2,45,blue,high\n3,50,red,high\n4,28,red,low\n")
+	write(t, filepath.Join(dir, "images"), "\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x33\x66\x99\xcc\xff")
+	write(t, filepath.Join(dir, "labels"), "\x00\x00\x08\x01\x00\x00\x00\x02\x01\x00")
 	write(t, filepath.Join(dir, "edges.csv"), "s,a # near\ns,b\n")
 	return dir
 }
@@ -192,6 +199,14 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
 		{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
 		{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: features is -1; accepted is 0 to 1048576"},
+		{"data", "{set: csv}", "plan.yaml:1:4: x: missing: file"},
+		{"data", "{set: csv, file: nowhere.csv}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.csv: "},
+		{"data", "{set: csv, file: nowhere.csv, separator: colon}", "plan.yaml:1:45: x.separator: separator \"colon\"; accepted are comma, semicolon, tab and bar"},
+		{"data", "{set: csv, file: nowhere.csv, header: yes}", "plan.yaml:1:42: x.header: header \"yes\"; accepted are detect, present and absent"},
+		{"data", "{set: idx, images: nowhere, labels: nowhere}", "plan.yaml:1:23: x.images: the file of samples cannot be read: open nowhere: "},
+		{"data", "{set: idx, images: a, labels: b, test-labels: c}", "plan.yaml:1:50: x.test-labels: test-labels is given without test-images; what is tested on needs both"},
+		{"data", "{set: npy, x: a, y: b, test-x: c}", "plan.yaml:1:35: x.test-x: test-x is given without test-y"},
+		{"data", "{set: npz, file: nowhere.npz}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.npz: "},
 		{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
 		{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
 		{"data", "{set: mnist, test: 100%}", "plan.yaml:1:23: x.test: a share of 100% leaves nothing"},
@@ -301,6 +316,62 @@ func TestFilesOfSamplesAreTestedOnTheTestFileWhereThereIsOne(t *testing.T) {
 		if d.Test != want.share || tested != want.tested || source.Pool.Len() != 2 {
 			t.Errorf("%s: %v held out, %d samples to test on, %d others", text, d.Test, tested, source.Pool.Len())
 		}
+	}
+}
+
+func TestATableOfOnesOwnIsReadAsThePlanSays(t *testing.T) {
+	c := Default()
+	dir := folder(t)
+	for text, want := range map[string]struct {
+		x       []float32
+		classes []string
+	}{
+		"{set: csv, file: samples.csv, ignore: [id], words: [colour]}":                     {[]float32{30, 0, 1, 45, 1, 0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
+		"{set: csv, file: samples.csv, header: present, ignore: [1], words: [3]}":          {[]float32{30, 0, 1, 45, 1, 0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
+		"{set: csv, file: samples.csv, label: colour, ignore: [income]}":                   {[]float32{1, 30, 2, 45, 3, 50, 4, 28}, []string{"blue", "red"}},
+		"{set: csv, file: samples.csv, label: 3, ignore: [4, id], test-file: samples.csv}": {[]float32{30, 45, 50, 28}, []string{"blue", "red"}},
+	} {
+		d, resolved, err := c.data(parse(t, filepath.Join(dir, "plan.yaml"), text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := d.Load("", d.Test == 0)
+		if err == nil {
+			err = source.Validate()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(want.x, source.Pool.X); diff != "" {
+			t.Errorf("%s: inputs (-want +got):\n%s", text, diff)
+		}
+		if diff := cmp.Diff(want.classes, source.Pool.Classes); diff != "" {
+			t.Errorf("%s: classes (-want +got):\n%s", text, diff)
+		}
+		if published := strings.Contains(text, "test-file"); published != (source.Test != nil) || published != (d.Test == 0) {
+			t.Errorf("%s: %v held out, test set %v", text, d.Test, source.Test)
+		}
+		if got := resolved.At("file").Text; got != filepath.Join(dir, "samples.csv") {
+			t.Errorf("the file resolves to %s", got)
+		}
+	}
+}
+
+func TestImagesOfOnesOwnAreRead(t *testing.T) {
+	d, _, err := Default().data(parse(t, filepath.Join(folder(t), "plan.yaml"), "{set: idx, images: images, labels: labels, test-images: images, test-labels: labels}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := d.Load("", true)
+	if err == nil {
+		err = source.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float32{0, 0.2, 0.4, 0.6, 0.8, 1}, source.Test.X); diff != "" || !slices.Equal(source.Pool.Y, []int32{1, 0}) {
+		t.Errorf("labels %v, inputs %s", source.Pool.Y, diff)
 	}
 }
 

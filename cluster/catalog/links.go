@@ -138,7 +138,7 @@ func (c *Catalog) delay(n *plan.Node) (link.Delay, *plan.Node, error) {
 		return nil, nil, err
 	}
 	if err := d.Validate(); err != nil {
-		return nil, nil, located(n, err)
+		return nil, nil, Located(n, err)
 	}
 	return d, resolved, nil
 }
@@ -158,7 +158,7 @@ func (c *Catalog) network(s *Spec) error {
 		spec := &p.Network.Links[i]
 		config, err := c.configure(&spec.LinkSettings, s.Default)
 		if err != nil {
-			return located(spec.Source, err)
+			return Located(spec.Source, err)
 		}
 		for from, to := range p.Pairs(spec.Ends) {
 			if len(s.Links) == maxLinks {
@@ -266,7 +266,7 @@ func (c *Catalog) schedule(s *Spec) error {
 			}
 			config, err := c.configure(&settings, edge(k))
 			if err != nil {
-				return located(change.Source, err)
+				return Located(change.Source, err)
 			}
 			current[k] = config
 			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})

@@ -97,7 +97,7 @@ func (c *Catalog) topology(n *plan.Node, nodes []string) (link.Topology, *plan.N
 		return nil, nil, err
 	}
 	if err := t.Validate(nodes); err != nil {
-		return nil, nil, located(n, err)
+		return nil, nil, Located(n, err)
 	}
 	return t, resolved, nil
 }

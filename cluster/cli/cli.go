@@ -22,7 +22,8 @@ import (
 const (
 	// ExitDone: everything that was asked for is done.
 	ExitDone = 0
-	// ExitFailed: a run failed, was interrupted, or its record could not be written.
+	// ExitFailed: a run failed, was interrupted, or its record could not be written; or what
+	// was compared differs.
 	ExitFailed = 1
 	// ExitInput: the command, the plan, the data or the folder is not as it must be.
 	ExitInput = 2
@@ -52,6 +53,7 @@ between them. In virtual time hours of delay pass in seconds and a seed gives th
 same bits; in real time the same actors meet the same delays.`,
 		Example: `  gradwire run examples/quickstart.yaml
   gradwire run PLAN --set nodes.slow.compute.step=20ms --repeats 5
+  gradwire report results/first results/second --out both.html
   gradwire plan show PLAN
   gradwire list models`,
 		SilenceErrors: true,
@@ -62,11 +64,15 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetErr(errs)
 	root.SetFlagErrorFunc(usage)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(c, out, errs), planCommand(c, out), listCommand(c, out))
+	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out), planCommand(c, out), listCommand(c, out),
+		dataCommand(c, out, errs))
 	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs), nodesCommand(out),
 		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out))
 	return exit(root.ExecuteContext(ctx), errs)
 }
+
+// errDiffers ends a command that has told that two things differ.
+var errDiffers = errors.New("they differ")
 
 // usageError is a mistake in the command line itself.
 type usageError struct{ error }
@@ -79,6 +85,9 @@ func usage(cmd *cobra.Command, err error) error {
 func exit(err error, errs io.Writer) int {
 	if err == nil {
 		return ExitDone
+	}
+	if errors.Is(err, errDiffers) {
+		return ExitFailed // what differs has been told
 	}
 	fmt.Fprintln(errs, err)
 	var input *driver.InputError

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -59,7 +57,7 @@ The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for b
 	flags.IntVar(&f.jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
 	flags.StringVar(&f.out, "out", "", "folder of the record (default: a new one in results/)")
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
-	flags.StringVar(&f.data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&f.data, "data", "", dataUsage)
 	flags.StringVar(&f.clock, "clock", string(driver.Virtual), "virtual or real")
 	flags.StringVar(&f.format, "format", "text", "of what is printed at the end: text or json")
 	flags.BoolVar(&f.strict, "strict", false, "check every message on its way; slow, same results")
@@ -82,15 +80,12 @@ func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) 
 	switch {
 	case cmd.Flags().Changed("jobs") && f.jobs < 1:
 		return nil, o, usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.jobs))
-	case f.format != "text" && f.format != "json":
-		return nil, o, usage(cmd, fmt.Errorf("--format %q; accepted are text and json", f.format))
+	case checkFormat(cmd, f.format) != nil:
+		return nil, o, checkFormat(cmd, f.format)
 	case f.resume != "" && f.out != "":
 		return nil, o, usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
 	case f.resume != "":
 		o.Out, o.Continue = f.resume, true
-	}
-	if o.Data == "" {
-		o.Data = os.Getenv("GRADWIRE_DATA")
 	}
 	p, err := driver.Load(path, set...)
 	return p, o, err
@@ -121,9 +116,7 @@ func tellReport(out io.Writer, format, dir string, summary record.Summary, trace
 		return err
 	}
 	if format == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(summary)
+		return printJSON(out, summary)
 	}
 	if err := report.Table(asScreen(out), summary); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -210,7 +211,7 @@ func (p *point) fit(d *actors.Deployment) error {
 			now, section = d.ViewOf(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
 		}
 		if err := f.Fit(first, now); err != nil {
-			return plan.Errorf(section, "%w", err)
+			return catalog.Located(section, err)
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ func newFolder(dir string, d disk) *Folder {
 // file. ErrNoRecord stands for a folder that no plan has been saved in.
 func Open(dir string) (*Folder, error) {
 	f := newFolder(dir, osDisk{})
-	plan, err := readFile(filepath.Join(dir, planName))
+	plan, err := readFile(dir, planName)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(dir); err != nil {
 			return nil, err
@@ -344,26 +344,36 @@ func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 
 // read reads run.json of run n.
 func (f *Folder) read(n int) (saved, error) {
-	path := f.runPath(n, runName)
+	return readRun(f.dir, filepath.Join(runsName, fmt.Sprintf("%04d", n)), n)
+}
+
+// readRun reads run.json of run n in a folder of a record.
+func readRun(dir, folder string, n int) (saved, error) {
+	name := filepath.Join(folder, runName)
 	var s saved
-	if err := readJSON(path, &s); err != nil {
+	if err := readJSON(dir, name, &s); err != nil {
 		return saved{}, err
 	}
 	if err := s.check(n); err != nil {
-		return saved{}, fmt.Errorf("%s: %w", path, err)
+		return saved{}, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
 	return s, nil
 }
 
-// check finds what no saved run is without.
+// anyNumber is that of a run whose folder's name says nothing.
+const anyNumber = -1
+
+var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" is true, null where it is false")
+
+// check finds what no saved run is without; n is the number that it must have, or anyNumber.
 func (s *saved) check(n int) error {
 	switch {
-	case s.Number != n:
+	case n != anyNumber && s.Number != n:
 		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
 	case s.Clock != "virtual" && s.Clock != "real" && s.Clock != "cluster":
 		return fmt.Errorf("key \"clock\" is %q; virtual, real and cluster are accepted", s.Clock)
 	case s.Reached != (s.TimeToTarget != nil) || s.Reached != (s.EpochsToTarget != nil):
-		return errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" is true, null where it is false")
+		return errReached
 	case s.Data.Curve == nil || s.Data.Links == nil || s.Data.Updates == nil:
 		return errors.New("key \"data\" must have the lists curve, links and updates")
 	}
@@ -378,7 +388,7 @@ func (s *saved) check(n int) error {
 // ReadSummary reads the summary.json of a folder.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
-	err := readJSON(filepath.Join(dir, summaryName), &s)
+	err := readJSON(dir, summaryName, &s)
 	return s, err
 }
 

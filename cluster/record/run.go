@@ -23,6 +23,10 @@ type Setting struct {
 // empty in a plan without a sweep.
 type Point []Setting
 
+// maxSettings is the most keys of a point that is read back: more than a sweep of as many
+// axes of two values has points.
+const maxSettings = 1000
+
 // String writes "key=value; key=value".
 func (p Point) String() string {
 	var b strings.Builder
@@ -86,6 +90,9 @@ func (p *Point) UnmarshalJSON(text []byte) error {
 		case string, json.Number, bool:
 		default:
 			return fmt.Errorf("key %q of a point: a string, a number, true or false is accepted", name)
+		}
+		if len(*p) == maxSettings {
+			return fmt.Errorf("a point has more than the %d keys that are accepted", maxSettings)
 		}
 		if slices.ContainsFunc(*p, func(o Setting) bool { return o.Key == s.Key }) {
 			return fmt.Errorf("key %q is given twice in a point", name)

@@ -136,27 +136,36 @@ func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string)
 // where the tensors lie in it, sorted by offset, and the metadata. Its errors say
 // what is wrong with the file.
 func ReadTensors(r io.Reader) (params []float32, tensors []Tensor, metadata map[string]string, err error) {
-	var length [8]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, nil, nil, fmt.Errorf("the length of the header (8 bytes): %w", err)
-	}
-	n := binary.LittleEndian.Uint64(length[:])
-	if n > MaxTensorHeader {
-		return nil, nil, nil, fmt.Errorf("the header would have %d bytes; at most %d are accepted", n, MaxTensorHeader)
-	}
-	header, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	tensors, total, metadata, err := readTensorHeader(r)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("the header: %w", err)
-	}
-	if uint64(len(header)) < n {
-		return nil, nil, nil, fmt.Errorf("the header ends after %d of %d bytes", len(header), n)
-	}
-	tensors, total, metadata, err := decodeTensorHeader(header)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("the header: %w", err)
+		return nil, nil, nil, err
 	}
 	params, err = readFloats(r, total)
 	return params, tensors, metadata, err
+}
+
+// readTensorHeader reads what comes before the values, of which there are total.
+func readTensorHeader(r io.Reader) (tensors []Tensor, total int, metadata map[string]string, err error) {
+	var length [8]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, 0, nil, fmt.Errorf("the length of the header (8 bytes): %w", err)
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > MaxTensorHeader {
+		return nil, 0, nil, fmt.Errorf("the header would have %d bytes; at most %d are accepted", n, MaxTensorHeader)
+	}
+	header, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("the header: %w", err)
+	}
+	if uint64(len(header)) < n {
+		return nil, 0, nil, fmt.Errorf("the header ends after %d of %d bytes", len(header), n)
+	}
+	tensors, total, metadata, err = decodeTensorHeader(header)
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("the header: %w", err)
+	}
+	return tensors, total, metadata, nil
 }
 
 // readFloats reads total values and expects the end after them.

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -21,8 +22,10 @@ const (
 	// maxLabelledNodes and maxLabels are how many nodes and delays leave room for the delays' labels.
 	maxLabelledNodes, maxLabels = 12, 30
 	// labelAt is where on a stroke its label stands: not in the middle, where diameters cross.
-	labelAt  = 0.34
-	barWidth = 90 // of the page, kept for the colour bar
+	labelAt = 0.34
+	// labelRoom is how much of the square of the circle's radius a label needs.
+	labelRoom = vg.Length(800)
+	barWidth  = 90 // of the page, kept for the colour bar
 )
 
 // diagram is a network whose nodes stand on a circle, in their order, from the top
@@ -39,7 +42,8 @@ type diagram struct {
 // stroke is a link, or both of a pair of nodes.
 type stroke struct {
 	from, to int
-	delay    float64 // in seconds
+	delay    float64 // asked, in seconds
+	achieved float64 // 0 if unknown
 	arrow    bool
 	bent     bool
 }
@@ -59,14 +63,17 @@ func newDiagram(n *network, low, high float64, u unit) *diagram {
 		back, both := links[[2]int{to, from}]
 		switch {
 		case !both:
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, arrow: true})
+			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true})
 			d.oneWay = true
 		case !sameDelay(l, back):
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, arrow: true, bent: true})
+			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true, bent: true})
 			d.bent = true
 		case from < to:
-			sum := float64(l.DelayAsked*float64(l.Messages)) + float64(back.DelayAsked*float64(back.Messages))
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: sum / float64(l.Messages+back.Messages)})
+			share := float64(l.Messages) / (float64(l.Messages) + float64(back.Messages))
+			mean := func(one, other float64) float64 { return float64(one*share) + float64(other*(1-share)) }
+			d.strokes = append(d.strokes, stroke{
+				from: from, to: to, delay: mean(l.DelayAsked, back.DelayAsked), achieved: mean(l.DelayAchieved, back.DelayAchieved),
+			})
 		}
 	}
 	// The longest delays are drawn last, on top: they are what a run waits for.
@@ -90,6 +97,9 @@ func (d *diagram) caption() string {
 	}
 	if d.labelled() {
 		text += " Labels in " + d.unit.name + "."
+		if slices.ContainsFunc(d.strokes, stroke.late) {
+			text = strings.TrimSuffix(text, ".") + ", drawn → achieved where these differ."
+		}
 	}
 	if d.bent {
 		text += " Bent: the directions differ."
@@ -98,6 +108,18 @@ func (d *diagram) caption() string {
 		text += " Straight with an arrow: one direction only."
 	}
 	return text
+}
+
+// late reports whether messages took longer than the delays that were drawn for them,
+// because they queued, were sent again or waited for an outage to end.
+func (s stroke) late() bool { return math.Abs(s.achieved-s.delay) > 0.01*s.delay && s.achieved > 0 }
+
+// strokeLabel writes the delay that was drawn, and the one achieved if it is another.
+func (d *diagram) strokeLabel(s stroke) string {
+	if !s.late() {
+		return d.label(s.delay)
+	}
+	return d.label(s.delay) + " → " + d.label(s.achieved)
 }
 
 // label writes a delay in the diagram's unit with three digits.
@@ -117,7 +139,7 @@ func (d *diagram) Plot(c draw.Canvas, _ *plot.Plot) {
 		d.drawScale(draw.Crop(c, c.Size().X-barWidth, 0, 30, -30))
 		c = draw.Crop(c, 0, -barWidth, 0, 0)
 	}
-	places := d.places(c)
+	places, radius := d.places(c)
 	paths := make([][]vg.Point, len(d.strokes))
 	for i, s := range d.strokes {
 		paths[i] = s.path(places)
@@ -128,9 +150,9 @@ func (d *diagram) Plot(c draw.Canvas, _ *plot.Plot) {
 		c.DrawGlyph(draw.GlyphStyle{Color: dark, Radius: d.radius(), Shape: draw.CircleGlyph{}}, p)
 		d.drawName(c, i, p)
 	}
-	if d.labelled() {
+	if d.labelled() && vg.Length(len(d.strokes))*labelRoom < radius*radius {
 		for i, s := range d.strokes {
-			d.drawLabel(c, paths[i][int(labelAt*arcSteps)], d.label(s.delay))
+			d.drawLabel(c, paths[i][int(labelAt*arcSteps)], d.strokeLabel(s))
 		}
 	}
 }
@@ -149,23 +171,23 @@ func (d *diagram) angle(node int) float64 {
 }
 
 // places puts the nodes on a circle that leaves room for their names.
-func (d *diagram) places(c draw.Canvas) []vg.Point {
+func (d *diagram) places(c draw.Canvas) (places []vg.Point, radius vg.Length) {
 	style := d.nameStyle()
 	room := vg.Length(0)
 	for _, node := range d.nodes {
-		room = max(room, style.Width(cut(node, maxLegendText)))
+		room = max(room, style.Width(cut(node, nameLetters(c))))
 	}
 	high := vg.Length(26)
 	if len(d.nodes) > maxLevelNames {
 		high = room + 14 // names at the top and bottom stand upright
 	}
-	r := min(c.Size().X/2-room-18, c.Size().Y/2-high)
-	places := make([]vg.Point, len(d.nodes))
+	radius = max(min(c.Size().X/2-room-18, c.Size().Y/2-high), 1)
+	places = make([]vg.Point, len(d.nodes))
 	for i := range places {
 		sin, cos := math.Sincos(d.angle(i))
-		places[i] = vg.Point{X: c.Center().X + r*vg.Length(cos), Y: c.Center().Y + r*vg.Length(sin)}
+		places[i] = vg.Point{X: c.Center().X + radius*vg.Length(cos), Y: c.Center().Y + radius*vg.Length(sin)}
 	}
-	return places
+	return places, radius
 }
 
 func (d *diagram) nameStyle() text.Style {
@@ -176,9 +198,14 @@ func (d *diagram) nameStyle() text.Style {
 	return text.Style{Color: black, Font: sans(size), Handler: plot.DefaultTextHandler}
 }
 
+// nameLetters is how many letters of a name a page of this width has room for.
+func nameLetters(c draw.Canvas) int {
+	return min(max(int(c.Size().X/27), 8), maxLegendText)
+}
+
 // drawName writes a node's name outside of the circle.
 func (d *diagram) drawName(c draw.Canvas, node int, at vg.Point) {
-	angle, style, name := d.angle(node), d.nameStyle(), cut(d.nodes[node], maxLegendText)
+	angle, style, name := d.angle(node), d.nameStyle(), cut(d.nodes[node], nameLetters(c))
 	sin, cos := math.Sincos(angle)
 	gap := d.radius() + 6
 	at.X, at.Y = at.X+gap*vg.Length(cos), at.Y+gap*vg.Length(sin)

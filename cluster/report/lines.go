@@ -174,7 +174,7 @@ func (l *lines) figure(s record.Summary) (*figure, error) {
 	bands := make([]band, len(s.Groups))
 	end, repeats := 0.0, 0
 	for i, g := range s.Groups {
-		bands[i] = bandOf(l.of(s, g.Point), l.combine, l.limit)
+		bands[i] = bandOf(l.of(s, g.Point), l.combine, l.limit, pointsOf(len(s.Groups)))
 		repeats = max(repeats, g.N)
 		if n := len(bands[i].x); n > 0 {
 			end = max(end, bands[i].x[n-1])
@@ -264,7 +264,7 @@ func (f *figure) addSpread(b band, l look, groups int, scale float64) error {
 	for i := len(b.x) - 1; i >= 0; i-- {
 		outline = append(outline, plotter.XY{X: b.x[i], Y: b.low[i] * scale})
 	}
-	polygon, err := plotter.NewPolygon(outline)
+	polygon, err := plotter.NewPolygon(thin(outline))
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (f *figure) addMean(m markedLine) error {
 	if len(marks) == 0 && len(points) > 0 {
 		marks = append(marks, points[len(points)-1]) // a short line too shows whose it is
 	}
-	line, err := plotter.NewLine(points)
+	line, err := plotter.NewLine(thin(points))
 	if err != nil {
 		return err
 	}

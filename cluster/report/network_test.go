@@ -97,7 +97,7 @@ func TestStrokesEndAtTheirNodesAndBendApart(t *testing.T) {
 	if len(seen) != 7 {
 		t.Errorf("%d places for 7 nodes", len(seen))
 	}
-	places := d.places(draw.New(vgimg.New(400, 300)))
+	places, _ := d.places(draw.New(vgimg.New(400, 300)))
 	there, back := stroke{from: 1, to: 4, bent: true}.path(places), stroke{from: 4, to: 1, bent: true}.path(places)
 	last := len(there) - 1
 	if there[0] != places[1] || there[last] != places[4] || back[0] != places[4] || back[last] != places[1] {

@@ -48,24 +48,8 @@ func Plots(dir string, s record.Summary, traces []record.Trace) ([]string, error
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	type drawing struct {
-		name string
-		draw func() (*figure, error)
-	}
-	drawings := []drawing{
-		{"accuracy-epochs", func() (*figure, error) { return accuracyOverEpochs(s, traces) }},
-		{"accuracy-time", func() (*figure, error) { return accuracyOverTime(s, traces) }},
-		{"accuracy-best-over-time", func() (*figure, error) { return bestOverTime(s, traces) }},
-		{"accuracy-bytes", func() (*figure, error) { return accuracyOverBytes(s, traces) }},
-		{"consensus-distance", func() (*figure, error) { return consensusOverTime(s, traces) }},
-		{"target-epochs", func() (*figure, error) { return epochsToTarget(s) }},
-		{"target-time", func() (*figure, error) { return timeToTarget(s) }},
-	}
-	for i, n := range networksOf(s, traces) {
-		drawings = append(drawings, drawing{fmt.Sprintf("topology-%d", i+1), func() (*figure, error) { return n.figure(s) }})
-	}
 	var paths []string
-	for _, d := range drawings {
+	for _, d := range drawings(s, traces) {
 		path := filepath.Join(dir, d.name)
 		figure, err := d.draw()
 		if err != nil {
@@ -82,6 +66,37 @@ func Plots(dir string, s record.Summary, traces []record.Trace) ([]string, error
 	return paths, nil
 }
 
+// drawing is a figure that may be drawn, under the name of its files and a title.
+type drawing struct {
+	name, title string
+	draw        func() (*figure, error)
+}
+
+// drawings are the figures of a summary.
+func drawings(s record.Summary, traces []record.Trace) []drawing {
+	return append(curveDrawings(s, traces), networkDrawings(s, traces)...)
+}
+
+func networkDrawings(s record.Summary, traces []record.Trace) (all []drawing) {
+	for i, n := range networksOf(s, traces) {
+		all = append(all, drawing{fmt.Sprintf("topology-%d", i+1), "Topology and delays", func() (*figure, error) { return n.figure(s) }})
+	}
+	return all
+}
+
+// curveDrawings are those that points are compared in.
+func curveDrawings(s record.Summary, traces []record.Trace) []drawing {
+	return []drawing{
+		{"accuracy-epochs", "Accuracy over epochs", func() (*figure, error) { return accuracyOverEpochs(s, traces) }},
+		{"accuracy-time", "Accuracy over time", func() (*figure, error) { return accuracyOverTime(s, traces) }},
+		{"accuracy-best-over-time", "Accuracy of the best node over time", func() (*figure, error) { return bestOverTime(s, traces) }},
+		{"accuracy-bytes", "Accuracy over bytes sent", func() (*figure, error) { return accuracyOverBytes(s, traces) }},
+		{"consensus-distance", "Distance from the consensus", func() (*figure, error) { return consensusOverTime(s, traces) }},
+		{"target-epochs", "Epochs to the target", func() (*figure, error) { return epochsToTarget(s) }},
+		{"target-time", "Time to the target", func() (*figure, error) { return timeToTarget(s) }},
+	}
+}
+
 // figure is a plot with a legend beside it and a line of explanation below.
 type figure struct {
 	*plot.Plot
@@ -89,6 +104,7 @@ type figure struct {
 	heading string // of the legend; empty if there is none
 	names   []string
 	caption string
+	ticks   []string // names at 0, 1, … below the figure; nil for a scale of numbers
 }
 
 func newFigure(title, x, y, caption string) *figure {
@@ -133,11 +149,8 @@ func (f *figure) entry(name string, thumbs ...plot.Thumbnailer) {
 
 // save writes the figure as path.png and path.svg.
 func (f *figure) save(path string) error {
-	if more := len(f.names) - maxLegend; more > 0 {
-		f.legend.Add(fmt.Sprintf("… and %d more", more))
-	}
 	image := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(dotsPerInch))}
-	f.drawPage(image)
+	f.drawPage(image, sheet)
 	var b bytes.Buffer
 	if _, err := image.WriteTo(&b); err != nil {
 		return fmt.Errorf("drawing %s.png: %w", path, err)
@@ -145,13 +158,20 @@ func (f *figure) save(path string) error {
 	if err := record.WriteFile(path+".png", b.Bytes()); err != nil {
 		return err
 	}
-	drawing := vgsvg.NewWith(vgsvg.UseWH(pageWidth, pageHeight))
-	f.drawPage(drawing)
-	b.Reset()
-	if _, err := drawing.WriteTo(&b); err != nil {
+	text, err := f.vector(sheet)
+	if err != nil {
 		return fmt.Errorf("drawing %s.svg: %w", path, err)
 	}
-	return record.WriteFile(path+".svg", bytes.ReplaceAll(b.Bytes(), []byte(fontFamily), []byte(fontFamilies)))
+	return record.WriteFile(path+".svg", bytes.ReplaceAll(text, []byte(fontFamily), []byte(fontFamilies)))
+}
+
+// vector draws the figure as SVG.
+func (f *figure) vector(l layout) ([]byte, error) {
+	drawing := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
+	f.drawPage(drawing, l)
+	var b bytes.Buffer
+	_, err := drawing.WriteTo(&b)
+	return b.Bytes(), err
 }
 
 const (
@@ -160,27 +180,70 @@ const (
 	fontFamilies = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
 )
 
+// layout is a format that a figure is drawn in.
+type layout struct {
+	width, height vg.Length
+	// titled figures bear their title and caption; a page has these as text beside them.
+	titled bool
+	// below puts the legend there, not beside.
+	below bool
+}
+
+// sheet is the format of files.
+var sheet = layout{width: pageWidth, height: pageHeight, titled: true}
+
 // drawPage draws the figure with its legend and caption.
-func (f *figure) drawPage(canvas vg.CanvasSizer) {
+func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 	page := draw.New(canvas)
 	page.SetColor(color.White)
 	page.Fill(page.Path())
 	page = draw.Crop(page, margin, -margin, margin, -margin)
-	small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
-	page.FillText(small, page.Min, f.caption)
-	page = draw.Crop(page, 0, 0, 22, 0)
-	if len(f.names) > 0 {
-		page = f.drawLegend(page)
+	p := *f.Plot
+	if l.titled {
+		small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
+		page.FillText(small, page.Min, f.caption)
+		page = draw.Crop(page, 0, 0, 22, 0)
+	} else {
+		p.Title.Text = ""
 	}
-	f.Draw(page)
+	switch legend := f.fullLegend(); {
+	case len(f.names) == 0:
+	case l.below:
+		page = f.drawLegendBelow(page, legend)
+	default:
+		page = f.drawLegend(page, legend)
+	}
+	f.nameTicks(&p, page.Size().X)
+	p.Draw(page)
+}
+
+// fullLegend is the legend with a last line where there were more entries than it has room for.
+func (f *figure) fullLegend() plot.Legend {
+	legend := f.legend
+	if more := len(f.names) - maxLegend; more > 0 {
+		legend.Add(fmt.Sprintf("… and %d more", more))
+	}
+	return legend
 }
 
 // drawLegend draws the legend at the right and returns what it leaves of the page.
-func (f *figure) drawLegend(page draw.Canvas) draw.Canvas {
-	style := f.legend.TextStyle
-	width := max(f.legend.Rectangle(page).Size().X, style.Width(f.heading)) + 6
+func (f *figure) drawLegend(page draw.Canvas, legend plot.Legend) draw.Canvas {
+	style := legend.TextStyle
+	width := max(legend.Rectangle(page).Size().X, style.Width(f.heading)) + 6
 	side := draw.Crop(page, page.Size().X-width, 0, 0, -34)
 	side.FillText(style, vg.Point{X: side.Min.X, Y: side.Max.Y}, f.heading)
-	f.legend.Draw(draw.Crop(side, 0, 0, 0, -8))
+	legend.Draw(draw.Crop(side, 0, 0, 0, -8))
 	return draw.Crop(page, 0, -width-14, 0, 0)
+}
+
+// legendHeading is the height of the line above a legend.
+const legendHeading = 18
+
+// drawLegendBelow draws the legend at the foot and returns what it leaves of the page.
+func (f *figure) drawLegendBelow(page draw.Canvas, legend plot.Legend) draw.Canvas {
+	height := legend.Rectangle(page).Size().Y
+	foot := draw.Crop(page, 0, 0, 0, height-page.Size().Y)
+	foot.FillText(legend.TextStyle, vg.Point{X: foot.Min.X, Y: foot.Max.Y + 6}, f.heading)
+	legend.Draw(foot)
+	return draw.Crop(page, 0, 0, height+legendHeading, 0)
 }

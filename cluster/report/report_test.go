@@ -341,7 +341,7 @@ func TestBandIsMeanAndDeviationWithEndedRunsHeld(t *testing.T) {
 		}
 		return es
 	}
-	b := bandOf([]models{byNode(curve(0, 0.2, 1, 0.6), epoch), nil, byNode(curve(0, 0.2, 2, 0.8), epoch)}, meanOf, 1)
+	b := bandOf([]models{byNode(curve(0, 0.2, 1, 0.6), epoch), nil, byNode(curve(0, 0.2, 2, 0.8), epoch)}, meanOf, 1, gridPoints)
 	last := len(b.x) - 1
 	deviation := math.Sqrt(0.02) // of 0.6 and 0.8
 	near := func(what string, got, want float64) {
@@ -367,7 +367,7 @@ func TestBandAveragesTheModelsOfARunOrTakesTheBest(t *testing.T) {
 		{Node: "a", Epoch: 1, Accuracy: 0.5}, {Node: "b", Epoch: 2, Accuracy: 0.8},
 	}
 	runs := []models{byNode(curve, func(e record.Evaluation) float64 { return e.Epoch })}
-	b := bandOf(runs, meanOf, 1)
+	b := bandOf(runs, meanOf, 1, gridPoints)
 	if got := b.mean[0]; got != 0.2 {
 		t.Errorf("first mean %g, want 0.2", got)
 	}
@@ -375,8 +375,8 @@ func TestBandAveragesTheModelsOfARunOrTakesTheBest(t *testing.T) {
 		t.Errorf("last mean %g, want 0.65", got)
 	}
 	// The best is b: 0.4 + 0.2 x to 2, where a has stayed at 0.5.
-	for i, x := range bandOf(runs, slices.Max[[]float64], 1).x {
-		if got := bandOf(runs, slices.Max[[]float64], 1).mean[i]; math.Abs(got-(0.4+0.2*x)) > 1e-12 {
+	for i, x := range bandOf(runs, slices.Max[[]float64], 1, gridPoints).x {
+		if got := bandOf(runs, slices.Max[[]float64], 1, gridPoints).mean[i]; math.Abs(got-(0.4+0.2*x)) > 1e-12 {
 			t.Fatalf("best at %g is %g, want %g", x, got, 0.4+0.2*x)
 		}
 	}

@@ -70,7 +70,9 @@ func toTarget(s record.Summary, quantity string, of func(record.Run) *float64) (
 	if top == 0 {
 		top = 1 // no run of any point has arrived
 	}
-	f.nameTicks(s)
+	for _, g := range s.Groups {
+		f.ticks = append(f.ticks, name(g.Point))
+	}
 	f.X.Min, f.X.Max = -0.6, float64(len(s.Groups))-0.4
 	f.Y.Min, f.Y.Max = 0, top*1.02
 	return f, nil
@@ -149,23 +151,36 @@ type note struct {
 func (n note) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	style := text.Style{Color: grey, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}
-	if n.upwards {
+	if n.upwards || style.Width(n.text) > x(n.x+1)-x(n.x) {
 		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
 	}
 	c.FillText(style, vg.Point{X: x(n.x), Y: y(n.y) + 5}, n.text)
 }
 
-// nameTicks writes the points' names below the figure, slanted where they are long.
-func (f *figure) nameTicks(s record.Summary) {
-	ticks := make([]plot.Tick, len(s.Groups))
-	letters := 0
-	for i, g := range s.Groups {
-		ticks[i] = plot.Tick{Value: float64(i), Label: cut(name(g.Point), maxLegendText)}
-		letters += len(ticks[i].Label) + 2
+// nameTicks writes the names of a plot's ticks below it, slanted or upright where so
+// wide a page has no room for them level.
+func (f *figure) nameTicks(p *plot.Plot, width vg.Length) {
+	if f.ticks == nil {
+		return
 	}
-	f.X.Tick.Marker = plot.ConstantTicks(ticks)
-	if letters > 100 {
-		f.X.Tick.Label.Rotation = math.Pi / 5
-		f.X.Tick.Label.XAlign, f.X.Tick.Label.YAlign = draw.XRight, draw.YTop
+	ticks := make([]plot.Tick, len(f.ticks))
+	letters := 0
+	for i, name := range f.ticks {
+		ticks[i] = plot.Tick{Value: float64(i), Label: cut(name, maxLegendText)}
+		letters += utf8.RuneCountInString(ticks[i].Label) + 2
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	style := &p.X.Tick.Label
+	switch {
+	case width/vg.Length(len(ticks)) < slantedTick:
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+	case width < vg.Length(letters)*letterWidth:
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/5, draw.XRight, draw.YTop
 	}
 }
+
+const (
+	// letterWidth is about the room that a letter of a tick takes level, slantedTick and
+	// uprightTick that of a whole name that slants or stands upright.
+	letterWidth, slantedTick, uprightTick = vg.Length(8), vg.Length(19), vg.Length(13)
+)

@@ -16,6 +16,9 @@ type roundTicks struct{}
 // Ticks implements plot.Ticker.
 func (roundTicks) Ticks(low, high float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/maxIntervals)))
+	if step == 0 || math.IsInf(step, 0) || math.IsNaN(step) {
+		return nil // no float lies between the ends
+	}
 	for _, factor := range []float64{1, 2, 5, 10} {
 		if (high-low)/(step*factor) <= maxIntervals {
 			step *= factor

@@ -1,0 +1,169 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// longest bounds the times in seconds and the epochs of a record that is read to be
+// shown: beyond it a figure has no axis.
+const longest = 1e12
+
+// Reader reads a record, whole or broken off, that anybody may have made.
+type Reader struct {
+	dir string
+	// Plan is the resolved plan's text.
+	Plan string
+	// Summary is summary.json, with groups made anew of its runs.
+	Summary Summary
+}
+
+// NewReader reads the plan and the summary of a folder. ErrNoRecord stands for a folder without
+// a plan. Errors name the file, and where there is one the line.
+func NewReader(dir string) (*Reader, error) {
+	plan, err := readFile(dir, planName)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoRecord)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := ReadSummary(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
+	}
+	s.Groups = GroupRuns(s.Runs)
+	return &Reader{dir: dir, Plan: string(plan), Summary: s}, nil
+}
+
+// check finds what no summary is without, and what cannot be.
+func (s *Summary) check() error {
+	if s.Target != nil && !within(*s.Target, 0, 1) {
+		return fmt.Errorf("key \"target\" is %g; a fraction from 0 to 1 is accepted", *s.Target)
+	}
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		if i > 0 && r.Number <= s.Runs[i-1].Number {
+			return fmt.Errorf("element %d of runs: run %d comes after run %d", i, r.Number, s.Runs[i-1].Number)
+		}
+		if err := r.check(); err != nil {
+			return fmt.Errorf("element %d of runs: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Dir returns the record's folder.
+func (r *Reader) Dir() string { return r.dir }
+
+// Run returns the folder of run n.
+func (r *Reader) Run(n int) *RunFolder {
+	return &RunFolder{dir: r.dir, name: filepath.Join(runsName, fmt.Sprintf("%04d", n)), number: n}
+}
+
+// RunFolder is the folder of one run, of which nothing has been read.
+type RunFolder struct {
+	dir, name string
+	number    int
+}
+
+// OpenRun takes a run's folder by itself, wherever it lies and whatever it is called.
+func OpenRun(dir string) *RunFolder { return &RunFolder{dir: dir, name: ".", number: anyNumber} }
+
+// IsRun reports whether a folder is one of a run, not of a record.
+func IsRun(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, runName))
+	return err == nil
+}
+
+// Path returns the path of the folder.
+func (f *RunFolder) Path() string { return filepath.Join(f.dir, f.name) }
+
+// Read reads run.json: what the run has led to and what was counted. Figures that no run
+// can have are errors.
+func (f *RunFolder) Read() (Run, Data, error) {
+	s, err := readRun(f.dir, f.name, f.number)
+	if err != nil {
+		return Run{}, Data{}, err
+	}
+	if err := errors.Join(s.Run.check(), s.Data.check()); err != nil {
+		return Run{}, Data{}, fmt.Errorf("%s: %w", filepath.Join(f.Path(), runName), err)
+	}
+	return s.Run, s.Data, nil
+}
+
+// Model opens the run's model, a safetensors file.
+func (f *RunFolder) Model() (*os.File, error) {
+	return openFile(f.dir, filepath.Join(f.name, modelName))
+}
+
+// Events opens the run's events, where the plan has them recorded.
+func (f *RunFolder) Events() (*os.File, error) {
+	return openFile(f.dir, filepath.Join(f.name, eventsName))
+}
+
+// within reports whether a value lies between two others; NaN does not.
+func within(v, low, high float64) bool { return v >= low && v <= high }
+
+// fraction reports whether an accuracy is one, or unknown.
+func fraction(v Float) bool { return math.IsNaN(float64(v)) || within(float64(v), 0, 1) }
+
+// check finds figures that no run has.
+func (r *Run) check() error {
+	switch {
+	case r.Number < 0 || r.Number >= MaxRuns:
+		return fmt.Errorf("key \"run\" is %d; 0 to %d are accepted", r.Number, MaxRuns-1)
+	case r.Clock != "virtual" && r.Clock != "real":
+		return fmt.Errorf("key \"clock\" is %q; virtual and real are accepted", r.Clock)
+	case r.Reached != (r.TimeToTarget != nil) || r.Reached != (r.EpochsToTarget != nil):
+		return errReached
+	case r.Reached && !(within(*r.TimeToTarget, 0, longest) && within(*r.EpochsToTarget, 0, longest)):
+		return fmt.Errorf("the target is reached after %g s and %g epochs; 0 to %g are accepted", *r.TimeToTarget, *r.EpochsToTarget, longest)
+	case !fraction(r.FinalAccuracy) || !fraction(r.BestAccuracy):
+		return fmt.Errorf("the accuracies are %v and %v; fractions from 0 to 1 are accepted", r.FinalAccuracy, r.BestAccuracy)
+	case r.Messages < 0 || r.Bytes < 0:
+		return fmt.Errorf("%d messages of %d bytes; 0 and more are accepted", r.Messages, r.Bytes)
+	case !within(r.Duration, 0, longest):
+		return fmt.Errorf("key \"run_s\" is %g; 0 to %g are accepted", r.Duration, longest)
+	}
+	return nil
+}
+
+// check finds figures that no run counts.
+func (d *Data) check() error {
+	for i, e := range d.Curve {
+		if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !fraction(e.Accuracy) || e.Bytes < 0 {
+			return fmt.Errorf("element %d of curve: time %g s, epoch %g, accuracy %v, %d bytes are not those of an evaluation", i, e.Time, e.Epoch, e.Accuracy, e.Bytes)
+		}
+	}
+	for i, l := range d.Links {
+		if !within(l.DelayAsked, 0, longest) || !within(l.DelayAchieved, 0, longest) || min(l.Messages, l.Bytes, l.Lost) < 0 {
+			return fmt.Errorf("element %d of links: delays %g and %g s, %d messages of %d bytes, %d lost are not those of a link", i, l.DelayAsked, l.DelayAchieved, l.Messages, l.Bytes, l.Lost)
+		}
+	}
+	for i, u := range d.Updates {
+		for _, w := range u.Waiting {
+			for _, b := range w.Buckets {
+				if !within(b.Low, 0, longest) || !within(b.High, b.Low, longest) || !within(b.Total, 0, math.MaxFloat64) {
+					return fmt.Errorf("element %d of updates: waits of %g to %g s, %g s in all, cannot be", i, b.Low, b.High, b.Total)
+				}
+			}
+		}
+	}
+	for i, m := range d.Measured {
+		if !within(m.Time, 0, longest) {
+			return fmt.Errorf("element %d of measured: time %g s; 0 to %g are accepted", i, m.Time, longest)
+		}
+	}
+	return nil
+}

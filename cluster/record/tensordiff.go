@@ -1,0 +1,103 @@
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// TensorDifference says how the parameters of two models differ.
+type TensorDifference struct {
+	// Elements is how many the first model has; Differ how many have other bits in the second.
+	Elements int `json:"elements"`
+	Differ   int `json:"differ"`
+	// Largest is the largest distance of two elements; NaN where one of them is none.
+	Largest Float `json:"largest"`
+	// Shapes says which tensors differ, where the models are not of one kind and nothing
+	// else is compared.
+	Shapes string `json:"shapes,omitempty"`
+	// First is the index, in the flat vector, of the first element that differs, Tensor the name
+	// of its tensor, and A and B are its values.
+	First  int    `json:"first"`
+	Tensor string `json:"tensor,omitempty"`
+	A      Float  `json:"a"`
+	B      Float  `json:"b"`
+}
+
+// Equal reports whether the models have the same tensors of the same bits.
+func (d TensorDifference) Equal() bool { return d.Shapes == "" && d.Differ == 0 }
+
+// DiffTensors compares two safetensors files of F32 tensors by their bits, a piece at a
+// time. Errors begin with "A" or "B".
+func DiffTensors(a, b io.Reader) (TensorDifference, error) {
+	one, n, _, err := readTensorHeader(a)
+	if err != nil {
+		return TensorDifference{}, fmt.Errorf("A: %w", err)
+	}
+	two, m, _, err := readTensorHeader(b)
+	if err != nil {
+		return TensorDifference{}, fmt.Errorf("B: %w", err)
+	}
+	d := TensorDifference{Elements: n}
+	if shapes := differentShapes(one, two); shapes != "" {
+		d.Shapes = shapes
+		return d, nil
+	}
+	left, right := bufio.NewReaderSize(a, tensorChunk), bufio.NewReaderSize(b, tensorChunk)
+	for i := range n {
+		x, err := readFloat(left)
+		if err != nil {
+			return d, fmt.Errorf("A: the values end before element %d of %d: %w", i, n, err)
+		}
+		y, err := readFloat(right)
+		if err != nil {
+			return d, fmt.Errorf("B: the values end before element %d of %d: %w", i, m, err)
+		}
+		if x != y {
+			d.add(one, i, math.Float32frombits(x), math.Float32frombits(y))
+		}
+	}
+	return d, nil
+}
+
+// differentShapes names the first tensor that is not in both lists alike; empty if all are.
+func differentShapes(a, b []Tensor) string {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return fmt.Sprintf("only B has tensor %q of shape %v", b[i].Name, b[i].Shape)
+		case i >= len(b):
+			return fmt.Sprintf("only A has tensor %q of shape %v", a[i].Name, a[i].Shape)
+		case a[i].Name != b[i].Name || !slices.Equal(a[i].Shape, b[i].Shape):
+			return fmt.Sprintf("tensor %d is %q of shape %v in A, %q of shape %v in B", i, a[i].Name, a[i].Shape, b[i].Name, b[i].Shape)
+		}
+	}
+	return ""
+}
+
+func readFloat(r *bufio.Reader) (uint32, error) {
+	b, err := r.Peek(4)
+	if err != nil {
+		return 0, err
+	}
+	v := binary.LittleEndian.Uint32(b)
+	_, err = r.Discard(4)
+	return v, err
+}
+
+// add counts a pair of elements of different bits.
+func (d *TensorDifference) add(tensors []Tensor, i int, x, y float32) {
+	if d.Differ == 0 {
+		d.First, d.A, d.B = i, Float(x), Float(y)
+		for _, t := range tensors {
+			if n, _ := size(t.Shape); i >= t.Offset && i < t.Offset+n {
+				d.Tensor = t.Name
+			}
+		}
+	}
+	d.Differ++
+	d.Largest = max(d.Largest, Float(math.Abs(float64(x)-float64(y))))
+}

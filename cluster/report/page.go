@@ -1,0 +1,269 @@
+package report
+
+import (
+	"bytes"
+	_ "embed" // the page's template
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// maxRows is how many rows of a table a page has; its CSV file has all.
+const maxRows = 1000
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// page is what the template shows.
+type page struct {
+	Title    string
+	Lead     []string
+	Sections []*section
+}
+
+// section is a part of the page that can be folded up.
+type section struct {
+	ID, Title string
+	Figures   []*pageFigure
+	Tables    []*pageTable
+	Texts     []pageString
+	Notes     []string
+}
+
+type pageFigure struct {
+	Title, Caption string
+	Wide, Narrow   template.HTML
+}
+
+// pageTable is a table; the first Labels columns are texts, the others numbers.
+type pageTable struct {
+	Caption, Note string
+	Folded        bool
+	Labels        int
+	Head          []string
+	Rows          [][]string
+}
+
+type pageString struct{ Title, Text string }
+
+// Output says what WritePage has written.
+type Output struct {
+	// Page is the path of the page, Folder that of the figures and tables beside it.
+	Page, Folder string
+	// Figures counts the figures, each a PNG and an SVG; Tables are the names of the CSV files.
+	Figures int
+	Tables  []string
+}
+
+// WritePage shows records in a page of HTML that needs nothing else, no script and no
+// network, and writes its figures as PNG and SVG and its tables as CSV into a folder
+// beside it, which is named after it. Equal records give equal bytes.
+func WritePage(out string, sources []*Source) (*Output, error) {
+	o := &Output{Page: out, Folder: strings.TrimSuffix(out, filepath.Ext(out)) + "-files"}
+	b := &builder{output: o, sources: sources, all: join(sources)}
+	if err := os.MkdirAll(o.Folder, 0o777); err != nil {
+		return nil, err
+	}
+	p, err := b.page()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.writeTables(); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, p); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", out, err)
+	}
+	return o, record.WriteFile(out, text.Bytes())
+}
+
+// builder puts a page together.
+type builder struct {
+	output  *Output
+	sources []*Source
+	all     *Source
+}
+
+func (b *builder) several() bool { return len(b.sources) > 1 }
+
+func (b *builder) page() (*page, error) {
+	p := &page{Title: "Gradwire: " + b.all.Summary.Plan}
+	for _, s := range b.sources {
+		p.Lead = append(p.Lead, lead(s))
+	}
+	if b.several() && b.all.Summary.Target == nil {
+		p.Lead = append(p.Lead, "The records have no target in common: times to it stand apart.")
+	}
+	parts := []*section{
+		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: "Accuracy"}, {ID: "target", Title: "Time and epochs to the target"},
+		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
+		{ID: "plan", Title: "Plan and build"},
+	}
+	b.comparison(parts[0])
+	if err := b.figures(parts[1], parts[2], parts[3], parts[4]); err != nil {
+		return nil, err
+	}
+	parts[3].Tables = append(parts[3].Tables, workTable(b.all))
+	for _, s := range b.sources {
+		parts[4].Tables = append(parts[4].Tables, linkTables(s, b.title("Links", s))...)
+		parts[6].Tables = append(parts[6].Tables, buildTable(s.Summary.Build, b.title("Build", s)))
+		parts[6].Texts = append(parts[6].Texts, pageString{b.title("The plan, with every default spelled out", s), s.Plan})
+	}
+	parts[5].Tables = append(parts[5].Tables, runTable(b.all))
+	for _, part := range parts {
+		part.Tables = slices.DeleteFunc(part.Tables, func(t *pageTable) bool { return len(t.Rows) == 0 })
+		if len(part.Figures)+len(part.Tables)+len(part.Texts) > 0 {
+			p.Sections = append(p.Sections, part)
+		}
+	}
+	return p, nil
+}
+
+// title adds the record's name where there are several.
+func (b *builder) title(text string, s *Source) string {
+	switch {
+	case !b.several():
+		return text
+	case s == b.all:
+		return text + ", all records"
+	}
+	return text + ", " + s.Name
+}
+
+// lead says in a sentence what a record is of.
+func lead(s *Source) string {
+	text := fmt.Sprintf("%s: %s of %s", s.Name, count(len(s.Summary.Runs), "run"), count(len(s.Summary.Groups), "point"))
+	if s.Summary.Plan != s.Name {
+		text += ", plan " + s.Summary.Plan
+	}
+	if s.Summary.Target != nil {
+		text += ", target " + percent(*s.Summary.Target)
+	}
+	if !s.Summary.Complete {
+		text += fmt.Sprintf(", not complete: %d runs are planned", s.Summary.RunsPlanned)
+	}
+	return text + "."
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// comparison shows all points in one table, or each record's by itself where times to the
+// target are not of one target.
+func (b *builder) comparison(part *section) {
+	shown := []*Source{b.all}
+	for _, s := range b.sources {
+		if b.several() && !sameTarget(s.Summary.Target, b.all.Summary.Target) {
+			shown = b.sources
+		}
+	}
+	for _, s := range shown {
+		part.Tables = append(part.Tables, summaryTable(s, b.title("Mean ± standard deviation", s)))
+		part.Notes = append(part.Notes, notes(s.Summary)...)
+	}
+}
+
+// figures draws what there is to draw: into the page, and into files.
+func (b *builder) figures(accuracy, target, work, network *section) error {
+	place := func(name string) *section {
+		switch kind, _, _ := strings.Cut(name, "-"); kind {
+		case "target":
+			return target
+		case "staleness", "waiting":
+			return work
+		case "topology":
+			return network
+		}
+		return accuracy
+	}
+	shown := b.sources
+	if b.several() && len(b.all.Summary.Groups) <= maxLegend {
+		shown = append([]*Source{b.all}, b.sources...)
+	}
+	for i, s := range shown {
+		list := append(curveDrawings(s.Summary, s.traces),
+			drawing{"staleness", "Staleness of updates", func() (*figure, error) { return stalenessBoxes(s.Summary, s.work) }},
+			drawing{"waiting", "Waiting", func() (*figure, error) { return waitingBoxes(s.Summary, s.work) }})
+		folder := b.output.Folder
+		if s != b.all || !b.several() {
+			list = append(list, networkDrawings(s.Summary, s.traces)...)
+		}
+		if b.several() {
+			folder = filepath.Join(folder, fmt.Sprintf("%d-%s", i, fileName(s.Name)))
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				return err
+			}
+		}
+		for _, d := range list {
+			f, err := b.draw(d, s, folder)
+			if err != nil {
+				return fmt.Errorf("%s: drawing %s: %w", s.Dir, d.name, err)
+			}
+			if f != nil {
+				part := place(d.name)
+				part.Figures = append(part.Figures, f)
+			}
+		}
+	}
+	for _, part := range []*section{accuracy, target, work, network} {
+		b.sideBySide(part)
+	}
+	return nil
+}
+
+// sideBySide puts figures of one kind next to each other.
+func (b *builder) sideBySide(part *section) {
+	kinds := map[string]int{}
+	kind := func(f *pageFigure) string { title, _, _ := strings.Cut(f.Title, ", "); return title }
+	for _, f := range part.Figures {
+		if _, known := kinds[kind(f)]; !known {
+			kinds[kind(f)] = len(kinds)
+		}
+	}
+	slices.SortStableFunc(part.Figures, func(a, b *pageFigure) int { return kinds[kind(a)] - kinds[kind(b)] })
+}
+
+// draw draws a figure; nil if there is nothing to draw.
+func (b *builder) draw(d drawing, s *Source, folder string) (*pageFigure, error) {
+	f, err := d.draw()
+	if f == nil || err != nil {
+		return nil, err
+	}
+	if err := f.save(filepath.Join(folder, d.name)); err != nil {
+		return nil, err
+	}
+	b.output.Figures++
+	shown := &pageFigure{Title: b.title(d.title, s), Caption: f.caption}
+	alternative := shown.Title + ". " + f.caption
+	if len(f.names) > 0 {
+		alternative += " Lines or boxes: " + strings.Join(f.names[:min(len(f.names), maxLegend)], "; ") + "."
+	}
+	if f.ticks != nil {
+		alternative += " Points: " + strings.Join(f.ticks, "; ") + "."
+	}
+	shown.Wide, shown.Narrow, err = f.inline(alternative)
+	return shown, err
+}
+
+// fileName makes of a record's name one that any system takes.
+func fileName(name string) string {
+	safe := func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}
+	return cut(strings.Map(safe, name), 64)
+}

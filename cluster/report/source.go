@@ -1,0 +1,164 @@
+package report
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// maxRuns is the most runs of all records of a page: with more, what is kept of each is
+// too much for the memory, and no figure shows them.
+const maxRuns = 20_000
+
+// Source is a record that a page shows.
+type Source struct {
+	// Name is what the record is called beside others, Dir where it lies.
+	Name, Dir string
+	// Plan is the resolved plan's text.
+	Plan    string
+	Summary record.Summary
+	// traces are those of the summary's runs; of links, the first of a point has them.
+	traces []record.Trace
+	work   []*workload
+}
+
+// ReadSources reads the records of these folders, one run after the other: of each the curve,
+// what was measured and the counts are kept, events are not looked at.
+func ReadSources(dirs []string) ([]*Source, error) {
+	names, err := sourceNames(dirs)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Source
+	runs := 0
+	for i, dir := range dirs {
+		r, err := record.NewReader(dir)
+		if err != nil {
+			return nil, err
+		}
+		if runs += len(r.Summary.Runs); runs > maxRuns {
+			return nil, fmt.Errorf("%s: with this record a page would have %d runs; at most %d are accepted", dir, runs, maxRuns)
+		}
+		s, err := readSource(r)
+		if err != nil {
+			return nil, err
+		}
+		s.Name = names[i]
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// sourceNames calls records by their folders, as far up as these must be told apart.
+func sourceNames(dirs []string) ([]string, error) {
+	paths := make([]string, len(dirs))
+	for i, dir := range dirs {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(paths[:i], path) {
+			return nil, fmt.Errorf("%s is named twice", dir)
+		}
+		paths[i] = path
+	}
+	names := make([]string, len(dirs))
+	for i, path := range paths {
+		parts := strings.Split(filepath.ToSlash(path), "/")
+		for n := 1; n <= len(parts); n++ {
+			names[i] = strings.Join(parts[len(parts)-n:], "/")
+			like := func(other string) bool { return strings.HasSuffix("/"+filepath.ToSlash(other), "/"+names[i]) }
+			if slices.IndexFunc(paths, like) == i && !slices.ContainsFunc(paths[i+1:], like) {
+				break
+			}
+		}
+	}
+	return names, nil
+}
+
+func readSource(r *record.Reader) (*Source, error) {
+	s := &Source{Dir: r.Dir(), Plan: r.Plan, Summary: r.Summary}
+	groups := map[string]int{}
+	for i, g := range s.Summary.Groups {
+		groups[pointID(g.Point)] = i
+	}
+	w := newWorkloads(len(s.Summary.Groups))
+	linked := make([]bool, len(s.Summary.Groups))
+	for _, listed := range s.Summary.Runs {
+		run, data, err := r.Run(listed.Number).Read()
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Equal(run.Point, listed.Point) || run.Seed != listed.Seed {
+			return nil, fmt.Errorf("%s: run %d is of %q, seed %d; summary.json says %q, seed %d",
+				r.Run(listed.Number).Path(), run.Number, run.Point.String(), run.Seed, listed.Point.String(), listed.Seed)
+		}
+		trace := record.Trace{Curve: data.Curve, Measured: data.Measured}
+		group := groups[pointID(run.Point)]
+		if !linked[group] {
+			linked[group], trace.Links = true, data.Links
+		}
+		s.traces = append(s.traces, trace)
+		w.add(group, run.Duration, data.Updates)
+	}
+	s.work = w.sorted()
+	return s, nil
+}
+
+// pointID is the same for equal points only.
+func pointID(p record.Point) string {
+	var b strings.Builder
+	for _, setting := range p {
+		fmt.Fprintf(&b, "%q=%q;", setting.Key, setting.Value)
+	}
+	return b.String()
+}
+
+// sourceKey is the key that tells points of several records apart.
+const sourceKey = "record"
+
+// join makes of several records one, whose points begin with the record's name.
+func join(sources []*Source) *Source {
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	all := &Source{Name: "all"}
+	var names []string
+	all.Summary.Complete = true
+	for i, s := range sources {
+		names = append(names, s.Name)
+		if i == 0 {
+			all.Summary.Target = s.Summary.Target
+		} else if !sameTarget(all.Summary.Target, s.Summary.Target) {
+			all.Summary.Target = nil // times to different targets stand for nothing together
+		}
+		all.Summary.Complete = all.Summary.Complete && s.Summary.Complete
+		all.Summary.RunsPlanned += s.Summary.RunsPlanned
+		for _, w := range s.work {
+			moved := *w
+			moved.group += len(all.Summary.Groups)
+			all.work = append(all.work, &moved)
+		}
+		labelled := func(p record.Point) record.Point {
+			return append(record.Point{{Key: sourceKey, Value: s.Name}}, p...)
+		}
+		for _, r := range s.Summary.Runs {
+			r.Point = labelled(r.Point)
+			all.Summary.Runs = append(all.Summary.Runs, r)
+		}
+		for _, g := range s.Summary.Groups {
+			g.Point = labelled(g.Point)
+			all.Summary.Groups = append(all.Summary.Groups, g)
+		}
+		all.traces = append(all.traces, s.traces...)
+	}
+	all.Summary.Plan = strings.Join(names, ", ")
+	return all
+}
+
+func sameTarget(a, b *float64) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
