@@ -100,7 +100,7 @@ func (b *builder) page() (*page, error) {
 		p.Lead = append(p.Lead, lead(s))
 	}
 	if b.several() && b.all.Summary.Target == nil {
-		p.Lead = append(p.Lead, "The records have no target in common: times to it stand apart.")
+		p.Lead = append(p.Lead, "The records have no target in common: what depends on it stands apart.")
 	}
 	parts := []*section{
 		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: "Accuracy"}, {ID: "target", Title: "Time and epochs to the target"},
