@@ -74,8 +74,11 @@ func Diff(a, b string) (*Comparison, error) {
 	var err error
 	switch {
 	case one != two:
-		kind := map[bool]string{true: "the folder of a run", false: "none"}
-		return nil, fmt.Errorf("%s is %s, %s is %s; two runs or two records are accepted", a, kind[one], b, kind[two])
+		run, other := a, b
+		if two {
+			run, other = b, a
+		}
+		return nil, fmt.Errorf("%s is the folder of a run, but %s is none; two runs or two records are accepted", run, other)
 	case one:
 		c.Kind = "run"
 		err = c.runs(record.OpenRun(a), record.OpenRun(b))
