@@ -46,7 +46,7 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
 			} else {
 				err = tellReplay(out, r)
 			}
-			if err == nil && !(r.Equal && r.SameBuild) {
+			if err == nil && (!r.Equal || !r.SameBuild) {
 				err = errDiffers
 			}
 			return err

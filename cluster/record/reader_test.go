@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -261,11 +262,24 @@ func TestTensorsThatAreCutOffAreToldApart(t *testing.T) {
 		return bytes.NewReader(b)
 	}
 	for _, n := range []int64{4, 20, 200, 79_999} {
-		if _, err := DiffTensors(cut(n), whole()); err == nil || !strings.HasPrefix(err.Error(), "A: ") {
+		if _, err := DiffTensors(cut(n), whole()); err == nil || !strings.HasPrefix(err.Error(), "model A: ") {
 			t.Errorf("A of %d bytes: %v", n, err)
 		}
-		if _, err := DiffTensors(whole(), cut(n)); err == nil || !strings.HasPrefix(err.Error(), "B: ") {
+		if _, err := DiffTensors(whole(), cut(n)); err == nil || !strings.HasPrefix(err.Error(), "model B: ") {
 			t.Errorf("B of %d bytes: %v", n, err)
 		}
 	}
+	long := bytes.NewReader(append(readBytes(t, whole()), 0))
+	if _, err := DiffTensors(whole(), long); err == nil || !strings.Contains(err.Error(), "model B: there are bytes after") {
+		t.Errorf("a model with something behind it: %v", err)
+	}
+}
+
+func readBytes(t *testing.T, r io.Reader) []byte {
+	t.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

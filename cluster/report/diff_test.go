@@ -199,7 +199,7 @@ func TestModelsThatDifferAreFoundByTensor(t *testing.T) {
 	if err := os.Truncate(path, 20); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Diff(a, b); err == nil || !strings.Contains(err.Error(), path+" (B): B: the header ends after") {
+	if _, err := Diff(a, b); err == nil || !strings.Contains(err.Error(), path+" (B): model B: the header ends after") {
 		t.Errorf("a model that is cut off: %v", err)
 	}
 }
