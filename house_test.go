@@ -38,6 +38,8 @@ const (
 	plot     = " gonum.org/v1/plot/..."
 	xxhash   = " github.com/cespare/xxhash/v2"
 
+	reader = "datasets datasets/input datasets/published"
+
 	architecture = "actors actors/train actors/session nn/..." + gonum + mailbox + message
 )
 
@@ -54,9 +56,14 @@ var table = map[string]string{
 	"nn/compress": "nn",
 
 	"datasets":           "",
-	"datasets/idx":       "datasets",
-	"datasets/libsvm":    "datasets",
-	"datasets/nslkdd":    "datasets",
+	"datasets/input":     "",
+	"datasets/hostile":   "datasets/input",
+	"datasets/published": "datasets/input",
+	"datasets/csv":       reader,
+	"datasets/idx":       reader,
+	"datasets/libsvm":    reader,
+	"datasets/npy":       reader,
+	"datasets/nslkdd":    reader,
 	"datasets/synthetic": "datasets",
 	"datasets/partition": "datasets",
 
@@ -88,7 +95,7 @@ var table = map[string]string{
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",
-	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + message,
+	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
 }
 
 // never lists what a package may not reach, not even through others.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -46,6 +47,36 @@ type Deployment struct {
 
 // ErrStandstill is returned when nothing is left to happen and the run has not ended.
 var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, and nobody has ended it")
+
+// Waiter is an actor that can say what it stands idle for. Worlds ask when a run has come to a
+// standstill, while no actor handles anything.
+type Waiter interface {
+	// Waiting says what the actor waits for and names the node; it is empty if it waits for nothing.
+	Waiting() string
+}
+
+// mostWaiting bounds how many nodes an error about a standstill tells of.
+const mostWaiting = 8
+
+// Standstill is the error of a run that has come to a standstill, with what each node waits for
+// that says so: actors has the node's actor, or nil, at its position.
+func (d *Deployment) Standstill(actors []actor.Actor) error {
+	var waits []string
+	for i, a := range actors {
+		if w, ok := a.(Waiter); ok {
+			if cause := w.Waiting(); cause != "" {
+				waits = append(waits, d.Nodes[i].Name+" waits for "+cause)
+			}
+		}
+	}
+	if len(waits) == 0 {
+		return ErrStandstill
+	}
+	if more := len(waits) - mostWaiting; more > 0 {
+		waits = append(waits[:mostWaiting], fmt.Sprintf("and %d more wait", more))
+	}
+	return fmt.Errorf("%w; %s", ErrStandstill, strings.Join(waits, ", "))
+}
 
 // Control is how a run's coordinator acts on its world.
 type Control struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
@@ -115,5 +116,30 @@ func TestEveryKindOfEventHasANameOfItsOwn(t *testing.T) {
 	}
 	if got := actors.EventKind(200).String(); got != "unknown" {
 		t.Errorf("a kind that does not exist is called %q", got)
+	}
+}
+
+// idler waits for what it says.
+type idler struct {
+	actor.Actor
+	cause string
+}
+
+func (i idler) Waiting() string { return i.cause }
+
+func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
+	d := &actors.Deployment{Nodes: make([]actors.Node, 12)}
+	idle := make([]actor.Actor, 12)
+	if err := d.Standstill(idle); err != actors.ErrStandstill {
+		t.Errorf("nobody says anything, and the error is %v", err)
+	}
+	for i := range idle {
+		d.Nodes[i].Name = fmt.Sprintf("n%d", i)
+		idle[i] = idler{cause: "Godot"}
+	}
+	idle[1], idle[2] = nil, idler{}
+	err := d.Standstill(idle)
+	if !errors.Is(err, actors.ErrStandstill) || !strings.HasSuffix(err.Error(), "; n0 waits for Godot, n3 waits for Godot, n4 waits for Godot, n5 waits for Godot, n6 waits for Godot, n7 waits for Godot, n8 waits for Godot, n9 waits for Godot, and 2 more wait") {
+		t.Error(err)
 	}
 }

@@ -1,9 +1,3 @@
-// Package actors is the contract between an actor and the world that it runs
-// in: virtual time, real time in one process, or a cluster.
-//
-// An actor is an ordinary protoactor actor. It meets time, randomness,
-// computation and the record only through its Env, so that the same actor runs
-// in every world, and in virtual time deterministically.
 package actors
 
 import (

@@ -23,7 +23,8 @@ const (
 	// Loss are the means over the test set.
 	Evaluated
 	// Measured: a figure of the actor's own, such as the distance from a consensus. Name
-	// says which, Value what it is; At, if not zero, the instant that it is of.
+	// says which, Value what it is; At, if Dated, the instant that it is of, otherwise
+	// it is of the one at which it is recorded.
 	Measured
 	// Selected: a peer has chosen the node at position Origin to exchange models with.
 	Selected
@@ -65,6 +66,7 @@ type Event struct {
 	Cause      string
 	Evaluation uint64
 	At         time.Duration
+	Dated      bool
 	Epoch      float64
 	Accuracy   float64
 	Name       string

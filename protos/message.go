@@ -100,10 +100,11 @@ func (p *Messages[H]) put(m *Message) {
 
 // IsControl reports whether head belongs to the control protocol between the
 // coordinator and the members of a run, or is an Arrived. Control messages pass the door
-// and are counted, but skip links and outages.
+// and are counted, but skip links and outages. What processes say to each other of a run and
+// must keep its order with these counts as control too, but passes no door.
 func IsControl(head proto.Message) bool {
 	switch head.(type) {
-	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *Arrived:
+	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *Arrived, *BeginRun, *HaltRun, *NodeChanged:
 		return true
 	}
 	return false

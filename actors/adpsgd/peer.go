@@ -171,6 +171,21 @@ func (p *peer) wait(cause string) {
 	p.cause = cause
 }
 
+var _ actors.Waiter = (*peer)(nil)
+
+// Waiting implements [actors.Waiter].
+func (p *peer) Waiting() string {
+	switch {
+	case p.phase == pulling && p.source != none:
+		return "a model to begin with from " + p.member(p.source).Name
+	case p.phase == resting:
+		return p.lead.Waiting()
+	case p.blocked:
+		return "the mean from " + p.cause
+	}
+	return ""
+}
+
 // resume records the wait that is over.
 func (p *peer) resume() {
 	if !p.blocked {

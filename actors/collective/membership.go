@@ -268,11 +268,13 @@ func (w *worker) updates(rounds uint64) uint64 {
 // joint model, the state of the optimiser, and the round's outcome if it has
 // one, which is empty where the joint model is that.
 func (w *worker) state() *protos.Message {
-	updates := w.updates(w.finished)
-	m := protos.NewMessage(&protos.Outcome{View: w.view, Finished: w.finished, Version: updates, Steps: updates})
+	optimizer := w.learner.model().Optimizer.State()
+	m := protos.NewMessage(&protos.Outcome{
+		View: w.view, Finished: w.finished, Version: w.updates(w.finished), Steps: uint64(optimizer.Updates),
+	})
 	joint, outcome := w.learner.joint(), w.learner.outcome()
 	m.Tensors = append(m.Tensors, joint.Retain())
-	for _, slot := range w.learner.model().Optimizer.State().Slots {
+	for _, slot := range optimizer.Slots {
 		m.Tensors = append(m.Tensors, protos.NewTensor(slot))
 	}
 	switch {
@@ -333,7 +335,8 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 	if n := len(tensors) - slots; n < 1 || n > 2 || len(tensors[0].Data) != w.params {
 		return fmt.Errorf("it is not a model of %d parameters and %d vectors of its optimiser", w.params, slots)
 	}
-	state := optim.State{Step: int(head.Steps)}
+	// The optimiser of a rank that averages models has seen the steps of the round under way as well.
+	state := optim.State{Step: int(head.Version), Updates: int(head.Steps)}
 	for _, t := range tensors[1 : 1+slots] {
 		state.Slots = append(state.Slots, t.Data)
 	}

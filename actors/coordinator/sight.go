@@ -82,7 +82,7 @@ func (c *coordinator) drop(s *sight) {
 // measure records a distance.
 func (c *coordinator) measure(s *sight) {
 	c.drop(s)
-	c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: s.at, Value: s.distance})
+	c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: s.at, Dated: true, Value: s.distance})
 }
 
 // distance is √(1/N · Σᵢ‖xᵢ − x̄‖²) of N models.

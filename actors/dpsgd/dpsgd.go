@@ -18,6 +18,14 @@
 // two nodes leave it, each part goes on at its own pace, and when somebody who joins links them again, the
 // part that is ahead stands still at that step until the other one has caught up.
 //
+// Nobody waits for ever, because steps are numbered for all alike: who waits for a neighbour's model of a step is
+// at that step, and the neighbour is behind it. So waits go from higher steps to lower ones,
+// never round a cycle, and a peer at the lowest step waits for nothing but its gradient and, if the lead is
+// bounded, clocks that are under way. Pairs that fixed an
+// offset between counts of their own would not stand still to catch up, but around a cycle of the topology
+// offsets agreed on at different times need not add up to 0, and then a peer waits for a later step of
+// its own.
+//
 // The sum over all peers is what averaging does not change. It moves with a peer that
 // crashes, which takes its model along, and with one that joins.
 //

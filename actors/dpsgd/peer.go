@@ -186,6 +186,27 @@ func (p *peer) wait(cause string) {
 	p.cause = cause
 }
 
+var _ actors.Waiter = (*peer)(nil)
+
+// Waiting implements [actors.Waiter].
+func (p *peer) Waiting() string {
+	switch {
+	case p.phase == pulling && p.source >= 0:
+		return "a model to begin with from " + p.env.View().Members[p.source].Name
+	case p.phase == meeting:
+		for i := range p.pairs {
+			if p.pairs[i].stage == asked {
+				return "an answer from " + p.pairs[i].name
+			}
+		}
+	case p.phase == resting:
+		return p.lead.Waiting()
+	case p.blocked:
+		return fmt.Sprintf("the model of step %d from %s", p.step+1, p.cause)
+	}
+	return ""
+}
+
 // resume records the wait that is over.
 func (p *peer) resume() {
 	if !p.blocked {

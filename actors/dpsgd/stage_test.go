@@ -212,6 +212,17 @@ func (r *recorder) Observe(at time.Duration, node int, event actors.Event) {
 	r.nodes, r.events, r.at = append(r.nodes, node), append(r.events, event), append(r.at, at)
 }
 
+// stepsAfter counts the steps that each of n nodes has made after an instant.
+func (r *recorder) stepsAfter(n int, at time.Duration) []int {
+	steps := make([]int, n)
+	for i, e := range r.events {
+		if e.Kind == actors.StepDone && r.at[i] > at {
+			steps[r.nodes[i]]++
+		}
+	}
+	return steps
+}
+
 // total is the sum of the models that are there, value by value.
 func total(models []seen) (sum []float64, present int) {
 	for _, m := range models {

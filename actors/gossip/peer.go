@@ -135,6 +135,26 @@ func (p *peer) proceed(ctx actor.Context) {
 	p.local.Begin(p.replica.Params.Retain())
 }
 
+var _ actors.Waiter = (*peer)(nil)
+
+// Waiting implements [actors.Waiter].
+func (p *peer) Waiting() string {
+	members := p.env.View().Members
+	switch {
+	case p.stepping || !p.started:
+		return ""
+	case !p.ready && p.asked != nobody:
+		return "a model to begin with from " + members[p.asked].Name
+	case p.awaited.count > 0:
+		for node := range members {
+			if p.awaited.has(node) {
+				return p.cause() + " of its exchange with " + members[node].Name
+			}
+		}
+	}
+	return p.lead.Waiting()
+}
+
 // waited records idle time, if there was any.
 func (p *peer) waited(since time.Duration, cause string) {
 	if d := p.env.Now() - since; d > 0 {

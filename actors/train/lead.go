@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
@@ -76,6 +78,17 @@ func (l *Lead) Slowest() (node int, ok bool) {
 		}
 	}
 	return slowest, l.clock[self]-l.clock[slowest] > l.bound
+}
+
+// Waiting says whom the bound makes this peer wait for, and how far both are as far as it
+// knows; it is empty if nobody.
+func (l *Lead) Waiting() string {
+	node, wait := l.Slowest()
+	if !wait {
+		return ""
+	}
+	return fmt.Sprintf("%s because of lead: %d (it has finished %d steps and knows of %d there)",
+		l.env.View().Members[node].Name, l.bound, l.clock[l.env.Node()], l.clock[node])
 }
 
 // Append appends the clock to what a head holds.

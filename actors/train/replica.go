@@ -41,7 +41,7 @@ func (r *Replica) Update(gradient []float32) {
 }
 
 // Resume lets the optimiser's schedule go on after so many steps; what it remembers of
-// gradients stays as it is: nothing, for a peer that joins.
+// gradients, and of how many, stays as it is: nothing, for a peer that joins.
 func (r *Replica) Resume(steps uint64) error {
 	state := r.Optimizer.State()
 	state.Step = int(steps)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
@@ -22,6 +23,9 @@ type Catalog struct {
 	Architectures Kinds[train.Architecture]
 	Delays        Kinds[link.Delay]
 	Topologies    Kinds[link.Topology]
+	// Folder, if not nil, is the only folder from which files that a plan names are read, and
+	// what their paths are relative to: for plans of others.
+	Folder *os.Root
 }
 
 // Default returns a catalog of everything that comes with Gradwire. It is the

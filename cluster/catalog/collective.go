@@ -13,7 +13,7 @@ func addCollectives(c *Catalog) {
 		Reduce    string  `plan:"reduce"`
 		Moved     float64 `plan:"moved"`
 	}
-	c.Architectures.Add(Define("all-reduce", "workers without a server average gradients, or models, among all of them every so many steps, synchronously",
+	c.Architectures.Add(Define("all-reduce", "workers without a server average gradients, or models, among all of them every so many steps, synchronously; over whatever links its algorithm needs, which the network's topology does not restrict",
 		func() allReduce {
 			return allReduce{Algorithm: string(collective.Ring), Every: 1, Reduce: string(collective.Gradients)}
 		},

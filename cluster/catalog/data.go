@@ -2,11 +2,11 @@ package catalog
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/csv"
 	"github.com/gradwire/gradwire/datasets/idx"
 	"github.com/gradwire/gradwire/datasets/libsvm"
 	"github.com/gradwire/gradwire/datasets/nslkdd"
@@ -183,7 +183,17 @@ func addDatasets(c *Catalog) {
 			return Loader{Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }}, nil
 		}))
 	}
-	addSparse(c)
+	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)", func() none { return none{} },
+		func(*Catalog, *none) (Loader, error) {
+			return Loader{
+				Test:    0.25,
+				Scaling: datasets.Standard,
+				Load:    func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
+			}, nil
+		}))
+	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
+		func(*Catalog, *none) (Loader, error) { return Loader{Load: libsvm.LoadA9A}, nil }))
+	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
 		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
 		func(_ *Catalog, s *trafficSettings) (Loader, error) {
@@ -207,45 +217,10 @@ func addDatasets(c *Catalog) {
 		}))
 }
 
-type libsvmSettings struct {
-	File     string     `plan:"file,required"`
-	TestFile string     `plan:"test-file,omitzero"`
-	Features int        `plan:"features,omitzero"`
-	Source   *plan.Node `plan:",node"`
-}
-
-// addSparse adds the sets in LIBSVM's format.
-func addSparse(c *Catalog) {
-	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
-		func(*Catalog, *none) (Loader, error) { return Loader{Load: libsvm.LoadA9A}, nil }))
-	c.Datasets.Add(Define("libsvm", "files in LIBSVM's text format, beside the plan", func() libsvmSettings { return libsvmSettings{} },
-		func(_ *Catalog, s *libsvmSettings) (Loader, error) {
-			var l Loader
-			if err := between("features", s.Features, 0, libsvm.MaxInputs); err != nil {
-				return Loader{}, err
-			}
-			if err := found(s.Source.At("file"), &s.File); err != nil {
-				return Loader{}, err
-			}
-			if s.TestFile == "" {
-				l.Test = 0.25
-			} else if err := found(s.Source.At("test-file"), &s.TestFile); err != nil {
-				return Loader{}, err
-			}
-			l.Load = func(_ string, published bool) (*datasets.Source, error) {
-				if !published {
-					return libsvm.Load(s.File, "", s.Features)
-				}
-				return libsvm.Load(s.File, s.TestFile, s.Features)
-			}
-			return l, nil
-		}))
-}
-
-// found resolves the name of a file that is read only when its samples are needed.
-func found(n *plan.Node, path *string) error {
-	_, err := readBeside(n, path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil })
-	return err
+// Loader returns the loader of a data set with every setting at its default.
+func (c *Catalog) Loader(set string) (Loader, error) {
+	loader, _, err := c.Datasets.read(c, plan.NewMap(plan.Field{Key: "set", Value: plan.NewText(set)}), "set")
+	return loader, err
 }
 
 func addSplits(c *Catalog) {

@@ -34,16 +34,13 @@ func (m mixing) MarshalPlan() (*plan.Node, error) {
 	return plan.Encode(m.rows)
 }
 
-// unbounded is the lead without a bound.
-const unbounded = -1
-
-// lead reads an optional bound.
+// lead is how many steps a peer may be ahead of the slowest, for an optional key; negative is no bound.
 func lead(bound *int) (int, error) {
 	if bound == nil {
-		return unbounded, nil
+		return -1, nil
 	}
 	if *bound < 0 {
-		return 0, About("lead", fmt.Errorf("a lead of %d steps; accepted is 0 or more, or no lead at all", *bound))
+		return 0, fmt.Errorf("lead is %d steps; accepted is 0 or more, or no lead at all for no bound", *bound)
 	}
 	return *bound, nil
 }

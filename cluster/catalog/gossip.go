@@ -53,7 +53,7 @@ func (s *gossipSettings) architecture() (train.Architecture, error) {
 	}
 	a := gossip.Architecture{
 		Every: s.Every, Period: time.Duration(s.Period), Choice: choice, Exchange: gossip.Exchange(s.Exchange),
-		Wait: s.Wait, Moved: s.Moved, Lead: gossip.NoLead,
+		Wait: s.Wait, Moved: s.Moved,
 	}
 	switch s.Merge {
 	case "mean":
@@ -63,10 +63,8 @@ func (s *gossipSettings) architecture() (train.Architecture, error) {
 	default:
 		return nil, plan.UnknownWord(s.Source.At("merge"), "rule to merge by", []string{"mean", "age"})
 	}
-	if s.Lead != nil {
-		if a.Lead = *s.Lead; a.Lead < 0 {
-			return nil, plan.Errorf(s.Source.At("lead"), "a lead of %d steps; accepted is 0 or more, or no lead at all for no bound", a.Lead)
-		}
+	if a.Lead, err = lead(s.Lead); err != nil {
+		return nil, err
 	}
 	for _, e := range []gossip.Exchange{gossip.Push, gossip.Pull, gossip.PushPull} {
 		if a.Exchange == e {
@@ -90,8 +88,6 @@ func (s *gossipSettings) when() error {
 		return plan.Errorf(s.Source.At("every"), "an exchange every %d steps; accepted is 1 or more", s.Every)
 	case period && wait && s.Wait:
 		return plan.Errorf(s.Source.At("wait"), "no step can wait for exchanges with a period; accepted is false")
-	case !(s.Moved >= 0):
-		return plan.Errorf(s.Source.At("moved"), "moved by %v; accepted is a distance of 0 or more", s.Moved)
 	case period:
 		s.Every, s.Wait = 0, false
 	}

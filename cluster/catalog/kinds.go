@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
@@ -27,7 +28,8 @@ type Kind[T any] struct {
 // Define makes a kind whose settings are a C: a struct with `plan` tags. Defaults
 // returns it with what a plan may leave out; build makes the T of it, and spells
 // out defaults that depend on other settings by writing them into the settings. An
-// error of build is told with the place of the section, or of a key; see About.
+// error of build is told with the place of the key that its text begins with, or that About
+// names, otherwise with that of the section.
 func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, settings *C) (T, error)) Kind[T] {
 	return Kind[T]{
 		Name: name,
@@ -38,7 +40,7 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 				return value, nil, err
 			}
 			if value, err = build(c, &settings); err != nil {
-				return value, nil, located(section, err)
+				return value, nil, Located(section, err)
 			}
 			resolved, err = plan.Encode(&settings)
 			return value, resolved, err
@@ -84,8 +86,9 @@ type keyError struct {
 
 func (e *keyError) Unwrap() error { return e.error }
 
-// About says which key of a kind's settings an error of its build is about, so that
-// it is told with the place of that key's value. It returns nil for no error.
+// About says which key of a kind's settings an error is about, so that it is told with the
+// place of that key's value: an error of its build, or of an architecture's Fit. It returns
+// nil for no error.
 func About(key string, err error) error {
 	if err == nil {
 		return nil
@@ -93,18 +96,62 @@ func About(key string, err error) error {
 	return &keyError{key, err}
 }
 
-// located gives an error its place in the plan unless it has one.
-func located(n *plan.Node, err error) error {
+// Located gives an error about a section its place in the plan unless it has one: that
+// of the key which it is About, or of the section.
+func Located(n *plan.Node, err error) error {
 	var one *plan.Error
 	var many plan.Errors
 	var key *keyError
+	var field *link.FieldError
 	switch {
 	case errors.As(err, &one), errors.As(err, &many):
 		return err
+	case errors.As(err, &field):
+		return misfit(n, field)
 	case errors.As(err, &key):
 		return plan.Errorf(n.At(key.key), "%w", err)
 	}
+	for _, f := range n.Fields {
+		if strings.HasPrefix(err.Error(), f.Key+" ") {
+			return plan.Errorf(f.Value, "%w", err)
+		}
+	}
 	return plan.Errorf(n, "%w", err)
+}
+
+// misfit is the error about a field of a link, a delay or a topology in the words of the section that it
+// was read from: with the path of the key, and with the value as the plan has it. The section
+// may be nil.
+func misfit(n *plan.Node, field *link.FieldError) error {
+	value := field.Value
+	var path []string
+	for _, name := range strings.Split(field.Field, ".") {
+		name, _, list := strings.Cut(name, "[")
+		key := keyOf(n, name)
+		path, n = append(path, key), n.At(key)
+		if list {
+			break // lists are sorted and joined before they are checked
+		}
+	}
+	if n != nil && n.Kind == plan.Scalar && n.Text != "" {
+		value = n.Text
+	}
+	return plan.Errorf(n, "%s is %s: must be %s", strings.Join(path, "."), value, field.Accepted)
+}
+
+// keyOf is the key of a section that a field of what is made of it comes from.
+func keyOf(n *plan.Node, field string) string {
+	key := strings.ToLower(field)
+	_, ranged := n.Get("range")
+	switch {
+	case key == "firstmin" || key == "firstmax":
+		return "first"
+	case ranged && (key == "min" || key == "max"):
+		return "range"
+	case key == "points":
+		return "file"
+	}
+	return key
 }
 
 // Settings describes the kind's settings in a plan's flow style: each key with its
@@ -150,6 +197,12 @@ func (ks *Kinds[T]) names() []string {
 		names[i] = k.Name
 	}
 	return names
+}
+
+// Read makes what a section names under the key kind, and returns the section with
+// every default spelled out. It is for kinds whose settings name another kind.
+func (ks *Kinds[T]) Read(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error) {
+	return ks.read(c, section, "kind")
 }
 
 // read makes what a section names under a key, and returns the section with

@@ -23,6 +23,10 @@ var required = map[string]string{
 	"layer conv2d":              "channels: 3, kernel: 5",
 	"layer dense":               "outputs: 10",
 	"data set libsvm":           "file: samples.txt",
+	"data set csv":              "file: samples.csv",
+	"data set idx":              "images: images, labels: labels",
+	"data set npy":              "x: images, y: labels",
+	"data set npz":              "file: images",
 	"split classes":             "workers: {a: {x: 20%, y: 0.5}, b: {x: 80%}}",
 	"split dirichlet":           "alpha: 0.3",
 	"rate schedule step":        "first: 0.1, every: 100",
@@ -46,6 +50,9 @@ func folder(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "trace.csv"), "time_s,delay_s\n0,0.001\n1,0.25\n")
 	write(t, filepath.Join(dir, "samples.txt"), "-1 1:1\n+1 2:1\n")
+	write(t, filepath.Join(dir, "samples.csv"), "id,age,colour,income\n1,30,red,low\n2,45,blue,high\n3,50,red,high\n4,28,red,low\n")
+	write(t, filepath.Join(dir, "images"), "\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x33\x66\x99\xcc\xff")
+	write(t, filepath.Join(dir, "labels"), "\x00\x00\x08\x01\x00\x00\x00\x02\x01\x00")
 	write(t, filepath.Join(dir, "edges.csv"), "s,a # near\ns,b\n")
 	return dir
 }
@@ -182,7 +189,7 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"model", "{kind: mlp, layers: [4, 2], activation: rely}", "plan.yaml:1:44: x.activation: "},
 		{"optimizer", "{kind: sgd, rate: -1}", "plan.yaml:1:22: x.rate: "},
 		{"optimizer", "{kind: sgd, rate: {kind: stairs}}", "plan.yaml:1:29: x.rate.kind: unknown rate schedule \"stairs\""},
-		{"optimizer", "{kind: adam, beta1: 2}", "plan.yaml:1:4: x: "},
+		{"optimizer", "{kind: adam, beta1: 2}", "plan.yaml:1:24: x.beta1: beta1 2: "},
 		{"optimizer", "{kind: sgd, rate: }", "plan.yaml:1:21: x.rate: "},
 		{"data", "{set: nls-kdd}", "plan.yaml:1:10: x.set: unknown data set \"nls-kdd\"; did you mean nsl-kdd?"},
 		{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: encoding is 94; accepted are 93 and 122 inputs"},
@@ -192,6 +199,14 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
 		{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
 		{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: features is -1; accepted is 0 to 1048576"},
+		{"data", "{set: csv}", "plan.yaml:1:4: x: missing: file"},
+		{"data", "{set: csv, file: nowhere.csv}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.csv: "},
+		{"data", "{set: csv, file: nowhere.csv, separator: colon}", "plan.yaml:1:45: x.separator: separator \"colon\"; accepted are comma, semicolon, tab and bar"},
+		{"data", "{set: csv, file: nowhere.csv, header: yes}", "plan.yaml:1:42: x.header: header \"yes\"; accepted are detect, present and absent"},
+		{"data", "{set: idx, images: nowhere, labels: nowhere}", "plan.yaml:1:23: x.images: the file of samples cannot be read: open nowhere: "},
+		{"data", "{set: idx, images: a, labels: b, test-labels: c}", "plan.yaml:1:50: x.test-labels: test-labels is given without test-images; what is tested on needs both"},
+		{"data", "{set: npy, x: a, y: b, test-x: c}", "plan.yaml:1:35: x.test-x: test-x is given without test-y"},
+		{"data", "{set: npz, file: nowhere.npz}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.npz: "},
 		{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
 		{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
 		{"data", "{set: mnist, test: 100%}", "plan.yaml:1:23: x.test: a share of 100% leaves nothing"},
@@ -205,22 +220,32 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"delay", "-5ms", "plan.yaml:1:4: x: \"-5ms\" is negative"},
 		{"delay", "5", "plan.yaml:1:4: x: \"5\" has no unit"},
 		{"delay", "{kind: uniform, range: 5s..1s}", "plan.yaml:1:27: x.range: "},
-		{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}", "plan.yaml:1:4: x: "},
+		{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}", "plan.yaml:1:52: x.max: max is 2s: must be from 3s"},
+		{"delay", "{kind: normal, mean: 9000h, std: 1s}", "plan.yaml:1:25: x.mean: mean is 9000h: must be from 0s to"},
+		{"delay", "{kind: uniform, range: 1s..9000h}", "plan.yaml:1:27: x.range: range is 1s..9000h: must be from 1s to"},
+		{"delay", "{kind: random-walk, first: 1s..5s, step: 1s, max: 3s}", "plan.yaml:1:31: x.first: first is 1s..5s: must be from"},
+		{"delay", "9000h", "plan.yaml:1:4: x: delay is 9000h: must be from 0s to"},
 		{"delay", "{kind: trace, file: nowhere.csv}", "plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
 		{"delay", "[1ms]", "plan.yaml:1:4: x: a delay is given by its kind"},
 		{"topology", "rign", "plan.yaml:1:4: x: unknown topology \"rign\"; did you mean ring?"},
 		{"topology", "random-regular", "plan.yaml:1:4: x: missing: degree"},
 		{"topology", "[ring]", "plan.yaml:1:4: x: a topology is given by its kind: write kind: and one of complete, ring"},
 		{"topology", "{kind: ring, size: 3}", "plan.yaml:1:17: x.size: unknown key"},
-		{"topology", "{kind: star, centre: hub}", "plan.yaml:1:25: x.centre: Centre is \"hub\": must be the name of a node"},
-		{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: Branching is 0"},
-		{"topology", "{kind: grid, rows: 3}", "plan.yaml:1:23: x.rows: Rows is 3: must be a divisor of the 4 nodes"},
-		{"topology", "{kind: random-regular, degree: 4}", "plan.yaml:1:35: x.degree: Degree is 4: must be from 1 to 3"},
+		{"topology", "{kind: star, centre: hub}", "plan.yaml:1:25: x.centre: centre is hub: must be the name of a node"},
+		{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: branching is 0"},
+		{"topology", "{kind: grid, rows: 3}", "plan.yaml:1:23: x.rows: rows is 3: must be a divisor of the 4 nodes"},
+		{"topology", "{kind: random-regular, degree: 4}", "plan.yaml:1:35: x.degree: degree is 4: must be from 1 to 3"},
 		{"topology", "{kind: erdos-renyi, probability: 1.5}", "plan.yaml:1:37: x.probability: \"1.5\" is not between"},
 		{"topology", "erdos-renyi", "plan.yaml:1:4: x: a random graph needs the probability of an edge or the mean degree"},
-		{"topology", "{kind: small-world, neighbours: 3}", "plan.yaml:1:36: x.neighbours: Neighbours is 3: must be even"},
+		{"topology", "{kind: small-world, neighbours: 3}", "plan.yaml:1:36: x.neighbours: neighbours is 3: must be even"},
 		{"topology", "{kind: file, file: nowhere.csv}", "plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
 		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: scale \"median\" is not known, accepted are sum and mean"},
+		{"arch", "{kind: d-psgd, moved: -1}", "plan.yaml:1:26: x.moved: moved is -1, accepted is"},
+		{"arch", "{kind: d-psgd, lead: -2}", "plan.yaml:1:25: x.lead: lead is -2 steps; accepted is 0 or more"},
+		{"arch", "{kind: ad-psgd, moved: 0, lead: -2}", "plan.yaml:1:36: x.lead: lead is -2 steps; accepted is 0 or more"},
+		{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: every is 0 steps, accepted is 1 to"},
+		{"optimizer", "{kind: adam, weight-decay: -1}", "plan.yaml:1:31: x.weight-decay: weight-decay -1: must be a finite number"},
+		{"optimizer", "{kind: adam, beta2: 1}", "plan.yaml:1:24: x.beta2: beta2 1: must be at least 0 and below 1"},
 		{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "consistency \"bsp\" is not known; accepted is asp"},
 	} {
 		t.Run(x.text, func(t *testing.T) {
@@ -291,6 +316,62 @@ func TestFilesOfSamplesAreTestedOnTheTestFileWhereThereIsOne(t *testing.T) {
 		if d.Test != want.share || tested != want.tested || source.Pool.Len() != 2 {
 			t.Errorf("%s: %v held out, %d samples to test on, %d others", text, d.Test, tested, source.Pool.Len())
 		}
+	}
+}
+
+func TestATableOfOnesOwnIsReadAsThePlanSays(t *testing.T) {
+	c := Default()
+	dir := folder(t)
+	for text, want := range map[string]struct {
+		x       []float32
+		classes []string
+	}{
+		"{set: csv, file: samples.csv, ignore: [id], words: [colour]}":                     {[]float32{30, 0, 1, 45, 1, 0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
+		"{set: csv, file: samples.csv, header: present, ignore: [1], words: [3]}":          {[]float32{30, 0, 1, 45, 1, 0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
+		"{set: csv, file: samples.csv, label: colour, ignore: [income]}":                   {[]float32{1, 30, 2, 45, 3, 50, 4, 28}, []string{"blue", "red"}},
+		"{set: csv, file: samples.csv, label: 3, ignore: [4, id], test-file: samples.csv}": {[]float32{30, 45, 50, 28}, []string{"blue", "red"}},
+	} {
+		d, resolved, err := c.data(parse(t, filepath.Join(dir, "plan.yaml"), text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := d.Load("", d.Test == 0)
+		if err == nil {
+			err = source.Validate()
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff(want.x, source.Pool.X); diff != "" {
+			t.Errorf("%s: inputs (-want +got):\n%s", text, diff)
+		}
+		if diff := cmp.Diff(want.classes, source.Pool.Classes); diff != "" {
+			t.Errorf("%s: classes (-want +got):\n%s", text, diff)
+		}
+		if published := strings.Contains(text, "test-file"); published != (source.Test != nil) || published != (d.Test == 0) {
+			t.Errorf("%s: %v held out, test set %v", text, d.Test, source.Test)
+		}
+		if got := resolved.At("file").Text; got != filepath.Join(dir, "samples.csv") {
+			t.Errorf("the file resolves to %s", got)
+		}
+	}
+}
+
+func TestImagesOfOnesOwnAreRead(t *testing.T) {
+	d, _, err := Default().data(parse(t, filepath.Join(folder(t), "plan.yaml"), "{set: idx, images: images, labels: labels, test-images: images, test-labels: labels}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := d.Load("", true)
+	if err == nil {
+		err = source.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float32{0, 0.2, 0.4, 0.6, 0.8, 1}, source.Test.X); diff != "" || !slices.Equal(source.Pool.Y, []int32{1, 0}) {
+		t.Errorf("labels %v, inputs %s", source.Pool.Y, diff)
 	}
 }
 

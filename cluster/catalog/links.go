@@ -79,15 +79,31 @@ func addDelays(c *Catalog) {
 		Source      *plan.Node `plan:",node"`
 	}
 	c.Delays.Add(Define("trace", "measured delays from a CSV file of time_s,delay_s, beside the plan", func() trace { return trace{} },
-		func(_ *Catalog, s *trace) (link.Delay, error) {
-			points, err := readBeside(s.Source.At("file"), &s.File, "trace", link.ReadTrace)
+		func(c *Catalog, s *trace) (link.Delay, error) {
+			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
 		}))
 }
 
 // readBeside reads the file that a plan names at n, beside the plan unless its path is absolute.
-// The path becomes absolute, so that the resolved plan can stand anywhere.
-func readBeside[T any](n *plan.Node, path *string, what string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+// The path becomes absolute, so that the resolved plan can stand anywhere. A catalog with a
+// folder reads in it alone, and leaves the path as it is.
+func readBeside[T any](c *Catalog, n *plan.Node, path *string, what string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+	f, err := c.open(n, path)
+	if err != nil {
+		return content, plan.Errorf(n, "the %s cannot be read: %w", what, err)
+	}
+	defer func() { _ = f.Close() }() // read only: nothing is lost
+	if content, err = read(f, f.Name()); err != nil {
+		return content, plan.Errorf(n, "%w", err)
+	}
+	return content, nil
+}
+
+func (c *Catalog) open(n *plan.Node, path *string) (*os.File, error) {
+	if c.Folder != nil {
+		return c.Folder.Open(*path)
+	}
 	name := *path
 	if n.Pos.File != "--set" && !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(n.Pos.File), name)
@@ -95,15 +111,15 @@ func readBeside[T any](n *plan.Node, path *string, what string, read func(r io.R
 	if absolute, err := filepath.Abs(name); err == nil {
 		*path = absolute
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return content, plan.Errorf(n, "the %s cannot be read: %w", what, err)
+	return os.Open(name)
+}
+
+// place is where a file lies that open has opened.
+func (c *Catalog) place(path string) string {
+	if c.Folder != nil {
+		return filepath.Join(c.Folder.Name(), path)
 	}
-	defer func() { _ = f.Close() }() // read only: nothing is lost
-	if content, err = read(f, name); err != nil {
-		return content, plan.Errorf(n, "%w", err)
-	}
-	return content, nil
+	return path
 }
 
 // delay reads a delay: a duration, or a model.
@@ -122,7 +138,7 @@ func (c *Catalog) delay(n *plan.Node) (link.Delay, *plan.Node, error) {
 		return nil, nil, err
 	}
 	if err := d.Validate(); err != nil {
-		return nil, nil, plan.Errorf(n, "%w", err)
+		return nil, nil, Located(n, err)
 	}
 	return d, resolved, nil
 }
@@ -142,7 +158,7 @@ func (c *Catalog) network(s *Spec) error {
 		spec := &p.Network.Links[i]
 		config, err := c.configure(&spec.LinkSettings, s.Default)
 		if err != nil {
-			return located(spec.Source, err)
+			return Located(spec.Source, err)
 		}
 		for from, to := range p.Pairs(spec.Ends) {
 			if len(s.Links) == maxLinks {
@@ -250,7 +266,7 @@ func (c *Catalog) schedule(s *Spec) error {
 			}
 			config, err := c.configure(&settings, edge(k))
 			if err != nil {
-				return located(change.Source, err)
+				return Located(change.Source, err)
 			}
 			current[k] = config
 			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})

@@ -197,7 +197,7 @@ func addArchitectures(c *Catalog) {
 		Consistency consistency `plan:"consistency"`
 		Scale       string      `plan:"scale"`
 	}
-	c.Architectures.Add(Define("parameter-server", "one server holds the model, workers push gradients and pull parameters, asynchronously",
+	c.Architectures.Add(Define("parameter-server", "one server holds the model, workers push gradients and pull parameters, asynchronously, whatever the network's topology",
 		func() server { return server{Consistency: consistency{Kind: "asp"}, Scale: string(ps.Sum)} },
 		func(_ *Catalog, s *server) (train.Architecture, error) {
 			if s.Consistency.Kind != "asp" {

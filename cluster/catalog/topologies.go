@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"cmp"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/train"
@@ -56,8 +54,8 @@ func addTopologies(c *Catalog) {
 		Source *plan.Node `plan:",node"`
 	}
 	c.Topologies.Add(Define("file", "edges from a file beside the plan, one a line: two names, or positions from 0, with a comma between them", func() file { return file{} },
-		func(_ *Catalog, s *file) (link.Topology, error) {
-			return readBeside(s.Source.At("file"), &s.File, "edge list", link.ReadEdges)
+		func(c *Catalog, s *file) (link.Topology, error) {
+			return readBeside(c, s.Source.At("file"), &s.File, "edge list", link.ReadEdges)
 		}))
 }
 
@@ -99,11 +97,7 @@ func (c *Catalog) topology(n *plan.Node, nodes []string) (link.Topology, *plan.N
 		return nil, nil, err
 	}
 	if err := t.Validate(nodes); err != nil {
-		var field *link.FieldError
-		if errors.As(err, &field) {
-			return nil, nil, plan.Errorf(n.At(strings.ToLower(field.Field)), "%w", err)
-		}
-		return nil, nil, located(n, err)
+		return nil, nil, Located(n, err)
 	}
 	return t, resolved, nil
 }

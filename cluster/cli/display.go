@@ -37,6 +37,25 @@ func newDisplay(out io.Writer) *display {
 	return d
 }
 
+// screen is a terminal that knows its width.
+type screen struct{ *os.File }
+
+// Columns is the number of characters of a line.
+func (s screen) Columns() int {
+	if width, _, err := term.GetSize(int(s.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return 80
+}
+
+// asScreen is out as a screen, if it is one.
+func asScreen(out io.Writer) io.Writer {
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return screen{f}
+	}
+	return out
+}
+
 func (d *display) progress(p driver.Progress) {
 	if d.bar != nil {
 		d.bar.Describe(fmt.Sprintf("%d of %d runs", p.Done, p.Total))

@@ -30,7 +30,14 @@ func TestMain(m *testing.M) {
 // gradwire runs a command within this process.
 func gradwire(t testing.TB, args ...string) (code int, out, errs string) {
 	t.Helper()
-	t.Setenv("GRADWIRE_DATA", "")
+	for _, name := range []string{"GRADWIRE_DATA", "XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, "") // no data sets but those that the test puts somewhere
+	}
+	return gradwireHere(args...)
+}
+
+// gradwireHere runs a command within this process, with the environment that the test has made.
+func gradwireHere(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
 	code = cli.Run(context.Background(), catalog.Default(), args, &o, &e)
 	return code, o.String(), e.String()

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
@@ -57,7 +57,7 @@ The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for b
 	flags.IntVar(&f.jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
 	flags.StringVar(&f.out, "out", "", "folder of the record (default: a new one in results/)")
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
-	flags.StringVar(&f.data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&f.data, "data", "", dataUsage)
 	flags.StringVar(&f.clock, "clock", string(driver.Virtual), "virtual or real")
 	flags.StringVar(&f.format, "format", "text", "of what is printed at the end: text or json")
 	flags.BoolVar(&f.strict, "strict", false, "check every message on its way; slow, same results")
@@ -87,9 +87,6 @@ func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) 
 	case f.resume != "":
 		o.Out, o.Continue = f.resume, true
 	}
-	if o.Data == "" {
-		o.Data = os.Getenv("GRADWIRE_DATA")
-	}
 	p, err := driver.Load(path, set...)
 	return p, o, err
 }
@@ -109,22 +106,22 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	return errors.Join(f.tell(out, r), err)
+	return errors.Join(tellReport(out, f.format, r.Dir, r.Summary, r.Traces), err)
 }
 
-// tell prints the summary and draws the plots.
-func (f *runFlags) tell(out io.Writer, r *driver.Report) error {
-	plots, err := report.Plots(r.Dir, r.Summary, r.Traces)
+// tellReport prints the summary of a record and draws its plots.
+func tellReport(out io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
+	plots, err := report.Plots(dir, summary, traces)
 	if err != nil {
 		return err
 	}
-	if f.format == "json" {
-		return printJSON(out, r.Summary)
+	if format == "json" {
+		return printJSON(out, summary)
 	}
-	if err := report.Table(out, r.Summary); err != nil {
+	if err := report.Table(asScreen(out), summary); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nrecord in %s\n", r.Dir)
+	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
 	for _, plot := range plots {
 		_, _ = fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 	}

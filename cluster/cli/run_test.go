@@ -177,6 +177,7 @@ func TestPlanThatIsShownShowsAsItself(t *testing.T) {
 var commands = [][]string{
 	{}, {"run"}, {"report"}, {"diff"}, {"replay"}, {"plan"}, {"plan", "check"}, {"plan", "show"}, {"list"},
 	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"}, {"list", "topologies"},
+	{"data"}, {"data", "list"}, {"data", "get"}, {"data", "check"},
 }
 
 func TestHelpOfEveryCommandHasExamples(t *testing.T) {

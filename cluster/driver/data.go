@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
@@ -18,8 +21,8 @@ type samples struct{ train, test *datasets.Set }
 // shelf keeps what is costly to make while it is in use: data sets as long as the
 // plan runs, cut and scaled ones for the last few seeds.
 type shelf struct {
-	folder string
-	keep   int
+	folders []string
+	keep    int
 
 	mu      sync.Mutex
 	sources map[string]*once[*datasets.Source]
@@ -39,8 +42,58 @@ func (o *once[T]) get(create func() (T, error)) (T, error) {
 	return o.value, o.err
 }
 
+// CacheFolder is the folder within the user's cache that data sets are put into. It is an error if
+// the system names no such folder.
+func CacheFolder() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder to keep data sets in: %w", err)
+	}
+	return filepath.Join(dir, "gradwire", "datasets"), nil
+}
+
+// DataFolders are the folders that data sets are looked for in, in this order: the one that is named, if any, that of
+// the variable GRADWIRE_DATA, and the user's cache.
+func DataFolders(named string) []string {
+	var folders []string
+	cache, err := CacheFolder()
+	if err != nil {
+		cache = "" // a user without one names another folder
+	}
+	for _, folder := range []string{named, os.Getenv("GRADWIRE_DATA"), cache} {
+		if folder != "" && !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// LoadData loads a data set from the first of the folders that has it.
+func LoadData(l catalog.Loader, folders []string, published bool) (source *datasets.Source, err error) {
+	if len(folders) == 0 {
+		source, err = l.Load("", published)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("no folder of data sets is named, as --data or GRADWIRE_DATA does: %w", err)
+		}
+		return source, err
+	}
+	for _, folder := range folders {
+		s, e := l.Load(folder, published)
+		if !errors.Is(e, fs.ErrNotExist) {
+			return s, e
+		}
+		if err == nil {
+			err = e
+		}
+	}
+	if others := folders[1:]; len(others) > 0 {
+		err = fmt.Errorf("%w; nor is it in %s", err, strings.Join(others, " or "))
+	}
+	return nil, err
+}
+
 func newShelf(folder string, keep int) *shelf {
-	return &shelf{folder: folder, keep: keep, sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[samples]{}}
+	return &shelf{folders: DataFolders(folder), keep: keep, sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[samples]{}}
 }
 
 func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
@@ -53,10 +106,8 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 		s.sources[key] = o
 	}
 	s.mu.Unlock()
-	source, err := o.get(func() (*datasets.Source, error) { return d.Load(s.folder, published) })
+	source, err := o.get(func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
 	switch {
-	case s.folder == "" && errors.Is(err, fs.ErrNotExist):
-		return nil, plan.Errorf(d.Section.At("set"), "no folder of data sets is named, as --data or GRADWIRE_DATA does: %w", err)
 	case err != nil:
 		return nil, plan.Errorf(d.Section.At("set"), "%w", err)
 	case published && source.Test == nil:

@@ -34,7 +34,12 @@ func input(err error) error {
 }
 
 // Plan is a plan that has been read, before a catalog gives its names a meaning.
-type Plan struct{ root *plan.Node }
+type Plan struct {
+	root *plan.Node
+	file string
+	text []byte
+	set  []string // assignments that were carried out, as they were written
+}
 
 // Load reads a plan from a file and carries out assignments of the form key=value,
 // as of `--set`.
@@ -69,14 +74,18 @@ func Parse(file string, src []byte, set ...string) (*Plan, error) {
 			return nil, input(err)
 		}
 	}
-	return &Plan{root}, nil
+	return &Plan{root: root, file: file, text: src, set: slices.Clone(set)}, nil
 }
 
 // Set puts a value at a path of the plan, as `--set path=value` does.
 func (p *Plan) Set(path, value string) error {
-	path, node, err := plan.ParseAssignment(path + "=" + value)
+	assignment := path + "=" + value
+	path, node, err := plan.ParseAssignment(assignment)
 	if err == nil {
 		err = p.root.Set(path, node)
+	}
+	if err == nil {
+		p.set = append(p.set, assignment)
 	}
 	return input(err)
 }
@@ -168,6 +177,17 @@ func (p *Plan) resolved(points []point) (string, error) {
 				return "", input(err)
 			}
 		}
+	}
+	return node.YAML(), nil
+}
+
+// text is the plan of the point alone, for one run with a seed.
+func (p *point) text(seed uint64) (string, error) {
+	one := *p.spec.Plan
+	one.Seed, one.Repeats, one.Sweep = seed, 1, nil
+	node, err := one.Node()
+	if err != nil {
+		return "", err
 	}
 	return node.YAML(), nil
 }

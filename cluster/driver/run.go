@@ -36,12 +36,14 @@ type Options struct {
 	// Jobs is how many runs go on side by side; 0 stands for the number of cores. In real time
 	// it is always one, because runs would disturb each other.
 	Jobs int
-	// Clock is Virtual, the default, or Real.
+	// Clock is Virtual, the default, or Real. On a cluster plans run by Submit.
 	Clock Clock
 	// Strict checks every message on its way; see actors.Deployment.
 	Strict bool
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)
+
+	venue *venue // where runs on a cluster take place
 }
 
 // Progress says how far a plan is.
@@ -70,7 +72,7 @@ type Report struct {
 // InputError comes before anything has run.
 func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	began := time.Now()
-	r, err := prepare(p, o)
+	r, err := prepare(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +104,11 @@ type run struct {
 }
 
 // prepare checks everything that can be checked before the first run.
-func prepare(p *Plan, o Options) (*runner, error) {
+func prepare(ctx context.Context, p *Plan, o Options) (*runner, error) {
 	if o.Clock == "" {
 		o.Clock = Virtual
 	}
-	if o.Clock != Virtual && o.Clock != Real {
+	if o.Clock != Virtual && o.Clock != Real && (o.Clock != Cluster || o.venue == nil) {
 		return nil, input(fmt.Errorf("clock %q is not known; accepted are %s and %s", o.Clock, Virtual, Real))
 	}
 	if o.Jobs < 1 {
@@ -124,24 +126,27 @@ func prepare(p *Plan, o Options) (*runner, error) {
 	if first.Seed+uint64(r.repeats) < first.Seed {
 		return nil, input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats, uint64(math.MaxUint64)))
 	}
-	if o.Clock == Real {
+	if o.Clock != Virtual {
 		r.Jobs = 1
 	}
 	r.Jobs = min(r.Jobs, len(points)*r.repeats)
 	r.shelf = newShelf(o.Data, r.Jobs+1)
-	if err := r.rehearse(); err != nil {
+	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}
 	return r, r.open(first)
 }
 
 // rehearse places the first repeat of every point, so that what cannot run is told at once.
-func (r *runner) rehearse() error {
+func (r *runner) rehearse(ctx context.Context) error {
 	for i := range r.points {
 		pt := &r.points[i]
 		task, err := pt.task(r.shelf, pt.spec.Plan.Seed)
 		if err == nil {
 			_, err = pt.place(task, r.Clock, r.Strict, 1)
+		}
+		if err == nil && r.venue != nil {
+			err = r.venue.rehearse(ctx, pt)
 		}
 		if err != nil {
 			return input(about(pt.labels, err))
@@ -278,7 +283,7 @@ func (r *runner) one(ctx context.Context, next run) error {
 	if err != nil {
 		return wrap(err)
 	}
-	out, err := s.play(ctx, r.Clock, r.threads())
+	out, err := r.play(ctx, next, s)
 	if err != nil {
 		return errors.Join(wrap(err), closeEvents())
 	}
@@ -299,6 +304,14 @@ func prefix(labels []plan.Label) string {
 		return ""
 	}
 	return describe(labels) + ", "
+}
+
+// play lets a run happen in the world of the runner's clock.
+func (r *runner) play(ctx context.Context, next run, s *stage) (outcome, error) {
+	if r.Clock == Cluster {
+		return r.venue.play(ctx, next, s)
+	}
+	return s.play(ctx, r.Clock, r.threads())
 }
 
 // threads is how many jobs of one run compute at a time: the cores that no other run uses.

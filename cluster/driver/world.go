@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -28,6 +29,8 @@ const (
 	Virtual Clock = "virtual"
 	// Real time: the same actors and delays, in one process.
 	Real Clock = "real"
+	// Cluster is real time on the processes of a cluster; see Client.Submit.
+	Cluster Clock = "cluster"
 )
 
 // task puts together what a run of a point trains.
@@ -146,11 +149,12 @@ type stage struct {
 	collector  *record.Collector
 	result     coordinator.Result
 	locked     func(do func()) // calls do while nobody uses the network
+	elsewhere  func() []record.Link
 }
 
 // place makes the deployment of a point.
 func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (*stage, error) {
-	s := &stage{locked: func(do func()) { do() }}
+	s := &stage{locked: func(do func()) { do() }, elsewhere: func() []record.Link { return nil }}
 	s.network, s.names = p.network(task.Seed)
 	at := positions(s.names)
 	for _, c := range p.spec.Changes {
@@ -207,7 +211,7 @@ func (p *point) fit(d *actors.Deployment) error {
 			now, section = d.ViewOf(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
 		}
 		if err := f.Fit(first, now); err != nil {
-			return plan.Errorf(section, "%w", err)
+			return catalog.Located(section, err)
 		}
 	}
 	return nil
@@ -240,9 +244,12 @@ func target(p *plan.Plan) (accuracy float64, goOn bool) {
 	return 0, false
 }
 
-// links are the counters of every used edge; of more than record.MaxLinks, those of each
+// links are the counters of every used edge, in whatever process it begins.
+func (s *stage) links() []record.Link { return append(s.ownLinks(), s.elsewhere()...) }
+
+// ownLinks are the counters of every edge used in this process; of more than record.MaxLinks, those of each
 // node's edges together.
-func (s *stage) links() (links []record.Link) {
+func (s *stage) ownLinks() (links []record.Link) {
 	s.locked(func() {
 		if s.network.Edges() > record.MaxLinks {
 			for i := range s.names {

@@ -197,7 +197,7 @@ func (d RandomWalk) Validate() error {
 		return err
 	}
 	if d.FirstMax < d.FirstMin || d.FirstMax > d.max() {
-		return fieldError("FirstMax", d.FirstMax, "from FirstMin (%v) to %v", d.FirstMin, d.max())
+		return fieldError("FirstMax", d.FirstMax, "from the least first delay (%v) to %v", d.FirstMin, d.max())
 	}
 	return validateDelay("Step", d.Step, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,8 +15,9 @@ import (
 // After each call it yields: a mailbox that the call has set off runs at once, on
 // the thread that is awake, instead of waiting until another core has woken up.
 type clock struct {
-	start   time.Time        // zero until the run begins
-	failed  func(reason any) // is told what a call has panicked with
+	first   time.Duration             // what it shows until the run begins
+	start   atomic.Pointer[time.Time] // when it would have shown zero; nil until the run begins
+	failed  func(reason any)          // is told what a call has panicked with
 	sleeper sleeper
 	done    sync.WaitGroup
 
@@ -64,17 +66,19 @@ func newClock(failed func(reason any)) (*clock, error) {
 	return &clock{failed: failed, sleeper: s, timers: map[uint64]*entry{}}, nil
 }
 
-// begin lets the time run. No other goroutine may use the clock before.
+// begin lets the time run.
 func (c *clock) begin() {
-	c.start = time.Now()
+	start := time.Now().Add(-c.first)
+	c.start.Store(&start)
 	c.done.Go(c.loop)
 }
 
 func (c *clock) now() time.Duration {
-	if c.start.IsZero() {
-		return 0
+	start := c.start.Load()
+	if start == nil {
+		return c.first
 	}
-	return time.Since(c.start)
+	return time.Since(*start)
 }
 
 // at has a function called at an instant, at once if it has passed, and not at all

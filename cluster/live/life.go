@@ -23,6 +23,7 @@ type life struct {
 	cores   *actors.Cores // guarded by World.network
 	pid     *actor.PID    // of the node's actor, which lives from its placing on
 	mailbox *mailbox
+	actor   actor.Actor
 	gone    chan struct{} // closed when the node crashes or leaves
 }
 
@@ -76,7 +77,7 @@ func (l *life) place(kind actors.Kind) error {
 		w.stopped.Done()
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
-	l.node.there = true
+	l.node.there, l.actor = true, a
 	return nil
 }
 

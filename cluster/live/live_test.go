@@ -57,6 +57,14 @@ type stage struct {
 
 func (s *stage) world(t testing.TB) *live.World {
 	t.Helper()
+	w, err := live.New(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (s *stage) config() live.Config {
 	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect, Bounded: s.bounded}
 	var names []string
 	if s.profile.Speed == 0 {
@@ -88,11 +96,7 @@ func (s *stage) world(t testing.TB) *live.World {
 	}
 	s.network = link.New(s.seed, append(names, actors.Coordinator))
 	s.network.SetDefault(s.edge)
-	w, err := live.New(live.Config{Deployment: d, Network: s.network, Threads: s.threads, Changes: s.changes, Bound: s.bound})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return live.Config{Deployment: d, Network: s.network, Threads: s.threads, Changes: s.changes, Bound: s.bound}
 }
 
 // kind makes actors of a node's handler, one a life.

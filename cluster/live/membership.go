@@ -12,22 +12,37 @@ import (
 // over to attend, because making an actor, and the system for the next, takes milliseconds.
 func (w *World) schedule() {
 	d := w.config.Deployment
-	w.changes = make(chan func(), 2*len(d.Schedule)) // each, and hearing of it
+	var own []*actors.NodeChange
 	for i := range d.Schedule {
-		c := &d.Schedule[i]
+		if c := &d.Schedule[i]; w.nodes[c.Node].away == nil && c.At >= w.config.Start {
+			own = append(own, c)
+		}
+	}
+	for _, c := range own {
 		if c.Do != actors.Join {
 			w.nodes[c.Node].ends++
 		}
 		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
 	}
-	for i := range d.Schedule {
-		if c := &d.Schedule[i]; c.Do == actors.Crash {
+	for _, c := range own {
+		if c.Do == actors.Crash {
 			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
 		}
 	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
 		n.prepare()
 	}
+}
+
+// present reports whether the schedule has a node be there at the start.
+func (w *World) present(node int) bool {
+	there := !w.config.Deployment.Nodes[node].Absent
+	for _, c := range w.config.Deployment.Schedule {
+		if c.Node == node && c.At < w.config.Start {
+			there = c.Do == actors.Join
+		}
+	}
+	return there
 }
 
 // change has something done by attend.
@@ -127,8 +142,12 @@ func (w *World) tell(n *node, present bool) {
 	if n.over() {
 		return
 	}
-	if lead := w.nodes[len(w.nodes)-1]; lead.there {
-		lead.life.Load().tell(actors.MemberChange{Node: int(n.index), Present: present})
+	change := actors.MemberChange{Node: int(n.index), Present: present}
+	lead := w.lead()
+	if lead.away != nil {
+		lead.away.control.put(sending{change: &change})
+	} else if lead.there {
+		lead.life.Load().tell(change)
 	}
 }
 

@@ -46,7 +46,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 		return
 	}
 	// Entered under the lock: messages of one instant keep the order of their sending.
-	if p.HasDownlink() {
+	if r.destination.away == nil && p.HasDownlink() {
 		w.clock.at(p.Arrival, func() { r.receive(&p) })
 	} else {
 		w.clock.at(p.Arrival, func() { r.deliver(&p) })
@@ -73,6 +73,10 @@ func (r *remote) deliver(p *door.Parcel) {
 	now := w.clock.now()
 	if !p.Control {
 		w.late.messages.add(now - p.Arrival)
+	}
+	if away := r.destination.away; away != nil {
+		away.put(sending{parcel: p, id: r.id})
+		return
 	}
 	f := w.door.Frame(p, r.id)
 	var there bool

@@ -1,10 +1,10 @@
 // Package live is the real world: actors, links and clocks in real time.
 //
-// All nodes of a run live in one process, each with an actor system of its own.
-// Messages between nodes pass the door, wait as long as their link says, and
-// cross the in-memory transport in their wire form. Computation runs on threads
-// that give way to mailboxes and timers, and is padded to what the plan says that it
-// costs. How late the world was is recorded, and a run that fell behind is marked.
+// Each node of a run that lives in this process, all of them or some, has an actor system
+// of its own. Messages between nodes pass the door, wait as long as their link says, and
+// cross the in-memory transport in their wire form, or a Carrier to another process.
+// Computation runs on threads that give way to mailboxes and timers, and is padded to what
+// the plan says that it costs. How late the world was is recorded, and a run that fell behind is marked.
 package live
 
 import (
@@ -40,6 +40,21 @@ type Config struct {
 	// Threads is how many steps, and how many evaluations, compute at a time; 0 stands
 	// for the number of cores.
 	Threads int
+	// Hosted says which nodes live in this process, by their position; that of the
+	// coordinator is the number of nodes. Nil stands for all.
+	Hosted func(node int) bool
+	// Carrier reaches the worlds of the other processes, in a run of which not all is hosted.
+	Carrier Carrier
+	// RoundTrip is the measured time to the process of a node that lives elsewhere and back, 0
+	// if it is not known. It is called by many goroutines and must not wait. Env.Latency adds
+	// half of it to the emulated delay. Nil stands for 0.
+	RoundTrip func(node int) time.Duration
+	// Start is what the run's clock shows when Run is called: not 0 where a world takes the
+	// place of one that is gone. What was to happen before is not told any more.
+	Start time.Duration
+	// Lives is how often the nodes hosted here may have lived before, in worlds that are gone.
+	// It tells their random streams apart.
+	Lives int
 	// Bound is how late the 99th percentile of messages and steps may be before the
 	// run is marked; 0 stands for DefaultBound.
 	Bound time.Duration
@@ -48,7 +63,8 @@ type Config struct {
 // DefaultBound is the lateness at which a run is marked.
 const DefaultBound = time.Millisecond
 
-// Result is what a run in real time leaves beside its record.
+// Result is what a run in real time leaves beside its record. Of a world that hosts some of
+// the nodes it tells of these: messages count where they were sent, as do those of Network.
 type Result struct {
 	// Now is the instant at which the run ended.
 	Now time.Duration
@@ -57,7 +73,8 @@ type Result struct {
 	// Late marks a run in which either exceeded the bound: the machine could not
 	// keep up with the plan.
 	Late bool
-	// DeadLetters is how many messages found no receiver.
+	// DeadLetters is how many messages found no receiver: none of the actor's name here, or a
+	// process that is gone.
 	DeadLetters uint64
 	// Stalled is the instant at which it was noticed that nothing happened any more, in a run
 	// that only its bound ended; 0 if something did happen to the end.
@@ -68,6 +85,7 @@ type Result struct {
 type World struct {
 	config    Config
 	nodes     []*node
+	partial   bool // some nodes live in other processes
 	names     []string
 	transport transport.Memory
 	tensors   protos.TensorPool
@@ -85,11 +103,13 @@ type World struct {
 	stalled   time.Duration  // since when nothing has happened; 0 if something does
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
-	handled   atomic.Int64  // messages so far
-	jobs      atomic.Int64  // under way
-	lost      atomic.Uint64 // dead letters
+	handled   atomic.Int64   // messages so far
+	jobs      atomic.Int64   // under way
+	lost      atomic.Uint64  // dead letters
+	arrivals  sync.RWMutex   // held for reading while a frame or news of another process arrive
+	sending   sync.WaitGroup // goroutines that call the carrier
 
-	changes   chan func() // of nodes, for attend
+	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
 
 	network sync.Mutex // guards door, links and cores, and lets no node change its life
@@ -103,7 +123,8 @@ type node struct {
 	index   int32
 	id      string // of its actor
 	profile actors.Profile
-	life    atomic.Pointer[life] // changed under World.network
+	away    *outboxes            // of a node that lives in another process; nil if it lives here
+	life    atomic.Pointer[life] // changed under World.network; nil if the node is away
 	end     chan struct{}        // closed when its part is over
 
 	// What follows belongs to attend while the run goes on.
@@ -133,8 +154,21 @@ func (n *node) over() bool {
 // New returns the world of a deployment. Run places its actors and starts them.
 func New(config Config) (*World, error) {
 	d := config.Deployment
-	if len(d.Nodes) > MaxNodes {
-		return nil, fmt.Errorf("%d nodes, at most %d can live in one process in real time", len(d.Nodes), MaxNodes)
+	if config.Hosted == nil {
+		config.Hosted = func(int) bool { return true }
+	}
+	hosted := 0
+	for i := range d.Nodes {
+		if config.Hosted(i) {
+			hosted++
+		}
+	}
+	if hosted > MaxNodes {
+		return nil, fmt.Errorf("%d nodes, at most %d can live in one process in real time", hosted, MaxNodes)
+	}
+	partial := hosted < len(d.Nodes) || !config.Hosted(len(d.Nodes))
+	if partial && config.Carrier == nil {
+		return nil, fmt.Errorf("%d of %d nodes are hosted here, and no carrier reaches the others", hosted, len(d.Nodes))
 	}
 	if config.Threads == 0 {
 		config.Threads = runtime.NumCPU()
@@ -143,7 +177,7 @@ func New(config Config) (*World, error) {
 		config.Bound = DefaultBound
 	}
 	w := &World{
-		config: config, placed: make(chan struct{}), halted: make(chan struct{}), end: make(chan struct{}),
+		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}), end: make(chan struct{}),
 		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
 	}
 	w.tensors.Poison = d.Strict
@@ -166,8 +200,12 @@ func (w *World) addNode(i int32) error {
 		d := &w.config.Deployment.Nodes[i]
 		n.id, n.profile, n.end = d.ActorID(), d.Profile, w.halted
 	}
-	n.life.Store(n.newLife(0))
 	w.nodes = append(w.nodes, n)
+	if !w.config.Hosted(int(i)) {
+		n.away = newOutboxes(n)
+		return nil
+	}
+	n.life.Store(n.newLife(w.config.Lives))
 	return w.transport.Listen(n.name(), func(f *wire.Frame) { n.life.Load().arrive(f) })
 }
 
@@ -178,26 +216,56 @@ func (w *World) Locked(do func()) {
 	do()
 }
 
-// Run lets the run happen until its coordinator ends it. It returns an error if an
-// actor fails or if ctx is cancelled. A world runs once.
+// Place makes the actors, which begin when Run is called; what other processes deliver in
+// between waits for them. It is for runs of several processes: Run places what is not
+// placed. After an error, as in any case, Run or Abandon must be called.
+func (w *World) Place() (err error) {
+	w.changes = make(chan func(), 2*len(w.config.Deployment.Schedule)) // each, and hearing of it
+	w.pool = &pool{}
+	if w.clock, err = newClock(w.broken); err != nil {
+		w.failure = err
+		return err
+	}
+	w.clock.first = w.config.Start
+	for _, c := range w.config.Changes {
+		w.clock.at(c.At, func() { w.Locked(c.Apply) })
+	}
+	if err = w.place(); err != nil {
+		w.fail(err)
+		return err
+	}
+	w.schedule()
+	return nil
+}
+
+// Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been called.
+func (w *World) Now() time.Duration { return w.clock.now() }
+
+// Abandon ends a world of which Place was called, and Run will not be.
+func (w *World) Abandon() {
+	if w.clock == nil {
+		return
+	}
+	w.finish(nil)
+	close(w.placed)
+	w.close()
+}
+
+// Run lets the run happen until its coordinator ends it: where that one lives elsewhere,
+// until Halt is called. It returns an error if an actor fails or if ctx is cancelled, with
+// the cause. A world runs once.
 func (w *World) Run(ctx context.Context) (Result, error) {
 	// Two for each core that computes, and two more: mailboxes and timers find a
 	// processor even while all of these do.
 	needed := 2*w.config.Threads + 2
 	takeProcessors(needed)
 	defer returnProcessors(needed)
-	var err error
-	if w.clock, err = newClock(w.broken); err != nil {
-		return Result{}, err
+	if w.changes == nil {
+		_ = w.Place() // its error is the run's
 	}
-	w.pool = &pool{}
-	for _, c := range w.config.Changes {
-		w.clock.at(c.At, func() { w.Locked(c.Apply) })
+	if w.clock == nil {
+		return Result{}, w.failure
 	}
-	if err := w.place(); err != nil {
-		w.fail(err)
-	}
-	w.schedule()
 	w.clock.begin()
 	w.attending.Go(w.attend)
 	if err := w.pool.start(w.config.Threads); err != nil {
@@ -234,22 +302,34 @@ func (w *World) wait(ctx context.Context) {
 		case <-look.C:
 			before := handled
 			handled = w.handled.Load()
-			rests := w.clock.idle() && w.jobs.Load() == 0 && handled == before
-			switch {
-			case !rests:
-				w.stalled = 0
-			case !w.config.Deployment.Bounded:
-				w.fail(w.standstill())
-			case w.stalled == 0:
-				w.stalled = w.clock.now()
-			}
+			w.look(w.clock.idle() && w.jobs.Load() == 0 && handled == before)
 		}
+	}
+}
+
+// look notices a standstill: it is told whether everything here rests.
+func (w *World) look(rests bool) {
+	switch {
+	case w.partial: // what is under way elsewhere, this world does not know
+	case !rests:
+		w.stalled = 0
+	case !w.config.Deployment.Bounded:
+		w.fail(w.standstill())
+	case w.stalled == 0:
+		w.stalled = w.clock.now()
 	}
 }
 
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() (err error) {
-	w.Locked(func() { err = fmt.Errorf("at %v: %w%s", w.clock.now(), actors.ErrStandstill, w.door.Losses()) })
+	d := w.config.Deployment
+	there := make([]actor.Actor, len(d.Nodes))
+	for i := range there {
+		if n := w.nodes[i]; n.there {
+			there[i] = n.life.Load().actor
+		}
+	}
+	w.Locked(func() { err = fmt.Errorf("at %v: %w%s", w.clock.now(), d.Standstill(there), w.door.Losses()) })
 	return err
 }
 
@@ -259,6 +339,8 @@ func (w *World) close() {
 	close(w.changes)
 	w.attending.Wait()
 	w.pool.stop()
+	w.arrivals.Lock()   // whatever arrives from now on finds that the run is over
+	w.arrivals.Unlock() //nolint:staticcheck // it stands for waiting
 	for _, n := range w.nodes {
 		if n.there {
 			l := n.life.Load()
@@ -266,25 +348,28 @@ func (w *World) close() {
 		}
 	}
 	w.stopped.Wait()
+	w.sending.Wait()
 	for _, n := range w.nodes {
-		n.life.Load().system.Shutdown()
+		if l := n.life.Load(); l != nil {
+			l.system.Shutdown()
+		}
 	}
 }
 
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if d.Nodes[i].Absent {
+		if w.nodes[i].away != nil || !w.present(i) {
 			continue
 		}
 		if err := w.nodes[i].life.Load().place(d.Nodes[i].Kind); err != nil {
 			return err
 		}
 	}
-	if d.Coordinate == nil {
+	if d.Coordinate == nil || w.lead().away != nil {
 		return nil
 	}
-	return w.nodes[len(d.Nodes)].life.Load().place(func(e actors.Env) (actor.Actor, error) {
+	return w.lead().life.Load().place(func(e actors.Env) (actor.Actor, error) {
 		return d.Coordinate(e, actors.Control{
 			Halt:     w.halt,
 			Finish:   func() { w.finish(nil) },
@@ -293,10 +378,20 @@ func (w *World) place() error {
 	})
 }
 
+// lead is the node of the coordinator.
+func (w *World) lead() *node { return w.nodes[len(w.nodes)-1] }
+
 func (w *World) fail(err error) { w.finish(err) }
 
-// halt ends the part of all nodes but the coordinator's.
-func (w *World) halt() { w.halting.Do(func() { close(w.halted) }) }
+// halt ends the part of all nodes but the coordinator's, wherever they live.
+func (w *World) halt() {
+	w.halting.Do(func() {
+		close(w.halted)
+		if w.partial && w.lead().away == nil {
+			w.sending.Go(w.config.Carrier.Halt)
+		}
+	})
+}
 
 // finish ends the run; the first to do so says how.
 func (w *World) finish(err error) {

@@ -251,7 +251,7 @@ func (c *Collector) mark(at time.Duration, evaluation uint64) {
 
 // measure keeps a measurement, which is of the instant that it names, if it names one.
 func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
-	if event.At > 0 {
+	if event.Dated {
 		at = event.At
 	}
 	c.mu.Lock()

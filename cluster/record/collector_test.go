@@ -276,7 +276,8 @@ func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
 		{2e9, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 1}},
 		{3e9, 0, actors.Event{Kind: actors.Selected, Origin: 1}},
 		{3e9, 3, actors.Event{Kind: actors.Measured, Name: "distance", Value: 2}},
-		{3e9, 3, actors.Event{Kind: actors.Measured, Name: "distance", Value: 1, At: 2e9}},
+		{3e9, 3, actors.Event{Kind: actors.Measured, Name: "distance", Value: 1, At: 2e9, Dated: true}},
+		{3e9, 3, actors.Event{Kind: actors.Measured, Name: "distance", Value: 3, Dated: true}},
 		{4e9, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 2}},
 	} {
 		o.tell(c)
@@ -290,6 +291,7 @@ func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
 		t.Errorf("selections: -want +got:\n%s", diff)
 	}
 	measured := []Measurement{
+		{Time: 0, Node: "coordinator", Name: "distance", Value: 3},
 		{Time: 1, Node: "coordinator", Name: "spectral gap", Value: 0.25}, {Time: 2, Node: "coordinator", Name: "distance", Value: 1},
 	}
 	if diff := cmp.Diff(measured, got.Measured); diff != "" {

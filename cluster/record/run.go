@@ -123,7 +123,7 @@ type Run struct {
 	Bytes    int64  `json:"bytes"`
 	// Evaluations counts the verdicts.
 	Evaluations int `json:"evaluations"`
-	// Clock is "virtual" or "real".
+	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`
 	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it took.
 	Duration float64 `json:"run_s"`

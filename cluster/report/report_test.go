@@ -40,7 +40,7 @@ func small() record.Summary {
 }
 
 func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
-	var b strings.Builder
+	b := screen{columns: 110}
 	if err := Table(&b, small()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +72,68 @@ func TestTableWithoutTargetHasNoColumnsAboutIt(t *testing.T) {
 	}
 }
 
-func TestTableCutsLongLabelsToFit(t *testing.T) {
-	s, _ := sample([]string{strings.Repeat("a long label ", 10), "short"}, 3, 0.9)
-	var b strings.Builder
-	if err := Table(&b, s); err != nil {
-		t.Fatal(err)
+// screen is a terminal of so many columns.
+type screen struct {
+	strings.Builder
+	columns int
+}
+
+func (s *screen) Columns() int { return s.columns }
+
+// widest is the number of columns that a text takes.
+func widest(text string) (n int) {
+	for line := range strings.Lines(text) {
+		n = max(n, utf8.RuneCountInString(strings.TrimSpace(line)))
 	}
-	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > tableWidth {
-			t.Errorf("%d columns: %s", n, line)
+	return n
+}
+
+func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
+	s := small()
+	for columns, want := range map[int]string{
+		110: "split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
+		100: "split     rate  reached  time, s      epochs to target  final accuracy, %  messages    MB",
+		80:  "split     rate  reached  time, s  epochs  final accuracy, %  messages    MB",
+		73:  "split     rate  reached  time, s  epochs   accuracy, %  messages    MB",
+		10:  "split     rate  reached  time, s  epochs   accuracy, %  messages    MB",
+	} {
+		b := screen{columns: columns}
+		if err := Table(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		if heading, _, _ := strings.Cut(b.String(), "\n"); heading != want {
+			t.Errorf("in %d columns the heading is\n%q, want\n%q", columns, heading, want)
+		}
+	}
+}
+
+func TestTableCutsLabelsOnlyAsFarAsTheWidthAsks(t *testing.T) {
+	label := strings.Repeat("a long label ", 5)
+	s, _ := sample([]string{label, "short"}, 3, 0.9)
+	for _, columns := range []int{0, 80, 100, 120, 200} {
+		var b strings.Builder
+		var w io.Writer = &b
+		wide := &screen{columns: columns}
+		if columns > 0 {
+			w = wide
+		}
+		if err := Table(w, s); err != nil {
+			t.Fatal(err)
+		}
+		text, room := b.String()+wide.String(), columns
+		if room == 0 {
+			room = 80
+		}
+		table := strings.Join(strings.SplitAfter(text, "\n")[:3], "")
+		switch n := widest(table); {
+		case n > room:
+			t.Errorf("in %d columns %d are taken:\n%s", room, n, table)
+		case strings.Contains(table, "…") && n < room:
+			t.Errorf("in %d columns a label is cut though %d are taken:\n%s", room, n, table)
+		case strings.Contains(table, "…") && strings.Contains(table, "to target"):
+			t.Errorf("in %d columns a label is cut before the results are abbreviated:\n%s", room, table)
+		case columns == 200 && !strings.Contains(table, strings.TrimSpace(label)):
+			t.Errorf("in %d columns a label is cut:\n%s", room, table)
 		}
 	}
 }

@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	tableWidth = 100 // columns of text that a table keeps to if it can
-	minLabel   = 12  // columns to which labels are cut at most to get there
+	tableWidth = 80 // columns of text that a table keeps to if it can, unless its writer has another number
+	minLabel   = 12 // columns to which labels are cut at most to get there
 )
 
 // column is a column of the table: its heading and a cell for each group.
 type column struct {
 	heading string
 	cells   []string
-	label   bool // a value of the point: to the left, and may be cut
+	label   bool    // a value of the point: to the left, and may be cut
+	brief   *column // the same in fewer columns of text; nil if there is no shorter way
 }
 
 // Table writes a row for each point: how many of its runs arrived at the target, and
@@ -28,10 +29,17 @@ type column struct {
 // arrived), of the final accuracy, and the means of messages and megabytes (over all
 // runs). Columns about a target are left out where the plan has none. An asterisk marks the
 // shortest time to target.
+//
+// The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
+// terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is not enough cuts labels.
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
-	fit(columns)
+	width := tableWidth
+	if screen, ok := w.(interface{ Columns() int }); ok {
+		width = screen.Columns()
+	}
+	fit(columns, width)
 	var b strings.Builder
 	line := make([]string, len(columns))
 	for i := range columns {
@@ -99,7 +107,7 @@ func value(p record.Point, key string) string {
 
 func resultColumns(s record.Summary) []column {
 	runs := column{heading: "runs"}
-	accuracy := column{heading: "final accuracy, %"}
+	accuracy := column{heading: "final accuracy, %", brief: &column{heading: "accuracy, %"}}
 	messages, volume := column{heading: "messages"}, column{heading: "MB"}
 	volumes := make([]float64, len(s.Groups))
 	for i, g := range s.Groups {
@@ -110,6 +118,7 @@ func resultColumns(s record.Summary) []column {
 		runs.cells = append(runs.cells, fmt.Sprint(g.N))
 		accuracy.cells = append(accuracy.cells, spreadCell(g.FinalAccuracy, 100, 2))
 	}
+	accuracy.brief.cells = accuracy.cells
 	for _, v := range volumes {
 		volume.cells = append(volume.cells, fmt.Sprintf("%.*f", decimals(volumes), v))
 	}
@@ -118,7 +127,8 @@ func resultColumns(s record.Summary) []column {
 	}
 	unit := timeUnit(longestMean(s))
 	reached := column{heading: "reached"}
-	times, epochs := column{heading: "time to target, " + unit.name}, column{heading: "epochs to target"}
+	times := column{heading: "time to target, " + unit.name, brief: &column{heading: "time, " + unit.name}}
+	epochs := column{heading: "epochs to target", brief: &column{heading: "epochs"}}
 	var timeMeans, epochMeans []float64
 	for _, g := range s.Groups {
 		if g.TimeToTarget != nil && g.EpochsToTarget != nil {
@@ -129,15 +139,15 @@ func resultColumns(s record.Summary) []column {
 	best, _ := fastest(s)
 	for i, g := range s.Groups {
 		reached.cells = append(reached.cells, fmt.Sprintf("%d/%d", g.Reached, g.N))
-		cell := targetCell(g, g.TimeToTarget, 1/unit.seconds, decimals(timeMeans))
+		mark := ""
 		switch {
 		case slices.Contains(best, i):
-			cell += " *"
+			mark = " *"
 		case len(best) > 0:
-			cell += "  "
+			mark = "  "
 		}
-		times.cells = append(times.cells, cell)
-		epochs.cells = append(epochs.cells, targetCell(g, g.EpochsToTarget, 1, decimals(epochMeans)))
+		times.addTarget(g, spreadCell(g.TimeToTarget, 1/unit.seconds, decimals(timeMeans)), mark)
+		epochs.addTarget(g, spreadCell(g.EpochsToTarget, 1, decimals(epochMeans)), "")
 	}
 	return []column{reached, times, epochs, accuracy, messages, volume}
 }
@@ -191,17 +201,23 @@ func longestMean(s record.Summary) float64 {
 	return longest
 }
 
-func targetCell(g record.Group, s *record.Spread, scale float64, decimals int) string {
-	if s == nil {
-		return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+// addTarget adds a cell about the target with a mark behind it. Where no run arrived the long form
+// says so once more than the column that counts them.
+func (c *column) addTarget(g record.Group, cell, mark string) {
+	c.brief.cells = append(c.brief.cells, cell+mark)
+	if cell == nothing {
+		cell = fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
 	}
-	return spreadCell(s, scale, decimals)
+	c.cells = append(c.cells, cell+mark)
 }
+
+// nothing is the cell of a figure that there is not.
+const nothing = "–"
 
 // spreadCell writes mean ± std, the latter only where there is one.
 func spreadCell(s *record.Spread, scale float64, decimals int) string {
 	if s == nil {
-		return "–"
+		return nothing
 	}
 	mean := fmt.Sprintf("%.*f", decimals, float64(s.Mean)*scale)
 	if math.IsNaN(float64(s.Std)) {
@@ -314,7 +330,6 @@ func notes(s record.Summary) []string {
 	return lines
 }
 
-// percent writes a fraction such as 0.94 as "94 %".
 // stalled says which runs stood still before their bound ended them.
 func stalled(s record.Summary) string {
 	still, first := 0, math.Inf(1)
@@ -331,6 +346,7 @@ func stalled(s record.Summary) string {
 		still, len(s.Runs), first)
 }
 
+// percent writes a fraction such as 0.94 as "94 %".
 func percent(fraction float64) string {
 	return fmt.Sprintf("%g %%", math.Round(fraction*1e6)/1e4)
 }
@@ -343,22 +359,36 @@ func (c *column) width() int {
 	return n
 }
 
-// fit cuts labels, the widest first, until the table is narrow enough or all are short.
-func fit(columns []column) {
+// fit abbreviates columns, where it saves most first, and then cuts labels, the widest first, until
+// the table is narrow enough or there is nothing left to shorten.
+func fit(columns []column, width int) {
 	for {
-		total, widest := -2, -1
+		total, longest, widest := -2, -1, -1
 		for i := range columns {
-			total += columns[i].width() + 2
-			if columns[i].label && (widest < 0 || columns[i].width() > columns[widest].width()) {
+			c := &columns[i]
+			total += c.width() + 2
+			if c.brief != nil && (longest < 0 || c.saving() > columns[longest].saving()) {
+				longest = i
+			}
+			if c.label && (widest < 0 || c.width() > columns[widest].width()) {
 				widest = i
 			}
 		}
-		if total <= tableWidth || widest < 0 || columns[widest].width() <= minLabel {
+		switch {
+		case total <= width:
 			return
+		case longest >= 0:
+			columns[longest] = *columns[longest].brief
+		case widest < 0 || columns[widest].width() <= minLabel:
+			return
+		default:
+			columns[widest].cut(max(columns[widest].width()-(total-width), minLabel))
 		}
-		columns[widest].cut(max(columns[widest].width()-(total-tableWidth), minLabel))
 	}
 }
+
+// saving is how many columns of text the brief form of a column saves.
+func (c *column) saving() int { return c.width() - c.brief.width() }
 
 func (c *column) cut(width int) {
 	c.heading = cut(c.heading, width)

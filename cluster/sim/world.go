@@ -120,6 +120,7 @@ type node struct {
 	cores   *actors.Cores
 	life    uint32 // how often it has crashed or left
 	there   bool
+	actor   actor.Actor
 	unheard bool // the coordinator has not heard of its crash
 }
 
@@ -204,7 +205,7 @@ func (w *World) placeOne(node int32, id string, kind actors.Kind) error {
 	if _, err := w.system.Root.SpawnNamed(props, id); err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
-	n.there = true
+	n.there, n.actor = true, a
 	return nil
 }
 
@@ -339,7 +340,13 @@ func (w *World) notice() {
 
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() error {
-	return fmt.Errorf("at %v: %w%s", w.now, actors.ErrStandstill, w.door.Losses())
+	there := make([]actor.Actor, len(w.config.Deployment.Nodes))
+	for i := range there {
+		if w.nodes[i].there {
+			there[i] = w.nodes[i].actor
+		}
+	}
+	return fmt.Errorf("at %v: %w%s", w.now, w.config.Deployment.Standstill(there), w.door.Losses())
 }
 
 // enter puts a slot into the calendar.

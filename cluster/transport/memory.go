@@ -1,7 +1,3 @@
-// Package transport carries frames between the processes of nodes.
-//
-// Memory is the twin of a network inside one process: heads are encoded and decoded
-// as on a connection, tensors change hands by reference.
 package transport
 
 import (

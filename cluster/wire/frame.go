@@ -19,6 +19,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	if f.Kind != User && f.Kind != System {
 		return b, fmt.Errorf("wire: frame kind %d, accepted are %d and %d", f.Kind, User, System)
 	}
-	if err := check(f); err != nil {
+	if err := checkTensors(f); err != nil {
 		return b, err
 	}
 	start := len(b)
@@ -135,11 +136,29 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	if err != nil {
 		return b[:start], fmt.Errorf("wire: encode %s: %w", name, err)
 	}
-	binary.LittleEndian.PutUint32(b[start+4:], uint32(len(b)-start-prefixSize))
+	n := len(b) - start - prefixSize
+	if n > MaxHead {
+		return b[:start], headTooLarge(n)
+	}
+	binary.LittleEndian.PutUint32(b[start+4:], uint32(n))
 	return b, nil
 }
 
 func check(f *Frame) error {
+	if err := checkTensors(f); err != nil {
+		return err
+	}
+	if n := headSize(f); n > MaxHead {
+		return headTooLarge(n)
+	}
+	return nil
+}
+
+func headTooLarge(n int) error {
+	return fmt.Errorf("wire: head of %d bytes, at most %d: %w", n, MaxHead, ErrTooLarge)
+}
+
+func checkTensors(f *Frame) error {
 	if len(f.Tensors) > MaxTensors {
 		return fmt.Errorf("wire: %d tensors in a frame, at most %d: %w", len(f.Tensors), MaxTensors, ErrTooLarge)
 	}
@@ -149,9 +168,6 @@ func check(f *Frame) error {
 	}
 	if values > MaxValues {
 		return fmt.Errorf("wire: %d values in a frame, at most %d: %w", values, MaxValues, ErrTooLarge)
-	}
-	if n := headSize(f); n > MaxHead {
-		return fmt.Errorf("wire: head of %d bytes, at most %d: %w", n, MaxHead, ErrTooLarge)
 	}
 	return nil
 }
@@ -214,29 +230,107 @@ func DecodePrefix(b []byte) (Prefix, error) {
 
 // DecodeHead reads the head that follows the prefix, and returns a frame without
 // its tensors and the lengths of these.
-func DecodeHead(p Prefix, b []byte) (Frame, []int, error) {
+func DecodeHead(p Prefix, b []byte) (Frame, []int, error) { return new(Decoder).Head(p, b) }
+
+// Decoder reads the heads of one connection, whose frames name the same few actors
+// and types again and again: it keeps what it has seen, within bounds. The zero value is ready
+// for use, by one goroutine.
+type Decoder struct {
+	texts   map[string]string
+	kinds   map[string]protoreflect.MessageType
+	lengths []int
+	// last is what stood between lengths and message in the latest frame, which most
+	// often stands there in the next one too. Its texts say how long they are, so that where
+	// the same bytes begin, the same texts end.
+	last names
+}
+
+// names are the texts of a head.
+type names struct {
+	bytes                           []byte // as they stand there
+	target, senderAddress, senderID string
+	message                         string
+	kind                            protoreflect.MessageType
+}
+
+const (
+	// keptTexts bounds how many texts, and how many types, a Decoder keeps.
+	keptTexts = 1 << 10
+	// keptText is the length of the longest text that it keeps.
+	keptText = 256
+)
+
+// Head is DecodeHead. The lengths are good until the next call for a frame with tensors.
+func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
 		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b), len(b), p.Head)
 	}
-	lengths, err := decodeLengths(p, b)
+	lengths, err := decodeLengths(d.lengths[:0], p, b)
 	if err != nil {
 		return Frame{}, nil, err
 	}
-	r := reader{b: b[4*p.Tensors:], offset: prefixSize + 4*p.Tensors}
-	f := Frame{Kind: p.Kind, Run: p.Run, Target: r.text(), SenderAddress: r.text(), SenderID: r.text()}
-	name := r.text()
-	if r.failed {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: head of %d bytes ends too early", r.offset, p.Head)
+	d.lengths = lengths
+	n := &d.last
+	if b = b[4*p.Tensors:]; n.kind == nil || !bytes.HasPrefix(b, n.bytes) {
+		if err := d.read(n, b, prefixSize+4*p.Tensors); err != nil {
+			return Frame{}, nil, err
+		}
 	}
-	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
-	if err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: message type %.100q is not known here", r.offset-len(name), name)
+	f := Frame{
+		Kind: p.Kind, Run: p.Run, Target: n.target, SenderAddress: n.senderAddress, SenderID: n.senderID,
+		Head: n.kind.New().Interface(),
 	}
-	f.Head = kind.New().Interface()
-	if err := proto.Unmarshal(r.b, f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", r.offset, name, err)
+	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes), n.message, err)
 	}
 	return f, lengths, nil
+}
+
+// read reads the texts at the beginning of b, which stands at an offset of the frame.
+func (d *Decoder) read(n *names, b []byte, offset int) error {
+	n.kind = nil
+	r := reader{decoder: d, b: b}
+	n.target, n.senderAddress, n.senderID, n.message = r.text(), r.text(), r.text(), r.text()
+	used := len(b) - len(r.b)
+	if r.failed {
+		return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-prefixSize+len(b))
+	}
+	kind, err := d.kind(n.message)
+	if err != nil {
+		return fmt.Errorf("wire: offset %d: message type %.100q is not known here", offset+used-len(n.message), n.message)
+	}
+	n.bytes, n.kind = append(n.bytes[:0], b[:used]...), kind
+	return nil
+}
+
+// text returns b as a string.
+func (d *Decoder) text(b []byte) string {
+	if s, ok := d.texts[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(b) <= keptText && len(d.texts) < keptTexts {
+		if d.texts == nil {
+			d.texts = map[string]string{}
+		}
+		d.texts[s] = s
+	}
+	return s
+}
+
+// kind returns the type of a name.
+func (d *Decoder) kind(name string) (protoreflect.MessageType, error) {
+	if kind, ok := d.kinds[name]; ok {
+		return kind, nil
+	}
+	kind, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
+	if err == nil && len(d.kinds) < keptTexts {
+		if d.kinds == nil {
+			d.kinds = map[string]protoreflect.MessageType{}
+		}
+		d.kinds[name] = kind
+	}
+	return kind, err
 }
 
 // Decode reads a whole frame, which must fill b exactly. Its tensors come from the
@@ -278,11 +372,11 @@ func sum(lengths []int) int {
 }
 
 // decodeLengths reads the lengths of the tensors, before anything is allocated for them.
-func decodeLengths(p Prefix, head []byte) ([]int, error) {
+func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 	if len(head) < 4*p.Tensors {
 		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors", prefixSize+len(head), p.Head, p.Tensors)
 	}
-	lengths := make([]int, p.Tensors)
+	lengths = slices.Grow(lengths, p.Tensors)[:p.Tensors]
 	total := 0
 	for i := range lengths {
 		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
@@ -295,9 +389,9 @@ func decodeLengths(p Prefix, head []byte) ([]int, error) {
 
 // reader walks a head; it remembers that a read went past the end.
 type reader struct {
-	b      []byte
-	offset int
-	failed bool
+	decoder *Decoder
+	b       []byte
+	failed  bool
 }
 
 func (r *reader) take(n int) []byte {
@@ -307,7 +401,6 @@ func (r *reader) take(n int) []byte {
 	}
 	b := r.b[:n]
 	r.b = r.b[n:]
-	r.offset += n
 	return b
 }
 
@@ -318,5 +411,5 @@ func (r *reader) text() string {
 		return ""
 	}
 	r.take(used)
-	return string(r.take(int(n)))
+	return r.decoder.text(r.take(int(n)))
 }

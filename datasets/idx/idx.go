@@ -8,29 +8,26 @@
 package idx
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 const (
 	// MaxDims is the largest number of dimensions that Read accepts.
 	MaxDims = 4
-	// MaxBytes bounds the elements of an array, and the bytes read of a
-	// compressed file: 1 GiB, twenty times MNIST.
-	MaxBytes = 1 << 30
+	// MaxBytes bounds the elements of an array: 1 GiB, twenty times MNIST.
+	MaxBytes = input.MaxBytes
+	// MaxSamples bounds the number of samples.
+	MaxSamples = 10_000_000
 )
 
 // typeUint8 is the type byte of unsigned bytes, the only one that MNIST and
 // its likenesses use.
 const typeUint8 = 0x08
-
-// firstChunk is what is allocated before any element has arrived.
-const firstChunk = 1 << 20
 
 // Array is an array of unsigned bytes.
 type Array struct {
@@ -44,20 +41,42 @@ type Array struct {
 // from the first two bytes whether r is compressed with gzip. Errors begin
 // with name and tell the offset, in the uncompressed bytes, at which the
 // content stops making sense: a bad header, another element type, more than
-// MaxDims dimensions or MaxBytes elements, an early end, trailing bytes.
+// MaxDims dimensions or MaxBytes elements, an early end, trailing bytes. An array of more than 8 MiB
+// can be read only from an io.ReadSeeker.
 func Read(r io.Reader, name string) (*Array, error) {
-	plain, err := decompressed(r)
+	a := &Array{}
+	dims, err := read(r, name, func(size int) { a.Data = make([]byte, 0, size) }, func(part []byte) { a.Data = append(a.Data, part...) })
 	if err != nil {
-		return nil, fmt.Errorf("%s: gzip: %w", name, err)
+		return nil, err
 	}
-	dims, size, offset, err := readHeader(plain)
+	a.Dims = dims
+	return a, nil
+}
+
+// read reads an array: it calls begin with the number of elements once they are known to be
+// there, and take with some of them at a time.
+func read(r io.Reader, name string, begin func(size int), take func(part []byte)) ([]int, error) {
+	plain, err := input.New(r, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	dims, size, err := readHeader(plain)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	data, err := readElements(plain, size)
-	if err != nil {
-		return nil, fmt.Errorf("%s: offset %d: after %d of %d elements (dimensions %v): %w",
-			name, offset+len(data), len(data), size, dims, truncated(err))
+	offset := int(plain.Offset())
+	if err := plain.Holds(int64(size)); err != nil {
+		return nil, fmt.Errorf("%s: offset %d: elements of dimensions %v: %w", name, offset, dims, err)
+	}
+	begin(size)
+	buffer := make([]byte, min(size, 1<<16))
+	for left := size; left > 0; {
+		n, err := io.ReadFull(plain, buffer[:min(left, len(buffer))])
+		take(buffer[:n])
+		if left -= n; err != nil {
+			return nil, fmt.Errorf("%s: offset %d: after %d of %d elements (dimensions %v): %w",
+				name, offset+size-left, size-left, size, dims, input.Ends(err))
+		}
 	}
 	switch _, err := plain.ReadByte(); {
 	case err == nil:
@@ -65,72 +84,36 @@ func Read(r io.Reader, name string) (*Array, error) {
 	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: offset %d: after the last element: %w", name, offset+size, err)
 	}
-	return &Array{Dims: dims, Data: data}, nil
+	return dims, nil
 }
 
-func decompressed(r io.Reader) (*bufio.Reader, error) {
-	raw := bufio.NewReaderSize(io.LimitReader(r, MaxBytes+firstChunk), 1<<16)
-	magic, err := raw.Peek(2)
-	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return raw, nil // an error shows up again, with an offset, when read
-	}
-	z, err := gzip.NewReader(raw)
-	if err != nil {
-		return nil, err
-	}
-	return bufio.NewReaderSize(z, 1<<16), nil
-}
-
-// readHeader returns the dimensions, their product and the header's length.
-func readHeader(r io.Reader) (dims []int, size, offset int, err error) {
+// readHeader returns the dimensions and their product.
+func readHeader(r io.Reader) (dims []int, size int, err error) {
 	var word [4]byte
 	if _, err := io.ReadFull(r, word[:]); err != nil {
-		return nil, 0, 0, fmt.Errorf("offset 0: magic number: %w", truncated(err))
+		return nil, 0, fmt.Errorf("offset 0: magic number: %w", input.Ends(err))
 	}
 	if word[0] != 0 || word[1] != 0 {
-		return nil, 0, 0, fmt.Errorf("offset 0: magic number % x is not that of an IDX file; 00 00 08 and the number of dimensions are expected", word)
+		return nil, 0, fmt.Errorf("offset 0: magic number % x is not that of an IDX file; 00 00 08 and the number of dimensions are expected", word)
 	}
 	if word[2] != typeUint8 {
-		return nil, 0, 0, fmt.Errorf("offset 2: element type %#02x; only unsigned bytes (%#02x) are accepted", word[2], typeUint8)
+		return nil, 0, fmt.Errorf("offset 2: element type %#02x; only unsigned bytes (%#02x) are accepted", word[2], typeUint8)
 	}
 	if word[3] < 1 || word[3] > MaxDims {
-		return nil, 0, 0, fmt.Errorf("offset 3: %d dimensions; 1 to %d are accepted", word[3], MaxDims)
+		return nil, 0, fmt.Errorf("offset 3: %d dimensions; 1 to %d are accepted", word[3], MaxDims)
 	}
-	dims, size, offset = make([]int, word[3]), 1, len(word)
+	dims, size = make([]int, word[3]), 1
+	offset := len(word)
 	for i := range dims {
 		if _, err := io.ReadFull(r, word[:]); err != nil {
-			return nil, 0, 0, fmt.Errorf("offset %d: size of dimension %d of %d: %w", offset, i+1, len(dims), truncated(err))
+			return nil, 0, fmt.Errorf("offset %d: size of dimension %d of %d: %w", offset, i+1, len(dims), input.Ends(err))
 		}
 		n := binary.BigEndian.Uint32(word[:])
 		if n == 0 || uint64(n) > MaxBytes/uint64(size) {
-			return nil, 0, 0, fmt.Errorf("offset %d: dimension %d of size %d after %v; sizes from 1 and together at most %d elements are accepted",
+			return nil, 0, fmt.Errorf("offset %d: dimension %d of size %d after %v; sizes from 1 and together at most %d elements are accepted",
 				offset, i+1, n, dims[:i], MaxBytes)
 		}
 		dims[i], size, offset = int(n), size*int(n), offset+len(word)
 	}
-	return dims, size, offset, nil
-}
-
-// readElements grows its buffer as bytes arrive, so that a header cannot make
-// it allocate more than about twice what was delivered.
-func readElements(r io.Reader, size int) ([]byte, error) {
-	data := make([]byte, 0, min(size, firstChunk))
-	for {
-		n, err := io.ReadFull(r, data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		if err != nil || len(data) == size {
-			return data, err
-		}
-		grown := make([]byte, len(data), min(size, 2*cap(data)))
-		copy(grown, data)
-		data = grown
-	}
-}
-
-// truncated says in words what io.ReadFull's errors mean here.
-func truncated(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
-	}
-	return err
+	return dims, size, nil
 }

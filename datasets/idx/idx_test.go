@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/hostile"
 )
 
 // file returns an IDX file of unsigned bytes.
@@ -146,16 +147,12 @@ func TestReadAllocatesByWhatArrivesOnly(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add(file(sequence(12), 3, 4))
-	f.Add(file(sequence(12), 3, 2, 2))
-	f.Add(zipped(f, file(sequence(8), 8)))
-	f.Add(file(nil, 1<<31-1, 1<<31-1))
-	f.Add([]byte{0x1f, 0x8b})
+	hostile.Seed(f, file(sequence(12), 3, 4), file(sequence(12), 3, 2, 2), zipped(f, file(sequence(8), 8)), file(nil, 1<<31-1, 1<<31-1), []byte{0x1f, 0x8b})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := Read(bytes.NewReader(data), "f")
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "f: ") {
-				t.Errorf("error %q does not begin with the name", err)
+			if e := hostile.Refused(err, "f"); e != nil {
+				t.Error(e)
 			}
 			return
 		}
@@ -208,6 +205,41 @@ func TestLoadFindsFilesInEitherFolderWithOrWithoutGz(t *testing.T) {
 		}
 		if s.Test.Len() != 1 || s.Test.Y[0] != 3 || s.Pool.Inputs != 4 {
 			t.Errorf("test set %+v", s.Test)
+		}
+	}
+}
+
+func TestFilesOfOnesOwnAreJoined(t *testing.T) {
+	dir := write(t, map[string][]byte{
+		"images": file([]byte{0, 51, 102, 153, 204, 255}, 3, 2), "labels": zipped(t, file([]byte{2, 0, 2}, 3)),
+		"more": file([]byte{255, 0}, 1, 1, 2), "ones": file([]byte{1}, 1), "threes": file([]byte{3}, 1), "wide": file([]byte{1, 2, 3}, 1, 3), "flat": file([]byte{1, 2, 3}, 3),
+	})
+	files := func(images, labels, testImages, testLabels string) Files {
+		f := Files{filepath.Join(dir, images), filepath.Join(dir, labels), "", ""}
+		if testImages != "" {
+			f.TestImages, f.TestLabels = filepath.Join(dir, testImages), filepath.Join(dir, testLabels)
+		}
+		return f
+	}
+	s, err := LoadFiles(files("images", "labels", "more", "ones"))
+	if err == nil {
+		err = s.Validate()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"0", "1", "2"}, s.Pool.Classes); diff != "" || s.Pool.Inputs != 2 || s.Test.Y[0] != 1 || s.Test.X[0] != 1 {
+		t.Errorf("%d inputs, test set %+v, classes %s", s.Pool.Inputs, s.Test, diff)
+	}
+	for want, f := range map[string]Files{
+		"threes: label 3 of sample 0; labels are 0 to 2":                       files("images", "labels", "more", "threes"),
+		"wide: 3 inputs a sample; those of ":                                   files("images", "labels", "wide", "ones"),
+		"flat: dimensions [3]; samples × at least one more":                    files("flat", "labels", "", ""),
+		"images: dimensions [3 2]; a single dimension, one":                    files("images", "images", "", ""),
+		"images has 3 images, " + filepath.Join(dir, "ones") + " has 1 labels": files("images", "ones", "", ""),
+	} {
+		if _, err := LoadFiles(f); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, want)) {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }

@@ -1,44 +1,22 @@
 package idx
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
+	"slices"
+	"strconv"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
+	"github.com/gradwire/gradwire/datasets/published"
 )
 
-// classes is the number of labels of MNIST and of the sets like it.
-const classes = 10
-
-// known is a data set that Load knows by name.
-type known struct {
-	name      string
-	classes   []string
-	addresses []string
-}
-
-var knownSets = []known{
-	{
-		name:    "mnist",
-		classes: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
-		addresses: []string{
-			"https://ossci-datasets.s3.amazonaws.com/mnist/",
-			"https://storage.googleapis.com/cvdf-datasets/mnist/",
-		},
-	},
-	{
-		name: "fashion-mnist",
-		classes: []string{
-			"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
-			"Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
-		},
-		addresses: []string{
-			"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-			"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
-		},
+// classes are the names of the labels of the sets that Load knows.
+var classes = map[string][]string{
+	"mnist": {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+	"fashion-mnist": {
+		"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+		"Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
 	},
 }
 
@@ -51,94 +29,123 @@ var knownSets = []known{
 // and a label above 9 are errors that name the file; a missing file's also
 // says how to get it.
 func Load(dir, set string) (*datasets.Source, error) {
-	for _, k := range knownSets {
-		if k.name != set {
-			continue
-		}
-		pool, err := k.load(dir, "train", k.name)
-		if err != nil {
-			return nil, err
-		}
-		test, err := k.load(dir, "t10k", k.name+" test")
-		if err != nil {
-			return nil, err
-		}
-		if pool.Inputs != test.Inputs {
-			return nil, fmt.Errorf("data set %s: training images have %d pixels, test images %d", set, pool.Inputs, test.Inputs)
-		}
-		return &datasets.Source{Pool: pool, Test: test}, nil
+	if _, ok := classes[set]; !ok {
+		return nil, fmt.Errorf("unknown IDX data set %q; there are %q and %q", set, "mnist", "fashion-mnist")
 	}
-	return nil, fmt.Errorf("unknown IDX data set %q; there are %q and %q", set, knownSets[0].name, knownSets[1].name)
-}
-
-// load joins the images and labels whose file names begin with part.
-func (k known) load(dir, part, name string) (*datasets.Set, error) {
-	imagesPath, images, err := k.read(dir, part+"-images-idx3-ubyte")
+	pool, err := loadPart(dir, set, "train")
 	if err != nil {
 		return nil, err
 	}
-	labelsPath, labels, err := k.read(dir, part+"-labels-idx1-ubyte")
+	test, err := loadPart(dir, set, "t10k")
 	if err != nil {
 		return nil, err
 	}
-	if len(images.Dims) != 3 {
-		return nil, fmt.Errorf("%s: dimensions %v; images × rows × columns are expected", imagesPath, images.Dims)
+	pool.Name, test.Name = set, set+" test"
+	if pool.Inputs != test.Inputs {
+		return nil, fmt.Errorf("data set %s: training images have %d pixels, test images %d", set, pool.Inputs, test.Inputs)
 	}
-	if len(labels.Dims) != 1 {
-		return nil, fmt.Errorf("%s: dimensions %v; a single dimension, one label an image, is expected", labelsPath, labels.Dims)
-	}
-	n := images.Dims[0]
-	if labels.Dims[0] != n {
-		return nil, fmt.Errorf("%s has %d images, %s has %d labels; as many of each are needed", imagesPath, n, labelsPath, labels.Dims[0])
-	}
-	y := make([]int32, n)
-	for i, label := range labels.Data {
-		if label >= classes {
-			return nil, fmt.Errorf("%s: label %d of sample %d; labels are 0 to %d", labelsPath, label, i, classes-1)
-		}
-		y[i] = int32(label)
-	}
-	return &datasets.Set{
-		Name:    name,
-		X:       pixels(images.Data),
-		Y:       y,
-		Inputs:  images.Dims[1] * images.Dims[2],
-		Classes: k.classes,
-	}, nil
+	return &datasets.Source{Pool: pool, Test: test}, nil
 }
 
-func pixels(data []byte) []float32 {
+// loadPart joins the images and labels whose file names begin with part.
+func loadPart(dir, set, part string) (*datasets.Set, error) {
+	images, imagesPath, err := published.Open(dir, set, part+"-images-idx3-ubyte", readImages)
+	if err != nil {
+		return nil, err
+	}
+	labels, labelsPath, err := published.Open(dir, set, part+"-labels-idx1-ubyte", Read)
+	if err != nil {
+		return nil, err
+	}
+	if len(images.dims) != 3 {
+		return nil, fmt.Errorf("%s: dimensions %v; images × rows × columns are expected", imagesPath, images.dims)
+	}
+	return join(images, imagesPath, labels, labelsPath, classes[set])
+}
+
+// Files are the names of files of a user's own; the last two may be empty.
+type Files struct{ Images, Labels, TestImages, TestLabels string }
+
+// LoadFiles reads images, samples × any other dimensions, and labels, one a sample, into Pool and those of
+// the test files, if there are any, into Test. The elements of images are divided by 255; no column is Numeric. The
+// classes are the numbers from 0 to the largest label of the training samples.
+func LoadFiles(f Files) (*datasets.Source, error) {
+	pool, err := loadPair(f.Images, f.Labels, nil)
+	if err != nil {
+		return nil, err
+	}
+	source := &datasets.Source{Pool: pool}
+	if f.TestImages == "" {
+		return source, nil
+	}
+	if source.Test, err = loadPair(f.TestImages, f.TestLabels, pool.Classes); err != nil {
+		return nil, err
+	}
+	if pool.Inputs != source.Test.Inputs {
+		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", f.TestImages, source.Test.Inputs, f.Images, pool.Inputs)
+	}
+	return source, nil
+}
+
+// pixels are images, samples × other dimensions, as inputs.
+type pixels struct {
+	dims []int
+	x    []float32
+}
+
+func readImages(r io.Reader, name string) (*pixels, error) {
 	var table [256]float32
 	for i := range table {
 		table[i] = float32(i) / 255
 	}
-	x := make([]float32, len(data))
-	for i, b := range data {
-		x[i] = table[b]
-	}
-	return x
-}
-
-// read reads the first file of that name that exists.
-func (k known) read(dir, name string) (path string, a *Array, err error) {
-	for _, folder := range []string{filepath.Join(dir, k.name), dir} {
-		for _, suffix := range []string{"", ".gz"} {
-			path = filepath.Join(folder, name+suffix)
-			a, err = readFile(path)
-			if !errors.Is(err, fs.ErrNotExist) {
-				return path, a, err
-			}
+	p := &pixels{}
+	begin := func(size int) { p.x = make([]float32, 0, size) }
+	dims, err := read(r, name, begin, func(part []byte) {
+		for _, b := range part {
+			p.x = append(p.x, table[b])
 		}
-	}
-	return "", nil, fmt.Errorf("data set %s: %s (or %s.gz) is neither in %s nor in %s; download it from %s or %s (append the file name): %w",
-		k.name, name, name, filepath.Join(dir, k.name), filepath.Clean(dir), k.addresses[0], k.addresses[1], fs.ErrNotExist)
+	})
+	p.dims = dims
+	return p, err
 }
 
-func readFile(path string) (*Array, error) {
-	f, err := os.Open(path)
+// loadPair joins two files, with the given classes or, without them, those that there are.
+func loadPair(imagesPath, labelsPath string, names []string) (*datasets.Set, error) {
+	images, err := input.Open(imagesPath, readImages)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // read only: nothing is lost
-	return Read(f, path)
+	labels, err := input.Open(labelsPath, Read)
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		for i := range int(slices.Max(labels.Data)) + 1 {
+			names = append(names, strconv.Itoa(i))
+		}
+	}
+	return join(images, imagesPath, labels, labelsPath, names)
+}
+
+// join makes a set of images and their labels.
+func join(images *pixels, imagesPath string, labels *Array, labelsPath string, names []string) (*datasets.Set, error) {
+	n := images.dims[0]
+	switch {
+	case len(images.dims) < 2:
+		return nil, fmt.Errorf("%s: dimensions %v; samples × at least one more are expected", imagesPath, images.dims)
+	case len(labels.Dims) != 1:
+		return nil, fmt.Errorf("%s: dimensions %v; a single dimension, one label an image, is expected", labelsPath, labels.Dims)
+	case n > MaxSamples:
+		return nil, fmt.Errorf("%s: %d images; at most %d are accepted", imagesPath, n, MaxSamples)
+	case labels.Dims[0] != n:
+		return nil, fmt.Errorf("%s has %d images, %s has %d labels; as many of each are needed", imagesPath, n, labelsPath, labels.Dims[0])
+	}
+	y := make([]int32, n)
+	for i, label := range labels.Data {
+		if int(label) >= len(names) {
+			return nil, fmt.Errorf("%s: label %d of sample %d; labels are 0 to %d", labelsPath, label, i, len(names)-1)
+		}
+		y[i] = int32(label)
+	}
+	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names}, nil
 }

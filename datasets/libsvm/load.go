@@ -1,13 +1,11 @@
 package libsvm
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
+	"github.com/gradwire/gradwire/datasets/published"
 )
 
 // a9aInputs is the number of binary inputs of a9a; its test file never has the last one.
@@ -19,14 +17,15 @@ const a9aInputs = 123
 // .gz. A missing file is an error that says where it was looked for and how to get it.
 func LoadA9A(dir string, test bool) (*datasets.Source, error) {
 	o := Options{Inputs: a9aInputs, Classes: []string{"-1", "+1"}}
-	pool, err := find(dir, "a9a", o)
+	read := func(r io.Reader, name string) (*datasets.Set, error) { return Read(r, name, o) }
+	pool, _, err := published.Open(dir, "a9a", "a9a", read)
 	if err != nil {
 		return nil, err
 	}
 	pool.Name = "a9a"
 	source := &datasets.Source{Pool: pool}
 	if test {
-		if source.Test, err = find(dir, "a9a.t", o); err != nil {
+		if source.Test, _, err = published.Open(dir, "a9a", "a9a.t", read); err != nil {
 			return nil, err
 		}
 		source.Test.Name = "a9a test"
@@ -64,30 +63,6 @@ func all(n int) []int {
 	return columns
 }
 
-// find reads the first file of that name that exists.
-func find(dir, name string, o Options) (*datasets.Set, error) {
-	for _, folder := range []string{filepath.Join(dir, "a9a"), dir} {
-		for _, suffix := range []string{"", ".gz"} {
-			path := filepath.Join(folder, name+suffix)
-			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				continue // dir/a9a is the folder, and a file's name
-			}
-			set, err := readFile(path, o)
-			if !errors.Is(err, fs.ErrNotExist) {
-				return set, err
-			}
-		}
-	}
-	return nil, fmt.Errorf("data set a9a: %s (or %s.gz) is neither in %s nor in %s; "+
-		"download it from https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/%s: %w",
-		name, name, filepath.Join(dir, "a9a"), filepath.Clean(dir), name, fs.ErrNotExist)
-}
-
 func readFile(path string, o Options) (*datasets.Set, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // read only: nothing is lost
-	return Read(f, path, o)
+	return input.Open(path, func(r io.Reader, name string) (*datasets.Set, error) { return Read(r, name, o) })
 }

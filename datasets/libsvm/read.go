@@ -7,10 +7,7 @@
 package libsvm
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,13 +15,10 @@ import (
 	"strconv"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 const (
-	// MaxLine bounds a line's length in bytes, line end included.
-	MaxLine = 1 << 20
-	// MaxBytes bounds the uncompressed text: 1 GiB.
-	MaxBytes = 1 << 30
 	// MaxRows bounds the number of samples.
 	MaxRows = 10_000_000
 	// MaxInputs bounds the index of an input.
@@ -32,11 +26,6 @@ const (
 	// MaxClasses bounds the number of different labels, so that a file of real-valued
 	// targets is not taken for one of classes.
 	MaxClasses = 1000
-	// DenseBytes is what the inputs of a set may take once they are written out, four bytes
-	// each, beside DenseFactor for each byte of text.
-	DenseBytes = 64 << 20
-	// DenseFactor is how many bytes of inputs a byte of text may become, beside DenseBytes.
-	DenseFactor = 4
 )
 
 // Options says what a file must hold.
@@ -50,17 +39,20 @@ type Options struct {
 
 // reader turns lines into samples, which stay sparse until all are there.
 type reader struct {
-	name    string
-	line    int
+	text    *input.Reader
 	options Options
-	read    int       // bytes of text
-	labels  []float64 // of Classes
-	classes []string  // as first written
-	y       []int32   // by position in classes
-	ends    []int     // of each sample in indices
-	indices []int32   // from 0
-	values  []float32
+	labels  []float64           // of Classes
+	classes []string            // as first written
+	y       input.Chunks[int32] // by position in classes
+	counts  input.Chunks[int32] // of each sample's inputs that are written
+	written input.Chunks[entry]
 	inputs  int // largest index so far, or Options.Inputs
+}
+
+// entry is an input that is written, with its index from 0.
+type entry struct {
+	index int32
+	value float32
 }
 
 // Read reads samples. No column is Numeric. Errors begin with name and the number of the
@@ -69,7 +61,11 @@ func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 	if o.Inputs < 0 || o.Inputs > MaxInputs {
 		return nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name, o.Inputs, MaxInputs)
 	}
-	d := &reader{name: name, options: o, inputs: o.Inputs}
+	text, err := input.New(r, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	d := &reader{text: text, options: o, inputs: o.Inputs}
 	for _, class := range o.Classes {
 		v, err := number([]byte(class), math.MaxFloat64)
 		if err != nil {
@@ -77,51 +73,18 @@ func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 		}
 		d.labels, d.classes = append(d.labels, v), append(d.classes, class)
 	}
-	if err := d.readAll(r); err != nil {
+	err = text.Lines(input.MaxLine, func(_ int, line []byte) error { return d.parse(line) })
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if d.inputs == 0 {
+	case d.y.Len() == 0:
+		return nil, fmt.Errorf("%s: no samples; accepted are lines of the form label index:value …", name)
+	case d.inputs == 0:
 		return nil, fmt.Errorf("%s: no sample has an input", name)
 	}
-	return d.set(), nil
-}
-
-func (d *reader) readAll(r io.Reader) error {
-	lines := bufio.NewReaderSize(r, MaxLine)
-	if magic, err := lines.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(lines)
-		if err != nil {
-			return fmt.Errorf("%s: gzip: %w", d.name, err)
-		}
-		lines = bufio.NewReaderSize(z, MaxLine)
-	}
-	for {
-		line, err := lines.ReadSlice('\n')
-		d.line++
-		d.read += len(line)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return d.errorf("line longer than %d bytes, beginning %s", MaxLine, quote(line))
-		case err != nil && !errors.Is(err, io.EOF):
-			return d.errorf("%w", err)
-		case d.read > MaxBytes:
-			return d.errorf("more than %d bytes of text", MaxBytes)
-		}
-		if e := d.parse(line); e != nil {
-			return d.errorf("%w", e)
-		}
-		if err != nil {
-			break
-		}
-	}
-	if len(d.y) == 0 {
-		return fmt.Errorf("%s: no samples", d.name)
-	}
-	return nil
-}
-
-func (d *reader) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %w", d.name, d.line, fmt.Errorf(format, args...))
+	set := d.set()
+	set.Name = name
+	return set, nil
 }
 
 // parse takes one line.
@@ -131,14 +94,14 @@ func (d *reader) parse(line []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
-	if len(d.y) == MaxRows {
+	if d.y.Len() == MaxRows {
 		return fmt.Errorf("more than %d samples", MaxRows)
 	}
 	class, err := d.class(text)
 	if err != nil {
 		return err
 	}
-	last := 0
+	last, written := 0, int32(0)
 	for {
 		if text, rest = field(rest); len(text) == 0 {
 			break
@@ -148,13 +111,21 @@ func (d *reader) parse(line []byte) error {
 			return err
 		}
 		last = index
-		d.indices, d.values = append(d.indices, int32(index-1)), append(d.values, v)
+		written++
+		d.written.Append(entry{int32(index - 1), v})
 	}
 	d.inputs = max(d.inputs, last)
-	d.y, d.ends = append(d.y, class), append(d.ends, len(d.indices))
-	if dense := 4 * len(d.y) * d.inputs; dense > DenseBytes+DenseFactor*d.read {
-		return fmt.Errorf("%d samples of %d inputs are %d bytes when every input is written out; accepted are %d and %d for each of the %d bytes of text",
-			len(d.y), d.inputs, dense, DenseBytes, DenseFactor, d.read)
+	d.y.Append(class)
+	d.counts.Append(written)
+	return d.afford()
+}
+
+// afford checks that the samples can be written out.
+func (d *reader) afford() error {
+	need := 4*int64(d.y.Len())*int64(d.inputs) + 2*d.y.Bytes() + 2*d.counts.Bytes() + d.written.Bytes()
+	if need > d.text.Budget() {
+		return fmt.Errorf("%d samples of %d inputs take %d bytes when every input is written out; accepted are %d and %d for each of the %d bytes of text",
+			d.y.Len(), d.inputs, need, input.Slack, input.Factor, d.text.Offset())
 	}
 	return nil
 }
@@ -169,10 +140,10 @@ func (d *reader) class(text []byte) (int32, error) {
 		return int32(i), nil
 	}
 	if d.options.Classes != nil {
-		return 0, fmt.Errorf("label %s is none of the classes %q", quote(text), d.classes)
+		return 0, fmt.Errorf("label %s is none of the classes %q", input.Quote(text), d.classes)
 	}
 	if len(d.labels) == MaxClasses {
-		return 0, fmt.Errorf("label %s is one more than %d different ones; a label names a class", quote(text), MaxClasses)
+		return 0, fmt.Errorf("label %s is one more than %d different ones; a label names a class", input.Quote(text), MaxClasses)
 	}
 	d.labels, d.classes = append(d.labels, v), append(d.classes, string(text))
 	return int32(len(d.labels) - 1), nil
@@ -182,14 +153,14 @@ func (d *reader) class(text []byte) (int32, error) {
 func (d *reader) pair(text []byte, last int) (index int, v float32, err error) {
 	left, right, ok := bytes.Cut(text, []byte(":"))
 	if !ok {
-		return 0, 0, fmt.Errorf("%s is not of the form index:value", quote(text))
+		return 0, 0, fmt.Errorf("%s is not of the form index:value", input.Quote(text))
 	}
 	limit := MaxInputs
 	if d.options.Inputs > 0 {
 		limit = d.options.Inputs
 	}
 	if index, err = strconv.Atoi(string(left)); err != nil || index < 1 || index > limit {
-		return 0, 0, fmt.Errorf("index %s; accepted is a whole number from 1 to %d", quote(left), limit)
+		return 0, 0, fmt.Errorf("index %s; accepted is a whole number from 1 to %d", input.Quote(left), limit)
 	}
 	if index <= last {
 		return 0, 0, fmt.Errorf("index %d after %d; indices must ascend", index, last)
@@ -205,7 +176,7 @@ func (d *reader) pair(text []byte, last int) (index int, v float32, err error) {
 func number(text []byte, limit float64) (float64, error) {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(math.Abs(v) <= limit) {
-		return 0, fmt.Errorf("%s is not a number from %v to %v", quote(text), -limit, limit)
+		return 0, fmt.Errorf("%s is not a number from %v to %v", input.Quote(text), -limit, limit)
 	}
 	return v, nil
 }
@@ -221,17 +192,20 @@ func field(line []byte) (first, rest []byte) {
 
 // set writes the samples out, with the classes in ascending order unless they were given.
 func (d *reader) set() *datasets.Set {
-	s := &datasets.Set{
-		Name: d.name, X: make([]float32, len(d.y)*d.inputs), Y: d.y, Inputs: d.inputs, Classes: d.classes,
-	}
-	first := 0
-	for i, end := range d.ends {
-		x := s.X[i*d.inputs : (i+1)*d.inputs]
-		for k := first; k < end; k++ {
-			x[d.indices[k]] = d.values[k]
+	n := d.y.Len()
+	s := &datasets.Set{X: make([]float32, n*d.inputs), Y: d.y.Slice(), Inputs: d.inputs, Classes: d.classes}
+	counts := d.counts.Slice()
+	row, left := 0, counts[0]
+	d.written.Each(func(part []entry) {
+		for _, e := range part {
+			for left == 0 {
+				row++
+				left = counts[row]
+			}
+			s.X[row*d.inputs+int(e.index)] = e.value
+			left--
 		}
-		first = end
-	}
+	})
 	if d.options.Classes == nil {
 		d.sortClasses(s)
 	}
@@ -249,13 +223,4 @@ func (d *reader) sortClasses(s *datasets.Set) {
 		s.Y[i] = position[y]
 	}
 	s.Classes = names
-}
-
-// quote quotes text from a file, shortened, for an error.
-func quote(text []byte) string {
-	const longest = 60
-	if len(text) > longest {
-		return strconv.Quote(string(text[:longest])) + "…"
-	}
-	return strconv.Quote(string(text))
 }

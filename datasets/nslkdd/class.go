@@ -3,6 +3,8 @@ package nslkdd
 import (
 	"fmt"
 	"strings"
+
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 // Class is one of the five kinds of traffic; its value is the label.
@@ -64,5 +66,5 @@ func ParseClass(attack string) (Class, error) {
 	for i, a := range attacks {
 		names[i] = a.name
 	}
-	return 0, fmt.Errorf("unknown attack name %s; there are %s", quote(attack), strings.Join(names, ", "))
+	return 0, fmt.Errorf("unknown attack name %s; there are %s", input.Quote(attack), strings.Join(names, ", "))
 }

@@ -9,13 +9,10 @@
 package nslkdd
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/published"
 )
 
 // File names as published; each is also looked for with .gz.
@@ -64,26 +61,10 @@ func Load(dir string, o Options) (*datasets.Source, error) {
 	return source, nil
 }
 
-// load reads the first file of that name that exists.
-func load(dir, name string, encoding int) (*datasets.Set, error) {
-	for _, folder := range []string{filepath.Join(dir, "nsl-kdd"), dir} {
-		for _, suffix := range []string{"", ".gz"} {
-			set, err := readFile(filepath.Join(folder, name+suffix), encoding)
-			if !errors.Is(err, fs.ErrNotExist) {
-				return set, err
-			}
-		}
-	}
-	return nil, fmt.Errorf("data set nsl-kdd: %s (or %s.gz) is neither in %s nor in %s; "+
-		"download it from https://www.unb.ca/cic/datasets/nsl.html or https://github.com/defcom17/NSL_KDD: %w",
-		name, name, filepath.Join(dir, "nsl-kdd"), filepath.Clean(dir), fs.ErrNotExist)
-}
-
-func readFile(path string, encoding int) (*datasets.Set, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // read only: nothing is lost
-	return Read(f, path, encoding)
+// load reads the file of that name.
+func load(dir, file string, encoding int) (*datasets.Set, error) {
+	set, _, err := published.Open(dir, "nsl-kdd", file, func(r io.Reader, name string) (*datasets.Set, error) {
+		return Read(r, name, encoding)
+	})
+	return set, err
 }

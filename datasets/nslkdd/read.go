@@ -1,10 +1,7 @@
 package nslkdd
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 const (
@@ -32,12 +30,12 @@ type record struct {
 
 // reader turns lines into records and checks each field.
 type reader struct {
-	name    string
-	line    int
+	text    *input.Reader
+	row     int64 // bytes that a record becomes
 	numeric []int
 	kept    [fields]bool
-	values  []float32 // len(numeric) for each record
-	records []record
+	values  input.Chunks[float32] // len(numeric) for each record
+	records input.Chunks[record]
 }
 
 // Read reads records from r, uncompressed or gzip, in an encoding of 93 or 122
@@ -54,56 +52,31 @@ func Read(r io.Reader, name string, encoding int) (*datasets.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &reader{name: name, numeric: numeric}
+	d := &reader{numeric: numeric}
 	for _, i := range numeric {
 		d.kept[i] = true
 	}
-	if err := d.readAll(r); err != nil {
+	if d.text, err = input.New(r, name, nil); err != nil {
 		return nil, err
 	}
-	return d.set(encoding), nil
+	d.row = int64(4*encoding) + 8
+	if err := d.text.Lines(MaxLine, d.parse); err != nil {
+		return nil, err
+	}
+	if d.records.Len() == 0 {
+		return nil, fmt.Errorf("%s: no records; lines of %d comma-separated fields are expected", name, fields)
+	}
+	set := d.set(encoding)
+	set.Name = name
+	return set, nil
 }
 
-func (d *reader) readAll(r io.Reader) error {
-	lines := bufio.NewReaderSize(r, MaxLine)
-	if magic, err := lines.Peek(2); err == nil && bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(lines)
-		if err != nil {
-			return fmt.Errorf("%s: gzip: %w", d.name, err)
-		}
-		lines = bufio.NewReaderSize(z, MaxLine)
+func (d *reader) parse(_ int, line []byte) error {
+	if d.records.Len() == MaxRows {
+		return fmt.Errorf("more than %d records", MaxRows)
 	}
-	for {
-		line, err := lines.ReadSlice('\n')
-		d.line++
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%s:%d: line longer than %d bytes, beginning %s", d.name, d.line, MaxLine, quote(string(line)))
-		case err != nil && !errors.Is(err, io.EOF):
-			return fmt.Errorf("%s:%d: %w", d.name, d.line, err)
-		case len(line) > 0:
-			if err := d.parse(line); err != nil {
-				return err
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
-	if len(d.records) == 0 {
-		return fmt.Errorf("%s: no records", d.name)
-	}
-	return nil
-}
-
-func (d *reader) parse(line []byte) error {
-	if len(d.records) == MaxRows {
-		return fmt.Errorf("%s:%d: more than %d records", d.name, d.line, MaxRows)
-	}
-	line = bytes.TrimSuffix(line, []byte("\n"))
-	line = bytes.TrimSuffix(line, []byte("\r"))
 	if n := bytes.Count(line, []byte(",")) + 1; n != fields {
-		return fmt.Errorf("%s:%d: %d comma-separated fields in %s; exactly %d are expected", d.name, d.line, n, quote(string(line)), fields)
+		return fmt.Errorf("%d comma-separated fields in %s; exactly %d are expected", n, input.Quote(line), fields)
 	}
 	var rec record
 	for i := range fields {
@@ -112,10 +85,14 @@ func (d *reader) parse(line []byte) error {
 			text, line = line[:comma], line[comma+1:]
 		}
 		if err := d.parseField(i, text, &rec); err != nil {
-			return fmt.Errorf("%s:%d: column %d (%s): %w", d.name, d.line, i+1, fieldTable[i].name, err)
+			return fmt.Errorf("column %d (%s): %w", i+1, fieldTable[i].name, err)
 		}
 	}
-	d.records = append(d.records, rec)
+	d.records.Append(rec)
+	if need := int64(d.records.Len())*d.row + d.records.Bytes() + d.values.Bytes(); need > d.text.Budget() {
+		return fmt.Errorf("%d records take %d bytes; accepted are %d and %d for each of the %d bytes of text",
+			d.records.Len(), need, input.Slack, input.Factor, d.text.Offset())
+	}
 	return nil
 }
 
@@ -135,7 +112,7 @@ func (d *reader) parseField(i int, text []byte, rec *record) (err error) {
 		var v float64
 		v, err = parseNumber(text, fieldTable[i].max)
 		if err == nil && d.kept[i] {
-			d.values = append(d.values, float32(v))
+			d.values.Append(float32(v))
 		}
 	}
 	return err
@@ -154,7 +131,7 @@ func parseWord(words []string, text []byte) (uint8, error) {
 			high = middle
 		}
 	}
-	return 0, fmt.Errorf("unknown value %s; there are %s", quote(string(text)), strings.Join(words, ", "))
+	return 0, fmt.Errorf("unknown value %s; there are %s", input.Quote(text), strings.Join(words, ", "))
 }
 
 // powers are the powers of ten by which a decimal fraction of up to 15 digits
@@ -172,7 +149,7 @@ func parseNumber(text []byte, limit float64) (float64, error) {
 		}
 	}
 	if !(v >= 0 && v <= limit) {
-		return 0, fmt.Errorf("%s is not a number from 0 to %v", quote(string(text)), limit)
+		return 0, fmt.Errorf("%s is not a number from 0 to %v", input.Quote(text), limit)
 	}
 	return v, nil
 }
@@ -206,9 +183,8 @@ func parseDecimal(text []byte) (v float64, ok bool) {
 
 // set writes the records out, one-hot columns behind the numeric ones.
 func (d *reader) set(encoding int) *datasets.Set {
-	n, k := len(d.records), len(d.numeric)
+	n, k := d.records.Len(), len(d.numeric)
 	set := &datasets.Set{
-		Name:    d.name,
 		X:       make([]float32, n*encoding),
 		Y:       make([]int32, n),
 		Inputs:  encoding,
@@ -221,22 +197,23 @@ func (d *reader) set(encoding int) *datasets.Set {
 	protocol := k
 	service := protocol + len(protocols)
 	flag := service + len(services)
-	for i, rec := range d.records {
-		x := set.X[i*encoding : (i+1)*encoding]
-		copy(x, d.values[i*k:(i+1)*k])
-		x[protocol+int(rec.protocol)] = 1
-		x[service+int(rec.service)] = 1
-		x[flag+int(rec.flag)] = 1
-		set.Y[i] = int32(rec.class)
-	}
+	i := 0
+	d.values.Each(func(part []float32) {
+		for _, v := range part {
+			set.X[i/k*encoding+i%k] = v
+			i++
+		}
+	})
+	i = 0
+	d.records.Each(func(part []record) {
+		for _, rec := range part {
+			x := set.X[i*encoding : (i+1)*encoding]
+			x[protocol+int(rec.protocol)] = 1
+			x[service+int(rec.service)] = 1
+			x[flag+int(rec.flag)] = 1
+			set.Y[i] = int32(rec.class)
+			i++
+		}
+	})
 	return set
-}
-
-// quote quotes text from a file, shortened, for an error.
-func quote(text string) string {
-	const longest = 60
-	if len(text) > longest {
-		return strconv.Quote(text[:longest]) + "…"
-	}
-	return strconv.Quote(text)
 }

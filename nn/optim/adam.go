@@ -6,7 +6,7 @@ import (
 )
 
 // Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1, as
-// torch.optim.Adam computes it: in step t = 1, 2, … with the rate η and the weight decay λ,
+// torch.optim.Adam computes it: in its update t = 1, 2, … with the rate η and the weight decay λ,
 //
 //	g ← g + λp
 //	m ← β₁m + (1−β₁)g
@@ -34,7 +34,7 @@ func NewAdam(rate Schedule) Adam {
 // Validate names the first field that makes no sense.
 func (m Adam) Validate() error {
 	return cmp.Or(validSchedule("rate", m.Rate), fraction("beta1", m.Beta1), fraction("beta2", m.Beta2),
-		positive("epsilon", m.Epsilon), nonNegative("weight decay", m.WeightDecay))
+		positive("epsilon", m.Epsilon), nonNegative("weight-decay", m.WeightDecay))
 }
 
 // New implements [Method].
@@ -48,7 +48,7 @@ type adam struct {
 // Step implements [Optimizer].
 func (o *adam) Step(params, grad []float32) {
 	rate := o.begin(params, grad)
-	t := float64(o.step)
+	t := float64(o.updates)
 	beta1, beta2 := float32(o.method.Beta1), float32(o.method.Beta2)
 	rest1, rest2 := float32(1-o.method.Beta1), float32(1-o.method.Beta2)
 	size := float32(rate / (1 - math.Pow(o.method.Beta1, t)))

@@ -35,11 +35,12 @@ type Optimizer interface {
 	Restore(State) error
 }
 
-// State is an optimiser's state as plain data: how many steps were made, and one vector as long as the parameters for
-// each quantity that the method remembers of them.
+// State is an optimiser's state as plain data. Step and Updates are equal unless somebody goes on with a training whose
+// gradients it has not seen: its rate is then that of the training's step, its bias correction that of its own.
 type State struct {
-	Step  int
-	Slots [][]float32
+	Step    int         // of the rate's schedule
+	Updates int         // gradients that Slots remember something of
+	Slots   [][]float32 // a vector as long as the parameters for each quantity that the method remembers of them
 }
 
 const (
@@ -50,10 +51,11 @@ const (
 
 // core is what optimisers have in common: the state and where the rate comes from.
 type core struct {
-	rate  Schedule
-	n     int
-	step  int
-	slots [][]float32
+	rate    Schedule
+	n       int
+	step    int
+	updates int
+	slots   [][]float32
 }
 
 func newCore(rate Schedule, n, slots int) core {
@@ -77,12 +79,13 @@ func (c *core) begin(params, grad []float32) float64 {
 	}
 	rate := c.rate.Rate(c.step)
 	c.step++
+	c.updates++
 	return rate
 }
 
 // State implements [Optimizer].
 func (c *core) State() State {
-	s := State{Step: c.step, Slots: make([][]float32, len(c.slots))}
+	s := State{Step: c.step, Updates: c.updates, Slots: make([][]float32, len(c.slots))}
 	for i, slot := range c.slots {
 		s.Slots[i] = slices.Clone(slot)
 	}
@@ -94,6 +97,9 @@ func (c *core) Restore(s State) error {
 	if s.Step < 0 {
 		return fmt.Errorf("optimizer state: step %d is negative", s.Step)
 	}
+	if s.Updates < 0 {
+		return fmt.Errorf("optimizer state: a count of %d updates is negative", s.Updates)
+	}
 	if len(s.Slots) != len(c.slots) {
 		return fmt.Errorf("optimizer state: %d slots where the method has %d", len(s.Slots), len(c.slots))
 	}
@@ -102,7 +108,7 @@ func (c *core) Restore(s State) error {
 			return fmt.Errorf("optimizer state: slot %d has %d elements for %d parameters", i, len(slot), c.n)
 		}
 	}
-	c.step = s.Step
+	c.step, c.updates = s.Step, s.Updates
 	for i, slot := range s.Slots {
 		copy(c.slots[i], slot)
 	}

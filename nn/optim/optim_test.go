@@ -143,6 +143,42 @@ func TestRestoredStateContinuesWithTheSameBits(t *testing.T) {
 	}
 }
 
+// Who goes on at a step of a training whose gradients it has not seen has the rate of that step, and
+// corrects the bias of what it remembers from its own first update on.
+func TestBiasCorrectionCountsTheUpdatesThatTheStateHasSeen(t *testing.T) {
+	rate := optim.Inverse{First: 0.05, Half: 700}
+	for _, m := range methods(rate) {
+		for _, seen := range []int{0, 3} {
+			const n, later = 20, 1000
+			r := rand.New(rand.NewPCG(7, uint64(seen)))
+			o, p := m.method.New(n), normal(r, n)
+			want, slots := widen(p), [2][]float64{make([]float64, n), make([]float64, n)}
+			for update := range 8 {
+				if update == seen {
+					state := o.State()
+					state.Step = later
+					if err := o.Restore(state); err != nil {
+						t.Fatal(err)
+					}
+				}
+				step := update
+				if update >= seen {
+					step += later - seen
+				}
+				g := normal(r, n)
+				o.Step(p, g)
+				m.reference(update+1, rate.Rate(step), want, widen(g), slots)
+			}
+			for i := range p {
+				if d := math.Abs(float64(p[i]) - want[i]); d > 2e-5*(1+math.Abs(want[i])) {
+					t.Errorf("%s that goes on at step %d after %d updates: parameter %d is %v, formula gives %v", m.name, later, seen, i, p[i], want[i])
+					break
+				}
+			}
+		}
+	}
+}
+
 func TestRestoreRefusesAnotherShape(t *testing.T) {
 	o := optim.NewAdam(optim.Constant(0.1)).New(3)
 	o.Step([]float32{1, 2, 3}, []float32{1, 1, 1})
@@ -152,6 +188,7 @@ func TestRestoreRefusesAnotherShape(t *testing.T) {
 		want  string
 	}{
 		{optim.State{Step: -1, Slots: before.Slots}, "optimizer state: step -1 is negative"},
+		{optim.State{Updates: -1, Slots: before.Slots}, "optimizer state: a count of -1 updates is negative"},
 		{optim.State{Step: 2, Slots: before.Slots[:1]}, "optimizer state: 1 slots where the method has 2"},
 		{optim.State{Step: 2, Slots: [][]float32{{1, 2, 3}, {1, 2}}}, "optimizer state: slot 1 has 2 elements for 3 parameters"},
 	} {

@@ -55,7 +55,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"then: half -1: must be at least 1":                    optim.Warmup{Steps: 3, Then: optim.Inverse{Half: -1}},
 		"rate: missing":                                        optim.SGD{},
 		"rate: then: missing":                                  optim.SGD{Rate: optim.Warmup{Steps: 1}},
-		"weight decay -1: must be a finite number, at least 0": optim.SGD{Rate: good, WeightDecay: -1},
+		"weight-decay -1: must be a finite number, at least 0": optim.SGD{Rate: good, WeightDecay: -1},
 		"momentum 1: must be at least 0 and below 1":           optim.Momentum{Rate: good, Momentum: 1},
 		"beta1 NaN: must be at least 0 and below 1":            optim.Adam{Rate: good, Beta1: math.NaN()},
 		"beta2 1.5: must be at least 0 and below 1":            optim.Adam{Rate: good, Beta2: 1.5},

@@ -20,7 +20,7 @@ type SGD struct {
 
 // Validate names the first field that makes no sense.
 func (m SGD) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), nonNegative("weight decay", m.WeightDecay))
+	return cmp.Or(validSchedule("rate", m.Rate), nonNegative("weight-decay", m.WeightDecay))
 }
 
 // New implements [Method].
@@ -68,7 +68,7 @@ type Momentum struct {
 
 // Validate names the first field that makes no sense.
 func (m Momentum) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), fraction("momentum", m.Momentum), nonNegative("weight decay", m.WeightDecay))
+	return cmp.Or(validSchedule("rate", m.Rate), fraction("momentum", m.Momentum), nonNegative("weight-decay", m.WeightDecay))
 }
 
 // New implements [Method].

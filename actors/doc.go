@@ -1,0 +1,78 @@
+// Package actors is the contract between an actor and the world that it runs
+// in: virtual time, real time in one process, or a cluster.
+//
+// An actor is an ordinary protoactor actor. It meets time, randomness,
+// computation and the record only through its Env, so that the same actor runs
+// in every world, and in virtual time deterministically.
+//
+// # Writing an architecture
+//
+// An architecture is a set of roles and the actor of each. The steps below are those of
+// examples/custom-actor, a hierarchical parameter server, in the order in which
+// they are written; its README tells them at length.
+//
+// Messages first. What may cross from node to node is a protos.Message: a small protobuf
+// head, and vectors beside it as reference-counted tensors. Many heads are there (Push,
+// Parameters, Model, …); one of your own is a .proto file in your module, turned into Go by
+// protos/generate. Nothing has to be registered: every program that the type is linked into
+// can read it. Pools (protos.NewMessages, Env.Tensors) keep a cycle of messages free of
+// allocations.
+//
+// Then a role is an actor.Actor with a Receive, made by a Kind:
+//
+//	func newWorker(env actors.Env, task *train.Task) (actor.Actor, error) {
+//		local, err := task.NewLocal(env) // the walk through this node's samples
+//		return &worker{env: env, local: local}, err
+//	}
+//
+//	func (w *worker) Receive(ctx actor.Context) {
+//		switch m := ctx.Message().(type) {
+//		case *train.Gradient: // the step is done; its values belong to the receiver
+//			push, head := w.pushes.Get(m.Values)
+//			head.Node, head.Step = int32(w.env.Node()), m.Step
+//			w.local.Done(m)
+//			ctx.Send(w.server, push)
+//		case *protos.Message:
+//			if _, ok := m.Head.(*protos.Parameters); ok {
+//				w.local.Begin(m.Tensors[0].Retain()) // starts the next step
+//			}
+//			m.Release()
+//		}
+//	}
+//
+// Every member is sent a protos.Start when the run begins, or when it joins; a
+// protos.View when others come or go, with Env.View replaced by then. A role that holds a model
+// answers protos.TakeSnapshot with train.AnswerSnapshot. What an actor neither knows
+// nor can go on without ends the run: Env.Fail, with the node and the reason.
+//
+// Then train.Architecture joins them: Roles says which parts a plan's nodes can have, which of
+// them train, and which hold a model that is judged; Kind makes the actor of a node. With
+// train.Fitter an architecture also checks, before anything runs, that it suits the nodes.
+//
+// Then a catalog gives it a name and settings, and a main makes a program of it, which has
+// every command that gradwire has:
+//
+//	c := catalog.Default()
+//	c.Architectures.Add(catalog.Define("hierarchical-server", "what it does",
+//		func() hierarchy { return hierarchy{Every: 1} }, // the settings, with their defaults
+//		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) { return *h, h.validate() }))
+//	cli.Main(c)
+//
+// # Keeping to the world
+//
+// What makes the same actor run in every world, and with the same bits in virtual time:
+//
+//   - Time is Env.Now and Env.After; randomness is Env.Rand; a pause is a message that comes later.
+//   - Work that is longer than a glance at a message is handed to Env.Compute, or is told to
+//     Env.Charge where a handler touches a vector of the model's size.
+//   - No goroutine, lock, file, socket or machine's clock, and no range over a map.
+//   - Sums go in the order of ranks, never of arrival.
+//   - Who wants to write a tensor obtains it from TensorPool.Writable; who keeps one that came
+//     in a message retains it; who has handled a message releases it.
+//
+// # Changing an actor from outside
+//
+// A Kind returns an actor, so that another one can stand in front of it and see, count,
+// change or withhold its messages: examples/message-filter clips the gradients of the
+// workers of any architecture.
+package actors

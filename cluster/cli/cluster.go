@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// clusterFlags say which cluster a command is about, and who asks.
+type clusterFlags struct {
+	join     string
+	identity string
+	insecure bool
+	format   string
+}
+
+func (f *clusterFlags) add(cmd *cobra.Command, reads bool) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.join, "join", "", "addresses of nodes of the cluster, with commas between them (default: $GRADWIRE_JOIN)")
+	flags.StringVar(&f.identity, "identity", "", "folder of an operator's or client's identity (default: $GRADWIRE_IDENTITY)")
+	flags.BoolVar(&f.insecure, "insecure", false, "the cluster has no certificates; on loopback addresses only")
+	if reads {
+		flags.StringVar(&f.format, "format", "text", "text or json")
+	}
+}
+
+// connect calls do with a client of the cluster.
+func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, c *driver.Client) error) (err error) {
+	if f.format != "" && f.format != "text" && f.format != "json" {
+		return usage(cmd, fmt.Errorf("--format %q; accepted are text and json", f.format))
+	}
+	id, err := loadIdentity(f.identity, f.insecure)
+	if err != nil {
+		return err
+	}
+	c, err := driver.Connect(cmd.Context(), seeds(f.join), id)
+	if err != nil {
+		return err
+	}
+	return do(cmd.Context(), c)
+}
+
+// tell writes a value as JSON, or as text.
+func (f *clusterFlags) tell(out io.Writer, v any, text func(w io.Writer)) error {
+	if f.format == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	text(w)
+	return w.Flush()
+}
+
+func nodesCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	cmd := &cobra.Command{
+		Use: "nodes", Short: "List the nodes of a cluster", Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				nodes, err := c.Nodes(ctx)
+				if err != nil {
+					return err
+				}
+				return f.tell(out, nodes, func(w io.Writer) {
+					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tcores\trole\tlabels\tup for")
+					for _, n := range nodes {
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%v\n", n.Name, n.Address, n.State, n.Cores, orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second))
+					}
+				})
+			})
+		},
+	}
+	f.add(cmd, true)
+	return cmd
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func pairs(m map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, k+"="+m[k])
+	}
+	return strings.Join(all, " ")
+}
+
+func runsCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	cmd := &cobra.Command{
+		Use: "runs", Short: "List what was submitted to a cluster", Example: "  gradwire runs", Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				runs, err := c.Runs(ctx)
+				if told := f.tell(out, runs, func(w io.Writer) {
+					_, _ = fmt.Fprintln(w, "run\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
+					for _, r := range runs {
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", r.ID, r.Plan, r.State, r.Done, r.Total, 100*r.Share, r.Process, r.By, r.Submitted.Format(time.DateTime))
+					}
+				}); told != nil {
+					return told
+				}
+				return err
+			})
+		},
+	}
+	f.add(cmd, true)
+	return cmd
+}
+
+func statusCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	cmd := &cobra.Command{
+		Use: "status RUN", Short: "Say how far a run is", Example: "  gradwire status 1a2b3c4d", Args: exactly(1, "one run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				s, err := c.Status(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return f.tell(out, s, func(w io.Writer) { describe(w, &s) })
+			})
+		},
+	}
+	f.add(cmd, true)
+	return cmd
+}
+
+func describe(w io.Writer, s *driver.Submission) {
+	_, _ = fmt.Fprintf(w, "run\t%s\nplan\t%s\nstate\t%s\nruns\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
+		s.ID, s.Plan, s.State, s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
+	if s.Error != "" {
+		_, _ = fmt.Fprintf(w, "because\t%s\n", s.Error)
+	}
+	if s.Insecure {
+		_, _ = fmt.Fprintln(w, "insecure\tthe cluster has no certificates")
+	}
+	if len(s.Placement) > 0 {
+		_, _ = fmt.Fprintf(w, "placed\t%s\n", pairs(s.Placement))
+	}
+}
+
+func logsCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	follow := false
+	cmd := &cobra.Command{
+		Use: "logs RUN", Short: "Show the log of a run", Example: "  gradwire logs -f 1a2b3c4d", Args: exactly(1, "one run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				e := json.NewEncoder(out)
+				return c.Logs(ctx, args[0], follow, func(line string) {
+					if f.format == "json" {
+						at, what, _ := strings.Cut(line, " ")
+						_ = e.Encode(map[string]string{"at": at, "what": what})
+						return
+					}
+					_, _ = fmt.Fprintln(out, line)
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	f.add(cmd, true)
+	return cmd
+}
+
+func stopCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	cmd := &cobra.Command{
+		Use: "stop RUN", Short: "End a run; what it has finished is kept", Example: "  gradwire stop 1a2b3c4d", Args: exactly(1, "one run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				if err := c.Stop(ctx, args[0]); err != nil {
+					return err
+				}
+				s, err := c.Watch(ctx, args[0], func(driver.Submission) {})
+				if err == nil {
+					_, err = fmt.Fprintf(out, "%s is %s with %d of %d runs\n", s.ID, s.State, s.Done, s.Total)
+				}
+				return err
+			})
+		},
+	}
+	f.add(cmd, false)
+	return cmd
+}
+
+func fetchCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	dir := ""
+	cmd := &cobra.Command{
+		Use: "fetch RUN", Short: "Copy the record of a run from the node that keeps it", Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: exactly(1, "one run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				s, err := c.Status(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if dir == "" {
+					dir = defaultDir(&s)
+				}
+				if err := c.Fetch(ctx, s.ID, dir); err != nil {
+					return err
+				}
+				return tellRecord(out, dir, "text")
+			})
+		},
+	}
+	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy (default: a new one in results/)")
+	f.add(cmd, false)
+	return cmd
+}
+
+// tellRecord prints the summary of the record in a folder and draws its plots.
+func tellRecord(out io.Writer, dir, format string) error {
+	summary, err := record.ReadSummary(dir)
+	if err != nil {
+		return err
+	}
+	folder, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	traces, err := folder.Traces(summary.Runs)
+	if err != nil {
+		return err
+	}
+	return tellReport(out, format, dir, summary, traces)
+}
+
+// defaultDir is the folder of the copy of a record.
+func defaultDir(s *driver.Submission) string { return filepath.Join("results", s.Plan+"-"+s.ID) }
+
+// submitFlags are the flags of gradwire submit.
+type submitFlags struct {
+	clusterFlags
+	set     []string
+	place   []string
+	seed    string
+	repeats int
+	out     string
+	detach  bool
+}
+
+func submitCommand(out, errs io.Writer) *cobra.Command {
+	f := &submitFlags{}
+	cmd := &cobra.Command{
+		Use:   "submit PLAN",
+		Short: "Run a plan on a cluster",
+		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The run
+belongs to the cluster: it goes on if this command ends, whatever the reason; status, logs and fetch find
+it, and stop ends it. Nodes of the plan live on processes of their own name, on those of their role,
+and otherwise where the fewest live for a core; --place says where else.
+The exit code is that of the run: 0 if all is done, 1 if it failed or was stopped, 2 for bad input.`,
+		Example: `  gradwire submit examples/quickstart.yaml --join 10.0.0.1:7946 --identity operator/
+  gradwire submit PLAN --place server=a --place worker=zone:eu
+  gradwire submit PLAN --detach`,
+		Args: exactly(1, "one plan"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan, as in nodes.slow.compute.step=10ms (repeated)")
+	flags.StringArrayVar(&f.place, "place", nil, "where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
+	flags.StringVar(&f.seed, "seed", "", "seed of the first repeat (default: the plan's)")
+	flags.IntVar(&f.repeats, "repeats", 0, "repeats of every point (default: the plan's)")
+	flags.StringVar(&f.out, "out", "", "folder of the copy of the record (default: a new one in results/)")
+	flags.BoolVar(&f.detach, "detach", false, "print the run's id and return")
+	f.add(cmd, true)
+	return cmd
+}
+
+func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) error {
+	set := f.set
+	if f.seed != "" {
+		set = append(set, "seed="+f.seed)
+	}
+	if cmd.Flags().Changed("repeats") {
+		set = append(set, "repeats="+strconv.Itoa(f.repeats))
+	}
+	p, err := driver.Load(path, set...)
+	if err != nil {
+		return err
+	}
+	return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place})
+		if err != nil {
+			return err
+		}
+		if f.detach {
+			_, err = fmt.Fprintln(out, id)
+			return err
+		}
+		_, _ = fmt.Fprintf(errs, "run %s\n", id)
+		return f.follow(ctx, c, id, out, errs)
+	})
+}
+
+// follow shows how far a run is, and copies its record when it has ended.
+func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, out, errs io.Writer) error {
+	show := newDisplay(errs)
+	s, err := c.Watch(ctx, id, func(s driver.Submission) {
+		show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
+	})
+	show.close()
+	if err != nil {
+		return fmt.Errorf("run %s goes on without this command: %w\nSee 'gradwire status %s'; 'gradwire stop %s' ends it", id, err, id, id)
+	}
+	dir := f.out
+	if dir == "" {
+		dir = defaultDir(&s)
+	}
+	if err := c.Fetch(ctx, id, dir); err != nil {
+		return fmt.Errorf("run %s is %s, but its record cannot be copied: %w", id, s.State, err)
+	}
+	if err := tellRecord(out, dir, f.format); err != nil {
+		return err
+	}
+	if s.State != driver.Done {
+		return fmt.Errorf("run %s %s: %s", id, s.State, s.Error)
+	}
+	return nil
+}

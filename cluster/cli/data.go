@@ -1,0 +1,304 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/published"
+)
+
+const dataUsage = "folder of data sets, looked into before $GRADWIRE_DATA and the user's cache"
+
+func dataCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
+	cmd := group(&cobra.Command{
+		Use:   "data",
+		Short: "List, get and check published data sets",
+		Long: `List, get and check published data sets. They are looked for in the folder --data,
+in that of the variable GRADWIRE_DATA and in the user's cache, where 'gradwire data get' puts them.`,
+		Example: "  gradwire data list\n  gradwire data get fashion-mnist\n  gradwire data check",
+	})
+	cmd.AddCommand(dataListCommand(out), dataGetCommand(out, errs), dataCheckCommand(c, out))
+	return cmd
+}
+
+// listed is a data set as `data list` tells it.
+type listed struct {
+	Name     string `json:"name"`
+	About    string `json:"about"`
+	Samples  int    `json:"samples"`
+	Tests    int    `json:"test_samples"`
+	Features int    `json:"features"`
+	Classes  int    `json:"classes"`
+	Licence  string `json:"licence"`
+	Page     string `json:"page"`
+	Bytes    int64  `json:"bytes"`
+	Found    string `json:"found"`
+	Get      string `json:"get"`
+}
+
+func dataListCommand(out io.Writer) *cobra.Command {
+	var data, format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the published data sets, and where they are or how to get them",
+		Example: "  gradwire data list\n  gradwire data list --format json",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if format != "text" && format != "json" {
+				return usage(cmd, fmt.Errorf("--format %q; accepted are text and json", format))
+			}
+			var all []listed
+			for _, s := range published.All() {
+				l := listed{s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "", "gradwire data get " + s.Name}
+				if folder, err := whereIs(&s, driver.DataFolders(data)); err == nil {
+					l.Found = folder
+				}
+				all = append(all, l)
+			}
+			if format == "json" {
+				e := json.NewEncoder(out)
+				e.SetEscapeHTML(false)
+				e.SetIndent("", "  ")
+				return e.Encode(all)
+			}
+			return writeSets(out, all)
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", dataUsage)
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+func writeSets(out io.Writer, all []listed) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "name\tsamples\tfeatures\tclasses\tsize\twhat\tlicence\twhere")
+	for _, l := range all {
+		samples := strconv.Itoa(l.Samples)
+		if l.Tests > 0 {
+			samples += " + " + strconv.Itoa(l.Tests)
+		}
+		where := "in " + l.Found
+		if l.Found == "" {
+			where = "get it with '" + l.Get + "', or from " + l.Page
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", l.Name, samples, l.Features, l.Classes, megabytes(l.Bytes), l.About, l.Licence, where)
+	}
+	return w.Flush()
+}
+
+func megabytes(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB" }
+
+// whereIs returns the first of the folders that has all files of a set, or an fs.ErrNotExist.
+func whereIs(s *published.Set, folders []string) (string, error) {
+	err := fmt.Errorf("data set %s: no folder of data sets is named, as --data or GRADWIRE_DATA does: %w", s.Name, fs.ErrNotExist)
+	for i, folder := range folders {
+		var e error
+		for _, f := range s.Files {
+			if _, e = s.Locate(folder, f.Name); e != nil {
+				break
+			}
+		}
+		if e == nil {
+			return folder, nil
+		}
+		if i == 0 {
+			err = e
+		}
+	}
+	if len(folders) > 1 {
+		err = fmt.Errorf("%w; nor is it in %s", err, strings.Join(folders[1:], " or "))
+	}
+	return "", err
+}
+
+// named returns the sets that are named on a command line.
+func named(cmd *cobra.Command, names []string) ([]*published.Set, error) {
+	var known []string
+	for _, s := range published.All() {
+		known = append(known, s.Name)
+	}
+	var sets []*published.Set
+	for _, name := range names {
+		s, ok := published.Find(name)
+		if !ok {
+			return nil, usage(cmd, fmt.Errorf("%q is not a published data set; there are %s", name, strings.Join(known, ", ")))
+		}
+		sets = append(sets, s)
+	}
+	return sets, nil
+}
+
+func dataGetCommand(out, errs io.Writer) *cobra.Command {
+	var data string
+	var from []string
+	cmd := &cobra.Command{
+		Use:   "get NAME...",
+		Short: "Get published data sets into the user's cache",
+		Long: `Get published data sets into the user's cache, where runs find them. Mirrors are tried in turn, a download
+that broke off goes on at the byte where it broke, and a file is used only if its SHA-256 is that
+of the published one.`,
+		Example: "  gradwire data get mnist fashion-mnist\n  gradwire data get a9a --data ~/datasets --from https://mirror.example.org/a9a",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, fmt.Errorf("%s takes names of data sets, as 'gradwire data list' shows them", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sets, err := named(cmd, args)
+			if err != nil {
+				return err
+			}
+			for _, address := range from {
+				if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+					return usage(cmd, fmt.Errorf("--from %q; accepted is an address that begins with http:// or https://", address))
+				}
+			}
+			folder := data
+			if folder == "" {
+				if folder, err = driver.CacheFolder(); err != nil {
+					return &driver.InputError{Err: err}
+				}
+			}
+			for _, s := range sets {
+				if err := getSet(cmd.Context(), s, folder, from, out, errs); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "folder to put them into (default: the user's cache)")
+	cmd.Flags().StringArrayVar(&from, "from", nil, "address to get the files from, in place of the set's mirrors (repeated)")
+	return cmd
+}
+
+// getSet gets one set, unless it is there.
+func getSet(ctx context.Context, s *published.Set, folder string, from []string, out, errs io.Writer) error {
+	if _, err := s.Check(folder); err == nil {
+		_, err = fmt.Fprintf(out, "%s is in %s\n", s.Name, folder)
+		return err
+	}
+	show := newDisplay(errs)
+	show.last = show.began // a line only of a download that takes long
+	g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
+	err := g.Get(ctx, s, folder)
+	show.close()
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted; what has arrived is kept for the next time")
+	case err != nil:
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s is in %s\n", s.Name, folder)
+	return err
+}
+
+// download shows how far a download is.
+func (d *display) download(set string, p published.Progress) {
+	share := float64(p.Done) / float64(p.Total)
+	if p.Trouble != nil {
+		if d.bar != nil {
+			_ = d.bar.Clear()
+		}
+		fmt.Fprintf(d.out, "%s: %v; trying again\n", p.From, p.Trouble)
+		return
+	}
+	if d.bar != nil {
+		d.bar.Describe(set + ", " + p.File)
+		_ = d.bar.Set(int(share * barSteps))
+		return
+	}
+	now := time.Now()
+	if p.Done < p.Total && now.Sub(d.last) < lineEvery {
+		return
+	}
+	d.last = now
+	fmt.Fprintf(d.out, "%s, %s of %s, %.0f %%%s\n", set, megabytes(p.Done), megabytes(p.Total), 100*share, d.left(share))
+}
+
+func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+	var data string
+	cmd := &cobra.Command{
+		Use:   "check [NAME...]",
+		Short: "Compare data sets with their published checksums, and read them",
+		Long: `Compare the files of data sets with their published checksums, and read them. Without names, all that
+are there are checked. The exit code is 2 if one is missing or not as it was published.`,
+		Example: "  gradwire data check\n  gradwire data check mnist --data ~/datasets",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sets, err := named(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				for _, s := range published.All() {
+					sets = append(sets, &s)
+				}
+			}
+			var faults []error
+			for _, s := range sets {
+				err := checkSet(c, s, driver.DataFolders(data), out)
+				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
+					_, _ = fmt.Fprintf(out, "%s is not there; get it with 'gradwire data get %s'\n", s.Name, s.Name)
+					continue
+				}
+				faults = append(faults, err)
+			}
+			if err := errors.Join(faults...); err != nil {
+				return &driver.InputError{Err: err}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", dataUsage)
+	return cmd
+}
+
+// checkSet checks one set and tells that it is in order.
+func checkSet(c *catalog.Catalog, s *published.Set, folders []string, out io.Writer) error {
+	folder, err := whereIs(s, folders)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Check(folder); err != nil {
+		return err
+	}
+	loader, err := c.Loader(s.Name)
+	if err != nil {
+		return err
+	}
+	source, err := loader.Load(folder, s.Tests > 0)
+	if err == nil {
+		err = source.Validate()
+	}
+	if err != nil {
+		return err
+	}
+	if got := count(source.Test); source.Pool.Len() != s.Samples || got != s.Tests {
+		return fmt.Errorf("data set %s in %s: %d and %d samples were read; %d and %d are expected", s.Name, folder, source.Pool.Len(), got, s.Samples, s.Tests)
+	}
+	_, err = fmt.Fprintf(out, "%s is in order in %s: %d + %d samples of %d inputs in %d classes\n",
+		s.Name, folder, s.Samples, s.Tests, source.Pool.Inputs, len(source.Pool.Classes))
+	return err
+}
+
+func count(s *datasets.Set) int {
+	if s == nil {
+		return 0
+	}
+	return s.Len()
+}

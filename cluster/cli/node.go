@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// nodeFlags are the flags of gradwire node.
+type nodeFlags struct {
+	config   driver.NodeConfig
+	identity string
+	join     string
+	labels   []string
+	leash    bool
+}
+
+// readyLine begins the line with which a node says that it is part of the cluster.
+const readyLine = "ready at "
+
+func nodeCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
+	f := &nodeFlags{}
+	cmd := &cobra.Command{
+		Use:   "node",
+		Short: "Be a node of a cluster",
+		Long: `Be a node of a cluster: a process that hosts nodes of the plans that are submitted to it or to others. The
+first node begins the cluster, any other joins it through the address of one that is in it. One
+port number is needed, for TCP and UDP. Ctrl-C and SIGTERM take leave of the others.`,
+		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
+  gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, out, errs) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.config.Name, "name", "", "name of the node (default: that in its certificate)")
+	flags.StringVar(&f.config.Bind, "bind", "127.0.0.1:7946", "address to listen at")
+	flags.StringVar(&f.config.Advertise, "advertise", "", "address at which others reach the node (default: that of --bind)")
+	flags.StringVar(&f.join, "join", "", "addresses of nodes of the cluster, with commas between them (default: $GRADWIRE_JOIN; none begins a cluster)")
+	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
+	flags.BoolVar(&f.config.Insecure, "insecure", false, "no certificates and no encryption; on loopback addresses only")
+	flags.StringVar(&f.config.Data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&f.config.Out, "out", "", "folder of the records of what is submitted to this node (default: results)")
+	flags.StringVar(&f.config.Role, "role", "", "host nodes of this role alone, unless a placement names the node")
+	flags.StringArrayVar(&f.labels, "label", nil, "a label that placements can ask for, as in zone=eu (repeated)")
+	flags.IntVar(&f.config.Cores, "cores", 0, "steps that compute at a time (default: all cores)")
+	flags.BoolVar(&f.leash, "leash", false, "end when standard input does")
+	_ = flags.MarkHidden("leash") // for gradwire up
+	return cmd
+}
+
+func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, out, errs io.Writer) (err error) {
+	o := &f.config
+	o.Catalog = c
+	o.Data = cmp.Or(o.Data, os.Getenv("GRADWIRE_DATA"))
+	o.Seeds = seeds(f.join)
+	if o.Labels, err = labels(f.labels); err != nil {
+		return usage(cmd, err)
+	}
+	if o.Identity, err = loadIdentity(f.identity, o.Insecure); err != nil {
+		return err
+	}
+	o.Ready = func(address string) { fmt.Fprintf(out, "%s%s\n", readyLine, address) }
+	o.Log = func(line string) { fmt.Fprintf(errs, "%s %s\n", time.Now().Format("15:04:05.000"), line) }
+	ctx := cmd.Context()
+	if f.leash {
+		var cancel func()
+		ctx, cancel = leashed(ctx, os.Stdin)
+		defer cancel()
+	}
+	return driver.Serve(ctx, *o)
+}
+
+// seeds splits addresses, by default those of the environment.
+func seeds(join string) (all []string) {
+	for s := range strings.SplitSeq(cmp.Or(join, os.Getenv("GRADWIRE_JOIN")), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// loadIdentity loads an identity, by default that of the environment; nil if there is to be none.
+func loadIdentity(dir string, insecure bool) (*identity.Identity, error) {
+	if insecure && dir == "" {
+		return nil, nil
+	}
+	if dir = cmp.Or(dir, os.Getenv("GRADWIRE_IDENTITY")); dir == "" {
+		return nil, &driver.InputError{Err: errors.New("no identity is given, as --identity or GRADWIRE_IDENTITY does; make one with: gradwire identity")}
+	}
+	id, err := identity.Load(dir)
+	if err != nil {
+		return nil, &driver.InputError{Err: err}
+	}
+	return id, nil
+}
+
+func labels(texts []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--label %q; accepted is KEY=VALUE", text)
+		}
+		all[key] = value
+	}
+	return all, nil
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// maxUp is how many nodes gradwire up starts at most.
+const maxUp = 64
+
+func upCommand(out, errs io.Writer) *cobra.Command {
+	count, data, verbose := 4, "", false
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start a throw-away cluster on this machine",
+		Long: `Start nodes as processes of this machine, with certificates of their own, ready to submit to. Ctrl-C ends
+them, and nothing of them is left; what was not fetched is lost.`,
+		Example: "  gradwire up --nodes 4",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if count < 1 || count > maxUp {
+				return usage(cmd, fmt.Errorf("--nodes %d; accepted are 1 to %d", count, maxUp))
+			}
+			log := io.Discard
+			if verbose {
+				log = errs
+			}
+			return up(cmd.Context(), count, data, out, log)
+		},
+	}
+	cmd.Flags().IntVar(&count, "nodes", count, "how many")
+	cmd.Flags().StringVar(&data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	cmd.Flags().BoolVar(&verbose, "verbose", false, "show what the nodes say")
+	return cmd
+}
+
+// child is a node that was started.
+type child struct {
+	*exec.Cmd
+	name  string
+	leash io.Closer
+	told  chan string   // its address, when it is part of the cluster
+	last  string        // line that it has said
+	ended chan struct{} // closed when the process has ended, with err
+	err   error
+}
+
+// up starts a cluster, says how to reach it and keeps it until ctx is cancelled or a node ends.
+func up(ctx context.Context, count int, data string, out, log io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "gradwire-up-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ca, operator := filepath.Join(dir, "ca"), filepath.Join(dir, "operator")
+	if err := errors.Join(identity.Init(ca), identity.Issue(ca, operator, identity.Subject{Name: "operator", Role: identity.Operator})); err != nil {
+		return err
+	}
+	var children []*child
+	defer func() { err = errors.Join(err, end(children)) }()
+	seed := ""
+	for i := range count {
+		c, err := startChild(dir, fmt.Sprintf("n%d", i+1), seed, data, log)
+		if err != nil {
+			return err
+		}
+		children = append(children, c)
+		if seed == "" {
+			if seed, err = c.ready(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	for _, c := range children[1:] {
+		if _, err := c.ready(ctx); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  gradwire submit PLAN\n\nCtrl-C ends them.\n", count, seed, operator)
+	return anyEnds(ctx, children)
+}
+
+// anyEnds waits until ctx is cancelled, or a node has ended, which is an error.
+func anyEnds(ctx context.Context, children []*child) error {
+	first := make(chan *child, len(children))
+	for _, c := range children {
+		go func() {
+			<-c.ended
+			first <- c
+		}()
+	}
+	for left := len(children); left > 0; left-- {
+		select {
+		case <-ctx.Done():
+			return nil
+		case c := <-first:
+			if ctx.Err() != nil {
+				return nil
+			}
+			fmt.Fprintf(os.Stderr, "node %s has ended: %v\n", c.name, c.err)
+		}
+	}
+	return errors.New("all nodes have ended")
+}
+
+// startChild starts a node with a new identity.
+func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
+	own := filepath.Join(dir, name)
+	if err := identity.Issue(filepath.Join(dir, "ca"), own, identity.Subject{Name: name, Role: identity.Node}); err != nil {
+		return nil, err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"node", "--leash", "--bind", "127.0.0.1:0", "--identity", own, "--out", filepath.Join(dir, "records-"+name)}
+	if seed != "" {
+		args = append(args, "--join", seed)
+	}
+	if data != "" {
+		args = append(args, "--data", data)
+	}
+	c := &child{Cmd: exec.Command(program, args...), name: name, ended: make(chan struct{})} //nolint:gosec // this program itself
+	c.Env = append(os.Environ(), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
+	c.told = make(chan string, 1)
+	c.Stdout, c.Stderr = &lines{tell: c.says}, &lines{tell: func(line string) { c.last = line; fmt.Fprintf(log, "%s: %s\n", name, line) }}
+	if c.leash, err = c.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		c.err = c.Wait()
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// says takes note of the line with the node's address.
+func (c *child) says(line string) {
+	if address, ok := strings.CutPrefix(line, readyLine); ok {
+		select {
+		case c.told <- address:
+		default:
+		}
+	}
+}
+
+// ready waits until the node is part of the cluster, and returns its address.
+func (c *child) ready(ctx context.Context) (string, error) {
+	select {
+	case address := <-c.told:
+		return address, nil
+	case <-c.ended:
+		return "", fmt.Errorf("node %s has ended: %w: %s", c.name, c.err, c.last)
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// endPatience is how long nodes may take their leave.
+const endPatience = 10 * time.Second
+
+// end lets all children take their leave, and kills those that do not.
+func end(children []*child) error {
+	for _, c := range children {
+		c.leash.Close() //nolint:errcheck // who does not notice is killed
+	}
+	patience := time.NewTimer(endPatience)
+	defer patience.Stop()
+	var errs []error
+	for _, c := range children {
+		select {
+		case <-c.ended:
+			continue
+		case <-patience.C:
+			patience.Reset(0)
+		}
+		if err := c.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			errs = append(errs, err)
+		}
+		<-c.ended
+	}
+	return errors.Join(errs...)
+}
+
+// lines cuts what is written to it into lines.
+type lines struct {
+	tell func(line string)
+	part []byte
+}
+
+// maxLine is the longest line that is kept.
+const maxLine = 64 << 10
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.part = append(l.part, b...)
+	for {
+		i := bytes.IndexByte(l.part, '\n')
+		if i < 0 {
+			break
+		}
+		l.tell(string(l.part[:i]))
+		l.part = l.part[i+1:]
+	}
+	if len(l.part) > maxLine {
+		l.part = l.part[:0]
+	}
+	return len(b), nil
+}

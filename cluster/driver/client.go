@@ -1,0 +1,390 @@
+package driver
+
+import (
+	"archive/tar"
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Client is a driver's way into a cluster, one connection for each request. It is no part of the cluster: what it has
+// submitted goes on without it. It is safe for use by many goroutines.
+type Client struct {
+	identity *identity.Identity
+	seed     string // the address that answered
+}
+
+// Node is a process of a cluster, as a client sees it.
+type Node struct {
+	Name    string            `json:"name"`
+	Address string            `json:"address"`
+	Role    string            `json:"role,omitempty"`
+	Cores   int               `json:"cores"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Started time.Time         `json:"started"`
+	// State is that of the connection of the process that was asked: up, suspended, down, unknown or here.
+	State string `json:"state"`
+}
+
+// Submission is a plan that was submitted, and how far it is.
+type Submission struct {
+	ID   string `json:"id"`
+	Plan string `json:"plan"`
+	// Process carries it out and keeps its record.
+	Process string `json:"process"`
+	// By is the name in the certificate of whoever submitted it.
+	By string `json:"by"`
+	// State is Waiting, Running, Done, Failed or Stopped.
+	State string `json:"state"`
+	// Done and Total count runs; Share is the share of the whole that is done.
+	Done  int     `json:"done"`
+	Total int     `json:"total"`
+	Share float64 `json:"share"`
+	// Error says why it has Failed or was Stopped.
+	Error     string    `json:"error,omitempty"`
+	Submitted time.Time `json:"submitted"`
+	// Placement is the process of each node of the run under way, or of the last one.
+	Placement map[string]string `json:"placement,omitempty"`
+	// Insecure says that the cluster's connections are not protected.
+	Insecure bool `json:"insecure,omitempty"`
+}
+
+// Over reports whether nothing will come any more.
+func (s *Submission) Over() bool { return s.State == Done || s.State == Failed || s.State == Stopped }
+
+// connectPatience is how long one seed may take to answer.
+const connectPatience = 5 * time.Second
+
+// Connect finds a process of a cluster that answers, among the addresses of seeds. The
+// identity, nil for a cluster without any, is that of an operator or client.
+func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
+	if len(seeds) == 0 {
+		return nil, input(errors.New("no address of the cluster is given, as --join or GRADWIRE_JOIN does"))
+	}
+	var errs []error
+	for _, seed := range seeds {
+		one := &Client{identity: id, seed: seed}
+		if _, err := one.Nodes(ctx); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		return one, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// conversation is one request and its replies.
+type conversation struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	release func() bool
+	ctx     context.Context
+}
+
+// ask sends a request to a process.
+func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*conversation, error) {
+	opening, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	conn, _, err := transport.Open(opening, c.identity, address, identity.Clients)
+	if err != nil {
+		return nil, refusedByTLS(err)
+	}
+	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx}
+	t.release = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the conversation is over in any case
+	if err := say(conn, r); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// refusedByTLS explains what is not said in a TLS alert.
+func refusedByTLS(err error) error {
+	var alert tls.AlertError
+	if errors.As(err, &alert) {
+		return fmt.Errorf("%w: the certificates are not of one cluster, or the role is not accepted", err)
+	}
+	return err
+}
+
+func (t *conversation) close() {
+	t.release()
+	t.conn.Close() //nolint:errcheck // all was heard
+}
+
+// next returns the next reply. A refusal is an error.
+func (t *conversation) next() (*protos.Reply, error) {
+	var r protos.Reply
+	if err := hear(t.in, &r); err != nil {
+		if cause := context.Cause(t.ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, refusedByTLS(fmt.Errorf("the process has not answered: %w", err))
+	}
+	if no := r.GetRefusal(); no != nil {
+		err := errors.New(no.Error)
+		if no.Input {
+			return nil, input(err)
+		}
+		return nil, err
+	}
+	return &r, nil
+}
+
+// one asks for a single reply.
+func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*protos.Reply, error) {
+	t, err := c.ask(ctx, address, r)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	return t.next()
+}
+
+// Nodes returns the processes of the cluster, by name.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
+	if err != nil {
+		return nil, err
+	}
+	var nodes []Node
+	for _, p := range r.GetProcesses().GetProcesses() {
+		nodes = append(nodes, Node{
+			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
+			Started: time.Unix(0, int64(p.Incarnation)),
+		})
+	}
+	return nodes, nil
+}
+
+// Runs returns what was submitted to the processes of the cluster, in the order of time. Processes that
+// do not answer are passed over; the error then says so.
+func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
+	var all []Submission
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, n := range nodes {
+		r, err := c.one(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
+			continue
+		}
+		for _, s := range r.GetSubmissions().GetSubmissions() {
+			all = append(all, submissionOf(s))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
+	return all, errors.Join(errs...)
+}
+
+func submissionOf(s *protos.Submission) Submission {
+	return Submission{
+		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
+		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
+	}
+}
+
+// keeper returns the address of the process that keeps a run, and the run's full id.
+func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	all, failed := c.Runs(ctx)
+	for _, s := range all {
+		if id == "" || !strings.HasPrefix(s.ID, id) {
+			continue
+		}
+		if whole != "" {
+			return "", "", input(fmt.Errorf("%s stands for more than one run: %s and %s", id, whole, s.ID))
+		}
+		i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == s.Process })
+		if i >= 0 {
+			address, whole = nodes[i].Address, s.ID
+		}
+	}
+	if whole == "" {
+		return "", "", errors.Join(input(fmt.Errorf("the cluster knows no run %q", id)), failed)
+	}
+	return address, whole, nil
+}
+
+// SubmitOptions say how a plan is submitted.
+type SubmitOptions struct {
+	// Place says where nodes live: WHAT=PROCESS or WHAT=LABEL:VALUE, where WHAT is a node, a group or a role of
+	// the plan. What is said of a node first holds.
+	Place []string
+}
+
+// Submit has the cluster carry a plan out, and returns the run's id. An InputError says what
+// is wrong with the plan, or why the cluster cannot host it.
+func (c *Client) Submit(ctx context.Context, p *Plan, o SubmitOptions) (string, error) {
+	m := &protos.SubmitPlan{File: filepath.Base(p.file), Text: string(p.text), Set: p.set, Place: o.Place}
+	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Submit{Submit: m}})
+	return r.GetSubmitted().GetId(), err
+}
+
+// Status returns the present state of a run, whose id may be shortened.
+func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
+	var now Submission
+	err := c.watch(ctx, id, func(s Submission) bool {
+		now = s
+		return false
+	})
+	return now, err
+}
+
+// Watch tells how far a run is with every change, until it has ended, and returns its last state.
+func (c *Client) Watch(ctx context.Context, id string, tell func(Submission)) (Submission, error) {
+	var last Submission
+	err := c.watch(ctx, id, func(s Submission) bool {
+		last = s
+		tell(s)
+		return !s.Over()
+	})
+	return last, err
+}
+
+// watch tells the states of a run while tell wants more.
+func (c *Client) watch(ctx context.Context, id string, tell func(Submission) bool) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for more := true; more; {
+		r, err := t.next()
+		if err != nil {
+			return err
+		}
+		more = tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
+	}
+	return nil
+}
+
+// Logs tells the lines of a run's log, with follow until it has ended.
+func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(line string)) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for {
+		r, err := t.next()
+		if err != nil || r.GetDone() != nil {
+			return err
+		}
+		for _, line := range r.GetLines().GetLines() {
+			tell(line)
+		}
+	}
+}
+
+// Stop ends a run. What it has finished is kept.
+func (c *Client) Stop(ctx context.Context, id string) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = c.one(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: id}}})
+	return err
+}
+
+// Fetch copies the record of a run that has ended into a folder that does not exist or is empty.
+func (c *Client) Fetch(ctx context.Context, id, dir string) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: id}}})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return input(fmt.Errorf("%s: this folder exists and is not empty", dir))
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return input(err)
+	}
+	return unpack(tar.NewReader(&pieces{of: t}), dir)
+}
+
+// pieces reads the portions of an archive.
+type pieces struct {
+	of   *conversation
+	left []byte
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	for len(p.left) == 0 {
+		r, err := p.of.next()
+		if err != nil {
+			return 0, err
+		}
+		if r.GetDone() != nil {
+			return 0, io.EOF
+		}
+		p.left = r.GetPortion().GetBytes()
+	}
+	n := copy(b, p.left)
+	p.left = p.left[n:]
+	return n, nil
+}
+
+// unpack writes the files of an archive into a folder, and nowhere else.
+func unpack(archive *tar.Reader, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // nothing is written through it
+	for {
+		head, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the record is cut short: %w", err)
+		case head.Typeflag != tar.TypeReg:
+			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
+		}
+		name := filepath.FromSlash(head.Name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			return err
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, archive) //nolint:gosec // the archive says how much, and a record has no bound
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+}

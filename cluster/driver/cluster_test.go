@@ -1,0 +1,422 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// testCluster is a cluster of processes that are goroutines of this one.
+type testCluster struct {
+	t       *testing.T
+	ca, dir string
+	seed    string
+	serving sync.WaitGroup
+}
+
+func newCluster(t *testing.T) *testCluster {
+	t.Helper()
+	c := &testCluster{t: t, dir: t.TempDir()}
+	c.ca = filepath.Join(c.dir, "ca")
+	if err := identity.Init(c.ca); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.serving.Wait)
+	return c
+}
+
+func (c *testCluster) identity(name string, role identity.Role) *identity.Identity {
+	c.t.Helper()
+	dir := filepath.Join(c.dir, name)
+	if _, err := os.Stat(dir); err != nil {
+		if err := identity.Issue(c.ca, dir, identity.Subject{Name: name, Role: role}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	id, err := identity.Load(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
+// serve starts a process, and returns what ends it and waits for its end.
+func (c *testCluster) serve(name string, change ...func(*driver.NodeConfig)) (end func()) {
+	c.t.Helper()
+	ready, over := make(chan string, 1), make(chan error, 1)
+	config := driver.NodeConfig{
+		Bind: "127.0.0.1:0", Identity: c.identity(name, identity.Node), Out: filepath.Join(c.dir, "records"), Cores: 1,
+		Ready: func(address string) { ready <- address },
+	}
+	if c.seed != "" {
+		config.Seeds = []string{c.seed}
+	}
+	for _, change := range change {
+		change(&config)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.serving.Go(func() { over <- driver.Serve(ctx, config) })
+	select {
+	case address := <-ready:
+		if c.seed == "" {
+			c.seed = address
+		}
+	case err := <-over:
+		cancel()
+		c.t.Fatalf("node %s: %v", name, err)
+	}
+	ended := sync.OnceFunc(func() {
+		cancel()
+		if err := <-over; err != nil {
+			c.t.Errorf("node %s: %v", name, err)
+		}
+	})
+	c.t.Cleanup(cancel)
+	return ended
+}
+
+// client connects with a role.
+func (c *testCluster) client(role identity.Role) *driver.Client {
+	c.t.Helper()
+	client, err := driver.Connect(c.t.Context(), []string{c.seed}, c.identity("my-"+string(role), role))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return client
+}
+
+// gather waits until the seed sees as many processes.
+func (c *testCluster) gather(client *driver.Client, n int) {
+	c.t.Helper()
+	for c.t.Context().Err() == nil {
+		nodes, err := client.Nodes(c.t.Context())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if len(nodes) == n {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// result submits a plan, waits for its end and fetches its record.
+func (c *testCluster) result(client *driver.Client, text string, set ...string) (record.Summary, string) {
+	c.t.Helper()
+	id, err := client.Submit(c.t.Context(), load(c.t, text, set...), driver.SubmitOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.end(client, id)
+}
+
+func (c *testCluster) end(client *driver.Client, id string) (record.Summary, string) {
+	c.t.Helper()
+	s, err := client.Watch(c.t.Context(), id, func(driver.Submission) {})
+	if err != nil || s.State != driver.Done {
+		c.t.Fatalf("%+v, %v", s, err)
+	}
+	dir := filepath.Join(c.t.TempDir(), "fetched")
+	if err := client.Fetch(c.t.Context(), id, dir); err != nil {
+		c.t.Fatal(err)
+	}
+	summary, err := record.ReadSummary(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return summary, dir
+}
+
+// turns is a plan whose result does not depend on time: server and worker take turns, and when the last of the steps ends
+// the run, its gradient is 50 ms from the server.
+const turns = `name: turns
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: parameter-server}
+nodes: [{name: server, role: server}, {name: worker, role: worker, compute: {step: 20ms}}]
+network: {default: {delay: 50ms}}
+evaluate: {every: 12 steps}
+stop: {steps: 24}
+`
+
+// ring is a plan in which a peer's model depends on its number of steps alone. Each is looked at when it has finished a
+// fourth one, 180 ms before the next.
+const ring = `name: ring
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: all-reduce, algorithm: ring}
+nodes: [{name: peer, count: 3, compute: {step: 100ms}}]
+network: {default: {delay: 20ms}}
+evaluate: {every: 4 steps}
+stop: {steps: 9}
+`
+
+func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
+	// A question that memberlist has asked waits for its answer.
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	c := newCluster(t)
+	for _, name := range []string{"a", "b", "c"} {
+		defer c.serve(name)()
+	}
+	client := c.client(identity.Operator)
+	c.gather(client, 3)
+	summary, dir := c.result(client, turns)
+	virtual := run(t, load(t, turns), driver.Options{})
+	got, want := summary.Runs[0], virtual.Runs[0]
+	if got.Clock != "cluster" || got.Steps != want.Steps || got.Evaluations != want.Evaluations || got.FinalAccuracy != want.FinalAccuracy || got.Messages != want.Messages {
+		t.Errorf("on the cluster\n%+v, in virtual time\n%+v", got, want)
+	}
+	const model = "runs/0000/model.safetensors"
+	if !bytes.Equal(read(t, dir, model), read(t, virtual.Dir, model)) {
+		t.Error("the models differ")
+	}
+	if diff := cmp.Diff(read(t, virtual.Dir, "plan.yaml"), read(t, dir, "plan.yaml")); diff != "" {
+		t.Error(diff)
+	}
+	_, dir = c.result(client, ring)
+	virtual = run(t, load(t, ring), driver.Options{})
+	if diff := cmp.Diff(losses(t, virtual.Dir), losses(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// losses are those of every node's models that are in a curve, by node and step, but for the last ones.
+func losses(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	at := map[string]string{}
+	for line := range strings.Lines(string(read(t, dir, "curve.csv"))) {
+		f := strings.Split(line, ",")
+		if key := f[3] + " " + f[5]; at[key] == "" && (f[5] == "4" || f[5] == "8") {
+			at[key] = f[8]
+		}
+	}
+	if len(at) != 6 {
+		t.Errorf("losses %v", at)
+	}
+	return at
+}
+
+func read(t *testing.T, path ...string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// long is a run that ends only if somebody ends it.
+const long = `name: long
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: parameter-server, consistency: {kind: asp}}
+nodes:
+  - {name: server, role: server}
+  - {name: w, role: worker, count: 2, compute: {step: 5ms}}
+evaluate: {every: 50ms}
+stop: {time: 1h}
+`
+
+func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	defer c.serve("b")()
+	operator, guest := c.client(identity.Operator), c.client(identity.Client)
+	c.gather(operator, 2)
+	gone, leave := context.WithCancel(t.Context())
+	id, err := guest.Submit(gone, load(t, long), driver.SubmitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := guest.Watch(gone, id, func(s driver.Submission) {
+		if s.State == driver.Running {
+			leave()
+		}
+	}); !errors.Is(err, context.Canceled) {
+		t.Errorf("watching ended with %v", err)
+	}
+	var where map[string]string
+	for seen := 0; seen < 3; seen++ { // it makes progress
+		s, err := operator.Status(t.Context(), id[:4])
+		if err != nil || s.State != driver.Running && s.State != driver.Waiting || s.By != "my-client" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		where = s.Placement
+	}
+	for len(where) == 0 {
+		s, err := operator.Status(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		where = s.Placement
+	}
+	if where["server"] == "" || where["w1"] == where["server"] && where["w2"] == where["server"] {
+		t.Errorf("placed at %v", where)
+	}
+	if err := guest.Stop(t.Context(), id); err == nil || !strings.Contains(err.Error(), "has role client and may not stop runs, which takes role operator") {
+		t.Errorf("a client stops: %v", err)
+	}
+	if err := operator.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	s, err := operator.Watch(t.Context(), id, func(driver.Submission) {})
+	if err != nil || s.State != driver.Stopped || !strings.Contains(s.Error, "stopped by my-operator") {
+		t.Errorf("%+v, %v", s, err)
+	}
+	var log []string
+	if err := operator.Logs(t.Context(), id, true, func(line string) { log = append(log, line) }); err != nil || len(log) < 3 {
+		t.Errorf("%v in\n%s", err, strings.Join(log, "\n"))
+	}
+}
+
+func TestWrongRolesAreRefused(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	node := c.client(identity.Node)
+	if _, err := node.Submit(t.Context(), load(t, long), driver.SubmitOptions{}); err == nil || !strings.Contains(err.Error(), "has role node and may not submit plans, which takes role operator") {
+		t.Errorf("a node submits: %v", err)
+	}
+	err := driver.Serve(t.Context(), driver.NodeConfig{Bind: "127.0.0.1:0", Identity: c.identity("o", identity.Operator), Seeds: []string{c.seed}})
+	expectInput(t, err, "the identity of o is that of an operator; a node needs one of role node")
+	other := newCluster(t)
+	if _, err := driver.Connect(t.Context(), []string{c.seed}, other.identity("o", identity.Operator)); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("an operator of another cluster: %v", err)
+	}
+}
+
+func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
+	c := newCluster(t)
+	data := t.TempDir()
+	set := func(name string, value string) func(*driver.NodeConfig) {
+		return func(n *driver.NodeConfig) {
+			switch name {
+			case "data":
+				n.Data = value
+			case "role":
+				n.Role = value
+			}
+		}
+	}
+	defer c.serve("a", set("data", data))()
+	defer c.serve("other", set("role", "special"), func(n *driver.NodeConfig) { n.Catalog = withSolo() })()
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	secret := filepath.Join(t.TempDir(), "secret.csv")
+	if err := os.WriteFile(secret, []byte("0,1\n1,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "good.csv"), []byte("time_s,delay_s\n0,0.001\n1,0.001\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(data, "link.csv")); err != nil {
+		t.Fatal(err)
+	}
+	trace := func(file string) string {
+		return fmt.Sprintf("network.default.delay={kind: trace, file: %q}", file)
+	}
+	for _, x := range []struct {
+		set, want string
+		place     []string
+	}{
+		{set: "data={set: nsl-kdd}", want: "data set nsl-kdd: KDDTrain+.txt"},
+		{set: "model.layers=[93, 4]", want: "long.yaml:3:8: model: the model tells 4 classes apart"},
+		{set: "architecture.kind=solo", want: "unknown architecture \"solo\""},
+		{set: trace(secret), want: "the trace cannot be read: openat " + secret + ": path escapes from parent"},
+		{set: trace("../secret.csv"), want: "path escapes from parent"},
+		{set: trace("link.csv"), want: "path escapes from parent"},
+		{place: []string{"w1=nowhere"}, want: "node w1 is to live on process nowhere, which is not in the cluster; there are a, other"},
+		{place: []string{"worker=zone:eu"}, want: "node w1 is to live on a process with label zone=eu, and there is none"},
+		{place: []string{"nobody=a"}, want: "placement of nobody: the plan has no node, group or role of this name"},
+		{place: []string{"w1"}, want: `placement "w1"; accepted are WHAT=PROCESS and WHAT=LABEL:VALUE`},
+		{place: []string{"w1=other"}, want: "process other: its catalog ("},
+	} {
+		var sets []string
+		if x.set != "" {
+			sets = []string{x.set}
+		}
+		p, err := driver.Parse("long.yaml", []byte(long), sets...)
+		if err == nil {
+			_, err = client.Submit(t.Context(), p, driver.SubmitOptions{Place: x.place})
+		}
+		expectInput(t, err, x.want)
+	}
+	if runs, err := client.Runs(t.Context()); err != nil || len(runs) > 0 {
+		t.Errorf("runs %+v, %v", runs, err)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(c.dir, "records")); len(entries) > 0 {
+		t.Errorf("records are left: %v", entries)
+	}
+	if s, _ := c.result(client, long, "stop={time: 200ms}", trace("good.csv")); s.Runs[0].Steps == 0 {
+		t.Errorf("nothing was done: %+v", s.Runs)
+	}
+}
+
+func TestNodeThatLeavesTakesItsWorkersAndTheRunGoesOn(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	leave := c.serve("w2")
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	id, err := client.Submit(t.Context(), load(t, long, "stop={time: 3s}"), driver.SubmitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := errors.New("it has begun")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := client.Logs(ctx, id, true, func(line string) {
+		if strings.HasSuffix(line, "%") {
+			cancel(began)
+		}
+	}); !errors.Is(err, began) {
+		t.Fatal(err)
+	}
+	leave()
+	s, dir := c.end(client, id)
+	if s.Runs[0].Duration < 2.9 || s.Runs[0].Steps < 300 {
+		t.Errorf("%+v", s.Runs[0])
+	}
+	if updates := string(read(t, dir, "updates.csv")); !strings.Contains(updates, "w2") {
+		t.Error(updates)
+	}
+}
+
+func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
+	plain := func(n *driver.NodeConfig) { n.Identity, n.Insecure, n.Name = nil, true, "plain" }
+	c := newCluster(t)
+	end := c.serve("plain", plain)
+	client, err := driver.Connect(t.Context(), []string{c.seed}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := client.Submit(t.Context(), load(t, long, "stop={time: 100ms}"), driver.SubmitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := client.Status(t.Context(), id); err != nil || !s.Insecure {
+		t.Errorf("%+v, %v", s, err)
+	}
+	end()
+	expectInput(t, driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "127.0.0.1:0"}), "a node needs an identity")
+	if err := driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "0.0.0.0:0", Insecure: true}); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("insecure on all addresses: %v", err)
+	}
+	if _, err := driver.Connect(t.Context(), []string{"192.0.2.1:1"}, nil); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("insecure to another machine: %v", err)
+	}
+}

@@ -1,0 +1,364 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// NodeConfig is a process of a cluster.
+type NodeConfig struct {
+	// Name is unique in the cluster; with an identity it is the one in its certificate.
+	Name string
+	// Bind is the HOST:PORT of the process, over TCP and UDP; port 0 stands for any that is free.
+	Bind string
+	// Advertise is the HOST:PORT at which others reach the process, if it is not Bind.
+	Advertise string
+	// Seeds are addresses of processes of the cluster. Without any, the process begins one.
+	Seeds []string
+	// Identity is that of a node. Without one, which Insecure must ask for, there is no protection
+	// at all, and only loopback addresses are accepted.
+	Identity *identity.Identity
+	Insecure bool
+	// Catalog is what plans can name; nil stands for catalog.Default().
+	Catalog *catalog.Catalog
+	// Data is the folder of data sets, and of all other files that a plan may name.
+	Data string
+	// Out is the folder of the records of runs that were submitted to this process; empty for results.
+	Out string
+	// Role, if given, is the only role that nodes may have that are placed here without being named.
+	Role string
+	// Labels are what placements can ask for.
+	Labels map[string]string
+	// Cores is how many steps compute at a time; 0 stands for all.
+	Cores int
+	// Ready, if not nil, is told the address when the process is part of the cluster.
+	Ready func(address string)
+	// Log, if not nil, is told in a line what has happened.
+	Log func(line string)
+}
+
+// clusterLabel keeps Gradwire's gossip apart from that of other programs.
+const clusterLabel = "gradwire"
+
+// process is a node of a cluster: a process that hosts nodes of plans.
+type process struct {
+	config      NodeConfig
+	catalog     *catalog.Catalog
+	fingerprint string
+	files       *os.Root // the folder of data; nil if there is none
+	incarnation uint64
+	tensors     protos.TensorPool
+	node        *transport.Node
+	members     *membership.Members
+	gossip      gossip
+	stop        context.Context
+	halt        context.CancelCauseFunc
+	work        sync.WaitGroup
+
+	mu          sync.Mutex
+	runs        map[uint64]*hosted
+	conducts    map[uint64]*conductor
+	shelves     shelves
+	clients     map[net.Conn]bool
+	submissions []*submission
+	queue       chan *submission
+}
+
+var errStopping = errors.New("the process is stopping")
+
+// Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if
+// the process has taken its leave.
+func Serve(ctx context.Context, c NodeConfig) error {
+	p, err := start(ctx, c)
+	if err != nil {
+		return err
+	}
+	if c.Ready != nil {
+		c.Ready(p.address())
+	}
+	<-ctx.Done()
+	return p.close()
+}
+
+// portAttempts is how often a free port is looked for whose two sides are both free.
+const portAttempts = 20
+
+func start(ctx context.Context, c NodeConfig) (p *process, err error) {
+	if err := c.complete(); err != nil {
+		return nil, input(err)
+	}
+	for range portAttempts {
+		p, err = c.join(ctx)
+		_, port, _ := net.SplitHostPort(c.Bind)
+		if err == nil || port != "0" || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return p, err
+}
+
+// complete checks the configuration and fills in its defaults.
+func (c *NodeConfig) complete() error {
+	switch {
+	case c.Identity == nil && !c.Insecure:
+		return errors.New("a node needs an identity, as --identity gives it; --insecure does without, on loopback addresses")
+	case c.Identity != nil && c.Insecure:
+		return errors.New("an identity and --insecure exclude each other")
+	case c.Identity != nil && c.Identity.Role() != identity.Node:
+		return fmt.Errorf("the identity of %s is that of an %s; a node needs one of role %s", c.Identity.Name(), c.Identity.Role(), identity.Node)
+	case c.Identity != nil && c.Name != "" && c.Name != c.Identity.Name():
+		return fmt.Errorf("the node is to be called %s, its certificate says %s", c.Name, c.Identity.Name())
+	case c.Identity != nil:
+		c.Name = c.Identity.Name()
+	}
+	if c.Name == "" {
+		return errors.New("a node needs a name")
+	}
+	c.Out = cmp.Or(c.Out, "results")
+	c.Cores = cmp.Or(c.Cores, runtime.NumCPU())
+	if c.Catalog == nil {
+		c.Catalog = catalog.Default()
+	}
+	return nil
+}
+
+// join makes the process a part of its cluster.
+func (c NodeConfig) join(ctx context.Context) (*process, error) {
+	own := *c.Catalog
+	p := &process{
+		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
+		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
+		clients: map[net.Conn]bool{}, queue: make(chan *submission, maxWaiting),
+	}
+	p.stop, p.halt = context.WithCancelCause(context.Background())
+	p.gossip.stop = p.stop.Done()
+	if err := p.openFiles(); err != nil {
+		return nil, input(err)
+	}
+	err := p.connect(ctx)
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.work.Go(p.carryOut)
+	return p, nil
+}
+
+// openFiles lets plans name files in the folder of data, or none at all.
+func (p *process) openFiles() (err error) {
+	dir := p.config.Data
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "gradwire-no-data-"); err != nil {
+			return err
+		}
+		defer os.Remove(dir) //nolint:errcheck // it is empty
+	}
+	if p.files, err = os.OpenRoot(dir); err != nil {
+		return fmt.Errorf("the folder of data: %w", err)
+	}
+	p.catalog.Folder = p.files
+	return nil
+}
+
+func (p *process) connect(ctx context.Context) (err error) {
+	c := &p.config
+	p.gossip.open = func(ctx context.Context, address string) (net.Conn, error) {
+		conn, _, err := p.node.Open(ctx, address, identity.Gossip)
+		return conn, err
+	}
+	p.node, err = transport.Listen(transport.Config{
+		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
+		Tensors: &p.tensors, Receive: p.receive, Changed: p.changed,
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
+	})
+	if err != nil {
+		return err
+	}
+	about := membership.Config{
+		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
+		Meta:    membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores, Labels: c.Labels},
+		Streams: &p.gossip, Notify: p.member,
+	}
+	if c.Identity != nil {
+		about.Key = c.Identity.GossipKey()
+	}
+	p.members, err = membership.Join(ctx, about)
+	return err
+}
+
+// address is where others reach the process.
+func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Address()) }
+
+// leavePatience is how long a process takes its leave at most.
+const leavePatience = 3 * time.Second
+
+// close takes leave of the cluster. Runs that this process conducts end with it.
+func (p *process) close() error {
+	p.halt(errStopping)
+	p.closeClients()
+	p.work.Wait()
+	var errs []error
+	if p.members != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+		if err := p.members.Leave(ctx); err != nil {
+			p.log("%v", err) // the others may take it for a crash
+		}
+		cancel()
+	}
+	if p.node != nil {
+		if err := p.node.Close(); err != nil {
+			p.log("%v", err)
+		}
+	}
+	errs = append(errs, p.files.Close())
+	return errors.Join(errs...)
+}
+
+func (p *process) log(format string, args ...any) {
+	if p.config.Log != nil {
+		p.config.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+// member follows who is in the cluster.
+func (p *process) member(e membership.Event) {
+	switch e.Kind {
+	case membership.Joined, membership.Returned, membership.Updated:
+		if err := p.node.Connect(e.Member.Name, e.Member.Meta.Address); err != nil {
+			p.log("%v", err)
+		}
+	case membership.Left, membership.Failed:
+		p.node.Remove(e.Member.Name)
+		p.gone(e.Member.Name, e.Kind.String())
+	}
+	if e.Kind != membership.Updated {
+		p.log("%s %s", e.Member.Name, e.Kind)
+	}
+}
+
+// changed follows the connections.
+func (p *process) changed(peer transport.Peer, state transport.State, reason error) {
+	switch {
+	case state == transport.Up:
+		p.back(peer.Name)
+	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
+		p.gone(peer.Name, reason.Error())
+	}
+}
+
+// gone tells all runs that a process is not there any more.
+func (p *process) gone(name, why string) {
+	p.mu.Lock()
+	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, h := range hosts {
+		h.gone(name, why)
+	}
+	for _, c := range conducts {
+		c.gone(name, why)
+	}
+}
+
+// back lets a process take its part in runs again that it was gone from.
+func (p *process) back(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conducts {
+		if p.stop.Err() == nil {
+			p.work.Go(func() { c.back(name) })
+		}
+	}
+}
+
+// receive takes what another process sends: a message about a run, or one of its actors'.
+func (p *process) receive(from transport.Peer, f *wire.Frame) {
+	p.mu.Lock()
+	h, c := p.runs[f.Run], p.conducts[f.Run]
+	p.mu.Unlock()
+	mine := h != nil && h.lead == from.Name
+	switch m := f.Head.(type) {
+	case *protos.PlaceRun:
+		run := f.Run
+		p.work.Go(func() { p.host(from.Name, run, m) })
+	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun:
+		if mine {
+			h.told(m)
+		}
+	case *protos.RunPlaced, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
+		if c != nil {
+			c.heard(from.Name, m)
+		} else if _, over := m.(*protos.RunResult); !over {
+			run := f.Run // whoever conducted it was this process in an earlier life
+			p.work.Go(func() { p.report(from.Name, run, &protos.EndRun{}) })
+		}
+	default:
+		h.deliver(f)
+	}
+}
+
+// forget releases the tensors of a frame that nobody wants.
+func forget(f *wire.Frame) {
+	for _, t := range f.Tensors {
+		t.Release()
+	}
+}
+
+// tell sends a message about a run to another process.
+func (p *process) tell(name string, run uint64, m protoMessage) error {
+	return p.node.Send(name, &wire.Frame{Kind: wire.User, Run: run, Head: m})
+}
+
+// gossip is the TCP side of membership.
+type gossip struct {
+	conns chan net.Conn
+	open  func(ctx context.Context, address string) (net.Conn, error)
+	stop  <-chan struct{}
+}
+
+var _ membership.Streams = (*gossip)(nil)
+
+// Conns gives the connections that came in.
+func (g *gossip) Conns() <-chan net.Conn { return g.conns }
+
+// Dial connects to the gossip of another process.
+func (g *gossip) Dial(address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return g.open(ctx, address)
+}
+
+// take hands a connection that came in over to membership, if it takes one in time.
+func (g *gossip) take(c net.Conn, _ transport.Peer) {
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	select {
+	case g.conns <- c:
+	case <-g.stop:
+		c.Close() //nolint:errcheck // it was never used
+	case <-patience.C:
+		c.Close() //nolint:errcheck // it was never used
+	}
+}
+
+// nodeOf is the name of the node that an actor's id belongs to.
+func nodeOf(id string) string {
+	name, _, _ := strings.Cut(id, "/")
+	return name
+}

@@ -1,0 +1,281 @@
+package driver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Bounds of what a process keeps.
+const (
+	// maxWaiting is how many submissions wait at most.
+	maxWaiting = 1000
+	// maxSubmissions is how many are remembered; of more, those that have ended first are forgotten, but not their records.
+	maxSubmissions = 1000
+	// maxLines is how many lines of a submission's log are kept, the latest.
+	maxLines = 10_000
+)
+
+// The states of a submission.
+const (
+	// Waiting for others that were submitted to the same process before.
+	Waiting = "waiting"
+	// Running means that its runs are carried out.
+	Running = "running"
+	// Done means that all of them have finished.
+	Done = "done"
+	// Failed means that one of them has failed.
+	Failed = "failed"
+	// Stopped means that somebody has ended it.
+	Stopped = "stopped"
+)
+
+// errStopped is why the runs of a submission end that somebody stops.
+type errStopped struct{ by string }
+
+func (e errStopped) Error() string { return "stopped by " + e.by }
+
+// submission is a plan that was submitted to this process.
+type submission struct {
+	process *process
+	id      string
+	number  uint64 // the upper half of its runs' numbers
+	file    string
+	by      string
+	at      time.Time
+	runner  *runner
+	stop    context.Context
+	end     context.CancelCauseFunc
+
+	mu        sync.Mutex
+	changed   chan struct{} // closed at the next change
+	state     string
+	progress  Progress
+	err       error
+	runs      uint64 // so far, rehearsals included
+	number32  int    // of the run under way
+	placement map[string]string
+	lines     []string
+	dropped   int // lines that were not kept
+	last      int // percent of the latest line about progress
+}
+
+// submit checks a plan and queues it. What cannot run is told at once.
+func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*submission, error) {
+	rules, err := parseRules(m.Place)
+	if err != nil {
+		return nil, input(err)
+	}
+	file := filepath.Base(m.File)
+	pl, err := Parse(file, []byte(m.Text), m.Set...)
+	if err != nil {
+		return nil, err
+	}
+	var draw [4]byte
+	if _, err := rand.Read(draw[:]); err != nil {
+		return nil, err
+	}
+	s := &submission{
+		process: p, id: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), file: file, by: by, at: time.Now(),
+		state: Waiting, changed: make(chan struct{}), last: -1,
+	}
+	s.stop, s.end = context.WithCancelCause(p.stop)
+	v := &venue{process: p, submission: s, place: rules}
+	s.runner, err = prepare(ctx, pl, Options{
+		Catalog: p.catalog, Data: p.config.Data, Clock: Cluster, Progress: s.tell, venue: v,
+		Out: filepath.Join(p.config.Out, planName(file)+"-"+s.id),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.progress.Total = len(s.runner.queue)
+	return s, p.enqueue(s)
+}
+
+// planName is a plan's file without its folder and ending.
+func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
+
+func (p *process) enqueue(s *submission) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case p.queue <- s:
+	default:
+		return fmt.Errorf("%d submissions wait already, which is as many as can", maxWaiting)
+	}
+	if len(p.submissions) == maxSubmissions {
+		i := slices.IndexFunc(p.submissions, (*submission).over)
+		p.submissions = slices.Delete(p.submissions, max(i, 0), max(i, 0)+1)
+	}
+	p.submissions = append(p.submissions, s)
+	return nil
+}
+
+// carryOut carries out what is submitted, one after the other.
+func (p *process) carryOut() {
+	for {
+		select {
+		case s := <-p.queue:
+			s.run()
+		case <-p.stop.Done():
+			return
+		}
+	}
+}
+
+// find returns the submission whose id begins so.
+func (p *process) find(id string) (*submission, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found *submission
+	for _, s := range p.submissions {
+		if id != "" && strings.HasPrefix(s.id, id) {
+			if found != nil {
+				return nil, input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.id, s.id))
+			}
+			found = s
+		}
+	}
+	if found == nil {
+		return nil, input(fmt.Errorf("process %s has no run %.40q", p.config.Name, id))
+	}
+	return found, nil
+}
+
+// run carries the submission out.
+func (s *submission) run() {
+	if s.stop.Err() == nil {
+		s.change(func() { s.state = Running })
+		s.log("%s, %d runs, submitted by %s", s.file, s.progress.Total, s.by)
+	}
+	began := time.Now()
+	failure := s.runner.all(s.stop)
+	_, err := s.runner.report(time.Since(began))
+	err = errors.Join(failure, err)
+	state := Done
+	var stopped errStopped
+	switch {
+	case errors.As(err, &stopped):
+		state = Stopped
+	case err != nil:
+		state = Failed
+	}
+	if err != nil {
+		s.log("%s: %v", state, err)
+	} else {
+		s.log("done, record in %s", s.runner.Out)
+	}
+	s.change(func() { s.state, s.err = state, err })
+	s.end(nil)
+}
+
+// change changes the submission and wakes those who follow it.
+func (s *submission) change(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// over reports whether the submission has ended.
+func (s *submission) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended()
+}
+
+func (s *submission) ended() bool { return s.state == Done || s.state == Failed || s.state == Stopped }
+
+// log adds a line.
+func (s *submission) log(format string, args ...any) {
+	line := time.Now().Format("15:04:05.000 ") + fmt.Sprintf(format, args...)
+	s.process.log("%s %s", s.id, fmt.Sprintf(format, args...))
+	s.change(func() {
+		if len(s.lines) == maxLines {
+			s.lines = s.lines[1:]
+			s.dropped++
+		}
+		s.lines = append(s.lines, line)
+	})
+}
+
+// tell is told by the runner how far it is.
+func (s *submission) tell(pr Progress) {
+	s.change(func() { s.progress = pr })
+	percent := int(100 * pr.Share)
+	switch row := pr.Finished; {
+	case row != nil:
+		s.log("run %d finished: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
+		s.last = percent
+	case percent >= s.last+10:
+		s.log("%d %%", percent)
+		s.last = percent
+	}
+}
+
+// placed takes note of where the nodes of a run live.
+func (s *submission) placed(next run, names, where []string) {
+	s.change(func() {
+		s.number32, s.placement = next.number, map[string]string{}
+		for i, name := range where {
+			s.placement[names[i]] = name
+		}
+	})
+}
+
+// current is the number of the run under way.
+func (s *submission) current() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.number32
+}
+
+// nextRun returns a number that tells a run apart from all others in the cluster.
+func (s *submission) nextRun() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs++
+	return s.number<<32 | s.runs
+}
+
+// message is the submission as a client hears of it; s.mu is held.
+func (s *submission) message() *protos.Submission {
+	m := &protos.Submission{
+		Id: s.id, Plan: s.runner.points[0].spec.Plan.Name, Process: s.process.config.Name, By: s.by, State: s.state,
+		Done: int32(s.progress.Done), Total: int32(s.progress.Total), Share: s.progress.Share,
+		Submitted: s.at.UnixNano(), Placement: map[string]string{}, Insecure: s.process.config.Insecure,
+	}
+	for node, where := range s.placement {
+		m.Placement[node] = where
+	}
+	if s.err != nil {
+		m.Error = s.err.Error()
+	}
+	return m
+}
+
+// now returns the present state, and a channel that is closed when it is not the present any more.
+func (s *submission) now() (m *protos.Submission, over bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.message(), s.ended(), s.changed
+}
+
+// since returns the lines from the given number on, and the number of the next.
+func (s *submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from = max(from, s.dropped)
+	lines = slices.Clone(s.lines[from-s.dropped:])
+	return lines, from + len(lines), s.ended(), s.changed
+}

@@ -1,0 +1,148 @@
+// Package identity says who may take part in a cluster.
+//
+// A cluster has an authority of its own: a certificate authority and a key for gossip,
+// made by [Init]. [Issue] makes a certificate for a name and a role, [Load] reads
+// it back with everything else that a process needs, and an [Identity] turns it
+// into configurations of TLS 1.3 in which both sides prove that they belong.
+//
+// The role and the name are a URI in the certificate, gradwire://node/NAME. Nothing but the
+// cluster's own authority is trusted; the machine's list of authorities plays no part.
+package identity
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Role says what the holder of a certificate may do.
+type Role string
+
+// The roles.
+const (
+	// Node is a process that hosts nodes and takes part in gossip.
+	Node Role = "node"
+	// Operator may change what the cluster does.
+	Operator Role = "operator"
+	// Client may submit plans and watch.
+	Client Role = "client"
+)
+
+var roles = []Role{Node, Operator, Client}
+
+// The protocols that share a process's port, told apart by ALPN (RFC 7301).
+const (
+	// Actors is the traffic between actors, open to nodes alone.
+	Actors = "gradwire/1"
+	// Gossip is the traffic of membership, open to nodes alone.
+	Gossip = "gradwire-gossip/1"
+	// Clients is how plans are submitted and runs are watched and changed, open to every
+	// role; what a role may ask for is decided where it is asked.
+	Clients = "gradwire-client/1"
+)
+
+// MaxName is the largest length of a name, that of names in a plan.
+const MaxName = 64
+
+// The errors that a program may want to tell apart.
+var (
+	// ErrExists says that a folder holds something already.
+	ErrExists = errors.New("this folder exists and is not empty")
+	// ErrExpired says that a certificate is not valid at this time.
+	ErrExpired = errors.New("the certificate is not valid now")
+	// ErrPermissions says that a secret could be read, or a folder written, by others.
+	ErrPermissions = errors.New("the permissions are too open")
+	// ErrRole says that a certificate's role does not allow what was asked for.
+	ErrRole = errors.New("the role is not accepted here")
+)
+
+// Subject is whom a certificate is issued for.
+type Subject struct {
+	// Name is a letter or digit, then letters, digits, dots, dashes and underscores,
+	// at most MaxName.
+	Name string
+	Role Role
+	// Lifetime is how long the certificate is valid, at most as long as the authority
+	// itself; 0 stands for DefaultLifetime.
+	Lifetime time.Duration
+}
+
+// DefaultLifetime is how long a certificate is valid.
+const DefaultLifetime = 365 * 24 * time.Hour
+
+// Identity is what a process is in its cluster. It is never changed once loaded.
+type Identity struct {
+	name        string
+	role        Role
+	expires     time.Time
+	authority   *x509.CertPool
+	certificate tls.Certificate
+	gossip      []byte
+}
+
+// Name is the name in the certificate.
+func (id *Identity) Name() string { return id.name }
+
+// Role is the role in the certificate.
+func (id *Identity) Role() Role { return id.role }
+
+// Expires is the instant from which no peer accepts the certificate.
+func (id *Identity) Expires() time.Time { return id.expires }
+
+// GossipKey returns a copy of the key that encrypts gossip, 32 bytes; nil for roles
+// other than Node.
+func (id *Identity) GossipKey() []byte { return slices.Clone(id.gossip) }
+
+func (s Subject) check() error {
+	if err := checkName(s.Name); err != nil {
+		return err
+	}
+	if !slices.Contains(roles, s.Role) {
+		return fmt.Errorf("identity: %.40q is no role; accepted are %s, %s and %s", s.Role, Node, Operator, Client)
+	}
+	if s.Lifetime < 0 {
+		return fmt.Errorf("identity: a lifetime of %v; accepted are positive ones, and 0 for %v", s.Lifetime, DefaultLifetime)
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	good := name != "" && len(name) <= MaxName && !strings.ContainsRune("._-", rune(name[0]))
+	for i := range len(name) {
+		c := name[i]
+		good = good && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-", c) >= 0)
+	}
+	if !good {
+		return fmt.Errorf("identity: %.80q is no name; accepted are a letter or digit, then letters a to z, digits, dots, dashes and underscores, at most %d", name, MaxName)
+	}
+	return nil
+}
+
+// uri is how a name and a role stand in a certificate.
+func (s Subject) uri() *url.URL {
+	return &url.URL{Scheme: "gradwire", Host: string(s.Role), Path: "/" + s.Name}
+}
+
+// subjectOf reads name and role from a certificate.
+func subjectOf(c *x509.Certificate) (Subject, error) {
+	if c.IsCA {
+		return Subject{}, errors.New("identity: the certificate is an authority's and names no process")
+	}
+	if len(c.URIs) != 1 {
+		return Subject{}, fmt.Errorf("identity: the certificate holds %d URIs, accepted is one, gradwire://ROLE/NAME", len(c.URIs))
+	}
+	u := c.URIs[0]
+	s := Subject{Role: Role(u.Host), Name: strings.TrimPrefix(u.Path, "/")}
+	if err := s.check(); err != nil {
+		return Subject{}, err
+	}
+	if *u != *s.uri() {
+		return Subject{}, fmt.Errorf("identity: the certificate holds %.100q, accepted is gradwire://ROLE/NAME", u)
+	}
+	return s, nil
+}

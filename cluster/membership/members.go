@@ -1,0 +1,230 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Members is a node's part in the cluster. It is safe for use by many goroutines.
+type Members struct {
+	config    Config
+	roll      *roll
+	transport *transport
+	list      *memberlist.Memberlist
+
+	announced atomic.Pointer[[]byte] // the node's own metadata
+	refusal   atomic.Pointer[error]  // why the latest merge was not made
+	admitted  atomic.Bool            // somebody has this node in its list
+
+	malformed, outdated, conflicts atomic.Uint64
+
+	closing chan struct{}
+	running sync.WaitGroup
+
+	mu   sync.Mutex // held while the node changes what it says, or goes
+	gone bool
+}
+
+// Refusals counts what was not believed. None of it stops anything, but none should be there.
+type Refusals struct {
+	// Malformed are announcements of nodes whose name, address or metadata cannot be.
+	Malformed uint64
+	// Outdated are announcements of an incarnation before that which is here.
+	Outdated uint64
+	// Conflicts are announcements of a second node with the name of one that is here, or
+	// failed less than 2 s ago.
+	Conflicts uint64
+	// Crowded are connections closed because 128 were open.
+	Crowded uint64
+	// Foreign are packets without this cluster's label, or not sealed with its key.
+	Foreign uint64
+	// Replayed are packets that had arrived before, among the latest 32,768. A network that
+	// delivers a packet twice is counted too.
+	Replayed uint64
+	// Oversized are packets of more than 1,408 bytes, which no member sends.
+	Oversized uint64
+}
+
+// Join binds the UDP side of the port and makes the node a member. It tries the seeds
+// until one has it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use,
+// because the key, label or name is wrong; the error says of each seed what came of it.
+// A node without seeds begins a cluster. A failed Join leaves nothing behind.
+func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }
+
+func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.PacketConn, error)) (*Members, error) {
+	fail := func(err error) (*Members, error) {
+		return nil, fmt.Errorf("membership of node %q: %w", c.Name, err)
+	}
+	c, bind, err := c.checked()
+	if err != nil {
+		return fail(err)
+	}
+	advertise, err := c.advertised(ctx, bind)
+	if err != nil {
+		return fail(err)
+	}
+	gate, err := newGate(c.Key, c.Label)
+	if err != nil {
+		return fail(err)
+	}
+	packets, err := listen(bind)
+	if err != nil {
+		return fail(err)
+	}
+	m := &Members{
+		config: c, roll: newRoll(c.Name), transport: newTransport(packets, gate, c.Streams, advertise),
+		closing: make(chan struct{}),
+	}
+	if err := m.say(announcement{Meta: c.Meta}); err != nil {
+		return fail(errors.Join(err, m.transport.Shutdown()))
+	}
+	if m.list, err = memberlist.Create(m.settings()); err != nil {
+		return fail(errors.Join(err, m.transport.Shutdown()))
+	}
+	if err := m.enter(ctx); err != nil {
+		return fail(errors.Join(err, m.Shutdown()))
+	}
+	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
+	m.running.Go(m.keep)
+	m.running.Go(m.examine)
+	return m, nil
+}
+
+// say sets what memberlist will announce.
+func (m *Members) say(a announcement) error {
+	b, err := a.encode()
+	if err == nil {
+		m.announced.Store(&b)
+	}
+	return err
+}
+
+// View returns who is here.
+func (m *Members) View() View { return m.roll.snapshot() }
+
+// Refused returns how much was not believed so far.
+func (m *Members) Refused() Refusals {
+	return Refusals{
+		Malformed: m.malformed.Load(), Outdated: m.outdated.Load(),
+		Conflicts: m.conflicts.Load(), Crowded: m.transport.crowded.Load(),
+		Foreign: m.transport.gate.foreign.Load(), Replayed: m.transport.gate.replayed.Load(),
+		Oversized: m.transport.gate.oversized.Load(),
+	}
+}
+
+// Update changes what the node says of itself, save its incarnation and address. It
+// returns when the news is on its way, or with an error when ctx's deadline (without one: 5 s)
+// has passed; the news may spread all the same.
+func (m *Members) Update(ctx context.Context, meta Meta) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone {
+		return fmt.Errorf("membership of node %q: %w", m.config.Name, net.ErrClosed)
+	}
+	if meta.Address == "" {
+		meta.Address = m.config.Meta.Address
+	}
+	meta.Labels = maps.Clone(meta.Labels)
+	err := m.fixed(meta)
+	if err == nil {
+		err = m.say(announcement{Meta: meta})
+	}
+	if err == nil {
+		m.config.Meta = meta
+		err = m.list.UpdateNode(patience(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("membership of node %q: %w", m.config.Name, err)
+	}
+	return nil
+}
+
+// fixed returns an error if metadata would change what a node keeps for life.
+func (m *Members) fixed(meta Meta) error {
+	old := m.config.Meta
+	if meta.Incarnation != old.Incarnation || meta.Address != old.Address {
+		return fmt.Errorf("incarnation %d and address %s stay as they are while the node lives", old.Incarnation, old.Address)
+	}
+	_, err := (&announcement{Meta: meta, leaving: true}).encode()
+	return err
+}
+
+// Leave tells the others that the node goes, and shuts it down. It takes about a second,
+// at most until ctx's deadline (without one: 5 s). With an error the others may take it for a crash.
+func (m *Members) Leave(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience(ctx))
+	defer cancel()
+	err := m.say(announcement{Meta: m.config.Meta, leaving: true})
+	if err == nil {
+		err = m.list.UpdateNode(patience(ctx))
+	}
+	if err == nil {
+		err = m.settle(ctx)
+	}
+	if left := m.list.Leave(patience(ctx)); err == nil {
+		err = left
+	}
+	if err := errors.Join(err, m.shutdown()); err != nil {
+		return fmt.Errorf("membership of node %q: leaving: %w", m.config.Name, err)
+	}
+	return nil
+}
+
+// settle waits until those who have heard that the node is leaving have told the others:
+// the news that it has left would overtake it.
+func (m *Members) settle(ctx context.Context) error {
+	n := len(m.View().Members)
+	if n == 1 {
+		return nil
+	}
+	select {
+	case <-time.After(time.Duration(2+bits.Len(uint(n))) * gossipInterval):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// patience is how long memberlist may wait, which takes 0 for ever.
+func patience(ctx context.Context) time.Duration {
+	if d, ok := ctx.Deadline(); ok {
+		return max(time.Until(d), time.Nanosecond)
+	}
+	return leavePatience
+}
+
+// Shutdown ends the node as a crash would, but leaves nothing open: when it returns, the
+// port is free, Notify is not called any more and all streams are closed. A question
+// that memberlist has just asked another node still waits for its answer, for 0.5 s, or 4 s
+// on a machine that cannot keep up.
+func (m *Members) Shutdown() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.shutdown()
+}
+
+func (m *Members) shutdown() error {
+	if m.gone {
+		return nil
+	}
+	m.gone = true
+	close(m.closing)
+	err := m.list.Shutdown()
+	m.running.Wait()
+	return err
+}

@@ -1,0 +1,475 @@
+package membership
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+func TestNodesThatJoinedHaveTheSameView(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 4, nil)
+	want := describe(nodes[0].View())
+	for _, n := range nodes {
+		if got := describe(n.View()); got != want {
+			t.Errorf("%s sees\n%sa sees\n%s", n.name, got, want)
+		}
+		if got := n.Refused(); got != (Refusals{}) {
+			t.Errorf("%s refused %+v", n.name, got)
+		}
+	}
+	v := nodes[0].View()
+	if !slices.Equal(nodes[0].names(), []string{"a", "b", "c", "d"}) {
+		t.Errorf("view is %v, want a to d in order", nodes[0].names())
+	}
+	b := v.Members[1]
+	if b.Meta.Address != nodes[1].address || b.Gossip.String() != nodes[1].address ||
+		b.Meta.Role != "worker" || b.Meta.Cores != 2 || b.Meta.Labels["zone"] != "b" {
+		t.Errorf("b is seen as %+v", b)
+	}
+}
+
+func TestUpdatedMetadataAreHeardOf(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 3, nil)
+	meta := Meta{Role: "server", Incarnation: 1, Cores: 1}
+	if err := nodes[2].Update(context.Background(), meta); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes[:2] {
+		e := n.await(Updated, "c")
+		if e.Member.Meta.Role != "server" || e.Member.Meta.Labels != nil || e.View > n.View().Number {
+			t.Errorf("%s heard of %+v", n.name, e)
+		}
+	}
+	meta.Incarnation = 2
+	if err := nodes[2].Update(context.Background(), meta); err == nil {
+		t.Error("an incarnation was changed in mid-life")
+	}
+}
+
+func TestLeavingIsToldFromCrashing(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 6, nil)
+	began := time.Now()
+	if err := nodes[5].Leave(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("leaving took %v", time.Since(began))
+	for _, n := range nodes[:5] {
+		n.await(Left, "f")
+	}
+	nodes[4].crash()
+	for _, n := range nodes[:4] {
+		n.await(Failed, "e")
+		if got := n.names(); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+			t.Errorf("%s sees %v", n.name, got)
+		}
+	}
+}
+
+func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for several failures")
+	}
+	nodes := cluster(t, 3, nil)
+	old := nodes[2].address
+	seeds := []string{nodes[0].address}
+	again := func(address string, incarnation uint64) *node {
+		c := mustStart(t, "c", spec{address: address, seeds: seeds, incarnation: incarnation})
+		for _, n := range nodes[:2] {
+			if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != incarnation || e.Member.Gossip.String() != c.address {
+				t.Errorf("%s heard of %+v, want incarnation %d at %s", n.name, e.Member, incarnation, c.address)
+			}
+		}
+		return c
+	}
+	failed := func(incarnation uint64) {
+		for _, n := range nodes[:2] {
+			if e := n.await(Failed, "c"); e.Member.Meta.Incarnation != incarnation {
+				t.Errorf("%s heard that incarnation %d failed, want %d", n.name, e.Member.Meta.Incarnation, incarnation)
+			}
+		}
+	}
+	nodes[2].crash()
+	failed(1)
+	c := again(old, 2)
+	c.crash()
+	failed(2)
+	c = again("", 3) // elsewhere
+	c.crash()
+	// Sooner than the crash is noticed: the start waits neither for the failure nor hides it.
+	c = mustStart(t, "c", spec{address: c.address, seeds: seeds, incarnation: 4})
+	for _, n := range nodes[:2] {
+		n.await(Failed, "c")
+		if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != 4 {
+			t.Errorf("%s heard of incarnation %d, want 4", n.name, e.Member.Meta.Incarnation)
+		}
+	}
+	c.crash()
+	// Elsewhere, and sooner than the crash is noticed: the name has to become free first.
+	c = mustStart(t, "c", spec{seeds: seeds, incarnation: 5, patience: patienceOfTests})
+	for _, n := range nodes[:2] {
+		n.await(Failed, "c")
+		if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != 5 || e.Member.Gossip.String() != c.address {
+			t.Errorf("%s heard of %+v, want incarnation 5 at %s", n.name, e.Member, c.address)
+		}
+	}
+	c.crash()
+	if _, err := start(t, "c", spec{address: c.address, seeds: seeds, incarnation: 3}); err == nil || !strings.Contains(err.Error(), "must grow") {
+		t.Errorf("an incarnation that is over was let in: %v", err)
+	}
+}
+
+func TestNodeThatLeftCanJoinAgain(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 2, nil)
+	if err := nodes[1].Leave(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].await(Left, "b")
+	mustStart(t, "b", spec{seeds: []string{nodes[0].address}, incarnation: 2})
+	nodes[0].await(Joined, "b")
+}
+
+func TestHalvesOfAPartitionFindEachOther(t *testing.T) {
+	for name, length := range map[string]time.Duration{
+		"short": 0,
+		"long":  gossipDeadTime + 2*probeInterval*4, // the nodes of the other half are forgotten by memberlist
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() {
+				t.Skip("takes a quarter of a minute or more")
+			}
+			heal(t, length)
+		})
+	}
+}
+
+// heal checks that two halves become one after a partition of a certain length.
+func heal(t *testing.T, length time.Duration) {
+	var w wires
+	nodes := cluster(t, 4, &w)
+	w.split(1, nodes[2].address, nodes[3].address)
+	for _, n := range nodes[:2] {
+		n.awaitAll(Failed, "c", "d")
+	}
+	for _, n := range nodes[2:] {
+		n.awaitAll(Failed, "a", "b")
+	}
+	time.Sleep(length) // how long the partition lasts
+	w.heal()
+	began := time.Now()
+	// News of the failures may still be under way and take down a node of the own half for
+	// a moment.
+	whole := func() bool {
+		return !slices.ContainsFunc(nodes, func(n *node) bool { return len(n.names()) < 4 })
+	}
+	for !whole() {
+		for _, n := range nodes {
+			for len(n.names()) < 4 || len(n.events) > 0 {
+				if e := n.next(); e.Kind != Failed && e.Kind != Returned || e.Member.Meta.Incarnation != 1 {
+					t.Errorf("%s heard of %+v", n.name, e)
+				}
+			}
+		}
+	}
+	t.Logf("the halves were one after %v", time.Since(began))
+	for _, n := range nodes {
+		if got := describe(n.View()); got != describe(nodes[0].View()) {
+			t.Errorf("%s sees\n%s", n.name, got)
+		}
+	}
+}
+
+// doubtsSoFar is how often memberlist gave somebody up.
+func doubtsSoFar(n *node) uint64 {
+	n.roll.mu.Lock()
+	defer n.roll.mu.Unlock()
+	return n.roll.raised
+}
+
+func TestNodeThatAnswersIsNotTakenForFailed(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes several seconds")
+	}
+	var w wires
+	nodes := cluster(t, 2, &w)
+	a, b := nodes[0], nodes[1]
+	before := a.View().Number
+	w.split(1, b.address)
+	eventually(t, "memberlist gives b up", func() bool { return doubtsSoFar(a) == 1 })
+	w.heal()
+	eventually(t, "both have both back", func() bool { return a.list.NumMembers() == 2 && b.list.NumMembers() == 2 })
+	if got := a.View().Number; got != before || len(a.events) > 0 {
+		t.Errorf("the view went from %d to %d, though b answers calls", before, got)
+	}
+}
+
+func TestNodeThatLostItsSeedFindsItWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for a failure")
+	}
+	nodes := cluster(t, 2, nil)
+	seed := nodes[0].address
+	nodes[0].crash()
+	nodes[1].await(Failed, "a")
+	a := mustStart(t, "a", spec{address: seed, incarnation: 2}) // it knows nobody
+	a.await(Joined, "b")
+	if e := nodes[1].await(Returned, "a"); e.Member.Meta.Incarnation != 2 {
+		t.Errorf("it heard of incarnation %d, want 2", e.Member.Meta.Incarnation)
+	}
+}
+
+func TestNameThatIsTakenIsRefused(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 3, nil)
+	began := time.Now()
+	// The holder of the name is not the seed.
+	_, err := start(t, "c", spec{seeds: []string{nodes[0].address}, incarnation: 2})
+	if err == nil || !strings.Contains(err.Error(), nodes[2].address) || !strings.Contains(err.Error(), "taken") {
+		t.Fatalf("error is %v, want one that names %s", err, nodes[2].address)
+	}
+	t.Logf("after %v: %v", time.Since(began), err)
+	d := mustStart(t, "d", spec{seeds: []string{nodes[2].address}})
+	d.awaitAll(Joined, "a", "b", "c")
+	for _, n := range nodes { // the holder has not been disturbed
+		n.await(Joined, "d")
+	}
+}
+
+func TestOtherClustersAreToldSo(t *testing.T) {
+	t.Parallel()
+	a := mustStart(t, "a", spec{})
+	for name, change := range map[string]func(*Config){
+		"key":    func(c *Config) { c.Key = bytes.Repeat([]byte("x"), keySize) },
+		"label":  func(c *Config) { c.Label = "other" },
+		"no key": func(c *Config) { c.Key, c.Insecure = nil, true },
+	} {
+		began := time.Now()
+		_, err := start(t, "b", spec{seeds: []string{a.address}, change: change})
+		if err == nil || !strings.Contains(err.Error(), "is this the same cluster?") || !strings.Contains(err.Error(), a.address) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("%s: it took %v, beyond the deadline", name, d)
+		}
+		t.Logf("%s, after %v: %v", name, time.Since(began), err)
+	}
+	if len(a.View().Members) != 1 {
+		t.Errorf("a sees %v", a.names())
+	}
+}
+
+func TestSeedThatDoesNotAnswerIsNamedAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, in the kernel, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	began := time.Now()
+	_, err = start(t, "b", spec{seeds: []string{"127.0.0.1:1", silent.Addr().String()}, patience: 2 * time.Second})
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(), silent.Addr().String()) {
+		t.Errorf("error is %v, want both seeds named", err)
+	}
+	if d := time.Since(began); d > 4*time.Second {
+		t.Errorf("it took %v, the deadline was 2 s", d)
+	}
+	t.Log(err)
+}
+
+// dials tells of each dial.
+type dials struct {
+	*port
+	made chan struct{}
+}
+
+func (d *dials) Dial(address string, timeout time.Duration) (net.Conn, error) {
+	c, err := d.port.Dial(address, timeout)
+	signal(d.made)
+	return c, err
+}
+
+func TestSeedMayComeLaterThanThoseItLetsIn(t *testing.T) {
+	t.Parallel()
+	p := openPort(t, loopback(), &wires{})
+	seed := p.own
+	p.close()
+	tried := make(chan struct{}, 1)
+	joined := make(chan *node, 1)
+	go func() {
+		b, err := start(t, "b", spec{seeds: []string{seed}, change: func(c *Config) {
+			c.Streams = &dials{c.Streams.(*port), tried}
+		}})
+		if err != nil {
+			t.Error(err)
+		}
+		joined <- b
+	}()
+	<-tried
+	a := mustStart(t, "a", spec{address: seed, seeds: []string{seed, "127.0.0.1:1"}})
+	if b := <-joined; b != nil {
+		a.await(Joined, "b")
+		b.await(Joined, "a")
+	}
+}
+
+func TestNothingListensWithoutAKey(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Config){
+		"no key":       func(c *Config) { c.Key = nil },
+		"empty key":    func(c *Config) { c.Key = []byte{} },
+		"short key":    func(c *Config) { c.Key = c.Key[:16] },
+		"both":         func(c *Config) { c.Insecure = true },
+		"not loopback": func(c *Config) { c.Key, c.Insecure, c.Bind = nil, true, "0.0.0.0:7000" },
+		"no port":      func(c *Config) { c.Bind = "127.0.0.1:0" },
+		"no address":   func(c *Config) { c.Bind = "0.0.0.0:7000" },
+		"name":         func(c *Config) { c.Name = "a/b" },
+		"seed":         func(c *Config) { c.Seeds = []string{"127.0.0.1"} },
+		"label":        func(c *Config) { c.Label = strings.Repeat("x", maxLabel+1) },
+		"incarnation":  func(c *Config) { c.Meta.Incarnation = 0 },
+		"meta.address": func(c *Config) { c.Meta.Address = "here" },
+		"long metadata": func(c *Config) {
+			c.Meta.Labels = map[string]string{"a": strings.Repeat("x", 255), "b": strings.Repeat("x", 255)}
+		},
+	} {
+		var bind string
+		_, err := start(t, "a", spec{change: func(c *Config) { change(c); bind = c.Bind }})
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		if c, err := net.ListenPacket("udp", bind); err != nil {
+			t.Errorf("%s: something listens: %v", name, err)
+		} else {
+			_ = c.Close()
+		}
+	}
+	a := mustStart(t, "a", spec{change: func(c *Config) { c.Key, c.Insecure = nil, true }})
+	b := mustStart(t, "b", spec{seeds: []string{a.address}, change: func(c *Config) { c.Key, c.Insecure = nil, true }})
+	a.await(Joined, "b")
+	b.await(Joined, "a")
+}
+
+// liar is a member with the right key that says of itself what nobody should believe.
+type liar struct{ meta []byte }
+
+func (l liar) NodeMeta(int) []byte             { return l.meta }
+func (l liar) NotifyMsg([]byte)                {}
+func (l liar) GetBroadcasts(int, int) [][]byte { return nil }
+func (l liar) LocalState(bool) []byte          { return nil }
+func (l liar) MergeRemoteState([]byte, bool)   {}
+
+func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 2, nil)
+	for i, meta := range [][]byte{nil, []byte("{}"), bytes.Repeat([]byte{0xff}, 512), {metaVersion, 0, 1}} {
+		var w wires
+		p := openPort(t, loopback(), &w)
+		conn, err := net.ListenPacket("udp", p.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := memberlist.DefaultLANConfig()
+		c.Name, c.SecretKey, c.Label, c.Delegate, c.LogOutput = "liar", testKey, "test", liar{meta}, new(bytes.Buffer)
+		g, err := newGate(testKey, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = newTransport(conn, g, p, nodes[0].transport.advertise)
+		l, err := memberlist.Create(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := nodes[0].Refused().Malformed
+		if _, err := l.Join([]string{nodes[0].address}); err != nil {
+			t.Fatal(err)
+		}
+		// The seed answers before it merges: the next exchange waits for nothing else.
+		deadline := time.Now().Add(patienceOfTests)
+		for nodes[0].Refused().Malformed == before && time.Now().Before(deadline) {
+			if _, err := l.Join([]string{nodes[0].address}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if nodes[0].Refused().Malformed == before {
+			t.Errorf("metadata %d were not counted", i)
+		}
+		if got := nodes[0].names(); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("metadata %d: a sees %v", i, got)
+		}
+		if err := l.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		p.close()
+	}
+}
+
+func TestNotifyMayAskForTheViewAndTakeItsTime(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	var slow *node
+	heard := make(chan Event, 100)
+	ready := make(chan struct{})
+	slow = mustStart(t, "slow", spec{change: func(c *Config) {
+		c.Notify = func(e Event) {
+			<-ready
+			if slow.View().Number < e.View {
+				t.Errorf("event of view %d came before the view, which is %d", e.View, slow.View().Number)
+			}
+			<-release
+			heard <- e
+		}
+	}})
+	close(ready)
+	b := mustStart(t, "b", spec{seeds: []string{slow.address}})
+	c := mustStart(t, "c", spec{seeds: []string{slow.address}})
+	b.awaitAll(Joined, "slow", "c")
+	c.awaitAll(Joined, "slow", "b")
+	if err := c.Leave(context.Background()); err != nil { // while Notify stands still
+		t.Fatal(err)
+	}
+	b.await(Left, "c")
+	close(release)
+	var last uint64
+	for _, want := range []string{"joined b", "joined c", "left c"} {
+		e := <-heard
+		if got := e.Kind.String() + " " + e.Member.Name; got != want || e.View <= last {
+			t.Errorf("heard %q of view %d after view %d, want %q", got, e.View, last, want)
+		}
+		last = e.View
+	}
+}
+
+func TestShutdownLeavesNothingOpen(t *testing.T) {
+	mustStart(t, "x", spec{}).crash() // what the runtime opens once
+	before := measure(t)
+	nodes := cluster(t, 3, nil)
+	for _, n := range nodes {
+		n.crash()
+		if err := n.Shutdown(); err != nil {
+			t.Errorf("the second shutdown: %v", err)
+		}
+		if err := n.Leave(context.Background()); err != nil {
+			t.Errorf("leaving after the shutdown: %v", err)
+		}
+		if err := n.Update(context.Background(), Meta{Incarnation: 1}); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("updating after the shutdown: %v", err)
+		}
+	}
+	if after := measure(t); after.descriptors > before.descriptors {
+		t.Errorf("%d descriptors are open, %d before", after.descriptors, before.descriptors)
+	}
+}

@@ -1,0 +1,242 @@
+package membership
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of what a node says of itself. Together they allow more than MaxMeta; what does
+// not fit there is refused where it is said.
+const (
+	// MaxMeta is the greatest size of encoded metadata, in bytes: what memberlist carries.
+	MaxMeta = 512
+	// MaxName is the greatest length of a node's name, in bytes.
+	MaxName = 64
+
+	maxRole    = 32
+	maxAddress = 255 + len(":65535")
+	maxCores   = 1 << 16
+	maxLabels  = 32
+	maxText    = 255
+)
+
+// metaVersion is the first byte of encoded metadata.
+const metaVersion = 1
+
+const flagLeaving = 1
+
+// Meta is what a node says of itself. It travels in every message that says that the
+// node is alive, so it is small: at most MaxMeta bytes encoded. A Meta that was received
+// is shared and must not be modified.
+type Meta struct {
+	// Role is what the node is for, at most 32 bytes.
+	Role string
+	// Address is the HOST:PORT at which others reach the node, over TCP and UDP.
+	Address string
+	// Incarnation tells the lives of a node apart. It is at least 1 and must grow with
+	// every start of the process; the time of the start will do.
+	Incarnation uint64
+	// Cores is how many cores the node offers, 0 to 65,536.
+	Cores int
+	// Labels are words of the user's, at most 32.
+	Labels map[string]string
+}
+
+func (m Meta) equal(o Meta) bool {
+	return m.Role == o.Role && m.Address == o.Address && m.Incarnation == o.Incarnation &&
+		m.Cores == o.Cores && maps.Equal(m.Labels, o.Labels)
+}
+
+// announcement is metadata as it travels.
+type announcement struct {
+	Meta
+	// leaving says that the node will go of its own will: memberlist does not tell
+	// those who hear of the end whether it was a crash.
+	leaving bool
+}
+
+// encode returns the metadata as bytes: version, flags, incarnation, cores, role,
+// address and labels in the order of their keys, numbers as uvarints, texts with their
+// length in front. Equal metadata have equal bytes.
+func (a *announcement) encode() ([]byte, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	flags := byte(0)
+	if a.leaving {
+		flags |= flagLeaving
+	}
+	b := []byte{metaVersion, flags}
+	b = binary.AppendUvarint(b, a.Incarnation)
+	b = binary.AppendUvarint(b, uint64(a.Cores))
+	b = appendText(b, a.Role)
+	b = appendText(b, a.Address)
+	b = binary.AppendUvarint(b, uint64(len(a.Labels)))
+	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
+		b = appendText(appendText(b, k), a.Labels[k])
+	}
+	if len(b) > MaxMeta {
+		return nil, fmt.Errorf("metadata take %d bytes, at most %d are carried: shorten the labels", len(b), MaxMeta)
+	}
+	return b, nil
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// check returns an error that names the field and what it accepts.
+func (a *announcement) check() error {
+	if a.Incarnation == 0 {
+		return errors.New("incarnation is 0, it begins at 1 and grows with every start")
+	}
+	if a.Cores < 0 || a.Cores > maxCores {
+		return fmt.Errorf("cores is %d, accepted are 0 to %d", a.Cores, maxCores)
+	}
+	if err := checkText("role", a.Role, maxRole); err != nil {
+		return err
+	}
+	if err := checkAddress(a.Address); err != nil {
+		return err
+	}
+	if len(a.Labels) > maxLabels {
+		return fmt.Errorf("%d labels, accepted are at most %d", len(a.Labels), maxLabels)
+	}
+	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
+		if k == "" {
+			return errors.New("a label has an empty name")
+		}
+		if err := checkText("a label's name", k, maxText); err != nil {
+			return err
+		}
+		if err := checkText("label "+k, a.Labels[k], maxText); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkText(what, s string, most int) error {
+	if len(s) > most {
+		return fmt.Errorf("%s has %d bytes, accepted are at most %d", what, len(s), most)
+	}
+	if !utf8.ValidString(s) {
+		return fmt.Errorf("%s is not UTF-8", what)
+	}
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("%s has the unprintable character %U", what, r)
+		}
+	}
+	return nil
+}
+
+func checkAddress(s string) error {
+	if err := checkText("address", s, maxAddress); err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" {
+		return fmt.Errorf("address is %q, accepted is HOST:PORT", s)
+	}
+	if p, err := strconv.ParseUint(port, 10, 16); err != nil || p == 0 {
+		return fmt.Errorf("address is %q, its port must be 1 to 65535", s)
+	}
+	return nil
+}
+
+// checkName accepts what can stand in a path, a log line and a memberlist address.
+func checkName(s string) error {
+	if s == "" || len(s) > MaxName {
+		return fmt.Errorf("name %.80q has %d bytes, accepted are 1 to %d", s, len(s), MaxName)
+	}
+	for _, r := range s {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
+		default:
+			return fmt.Errorf("name %q has %q, accepted are letters, digits, '-', '_' and '.'", s, r)
+		}
+	}
+	return nil
+}
+
+// decode is the inverse of encode. It accepts nothing that encode does not write.
+func decode(b []byte) (announcement, error) {
+	if len(b) > MaxMeta {
+		return announcement{}, fmt.Errorf("metadata have %d bytes, at most %d are accepted", len(b), MaxMeta)
+	}
+	if len(b) < 2 {
+		return announcement{}, errTruncated
+	}
+	if b[0] != metaVersion {
+		return announcement{}, fmt.Errorf("metadata have version %d, this build understands %d", b[0], metaVersion)
+	}
+	r := reader{left: b[2:]}
+	a := announcement{leaving: b[1]&flagLeaving != 0}
+	a.Incarnation = r.number()
+	a.Cores = int(min(r.number(), maxCores+1))
+	a.Role = r.text()
+	a.Address = r.text()
+	if n := r.number(); n > maxLabels {
+		r.fail(fmt.Errorf("%d labels, accepted are at most %d", n, maxLabels))
+	} else if n > 0 && r.err == nil {
+		a.Labels = make(map[string]string, n)
+		for range n {
+			k := r.text()
+			a.Labels[k] = r.text()
+		}
+	}
+	if r.err != nil {
+		return announcement{}, r.err
+	}
+	if canonical, err := a.encode(); err != nil {
+		return announcement{}, err
+	} else if !bytes.Equal(canonical, b) {
+		return announcement{}, errors.New("metadata are not in their canonical form")
+	}
+	return a, nil
+}
+
+var errTruncated = errors.New("metadata are cut short")
+
+// reader takes metadata apart. After the first error it returns zeros.
+type reader struct {
+	left []byte
+	err  error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.left = nil
+}
+
+func (r *reader) number() uint64 {
+	v, n := binary.Uvarint(r.left)
+	if n <= 0 {
+		r.fail(errTruncated)
+		return 0
+	}
+	r.left = r.left[n:]
+	return v
+}
+
+func (r *reader) text() string {
+	n := r.number()
+	if n > uint64(len(r.left)) {
+		r.fail(errTruncated)
+		return ""
+	}
+	s := string(r.left[:n])
+	r.left = r.left[n:]
+	return s
+}

@@ -1,0 +1,201 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// serve takes calls until the node closes.
+func (n *Node) serve() {
+	slots := make(chan struct{}, n.config.Limits.Handshakes)
+	for {
+		raw, err := n.listener.AcceptTCP()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil: // too many open files, or a caller that is gone again
+			n.refused.accept.Add(1)
+			pause := time.NewTimer(firstWait)
+			select {
+			case <-pause.C:
+			case <-n.stop.Done():
+				pause.Stop()
+				return
+			}
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			n.refused.crowd.Add(1)
+			raw.Close() //nolint:errcheck // it was never used
+			continue
+		}
+		n.work.Go(func() {
+			defer func() { <-slots }()
+			n.greet(newSocket(raw))
+		})
+	}
+}
+
+// greet finds out what a caller wants, and closes the connection unless somebody takes it.
+func (n *Node) greet(s *socket) {
+	ctx, cancel := context.WithTimeout(n.stop, n.config.Limits.Handshake)
+	defer cancel()
+	interrupt := context.AfterFunc(ctx, func() { s.tcp.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the call fails in any case
+	protocol, err := n.protocol(ctx, s)
+	if err != nil {
+		n.refused.stranger.Add(1)
+	} else if take := n.config.Protocols[protocol]; take != nil {
+		if from, err := s.other(); err == nil && interrupt() {
+			take(s, from)
+			return
+		}
+	} else if n.meet(s, interrupt) {
+		return
+	}
+	interrupt()
+	s.tcp.Close() //nolint:errcheck // nothing was agreed on it
+}
+
+// protocol makes the connection secure and returns what is spoken on it.
+func (n *Node) protocol(ctx context.Context, s *socket) (string, error) {
+	if n.config.Identity != nil {
+		err := s.secure(ctx, tls.Server(s.sealing(), n.config.Identity.ServerTLS(n.protocols()...)))
+		return s.state.NegotiatedProtocol, err
+	}
+	protocol, err := readProtocol(s)
+	if err == nil && !slices.Contains(n.protocols(), protocol) {
+		err = bad("protocol %.40q", protocol)
+	}
+	return protocol, err
+}
+
+// protocols are those that can be called for.
+func (n *Node) protocols() []string {
+	names := []string{identity.Actors}
+	for name := range n.config.Protocols {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// meet reads a greeting and decides about it. It reports whether the socket is now a
+// connection; ready must report true for that.
+func (n *Node) meet(s *socket, ready func() bool) bool {
+	in := bufio.NewReaderSize(s, readAhead)
+	kind, body, err := readGreeting(in)
+	var hello greeting
+	if err == nil && kind != helloRecord {
+		err = bad("record of kind %d where a hello was to be", kind)
+	}
+	if err == nil {
+		hello, err = getGreeting(body)
+	}
+	var about Peer
+	if err == nil {
+		about, err = who(s, &hello)
+	}
+	if err != nil {
+		n.refused.malformed.Add(1)
+		return false
+	}
+	refusal := byte(refusedTarget)
+	if hello.target == n.config.Name && hello.name != n.config.Name {
+		refusal = refusedFull
+		if p := n.enter(hello.name); p != nil {
+			refusal = p.accept(s, in, about, &hello, ready)
+		}
+	}
+	switch refusal {
+	case 0:
+		return true
+	case refusedDouble:
+		n.refused.double.Add(1)
+	case refusedStale:
+		n.refused.stale.Add(1)
+	default:
+		n.refused.other.Add(1)
+	}
+	writeGreeting(s, refusalRecord, []byte{refusal}) //nolint:errcheck // who does not hear it will call again
+	return false
+}
+
+// accept makes the socket the connection with its caller, or says why not.
+func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, ready func() bool) (refusal byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.accepting++
+	defer func() {
+		p.accepting--
+		if p.conn == nil && p.about.Incarnation != 0 && p.state != Down {
+			p.want(false)
+		}
+	}()
+	for {
+		if refusal := p.judge(hello); refusal != 0 {
+			return refusal
+		}
+		c := p.conn
+		if c == nil {
+			break
+		}
+		// The caller has given this one up. What has arrived on it is handled first.
+		c.close(errReplaced)
+		p.mu.Unlock()
+		<-c.done
+		p.mu.Lock()
+	}
+	if p.removed || p.node.closing.Load() {
+		return refusedDouble
+	}
+	welcome := p.node.greeting(p)
+	if hello.incarnation > p.about.Incarnation {
+		welcome.received = 0
+	}
+	p.meet(about, hello, true)
+	p.attempt = hello.attempt
+	// Under the lock, so that the order of welcomes is that of connections; the few bytes
+	// find room in a socket to which nothing has been written.
+	if err := writeGreeting(s, welcomeRecord, welcome.append(nil)); err != nil || !ready() {
+		return refusedDouble
+	}
+	if p.calling != nil {
+		p.calling()
+	}
+	if err := p.install(s, in, false); err != nil {
+		return refusedDouble
+	}
+	return 0
+}
+
+var errReplaced = errors.New("the peer has called again")
+
+// judge decides about a call.
+func (p *peer) judge(hello *greeting) (refusal byte) {
+	known := p.about.Incarnation
+	switch {
+	case hello.incarnation < known:
+		return refusedStale
+	case hello.incarnation > known:
+		if known == 0 && p.calling != nil && p.node.config.Name < p.name {
+			return refusedDouble
+		}
+		return 0
+	case hello.attempt <= p.attempt:
+		return refusedDouble // an older call, overtaken by a newer one
+	case p.conn != nil && p.conn.mine && hello.serial < p.serial:
+		return refusedDouble // it was made before its caller knew of this connection
+	case p.conn == nil && p.calling != nil && p.node.config.Name < p.name:
+		return refusedDouble // this side's own call goes before
+	}
+	return 0
+}

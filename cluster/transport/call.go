@@ -1,0 +1,253 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// Two processes may call each other at the same time. Which of the calls becomes the
+// connection is decided by who is called, before any frame is sent: who itself calls, and
+// has the smaller name, refuses. What is refused was nobody's connection, so
+// nothing is lost.
+
+// want sees to it that there will be a connection. broken says that there was one until
+// now: then a peer at whose address nobody listens is down at once.
+func (p *peer) want(broken bool) {
+	if p.dialing || p.removed || p.conn != nil || p.address == "" || p.node.stop.Err() != nil {
+		return
+	}
+	p.dialing = true
+	if !broken {
+		p.heard = time.Now()
+	}
+	p.node.work.Go(func() { p.dial(broken) })
+}
+
+// firstWait is the pause after the first call in vain; it doubles up to Limits.Backoff.
+const firstWait = 10 * time.Millisecond
+
+// dial calls until there is a connection or the peer is down.
+func (p *peer) dial(broken bool) {
+	for wait := firstWait; ; wait = min(2*wait, p.node.config.Limits.Backoff) {
+		if p.call(broken) {
+			return
+		}
+		// Half of it by chance, so that two processes do not refuse each other in step.
+		pause := time.NewTimer(wait/2 + rand.N(wait/2+1))
+		select {
+		case <-pause.C:
+		case <-p.node.stop.Done():
+			pause.Stop()
+		}
+	}
+}
+
+// call calls once. It reports true if no other call is to follow.
+func (p *peer) call(broken bool) (over bool) {
+	p.mu.Lock()
+	if over := p.settled(); over || p.accepting > 0 {
+		p.mu.Unlock()
+		return over
+	}
+	ctx, cancel := context.WithTimeout(p.node.stop, p.node.config.Limits.Handshake)
+	defer cancel()
+	p.calling = cancel
+	hello := p.node.greeting(p)
+	hello.attempt = p.node.attempts.Add(1)
+	address := p.address
+	p.mu.Unlock()
+
+	s, in, about, welcome, err := p.node.hello(ctx, address, &hello)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calling = nil
+	if err == nil && !p.settled() && p.accepting == 0 {
+		if about.Incarnation >= p.about.Incarnation {
+			p.meet(about, &welcome, false)
+			err = p.install(s, in, true)
+			if err == nil {
+				p.dialing = false
+				return true
+			}
+		} else {
+			err = errors.New("an earlier incarnation answers")
+		}
+	}
+	if s != nil {
+		s.tcp.Close() //nolint:errcheck // nothing was sent on it
+	}
+	switch {
+	case errors.Is(err, refusals[refusedStale]):
+		p.down(fmt.Errorf("%w: %w", ErrRefused, err))
+	case broken && errors.Is(err, syscall.ECONNREFUSED) && p.conn == nil && p.accepting == 0:
+		p.down(fmt.Errorf("%w: %w", ErrRefused, err))
+	}
+	return p.settled()
+}
+
+// settled reports whether calling is over, and takes note if it is.
+func (p *peer) settled() bool {
+	over := p.conn != nil || p.removed || p.state == Down || p.node.stop.Err() != nil || p.node.closing.Load() && p.waiting() == 0
+	if over {
+		p.dialing = false
+	}
+	return over
+}
+
+// greeting is what this node says to a peer.
+func (n *Node) greeting(p *peer) greeting {
+	return greeting{
+		incarnation: n.config.Incarnation, serial: p.serial, received: p.before.handled,
+		name: n.config.Name, target: p.name, address: n.config.Advertise,
+	}
+}
+
+// hello calls an address, and returns the connection, what reads from it and who welcomes.
+func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socket, in *bufio.Reader, about Peer, welcome greeting, err error) {
+	if err = n.mayBePlain(address); err != nil { // the peer itself may have said it
+		return nil, nil, about, welcome, err
+	}
+	s, err = connect(ctx, n.config.Identity, address, identity.Actors)
+	if err != nil {
+		return nil, nil, about, welcome, err
+	}
+	interrupt := context.AfterFunc(ctx, func() { s.tcp.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the call fails in any case
+	defer func() {
+		if !interrupt() && err == nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	in = bufio.NewReaderSize(s, readAhead)
+	kind, body, err := byte(0), []byte(nil), writeGreeting(s, helloRecord, g.append(nil))
+	if err == nil {
+		kind, body, err = readGreeting(in)
+	}
+	switch {
+	case err != nil:
+	case kind == refusalRecord:
+		if err = refusals[body[0]]; err == nil {
+			err = bad("refusal of kind %d", body[0])
+		}
+	case kind != welcomeRecord:
+		err = bad("record of kind %d where a welcome was to be", kind)
+	default:
+		welcome, err = getGreeting(body)
+	}
+	if err == nil {
+		about, err = who(s, &welcome)
+	}
+	if err == nil && about.Name != g.target {
+		err = refusals[refusedTarget]
+	}
+	return s, in, about, welcome, err
+}
+
+// who tells who is at the other end: the greeting must agree with the certificate.
+func who(s *socket, g *greeting) (Peer, error) {
+	about, err := s.other()
+	if err == nil && s.sealed != nil && about.Name != g.name {
+		err = bad("the certificate of %s says %s", g.name, about.Name)
+	}
+	about.Name, about.Incarnation = g.name, g.incarnation
+	return about, err
+}
+
+// other is whom the certificate of the other side names; without TLS some node.
+func (s *socket) other() (Peer, error) {
+	if s.sealed == nil {
+		return Peer{Role: identity.Node}, nil
+	}
+	name, err := identity.PeerName(s.state)
+	if err != nil {
+		return Peer{}, err
+	}
+	role, err := identity.PeerRole(s.state)
+	return Peer{Name: name, Role: role}, err
+}
+
+// maxProtocol is the length of the longest name of a protocol, as in ALPN.
+const maxProtocol = 255
+
+// connect makes a connection for a protocol.
+func connect(ctx context.Context, id *identity.Identity, address, protocol string) (*socket, error) {
+	if len(protocol) > maxProtocol {
+		return nil, fmt.Errorf("protocol of %d bytes, accepted are %d", len(protocol), maxProtocol)
+	}
+	var d net.Dialer
+	raw, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	s := newSocket(raw.(*net.TCPConn))
+	if id == nil {
+		_, err = s.Write(append([]byte{byte(len(protocol))}, protocol...))
+	} else {
+		err = s.secure(ctx, tls.Client(s.sealing(), id.ClientTLS(protocol)))
+	}
+	if err != nil {
+		s.tcp.Close() //nolint:errcheck // it is of no use
+		return nil, err
+	}
+	return s, nil
+}
+
+// sealing is what TLS goes on top of.
+func (s *socket) sealing() *sealed {
+	s.sealed = newSealed(s.Conn)
+	return s.sealed
+}
+
+func (s *socket) secure(ctx context.Context, c *tls.Conn) error {
+	if err := c.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	s.Conn, s.state = c, c.ConnectionState()
+	return nil
+}
+
+func writeGreeting(w io.Writer, kind byte, body []byte) error {
+	b := make([]byte, recordHeader, recordHeader+len(body))
+	putRecord(b, kind, len(body))
+	_, err := w.Write(append(b, body...))
+	return err
+}
+
+func readGreeting(in *bufio.Reader) (kind byte, body []byte, err error) {
+	header, err := in.Peek(recordHeader)
+	if err != nil {
+		return 0, nil, cut(err, len(header) > 0)
+	}
+	kind, length, err := record(header)
+	if err != nil {
+		return 0, nil, err
+	}
+	if kind > refusalRecord {
+		return 0, nil, bad("record of kind %d before the greeting", kind)
+	}
+	in.Discard(recordHeader) //nolint:errcheck // these bytes are in the buffer
+	body = make([]byte, length)
+	_, err = io.ReadFull(in, body)
+	return kind, body, cut(err, true)
+}
+
+// readProtocol reads what takes the place of ALPN where there is no TLS.
+func readProtocol(in io.Reader) (string, error) {
+	var length [1]byte
+	if _, err := io.ReadFull(in, length[:]); err != nil {
+		return "", err
+	}
+	name := make([]byte, length[0])
+	_, err := io.ReadFull(in, name)
+	return string(name), err
+}

@@ -1,0 +1,342 @@
+package transport
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// socket is a connection of TCP, with TLS on top or without.
+type socket struct {
+	net.Conn              // TLS, or the same as tcp
+	tcp      *net.TCPConn // what is written and closed in the end
+	sealed   *sealed      // nil without TLS
+	state    tls.ConnectionState
+	bytes    *atomic.Int64 // received so far
+}
+
+func newSocket(tcp *net.TCPConn) *socket {
+	s := &socket{tcp: tcp, bytes: &atomic.Int64{}}
+	s.Conn = counted{tcp, s.bytes}
+	return s
+}
+
+// counted counts what is received.
+type counted struct {
+	*net.TCPConn
+	bytes *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.TCPConn.Read(b)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// readAhead is the buffer for heads and small frames; larger reads pass it by.
+const readAhead = 16 << 10
+
+// conn is the one established connection with a peer.
+//
+// Whoever holds the token writes: a sender that finds the queue empty and the
+// token free writes at once, as much as the socket takes without waiting, and passes the
+// rest with the token to the connection's own goroutine.
+type conn struct {
+	peer     *peer
+	from     Peer
+	serial   uint64
+	socket   *socket
+	mine     bool // called by this side
+	gather   *gather
+	batch    batch
+	rest     [][]byte // of the batch, what is not written yet
+	cipher   []byte   // of the batch, what TLS has made of it
+	one      [1][]byte
+	buffers  net.Buffers
+	token    chan struct{} // holds one while nobody writes
+	handover chan struct{} // holds the token for the writing goroutine
+	closed   chan struct{}
+	closing  sync.Once
+	reason   error // set before closed is closed
+	done     chan struct{}
+
+	// Guarded by the peer's lock. Of the frames whose writing has begun, begun in all, the
+	// peer is known to have handled acked; acked <= begun.
+	begun, acked                       uint64
+	beatDue, farewellDue, farewellSent bool
+	last                               beat      // the last one that has arrived
+	lastAt                             time.Time // when
+	seen                               int64     // bytes received at the keeper's last look
+
+	bytesOut atomic.Int64
+	handled  atomic.Uint64
+	busy     atomic.Bool // the handler is at work
+}
+
+func newConn(p *peer, s *socket, mine bool) (*conn, error) {
+	g, err := newGather(s.tcp)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{
+		peer: p, socket: s, mine: mine, gather: g,
+		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
+		closed: make(chan struct{}), done: make(chan struct{}), batch: batch{chunk: chunk},
+	}
+	if s.sealed != nil {
+		c.batch.chunk = sealedChunk
+		s.sealed.hold()
+	}
+	return c, nil
+}
+
+// close ends the connection; the first to do so says why. It does not wait: done is
+// closed when nothing of the connection is at work any more.
+func (c *conn) close(reason error) {
+	c.closing.Do(func() {
+		c.reason = reason
+		close(c.closed)
+		c.socket.tcp.Close() //nolint:errcheck // whatever it says, the connection is over
+	})
+}
+
+// run reads until the connection ends, and then clears up. The queue is written first.
+func (c *conn) run(in *bufio.Reader) {
+	c.handover <- struct{}{}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		c.write()
+	}()
+	c.close(c.receive(in))
+	<-written
+	select {
+	case <-c.token:
+	case <-c.handover:
+	}
+	// From here on the token is held for good.
+	freed := c.batch.written()
+	if p := c.batch.open; p != nil {
+		freed[p.class] += p.size()
+		p.end()
+	}
+	c.peer.ended(c, freed)
+	close(c.done)
+}
+
+// receive hands over what arrives, until the connection ends.
+func (c *conn) receive(in *bufio.Reader) error {
+	p := c.peer
+	s := &stream{in: in, tensors: p.node.config.Tensors, limit: p.node.config.Limits.Frame}
+	defer s.close()
+	for {
+		a, err := s.read()
+		if err != nil {
+			if errors.Is(err, ErrBad) {
+				p.bad.Add(1)
+			}
+			return err
+		}
+		switch a.kind {
+		case beatRecord:
+			if err := p.hear(c, a.beat); err != nil {
+				return err
+			}
+		case farewellRecord:
+			return c.farewell()
+		default:
+			c.busy.Store(true)
+			p.node.config.Receive(c.from, a.frame)
+			c.handled.Add(1)
+			c.busy.Store(false)
+		}
+	}
+}
+
+// farewell answers a peer that has sent its last frame: with a last heartbeat, which
+// says that all has arrived, and the end of what is written.
+func (c *conn) farewell() error {
+	p := c.peer
+	p.mu.Lock()
+	c.beatDue, c.farewellDue = true, true
+	p.drop()
+	p.mu.Unlock()
+	c.pump()
+	deadline := time.NewTimer(p.node.config.Limits.Suspend)
+	defer deadline.Stop()
+	select {
+	case <-c.token: // everything has been written
+		c.token <- struct{}{}
+	case <-c.closed:
+	case <-deadline.C:
+	}
+	c.socket.tcp.CloseWrite() //nolint:errcheck // the connection is over in any case
+	return ErrLeft
+}
+
+// pump writes what is due, unless somebody is writing already.
+func (c *conn) pump() {
+	p := c.peer
+	p.mu.Lock()
+	select {
+	case <-c.token:
+	default:
+		p.mu.Unlock()
+		return
+	}
+	p.pump(c)
+}
+
+// pump writes what is due. It is called with the peer's lock and the token, and gives up the lock.
+func (p *peer) pump(c *conn) {
+	for range inlineBatches {
+		if !c.fill() {
+			c.token <- struct{}{}
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		all, err := c.attempt()
+		if err != nil {
+			c.close(err)
+		}
+		if !all {
+			c.handover <- struct{}{}
+			return
+		}
+		freed := c.finish()
+		p.mu.Lock()
+		p.free(freed)
+	}
+	p.mu.Unlock()
+	c.handover <- struct{}{}
+}
+
+// inlineBatches is how many batches a sender writes before it leaves the rest to the
+// connection's own goroutine, lest it works for all other senders.
+const inlineBatches = 4
+
+// fill puts together the next batch. It reports false if nothing is due. The caller holds
+// the peer's lock and the token.
+func (c *conn) fill() bool {
+	p, b := c.peer, &c.batch
+	if p.conn != c || c.farewellSent {
+		return false
+	}
+	if c.beatDue {
+		c.beatDue = false
+		putRecord(b.beat[:], beatRecord, beatSize)
+		h := c.nextBeat()
+		h.put(b.beat[recordHeader:])
+		b.add(b.beat[:])
+	}
+	for p.queues[urgent].len() > 0 && !b.full() {
+		c.begun++
+		b.whole(p.queues[urgent].pop())
+	}
+	if b.open != nil && !b.full() {
+		b.goOn()
+	}
+	for b.open == nil && p.queues[bulk].len() > 0 && !b.full() && b.fits(p.queues[bulk].front()) {
+		c.begun++
+		b.begin(p.queues[bulk].pop())
+	}
+	if c.farewellDue && b.open == nil && p.waiting() == 0 {
+		c.farewellSent = true
+		putRecord(b.last[:], farewellRecord, 0)
+		b.add(b.last[:])
+	}
+	return b.size > 0
+}
+
+// attempt writes as much of a fresh batch as the socket takes now.
+func (c *conn) attempt() (all bool, err error) {
+	if err := c.seal(); err != nil {
+		return false, err
+	}
+	n, err := c.gather.write(c.rest)
+	c.bytesOut.Add(int64(n))
+	for n > 0 && n >= len(c.rest[0]) {
+		n -= len(c.rest[0])
+		c.rest = c.rest[1:]
+	}
+	if n > 0 {
+		c.rest[0] = c.rest[0][n:]
+	}
+	return len(c.rest) == 0, err
+}
+
+// seal makes the batch what goes to the socket.
+func (c *conn) seal() error {
+	c.rest = c.batch.parts
+	if c.socket.sealed == nil {
+		return nil
+	}
+	for _, part := range c.batch.parts {
+		if _, err := c.socket.Write(part); err != nil {
+			return err
+		}
+	}
+	c.cipher = c.socket.sealed.take()
+	c.one[0] = c.cipher
+	c.rest = c.one[:]
+	return nil
+}
+
+// finish gives back what a batch that is written has held, and tells how much that was.
+func (c *conn) finish() [classes]int {
+	c.rest = nil
+	if c.cipher != nil {
+		c.socket.sealed.put(c.cipher)
+		c.cipher, c.one[0] = nil, nil
+	}
+	return c.batch.written()
+}
+
+// write is the connection's own goroutine: it writes whatever a sender could not.
+func (c *conn) write() {
+	for {
+		select {
+		case <-c.closed:
+			return
+		case <-c.handover:
+		}
+		err := c.drain()
+		if err != nil {
+			c.close(err)
+			c.token <- struct{}{}
+			return
+		}
+	}
+}
+
+// drain writes the rest of a batch and all that is due, and puts the token back.
+func (c *conn) drain() error {
+	p := c.peer
+	for {
+		if len(c.rest) > 0 {
+			c.buffers = c.rest
+			n, err := c.buffers.WriteTo(c.socket.tcp)
+			c.bytesOut.Add(n)
+			if err != nil {
+				return err
+			}
+		}
+		freed := c.finish()
+		p.mu.Lock()
+		p.free(freed)
+		if !c.fill() {
+			c.token <- struct{}{}
+			p.mu.Unlock()
+			return nil
+		}
+		p.mu.Unlock()
+		if err := c.seal(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,458 @@
+package transport
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// The errors that a program may want to tell apart.
+var (
+	// ErrUnknown says that a peer has neither called nor has an address.
+	ErrUnknown = errors.New("nothing is known of this peer: call Connect first")
+	// ErrDown says that a peer is gone.
+	ErrDown = errors.New("the peer is down")
+	// ErrQueueFull says that there was no room in a peer's queue for Limits.Patience.
+	ErrQueueFull = errors.New("the queue for this peer stayed full")
+	// ErrClosed says that the node is closed or closing.
+	ErrClosed = errors.New("the node is closed")
+	// ErrLeft is why a peer is down that has taken its leave.
+	ErrLeft = errors.New("the peer has left")
+	// ErrRefused is why a peer is down whose connection broke and at whose address nobody
+	// listens, or which knows a later incarnation of this node.
+	ErrRefused = errors.New("the peer does not take calls any more")
+	// ErrRestarted is why a peer is down whose next incarnation has called or answered.
+	ErrRestarted = errors.New("the peer has been started anew")
+	// ErrAbsent is why a peer is down that was not heard of for Limits.Absent.
+	ErrAbsent = errors.New("nothing was heard of the peer")
+	// ErrRemoved is why a peer is down that was removed.
+	ErrRemoved = errors.New("the peer was removed")
+)
+
+// Limits bound what a node does and keeps. Each zero stands for its default.
+type Limits struct {
+	// QueueBytes is how much may wait for one peer, 64 MiB by default. A frame that is
+	// larger is taken when nothing else waits.
+	QueueBytes int
+	// QueueFrames is how many frames of each class may wait for one peer, 4096 by default.
+	QueueFrames int
+	// Patience is how long Send waits for room, 10 s by default.
+	Patience time.Duration
+	// Frame is the largest size in bytes of the tensors of a frame that is received, 256 MiB
+	// by default, at most 4 × wire.MaxValues.
+	Frame int
+	// Peers is how many peers are known at a time, 1024 by default.
+	Peers int
+	// Handshakes is how many callers may be about to prove who they are, 64 by default.
+	Handshakes int
+	// Handshake is how long that may take, 5 s by default.
+	Handshake time.Duration
+	// Heartbeat is the time between two heartbeats, 250 ms by default.
+	Heartbeat time.Duration
+	// Suspend is after which silence a peer is suspended, six heartbeats by default.
+	Suspend time.Duration
+	// Absent is after which silence a peer is down, ten times Suspend by default.
+	Absent time.Duration
+	// Backoff is the longest pause between two calls, 2 s by default.
+	Backoff time.Duration
+	// Drain is how long Close waits until everything has arrived, 5 s by default.
+	Drain time.Duration
+}
+
+func (l *Limits) fill() error {
+	for _, i := range []struct {
+		name   string
+		value  *int
+		preset int
+	}{
+		{"QueueBytes", &l.QueueBytes, 64 << 20}, {"QueueFrames", &l.QueueFrames, 4096}, {"Frame", &l.Frame, 256 << 20},
+		{"Peers", &l.Peers, 1024}, {"Handshakes", &l.Handshakes, 64},
+	} {
+		*i.value = cmp.Or(*i.value, i.preset)
+		if *i.value < 0 || i.name == "Frame" && *i.value > 4*wire.MaxValues {
+			return fmt.Errorf("transport: limit %s is %d, accepted are positive numbers, for Frame at most %d", i.name, *i.value, 4*wire.MaxValues)
+		}
+	}
+	l.Heartbeat = cmp.Or(l.Heartbeat, 250*time.Millisecond)
+	l.Suspend = cmp.Or(l.Suspend, 6*l.Heartbeat)
+	for _, d := range []struct {
+		name   string
+		value  *time.Duration
+		preset time.Duration
+	}{
+		{"Patience", &l.Patience, 10 * time.Second}, {"Handshake", &l.Handshake, 5 * time.Second}, {"Heartbeat", &l.Heartbeat, 0},
+		{"Suspend", &l.Suspend, 0}, {"Absent", &l.Absent, 10 * l.Suspend}, {"Backoff", &l.Backoff, 2 * time.Second}, {"Drain", &l.Drain, 5 * time.Second},
+	} {
+		*d.value = cmp.Or(*d.value, d.preset)
+		if *d.value < 0 {
+			return fmt.Errorf("transport: limit %s is %v, accepted are positive times", d.name, *d.value)
+		}
+	}
+	return nil
+}
+
+// Config is what a node is.
+type Config struct {
+	// Name is unique among the processes of a cluster, at most MaxName printable ASCII
+	// characters. With an Identity it is the one in the certificate, and may be left out.
+	Name string
+	// Incarnation is larger than that of all earlier processes of this name; not 0.
+	Incarnation uint64
+	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
+	// but cannot be called, such as a client's.
+	Address string
+	// Advertise is where others call; empty stands for the address that Listen got, if that
+	// names a host, and otherwise says that nobody can.
+	Advertise string
+	// Identity proves who this is; nil stands for connections without TLS, which are for
+	// loopback addresses only.
+	Identity *identity.Identity
+	// PlainAnywhere allows connections without TLS between machines. Everybody who can reach
+	// the address can then be any node.
+	PlainAnywhere bool
+	// Tensors is where those of received frames come from.
+	Tensors *protos.TensorPool
+	// Receive takes a frame that has arrived, and with it one reference to each of its
+	// tensors. The frame is good until Receive returns, its head and tensors longer.
+	// Receive is called for one frame of a peer at a time, on the goroutine that reads from it:
+	// the next one waits, and in the end the peer's sender does. It must not call Close,
+	// nor wait for another frame of this peer. It may Send; two nodes whose queues for each
+	// other are both full, and whose Receive waits for room there, wait for Limits.Patience.
+	Receive func(from Peer, f *wire.Frame)
+	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
+	// order, on a goroutine of its own. The reason is nil for Up.
+	Changed func(p Peer, state State, reason error)
+	// Protocols take connections that were made by [Open] for a protocol other than that of
+	// actors: identity.Gossip is for nodes alone, as are protocols unknown to identity;
+	// identity.Clients is for every role, and its function decides what which may do. A
+	// function owns the connection it is given, and must return soon.
+	Protocols map[string]func(c net.Conn, from Peer)
+	Limits    Limits
+}
+
+// Node is a process's end of its connections, one with each peer.
+//
+// A message is handled by its receiver at most once, and in the order of sending within
+// its class: urgent are system messages and control messages without tensors, bulk all others.
+// What a connection had under way when it broke is lost, what waited for it is sent on the
+// next one to the same incarnation. Every message that Send took is
+// counted as delivered, when the peer says that it was handled, or as lost.
+type Node struct {
+	config   Config
+	listener *net.TCPListener
+	began    time.Time
+	attempts atomic.Uint64
+	closing  atomic.Bool
+	stop     context.Context
+	halt     context.CancelFunc
+	work     sync.WaitGroup
+	news     news
+
+	mu    sync.RWMutex
+	peers map[string]*peer
+
+	refused struct{ stranger, malformed, double, stale, crowd, accept, other atomic.Uint64 }
+}
+
+// Listen returns a node that takes calls. It makes none until Connect or Send.
+func Listen(config Config) (*Node, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	n := &Node{config: config, began: time.Now(), peers: map[string]*peer{}}
+	if err := n.listen(); err != nil {
+		return nil, err
+	}
+	n.stop, n.halt = context.WithCancel(context.Background())
+	n.news.ready = sync.NewCond(&n.news.mu)
+	if n.listener != nil {
+		n.work.Go(n.serve)
+	}
+	n.work.Go(n.keep)
+	n.work.Go(func() { n.news.tell(config.Changed) })
+	return n, nil
+}
+
+func (n *Node) listen() error {
+	if n.config.Address == "" {
+		return nil
+	}
+	if err := n.mayBePlain(n.config.Address); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", n.config.Address)
+	if err != nil {
+		return fmt.Errorf("transport: %w", err)
+	}
+	n.listener = l.(*net.TCPListener)
+	if at := n.listener.Addr().(*net.TCPAddr); n.config.Advertise == "" && !at.IP.IsUnspecified() {
+		n.config.Advertise = at.String()
+	}
+	return nil
+}
+
+func (c *Config) check() error {
+	if c.Identity != nil {
+		c.Name = cmp.Or(c.Name, c.Identity.Name())
+		if c.Name != c.Identity.Name() {
+			return fmt.Errorf("transport: name %.80q, the certificate says %q", c.Name, c.Identity.Name())
+		}
+	}
+	switch {
+	case !goodName(c.Name):
+		return fmt.Errorf("transport: %.80q is no name; accepted are 1 to %d printable ASCII characters", c.Name, MaxName)
+	case c.Incarnation == 0:
+		return errors.New("transport: incarnation 0, accepted are larger ones")
+	case c.Tensors == nil || c.Receive == nil:
+		return errors.New("transport: Tensors and Receive must be set")
+	case len(c.Advertise) > maxGreeting/2:
+		return fmt.Errorf("transport: an address of %d bytes, accepted are %d", len(c.Advertise), maxGreeting/2)
+	case c.Protocols[identity.Actors] != nil:
+		return fmt.Errorf("transport: protocol %s is the node's own", identity.Actors)
+	case binary.NativeEndian.Uint16([]byte{1, 0}) != 1:
+		return errors.New("transport: this machine keeps the high byte of a number first, which is not supported")
+	}
+	return c.Limits.fill()
+}
+
+// mayBePlain refuses addresses to which nothing may be said without TLS.
+func (n *Node) mayBePlain(address string) error {
+	if n.config.Identity != nil || n.config.PlainAnywhere {
+		return nil
+	}
+	return loopback(address)
+}
+
+func loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("transport: %w", err)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("transport: %s without TLS: accepted are loopback addresses, unless PlainAnywhere is set", address)
+	}
+	return nil
+}
+
+// Address is where the node listens; empty if it does not.
+func (n *Node) Address() string {
+	if n.listener == nil {
+		return ""
+	}
+	return n.listener.Addr().String()
+}
+
+// enter returns the peer of a name, new if need be; nil if there are too many.
+func (n *Node) enter(name string) *peer {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.peers[name]
+	if p == nil && len(n.peers) < n.config.Limits.Peers {
+		p = &peer{node: n, name: name, about: Peer{Name: name}, heard: time.Now()}
+		n.peers[name] = p
+	}
+	return p
+}
+
+func (n *Node) peer(name string) *peer {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.peers[name]
+}
+
+// all returns the peers, by name.
+func (n *Node) all() []*peer {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(n.peers), func(p, q *peer) int { return cmp.Compare(p.name, q.name) })
+}
+
+// Connect tells where a peer can be called and has it called until it is up or
+// Limits.Absent is over. It does not wait. A peer that is down is given another chance.
+func (n *Node) Connect(name, address string) error {
+	if !goodName(name) || name == n.config.Name {
+		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d printable ASCII characters", name, MaxName)
+	}
+	if err := n.mayBePlain(address); err != nil {
+		return err
+	}
+	p := n.enter(name)
+	if p == nil {
+		return fmt.Errorf("transport: to %s: %d peers are known, which is as many as can be", name, n.config.Limits.Peers)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.removed {
+		return fmt.Errorf("transport: to %s: %w", name, ErrRemoved)
+	}
+	if n.closing.Load() {
+		return fmt.Errorf("transport: to %s: %w", name, ErrClosed)
+	}
+	p.address = address
+	if p.state == Down {
+		p.state = Unknown
+	}
+	p.want(false)
+	return nil
+}
+
+// Send hands a frame over for a peer. If it returns nil it has taken over one reference to each
+// of the frame's tensors, the frame itself may be used again, and the message will be
+// counted as delivered or as lost; otherwise all stays with the caller. Where nothing waits, the
+// caller's goroutine writes, but never waits for the network; where the queue is full, Send waits
+// for at most Limits.Patience and then returns an error that wraps ErrQueueFull.
+func (n *Node) Send(name string, f *wire.Frame) error {
+	p := n.peer(name)
+	if p == nil {
+		return fmt.Errorf("transport: to %.80s: %w", name, ErrUnknown)
+	}
+	parcel, err := pack(f)
+	if err != nil {
+		return fmt.Errorf("transport: to %s: %w", name, err)
+	}
+	if err := p.send(parcel); err != nil {
+		parcel.forget()
+		return fmt.Errorf("transport: to %s: %w", name, err)
+	}
+	return nil
+}
+
+// Remove gives a peer up, as when membership says that it is gone: it is down,
+// what waits for it is lost, and its counters are forgotten. If it calls, it is a peer again.
+func (n *Node) Remove(name string) {
+	n.mu.Lock()
+	p := n.peers[name]
+	delete(n.peers, name)
+	n.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.removed = true
+	p.down(ErrRemoved)
+	p.mu.Unlock()
+}
+
+// Open makes a connection as [Open] does, with the node's identity.
+func (n *Node) Open(ctx context.Context, address, protocol string) (c net.Conn, to Peer, err error) {
+	if err := n.mayBePlain(address); err != nil {
+		return nil, Peer{}, err
+	}
+	return open(ctx, n.config.Identity, address, protocol)
+}
+
+// Open makes a connection for a protocol that the node at the address has in its
+// Config.Protocols, and tells which node that is; without TLS, for which the identity is nil and the
+// address a loopback one, its name is not known. A node that refuses the certificate or the protocol
+// says so, with TLS 1.3, in the error of the first Read.
+func Open(ctx context.Context, id *identity.Identity, address, protocol string) (c net.Conn, to Peer, err error) {
+	if id == nil {
+		if err := loopback(address); err != nil {
+			return nil, Peer{}, err
+		}
+	}
+	return open(ctx, id, address, protocol)
+}
+
+func open(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, Peer, error) {
+	s, err := connect(ctx, id, address, protocol)
+	if err != nil {
+		return nil, Peer{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
+	}
+	to, err := s.other()
+	if err != nil {
+		s.tcp.Close() //nolint:errcheck // it is of no use
+		return nil, Peer{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
+	}
+	return s, to, nil
+}
+
+// Close takes leave of all peers, once what waits for them has arrived, but after
+// Limits.Drain at the latest. It returns when no goroutine of the node is at work any more, and an
+// error that says how many messages were lost meanwhile.
+func (n *Node) Close() error {
+	if n.closing.Swap(true) {
+		n.work.Wait()
+		return nil
+	}
+	if n.listener != nil {
+		n.listener.Close() //nolint:errcheck // it takes no calls in either case
+	}
+	before := n.lost()
+	patience := time.NewTimer(n.config.Limits.Drain)
+	defer patience.Stop()
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	for drained := false; !drained && !n.quiet(); {
+		select {
+		case <-look.C:
+		case <-patience.C:
+			drained = true
+		}
+	}
+	n.halt()
+	for _, p := range n.all() {
+		p.abandon()
+	}
+	n.news.end()
+	n.work.Wait()
+	if lost := n.lost(); lost > before {
+		return fmt.Errorf("transport: %d messages were lost when node %s closed", lost-before, n.config.Name)
+	}
+	return nil
+}
+
+// lost is how many messages are lost for good; those of a connection are once it has ended.
+func (n *Node) lost() (lost uint64) {
+	for _, p := range n.all() {
+		p.mu.Lock()
+		lost += p.lost
+		p.mu.Unlock()
+	}
+	return lost
+}
+
+// quiet has all connections take their leave, and reports whether they have.
+func (n *Node) quiet() bool {
+	quiet := true
+	for _, p := range n.all() {
+		p.mu.Lock()
+		p.wake()
+		if c := p.conn; c != nil {
+			quiet = false
+			c.farewellDue = true
+			select {
+			case <-c.token:
+				p.pump(c)
+				continue
+			default:
+			}
+		}
+		quiet = quiet && (!p.dialing || p.waiting() == 0)
+		p.mu.Unlock()
+	}
+	return quiet
+}
+
+// abandon ends what is left when the node closes.
+func (p *peer) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop()
+	if p.conn != nil {
+		p.conn.close(ErrClosed)
+	}
+}

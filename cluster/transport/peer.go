@@ -1,0 +1,304 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// Peer is the process at the other end.
+type Peer struct {
+	Name string
+	// Incarnation tells the lives of a process of this name apart; a later one has a
+	// larger number.
+	Incarnation uint64
+	// Role is that in its certificate, which for peers that exchange frames is that of a node;
+	// without TLS it always is.
+	Role identity.Role
+}
+
+// State is what is known of a peer.
+type State uint8
+
+// The states of a peer.
+const (
+	// Unknown peers have never been connected.
+	Unknown State = iota
+	// Up means connected, and heard of in time.
+	Up
+	// Suspended means not heard of for a while. It is reversible: nothing is given up.
+	Suspended
+	// Down means gone: what waited for this incarnation is lost. A peer that calls again,
+	// or that Connect is called for, is no longer down.
+	Down
+)
+
+var stateNames = [...]string{"unknown", "up", "suspended", "down"}
+
+// String names the state in a word.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "no state"
+}
+
+// peer is all that a node knows of another process, whether connected or not.
+type peer struct {
+	node *Node
+	name string
+	bad  atomic.Uint64
+
+	mu      sync.Mutex
+	address string
+	removed bool // from the node's list, for good
+	about   Peer // the incarnation is 0 before the first connection
+	state   State
+	conn    *conn
+	queues  [classes]queue
+	held    [classes]int  // bytes of what waits and of what is being written
+	room    chan struct{} // closed when there may be room for a sender that waits; nil if none does
+
+	dialing   bool               // a goroutine sees to it that there will be a connection
+	calling   context.CancelFunc // of the call under way; nil if there is none
+	accepting int                // calls of the peer that are being decided
+	attempt   uint64             // the peer's latest call
+	serial    uint64             // counts connections
+	before    ended              // the connection before this one
+	heard     time.Time
+
+	// sent = delivered + conn.acked + lost + what waits or is not acknowledged
+	sent, delivered, lost uint64
+	received, connections uint64
+	bytesOut, bytesIn     int64
+	trip                  time.Duration
+}
+
+// ended is what is remembered of a connection.
+type ended struct {
+	serial  uint64
+	acked   uint64 // frames that the peer was known to have handled
+	open    uint64 // frames beyond these, which count as lost
+	handled uint64 // frames that this side has handled
+}
+
+// waiting is how many frames wait in the queues.
+func (p *peer) waiting() (n int) {
+	for i := range p.queues {
+		n += p.queues[i].len()
+	}
+	return n
+}
+
+// send queues a parcel and writes it, if nobody writes yet. It waits for room as long as the
+// limits say. The parcel stays with the caller if there is an error.
+func (p *peer) send(parcel *parcel) error {
+	p.mu.Lock()
+	if err := p.admit(parcel); err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	p.sent++
+	p.held[parcel.class] += parcel.size()
+	p.queues[parcel.class].push(parcel)
+	c := p.conn
+	if c == nil {
+		p.want(false)
+		p.mu.Unlock()
+		return nil
+	}
+	select {
+	case <-c.token:
+		p.pump(c)
+	default:
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// admit waits for room in the queue, with the lock held but while it waits.
+func (p *peer) admit(parcel *parcel) error {
+	var patience *time.Timer
+	for {
+		switch {
+		case p.node.closing.Load():
+			return ErrClosed
+		case p.state == Down:
+			return ErrDown
+		case p.conn == nil && p.address == "" && p.state == Unknown:
+			return ErrUnknown
+		case p.fits(parcel):
+			return nil
+		}
+		if patience == nil {
+			patience = time.NewTimer(p.node.config.Limits.Patience)
+			defer patience.Stop()
+		}
+		if p.room == nil {
+			p.room = make(chan struct{})
+		}
+		room := p.room
+		p.mu.Unlock()
+		var err error
+		select {
+		case <-room:
+		case <-patience.C:
+			err = ErrQueueFull
+		}
+		p.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// urgentBytes bounds the urgent queue of a peer.
+const urgentBytes = 8 << 20
+
+func (p *peer) fits(parcel *parcel) bool {
+	limits := &p.node.config.Limits
+	bytes := limits.QueueBytes
+	if parcel.class == urgent {
+		bytes = urgentBytes
+	}
+	held := p.held[parcel.class]
+	return held == 0 || held+parcel.size() <= bytes && p.queues[parcel.class].len() < limits.QueueFrames
+}
+
+// free makes room for others.
+func (p *peer) free(bytes [classes]int) {
+	for i, n := range bytes {
+		p.held[i] -= n
+	}
+	p.wake()
+}
+
+// wake lets senders that wait look again.
+func (p *peer) wake() {
+	if p.room != nil {
+		close(p.room)
+		p.room = nil
+	}
+}
+
+// drop loses what waits.
+func (p *peer) drop() {
+	for i := range p.queues {
+		for q := &p.queues[i]; q.len() > 0; p.lost++ {
+			parcel := q.pop()
+			p.held[i] -= parcel.size()
+			parcel.end()
+		}
+	}
+	p.wake()
+}
+
+// turn changes the state.
+func (p *peer) turn(to State, reason error) {
+	if p.state != to {
+		p.state = to
+		p.node.announce(event{p.about, to, reason})
+	}
+}
+
+// down gives the peer up.
+func (p *peer) down(reason error) {
+	p.drop()
+	p.turn(Down, reason)
+	if p.conn != nil {
+		p.conn.close(reason)
+	}
+	if p.calling != nil {
+		p.calling()
+	}
+}
+
+// meet takes note of what a peer has said of itself. What waited for an earlier
+// incarnation is lost. There is no connection. Where the peer says that it can be called
+// counts where Connect has not told, or told of an earlier incarnation.
+func (p *peer) meet(about Peer, g *greeting, called bool) {
+	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation && p.about.Incarnation != 0) {
+		p.address = g.address
+	}
+	if p.about.Incarnation != 0 && about.Incarnation > p.about.Incarnation {
+		p.drop()
+		p.turn(Down, ErrRestarted)
+		p.before, p.attempt = ended{}, 0
+	}
+	p.about = about
+	if b := &p.before; g.serial == b.serial && g.received > b.acked {
+		arrived := min(g.received-b.acked, b.open)
+		p.delivered, p.lost = p.delivered+arrived, p.lost-arrived
+		b.acked, b.open = b.acked+arrived, b.open-arrived
+	}
+	p.serial = max(p.serial, g.serial) + 1
+}
+
+// install makes a socket the connection with the peer.
+func (p *peer) install(s *socket, in *bufio.Reader, mine bool) error {
+	c, err := newConn(p, s, mine)
+	if err != nil {
+		return err
+	}
+	c.from, c.serial = p.about, p.serial
+	c.farewellDue = p.node.closing.Load()
+	p.conn, p.heard = c, time.Now()
+	p.connections++
+	p.turn(Up, nil)
+	p.node.work.Go(func() { c.run(in) })
+	return nil
+}
+
+// ended takes note of the end of the connection, of which nothing is at work any more.
+func (p *peer) ended(c *conn, freed [classes]int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free(freed)
+	p.conn = nil
+	p.before = ended{serial: c.serial, acked: c.acked, open: c.begun - c.acked, handled: c.handled.Load()}
+	p.delivered += c.acked
+	p.received += c.handled.Load()
+	p.lost += c.begun - c.acked
+	p.bytesOut += c.bytesOut.Load()
+	p.bytesIn += c.socket.bytes.Load()
+	switch {
+	case p.state == Down, p.node.closing.Load(), p.accepting > 0:
+	case errors.Is(c.reason, ErrLeft):
+		p.down(ErrLeft)
+	default:
+		p.want(true)
+	}
+}
+
+// nextBeat is the heartbeat that is sent now.
+func (c *conn) nextBeat() beat {
+	b := beat{sent: int64(time.Since(c.peer.node.began)), received: c.handled.Load()}
+	if c.last.sent != 0 {
+		b.echo, b.held = c.last.sent, int64(time.Since(c.lastAt))
+	}
+	return b
+}
+
+// hear takes a heartbeat in. The round trip is smoothed as RFC 6298 does it.
+func (p *peer) hear(c *conn, b beat) error {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b.received < c.acked || b.received > c.begun {
+		p.bad.Add(1)
+		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked, c.begun)
+	}
+	c.acked, c.last, c.lastAt = b.received, b, now
+	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 && trip > 0 && trip < now.Sub(p.node.began) {
+		if p.trip == 0 {
+			p.trip = trip
+		}
+		p.trip += (trip - p.trip) / 8
+	}
+	return nil
+}

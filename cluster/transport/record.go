@@ -1,0 +1,171 @@
+package transport
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/gradwire/gradwire/cluster/wire"
+)
+
+// A connection carries records: a byte that says what it is, three that are zero, the
+// length of the body (uint32), and the body. All numbers are little-endian.
+//
+// A frame without tensors is one record. The values of the tensors of a large
+// frame are spread over several, between which whole urgent frames and
+// heartbeats may stand, but no other bulk frame.
+const (
+	helloRecord    = 1 // the caller says who it is; first of all
+	welcomeRecord  = 2 // the called accepts
+	refusalRecord  = 3 // the called does not, and says why
+	urgentRecord   = 4 // a whole frame of the urgent class
+	bulkRecord     = 5 // prefix, head and first values of a frame of the bulk class
+	moreRecord     = 6 // more values of that frame
+	beatRecord     = 7 // heartbeat
+	farewellRecord = 8 // the sender has sent its last frame
+
+	recordHeader = 8
+	beatSize     = 32
+	// maxGreeting bounds the body of what is read before a peer is trusted.
+	maxGreeting = 1 << 10
+)
+
+// ErrBad is wrapped by errors about bytes that no node of this version sends.
+var ErrBad = errors.New("bad frame")
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrBad}, args...)...)
+}
+
+func putRecord(b []byte, kind byte, length int) {
+	b[0], b[1], b[2], b[3] = kind, 0, 0, 0
+	binary.LittleEndian.PutUint32(b[4:], uint32(length))
+}
+
+// record reads a header. The length is within the limits of its kind.
+func record(b []byte) (kind byte, length int, err error) {
+	kind, length = b[0], int(binary.LittleEndian.Uint32(b[4:]))
+	if b[1] != 0 || b[2] != 0 || b[3] != 0 {
+		return 0, 0, bad("reserved bytes of a record are not zero")
+	}
+	low, high := 0, 0
+	switch kind {
+	case helloRecord, welcomeRecord, refusalRecord:
+		low, high = 1, maxGreeting
+	case urgentRecord:
+		low, high = wire.PrefixSize, wire.PrefixSize+wire.MaxHead
+	case bulkRecord:
+		low, high = wire.PrefixSize, wire.PrefixSize+wire.MaxHead+4*wire.MaxValues
+	case moreRecord:
+		low, high = 1, 4*wire.MaxValues
+	case beatRecord:
+		low, high = beatSize, beatSize
+	case farewellRecord:
+	default:
+		return 0, 0, bad("record of kind %d", kind)
+	}
+	if length < low || length > high {
+		return 0, 0, bad("record of kind %d and %d bytes, accepted are %d to %d", kind, length, low, high)
+	}
+	return kind, length, nil
+}
+
+// beat is what a heartbeat says. Instants are nanoseconds on the clock of their node.
+type beat struct {
+	sent     int64  // when this one was sent
+	echo     int64  // when the last one that has arrived had been sent; 0 before the first
+	held     int64  // for how long that one has been held
+	received uint64 // how many frames of this connection have been handled
+}
+
+func (h *beat) put(b []byte) {
+	for i, v := range [...]uint64{uint64(h.sent), uint64(h.echo), uint64(h.held), h.received} {
+		binary.LittleEndian.PutUint64(b[8*i:], v)
+	}
+}
+
+func getBeat(b []byte) beat {
+	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return beat{sent: int64(v(0)), echo: int64(v(1)), held: int64(v(2)), received: v(3)}
+}
+
+// greeting is what a hello and a welcome say.
+type greeting struct {
+	incarnation uint64 // of who sends it
+	attempt     uint64 // counts the calls of a process
+	serial      uint64 // counts the connections of a pair: the last one known
+	received    uint64 // how many frames of that one have been handled
+	name        string // who sends it
+	target      string // whom it is for
+	address     string // where who sends it can be called; empty if nowhere
+}
+
+const (
+	greetingMagic   = "GWcn"
+	greetingVersion = 1
+)
+
+func (g *greeting) append(b []byte) []byte {
+	b = append(append(b, greetingMagic...), greetingVersion)
+	for _, v := range [...]uint64{g.incarnation, g.attempt, g.serial, g.received} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	for _, s := range [...]string{g.name, g.target, g.address} {
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
+	}
+	return b
+}
+
+func getGreeting(b []byte) (g greeting, err error) {
+	const fixed = len(greetingMagic) + 1 + 4*8
+	if len(b) < fixed || string(b[:len(greetingMagic)]) != greetingMagic {
+		return g, bad("no greeting of a node")
+	}
+	if v := b[len(greetingMagic)]; v != greetingVersion {
+		return g, bad("version %d of the greeting, accepted is %d", v, greetingVersion)
+	}
+	b = b[len(greetingMagic)+1:]
+	for _, v := range [...]*uint64{&g.incarnation, &g.attempt, &g.serial, &g.received} {
+		*v, b = binary.LittleEndian.Uint64(b), b[8:]
+	}
+	for _, s := range [...]*string{&g.name, &g.target, &g.address} {
+		if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
+			return g, bad("the greeting ends too early")
+		}
+		end := 2 + int(binary.LittleEndian.Uint16(b))
+		*s, b = string(b[2:end]), b[end:]
+	}
+	if len(b) > 0 || g.incarnation == 0 || !goodName(g.name) || !goodName(g.target) {
+		return g, bad("the greeting names no node, no incarnation, or goes on for %d bytes", len(b))
+	}
+	return g, nil
+}
+
+// MaxName is the largest length of a node's name.
+const MaxName = 64
+
+func goodName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxName
+}
+
+// The reasons for which a call is refused.
+const (
+	refusedStale  = 1 // a later incarnation of the caller is known
+	refusedDouble = 2 // there is, or will be, another connection
+	refusedTarget = 3 // the name called is not that of this node
+	refusedFull   = 4 // too many peers
+)
+
+var refusals = map[byte]error{
+	refusedStale:  errors.New("a later incarnation of this node is known there"),
+	refusedDouble: errDouble,
+	refusedTarget: errors.New("a node of another name answers there"),
+	refusedFull:   errors.New("there are too many peers there"),
+}
+
+var errDouble = errors.New("another connection is there")

@@ -1,0 +1,196 @@
+package transport
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// stream reads records and puts frames together. Values go from the connection straight
+// into the memory of their tensors, but for what came along with a head. Nothing is
+// allocated for a length before it was compared with the limits, and a tensor
+// only when its values begin.
+type stream struct {
+	in      *bufio.Reader
+	tensors *protos.TensorPool
+	limit   int // bytes of values of a frame
+
+	heads   wire.Decoder
+	scratch []byte
+	frame   wire.Frame // urgent, or the last one of bulk that is complete
+	partial partial
+}
+
+// partial is a bulk frame of which values are missing.
+type partial struct {
+	frame   wire.Frame
+	lengths []int
+	left    int    // bytes missing
+	open    []byte // of the last tensor, what is missing
+}
+
+// arrival is what the reading of a record, or of several, has led to.
+type arrival struct {
+	kind  byte        // urgentRecord, bulkRecord, beatRecord or farewellRecord
+	frame *wire.Frame // until the next read; of the first two
+	beat  beat
+}
+
+// read returns the next arrival. The error wraps ErrBad, wire's errors included, if the
+// fault is in the bytes, and is that of the connection otherwise.
+func (s *stream) read() (arrival, error) {
+	for {
+		header, err := s.in.Peek(recordHeader)
+		if err != nil {
+			return arrival{}, cut(err, len(header) > 0)
+		}
+		kind, length, err := record(header)
+		if err != nil {
+			return arrival{}, err
+		}
+		s.in.Discard(recordHeader) //nolint:errcheck // these bytes are in the buffer
+		switch kind {
+		case beatRecord:
+			body, err := s.take(length)
+			if err != nil {
+				return arrival{}, err
+			}
+			return arrival{kind: kind, beat: getBeat(body)}, nil
+		case farewellRecord:
+			if s.partial.left > 0 {
+				return arrival{}, bad("farewell inside a frame")
+			}
+			return arrival{kind: kind}, nil
+		case urgentRecord, bulkRecord:
+			err = s.begin(kind, length)
+		case moreRecord:
+			err = s.more(length)
+		default:
+			err = bad("record of kind %d behind the greeting", kind)
+		}
+		if err != nil {
+			return arrival{}, err
+		}
+		if kind == urgentRecord || s.partial.left == 0 {
+			return s.complete(kind), nil
+		}
+	}
+}
+
+// complete hands out the frame that has just become whole.
+func (s *stream) complete(kind byte) arrival {
+	if kind == urgentRecord {
+		return arrival{kind: kind, frame: &s.frame}
+	}
+	s.frame, s.partial = s.partial.frame, partial{}
+	return arrival{kind: bulkRecord, frame: &s.frame}
+}
+
+// cut tells the end of a connection between two records from one inside.
+func cut(err error, inside bool) error {
+	if errors.Is(err, io.EOF) && inside {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// take reads n bytes, at most as many as a greeting or a head has, which are good until
+// the next call.
+func (s *stream) take(n int) ([]byte, error) {
+	if cap(s.scratch) < n {
+		s.scratch = make([]byte, n)
+	}
+	b := s.scratch[:n]
+	_, err := io.ReadFull(s.in, b)
+	return b, cut(err, true)
+}
+
+func (s *stream) begin(kind byte, length int) error {
+	b, err := s.take(wire.PrefixSize)
+	if err != nil {
+		return err
+	}
+	p, err := wire.DecodePrefix(b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBad, err)
+	}
+	rest := length - wire.PrefixSize - p.Head
+	switch {
+	case rest < 0:
+		return bad("record of %d bytes for a head of %d", length, p.Head)
+	case kind == urgentRecord && (p.Tensors > 0 || rest > 0):
+		return bad("urgent frame with %d tensors and %d bytes behind its head", p.Tensors, rest)
+	case kind == bulkRecord && s.partial.left > 0:
+		return bad("frame inside another")
+	}
+	if b, err = s.take(p.Head); err != nil {
+		return err
+	}
+	f, lengths, err := s.heads.Head(p, b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBad, err)
+	}
+	if kind == urgentRecord {
+		s.frame = f
+		return nil
+	}
+	left := 0
+	for _, n := range lengths {
+		left += 4 * n
+	}
+	switch {
+	case left > s.limit:
+		return bad("tensors of %d bytes, accepted here are %d: %w", left, s.limit, wire.ErrTooLarge)
+	case rest > left:
+		return bad("%d bytes of values for tensors of %d", rest, left)
+	}
+	if len(lengths) > 0 {
+		f.Tensors = make([]*protos.Tensor, 0, len(lengths))
+	}
+	s.partial = partial{frame: f, lengths: lengths, left: left}
+	return s.values(rest)
+}
+
+func (s *stream) more(length int) error {
+	if length > s.partial.left {
+		return bad("%d bytes of values, %d are missing", length, s.partial.left)
+	}
+	return s.values(length)
+}
+
+// values reads n bytes into the tensors of the partial frame.
+func (s *stream) values(n int) error {
+	p := &s.partial
+	for {
+		for len(p.open) == 0 && len(p.frame.Tensors) < len(p.lengths) && (n > 0 || p.lengths[len(p.frame.Tensors)] == 0) {
+			t := s.tensors.Get(p.lengths[len(p.frame.Tensors)])
+			p.frame.Tensors = append(p.frame.Tensors, t)
+			p.open = view(t.Data)
+		}
+		if n == 0 {
+			return nil
+		}
+		part := min(n, len(p.open))
+		if _, err := io.ReadFull(s.in, p.open[:part]); err != nil {
+			return cut(err, true)
+		}
+		p.open, n, p.left = p.open[part:], n-part, p.left-part
+	}
+}
+
+// close gives the tensors of a frame that will never be whole back.
+func (s *stream) close() {
+	release(s.partial.frame.Tensors)
+	s.partial = partial{}
+}
+
+// view is the memory of values as they go over the wire. Listen makes sure that this
+// machine keeps them in the order of the wire.
+func view(values []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+}

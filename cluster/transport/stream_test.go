@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+func newStream(b []byte, limit int) *stream {
+	return &stream{in: bufio.NewReaderSize(bytes.NewReader(b), readAhead), tensors: &protos.TensorPool{}, limit: limit}
+}
+
+// written returns what a connection would write for frames, in batches.
+func written(t testing.TB, frames ...*wire.Frame) (stream []byte) {
+	t.Helper()
+	b := batch{chunk: chunk}
+	for _, f := range frames {
+		p, err := pack(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.class == urgent {
+			b.whole(p)
+		} else {
+			b.begin(p)
+		}
+		for {
+			for _, part := range b.parts {
+				stream = append(stream, part...)
+			}
+			b.written()
+			if b.open == nil {
+				break
+			}
+			b.goOn()
+		}
+	}
+	return stream
+}
+
+func example(tensors ...int) *wire.Frame {
+	f := &wire.Frame{Kind: wire.User, Target: "t", Head: &protos.Chunk{Index: 3}}
+	for i, n := range tensors {
+		v := protos.NewTensor(make([]float32, n))
+		for j := range v.Data {
+			v.Data[j] = float32(i + j%1000)
+		}
+		f.Tensors = append(f.Tensors, v)
+	}
+	return f
+}
+
+// What wire.Encode writes in one piece is what the stream's records carry in several.
+func TestRecordsCarryTheEncodedFrame(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 10 {
+		var sizes []int
+		for range random.IntN(4) {
+			sizes = append(sizes, random.IntN(4)*random.IntN(200_000))
+		}
+		f := example(sizes...)
+		want, err := wire.Encode(nil, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := written(t, f)
+		var carried []byte
+		for rest := b; len(rest) > 0; {
+			_, n, err := record(rest[:recordHeader])
+			if err != nil || n > chunk+wire.MaxHead {
+				t.Fatalf("record of %d bytes: %v", n, err)
+			}
+			carried = append(carried, rest[recordHeader:recordHeader+n]...)
+			rest = rest[recordHeader+n:]
+		}
+		if !bytes.Equal(carried, want) {
+			t.Fatalf("tensors of %v: the records carry %d bytes, the frame has %d", sizes, len(carried), len(want))
+		}
+		s := newStream(b, 4*wire.MaxValues)
+		a, err := s.read()
+		if err != nil || !proto.Equal(a.frame.Head, f.Head) || len(a.frame.Tensors) != len(sizes) {
+			t.Fatalf("tensors of %v: read %+v, %v", sizes, a, err)
+		}
+		for i, v := range a.frame.Tensors {
+			if !slices.Equal(v.Data, example(sizes...).Tensors[i].Data) {
+				t.Fatalf("tensor %d of %v is not what was sent", i, sizes)
+			}
+		}
+		if _, err := s.read(); !errors.Is(err, io.EOF) {
+			t.Fatalf("error %v, want the end", err)
+		}
+	}
+}
+
+func TestNothingIsAllocatedForALengthBeyondTheLimit(t *testing.T) {
+	b := written(t, example(1_000_000))[:2000]
+	claim := make([]byte, recordHeader)
+	putRecord(claim, urgentRecord, wire.PrefixSize+wire.MaxHead+1)
+	for _, bytes := range [][]byte{b, claim} {
+		s := newStream(bytes, 1<<20)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := s.read()
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, ErrBad) || after.TotalAlloc-before.TotalAlloc > 1<<16 {
+			t.Errorf("error %v after allocating %d bytes", err, after.TotalAlloc-before.TotalAlloc)
+		}
+	}
+}
+
+// FuzzStream reads hostile bytes: every end is an error, no tensor stays behind, and what is
+// read could have been sent.
+func FuzzStream(f *testing.F) {
+	system := &wire.Frame{Kind: wire.System, Target: "t", Head: &protos.View{}}
+	f.Add(written(f, example(), example(0, 5, 0), system, example(3)))
+	f.Add(written(f, example(chunk/2))[:chunk+100])
+	var beat [recordHeader + beatSize]byte
+	putRecord(beat[:], beatRecord, beatSize)
+	f.Add(append(beat[:], 8, 0, 0, 0, 0, 0, 0, 0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		const limit = 1 << 16
+		s := newStream(b, limit)
+		var out, in []byte
+		for {
+			a, err := s.read()
+			if err != nil {
+				if !errors.Is(err, ErrBad) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Fatalf("error %v", err)
+				}
+				break
+			}
+			if a.frame == nil {
+				continue
+			}
+			values := 0
+			for _, v := range a.frame.Tensors {
+				values += 4 * len(v.Data)
+				if !v.Sole() {
+					t.Fatal("a tensor with two holders")
+				}
+			}
+			if values > limit {
+				t.Fatalf("%d bytes of values, the limit is %d", values, limit)
+			}
+			if out, err = wire.Encode(out[:0], a.frame); err != nil {
+				t.Fatalf("what was read cannot be sent: %v", err)
+			}
+			again, err := newStream(written(t, a.frame), limit).read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if in, err = wire.Encode(in[:0], again.frame); err != nil || !bytes.Equal(in, out) {
+				t.Fatalf("read again it is another frame: %v", err)
+			}
+		}
+		s.close()
+		if s.partial.frame.Tensors != nil {
+			t.Fatal("tensors stay behind")
+		}
+	})
+}
+
+// FuzzGreeting reads hostile greetings.
+func FuzzGreeting(f *testing.F) {
+	g := greeting{incarnation: 1, attempt: 2, serial: 3, received: 4, name: "a", target: "b", address: "c:1"}
+	f.Add(g.append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		g, err := getGreeting(b)
+		if err == nil && !bytes.Equal(g.append(nil), b) {
+			t.Errorf("%q was read as %+v", b, g)
+		}
+	})
+}

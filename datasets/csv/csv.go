@@ -1,0 +1,466 @@
+// Package csv reads tables of text in the manner of RFC 4180, plain or compressed with
+// gzip, in UTF-8, and treats them as hostile: every length is bounded.
+//
+// One column holds the label, each other one numbers or, if it is named as such, words, which are
+// written out as one input for each word. A field may stand in double quotes, a quote in it is doubled; a field
+// ends on its line. A table has no missing values.
+package csv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
+)
+
+const (
+	// MaxRows bounds the number of samples.
+	MaxRows = 10_000_000
+	// MaxColumns bounds the number of columns.
+	MaxColumns = 1 << 16
+	// MaxClasses bounds the number of different labels, so that real-valued targets are not
+	// taken for classes.
+	MaxClasses = 1000
+	// MaxWords bounds the number of different words of a column.
+	MaxWords = 1000
+)
+
+// Header says whether the first line names the columns.
+type Header string
+
+const (
+	// Detect takes the first line for a header if a column is a number on the second line only, and
+	// for a sample if both are alike; where that says nothing, or the options name a column, it
+	// is a header or an error.
+	Detect Header = "detect"
+	// Present says that there is a header.
+	Present Header = "present"
+	// Absent says that there is none.
+	Absent Header = "absent"
+)
+
+// Options says what the columns are. A column is named as in the header, or numbered from 1.
+type Options struct {
+	// Label is the column of the label; the word last stands for the last one.
+	Label string
+	// Header says whether the first line is one. Default: Detect.
+	Header Header
+	// Separator stands between the fields. Default: a comma.
+	Separator byte
+	// Words are columns of words, each written out as one input for each word, in their order.
+	Words []string
+	// Ignore are columns that are left out.
+	Ignore []string
+}
+
+// Last is the word for the last column.
+const Last = "last"
+
+// column is what a column of the table is for.
+type column struct {
+	name  string // of the header, or its number
+	role  role
+	words *vocabulary // of a column of words and of the label
+}
+
+type role uint8
+
+const (
+	number role = iota
+	word
+	label
+	ignored
+)
+
+// vocabulary numbers words as they come.
+type vocabulary struct {
+	words []string
+	index map[string]int32
+	fixed bool // no word may join
+}
+
+// table turns lines into samples.
+type table struct {
+	options Options
+	text    *input.Reader
+	columns []column
+	fields  [][]byte
+	scratch []byte                // the line, with quotes taken off
+	first   [][]byte              // fields of a first line that may be a header; nil once that is known
+	values  input.Chunks[float32] // for each sample, of each column of numbers or words, where it is the word's position
+	labels  input.Chunks[int32]
+	kept    int    // number of columns of numbers and words
+	headed  bool   // by a header
+	like    *table // the training file's, for a test file
+}
+
+// Load reads the file train into Pool and, unless its name is empty, the file test into
+// Test. The test file has the same columns, and no other labels or words. Columns of numbers are
+// Numeric; inputs are in the order of the columns. Labels, and the words of a column, are in ascending
+// order: by value if all are numbers, as text otherwise.
+func Load(train, test string, o Options) (*datasets.Source, error) {
+	first, err := input.Open(train, o.read(nil))
+	if err != nil {
+		return nil, err
+	}
+	source := &datasets.Source{}
+	if test != "" {
+		second, err := input.Open(test, o.read(first))
+		if err != nil {
+			return nil, err
+		}
+		source.Test = second.set(test)
+	}
+	source.Pool = first.set(train)
+	return source, nil
+}
+
+// Read reads one table; see Load. Errors begin with name and, where they are about one, the number
+// of the line, and say what is accepted there.
+func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
+	t, err := o.read(nil)(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return t.set(name), nil
+}
+
+// read returns a function that reads a table, of the columns of another one unless that is nil.
+func (o Options) read(like *table) func(r io.Reader, name string) (*table, error) {
+	return func(r io.Reader, name string) (*table, error) {
+		text, err := input.New(r, name, nil)
+		if err != nil {
+			return nil, err
+		}
+		if o.Separator == 0 {
+			o.Separator = ','
+		}
+		if o.Header == "" {
+			o.Header = Detect
+		}
+		switch {
+		case like != nil && like.headed:
+			o.Header = Present
+		case like != nil:
+			o.Header = Absent
+		}
+		t := &table{options: o, text: text, like: like}
+		if err := text.Lines(input.MaxLine, t.line); err != nil {
+			return nil, err
+		}
+		switch {
+		case t.first != nil:
+			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so with header: present or absent", name)
+		case t.labels.Len() == 0:
+			return nil, fmt.Errorf("%s: no samples; accepted are lines of fields with a label", name)
+		case t.kept == 0:
+			return nil, fmt.Errorf("%s: no column is left beside the label; at least one is needed", name)
+		}
+		return t, nil
+	}
+}
+
+// line takes one line.
+func (t *table) line(n int, line []byte) error {
+	if n == 1 {
+		if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
+			return errors.New("the text begins with the byte order mark of UTF-16; accepted is UTF-8")
+		}
+		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	}
+	if len(line) == 0 {
+		return nil
+	}
+	if err := t.split(line); err != nil {
+		return err
+	}
+	switch {
+	case t.columns != nil:
+		return t.sample()
+	case t.first != nil:
+		return t.second()
+	}
+	return t.begin()
+}
+
+// begin takes the first line that is not empty.
+func (t *table) begin() error {
+	if len(t.fields) == 1 {
+		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or another separator that the plan names",
+			input.Quote(t.fields[0]), t.options.Separator)
+	}
+	switch {
+	case t.options.Header == Present, t.options.Header == Detect && t.options.byName():
+		return t.named(t.fields)
+	case t.options.Header == Absent:
+		if err := t.header(make([][]byte, len(t.fields))); err != nil {
+			return err
+		}
+		return t.sample()
+	}
+	for _, f := range t.fields {
+		t.first = append(t.first, bytes.Clone(f))
+	}
+	return nil
+}
+
+// byName reports whether a column is named, which takes a header.
+func (o Options) byName() bool {
+	isName := func(c string) bool {
+		_, err := strconv.Atoi(c)
+		return err != nil && c != Last
+	}
+	return isName(o.Label) || slices.ContainsFunc(o.Words, isName) || slices.ContainsFunc(o.Ignore, isName)
+}
+
+// second finds out, with the second line, whether the first is a header.
+func (t *table) second() error {
+	first, fields := t.first, t.fields
+	if len(first) != len(fields) {
+		return fmt.Errorf("%d fields; the first line has %d", len(fields), len(first))
+	}
+	numbers, onlyHere := 0, 0
+	for i := range fields {
+		if isNumber(first[i]) {
+			numbers++
+		} else if isNumber(fields[i]) {
+			onlyHere++
+		}
+	}
+	t.first = nil
+	switch {
+	case numbers == 0 && onlyHere > 0:
+		if err := t.named(first); err != nil {
+			return fmt.Errorf("the line before: %w", err)
+		}
+		return t.sample()
+	case numbers > 0 && onlyHere == 0:
+		if err := t.header(make([][]byte, len(fields))); err != nil {
+			return err
+		}
+		t.fields = first
+		if err := t.sample(); err != nil {
+			return fmt.Errorf("the line before: %w", err)
+		}
+		t.fields = fields
+		return t.sample()
+	}
+	return errors.New("it cannot be told whether the line before is a header; say so with header: present or absent")
+}
+
+func isNumber(field []byte) bool {
+	_, err := parse(field)
+	return err == nil
+}
+
+// named takes a line as the header.
+func (t *table) named(names [][]byte) error {
+	t.headed = true
+	return t.header(names)
+}
+
+// header makes the columns of their names; an empty name is replaced by the column's number.
+func (t *table) header(names [][]byte) error {
+	seen := make(map[string]int, len(names))
+	columns := make([]column, len(names))
+	for i, name := range names {
+		columns[i].name = strconv.Itoa(i + 1)
+		if len(name) == 0 {
+			continue
+		}
+		if err := legible(name); err != nil {
+			return fmt.Errorf("name of column %d: %w", i+1, err)
+		}
+		if other := seen[string(name)]; other > 0 {
+			return fmt.Errorf("columns %d and %d are both named %s", other, i+1, input.Quote(name))
+		}
+		seen[string(name)], columns[i].name = i+1, string(name)
+	}
+	if t.like != nil {
+		return t.sameAs(columns)
+	}
+	if err := assign(columns, seen, t.options.Label, label); err != nil {
+		return err
+	}
+	for _, name := range t.options.Words {
+		if err := assign(columns, seen, name, word); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.options.Ignore {
+		if err := assign(columns, seen, name, ignored); err != nil {
+			return err
+		}
+	}
+	for _, c := range columns {
+		if c.role == number || c.role == word {
+			t.kept++
+		}
+	}
+	t.columns = columns
+	return nil
+}
+
+// sameAs takes the columns of the table that this one is like.
+func (t *table) sameAs(columns []column) error {
+	if len(columns) != len(t.like.columns) {
+		return fmt.Errorf("%d columns; the training file has %d", len(columns), len(t.like.columns))
+	}
+	for i, c := range t.like.columns {
+		if c.name != columns[i].name {
+			return fmt.Errorf("column %d is named %s; that of the training file %s", i+1, input.Quote(columns[i].name), input.Quote(c.name))
+		}
+		if c.words != nil {
+			c.words = &vocabulary{words: c.words.words, index: c.words.index, fixed: true}
+		}
+		columns[i] = c
+	}
+	t.columns, t.kept = columns, t.like.kept
+	return nil
+}
+
+// assign gives a role to the column that is named so, or numbered.
+func assign(columns []column, names map[string]int, name string, r role) error {
+	n := names[name]
+	if n == 0 {
+		n, _ = strconv.Atoi(name)
+	}
+	if n == 0 && name == Last {
+		n = len(columns)
+	}
+	if n < 1 || n > len(columns) {
+		return fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, and the word %s", input.Quote(name), len(columns), Last)
+	}
+	c := &columns[n-1]
+	if c.role != number {
+		return fmt.Errorf("column %d (%s) is given two roles; a column is the label, one of words, or ignored", n, input.Quote(c.name))
+	}
+	if c.role = r; r == word || r == label {
+		c.words = &vocabulary{index: map[string]int32{}}
+	}
+	return nil
+}
+
+// sample takes a line as one.
+func (t *table) sample() error {
+	if len(t.fields) != len(t.columns) {
+		return fmt.Errorf("%d fields; the table has %d columns", len(t.fields), len(t.columns))
+	}
+	if t.labels.Len() == MaxRows {
+		return fmt.Errorf("more than %d samples", MaxRows)
+	}
+	for i := range t.columns {
+		c := &t.columns[i]
+		v, err := c.value(t.fields[i])
+		if err != nil {
+			return fmt.Errorf("column %d (%s): %w", i+1, c.name, err)
+		}
+		switch c.role {
+		case number, word:
+			t.values.Append(v)
+		case label:
+			t.labels.Append(int32(v))
+		}
+	}
+	need := 2*t.labels.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
+	if need > t.text.Budget() {
+		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and %d for each of the %d bytes of text",
+			t.labels.Len(), t.inputs(), need, input.Slack, input.Factor, t.text.Offset())
+	}
+	return nil
+}
+
+// inputs returns the number of inputs of a sample, as far as the words are known.
+func (t *table) inputs() int {
+	n := t.kept
+	for _, c := range t.columns {
+		if c.role == word {
+			n += len(c.words.words) - 1
+		}
+	}
+	return n
+}
+
+// value reads a field: a number, or the position of a word.
+func (c *column) value(field []byte) (float32, error) {
+	switch c.role {
+	case number:
+		v, err := parse(field)
+		if err != nil {
+			return 0, fmt.Errorf("%w; a column of words is named under words, one of no use under ignore", err)
+		}
+		return float32(v), nil
+	case word, label:
+		most := MaxWords
+		if c.role == label {
+			most = MaxClasses
+		}
+		i, err := c.words.at(field, most)
+		return float32(i), err
+	}
+	return 0, nil
+}
+
+// at returns the position of a word.
+func (v *vocabulary) at(field []byte, most int) (int32, error) {
+	if i, ok := v.index[string(field)]; ok {
+		return i, nil
+	}
+	switch {
+	case v.fixed:
+		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field), few(v.words))
+	case len(v.words) == most:
+		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories", input.Quote(field), most)
+	case len(field) == 0:
+		return 0, errors.New("the field is empty; a missing value is not accepted")
+	}
+	if err := legible(field); err != nil {
+		return 0, err
+	}
+	i := int32(len(v.words))
+	v.words = append(v.words, string(field))
+	v.index[v.words[i]] = i
+	return i, nil
+}
+
+// few lists some words.
+func few(words []string) string {
+	const most = 10
+	if len(words) > most {
+		return fmt.Sprintf("%q and %d more", words[:most], len(words)-most)
+	}
+	return fmt.Sprintf("%q", words)
+}
+
+// legible returns an error for text that nobody can read.
+func legible(text []byte) error {
+	const longest = 200
+	switch {
+	case len(text) > longest:
+		return fmt.Errorf("%s has %d bytes; at most %d are accepted", input.Quote(text), len(text), longest)
+	case !utf8.Valid(text):
+		return fmt.Errorf("%s is not UTF-8", input.Quote(text))
+	}
+	for _, c := range string(text) {
+		if !strconv.IsPrint(c) {
+			return fmt.Errorf("%s has a character in it that cannot be printed", input.Quote(text))
+		}
+	}
+	return nil
+}
+
+// parse reads a finite number in decimal notation, rounded to a float32 once.
+func parse(field []byte) (float64, error) {
+	v, err := strconv.ParseFloat(string(field), 32)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || bytes.ContainsAny(field, "_xXpP") {
+		return 0, fmt.Errorf("%s is not a number from %v to %v", input.Quote(field), -math.MaxFloat32, math.MaxFloat32)
+	}
+	return v, nil
+}

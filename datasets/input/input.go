@@ -1,0 +1,226 @@
+// Package input reads the bytes of files of samples, compressed with gzip or not, and
+// bounds what they can cost: their length, how far they expand, and the memory that a
+// reader of a format may take for them.
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+const (
+	// MaxBytes bounds the content of a file, uncompressed: 1 GiB.
+	MaxBytes = 1 << 30
+	// Slack is what a reader may allocate beside Factor bytes for each byte of content.
+	Slack = 64 << 20
+	// Factor is how many bytes a reader may allocate for a byte of content, beside Slack:
+	// a byte becomes an input of four.
+	Factor = 4
+	// MaxExpansion bounds how many bytes a byte of a compressed file may become once
+	// they are more than Slack. The published data sets stay below 12.
+	MaxExpansion = 128
+	// MaxLine bounds a line of text in bytes, its end included.
+	MaxLine = 1 << 20
+)
+
+// free is the length up to which Holds does not look: a wrong promise of so many bytes
+// costs no more than Slack, even if each becomes an input.
+const free = Slack / 8
+
+// Reader reads the content of a file.
+type Reader struct {
+	name   string
+	buffer *bufio.Reader
+	packed *counter // the compressed bytes; nil without compression
+	offset int64    // of the next byte of the content
+	long   []byte   // a line that is longer than the buffer
+	rewind func() (io.Reader, error)
+}
+
+// counter counts what is read through it.
+type counter struct {
+	io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// New reads r, which it sees from the first two bytes to be compressed with gzip or not.
+// Errors begin with name. If r is an io.ReadSeeker, or rewind, which may be nil, returns the same
+// bytes again from their beginning, Holds can count what is still to come.
+func New(r io.Reader, name string, rewind func() (io.Reader, error)) (*Reader, error) {
+	if s, ok := r.(io.ReadSeeker); ok && rewind == nil {
+		if start, err := s.Seek(0, io.SeekCurrent); err == nil {
+			rewind = func() (io.Reader, error) {
+				_, err := s.Seek(start, io.SeekStart)
+				return s, err
+			}
+		}
+	}
+	d := &Reader{name: name, rewind: rewind}
+	if err := d.open(r); err != nil {
+		return nil, fmt.Errorf("%s: gzip: %w", name, err)
+	}
+	return d, nil
+}
+
+func (d *Reader) open(r io.Reader) error {
+	d.offset, d.packed = 0, nil
+	d.buffer = bufio.NewReaderSize(r, 1<<16)
+	magic, err := d.buffer.Peek(2)
+	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return nil // an error shows up again, with an offset, when read
+	}
+	d.packed = &counter{Reader: d.buffer}
+	z, err := gzip.NewReader(bufio.NewReaderSize(d.packed, 1<<12))
+	if err != nil {
+		return err
+	}
+	d.buffer = bufio.NewReaderSize(z, 1<<16)
+	return nil
+}
+
+// Offset returns the number of bytes of content that were read.
+func (d *Reader) Offset() int64 { return d.offset }
+
+// Budget returns what may be allocated for the content read so far, in bytes.
+func (d *Reader) Budget() int64 { return Slack + Factor*d.offset }
+
+// Read implements io.Reader. Content beyond MaxBytes, or that a compressed file has
+// more of than MaxExpansion allows, is an error.
+func (d *Reader) Read(p []byte) (int, error) {
+	n, err := d.buffer.Read(p)
+	return n, d.count(n, err)
+}
+
+// ReadByte implements io.ByteReader; see Read.
+func (d *Reader) ReadByte() (byte, error) {
+	b, err := d.buffer.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	return b, d.count(1, nil)
+}
+
+func (d *Reader) count(n int, err error) error {
+	d.offset += int64(n)
+	switch {
+	case d.offset > MaxBytes:
+		return fmt.Errorf("more than %d bytes of content", MaxBytes)
+	case d.packed != nil && d.offset > Slack && d.offset > MaxExpansion*d.packed.n:
+		return fmt.Errorf("%d compressed bytes have become %d; accepted are %d, or %d for each", d.packed.n, d.offset, Slack, MaxExpansion)
+	}
+	return err
+}
+
+// Holds reports whether n more bytes of content follow, so that a header's word can be
+// checked before anything is allocated for it: exactly n, unless n is too small to be worth
+// a look. It reads them, and begins again where the reader was.
+func (d *Reader) Holds(n int64) error {
+	if n <= free {
+		return nil
+	}
+	if d.rewind == nil {
+		return errors.New("its length cannot be known before it is read")
+	}
+	at := d.offset
+	rest, err := io.Copy(io.Discard, struct{ io.Reader }{d})
+	if err != nil {
+		return fmt.Errorf("after %d of %d bytes: %w", rest, n, Ends(err))
+	}
+	r, err := d.rewind()
+	if err != nil {
+		return err
+	}
+	if err := d.open(r); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, struct{ io.Reader }{d}, at); err != nil {
+		return err
+	}
+	switch {
+	case rest < n:
+		return fmt.Errorf("%d of %d bytes: %w", rest, n, Ends(io.EOF))
+	case rest > n:
+		return fmt.Errorf("%d bytes follow, %d are accepted: there are trailing bytes", rest, n)
+	}
+	return nil
+}
+
+// Ends says in words what an io.EOF means where more bytes are needed.
+func Ends(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// Open opens the file of that name and gives it to read, with the same name for errors.
+func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return content, err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing is lost
+	return read(f, path)
+}
+
+// Lines calls visit with each line of text, without its end (LF or CRLF) and valid only for the
+// call. Errors, those of visit too, begin with the reader's name and the number of
+// the line. A line longer than longest bytes, which is at most MaxLine, is an error.
+func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) error {
+	for number := 1; ; number++ {
+		line, err := d.line(longest)
+		fault := d.count(len(line), nil)
+		switch {
+		case len(line) > longest:
+			fault = fmt.Errorf("line longer than %d bytes, beginning %s", longest, Quote(line))
+		case err != nil && !errors.Is(err, io.EOF):
+			fault = Ends(err)
+		}
+		if fault == nil && (err == nil || len(line) > 0) {
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			fault = visit(number, bytes.TrimSuffix(line, []byte("\r")))
+		}
+		if fault != nil {
+			return fmt.Errorf("%s:%d: %w", d.name, number, fault)
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// line returns a line with its end, of which it may leave a part behind if it is too long.
+func (d *Reader) line(longest int) ([]byte, error) {
+	line, err := d.buffer.ReadSlice('\n')
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	d.long = d.long[:0]
+	for errors.Is(err, bufio.ErrBufferFull) && len(d.long)+len(line) <= longest {
+		d.long = append(d.long, line...)
+		line, err = d.buffer.ReadSlice('\n')
+	}
+	d.long = append(d.long, line...)
+	return d.long, err
+}
+
+// Quote quotes text from a file, shortened, for an error.
+func Quote[T ~string | ~[]byte](text T) string {
+	const longest = 60
+	if len(text) > longest {
+		return strconv.Quote(string(text[:longest])) + "…"
+	}
+	return strconv.Quote(string(text))
+}

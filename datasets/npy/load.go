@@ -1,0 +1,137 @@
+package npy
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
+)
+
+const (
+	// MaxSamples bounds the number of samples.
+	MaxSamples = 10_000_000
+	// MaxInputs bounds the number of inputs of a sample.
+	MaxInputs = 1 << 20
+	// MaxClasses bounds the number of different labels, so that real-valued targets are not
+	// taken for classes.
+	MaxClasses = 1000
+)
+
+// Pairs are the names of arrays, or of the files that hold them: inputs and labels to train on, and
+// to test on, which may be empty.
+type Pairs struct{ X, Y, TestX, TestY string }
+
+// Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a sample, into
+// Pool and those to test on, if there are any, into Test. All columns are Numeric. The classes are the
+// labels of the training samples in ascending order.
+func Load(p Pairs) (*datasets.Source, error) {
+	return p.load(func(path string) (*Array, string, error) {
+		a, err := input.Open(path, Read)
+		return a, path, err
+	}, p.X)
+}
+
+// LoadArchive reads arrays of one NPZ file; see Load.
+func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
+	return inArchive(path, func(a *archive) (*datasets.Source, error) { return a.load(p) })
+}
+
+func (a *archive) load(p Pairs) (*datasets.Source, error) {
+	return p.load(func(name string) (*Array, string, error) {
+		array, err := a.array(name)
+		return array, a.name + ": " + name + ".npy", err
+	}, a.name)
+}
+
+// load reads arrays by their names; get returns also what errors call them.
+func (p Pairs) load(get func(name string) (*Array, string, error), name string) (*datasets.Source, error) {
+	pool, labels, err := join(get, p.X, p.Y, nil)
+	if err != nil {
+		return nil, err
+	}
+	pool.Name = name
+	source := &datasets.Source{Pool: pool}
+	if p.TestX == "" {
+		return source, nil
+	}
+	if source.Test, _, err = join(get, p.TestX, p.TestY, labels); err != nil {
+		return nil, err
+	}
+	source.Test.Name = name + " test"
+	source.Test.Classes = pool.Classes
+	if source.Test.Inputs != pool.Inputs {
+		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", p.TestX, source.Test.Inputs, p.X, pool.Inputs)
+	}
+	return source, nil
+}
+
+// join makes a set of two arrays. The labels can be only those that are known, unless there are none yet.
+func join(get func(name string) (*Array, string, error), inputs, targets string, known []float32) (s *datasets.Set, labels []float32, err error) {
+	y, where, err := get(targets)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(y.Dims) < 1 || len(y.Values) != y.Dims[0] {
+		return nil, nil, fmt.Errorf("%s: shape %v; one label a sample is expected", where, y.Dims)
+	}
+	if y.Dims[0] > MaxSamples {
+		return nil, nil, fmt.Errorf("%s: %d samples; at most %d are accepted", where, y.Dims[0], MaxSamples)
+	}
+	if labels = known; known == nil {
+		if labels, err = distinct(y.Values, where); err != nil {
+			return nil, nil, err
+		}
+	}
+	s = &datasets.Set{Y: make([]int32, len(y.Values))}
+	for i, v := range y.Values {
+		k, ok := slices.BinarySearch(labels, v)
+		if !ok {
+			return nil, nil, fmt.Errorf("%s: label %v of sample %d does not occur among those to train on", where, v, i)
+		}
+		s.Y[i] = int32(k)
+	}
+	x, whereX, err := get(inputs)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(x.Dims) < 2:
+		return nil, nil, fmt.Errorf("%s: shape %v; samples × at least one more dimension are expected", whereX, x.Dims)
+	case x.Dims[0] != len(s.Y):
+		return nil, nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX, x.Dims[0], where, len(s.Y))
+	}
+	s.X, s.Inputs = x.Values, len(x.Values)/x.Dims[0]
+	if s.Inputs > MaxInputs {
+		return nil, nil, fmt.Errorf("%s: %d inputs a sample; at most %d are accepted", whereX, s.Inputs, MaxInputs)
+	}
+	for i := range s.Inputs {
+		s.Numeric = append(s.Numeric, i)
+	}
+	for _, v := range labels {
+		s.Classes = append(s.Classes, strconv.FormatFloat(float64(v), 'f', -1, 32))
+	}
+	return s, labels, nil
+}
+
+// distinct returns the labels in ascending order.
+func distinct(values []float32, where string) ([]float32, error) {
+	// Beyond it a float32 does not hold every whole number.
+	const largest = 1 << 24
+	var labels []float32
+	for i, v := range values {
+		if v != float32(math.Trunc(float64(v))) || v < -largest || v > largest {
+			return nil, fmt.Errorf("%s: label %v of sample %d; accepted are whole numbers from %d to %d, which name classes", where, v, i, -largest, largest)
+		}
+		k, ok := slices.BinarySearch(labels, v)
+		if ok {
+			continue
+		}
+		if len(labels) == MaxClasses {
+			return nil, fmt.Errorf("%s: label %v of sample %d is one more than %d different ones; a label names a class", where, v, i, MaxClasses)
+		}
+		labels = slices.Insert(labels, k, v)
+	}
+	return labels, nil
+}

@@ -1,0 +1,168 @@
+// Package published knows the published data sets that Gradwire reads by name: what they
+// are, the files that they consist of, where to find these on the disk, and how to get them.
+package published
+
+import (
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gradwire/gradwire/datasets/input"
+)
+
+// Set is a published data set.
+type Set struct {
+	// Name is what a plan calls it, and its folder.
+	Name string
+	// About is one sentence with its authors and year.
+	About string
+	// Samples and Tests are the numbers of training and published test samples.
+	Samples, Tests int
+	// Features is the number of columns or pixels as published.
+	Features int
+	// Classes is the number of labels.
+	Classes int
+	// Licence is what its publishers say.
+	Licence string
+	// Page is where the set is described.
+	Page string
+	// Files are all that it consists of.
+	Files []File
+	// Mirrors are addresses to which the name of a download is appended.
+	Mirrors []string
+}
+
+// File is a file of a set.
+type File struct {
+	// Name is what the file is called; it may be compressed, with .gz behind the name.
+	Name string
+	// Size is that of the uncompressed content in bytes, and SHA256 its checksum.
+	Size   int64
+	SHA256 string
+	// Packed describes the compressed file that the mirrors carry; with none they carry the content.
+	Packed *Download
+}
+
+// Download is a file as mirrors carry it.
+type Download struct {
+	Name   string
+	Size   int64
+	SHA256 string
+}
+
+// Download returns what mirrors carry for the file.
+func (f *File) Download() Download {
+	if f.Packed != nil {
+		return *f.Packed
+	}
+	return Download{f.Name, f.Size, f.SHA256}
+}
+
+// Find returns the set of that name, and false if there is none.
+func Find(name string) (*Set, bool) {
+	i := slices.IndexFunc(sets, func(s Set) bool { return s.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return &sets[i], true
+}
+
+// All returns the sets.
+func All() []Set { return slices.Clone(sets) }
+
+// Bytes returns the size of all downloads.
+func (s *Set) Bytes() (n int64) {
+	for _, f := range s.Files {
+		n += f.Download().Size
+	}
+	return n
+}
+
+// address returns where a mirror has a download.
+func address(mirror string, d Download) string {
+	return strings.TrimSuffix(mirror, "/") + "/" + url.PathEscape(d.Name)
+}
+
+// Locate returns the path of a file of the set: in dir/<set> or dir, without or with .gz. A
+// missing file is an fs.ErrNotExist that says where it was looked for and how to get it.
+func (s *Set) Locate(dir, file string) (string, error) {
+	for _, folder := range []string{filepath.Join(dir, s.Name), dir} {
+		for _, suffix := range []string{"", ".gz"} {
+			path := filepath.Join(folder, file+suffix)
+			info, err := os.Stat(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+			case err != nil:
+				return "", fmt.Errorf("data set %s: %w", s.Name, err)
+			case !info.IsDir(): // a9a is a folder, and a file's name
+				return path, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("data set %s: %s (or %s.gz) is neither in %s nor in %s; get it with 'gradwire data get %s', or from %s: %w",
+		s.Name, file, file, filepath.Join(dir, s.Name), filepath.Clean(dir), s.Name, s.Page, fs.ErrNotExist)
+}
+
+// Open locates a file of the named set and gives it to read; see Locate. It panics if there
+// is no such set.
+func Open[T any](dir, set, file string, read func(r io.Reader, name string) (T, error)) (content T, path string, err error) {
+	s, ok := Find(set)
+	if !ok {
+		panic("published: no data set " + set)
+	}
+	if path, err = s.Locate(dir, file); err != nil {
+		return content, "", err
+	}
+	content, err = input.Open(path, read)
+	return content, path, err
+}
+
+// Check locates every file of the set in dir and compares its content with the checksum. It
+// returns the files that are in order, and the first error: a file that is missing, an fs.ErrNotExist, or
+// one that is not what was published.
+func (s *Set) Check(dir string) (paths []string, err error) {
+	for _, f := range s.Files {
+		path, err := s.Locate(dir, f.Name)
+		if err != nil {
+			return paths, err
+		}
+		if _, err := input.Open(path, f.verify); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// verify reads the file, which may be compressed.
+func (f *File) verify(r io.Reader, name string) (none struct{}, err error) {
+	content, err := input.New(r, name, nil)
+	if err != nil {
+		return none, err
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, struct{ io.Reader }{content})
+	sum := hex.EncodeToString(h.Sum(nil))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
+		return none, fmt.Errorf("%s: offset %d: the file is damaged: %w; %s", name, n, err, again)
+	case err != nil:
+		return none, fmt.Errorf("%s: offset %d: %w", name, n, err)
+	case n != f.Size:
+		return none, fmt.Errorf("%s: %d bytes of content; the published file has %d; %s", name, n, f.Size, again)
+	case sum != f.SHA256:
+		return none, fmt.Errorf("%s: the content has SHA-256 %s; that of the published file is %s; %s", name, sum, f.SHA256, again)
+	}
+	return none, nil
+}
+
+const again = "delete it and get it again"

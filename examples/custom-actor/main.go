@@ -1,0 +1,31 @@
+// Command custom-actor is Gradwire with actors and an architecture of its own: a
+// hierarchical parameter server for workers at several sites. It has every command
+// that gradwire has; without arguments it runs its own plan.
+package main
+
+import (
+	"os"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+//go:generate go run github.com/gradwire/gradwire/protos/generate
+
+// withHierarchy is everything that comes with Gradwire, and the architecture of this program.
+func withHierarchy() *catalog.Catalog {
+	c := catalog.Default()
+	c.Architectures.Add(catalog.Define("hierarchical-server",
+		"workers push to the server of their site, which every so many rounds exchanges with the root",
+		func() hierarchy { return hierarchy{Every: 1} },
+		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) { return *h, h.validate() }))
+	return c
+}
+
+func main() {
+	if len(os.Args) == 1 {
+		os.Args = append(os.Args, "run", "examples/custom-actor/plan.yaml")
+	}
+	cli.Main(withHierarchy())
+}

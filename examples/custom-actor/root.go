@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// root holds the joint model. It takes in what the sites have learnt, each by its share of
+// the workers, and answers with the model.
+type root struct {
+	env        actors.Env
+	wait       bool
+	sites      []int            // positions in the view
+	share      []float32        // of all workers, in the order of sites
+	changes    []*protos.Tensor // in the order of sites; nil for those to come
+	model      *train.Replica
+	parameters *protos.Messages[*protos.Parameters]
+}
+
+func newRoot(env actors.Env, task *train.Task, h hierarchy) *root {
+	view := env.View()
+	r := &root{
+		env: env, wait: h.Wait, sites: view.Role(roleSite), model: task.NewReplica(env),
+		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
+	}
+	for _, s := range r.sites {
+		r.share = append(r.share, float32(len(h.Sites[view.Members[s].Name]))/float32(len(task.Workers)))
+	}
+	r.changes = make([]*protos.Tensor, len(r.sites))
+	return r
+}
+
+func (r *root) Receive(ctx actor.Context) {
+	m, ok := ctx.Message().(*protos.Message)
+	if !ok {
+		return
+	}
+	switch head := m.Head.(type) {
+	case *Exchange:
+		r.exchange(ctx, head, m)
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, r.env, head, r.model.Params, r.model.Version)
+	default:
+		other(r.env, m)
+	}
+	m.Release()
+}
+
+// exchange takes in the change of a site: at once, or when those of all sites are there.
+func (r *root) exchange(ctx actor.Context, head *Exchange, m *protos.Message) {
+	change, ok := vector(r.env, m, len(r.model.Params.Data))
+	if !ok {
+		return
+	}
+	i := slices.Index(r.sites, int(head.Node))
+	if i < 0 || r.changes[i] != nil || head.Version > r.model.Version {
+		r.env.Fail(fmt.Errorf("node %s: an exchange of node %d at version %d does not fit version %d", name(r.env), head.Node, head.Version, r.model.Version))
+		return
+	}
+	r.changes[i] = change.Retain()
+	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Origin: int(head.Node), Version: r.model.Version + 1, Staleness: r.model.Version - head.Version})
+	switch {
+	case !r.wait:
+		r.take(i)
+		r.answer(ctx, r.sites[i:i+1])
+	case !slices.Contains(r.changes, nil):
+		for i := range r.sites { // in a fixed order, whatever that of arrival
+			r.take(i)
+		}
+		r.answer(ctx, r.sites)
+	}
+}
+
+// take adds a site's change to the model.
+func (r *root) take(i int) {
+	nn.AddScaled(r.model.Writable(), r.share[i], r.changes[i].Data)
+	r.env.Charge(2 * float64(len(r.changes[i].Data)))
+	r.changes[i].Release()
+	r.changes[i] = nil
+	r.model.Version++
+}
+
+// answer sends the model to sites, who share one message.
+func (r *root) answer(ctx actor.Context, sites []int) {
+	m, head := r.parameters.Get(r.model.Params.Retain())
+	head.Version = r.model.Version
+	m.Retain(len(sites) - 1)
+	for _, s := range sites {
+		ctx.Send(r.env.View().Members[s].PID, m)
+	}
+}
