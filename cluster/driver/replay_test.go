@@ -55,7 +55,7 @@ func TestReplayRefusesWhatHasNoDigest(t *testing.T) {
 	r := run(t, load(t, small, "sweep={}", "repeats=1"), driver.Options{})
 	json := filepath.Join("runs", "0000", "run.json")
 	for _, c := range []struct{ name, file, old, new, want string }{
-		{"real clock", json, `"clock":"virtual"`, `"clock":"real"`, "made in real time"},
+		{"real clock", json, `"clock":"virtual"`, `"clock":"real"`, "clock was \"real\"; only runs in virtual time"},
 		{"no such point", json, `"point":{}`, `"point":{"train.batch":7}`, `the plan has no point "train.batch=7"`},
 		{"cut off", json, `"seed"`, "\n\"seed\" x", "run.json:2: no JSON"},
 		{"plan", "plan.yaml", "rate: 0.1", "rats: 0.1", "plan.yaml:"},
