@@ -83,6 +83,7 @@ var table = map[string]string{
 	"cluster/door":       "actors cluster/wire cluster/link" + mailbox + message + xxhash,
 	"cluster/sim":        "actors cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
 	"cluster/live":       "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
+	"cluster/resident":   "actors cluster/door" + mailbox + message,
 	"cluster/transport":  "cluster/wire cluster/identity" + message,
 	"cluster/membership": "cluster/identity github.com/hashicorp/memberlist",
 	"cluster/identity":   "",
@@ -90,7 +91,7 @@ var table = map[string]string{
 	"cluster/catalog":    "cluster/plan cluster/link actors/... nn/... datasets/..." + message,
 	"cluster/record":     "actors",
 	"cluster/report":     "cluster/record" + gonum + plot,
-	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/report cluster/link cluster/door cluster/wire " +
+	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
 		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 

@@ -23,6 +23,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ActorCall_Verb int32
+
+const (
+	ActorCall_SEND ActorCall_Verb = 0
+	ActorCall_ASK  ActorCall_Verb = 1
+	ActorCall_STOP ActorCall_Verb = 2
+)
+
+// Enum value maps for ActorCall_Verb.
+var (
+	ActorCall_Verb_name = map[int32]string{
+		0: "SEND",
+		1: "ASK",
+		2: "STOP",
+	}
+	ActorCall_Verb_value = map[string]int32{
+		"SEND": 0,
+		"ASK":  1,
+		"STOP": 2,
+	}
+)
+
+func (x ActorCall_Verb) Enum() *ActorCall_Verb {
+	p := new(ActorCall_Verb)
+	*p = x
+	return p
+}
+
+func (x ActorCall_Verb) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ActorCall_Verb) Descriptor() protoreflect.EnumDescriptor {
+	return file_protos_cluster_proto_enumTypes[0].Descriptor()
+}
+
+func (ActorCall_Verb) Type() protoreflect.EnumType {
+	return &file_protos_cluster_proto_enumTypes[0]
+}
+
+func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ActorCall_Verb.Descriptor instead.
+func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35, 0}
+}
+
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
 // The frame names the run; who sends this conducts it.
 type PlaceRun struct {
@@ -789,6 +838,9 @@ type Request struct {
 	//	*Request_Log
 	//	*Request_Stop
 	//	*Request_Fetch
+	//	*Request_Spawn
+	//	*Request_Actors
+	//	*Request_Attach
 	Kind          isRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -894,6 +946,33 @@ func (x *Request) GetFetch() *FetchRecord {
 	return nil
 }
 
+func (x *Request) GetSpawn() *SpawnActor {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_Spawn); ok {
+			return x.Spawn
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetActors() *ListActors {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_Actors); ok {
+			return x.Actors
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetAttach() *AttachActors {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_Attach); ok {
+			return x.Attach
+		}
+	}
+	return nil
+}
+
 type isRequest_Kind interface {
 	isRequest_Kind()
 }
@@ -926,6 +1005,18 @@ type Request_Fetch struct {
 	Fetch *FetchRecord `protobuf:"bytes,7,opt,name=fetch,proto3,oneof"`
 }
 
+type Request_Spawn struct {
+	Spawn *SpawnActor `protobuf:"bytes,8,opt,name=spawn,proto3,oneof"`
+}
+
+type Request_Actors struct {
+	Actors *ListActors `protobuf:"bytes,9,opt,name=actors,proto3,oneof"`
+}
+
+type Request_Attach struct {
+	Attach *AttachActors `protobuf:"bytes,10,opt,name=attach,proto3,oneof"`
+}
+
 func (*Request_Submit) isRequest_Kind() {}
 
 func (*Request_Nodes) isRequest_Kind() {}
@@ -939,6 +1030,12 @@ func (*Request_Log) isRequest_Kind() {}
 func (*Request_Stop) isRequest_Kind() {}
 
 func (*Request_Fetch) isRequest_Kind() {}
+
+func (*Request_Spawn) isRequest_Kind() {}
+
+func (*Request_Actors) isRequest_Kind() {}
+
+func (*Request_Attach) isRequest_Kind() {}
 
 // SubmitPlan has a plan carried out.
 type SubmitPlan struct {
@@ -1287,6 +1384,7 @@ type Reply struct {
 	//	*Reply_Lines
 	//	*Reply_Portion
 	//	*Reply_Done
+	//	*Reply_Actors
 	Kind          isReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1401,6 +1499,15 @@ func (x *Reply) GetDone() *Done {
 	return nil
 }
 
+func (x *Reply) GetActors() *Actors {
+	if x != nil {
+		if x, ok := x.Kind.(*Reply_Actors); ok {
+			return x.Actors
+		}
+	}
+	return nil
+}
+
 type isReply_Kind interface {
 	isReply_Kind()
 }
@@ -1437,6 +1544,10 @@ type Reply_Done struct {
 	Done *Done `protobuf:"bytes,8,opt,name=done,proto3,oneof"`
 }
 
+type Reply_Actors struct {
+	Actors *Actors `protobuf:"bytes,9,opt,name=actors,proto3,oneof"`
+}
+
 func (*Reply_Refusal) isReply_Kind() {}
 
 func (*Reply_Submitted) isReply_Kind() {}
@@ -1452,6 +1563,8 @@ func (*Reply_Lines) isReply_Kind() {}
 func (*Reply_Portion) isReply_Kind() {}
 
 func (*Reply_Done) isReply_Kind() {}
+
+func (*Reply_Actors) isReply_Kind() {}
 
 // Refusal says why a request was not carried out.
 type Refusal struct {
@@ -2007,6 +2120,861 @@ func (*Done) Descriptor() ([]byte, []int) {
 	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
+// SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
+// fits and asks that one in its turn.
+type SpawnActor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Settings of the kind, in YAML.
+	Settings string `protobuf:"bytes,3,opt,name=settings,proto3" json:"settings,omitempty"`
+	// The process, or a label of processes and its value; both empty if any will do.
+	Node  string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Label string `protobuf:"bytes,5,opt,name=label,proto3" json:"label,omitempty"`
+	Value string `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	Cores int32  `protobuf:"varint,7,opt,name=cores,proto3" json:"cores,omitempty"`
+	// How often it may be made anew, and within what time in ns; 0 stands for its whole life.
+	Restarts      int32 `protobuf:"varint,8,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Within        int64 `protobuf:"varint,9,opt,name=within,proto3" json:"within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpawnActor) Reset() {
+	*x = SpawnActor{}
+	mi := &file_protos_cluster_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpawnActor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpawnActor) ProtoMessage() {}
+
+func (x *SpawnActor) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
+func (*SpawnActor) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SpawnActor) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SpawnActor) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *SpawnActor) GetSettings() string {
+	if x != nil {
+		return x.Settings
+	}
+	return ""
+}
+
+func (x *SpawnActor) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SpawnActor) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *SpawnActor) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *SpawnActor) GetCores() int32 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *SpawnActor) GetRestarts() int32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *SpawnActor) GetWithin() int64 {
+	if x != nil {
+		return x.Within
+	}
+	return 0
+}
+
+// ListActors asks for the actors that belong to no run.
+type ListActors struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only those of this name, if it is not empty.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListActors) Reset() {
+	*x = ListActors{}
+	mi := &file_protos_cluster_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListActors) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListActors) ProtoMessage() {}
+
+func (x *ListActors) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
+func (*ListActors) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ListActors) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// AttachActors turns a client's connection into a line to actors: what follows are ActorCalls, answered in
+// any order by ActorReceipts.
+type AttachActors struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachActors) Reset() {
+	*x = AttachActors{}
+	mi := &file_protos_cluster_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachActors) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachActors) ProtoMessage() {}
+
+func (x *AttachActors) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
+func (*AttachActors) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+}
+
+// Actors are those of one process or of all.
+type Actors struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Actors []*Actor               `protobuf:"bytes,1,rep,name=actors,proto3" json:"actors,omitempty"`
+	// Of one process: cores that are not reserved, all, and the kinds that it knows.
+	Free  int32    `protobuf:"varint,2,opt,name=free,proto3" json:"free,omitempty"`
+	Cores int32    `protobuf:"varint,3,opt,name=cores,proto3" json:"cores,omitempty"`
+	Kinds []string `protobuf:"bytes,4,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// Of all: processes that have not answered.
+	Silent []string `protobuf:"bytes,5,rep,name=silent,proto3" json:"silent,omitempty"`
+	// What is known of the actor of a name that is not found.
+	Trace         string `protobuf:"bytes,6,opt,name=trace,proto3" json:"trace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Actors) Reset() {
+	*x = Actors{}
+	mi := &file_protos_cluster_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Actors) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Actors) ProtoMessage() {}
+
+func (x *Actors) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Actors.ProtoReflect.Descriptor instead.
+func (*Actors) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Actors) GetActors() []*Actor {
+	if x != nil {
+		return x.Actors
+	}
+	return nil
+}
+
+func (x *Actors) GetFree() int32 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *Actors) GetCores() int32 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *Actors) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Actors) GetSilent() []string {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
+}
+
+func (x *Actors) GetTrace() string {
+	if x != nil {
+		return x.Trace
+	}
+	return ""
+}
+
+// Actor is an actor that belongs to no run.
+type Actor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Node  string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Tells it apart from all others that ever bore its name.
+	Id    uint64 `protobuf:"varint,4,opt,name=id,proto3" json:"id,omitempty"`
+	Cores int32  `protobuf:"varint,5,opt,name=cores,proto3" json:"cores,omitempty"`
+	// How many messages wait.
+	Mailbox  int32 `protobuf:"varint,6,opt,name=mailbox,proto3" json:"mailbox,omitempty"`
+	Restarts int32 `protobuf:"varint,7,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	// Messages of drivers.
+	Handled uint64 `protobuf:"varint,8,opt,name=handled,proto3" json:"handled,omitempty"`
+	Lost    uint64 `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
+	// When it was spawned, in ns since 1970.
+	Since int64 `protobuf:"varint,10,opt,name=since,proto3" json:"since,omitempty"`
+	// Its last failure.
+	Failure string `protobuf:"bytes,11,opt,name=failure,proto3" json:"failure,omitempty"`
+	// False while its place is only reserved.
+	Begun         bool `protobuf:"varint,12,opt,name=begun,proto3" json:"begun,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Actor) Reset() {
+	*x = Actor{}
+	mi := &file_protos_cluster_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Actor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Actor) ProtoMessage() {}
+
+func (x *Actor) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Actor.ProtoReflect.Descriptor instead.
+func (*Actor) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *Actor) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Actor) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Actor) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Actor) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Actor) GetCores() int32 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *Actor) GetMailbox() int32 {
+	if x != nil {
+		return x.Mailbox
+	}
+	return 0
+}
+
+func (x *Actor) GetRestarts() int32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *Actor) GetHandled() uint64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
+}
+
+func (x *Actor) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *Actor) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Actor) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+func (x *Actor) GetBegun() bool {
+	if x != nil {
+		return x.Begun
+	}
+	return false
+}
+
+// ActorRequest is what one process asks of another one's actors.
+type ActorRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*ActorRequest_Spawn
+	//	*ActorRequest_List
+	Kind          isActorRequest_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActorRequest) Reset() {
+	*x = ActorRequest{}
+	mi := &file_protos_cluster_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActorRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActorRequest) ProtoMessage() {}
+
+func (x *ActorRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
+func (*ActorRequest) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ActorRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ActorRequest) GetKind() isActorRequest_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *ActorRequest) GetSpawn() *SpawnActor {
+	if x != nil {
+		if x, ok := x.Kind.(*ActorRequest_Spawn); ok {
+			return x.Spawn
+		}
+	}
+	return nil
+}
+
+func (x *ActorRequest) GetList() *ListActors {
+	if x != nil {
+		if x, ok := x.Kind.(*ActorRequest_List); ok {
+			return x.List
+		}
+	}
+	return nil
+}
+
+type isActorRequest_Kind interface {
+	isActorRequest_Kind()
+}
+
+type ActorRequest_Spawn struct {
+	Spawn *SpawnActor `protobuf:"bytes,2,opt,name=spawn,proto3,oneof"`
+}
+
+type ActorRequest_List struct {
+	List *ListActors `protobuf:"bytes,3,opt,name=list,proto3,oneof"`
+}
+
+func (*ActorRequest_Spawn) isActorRequest_Kind() {}
+
+func (*ActorRequest_List) isActorRequest_Kind() {}
+
+// ActorResponse answers an ActorRequest.
+type ActorResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error string                 `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// The fault is in what the user gave; or it is that too few cores are free.
+	Input         bool    `protobuf:"varint,3,opt,name=input,proto3" json:"input,omitempty"`
+	Full          bool    `protobuf:"varint,4,opt,name=full,proto3" json:"full,omitempty"`
+	Actors        *Actors `protobuf:"bytes,5,opt,name=actors,proto3" json:"actors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActorResponse) Reset() {
+	*x = ActorResponse{}
+	mi := &file_protos_cluster_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActorResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActorResponse) ProtoMessage() {}
+
+func (x *ActorResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
+func (*ActorResponse) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ActorResponse) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ActorResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ActorResponse) GetInput() bool {
+	if x != nil {
+		return x.Input
+	}
+	return false
+}
+
+func (x *ActorResponse) GetFull() bool {
+	if x != nil {
+		return x.Full
+	}
+	return false
+}
+
+func (x *ActorResponse) GetActors() *Actors {
+	if x != nil {
+		return x.Actors
+	}
+	return nil
+}
+
+// ActorCall is a message to an actor, a question or the wish that it ends. Between processes the values
+// of vectors ride beside it as tensors.
+type ActorCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Verb  ActorCall_Verb         `protobuf:"varint,1,opt,name=verb,proto3,enum=gradwire.ActorCall_Verb" json:"verb,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Node  string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	Id    uint64                 `protobuf:"varint,4,opt,name=id,proto3" json:"id,omitempty"`
+	// The client's, drawn by chance, and its count of calls.
+	Client   uint64 `protobuf:"varint,5,opt,name=client,proto3" json:"client,omitempty"`
+	Sequence uint64 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The line, which the process that it leads to has numbered.
+	Line uint64 `protobuf:"varint,7,opt,name=line,proto3" json:"line,omitempty"`
+	// How long the answer may take, in ns.
+	Patience int64 `protobuf:"varint,8,opt,name=patience,proto3" json:"patience,omitempty"`
+	// Name of the message's protobuf type, and its bytes.
+	Type          string    `protobuf:"bytes,9,opt,name=type,proto3" json:"type,omitempty"`
+	Head          []byte    `protobuf:"bytes,10,opt,name=head,proto3" json:"head,omitempty"`
+	Vectors       []*Vector `protobuf:"bytes,11,rep,name=vectors,proto3" json:"vectors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActorCall) Reset() {
+	*x = ActorCall{}
+	mi := &file_protos_cluster_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActorCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActorCall) ProtoMessage() {}
+
+func (x *ActorCall) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
+func (*ActorCall) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ActorCall) GetVerb() ActorCall_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return ActorCall_SEND
+}
+
+func (x *ActorCall) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ActorCall) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ActorCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ActorCall) GetClient() uint64 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
+func (x *ActorCall) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ActorCall) GetLine() uint64 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *ActorCall) GetPatience() int64 {
+	if x != nil {
+		return x.Patience
+	}
+	return 0
+}
+
+func (x *ActorCall) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ActorCall) GetHead() []byte {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *ActorCall) GetVectors() []*Vector {
+	if x != nil {
+		return x.Vectors
+	}
+	return nil
+}
+
+// Vector is a tensor where it cannot ride beside the head.
+type Vector struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []float32              `protobuf:"fixed32,1,rep,packed,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vector) Reset() {
+	*x = Vector{}
+	mi := &file_protos_cluster_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vector) ProtoMessage() {}
+
+func (x *Vector) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vector.ProtoReflect.Descriptor instead.
+func (*Vector) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Vector) GetValues() []float32 {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// ActorReceipt tells the end of an ActorCall: handled, answered or lost.
+type ActorReceipt struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Line     uint64                 `protobuf:"varint,1,opt,name=line,proto3" json:"line,omitempty"`
+	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// Why the call is lost.
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// The answer, if there is one.
+	Type          string    `protobuf:"bytes,4,opt,name=type,proto3" json:"type,omitempty"`
+	Head          []byte    `protobuf:"bytes,5,opt,name=head,proto3" json:"head,omitempty"`
+	Vectors       []*Vector `protobuf:"bytes,6,rep,name=vectors,proto3" json:"vectors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActorReceipt) Reset() {
+	*x = ActorReceipt{}
+	mi := &file_protos_cluster_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActorReceipt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActorReceipt) ProtoMessage() {}
+
+func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
+func (*ActorReceipt) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ActorReceipt) GetLine() uint64 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *ActorReceipt) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ActorReceipt) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ActorReceipt) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *ActorReceipt) GetHead() []byte {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
+
+func (x *ActorReceipt) GetVectors() []*Vector {
+	if x != nil {
+		return x.Vectors
+	}
+	return nil
+}
+
 var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
@@ -2074,7 +3042,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\fdead_letters\x18\x02 \x01(\x04R\vdeadLetters\x12\x1a\n" +
 	"\blateness\x18\x03 \x01(\x03R\blateness\x12\x12\n" +
 	"\x04late\x18\x04 \x01(\bR\x04late\x12\x12\n" +
-	"\x04left\x18\x05 \x01(\bR\x04left\"\xc3\x02\n" +
+	"\x04left\x18\x05 \x01(\bR\x04left\"\xd3\x03\n" +
 	"\aRequest\x12.\n" +
 	"\x06submit\x18\x01 \x01(\v2\x14.gradwire.SubmitPlanH\x00R\x06submit\x12+\n" +
 	"\x05nodes\x18\x02 \x01(\v2\x13.gradwire.ListNodesH\x00R\x05nodes\x12(\n" +
@@ -2082,7 +3050,11 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05watch\x18\x04 \x01(\v2\x12.gradwire.WatchRunH\x00R\x05watch\x12%\n" +
 	"\x03log\x18\x05 \x01(\v2\x11.gradwire.ReadLogH\x00R\x03log\x12'\n" +
 	"\x04stop\x18\x06 \x01(\v2\x11.gradwire.StopRunH\x00R\x04stop\x12-\n" +
-	"\x05fetch\x18\a \x01(\v2\x15.gradwire.FetchRecordH\x00R\x05fetchB\x06\n" +
+	"\x05fetch\x18\a \x01(\v2\x15.gradwire.FetchRecordH\x00R\x05fetch\x12,\n" +
+	"\x05spawn\x18\b \x01(\v2\x14.gradwire.SpawnActorH\x00R\x05spawn\x12.\n" +
+	"\x06actors\x18\t \x01(\v2\x14.gradwire.ListActorsH\x00R\x06actors\x120\n" +
+	"\x06attach\x18\n" +
+	" \x01(\v2\x16.gradwire.AttachActorsH\x00R\x06attachB\x06\n" +
 	"\x04kind\"\\\n" +
 	"\n" +
 	"SubmitPlan\x12\x12\n" +
@@ -2101,7 +3073,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aStopRun\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x1d\n" +
 	"\vFetchRecord\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x9c\x03\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xc8\x03\n" +
 	"\x05Reply\x12-\n" +
 	"\arefusal\x18\x01 \x01(\v2\x11.gradwire.RefusalH\x00R\arefusal\x123\n" +
 	"\tsubmitted\x18\x02 \x01(\v2\x13.gradwire.SubmittedH\x00R\tsubmitted\x123\n" +
@@ -2112,7 +3084,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"submission\x12*\n" +
 	"\x05lines\x18\x06 \x01(\v2\x12.gradwire.LogLinesH\x00R\x05lines\x12-\n" +
 	"\aportion\x18\a \x01(\v2\x11.gradwire.PortionH\x00R\aportion\x12$\n" +
-	"\x04done\x18\b \x01(\v2\x0e.gradwire.DoneH\x00R\x04doneB\x06\n" +
+	"\x04done\x18\b \x01(\v2\x0e.gradwire.DoneH\x00R\x04done\x12*\n" +
+	"\x06actors\x18\t \x01(\v2\x10.gradwire.ActorsH\x00R\x06actorsB\x06\n" +
 	"\x04kind\"5\n" +
 	"\aRefusal\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
@@ -2156,7 +3129,80 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05lines\x18\x01 \x03(\tR\x05lines\"\x1f\n" +
 	"\aPortion\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\fR\x05bytes\"\x06\n" +
-	"\x04DoneB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\x04Done\"\xda\x01\n" +
+	"\n" +
+	"SpawnActor\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1a\n" +
+	"\bsettings\x18\x03 \x01(\tR\bsettings\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x14\n" +
+	"\x05label\x18\x05 \x01(\tR\x05label\x12\x14\n" +
+	"\x05value\x18\x06 \x01(\tR\x05value\x12\x14\n" +
+	"\x05cores\x18\a \x01(\x05R\x05cores\x12\x1a\n" +
+	"\brestarts\x18\b \x01(\x05R\brestarts\x12\x16\n" +
+	"\x06within\x18\t \x01(\x03R\x06within\" \n" +
+	"\n" +
+	"ListActors\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x0e\n" +
+	"\fAttachActors\"\x9f\x01\n" +
+	"\x06Actors\x12'\n" +
+	"\x06actors\x18\x01 \x03(\v2\x0f.gradwire.ActorR\x06actors\x12\x12\n" +
+	"\x04free\x18\x02 \x01(\x05R\x04free\x12\x14\n" +
+	"\x05cores\x18\x03 \x01(\x05R\x05cores\x12\x14\n" +
+	"\x05kinds\x18\x04 \x03(\tR\x05kinds\x12\x16\n" +
+	"\x06silent\x18\x05 \x03(\tR\x06silent\x12\x14\n" +
+	"\x05trace\x18\x06 \x01(\tR\x05trace\"\x93\x02\n" +
+	"\x05Actor\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x0e\n" +
+	"\x02id\x18\x04 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05cores\x18\x05 \x01(\x05R\x05cores\x12\x18\n" +
+	"\amailbox\x18\x06 \x01(\x05R\amailbox\x12\x1a\n" +
+	"\brestarts\x18\a \x01(\x05R\brestarts\x12\x18\n" +
+	"\ahandled\x18\b \x01(\x04R\ahandled\x12\x12\n" +
+	"\x04lost\x18\t \x01(\x04R\x04lost\x12\x14\n" +
+	"\x05since\x18\n" +
+	" \x01(\x03R\x05since\x12\x18\n" +
+	"\afailure\x18\v \x01(\tR\afailure\x12\x14\n" +
+	"\x05begun\x18\f \x01(\bR\x05begun\"\x80\x01\n" +
+	"\fActorRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12,\n" +
+	"\x05spawn\x18\x02 \x01(\v2\x14.gradwire.SpawnActorH\x00R\x05spawn\x12*\n" +
+	"\x04list\x18\x03 \x01(\v2\x14.gradwire.ListActorsH\x00R\x04listB\x06\n" +
+	"\x04kind\"\x89\x01\n" +
+	"\rActorResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
+	"\x05input\x18\x03 \x01(\bR\x05input\x12\x12\n" +
+	"\x04full\x18\x04 \x01(\bR\x04full\x12(\n" +
+	"\x06actors\x18\x05 \x01(\v2\x10.gradwire.ActorsR\x06actors\"\xce\x02\n" +
+	"\tActorCall\x12,\n" +
+	"\x04verb\x18\x01 \x01(\x0e2\x18.gradwire.ActorCall.VerbR\x04verb\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x0e\n" +
+	"\x02id\x18\x04 \x01(\x04R\x02id\x12\x16\n" +
+	"\x06client\x18\x05 \x01(\x04R\x06client\x12\x1a\n" +
+	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12\x12\n" +
+	"\x04line\x18\a \x01(\x04R\x04line\x12\x1a\n" +
+	"\bpatience\x18\b \x01(\x03R\bpatience\x12\x12\n" +
+	"\x04type\x18\t \x01(\tR\x04type\x12\x12\n" +
+	"\x04head\x18\n" +
+	" \x01(\fR\x04head\x12*\n" +
+	"\avectors\x18\v \x03(\v2\x10.gradwire.VectorR\avectors\"#\n" +
+	"\x04Verb\x12\b\n" +
+	"\x04SEND\x10\x00\x12\a\n" +
+	"\x03ASK\x10\x01\x12\b\n" +
+	"\x04STOP\x10\x02\" \n" +
+	"\x06Vector\x12\x16\n" +
+	"\x06values\x18\x01 \x03(\x02R\x06values\"\xa8\x01\n" +
+	"\fActorReceipt\x12\x12\n" +
+	"\x04line\x18\x01 \x01(\x04R\x04line\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x12\n" +
+	"\x04type\x18\x04 \x01(\tR\x04type\x12\x12\n" +
+	"\x04head\x18\x05 \x01(\fR\x04head\x12*\n" +
+	"\avectors\x18\x06 \x03(\v2\x10.gradwire.VectorR\avectorsB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_cluster_proto_rawDescOnce sync.Once
@@ -2170,66 +3216,89 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 	return file_protos_cluster_proto_rawDescData
 }
 
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_protos_cluster_proto_goTypes = []any{
-	(*PlaceRun)(nil),     // 0: gradwire.PlaceRun
-	(*RunPlaced)(nil),    // 1: gradwire.RunPlaced
-	(*BeginRun)(nil),     // 2: gradwire.BeginRun
-	(*HaltRun)(nil),      // 3: gradwire.HaltRun
-	(*EndRun)(nil),       // 4: gradwire.EndRun
-	(*NodeChanged)(nil),  // 5: gradwire.NodeChanged
-	(*RunEvents)(nil),    // 6: gradwire.RunEvents
-	(*RunEvent)(nil),     // 7: gradwire.RunEvent
-	(*EdgeCounters)(nil), // 8: gradwire.EdgeCounters
-	(*RunResult)(nil),    // 9: gradwire.RunResult
-	(*Request)(nil),      // 10: gradwire.Request
-	(*SubmitPlan)(nil),   // 11: gradwire.SubmitPlan
-	(*ListNodes)(nil),    // 12: gradwire.ListNodes
-	(*ListRuns)(nil),     // 13: gradwire.ListRuns
-	(*WatchRun)(nil),     // 14: gradwire.WatchRun
-	(*ReadLog)(nil),      // 15: gradwire.ReadLog
-	(*StopRun)(nil),      // 16: gradwire.StopRun
-	(*FetchRecord)(nil),  // 17: gradwire.FetchRecord
-	(*Reply)(nil),        // 18: gradwire.Reply
-	(*Refusal)(nil),      // 19: gradwire.Refusal
-	(*Submitted)(nil),    // 20: gradwire.Submitted
-	(*Processes)(nil),    // 21: gradwire.Processes
-	(*Process)(nil),      // 22: gradwire.Process
-	(*Submissions)(nil),  // 23: gradwire.Submissions
-	(*Submission)(nil),   // 24: gradwire.Submission
-	(*LogLines)(nil),     // 25: gradwire.LogLines
-	(*Portion)(nil),      // 26: gradwire.Portion
-	(*Done)(nil),         // 27: gradwire.Done
-	nil,                  // 28: gradwire.Process.LabelsEntry
-	nil,                  // 29: gradwire.Submission.PlacementEntry
+	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
+	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
+	(*RunPlaced)(nil),     // 2: gradwire.RunPlaced
+	(*BeginRun)(nil),      // 3: gradwire.BeginRun
+	(*HaltRun)(nil),       // 4: gradwire.HaltRun
+	(*EndRun)(nil),        // 5: gradwire.EndRun
+	(*NodeChanged)(nil),   // 6: gradwire.NodeChanged
+	(*RunEvents)(nil),     // 7: gradwire.RunEvents
+	(*RunEvent)(nil),      // 8: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 9: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 10: gradwire.RunResult
+	(*Request)(nil),       // 11: gradwire.Request
+	(*SubmitPlan)(nil),    // 12: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 13: gradwire.ListNodes
+	(*ListRuns)(nil),      // 14: gradwire.ListRuns
+	(*WatchRun)(nil),      // 15: gradwire.WatchRun
+	(*ReadLog)(nil),       // 16: gradwire.ReadLog
+	(*StopRun)(nil),       // 17: gradwire.StopRun
+	(*FetchRecord)(nil),   // 18: gradwire.FetchRecord
+	(*Reply)(nil),         // 19: gradwire.Reply
+	(*Refusal)(nil),       // 20: gradwire.Refusal
+	(*Submitted)(nil),     // 21: gradwire.Submitted
+	(*Processes)(nil),     // 22: gradwire.Processes
+	(*Process)(nil),       // 23: gradwire.Process
+	(*Submissions)(nil),   // 24: gradwire.Submissions
+	(*Submission)(nil),    // 25: gradwire.Submission
+	(*LogLines)(nil),      // 26: gradwire.LogLines
+	(*Portion)(nil),       // 27: gradwire.Portion
+	(*Done)(nil),          // 28: gradwire.Done
+	(*SpawnActor)(nil),    // 29: gradwire.SpawnActor
+	(*ListActors)(nil),    // 30: gradwire.ListActors
+	(*AttachActors)(nil),  // 31: gradwire.AttachActors
+	(*Actors)(nil),        // 32: gradwire.Actors
+	(*Actor)(nil),         // 33: gradwire.Actor
+	(*ActorRequest)(nil),  // 34: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 35: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 36: gradwire.ActorCall
+	(*Vector)(nil),        // 37: gradwire.Vector
+	(*ActorReceipt)(nil),  // 38: gradwire.ActorReceipt
+	nil,                   // 39: gradwire.Process.LabelsEntry
+	nil,                   // 40: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
-	7,  // 0: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	8,  // 1: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	11, // 2: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	12, // 3: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	13, // 4: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	14, // 5: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	15, // 6: gradwire.Request.log:type_name -> gradwire.ReadLog
-	16, // 7: gradwire.Request.stop:type_name -> gradwire.StopRun
-	17, // 8: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	19, // 9: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	20, // 10: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	21, // 11: gradwire.Reply.processes:type_name -> gradwire.Processes
-	23, // 12: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	24, // 13: gradwire.Reply.submission:type_name -> gradwire.Submission
-	25, // 14: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	26, // 15: gradwire.Reply.portion:type_name -> gradwire.Portion
-	27, // 16: gradwire.Reply.done:type_name -> gradwire.Done
-	22, // 17: gradwire.Processes.processes:type_name -> gradwire.Process
-	28, // 18: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	24, // 19: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	29, // 20: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	8,  // 0: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	9,  // 1: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	12, // 2: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	13, // 3: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	14, // 4: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	15, // 5: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	16, // 6: gradwire.Request.log:type_name -> gradwire.ReadLog
+	17, // 7: gradwire.Request.stop:type_name -> gradwire.StopRun
+	18, // 8: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	29, // 9: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	30, // 10: gradwire.Request.actors:type_name -> gradwire.ListActors
+	31, // 11: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	20, // 12: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	21, // 13: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	22, // 14: gradwire.Reply.processes:type_name -> gradwire.Processes
+	24, // 15: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	25, // 16: gradwire.Reply.submission:type_name -> gradwire.Submission
+	26, // 17: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	27, // 18: gradwire.Reply.portion:type_name -> gradwire.Portion
+	28, // 19: gradwire.Reply.done:type_name -> gradwire.Done
+	32, // 20: gradwire.Reply.actors:type_name -> gradwire.Actors
+	23, // 21: gradwire.Processes.processes:type_name -> gradwire.Process
+	39, // 22: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	25, // 23: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	40, // 24: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	33, // 25: gradwire.Actors.actors:type_name -> gradwire.Actor
+	29, // 26: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	30, // 27: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	32, // 28: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 29: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	37, // 30: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	37, // 31: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -2245,6 +3314,9 @@ func file_protos_cluster_proto_init() {
 		(*Request_Log)(nil),
 		(*Request_Stop)(nil),
 		(*Request_Fetch)(nil),
+		(*Request_Spawn)(nil),
+		(*Request_Actors)(nil),
+		(*Request_Attach)(nil),
 	}
 	file_protos_cluster_proto_msgTypes[18].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
@@ -2255,19 +3327,25 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Lines)(nil),
 		(*Reply_Portion)(nil),
 		(*Reply_Done)(nil),
+		(*Reply_Actors)(nil),
+	}
+	file_protos_cluster_proto_msgTypes[33].OneofWrappers = []any{
+		(*ActorRequest_Spawn)(nil),
+		(*ActorRequest_List)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   30,
+			NumEnums:      1,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_protos_cluster_proto_goTypes,
 		DependencyIndexes: file_protos_cluster_proto_depIdxs,
+		EnumInfos:         file_protos_cluster_proto_enumTypes,
 		MessageInfos:      file_protos_cluster_proto_msgTypes,
 	}.Build()
 	File_protos_cluster_proto = out.File

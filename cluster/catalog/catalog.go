@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -23,6 +24,8 @@ type Catalog struct {
 	Architectures Kinds[train.Architecture]
 	Delays        Kinds[link.Delay]
 	Topologies    Kinds[link.Topology]
+	// Actors are those that a driver can have spawned outside of any run. None comes with Gradwire.
+	Actors Kinds[actors.Kind]
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and
 	// what their paths are relative to: for plans of others.
 	Folder *os.Root
@@ -41,6 +44,7 @@ func Default() *Catalog {
 	c.Architectures.what = "architecture"
 	c.Delays.what = "delay"
 	c.Topologies.what = "topology"
+	c.Actors.what = "actor kind"
 	addModels(c)
 	addNetworks(c)
 	addDatasets(c)

@@ -13,7 +13,7 @@ import (
 func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:     "list",
-		Short:   "List what a plan can name, with settings and defaults",
+		Short:   "List what a plan or a driver can name, with settings and defaults",
 		Example: "  gradwire list models\n  gradwire list links",
 	})
 	cmd.AddCommand(
@@ -26,6 +26,7 @@ func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		lister(out, "architectures", c.Architectures.All()),
 		lister(out, "links", c.Delays.All()),
 		lister(out, "topologies", c.Topologies.All()),
+		lister(out, "actors", c.Actors.All()),
 	)
 	return cmd
 }
@@ -33,8 +34,11 @@ func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 // lister lists the kinds of one sort.
 func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.Command {
 	short := "List " + what
-	if what == "links" {
+	switch what {
+	case "links":
 		short = "List the delay models of links"
+	case "actors":
+		short = "List the kinds of actors that drivers can spawn"
 	}
 	return &cobra.Command{
 		Use: what, Short: short, Example: "  gradwire list " + what, Args: exactly(0, "no arguments"),

@@ -22,7 +22,7 @@ const asProgram = "GRADWIRE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		cli.Main(catalog.Default())
+		cli.Main(tallies())
 	}
 	os.Exit(m.Run())
 }

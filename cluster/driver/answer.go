@@ -98,6 +98,9 @@ func (p *process) answer(c *caller) error {
 	if err := c.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
+	if r.GetAttach() != nil {
+		return p.residents.attach(c, in)
+	}
 	// The end of the connection, or anything behind the request, ends the answer.
 	ctx, cancel := context.WithCancelCause(p.stop)
 	defer cancel(nil)
@@ -120,6 +123,10 @@ func (p *process) answer(c *caller) error {
 		return p.answerStop(c, k.Stop.Id)
 	case *protos.Request_Fetch:
 		return p.answerFetch(c, k.Fetch.Id)
+	case *protos.Request_Spawn:
+		return p.residents.answerSpawn(ctx, c, k.Spawn)
+	case *protos.Request_Actors:
+		return p.residents.answerList(ctx, c, k.Actors.Name)
 	}
 	return input(errors.New("this request is not known here: is the client newer than the cluster?"))
 }

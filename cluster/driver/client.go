@@ -21,11 +21,14 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Client is a driver's way into a cluster, one connection for each request. It is no part of the cluster: what it has
-// submitted goes on without it. It is safe for use by many goroutines.
+// Client is a driver's way into a cluster, one connection for each request and one for all that it says to
+// actors. It is no part of the cluster: what it has submitted or spawned goes on without it. It is safe for use by
+// many goroutines.
 type Client struct {
 	identity *identity.Identity
 	seed     string // the address that answered
+	attached attachment
+	tensors  protos.TensorPool // of answers of actors
 }
 
 // Node is a process of a cluster, as a client sees it.
@@ -77,7 +80,7 @@ func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Clien
 	}
 	var errs []error
 	for _, seed := range seeds {
-		one := &Client{identity: id, seed: seed}
+		one := &Client{identity: id, seed: seed, attached: attachment{turn: make(chan struct{}, 1)}}
 		if _, err := one.Nodes(ctx); err != nil {
 			errs = append(errs, err)
 			continue

@@ -69,6 +69,7 @@ type process struct {
 	node        *transport.Node
 	members     *membership.Members
 	gossip      gossip
+	residents   residents
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
@@ -150,6 +151,7 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
+	p.residents.init(p)
 	if err := p.openFiles(); err != nil {
 		return nil, input(err)
 	}
@@ -157,7 +159,9 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
+	p.residents.joined.Store(true)
 	p.work.Go(p.carryOut)
+	p.work.Go(p.residents.watch)
 	return p, nil
 }
 
@@ -212,6 +216,9 @@ const leavePatience = 3 * time.Second
 // close takes leave of the cluster. Runs that this process conducts end with it.
 func (p *process) close() error {
 	p.halt(errStopping)
+	if err := p.residents.host.Close(leavePatience); err != nil {
+		p.log("%v", err)
+	}
 	p.closeClients()
 	p.work.Wait()
 	var errs []error
@@ -268,6 +275,7 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 
 // gone tells all runs that a process is not there any more.
 func (p *process) gone(name, why string) {
+	p.residents.gone(name, why)
 	p.mu.Lock()
 	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
 	p.mu.Unlock()
@@ -290,7 +298,8 @@ func (p *process) back(name string) {
 	}
 }
 
-// receive takes what another process sends: a message about a run, or one of its actors'.
+// receive takes what another process sends: a message about a run, one of its actors', or one about actors
+// of no run.
 func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	p.mu.Lock()
 	h, c := p.runs[f.Run], p.conducts[f.Run]
@@ -311,6 +320,8 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			run := f.Run // whoever conducted it was this process in an earlier life
 			p.work.Go(func() { p.report(from.Name, run, &protos.EndRun{}) })
 		}
+	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
+		p.residents.receive(from.Name, f)
 	default:
 		h.deliver(f)
 	}

@@ -1,0 +1,39 @@
+package cli_test
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// tally adds what it is sent and answers with the sum, but for 0, which it does not answer.
+type tally struct {
+	First int64 `plan:"first"`
+	sum   int64
+}
+
+// tallies is a catalog with the actor kind tally.
+func tallies() *catalog.Catalog {
+	c := catalog.Default()
+	c.Actors.Add(catalog.Define("tally", "adds numbers", func() tally { return tally{} },
+		func(_ *catalog.Catalog, t *tally) (actors.Kind, error) {
+			return func(actors.Env) (actor.Actor, error) { return &tally{sum: t.First}, nil }, nil
+		}))
+	return c
+}
+
+func (t *tally) Receive(ctx actor.Context) {
+	m, ok := ctx.Message().(*protos.Message)
+	if !ok {
+		return
+	}
+	n := m.Head.(*wrapperspb.Int64Value).Value
+	m.Release()
+	t.sum += n
+	if n != 0 && ctx.Sender() != nil {
+		ctx.Respond(protos.NewMessage(wrapperspb.Int64(t.sum)))
+	}
+}

@@ -1,0 +1,381 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/resident"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const (
+	// listPatience is how long a process may take to tell of its actors.
+	listPatience = 2 * time.Second
+	// spawnPatience is how long one may take to make an actor.
+	spawnPatience = 30 * time.Second
+	// maxSeen is of how many actors a process remembers where it last knew them to be.
+	maxSeen = 4096
+)
+
+// residents is a process's part in the actors that belong to no run: it hosts some, and leads
+// clients to all.
+type residents struct {
+	process *process
+	host    *resident.Host
+	joined  atomic.Bool
+
+	mu       sync.Mutex
+	lines    map[uint64]*line
+	lastLine uint64
+	asked    map[uint64]*asked
+	lastAsk  uint64
+	seen     map[string]string // node of an actor, by name
+}
+
+// asked is an ActorRequest that is not answered yet.
+type asked struct {
+	node   string
+	answer chan *protos.ActorResponse // nil in it says that the node is gone
+}
+
+func (r *residents) init(p *process) {
+	r.process = p
+	r.host = resident.New(resident.Config{Node: p.config.Name, Cores: p.config.Cores, Tensors: &p.tensors, Log: p.log})
+	r.lines, r.asked, r.seen = map[uint64]*line{}, map[uint64]*asked{}, map[string]string{}
+}
+
+// receive takes what another process says of actors.
+func (r *residents) receive(from string, f *wire.Frame) {
+	switch m := f.Head.(type) {
+	case *protos.ActorCall:
+		r.take(from, m, f.Tensors)
+	case *protos.ActorReceipt:
+		r.receipt(m, f.Tensors)
+	case *protos.ActorRequest:
+		forget(f)
+		r.process.work.Go(func() { r.answer(from, m) })
+	case *protos.ActorResponse:
+		forget(f)
+		r.mu.Lock()
+		a := r.asked[m.Id]
+		r.mu.Unlock()
+		if a != nil && a.node == from {
+			a.end(m)
+		}
+	}
+}
+
+// end gives the answer, unless one was given.
+func (a *asked) end(m *protos.ActorResponse) {
+	select {
+	case a.answer <- m:
+	default:
+	}
+}
+
+// errGone says that a process is not there, rather than that it has not answered.
+var errGone = errors.New("the node is gone")
+
+// ask asks a process, which may be this one. The error wraps errGone if it is not there.
+func (r *residents) ask(ctx context.Context, node string, m *protos.ActorRequest, patience time.Duration) (*protos.ActorResponse, error) {
+	p := r.process
+	if node == p.config.Name {
+		return r.carryOut(ctx, m), nil
+	}
+	if s, ok := p.node.Peer(node); ok && s.State == transport.Down {
+		return nil, fmt.Errorf("node %s: %w", node, errGone)
+	}
+	a := &asked{node: node, answer: make(chan *protos.ActorResponse, 1)}
+	r.mu.Lock()
+	r.lastAsk++
+	m.Id = r.lastAsk
+	r.asked[m.Id] = a
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.asked, m.Id)
+		r.mu.Unlock()
+	}()
+	switch err := p.tell(node, 0, m); {
+	case errors.Is(err, transport.ErrDown):
+		return nil, fmt.Errorf("node %s: %w", node, errGone)
+	case err != nil:
+		return nil, err
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case answer := <-a.answer:
+		if answer == nil {
+			return nil, fmt.Errorf("node %s: %w", node, errGone)
+		}
+		return answer, nil
+	case <-t.C:
+		return nil, fmt.Errorf("node %s has not answered within %v", node, patience)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// report is what a node has told of its actors.
+type report struct {
+	membership.Member
+	*protos.Actors
+}
+
+// reports asks all nodes but those to be skipped for their actors of a name, or all. Nodes that are gone are left
+// out; silent are those that do not answer.
+func (r *residents) reports(ctx context.Context, name string, skip ...string) (all []report, silent []string) {
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	for _, m := range r.process.members.View().Members {
+		if slices.Contains(skip, m.Name) {
+			continue
+		}
+		work.Go(func() {
+			request := &protos.ActorRequest{Kind: &protos.ActorRequest_List{List: &protos.ListActors{Name: name}}}
+			a, err := r.ask(ctx, m.Name, request, listPatience)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && a.Error == "":
+				all = append(all, report{m, a.GetActors()})
+			case !errors.Is(err, errGone):
+				silent = append(silent, m.Name)
+			}
+		})
+	}
+	work.Wait()
+	slices.SortFunc(all, func(a, b report) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(silent)
+	return all, silent
+}
+
+// answer answers another process.
+func (r *residents) answer(from string, m *protos.ActorRequest) {
+	answer := r.carryOut(r.process.stop, m)
+	answer.Id = m.Id
+	if err := r.process.tell(from, 0, answer); err != nil {
+		r.process.log("to %s about actors: %v", from, err)
+	}
+}
+
+// carryOut carries out a request to this process.
+func (r *residents) carryOut(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
+	if !r.joined.Load() {
+		return &protos.ActorResponse{Error: fmt.Sprintf("node %s is only about to join", r.process.config.Name)}
+	}
+	switch k := m.Kind.(type) {
+	case *protos.ActorRequest_List:
+		return &protos.ActorResponse{Actors: r.own(k.List.GetName())}
+	case *protos.ActorRequest_Spawn:
+		a, err := r.spawn(ctx, k.Spawn)
+		if err != nil {
+			var wrong *InputError
+			return &protos.ActorResponse{Error: err.Error(), Input: errors.As(err, &wrong), Full: errors.Is(err, resident.ErrCores)}
+		}
+		return &protos.ActorResponse{Actors: &protos.Actors{Actors: []*protos.Actor{a}}}
+	}
+	return &protos.ActorResponse{Error: fmt.Sprintf("node %s does not know this request: is it older than the others?", r.process.config.Name)}
+}
+
+// own are the actors of this process.
+func (r *residents) own(name string) *protos.Actors {
+	all := &protos.Actors{Free: int32(r.host.Free()), Cores: int32(r.process.config.Cores)}
+	for _, k := range r.process.catalog.Actors.All() {
+		all.Kinds = append(all.Kinds, k.Name)
+	}
+	for _, i := range r.host.List(name) {
+		all.Actors = append(all.Actors, r.actorOf(i))
+	}
+	if name != "" && len(all.Actors) == 0 {
+		if grave := r.host.Grave(name); grave != "" {
+			all.Trace = fmt.Sprintf("on node %s it %s", r.process.config.Name, grave)
+		}
+	}
+	return all
+}
+
+func (r *residents) actorOf(i resident.Info) *protos.Actor {
+	return &protos.Actor{
+		Name: i.Name, Kind: i.Kind, Node: r.process.config.Name, Id: i.ID, Cores: int32(i.Cores), Mailbox: int32(i.Mailbox), Restarts: int32(i.Restarts),
+		Handled: i.Handled, Lost: i.Lost, Since: i.Since.UnixNano(), Failure: i.Failure, Begun: i.Begun,
+	}
+}
+
+// spawn makes an actor in this process. Its name is kept here before the others are asked whether they have
+// it, so that of two nodes at least one hears of the other.
+func (r *residents) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
+	section, err := parseSettings(m.Name, m.Kind, m.Settings)
+	if err != nil {
+		return nil, input(err)
+	}
+	c := r.process.catalog
+	kind, _, err := c.Actors.Read(c, section)
+	if err != nil {
+		return nil, input(fmt.Errorf("node %s: %w", r.process.config.Name, err))
+	}
+	place, err := r.host.Reserve(resident.Spec{
+		Name: m.Name, Kind: m.Kind, Make: kind, Cores: int(m.Cores), Restart: resident.Restart{Times: int(m.Restarts), Within: time.Duration(m.Within)},
+	})
+	if err != nil {
+		return nil, input(err)
+	}
+	others, silent := r.reports(ctx, m.Name, r.process.config.Name)
+	if err := alone(m.Name, others, silent); err != nil {
+		place.Release()
+		return nil, err
+	}
+	i, err := place.Begin()
+	return r.actorOf(i), err
+}
+
+// alone returns an error unless all nodes have said that they have no actor of a name.
+func alone(name string, all []report, silent []string) error {
+	for _, n := range all {
+		if len(n.GetActors()) == 0 {
+			continue
+		}
+		a := n.GetActors()[0]
+		if !a.Begun {
+			return input(fmt.Errorf("the name %s is being taken on node %s at this moment", name, n.Name))
+		}
+		return input(fmt.Errorf("the name %s is taken by an actor of kind %s on node %s", name, a.Kind, n.Name))
+	}
+	if len(silent) > 0 {
+		return fmt.Errorf("whether the name %s is free is not known: not answered have %s", name, strings.Join(silent, ", "))
+	}
+	return nil
+}
+
+// answerSpawn finds a node for an actor and has it made there.
+func (r *residents) answerSpawn(ctx context.Context, c *caller, m *protos.SpawnActor) error {
+	if err := c.may("spawn actors", identity.Operator); err != nil {
+		return err
+	}
+	all, silent := r.reports(ctx, m.Name)
+	if err := alone(m.Name, all, silent); err != nil {
+		return err
+	}
+	hosts, err := candidates(m, all)
+	if err != nil {
+		return input(err)
+	}
+	var refused error
+	for _, host := range hosts {
+		a, err := r.ask(ctx, host, &protos.ActorRequest{Kind: &protos.ActorRequest_Spawn{Spawn: m}}, spawnPatience)
+		switch {
+		case err != nil:
+			return fmt.Errorf("actor %s: %w", m.Name, err)
+		case a.Error == "":
+			for _, a := range a.GetActors().GetActors() {
+				r.saw(a.Name, a.Node)
+			}
+			r.process.log("%s has spawned actor %s on node %s", c.name, m.Name, host)
+			return c.say(&protos.Reply{Kind: &protos.Reply_Actors{Actors: a.Actors}})
+		}
+		refused = errors.New(a.Error)
+		if a.Input {
+			refused = input(refused)
+		}
+		if !a.Full {
+			return refused
+		}
+	}
+	return refused
+}
+
+// candidates are the nodes that an actor can live on, those with most free cores first.
+func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
+	var fit []report
+	var why []string
+	for _, n := range all {
+		switch {
+		case m.Node != "" && n.Name != m.Node:
+			continue
+		case m.Label != "" && n.Meta.Labels[m.Label] != m.Value:
+			why = append(why, fmt.Sprintf("%s has no label %s:%s", n.Name, m.Label, m.Value))
+		case !slices.Contains(n.Kinds, m.Kind):
+			why = append(why, fmt.Sprintf("%s knows the kinds %s", n.Name, orNone(n.Kinds)))
+		case m.Cores > n.Free:
+			why = append(why, fmt.Sprintf("%s has %d free cores of %d", n.Name, n.Free, n.GetCores()))
+		default:
+			fit = append(fit, n)
+		}
+	}
+	if m.Node != "" && len(fit)+len(why) == 0 {
+		return nil, fmt.Errorf("actor %s: the cluster has no node %s", m.Name, m.Node)
+	}
+	if len(fit) == 0 {
+		return nil, fmt.Errorf("no node fits actor %s of kind %s with %d cores: %s", m.Name, m.Kind, m.Cores, strings.Join(why, "; "))
+	}
+	slices.SortStableFunc(fit, func(a, b report) int { return cmp.Compare(b.Free, a.Free) })
+	names := make([]string, len(fit))
+	for i := range fit {
+		names[i] = fit[i].Name
+	}
+	return names, nil
+}
+
+func orNone(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// answerList tells of the actors of all nodes, node by node.
+func (r *residents) answerList(ctx context.Context, c *caller, name string) error {
+	all, silent := r.reports(ctx, name)
+	rest, found := &protos.Actors{Silent: silent}, false
+	for _, n := range all {
+		n.Actors.Actors = slices.DeleteFunc(n.Actors.Actors, func(a *protos.Actor) bool { return !a.Begun })
+		for _, a := range n.Actors.Actors {
+			if found = true; name != "" {
+				r.saw(a.Name, a.Node)
+			}
+		}
+		if err := c.say(&protos.Reply{Kind: &protos.Reply_Actors{Actors: n.Actors}}); err != nil {
+			return err
+		}
+	}
+	if name != "" && !found {
+		rest.Trace = r.trace(name, all)
+	}
+	if err := c.say(&protos.Reply{Kind: &protos.Reply_Actors{Actors: rest}}); err != nil {
+		return err
+	}
+	return c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
+// saw remembers where an actor is.
+func (r *residents) saw(name, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen) == maxSeen {
+		clear(r.seen)
+	}
+	r.seen[name] = node
+}
+
+// trace says what this process remembers of an actor whose node has not told of it.
+func (r *residents) trace(name string, told []report) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	node, known := r.seen[name]
+	if !known || slices.ContainsFunc(told, func(n report) bool { return n.Name == node }) {
+		return ""
+	}
+	return fmt.Sprintf("it was on node %s, which is gone", node)
+}

@@ -1,0 +1,216 @@
+package resident
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Verb is what a call wants.
+type Verb int
+
+// The verbs of calls.
+const (
+	// Send wants the message handled.
+	Send Verb = iota
+	// Ask wants an answer, which the actor gives with Respond.
+	Ask
+	// Stop wants the actor to end, once all calls before this one are handled.
+	Stop
+)
+
+// Call is what a client wants of an actor.
+type Call struct {
+	Name string
+	ID   uint64
+	Verb Verb
+	// Client and Sequence give the order: see the package.
+	Client, Sequence uint64
+	// Patience is how long an answer may take.
+	Patience time.Duration
+	// Message is nil for Stop. Post takes over the caller's reference.
+	Message *protos.Message
+	// Done is told the end, once: the answer, if there is one, whose reference is the
+	// receiver's, or why the call is lost. It must not wait long.
+	Done func(answer *protos.Message, err error)
+
+	of      *resident
+	begun   bool // under of.mu, as are those below
+	handled bool
+	over    bool
+	asker   uint64
+	timer   *time.Timer
+}
+
+// refuse ends a call that no actor has seen.
+func (c *Call) refuse(err error) {
+	if c.Message != nil {
+		c.Message.Release()
+	}
+	c.Done(nil, err)
+}
+
+// payload is what the actor is given.
+func (c *Call) payload() any {
+	switch c.Verb {
+	case Stop:
+		return &actor.PoisonPill{}
+	case Ask:
+		return &actor.MessageEnvelope{Message: c.Message, Sender: actor.NewPID(asker, strconv.FormatUint(c.asker, 10))}
+	default:
+		return c.Message
+	}
+}
+
+// post puts a call into the mailbox.
+func (a *resident) post(c *Call) {
+	a.mu.Lock()
+	err := a.admit(c)
+	if err != nil {
+		a.lost++
+		a.mu.Unlock()
+		c.refuse(err)
+		return
+	}
+	c.of = a
+	a.calls[c] = true
+	if c.Verb == Ask {
+		a.asks++
+		c.asker = a.host.ask(c)
+		c.timer = time.AfterFunc(c.Patience, func() {
+			a.finish(c, nil, fmt.Errorf("%s has not answered within %v", a, c.Patience))
+		})
+	}
+	a.mailbox.PostUserMessage(c) // under the lock, so that the order is that of the sequence numbers
+	a.mu.Unlock()
+}
+
+// admit checks whether a call may enter the mailbox.
+func (a *resident) admit(c *Call) error {
+	switch last, known := a.clients[c.Client]; {
+	case a.grave != "":
+		return fmt.Errorf("%s %s", a, a.grave)
+	case a.stage != begun:
+		return fmt.Errorf("%s is only about to begin", a)
+	case known && c.Sequence <= last.sequence:
+		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Sequence, a, last.sequence)
+	case c.Verb != Stop && a.mailbox.UserMessageCount() >= MaxMailbox:
+		return fmt.Errorf("the mailbox of %s is full: %d messages wait", a, MaxMailbox)
+	case c.Verb == Ask && a.asks == MaxAsks:
+		return fmt.Errorf("%s owes %d answers, which is as many as can be", a, MaxAsks)
+	}
+	a.remember(c)
+	return nil
+}
+
+// heard is the last call of a client.
+type heard struct {
+	sequence uint64
+	at       time.Time
+}
+
+func (a *resident) remember(c *Call) {
+	if _, known := a.clients[c.Client]; !known && len(a.clients) == maxClients {
+		oldest, at := uint64(0), time.Time{}
+		for client, h := range a.clients {
+			if at.IsZero() || h.at.Before(at) {
+				oldest, at = client, h.at
+			}
+		}
+		delete(a.clients, oldest)
+	}
+	a.clients[c.Client] = heard{c.Sequence, time.Now()}
+}
+
+// ask gives a question the id of its sender.
+func (h *Host) ask(c *Call) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lastAsk++
+	h.asks[h.lastAsk] = c
+	return h.lastAsk
+}
+
+// finish ends a call, unless it has ended.
+func (a *resident) finish(c *Call, answer *protos.Message, err error) {
+	a.mu.Lock()
+	if c.over {
+		a.mu.Unlock()
+		if answer != nil {
+			answer.Release()
+		}
+		return
+	}
+	c.over = true
+	delete(a.calls, c)
+	if c.Verb == Ask {
+		a.asks--
+	}
+	a.mu.Unlock()
+	if c.Verb == Ask {
+		c.timer.Stop()
+		a.host.mu.Lock()
+		delete(a.host.asks, c.asker)
+		a.host.mu.Unlock()
+	}
+	c.Done(answer, err)
+}
+
+// mailbox is protoactor's own, in which calls know what becomes of them.
+type mailbox struct {
+	actor.Mailbox
+	invoker actor.MessageInvoker
+	of      *resident
+}
+
+// RegisterHandlers puts the mailbox between its queue and the actor.
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+	m.invoker = invoker
+	m.Mailbox.RegisterHandlers(m, dispatcher)
+}
+
+func (m *mailbox) InvokeSystemMessage(message any)     { m.invoker.InvokeSystemMessage(message) }
+func (m *mailbox) EscalateFailure(reason, message any) { m.invoker.EscalateFailure(reason, message) }
+
+// InvokeUserMessage has the actor handle a message. What is left when the actor has ended is
+// released here, because a stopped actor is given nothing any more; its call has been told.
+func (m *mailbox) InvokeUserMessage(message any) {
+	a := m.of
+	if o, ok := message.(*outcome); ok {
+		if p := a.present.Load(); p.env != o.env { // it was meant for an earlier life
+			door.Release(o.message)
+			return
+		}
+		message = o.message
+	}
+	if a.over() {
+		door.Release(message)
+		if c, ok := message.(*Call); ok && c.Message != nil {
+			c.Message.Release()
+		}
+		return
+	}
+	c, ok := message.(*Call)
+	if !ok {
+		m.invoker.InvokeUserMessage(message)
+		return
+	}
+	a.mu.Lock()
+	c.begun = true
+	a.mu.Unlock()
+	m.invoker.InvokeUserMessage(c.payload()) // a panic passes through: failed tells the call
+	a.mu.Lock()
+	c.handled = true
+	if c.Verb != Stop {
+		a.handled++
+	}
+	a.mu.Unlock()
+	if c.Verb == Send {
+		a.finish(c, nil, nil)
+	}
+}

@@ -1,0 +1,180 @@
+package resident
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// env is the world of one life of a resident: real time, and a view of nobody but itself.
+type env struct {
+	of      *resident
+	owner   string // of the random streams
+	view    *actors.View
+	streams actors.Streams
+	fail    error // what the handler at work has reported
+
+	mu     sync.Mutex
+	over   bool
+	timers map[uint64]*time.Timer
+	last   uint64 // timer
+}
+
+var _ actors.Env = (*env)(nil)
+
+// outcome is a message from the world of one life of an actor.
+type outcome struct {
+	env     *env
+	message any
+}
+
+func newEnv(a *resident, life int) *env {
+	alone := &actors.Deployment{Nodes: []actors.Node{{Name: a.host.config.Node, Role: a.spec.Kind}}}
+	e := &env{of: a, owner: actors.Owner(a.spec.Name, life), view: alone.View(), timers: map[uint64]*time.Timer{}}
+	e.view.Members[0].PID = a.pid
+	return e
+}
+
+func (e *env) Node() int                      { return 0 }
+func (e *env) View() *actors.View             { return e.view }
+func (e *env) Now() time.Duration             { return time.Since(e.of.since) }
+func (e *env) Latency(int) time.Duration      { return 0 }
+func (e *env) Tensors() *protos.TensorPool    { return e.of.host.config.Tensors }
+func (e *env) Charge(float64)                 {} // the handler takes the time that it takes
+func (e *env) Record(actors.Event)            {} // there is no run whose record it could be in
+func (e *env) Rand(purpose string) *rand.Rand { return e.streams.Get(0, e.owner, purpose) }
+
+// Fail makes the handler that calls it fail once it returns.
+func (e *env) Fail(err error) { e.fail = err }
+
+// check panics if the handler has reported a failure.
+func (e *env) check() {
+	if e.fail != nil {
+		panic(e.fail)
+	}
+}
+
+func (e *env) After(d time.Duration, msg any) actors.Timer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return actors.Timer{}
+	}
+	e.last++
+	id := e.last
+	e.timers[id] = time.AfterFunc(max(d, 0), func() {
+		e.CancelTimer(id)
+		e.tell(msg)
+	})
+	return actors.Timer{Clock: e, ID: id}
+}
+
+// CancelTimer stops a timer.
+func (e *env) CancelTimer(id uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.timers[id]; t != nil {
+		t.Stop()
+		delete(e.timers, id)
+	}
+}
+
+// tell sends the actor a message of its own world, unless this life is over.
+func (e *env) tell(message any) {
+	if e.left() {
+		door.Release(message)
+		return
+	}
+	e.of.mailbox.PostUserMessage(&outcome{e, message})
+}
+
+func (e *env) left() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.over
+}
+
+// leave ends this life: its timers stop, and of its computations none begins any more.
+func (e *env) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	for _, t := range e.timers {
+		t.Stop()
+	}
+	clear(e.timers)
+}
+
+// Compute hands a job to the actor's cores, first in first out.
+func (e *env) Compute(job actors.Job) {
+	cores := e.of.spec.Cores
+	if cores == 0 {
+		e.Fail(fmt.Errorf("kind %s computes, but actor %s was spawned without cores", e.of.spec.Kind, e.of.spec.Name))
+		return
+	}
+	job.Cores = min(max(job.Cores, 1), cores)
+	if !e.of.bench.add(e, job) {
+		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs, e.of.spec.Name))
+	}
+}
+
+// bench is the cores of an actor and what waits for them. Computations of an earlier life,
+// which nothing can interrupt, keep theirs until they are done.
+type bench struct {
+	jobs    *sync.WaitGroup
+	mu      sync.Mutex
+	free    int
+	waiting []task
+}
+
+type task struct {
+	env *env
+	job actors.Job
+}
+
+// add puts a job into the queue; false if it is full.
+func (b *bench) add(e *env, job actors.Job) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == maxJobs {
+		return false
+	}
+	b.waiting = append(b.waiting, task{e, job})
+	b.start()
+	return true
+}
+
+// start begins what the free cores allow.
+func (b *bench) start() {
+	for len(b.waiting) > 0 {
+		next := b.waiting[0]
+		over := next.env.left()
+		if !over && next.job.Cores > b.free {
+			return
+		}
+		b.waiting = b.waiting[1:]
+		if over {
+			continue
+		}
+		b.free -= next.job.Cores
+		b.jobs.Go(func() { b.compute(next) })
+	}
+}
+
+func (b *bench) compute(t task) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			t.env.tell(&fault{actors.PanicError(reason)})
+		}
+		b.mu.Lock()
+		b.free += t.job.Cores
+		b.start()
+		b.mu.Unlock()
+	}()
+	t.env.tell(t.job.Do())
+}

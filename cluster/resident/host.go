@@ -1,0 +1,361 @@
+// Package resident hosts actors that belong to no run: a driver has them made, sends
+// to them and asks them, and they live until they are stopped, fail for good, or their process
+// ends. All of a process share one actor system.
+//
+// # Delivery
+//
+// A call is handled at most once. Calls of one client to one actor are handled in the order of their
+// sequence numbers; one that comes behind a later one is not handled but lost. Every
+// call is told its end: handled, answered, or lost and why. Nothing is repeated: an actor
+// that wants more asks for it, as with numbers in its messages. A call is lost that its actor failed
+// at, that waited when the actor ended, or that found the mailbox full.
+package resident
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Limits of a host.
+const (
+	// MaxActors is how many actors a host has at a time.
+	MaxActors = 2000
+	// MaxMailbox is how many messages wait for one actor; a call beyond them is lost.
+	MaxMailbox = 10_000
+	// MaxAsks is how many questions to one actor are open at a time, those that wait included.
+	MaxAsks = 4096
+	// MaxRestarts is the largest Restart.Times.
+	MaxRestarts = 1000
+	// MaxName is the length of the longest name of an actor, in bytes.
+	MaxName = 128
+	// maxClients is how many clients' sequence numbers an actor remembers; beyond, the one
+	// that was silent for longest is forgotten.
+	maxClients = 4096
+	// maxGraves is of how many names it is remembered how their actor ended.
+	maxGraves = 1024
+	// maxFailure is how much of a failure's first line is told, in bytes.
+	maxFailure = 200
+	// maxJobs is how many computations of one actor wait for its cores.
+	maxJobs = 1024
+)
+
+// ErrCores is wrapped by errors of Reserve about cores that are not free.
+var ErrCores = errors.New("too few free cores")
+
+// Config is what a host is.
+type Config struct {
+	// Node is the name of the process.
+	Node string
+	// Cores is how many cores the actors may reserve together.
+	Cores int
+	// Tensors is the pool of Env.Tensors.
+	Tensors *protos.TensorPool
+	// Log, if not nil, is told in a line what has happened to an actor.
+	Log func(format string, args ...any)
+}
+
+// Restart says how often an actor is made anew.
+type Restart struct {
+	// Times is how often within Within; with 0 the first failure is the end.
+	Times int
+	// Within is at least a second; 0 stands for the actor's whole life.
+	Within time.Duration
+}
+
+// Spec is an actor to be.
+type Spec struct {
+	// Name is unique in the host.
+	Name string
+	// Kind is what the catalog calls Make.
+	Kind string
+	Make actors.Kind
+	// Cores are reserved for the actor's computations. Without any, Env.Compute is refused.
+	Cores   int
+	Restart Restart
+}
+
+// Check says what is wrong with a specification.
+func (s *Spec) Check() error {
+	switch {
+	case !goodName(s.Name):
+		return fmt.Errorf("%.150q is no name of an actor; accepted are 1 to %d printable ASCII characters without spaces", s.Name, MaxName)
+	case s.Cores < 0:
+		return fmt.Errorf("actor %s: %d cores; accepted are 0 and more", s.Name, s.Cores)
+	case s.Restart.Times < 0 || s.Restart.Times > MaxRestarts:
+		return fmt.Errorf("actor %s: %d restarts; accepted are 0 to %d", s.Name, s.Restart.Times, MaxRestarts)
+	case s.Restart.Within != 0 && s.Restart.Within < time.Second:
+		return fmt.Errorf("actor %s: restarts within %v; accepted are 1 s and more, and 0 for the whole life", s.Name, s.Restart.Within)
+	}
+	return nil
+}
+
+func goodName(name string) bool {
+	for i := range len(name) {
+		if name[i] <= ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxName
+}
+
+// Info is an actor as its host sees it.
+type Info struct {
+	Name, Kind string
+	// ID tells it apart from all others that ever bore its name.
+	ID uint64
+	// Begun is false while its place is only reserved.
+	Begun bool
+	Cores int
+	// Mailbox is how many messages wait.
+	Mailbox  int
+	Restarts int
+	// Handled counts calls, Lost those that were taken or refused and not handled.
+	Handled, Lost uint64
+	Since         time.Time
+	// Failure is the last one; empty if there was none.
+	Failure string
+}
+
+// Host is a process's actors that belong to no run. It is safe for concurrent use.
+type Host struct {
+	config Config
+	system *actor.ActorSystem
+	jobs   sync.WaitGroup
+
+	mu      sync.Mutex
+	closing bool
+	free    int
+	lastID  uint64
+	actors  map[string]*resident // by name
+	graves  map[string]string    // how the last actor of a name ended
+	asks    map[uint64]*Call     // open ones, by the id of their sender
+	lastAsk uint64
+}
+
+// New returns a host without actors.
+func New(c Config) *Host {
+	h := &Host{config: c, free: c.Cores, actors: map[string]*resident{}, graves: map[string]string{}, asks: map[uint64]*Call{}}
+	// The goroutine that throttles its log after a dead letter must not outlive the host.
+	h.system = actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }))
+	h.system.ProcessRegistry.Address = c.Node
+	h.system.ProcessRegistry.RegisterAddressResolver(h.resolve)
+	return h
+}
+
+func (h *Host) log(format string, args ...any) {
+	if h.config.Log != nil {
+		h.config.Log(format, args...)
+	}
+}
+
+// Place is a name and cores that are reserved for an actor. It is either begun or released.
+type Place struct{ of *resident }
+
+// Reserve keeps a name and cores free for an actor. The error wraps ErrCores if it is about them.
+func (h *Host) Reserve(s Spec) (*Place, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closing:
+		return nil, fmt.Errorf("node %s is stopping", h.config.Node)
+	case h.actors[s.Name] != nil:
+		return nil, h.actors[s.Name].taken()
+	case len(h.actors) == MaxActors:
+		return nil, fmt.Errorf("node %s has %d actors, which is as many as can be", h.config.Node, MaxActors)
+	case s.Cores > h.free:
+		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, s.Cores, h.config.Node, h.free, h.config.Cores, ErrCores)
+	}
+	h.free -= s.Cores
+	h.lastID = max(h.lastID+1, uint64(time.Now().UnixNano()))
+	a := newResident(h, s, h.lastID)
+	h.actors[s.Name] = a
+	return &Place{a}, nil
+}
+
+// Release gives a place back.
+func (p *Place) Release() { p.of.host.remove(p.of, "was never begun") }
+
+// Begin makes the actor. If that fails the place is released.
+func (p *Place) Begin() (Info, error) {
+	a := p.of
+	if err := a.begin(); err != nil {
+		p.Release()
+		return Info{}, fmt.Errorf("actor %s on node %s: %w", a.spec.Name, a.host.config.Node, err)
+	}
+	a.host.log("actor %s of kind %s is here", a.spec.Name, a.spec.Kind)
+	return a.info(), nil
+}
+
+// remove forgets an actor and frees what it had.
+func (h *Host) remove(a *resident, grave string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.actors[a.spec.Name] != a {
+		return
+	}
+	delete(h.actors, a.spec.Name)
+	h.free += a.spec.Cores
+	if len(h.graves) == maxGraves {
+		clear(h.graves)
+	}
+	h.graves[a.spec.Name] = grave
+}
+
+// Free is how many cores are not reserved.
+func (h *Host) Free() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.free
+}
+
+// List returns the actors, by name, those whose place is only reserved included; if name is not empty, only the one
+// of this name.
+func (h *Host) List(name string) []Info {
+	h.mu.Lock()
+	var all []*resident
+	for _, a := range h.actors {
+		if name == "" || name == a.spec.Name {
+			all = append(all, a)
+		}
+	}
+	h.mu.Unlock()
+	list := make([]Info, len(all))
+	for i, a := range all {
+		list[i] = a.info()
+	}
+	slices.SortFunc(list, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Grave says how the last actor of a name has ended, as in "was stopped"; empty if that is not known.
+func (h *Host) Grave(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.graves[name]
+}
+
+// Post hands a call over to its actor. It does not wait for it.
+func (h *Host) Post(c *Call) {
+	h.mu.Lock()
+	a, grave := h.actors[c.Name], h.graves[c.Name]
+	h.mu.Unlock()
+	if a == nil || a.id != c.ID {
+		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", c.Name, h.config.Node, cmp.Or(grave, "was there before the process was started anew")))
+		return
+	}
+	a.post(c)
+}
+
+// Close stops all actors, and waits for those that are at work for at most patience. Calls
+// that were not handled are told.
+func (h *Host) Close(patience time.Duration) error {
+	h.mu.Lock()
+	h.closing = true
+	all := slices.Collect(maps.Values(h.actors))
+	h.mu.Unlock()
+	quiet := make(chan struct{})
+	for _, a := range all {
+		a.stop()
+	}
+	go func() {
+		for _, a := range all {
+			<-a.gone
+		}
+		h.jobs.Wait()
+		close(quiet)
+	}()
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-quiet:
+		return nil
+	case <-t.C:
+	}
+	busy := 0
+	for _, a := range all {
+		if !a.over() {
+			busy++
+		}
+		a.end("was still at work when its process ended")
+	}
+	return fmt.Errorf("node %s: %d actors or their computations were still at work %v after they were stopped", h.config.Node, busy, patience)
+}
+
+// asker is the address of those who wait for an answer: no name of a node.
+const asker = "\x00asker"
+
+// resolve finds the process behind a PID of another address: somebody who asks.
+func (h *Host) resolve(pid *actor.PID) (actor.Process, bool) {
+	id, err := strconv.ParseUint(pid.Id, 10, 64)
+	if pid.Address != asker || err != nil {
+		return nil, false
+	}
+	return &question{host: h, id: id}, true
+}
+
+// question stands for somebody who waits for an answer.
+type question struct {
+	host *Host
+	id   uint64
+}
+
+var _ actor.Process = (*question)(nil)
+
+// SendUserMessage takes the answer. The first one counts; a later one, or one after the
+// deadline, is nobody's.
+func (q *question) SendUserMessage(_ *actor.PID, message any) {
+	if envelope, ok := message.(*actor.MessageEnvelope); ok {
+		message = envelope.Message
+	}
+	q.host.mu.Lock()
+	c := q.host.asks[q.id]
+	q.host.mu.Unlock()
+	answer, ok := message.(*protos.Message)
+	switch {
+	case c == nil && ok:
+		answer.Release()
+	case c == nil:
+	case !ok || answer.Head == nil:
+		c.of.finish(c, nil, fmt.Errorf("%s answered with a %T, which has no wire form: only a *protos.Message has", c.of, message))
+	default:
+		c.of.finish(c, answer, nil)
+	}
+}
+
+func (q *question) SendSystemMessage(*actor.PID, any) {}
+func (q *question) Stop(*actor.PID)                   {}
+
+// guardian decides what becomes of actors that fail.
+type guardian struct{ host *Host }
+
+var _ actor.SupervisorStrategy = guardian{}
+
+// HandleFailure has the actor made anew, or stopped if it has failed too often.
+func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	name, _, _ := cutID(child.Id)
+	g.host.mu.Lock()
+	a := g.host.actors[name]
+	g.host.mu.Unlock()
+	if a != nil && a.failed(actors.PanicError(reason)) {
+		s.RestartChildren(child)
+		return
+	}
+	s.StopChildren(child)
+}

@@ -1,0 +1,399 @@
+package resident_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/resident"
+	"github.com/gradwire/gradwire/protos"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scribe notes the words that it is sent and answers each with all that it has noted. Its words
+// "panic", "fail", "late" and "gate" do what they say.
+type scribe struct {
+	env   actors.Env
+	gate  chan struct{}
+	enter chan struct{}
+	notes string
+	kept  bool // whether it saves its notes
+}
+
+func text(m *protos.Message) string { return m.Head.(*wrapperspb.StringValue).Value }
+
+func word(s string) *protos.Message { return protos.NewMessage(wrapperspb.String(s)) }
+
+func (s *scribe) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case string:
+		s.notes += m
+	case *protos.Message:
+		w := text(m)
+		m.Release()
+		switch w {
+		case "panic":
+			panic("out of ink")
+		case "fail":
+			s.env.Fail(errors.New("out of paper"))
+		case "after":
+			s.env.After(time.Millisecond, "A")
+		case "compute":
+			s.env.Compute(actors.Job{Do: func() any { return "C" }})
+		case "broken job":
+			s.env.Compute(actors.Job{Do: func() any { panic("no light") }})
+		case "child":
+			child := ctx.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+				if _, ok := c.Message().(string); ok {
+					panic("the child fell")
+				}
+			}))
+			ctx.Send(child, "x")
+		case "silent":
+			return
+		case "gate":
+			s.enter <- struct{}{}
+			<-s.gate
+		case "?":
+		default:
+			s.notes += w
+		}
+		if ctx.Sender() != nil {
+			ctx.Respond(word(s.notes))
+		}
+	}
+}
+
+func (s *scribe) Save() *protos.Message {
+	if !s.kept {
+		return nil
+	}
+	return word(s.notes)
+}
+
+func (s *scribe) Restore(m *protos.Message) error {
+	s.notes = text(m)
+	if strings.Contains(s.notes, "!") {
+		return errors.New("these notes cannot be read")
+	}
+	return nil
+}
+
+// desk is a host with one scribe.
+type desk struct {
+	t        *testing.T
+	host     *resident.Host
+	info     resident.Info
+	gate     chan struct{}
+	enter    chan struct{}
+	made     atomic.Int32
+	sequence uint64
+}
+
+func newDesk(t *testing.T, change ...func(*resident.Spec)) *desk {
+	t.Helper()
+	d := &desk{t: t, gate: make(chan struct{}), enter: make(chan struct{}, 10)}
+	d.host = resident.New(resident.Config{Node: "a", Cores: 4, Tensors: &protos.TensorPool{}, Log: t.Logf})
+	t.Cleanup(func() {
+		select {
+		case <-d.gate:
+		default:
+			close(d.gate)
+		}
+		if err := d.host.Close(10 * time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+	s := resident.Spec{Name: "scribe", Kind: "scribe", Make: func(env actors.Env) (actor.Actor, error) {
+		d.made.Add(1)
+		return &scribe{env: env, gate: d.gate, enter: d.enter, kept: true}, nil
+	}}
+	for _, c := range change {
+		c(&s)
+	}
+	place, err := d.host.Reserve(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.info, err = place.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// end is how a call has ended.
+type end struct {
+	answer string
+	err    error
+}
+
+// post posts a call and returns where its end will be told.
+func (d *desk) post(verb resident.Verb, w string, change ...func(*resident.Call)) <-chan end {
+	ended := make(chan end, 2)
+	d.sequence++
+	c := &resident.Call{Name: "scribe", ID: d.info.ID, Verb: verb, Client: 1, Sequence: d.sequence, Patience: time.Minute}
+	c.Done = func(answer *protos.Message, err error) {
+		e := end{err: err}
+		if answer != nil {
+			e.answer = text(answer)
+			answer.Release()
+		}
+		ended <- e
+	}
+	if verb != resident.Stop {
+		c.Message = word(w)
+	}
+	for _, f := range change {
+		f(c)
+	}
+	d.host.Post(c)
+	return ended
+}
+
+func (d *desk) expect(what string, got <-chan end, answer, err string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+	defer cancel()
+	select {
+	case e := <-got:
+		if e.answer != answer || (e.err == nil) != (err == "") || e.err != nil && !strings.Contains(e.err.Error(), err) {
+			d.t.Errorf("%s: answer %q, error %v; want %q, %q", what, e.answer, e.err, answer, err)
+		}
+	case <-ctx.Done():
+		d.t.Fatalf("%s: no end", what)
+	}
+}
+
+func (d *desk) look() resident.Info {
+	d.t.Helper()
+	list := d.host.List("")
+	if len(list) != 1 {
+		d.t.Fatalf("%d actors", len(list))
+	}
+	return list[0]
+}
+
+func times(n int, within time.Duration) func(*resident.Spec) {
+	return func(s *resident.Spec) { s.Restart = resident.Restart{Times: n, Within: within} }
+}
+
+func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
+	d := newDesk(t)
+	want := ""
+	for i := range 500 {
+		w := fmt.Sprintf("%d ", i)
+		want += w
+		d.post(resident.Send, w)
+	}
+	d.expect("question", d.post(resident.Ask, "?"), want, "")
+	if i := d.look(); i.Handled != 501 || i.Lost != 0 || i.Mailbox != 0 || i.Restarts != 0 {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestCallBehindALaterOneIsLost(t *testing.T) {
+	d := newDesk(t)
+	d.expect("first", d.post(resident.Send, "b", func(c *resident.Call) { c.Sequence = 7 }), "", "")
+	d.expect("earlier", d.post(resident.Send, "a", func(c *resident.Call) { c.Sequence = 6 }), "", "message 6 to actor scribe on node a comes behind message 7")
+	d.expect("again", d.post(resident.Send, "b", func(c *resident.Call) { c.Sequence = 7 }), "", "comes behind")
+	d.expect("of another client", d.post(resident.Ask, "c", func(c *resident.Call) { c.Client, c.Sequence = 2, 1 }), "bc", "")
+	if i := d.look(); i.Handled != 2 || i.Lost != 2 {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *testing.T) {
+	d := newDesk(t, times(2, 0))
+	gate := d.post(resident.Send, "gate")
+	<-d.enter
+	silent := d.post(resident.Ask, "silent")
+	sent := d.post(resident.Send, "a")
+	first, second := d.post(resident.Ask, "panic"), d.post(resident.Send, "fail")
+	after := d.post(resident.Ask, "b")
+	if n := d.look().Mailbox; n != 5 {
+		t.Errorf("%d messages wait; want 5", n)
+	}
+	close(d.gate)
+	d.expect("gate", gate, "", "")
+	d.expect("a", sent, "", "")
+	d.expect("open question", silent, "", "failed before it was done with this message, and restarted: panic: out of ink")
+	d.expect("panic", first, "", "actor scribe on node a failed before it was done with this message, and restarted: panic: out of ink")
+	d.expect("fail", second, "", "and restarted: out of paper")
+	d.expect("b", after, "ab", "")
+	if i := d.look(); i.Restarts != 2 || i.Handled != 4 || i.Lost != 2 || i.Failure != "out of paper" || d.made.Load() != 3 {
+		t.Errorf("%+v, made %d times", i, d.made.Load())
+	}
+	d.expect("third failure", d.post(resident.Send, "panic"), "", "and ended: panic: out of ink")
+	d.expect("after the end", d.post(resident.Send, "x"), "", "is not on node a any more: it failed once more than the 2 times that it may: panic: out of ink")
+	if len(d.host.List("")) != 0 {
+		t.Error("the actor is still listed")
+	}
+}
+
+func TestRestartsAreCountedWithinASpanOfTime(t *testing.T) {
+	d := newDesk(t, times(1, time.Second))
+	d.expect("first", d.post(resident.Send, "panic"), "", "restarted")
+	// The span is one of real time: this is the least wait after which a second failure is allowed.
+	<-time.After(1100 * time.Millisecond)
+	d.expect("second, later", d.post(resident.Send, "panic"), "", "restarted")
+	d.expect("third, at once", d.post(resident.Send, "panic"), "", "ended")
+}
+
+func TestStateThatCannotBeRestoredIsAFailure(t *testing.T) {
+	d := newDesk(t, times(3, 0))
+	d.expect("note", d.post(resident.Send, "!"), "", "")
+	d.expect("panic", d.post(resident.Send, "panic"), "", "restarted")
+	d.expect("next", d.post(resident.Send, "x"), "", "its state cannot be restored: these notes cannot be read")
+	if n := d.made.Load(); n != 4 {
+		t.Errorf("made %d times; want 4", n)
+	}
+}
+
+func TestFailuresOfChildrenJobsAndTimersAreTheActors(t *testing.T) {
+	d := newDesk(t, times(10, 0), func(s *resident.Spec) { s.Cores = 2 })
+	if free := d.host.Free(); free != 2 {
+		t.Errorf("%d cores are free; want 2", free)
+	}
+	for _, w := range []string{"child", "broken job"} {
+		before := d.look().Restarts
+		d.post(resident.Send, w)
+		for d.look().Restarts == before && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	d.post(resident.Send, "after")
+	d.post(resident.Send, "compute")
+	answer := func() string { return (<-d.post(resident.Ask, "?")).answer }
+	for got := answer(); got != "AC" && got != "CA"; got = answer() {
+		if len(got) > 2 {
+			t.Fatalf("notes %q", got)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestComputingWithoutCoresIsAFailure(t *testing.T) {
+	d := newDesk(t)
+	d.expect("compute", d.post(resident.Send, "compute"), "", "kind scribe computes, but actor scribe was spawned without cores")
+}
+
+func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
+	d := newDesk(t, func(s *resident.Spec) { s.Cores = 4 })
+	if _, err := d.host.Reserve(resident.Spec{Name: "other", Cores: 1}); !errors.Is(err, resident.ErrCores) || !strings.Contains(err.Error(), "node a has 0 free of 4") {
+		t.Errorf("more cores than are free: %v", err)
+	}
+	if _, err := d.host.Reserve(resident.Spec{Name: "scribe"}); err == nil || !strings.Contains(err.Error(), "the name scribe is taken by an actor of kind scribe on node a") {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	gate := d.post(resident.Send, "gate")
+	<-d.enter
+	before := d.post(resident.Send, "a")
+	open := d.post(resident.Ask, "silent")
+	stop := d.post(resident.Stop, "")
+	behind := d.post(resident.Ask, "b")
+	close(d.gate)
+	d.expect("gate", gate, "", "")
+	d.expect("before", before, "", "")
+	d.expect("open question", open, "", "was stopped before it was done")
+	d.expect("stop", stop, "", "")
+	d.expect("behind", behind, "", "was stopped before it was done")
+	place, err := d.host.Reserve(resident.Spec{Name: "scribe", Cores: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.expect("its successor's", d.post(resident.Send, "x"), "", "is not on node a any more: it was stopped")
+	place.Release()
+	if free := d.host.Free(); free != 4 {
+		t.Errorf("%d cores are free; want 4", free)
+	}
+}
+
+func TestQuestionThatIsNotAnsweredEnds(t *testing.T) {
+	d := newDesk(t)
+	soon := func(c *resident.Call) { c.Patience = time.Millisecond }
+	d.expect("question", d.post(resident.Ask, "silent", soon), "", "has not answered within 1ms")
+	d.expect("next", d.post(resident.Ask, "a"), "a", "")
+}
+
+func TestMailboxIsBounded(t *testing.T) {
+	d := newDesk(t)
+	d.post(resident.Send, "gate")
+	<-d.enter
+	var last <-chan end
+	for range resident.MaxMailbox {
+		last = d.post(resident.Send, ".")
+	}
+	d.expect("one too many", d.post(resident.Send, "x"), "", "the mailbox of actor scribe on node a is full: 10000 messages wait")
+	close(d.gate)
+	d.expect("the last of those", last, "", "")
+	d.expect("question", d.post(resident.Ask, "?"), strings.Repeat(".", resident.MaxMailbox), "")
+	if i := d.look(); i.Lost != 1 {
+		t.Errorf("%d lost; want 1", i.Lost)
+	}
+}
+
+func TestClosingTellsWhoWaits(t *testing.T) {
+	d := newDesk(t)
+	d.post(resident.Send, "gate")
+	<-d.enter
+	waiting, stop := d.post(resident.Ask, "a"), d.post(resident.Stop, "")
+	if err := d.host.Close(time.Millisecond); err == nil || !strings.Contains(err.Error(), "1 actors or their computations were still at work") {
+		t.Errorf("%v", err)
+	}
+	d.expect("waiting", waiting, "", "was still at work when its process ended")
+	d.expect("stop", stop, "", "")
+	d.expect("late", d.post(resident.Send, "x"), "", "is not on node a any more")
+	if _, err := d.host.Reserve(resident.Spec{Name: "b"}); err == nil || !strings.Contains(err.Error(), "node a is stopping") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestSpecificationsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		spec resident.Spec
+		want string
+	}{
+		{resident.Spec{Name: ""}, "accepted are 1 to 128 printable"},
+		{resident.Spec{Name: "a b"}, "accepted are 1 to 128 printable"},
+		{resident.Spec{Name: "a", Cores: -1}, "-1 cores"},
+		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1001}}, "1001 restarts; accepted are 0 to 1000"},
+		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1, Within: time.Millisecond}}, "within 1ms"},
+	} {
+		if err := c.spec.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.spec, err)
+		}
+	}
+}
+
+func TestActorThatCannotBeMadeLeavesNothing(t *testing.T) {
+	h := resident.New(resident.Config{Node: "a", Cores: 1})
+	for _, make := range []actors.Kind{
+		func(actors.Env) (actor.Actor, error) { return nil, errors.New("no such pen") },
+		func(actors.Env) (actor.Actor, error) { panic("no such pen") },
+	} {
+		place, err := h.Reserve(resident.Spec{Name: "scribe", Make: make, Cores: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := place.Begin(); err == nil || !strings.Contains(err.Error(), "actor scribe on node a: ") || !strings.Contains(err.Error(), "no such pen") {
+			t.Errorf("%v", err)
+		}
+		if diff := cmp.Diff([]resident.Info{}, h.List("")); diff != "" || h.Free() != 1 {
+			t.Errorf("%s, %d cores free", diff, h.Free())
+		}
+	}
+	if err := h.Close(time.Second); err != nil {
+		t.Error(err)
+	}
+}
