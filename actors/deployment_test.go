@@ -130,7 +130,7 @@ func (i idler) Waiting() string { return i.cause }
 func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
 	d := &actors.Deployment{Nodes: make([]actors.Node, 12)}
 	idle := make([]actor.Actor, 12)
-	if err := d.Standstill(idle); err != actors.ErrStandstill {
+	if err := d.Standstill(idle); !errors.Is(err, actors.ErrStandstill) {
 		t.Errorf("nobody says anything, and the error is %v", err)
 	}
 	for i := range idle {

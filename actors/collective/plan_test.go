@@ -23,7 +23,7 @@ architecture: {kind: all-reduce}
 nodes: [{name: first, compute: {step: 5ms}}, {name: peer, count: 2, compute: {step: 150ms}}]
 network: {default: {delay: 5ms}}
 evaluate: {every: 2 steps}
-stop: {steps: 4}
+stop: {time: 400ms}
 `
 
 // last runs a plan and returns the parameters that its only run ends with.
@@ -48,16 +48,21 @@ func last(t *testing.T, clock driver.Clock, set ...string) []float32 {
 	return params
 }
 
-// The first node is far ahead of the others, so that its fourth step ends the run, and its model is
-// looked at while it waits for them: a machine that is a tenth of a second late changes nothing.
+// A round takes some 160 ms, of models 310 ms: the run ends in the midst of one, while the first node waits for
+// the others, so that a machine that is some 60 ms late changes nothing. One that is later may look at another round,
+// and gets another chance; sums in another order would not be equal in any.
 func TestBothWorldsEndWithTheSameModel(t *testing.T) {
 	for i, a := range algorithms {
 		set := []string{fmt.Sprintf("architecture.algorithm=%s", a)}
 		if i%2 == 1 {
 			set = append(set, "architecture.reduce=models", "architecture.every=2")
 		}
-		virtual, live := last(t, driver.Virtual, set...), last(t, driver.Real, set...)
-		if len(virtual) == 0 || !slices.Equal(virtual, live) {
+		virtual := last(t, driver.Virtual, set...)
+		equal := false
+		for chances := 5; chances > 0 && !equal; chances-- {
+			equal = slices.Equal(virtual, last(t, driver.Real, set...))
+		}
+		if len(virtual) == 0 || !equal {
 			t.Errorf("%s: the models of virtual and real time differ", a)
 		}
 	}

@@ -112,7 +112,7 @@ func buildNPY(c *Catalog, s *npySettings) (Loader, error) {
 		return Loader{}, err
 	}
 	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.Load(npy.Pairs{X: s.X, Y: s.Y, TestX: c.only(test, s.TestX), TestY: s.TestY})
+		return npy.Load(npy.Pairs{X: s.X, Y: s.Y, TestX: c.only(test, s.TestX), TestY: c.only(test, s.TestY)})
 	}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
 }
 
@@ -121,7 +121,7 @@ func buildNPZ(c *Catalog, s *npzSettings) (Loader, error) {
 		return Loader{}, err
 	}
 	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.LoadArchive(s.File, npy.Pairs{X: s.X, Y: s.Y, TestX: c.only(test, s.TestX), TestY: s.TestY})
+		return npy.LoadArchive(c.place(s.File), npy.Pairs{X: s.X, Y: s.Y, TestX: arrayFor(test, s.TestX), TestY: arrayFor(test, s.TestY)})
 	}, file{"file", &s.File})
 }
 

@@ -151,14 +151,36 @@ func TestNodeThatIsKilledIsMissedAndTakesItsPartAgainWhenItIsBack(t *testing.T) 
 	if s := again.end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("b ends with %v", s)
 	}
-	await(t, "second news of b", func() bool { return strings.Count(must(t, "logs", id), "without b from now on") == 2 })
+	await(t, "second news of b", func() bool { return strings.Count(must(t, "logs", id), "without b from now on") >= 2 })
 	if out := must(t, "stop", id[:4]); !strings.Contains(out, id+" is stopped with 0 of 1 runs") {
 		t.Error(out)
 	}
-	kill(t, nodes["a"]) // with a its record is gone
-	code, _, errs := gradwire(t, "status", id, "--join", seed)
-	if code == cli.ExitDone {
-		t.Errorf("a process that was killed answers: %s", errs)
+}
+
+func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	seed, nodes := settle(t, "a", "b")
+	write(t, "plan.yaml", asynchronous)
+	var all []driver.Node
+	if err := json.Unmarshal([]byte(must(t, "nodes", "--format", "json")), &all); err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--detach"))
+	await(t, "beginning", logged(t, id, "began on a, b"))
+	kill(t, nodes["a"])
+	t.Setenv("GRADWIRE_JOIN", seed+","+all[1].Address) // the first does not answer
+	await(t, "news of a", func() bool { return !strings.Contains(must(t, "nodes"), "\na ") })
+	if code, _, errs := gradwire(t, "status", id); code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
+		t.Errorf("code %d: %s", code, errs)
+	}
+	must(t, "submit", "plan.yaml", "--set", "stop.time=200ms") // b is free for it
+	if err := nodes["b"].Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if s := nodes["b"].end(t); s.ExitStatus() != cli.ExitDone {
+		t.Errorf("b ends with %v", s) // it waits for all that it hosts
 	}
 }
 

@@ -88,9 +88,25 @@ func mistakes() []mistake {
 		{name: "set-unknown-key", args: []string{"run", "plan.yaml", "--set", "train.bacth=3"}},
 		{name: "set-unknown-node", args: []string{"run", "plan.yaml", "--set", "nodes.slow.compute.step=3ms"}},
 		{name: "set-without-value", args: []string{"run", "plan.yaml", "--set", "train.batch"}},
+		{name: "report-without-folder", args: []string{"report"}},
+		{name: "report-no-record", args: []string{"report", "."}},
+		{name: "report-nowhere", args: []string{"report", "nowhere"}},
+		{name: "report-into-another-file", args: []string{"report", ".", "--out", "plan.yaml"}},
+		{name: "report-summary-cut-off", args: []string{"report", "."}, prepare: func(t *testing.T) { write(t, "summary.json", "{\n\"runs\": [") }},
+		{name: "report-run-missing", args: []string{"report", "."}, prepare: func(t *testing.T) { write(t, "summary.json", oneRun) }},
+		{name: "diff-one", args: []string{"diff", "."}},
+		{name: "diff-format", args: []string{"diff", ".", ".", "--format", "xml"}},
+		{name: "diff-no-record", args: []string{"diff", ".", "."}, prepare: func(t *testing.T) { write(t, "summary.json", `{"surprise": 1}`) }},
+		{name: "diff-run-and-record", args: []string{"diff", ".", "runs/0000"}, prepare: func(t *testing.T) { write(t, "runs/0000/run.json", "{}") }},
+		{name: "diff-runs-not-whole", args: []string{"diff", "runs/0000", "runs/0000"}, prepare: func(t *testing.T) { write(t, "runs/0000/run.json", "{\n\"run\": 0,\n") }},
+		{name: "replay-record", args: []string{"replay", "."}},
+		{name: "replay-nowhere", args: []string{"replay", "runs/0007"}, prepare: func(t *testing.T) { write(t, "summary.json", `{"runs": []}`) }},
 		{name: "set-bad-value", args: []string{"plan", "show", "plan.yaml", "--set", "train.batch=many"}},
 	}
 }
+
+// oneRun is a summary of a run.
+const oneRun = `{"runs": [{"run": 0, "point": {}, "seed": 1, "clock": "virtual"}]}`
 
 func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
 	golden, err := filepath.Abs(filepath.Join("testdata", "bad"))

@@ -21,7 +21,8 @@ func replayCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Short: "Run again from the record and prove the digest",
 		Long: `Run a recorded run again: by the plan, the point and the seed in the record. The
 digests, of every message and of the final parameters, must be the same. Nothing is
-written. Runs in real time have no digest and cannot be replayed.
+written. Runs of other clocks than the virtual one have no digest and cannot be
+replayed.
 
 The exit code is 0 if the digests are the same and so are the builds, 1 if not, 2 for bad input.`,
 		Example: `  gradwire replay results/first/runs/0003
@@ -46,7 +47,7 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
 			} else {
 				err = tellReplay(out, r)
 			}
-			if err == nil && !(r.Equal && r.SameBuild) {
+			if err == nil && (!r.Equal || !r.SameBuild) {
 				err = errDiffers
 			}
 			return err

@@ -175,7 +175,7 @@ func TestPlanThatIsShownShowsAsItself(t *testing.T) {
 
 // commands are all that there are, with what they list where they do.
 var commands = [][]string{
-	{}, {"run"}, {"plan"}, {"plan", "check"}, {"plan", "show"}, {"list"},
+	{}, {"run"}, {"report"}, {"diff"}, {"replay"}, {"plan"}, {"plan", "check"}, {"plan", "show"}, {"list"},
 	{"list", "models"}, {"list", "datasets"}, {"list", "splits"}, {"list", "optimizers"}, {"list", "schedules"}, {"list", "architectures"}, {"list", "links"}, {"list", "topologies"}, {"list", "actors"}, {"actors"},
 	{"data"}, {"data", "list"}, {"data", "get"}, {"data", "check"},
 }

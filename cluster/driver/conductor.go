@@ -92,7 +92,7 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	v.submission.placed(next, s.names, where)
+	v.submission.placed(s.names, where)
 	c := p.newConductor(v.submission, m)
 	c.events = newGatherer(s.deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.deployment.Observer, s.elsewhere = c.events, c.events.elsewhere

@@ -86,6 +86,9 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 			h.live(w, events)
 			return
 		case <-h.stop.Done():
+			if p.stop.Err() != nil {
+				p.report(lead, run, &protos.RunResult{Left: true})
+			}
 		}
 	}
 	if w != nil {

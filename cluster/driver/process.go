@@ -252,6 +252,9 @@ func (p *process) member(e membership.Event) {
 			p.log("%v", err)
 		}
 	case membership.Left, membership.Failed:
+		if peer, known := p.node.Peer(e.Member.Name); known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
+			return // a later life of it is here already
+		}
 		p.node.Remove(e.Member.Name)
 		p.gone(e.Member.Name, e.Kind.String())
 	}

@@ -31,7 +31,7 @@ type Replayed struct {
 // Replay runs the run of a folder DIR/runs/NNNN again, by the resolved plan of the record, its
 // point and its seed, in virtual time. Nothing is written. Of the options Catalog, Data
 // and Strict count. An InputError says what is wrong with the record, or that the run
-// has no digest because it was made in real time.
+// has no digest because it was not made in virtual time.
 func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 	dir = filepath.Clean(dir)
 	number, err := strconv.Atoi(filepath.Base(dir))
@@ -47,7 +47,7 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, input(err)
 	}
 	if run.Clock != string(Virtual) {
-		return nil, input(fmt.Errorf("%s: this run was made in %s time, and such a run has no digest to prove", dir, run.Clock))
+		return nil, input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest to prove", dir, run.Clock))
 	}
 	p, err := Parse(filepath.Join(reader.Dir(), "plan.yaml"), []byte(reader.Plan))
 	if err != nil {

@@ -292,12 +292,17 @@ func TestVirtualTimeTellsWhatRealTimeWillDo(t *testing.T) {
 	set := []string{"sweep={}", "repeats=1", "evaluate.every=3s", "data.samples=4000"}
 	virtual := run(t, load(t, text, set...), driver.Options{})
 	timed := run(t, load(t, text, set...), driver.Options{Clock: driver.Real})
+	late := timed.Runs[0].Lateness
+	if late == nil || virtual.Runs[0].Lateness != nil {
+		t.Fatalf("lateness: %v and %v", late, virtual.Runs[0].Lateness)
+	}
+	const much = 0.005 // s, as long as a step
+	if late.P99 > much {
+		t.Skipf("other programs kept this machine %v s late, in the 99th percentile; the run says so", late.P99)
+	}
 	v, r := float64(virtual.Runs[0].Steps), float64(timed.Runs[0].Steps)
 	if math.Abs(r-v) > 0.15*v {
 		t.Errorf("%v steps in real time, %v in virtual time", r, v)
-	}
-	if timed.Runs[0].Lateness == nil || virtual.Runs[0].Lateness != nil {
-		t.Errorf("lateness: %v and %v", timed.Runs[0].Lateness, virtual.Runs[0].Lateness)
 	}
 }
 

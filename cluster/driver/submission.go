@@ -18,7 +18,7 @@ import (
 // Bounds of what a process keeps.
 const (
 	// maxWaiting is how many submissions wait at most.
-	maxWaiting = 1000
+	maxWaiting = 100
 	// maxSubmissions is how many are remembered; of more, those that have ended first are forgotten, but not their records.
 	maxSubmissions = 1000
 	// maxLines is how many lines of a submission's log are kept, the latest.
@@ -62,7 +62,6 @@ type submission struct {
 	progress  Progress
 	err       error
 	runs      uint64 // so far, rehearsals included
-	number32  int    // of the run under way
 	placement map[string]string
 	lines     []string
 	dropped   int // lines that were not kept
@@ -174,6 +173,7 @@ func (s *submission) run() {
 	} else {
 		s.log("done, record in %s", s.runner.Out)
 	}
+	s.runner.shelf = nil // the data can go, the record stays
 	s.change(func() { s.state, s.err = state, err })
 	s.end(nil)
 }
@@ -224,20 +224,13 @@ func (s *submission) tell(pr Progress) {
 }
 
 // placed takes note of where the nodes of a run live.
-func (s *submission) placed(next run, names, where []string) {
+func (s *submission) placed(names, where []string) {
 	s.change(func() {
-		s.number32, s.placement = next.number, map[string]string{}
+		s.placement = map[string]string{}
 		for i, name := range where {
 			s.placement[names[i]] = name
 		}
 	})
-}
-
-// current is the number of the run under way.
-func (s *submission) current() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.number32
 }
 
 // nextRun returns a number that tells a run apart from all others in the cluster.

@@ -370,8 +370,8 @@ func (s *saved) check(n int) error {
 	switch {
 	case n != anyNumber && s.Number != n:
 		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
-	case s.Clock != "virtual" && s.Clock != "real" && s.Clock != "cluster":
-		return fmt.Errorf("key \"clock\" is %q; virtual, real and cluster are accepted", s.Clock)
+	case !s.knownClock():
+		return s.clockError()
 	case s.Reached != (s.TimeToTarget != nil) || s.Reached != (s.EpochsToTarget != nil):
 		return errReached
 	case s.Data.Curve == nil || s.Data.Links == nil || s.Data.Updates == nil:

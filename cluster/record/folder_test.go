@@ -282,7 +282,7 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 		{`{"run": "x"}`, `run.json:1: key "run" is a string; int is accepted`},
 		{`{"surprise": 1}`, `unknown field "surprise"`},
 		{`{"run": 7}`, `key "run" is 7, but the folder is that of run 0`},
-		{`{"run": 0}`, `key "clock" is ""; virtual and real are accepted`},
+		{`{"run": 0}`, `key "clock" is ""; virtual, real and cluster are accepted`},
 		{`{"clock": "real", "reached": true}`, `key`},
 		{`{"clock": "real"}`, `key "data" must have the lists curve, links and updates`},
 		{`{"final_accuracy": "many"}`, `"many" is no number`},

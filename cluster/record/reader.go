@@ -118,13 +118,21 @@ func within(v, low, high float64) bool { return v >= low && v <= high }
 // fraction reports whether an accuracy is one, or unknown.
 func fraction(v Float) bool { return math.IsNaN(float64(v)) || within(float64(v), 0, 1) }
 
+func (r *Run) knownClock() bool {
+	return r.Clock == "virtual" || r.Clock == "real" || r.Clock == "cluster"
+}
+
+func (r *Run) clockError() error {
+	return fmt.Errorf("key \"clock\" is %q; virtual, real and cluster are accepted", r.Clock)
+}
+
 // check finds figures that no run has.
 func (r *Run) check() error {
 	switch {
 	case r.Number < 0 || r.Number >= MaxRuns:
 		return fmt.Errorf("key \"run\" is %d; 0 to %d are accepted", r.Number, MaxRuns-1)
-	case r.Clock != "virtual" && r.Clock != "real":
-		return fmt.Errorf("key \"clock\" is %q; virtual and real are accepted", r.Clock)
+	case !r.knownClock():
+		return r.clockError()
 	case r.Reached != (r.TimeToTarget != nil) || r.Reached != (r.EpochsToTarget != nil):
 		return errReached
 	case r.Reached && !(within(*r.TimeToTarget, 0, longest) && within(*r.EpochsToTarget, 0, longest)):

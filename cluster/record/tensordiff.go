@@ -31,15 +31,15 @@ type TensorDifference struct {
 func (d TensorDifference) Equal() bool { return d.Shapes == "" && d.Differ == 0 }
 
 // DiffTensors compares two safetensors files of F32 tensors by their bits, a piece at a
-// time. Errors begin with "A" or "B".
+// time. Errors begin with "model A" or "model B".
 func DiffTensors(a, b io.Reader) (TensorDifference, error) {
 	one, n, _, err := readTensorHeader(a)
 	if err != nil {
-		return TensorDifference{}, fmt.Errorf("A: %w", err)
+		return TensorDifference{}, fmt.Errorf("model A: %w", err)
 	}
 	two, m, _, err := readTensorHeader(b)
 	if err != nil {
-		return TensorDifference{}, fmt.Errorf("B: %w", err)
+		return TensorDifference{}, fmt.Errorf("model B: %w", err)
 	}
 	d := TensorDifference{Elements: n}
 	if shapes := differentShapes(one, two); shapes != "" {
@@ -50,14 +50,19 @@ func DiffTensors(a, b io.Reader) (TensorDifference, error) {
 	for i := range n {
 		x, err := readFloat(left)
 		if err != nil {
-			return d, fmt.Errorf("A: the values end before element %d of %d: %w", i, n, err)
+			return d, fmt.Errorf("model A: the values end before element %d of %d: %w", i, n, err)
 		}
 		y, err := readFloat(right)
 		if err != nil {
-			return d, fmt.Errorf("B: the values end before element %d of %d: %w", i, m, err)
+			return d, fmt.Errorf("model B: the values end before element %d of %d: %w", i, m, err)
 		}
 		if x != y {
 			d.add(one, i, math.Float32frombits(x), math.Float32frombits(y))
+		}
+	}
+	for name, rest := range map[string]*bufio.Reader{"A": left, "B": right} {
+		if _, err := rest.Peek(1); err == nil {
+			return d, fmt.Errorf("model %s: there are bytes after the last of %d values", name, n)
 		}
 	}
 	return d, nil

@@ -25,7 +25,7 @@ const boxCaption = "Boxes: the middle half, with the median; whiskers: from 1 % 
 
 func stalenessBoxes(s record.Summary, work []*workload) (*figure, error) {
 	b := &boxes{
-		y: "staleness of an update, versions", of: func(w *workload) counts { return w.staleness }, scale: 1,
+		y: "staleness, versions", of: func(w *workload) counts { return w.staleness }, scale: 1,
 		caption: boxCaption + "Staleness: the version that an update met less the one that it was computed on.",
 	}
 	return b.figure(s, work)
@@ -68,6 +68,9 @@ func (b *boxes) figure(s record.Summary, work []*workload) (*figure, error) {
 			ticks[i] = w.nodeName()
 		}
 	}
+	if !slices.ContainsFunc(work, func(w *workload) bool { return b.of(w).quantile(0.99) > 0 || b.of(w).mean() > 0 }) {
+		return nil, nil // that nobody was ever late is no figure
+	}
 	f := newFigure(s.Plan, x, b.y, b.caption)
 	if err := b.draw(f, work, names, single); err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func (b *boxes) draw(f *figure, work []*workload, names []string, single bool) e
 		}
 	}
 	if top == 0 {
-		top = 1 // nobody was ever late
+		top = 1 // no mean is known
 	}
 	f.Y.Min, f.Y.Max = 0, top*1.05
 	return nil

@@ -65,7 +65,7 @@ func newDiagram(n *network, low, high float64, u unit) *diagram {
 		case !both:
 			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true})
 			d.oneWay = true
-		case !sameDelay(l, back):
+		case !sameDelay(l, back) || !sameAchieved(l, back):
 			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true, bent: true})
 			d.bent = true
 		case from < to:
@@ -87,7 +87,8 @@ func newDiagram(n *network, low, high float64, u unit) *diagram {
 func (d *diagram) uniform() bool { return d.high-d.low <= 0.01*d.high }
 
 func (d *diagram) labelled() bool {
-	return !d.uniform() && len(d.nodes) <= maxLabelledNodes && len(d.strokes) <= maxLabels
+	worth := !d.uniform() || slices.ContainsFunc(d.strokes, stroke.late)
+	return worth && len(d.nodes) <= maxLabelledNodes && len(d.strokes) <= maxLabels
 }
 
 func (d *diagram) caption() string {
@@ -98,7 +99,7 @@ func (d *diagram) caption() string {
 	if d.labelled() {
 		text += " Labels in " + d.unit.name + "."
 		if slices.ContainsFunc(d.strokes, stroke.late) {
-			text = strings.TrimSuffix(text, ".") + ", drawn → achieved where these differ."
+			text = strings.TrimSuffix(text, ".") + ", drawn → achieved where messages took longer."
 		}
 	}
 	if d.bent {
@@ -111,8 +112,9 @@ func (d *diagram) caption() string {
 }
 
 // late reports whether messages took longer than the delays that were drawn for them,
-// because they queued, were sent again or waited for an outage to end.
-func (s stroke) late() bool { return math.Abs(s.achieved-s.delay) > 0.01*s.delay && s.achieved > 0 }
+// because they queued, were sent again or waited for an outage to end. Less than was drawn is
+// achieved where messages were still on their way at the end.
+func (s stroke) late() bool { return s.achieved > 1.01*s.delay }
 
 // strokeLabel writes the delay that was drawn, and the one achieved if it is another.
 func (d *diagram) strokeLabel(s stroke) string {

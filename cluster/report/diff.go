@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -73,8 +74,11 @@ func Diff(a, b string) (*Comparison, error) {
 	var err error
 	switch {
 	case one != two:
-		kind := map[bool]string{true: "the folder of a run", false: "none"}
-		return nil, fmt.Errorf("%s is %s, %s is %s; two runs or two records are accepted", a, kind[one], b, kind[two])
+		run, other := a, b
+		if two {
+			run, other = b, a
+		}
+		return nil, fmt.Errorf("%s is the folder of a run, but %s is none; two runs or two records are accepted", run, other)
 	case one:
 		c.Kind = "run"
 		err = c.runs(record.OpenRun(a), record.OpenRun(b))
@@ -149,12 +153,13 @@ func (c *Comparison) runs(a, b *record.RunFolder) error {
 	c.Compared++
 	c.What = []string{"summary"}
 	r := &RunDifference{A: a.Path(), B: b.Path(), Point: one.Point, Seed: one.Seed}
+	r.summary(&one, &two, identity...)
 	lines, err := r.events(a, b)
 	if err != nil {
 		return err
 	}
 	r.data(&dataA, &dataB)
-	r.summary(&one, &two)
+	r.summary(&one, &two, results()...)
 	elements, err := r.model(a, b)
 	if err != nil {
 		return err
@@ -178,12 +183,19 @@ func (r *RunDifference) add(d *Difference) {
 	}
 }
 
-// summary compares what the runs have led to, but for how fast the machine was.
-func (r *RunDifference) summary(a, b *record.Run) {
-	for _, key := range fieldsOf(reflect.ValueOf(*a)) {
-		if key == "run" || key == "wall_s" || key == "" {
-			continue
-		}
+// identity is what a run is, before it has led to anything.
+var identity = []string{"point", "seed", "clock"}
+
+// results are the keys of what runs have led to, but for how fast the machine was.
+func results() []string {
+	return slices.DeleteFunc(fieldsOf(reflect.TypeFor[record.Run]()), func(key string) bool {
+		return slices.Contains(identity, key) || key == "run" || key == "wall_s" || key == ""
+	})
+}
+
+// summary compares the values of these keys.
+func (r *RunDifference) summary(a, b *record.Run, keys ...string) {
+	for _, key := range keys {
 		one, two := field(*a, key), field(*b, key)
 		if !bytes.Equal(one, two) {
 			r.add(&Difference{What: key, A: one, B: two})
@@ -216,7 +228,7 @@ func diffLists[T any](what string, a, b []T, where func(T) string) *Difference {
 			continue
 		default:
 			d.Where = where(a[i])
-			for _, key := range fieldsOf(reflect.ValueOf(a[i])) {
+			for _, key := range fieldsOf(reflect.TypeFor[T]()) {
 				if d.A, d.B = field(a[i], key), field(b[i], key); !bytes.Equal(d.A, d.B) {
 					d.Where += ", " + key
 					break
@@ -234,9 +246,9 @@ func diffLists[T any](what string, a, b []T, where func(T) string) *Difference {
 }
 
 // fieldsOf returns the keys in JSON of a struct's fields, without those of structs inside it.
-func fieldsOf(v reflect.Value) (keys []string) {
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+func fieldsOf(t reflect.Type) (keys []string) {
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		keys = append(keys, name)
 	}
 	return keys
@@ -245,7 +257,7 @@ func fieldsOf(v reflect.Value) (keys []string) {
 // field returns the value of the field of a key, in JSON.
 func field(in any, key string) json.RawMessage {
 	v := reflect.ValueOf(in)
-	return encode(v.Field(slices.Index(fieldsOf(v), key)).Interface())
+	return encode(v.Field(slices.Index(fieldsOf(v.Type()), key)).Interface())
 }
 
 // encode writes a value that was read from JSON as JSON.
@@ -362,11 +374,26 @@ func (r *RunDifference) events(a, b *record.RunFolder) (equal int, err error) {
 			if moreB {
 				d.B = shown(y)
 			}
+			d.Note = firstKey(x, y)
 			r.add(d)
 			return equal, nil
 		}
 		equal++
 	}
+}
+
+// firstKey says in which key, the first in the alphabet, two lines of JSON differ; empty if they are none.
+func firstKey(a, b []byte) string {
+	var one, two map[string]json.RawMessage
+	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &two) != nil {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(one)) {
+		if !bytes.Equal(one[key], two[key]) {
+			return fmt.Sprintf("%s %s | %s", key, valueText(one[key]), valueText(two[key]))
+		}
+	}
+	return ""
 }
 
 // lineReader reads a file line by line.

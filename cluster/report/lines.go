@@ -110,15 +110,19 @@ func accuracyLines(s record.Summary, traces []record.Trace, x string, abscissa f
 // consensusDistance is the name of the measurement that consensusOverTime draws.
 const consensusDistance = "consensus distance"
 
+// diverged is a distance at which models have nothing to do with each other: its square is
+// still a number.
+const diverged = 1e100
+
 func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error) {
-	longest := 0.0
+	longest, highest := 0.0, 0.0
 	l := &lines{y: consensusDistance, combine: meanOf, limit: math.Inf(1), scale: 1, caption: caption(s, "distance")}
 	for _, t := range traces {
 		var points []xy
 		for _, m := range t.Measured {
-			if m.Name == consensusDistance && finite(m.Time) && finite(float64(m.Value)) {
+			if m.Name == consensusDistance && finite(m.Time) && math.Abs(float64(m.Value)) < diverged {
 				points = append(points, xy{m.Time, float64(m.Value)})
-				longest = max(longest, m.Time)
+				longest, highest = max(longest, m.Time), max(highest, float64(m.Value))
 			}
 		}
 		var own models
@@ -127,8 +131,8 @@ func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error)
 		}
 		l.runs = append(l.runs, own)
 	}
-	if longest == 0 {
-		return nil, nil // that all models begin equal is no figure
+	if longest == 0 || highest == 0 {
+		return nil, nil // that all models begin equal, or stay so, is no figure
 	}
 	u := timeUnit(longest)
 	l.x = "time, " + u.name
@@ -144,9 +148,6 @@ func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error)
 			for _, v := range b.high {
 				high = max(high, v)
 			}
-		}
-		if high == 0 {
-			high = 1
 		}
 		return 0, high * 1.05
 	}

@@ -79,11 +79,17 @@ func (n *network) like(other *network) bool {
 	})
 }
 
-// sameDelay reports whether two links' means are no further apart than chance leaves
+// sameDelay reports whether two links drew the same delays.
+func sameDelay(a, b record.Link) bool { return sameMean(a.DelayAsked, b.DelayAsked, a, b) }
+
+// sameAchieved reports whether messages took as long on both links.
+func sameAchieved(a, b record.Link) bool { return sameMean(a.DelayAchieved, b.DelayAchieved, a, b) }
+
+// sameMean reports whether two links' means are no further apart than chance leaves
 // them: three standard errors of delays that vary by half their mean, and 2 %.
-func sameDelay(a, b record.Link) bool {
+func sameMean(x, y float64, a, b record.Link) bool {
 	tolerance := 0.02 + 1.5/math.Sqrt(float64(min(a.Messages, b.Messages)))
-	return math.Abs(a.DelayAsked-b.DelayAsked) <= tolerance*max(a.DelayAsked, b.DelayAsked)
+	return math.Abs(x-y) <= tolerance*max(x, y)
 }
 
 // delays returns the lowest and the highest mean delay in seconds.

@@ -87,6 +87,39 @@ func TestTopologyNamesNodesAndDelays(t *testing.T) {
 	}
 }
 
+func TestDelaysAchievedAreTold(t *testing.T) {
+	there, back := between("a", "b", 1e6, 0.25), between("b", "a", 1e6, 0.25)
+	for _, c := range []struct {
+		name          string
+		there, back   float64
+		labels, bends int
+		want          string
+	}{
+		{"as drawn", 0.25, 0.25, 0, 0, ""},
+		{"longer both ways", 0.5, 0.5, 1, 0, "250 → 500"},
+		{"longer one way", 0.5, 0.25, 2, 2, "250 → 500"},
+		{"still on their way", 0.2, 0.2, 0, 0, ""},
+	} {
+		there.DelayAchieved, back.DelayAchieved = c.there, c.back
+		n := newNetwork([]record.Link{there, back})
+		low, high := n.delays()
+		d := newDiagram(n, low, high, timeUnit(high))
+		bends, labels := 0, []string{}
+		for _, s := range d.strokes {
+			if s.bent {
+				bends++
+			}
+			labels = append(labels, d.strokeLabel(s))
+		}
+		if d.labelled() != (c.labels > 0) || bends != c.bends || c.labels > 0 && (len(labels) != c.labels || !slices.Contains(labels, c.want)) {
+			t.Errorf("%s: labelled %v with %q, %d bends", c.name, d.labelled(), labels, bends)
+		}
+		if told := strings.Contains(d.caption(), "drawn → achieved"); told != (c.labels > 0) {
+			t.Errorf("%s: caption %q", c.name, d.caption())
+		}
+	}
+}
+
 func TestStrokesEndAtTheirNodesAndBendApart(t *testing.T) {
 	d := &diagram{nodes: make([]string, 7)}
 	seen := map[string]bool{}

@@ -38,6 +38,8 @@ type section struct {
 }
 
 type pageFigure struct {
+	kind           string
+	All            bool // of all records together
 	Title, Caption string
 	Wide, Narrow   template.HTML
 }
@@ -100,7 +102,7 @@ func (b *builder) page() (*page, error) {
 		p.Lead = append(p.Lead, lead(s))
 	}
 	if b.several() && b.all.Summary.Target == nil {
-		p.Lead = append(p.Lead, "The records have no target in common: times to it stand apart.")
+		p.Lead = append(p.Lead, "The records have no target in common: what depends on it stands apart.")
 	}
 	parts := []*section{
 		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: "Accuracy"}, {ID: "target", Title: "Time and epochs to the target"},
@@ -226,13 +228,12 @@ func (b *builder) figures(accuracy, target, work, network *section) error {
 // sideBySide puts figures of one kind next to each other.
 func (b *builder) sideBySide(part *section) {
 	kinds := map[string]int{}
-	kind := func(f *pageFigure) string { title, _, _ := strings.Cut(f.Title, ", "); return title }
 	for _, f := range part.Figures {
-		if _, known := kinds[kind(f)]; !known {
-			kinds[kind(f)] = len(kinds)
+		if _, known := kinds[f.kind]; !known {
+			kinds[f.kind] = len(kinds)
 		}
 	}
-	slices.SortStableFunc(part.Figures, func(a, b *pageFigure) int { return kinds[kind(a)] - kinds[kind(b)] })
+	slices.SortStableFunc(part.Figures, func(a, b *pageFigure) int { return kinds[a.kind] - kinds[b.kind] })
 }
 
 // draw draws a figure; nil if there is nothing to draw.
@@ -245,7 +246,7 @@ func (b *builder) draw(d drawing, s *Source, folder string) (*pageFigure, error)
 		return nil, err
 	}
 	b.output.Figures++
-	shown := &pageFigure{Title: b.title(d.title, s), Caption: f.caption}
+	shown := &pageFigure{kind: strings.TrimRight(d.name, "0123456789"), All: b.several() && s == b.all, Title: b.title(d.title, s), Caption: f.caption}
 	alternative := shown.Title + ". " + f.caption
 	if len(f.names) > 0 {
 		alternative += " Lines or boxes: " + strings.Join(f.names[:min(len(f.names), maxLegend)], "; ") + "."

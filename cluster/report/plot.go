@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -29,6 +30,8 @@ const (
 
 	maxLegend     = 27 // entries that fit beside a figure
 	maxLegendText = 26 // characters of an entry
+
+	maxTitlePoints = 90 // characters in which a title names points
 )
 
 const tracesNotRuns = "report: Plots needs a trace for each run of the summary"
@@ -79,7 +82,11 @@ func drawings(s record.Summary, traces []record.Trace) []drawing {
 
 func networkDrawings(s record.Summary, traces []record.Trace) (all []drawing) {
 	for i, n := range networksOf(s, traces) {
-		all = append(all, drawing{fmt.Sprintf("topology-%d", i+1), "Topology and delays", func() (*figure, error) { return n.figure(s) }})
+		title := "Topology and delays"
+		if len(n.points) < len(s.Groups) {
+			title += fmt.Sprintf(" (%s)", cut(strings.Join(n.points, "; "), maxTitlePoints))
+		}
+		all = append(all, drawing{fmt.Sprintf("topology-%d", i+1), title, func() (*figure, error) { return n.figure(s) }})
 	}
 	return all
 }

@@ -82,7 +82,7 @@ func linkTables(s *Source, caption string) (all []*pageTable) {
 		t := &pageTable{Caption: caption, Folded: true, Labels: 2, Note: "Delay achieved: from sending to arrival, with queues, rates, losses and outages.",
 			Head: []string{"from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"}}
 		if len(n.points) < len(s.Summary.Groups) {
-			t.Caption = fmt.Sprintf("%s (%s)", caption, cut(strings.Join(n.points, "; "), 90))
+			t.Caption = fmt.Sprintf("%s (%s)", caption, cut(strings.Join(n.points, "; "), maxTitlePoints))
 		}
 		for _, l := range n.links {
 			t.Rows = append(t.Rows, []string{l.From, l.To, strconv.FormatInt(l.Messages, 10), short(float64(l.Bytes) / 1e6),

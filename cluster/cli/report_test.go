@@ -1,0 +1,115 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+// recorded runs the small plan with events into a folder.
+func recorded(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	code, _, errs := gradwire(t, append([]string{"run", "plan.yaml", "--out", dir, "--set", "record=events", "--set", "sweep={train.batch: [16, 32]}"}, args...)...)
+	expectCode(t, cli.ExitDone, code, errs)
+}
+
+func TestReportLeavesAPageInTheRecordOrWhereItIsAskedFor(t *testing.T) {
+	enter(t, small)
+	recorded(t, "out")
+	code, out, errs := gradwire(t, "report", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	page := filepath.Join("out", "report.html")
+	want := "page   in " + page + "\nplots  in " + filepath.Join("out", "report-files") + ", "
+	if info, err := os.Stat(page); err != nil || info.Size() < 10_000 || !strings.HasPrefix(out, want) {
+		t.Errorf("%v, written:\n%s", err, out)
+	}
+	// A page in the record does no harm to it.
+	code, _, errs = gradwire(t, "run", "plan.yaml", "--set", "record=events", "--set", "sweep={train.batch: [16, 32]}", "--continue", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	if testing.Short() {
+		return
+	}
+	recorded(t, "other")
+	code, _, errs = gradwire(t, "report", "out", "other", "--out", filepath.Join("new", "both.html"))
+	expectCode(t, cli.ExitDone, code, errs)
+	text, err := os.ReadFile(filepath.Join("new", "both.html"))
+	if err != nil || !strings.Contains(string(text), "Accuracy over time, all records") {
+		t.Errorf("%v in a page of %d bytes", err, len(text))
+	}
+}
+
+func TestDiffTellsWhereRunsDifferAndEndsWithOne(t *testing.T) {
+	golden, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	enter(t, small)
+	recorded(t, "a", "--seed", "1")
+	recorded(t, "b", "--seed", "1")
+	recorded(t, "c", "--seed", "2")
+	code, out, errs := gradwire(t, "diff", "a", "b")
+	expectCode(t, cli.ExitDone, code, errs)
+	if want := "A  a\nB  b\nequal: 2 of 2 runs of the same point and seed\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	write(t, "b/runs/0001/events.jsonl", "{}\n")
+	code, out, errs = gradwire(t, "diff", "a/runs/0001", "b/runs/0001")
+	expectCode(t, cli.ExitFailed, code, errs)
+	_, text, _ := strings.Cut(out, "first difference: ")
+	if !strings.HasPrefix(text, "events, line 1: ") || errs != "" {
+		t.Errorf("on standard error %q, written:\n%s", errs, out)
+	}
+	code, out, errs = gradwire(t, "diff", "a", "c")
+	expectCode(t, cli.ExitFailed, code, errs)
+	expectFile(t, filepath.Join(golden, "diff.txt"), out)
+	code, out, errs = gradwire(t, "diff", "a", "c", "--format", "json")
+	expectCode(t, cli.ExitFailed, code, errs)
+	var printed struct {
+		Equal bool     `json:"equal"`
+		OnlyA []string `json:"only_a"`
+	}
+	if err := json.Unmarshal([]byte(out), &printed); err != nil || printed.Equal || len(printed.OnlyA) != 2 {
+		t.Errorf("%v in\n%s", err, out)
+	}
+}
+
+func TestReplayPrintsBothDigests(t *testing.T) {
+	enter(t, small)
+	recorded(t, "out")
+	folder := filepath.Join("out", "runs", "0001")
+	code, out, errs := gradwire(t, "replay", folder)
+	expectCode(t, cli.ExitDone, code, errs)
+	text, err := os.ReadFile(filepath.Join(folder, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var run struct{ Digest string }
+	if err := json.Unmarshal(text, &run); err != nil {
+		t.Fatal(err)
+	}
+	if want := "run 1 (train.batch=32, seed 1)\nrecorded " + run.Digest + "\nreplayed " + run.Digest + "\nthe digests are equal\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	write(t, filepath.Join(folder, "run.json"), strings.Replace(string(text), run.Digest, "0123456789abcdef", 1))
+	code, out, errs = gradwire(t, "replay", folder, "--format", "json")
+	expectCode(t, cli.ExitFailed, code, errs)
+	var printed map[string]any
+	if err := json.Unmarshal([]byte(out), &printed); err != nil || printed["equal"] != false || printed["recorded_digest"] != "0123456789abcdef" || printed["replayed_digest"] != run.Digest {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	summary, err := os.ReadFile("out/summary.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "out/summary.json", strings.Replace(string(summary), `"goarch": "`, `"goarch": "not `, 1))
+	write(t, filepath.Join(folder, "run.json"), string(text))
+	code, out, errs = gradwire(t, "replay", folder)
+	expectCode(t, cli.ExitFailed, code, errs)
+	if !strings.Contains(out, "the digests are equal\nthe builds differ") {
+		t.Error(out)
+	}
+}
