@@ -301,6 +301,7 @@ func TestWrongRolesAreRefused(t *testing.T) {
 }
 
 func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
+	t.Setenv("GRADWIRE_DATA", "") // or nodes would find real data sets
 	c := newCluster(t)
 	data := t.TempDir()
 	set := func(name string, value string) func(*driver.NodeConfig) {
