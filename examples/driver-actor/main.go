@@ -1,5 +1,6 @@
 // Command driver-actor is a driver program with an actor of its own, a counter, and the
 // nodes that can host it: with arguments it is gradwire, whose catalog knows the counter.
+// Without a cluster to join it is a node itself, for as long as it counts.
 //
 //	driver-actor node --insecure --name a --bind 127.0.0.1:7946
 //	GRADWIRE_JOIN=127.0.0.1:7946 driver-actor
@@ -7,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -68,11 +70,42 @@ func main() {
 	if len(os.Args) > 1 {
 		cli.Main(counters())
 	}
-	sum, node, err := count(context.Background(), os.Getenv("GRADWIRE_JOIN"))
+	tell := func(seed string) error {
+		sum, node, err := count(context.Background(), seed)
+		if err == nil {
+			fmt.Printf("%d votes on node %s\n", sum, node)
+		}
+		return err
+	}
+	var err error
+	if seed := os.Getenv("GRADWIRE_JOIN"); seed != "" {
+		err = tell(seed)
+	} else {
+		err = alone(context.Background(), tell)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d votes on node %s\n", sum, node)
+}
+
+// alone calls do with the address of a node that lives in this process, for as long.
+func alone(ctx context.Context, do func(seed string) error) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	ready, over := make(chan string, 1), make(chan error, 1)
+	go func() {
+		over <- driver.Serve(ctx, driver.NodeConfig{
+			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Catalog: counters(), Ready: func(address string) { ready <- address },
+		})
+	}()
+	select {
+	case seed := <-ready:
+		err := do(seed)
+		end()
+		return errors.Join(err, <-over)
+	case err := <-over:
+		return err
+	}
 }
 
 // count has a counter made in a cluster without certificates, and counts with it.
