@@ -88,8 +88,9 @@ const bandRows = 144
 // packMargin is how many elements packing may write behind the last panel.
 const packMargin = 8
 
-// packedTerms and packedColumns are the most of op(B) that goroutines pack together, 48 MB.
-const packedTerms, packedColumns = 8 * block, 4096
+// packedTerms and packedColumns are the most of op(B) that goroutines pack together, 1.5 MB: every band reads all
+// of it, and it stays in the second-level cache of each core.
+const packedTerms, packedColumns = block, 1024
 
 // parallel computes a product on so many threads. If op(B) is too large to be packed at once it is done part by part.
 func (p *product) parallel(threads int) {
