@@ -57,7 +57,7 @@ func newConv(w window, in, out Shape) *conv {
 
 // divide finds the spans.
 func (c *conv) divide() {
-	known := map[[2]int]*kernel.Places{} // by the first column of a kernel and their number
+	known := map[int]*kernel.Places{} // by the number of columns of a kernel
 	last := [2]int{-1, -1}
 	for x := range c.in.Width {
 		low, n := reach(x+c.padding, c.stride, c.size, c.out.Width)
@@ -67,11 +67,11 @@ func (c *conv) divide() {
 				// Outputs of later columns of the kernel lie to the left.
 				high := low + (n-1)*c.stride
 				s.columns, s.output = slices.Index(c.order, low), (x+c.padding-high)/c.stride
-				if known[key] == nil {
+				if known[n] == nil {
 					p := c.outputs(n)
-					known[key] = &p
+					known[n] = &p
 				}
-				s.outputs = known[key]
+				s.outputs = known[n]
 			}
 			c.spans, last = append(c.spans, s), key
 		}
@@ -163,7 +163,7 @@ func (c *conv) pad(t *tile, x []float32) []float32 {
 func (c *conv) forward(t *tile, x, y []float32) {
 	plane, width, pitch := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes, c.padded.Width*t.lanes
 	weight, bias, _ := c.parameters()
-	outputs, step := width, width // of one product
+	outputs := width // of one product
 	if c.stride > 1 {
 		outputs = t.lanes
 	}
@@ -172,7 +172,7 @@ func (c *conv) forward(t *tile, x, y []float32) {
 		B: c.pad(t, x), OuterB: pitch, Terms: &c.row, Scale: t.lanes, Outer: c.size, StepC: plane,
 	}
 	for h := range c.out.Height {
-		for w := 0; w < step; w += outputs {
+		for w := 0; w < width; w += outputs {
 			s.FirstB, s.C = h*c.stride*pitch+w*c.stride, y[h*width+w:]
 			s.Compute()
 		}

@@ -42,7 +42,7 @@ func (p *maxPool) eachRow(lanes int, at func(output, above, below int)) {
 // forwardWindows is forward for windows of any size and stride.
 func (p *maxPool) forwardWindows(t *tile, x, y []float32) {
 	i, lanes := 0, t.lanes
-	p.places(lanes, func(source int) {
+	slide(p.window, p.in, p.out, lanes, func(source int) {
 		y := y[i : i+lanes]
 		places := t.places[i : i+lanes]
 		copy(y, x[source:source+lanes])
@@ -81,7 +81,7 @@ func (p *maxPool) backward(t *tile, _, y, dx, dy []float32) {
 	}
 	clear(dx)
 	i, lanes := 0, t.lanes
-	p.places(lanes, func(source int) {
+	slide(p.window, p.in, p.out, lanes, func(source int) {
 		for l, v := range dy[i : i+lanes] {
 			k := int(t.places[i+l])
 			dx[source+(k/p.size*p.in.Width+k%p.size)*lanes+l] += v
@@ -135,8 +135,6 @@ func (p *averagePool) backward(t *tile, _, _, dx, dy []float32) {
 		i += lanes
 	})
 }
-
-func (p *maxPool) places(lanes int, at func(source int)) { slide(p.window, p.in, p.out, lanes, at) }
 
 // slide calls at with the place of the window's first element for every output in order.
 func slide(w window, in, out Shape, lanes int, at func(source int)) {

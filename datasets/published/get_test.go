@@ -175,88 +175,91 @@ func TestALaterCallAndAnotherMirrorGoOnToo(t *testing.T) {
 	}
 }
 
+// misbehaviours are what mirrors do, how often each is asked, and what is said of it.
+var misbehaviours = map[string]struct {
+	misbehave func(n int, w http.ResponseWriter, r *http.Request, body []byte) bool
+	requests  int
+	want      string
+}{
+	"stalls before it answers": {func(_ int, _ http.ResponseWriter, r *http.Request, _ []byte) bool {
+		<-r.Context().Done()
+		return true
+	}, 1, "nothing, or next to it, arrived for 300ms"},
+	"stalls in the middle": {func(_ int, w http.ResponseWriter, r *http.Request, body []byte) bool {
+		if r.Header.Get("Range") == "" {
+			_, _ = w.Write(body[:50_000])
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+		return true
+	}, 2, "nothing, or next to it, arrived for 300ms"},
+	"trickles": {func(_ int, w http.ResponseWriter, r *http.Request, body []byte) bool {
+		for i := 0; r.Context().Err() == nil; i++ {
+			_, _ = w.Write(body[i : i+1])
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		return true
+	}, 1, "nothing, or next to it, arrived for 300ms"},
+	"breaks off": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		half(w, make([]byte, 300_007), 0)
+		return true
+	}, attempts, "it broke off after 0 of 300007 bytes"},
+	"closes early without a length": {func(_ int, w http.ResponseWriter, r *http.Request, body []byte) bool {
+		if r.Header.Get("Range") == "" {
+			_ = http.NewResponseController(w).Flush() // chunked
+			_, _ = w.Write(body[:10])
+			return true
+		}
+		http.Error(w, "no ranges", http.StatusRequestedRangeNotSatisfiable)
+		return true
+	}, attempts, ""},
+	"announces too much": {func(_ int, w http.ResponseWriter, _ *http.Request, body []byte) bool {
+		w.Header().Set("Content-Length", "1000000000000")
+		_, _ = w.Write(body)
+		return true
+	}, 1, "it announces 1000000000000 bytes where 300007 are expected"},
+	"announces too little": {func(_ int, w http.ResponseWriter, _ *http.Request, body []byte) bool {
+		_, _ = w.Write(body[:1000])
+		return true
+	}, 1, "it announces 1000 bytes where 300007 are expected"},
+	"sends other bytes": {func(_ int, w http.ResponseWriter, _ *http.Request, body []byte) bool {
+		body[200_000] ^= 1
+		_, _ = w.Write(body)
+		return true
+	}, 1, "300007 bytes arrived with SHA-256 "},
+	"sends other bytes for ever": {func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) bool {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				break
+			}
+		}
+		return true
+	}, 1, "300007 bytes arrived with SHA-256 "},
+	"has moved away": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		http.NotFound(w, nil)
+		return true
+	}, 1, "status 404 Not Found"},
+	"is overloaded": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}, attempts, "status 503 Service Unavailable"},
+	"leads in circles": {func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) bool {
+		http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		return true
+	}, 10 * attempts, "stopped after 10 redirects"},
+	"sends a page": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		_, _ = io.WriteString(w, "<html>please log in</html>")
+		return true
+	}, 1, "it announces 26 bytes"},
+}
+
 // A mirror that cannot be trusted is left for the next one, whatever it does.
 func TestMirrorsThatMisbehaveAreLeftForTheNext(t *testing.T) {
-	for name, c := range map[string]struct {
-		misbehave func(n int, w http.ResponseWriter, r *http.Request, body []byte) bool
-		requests  int
-		want      string
-	}{
-		"stalls before it answers": {func(_ int, _ http.ResponseWriter, r *http.Request, _ []byte) bool {
-			<-r.Context().Done()
-			return true
-		}, 1, "nothing, or next to it, arrived for 300ms"},
-		"stalls in the middle": {func(_ int, w http.ResponseWriter, r *http.Request, body []byte) bool {
-			if r.Header.Get("Range") == "" {
-				_, _ = w.Write(body[:50_000])
-				_ = http.NewResponseController(w).Flush()
-			}
-			<-r.Context().Done()
-			return true
-		}, 2, "nothing, or next to it, arrived for 300ms"},
-		"trickles": {func(_ int, w http.ResponseWriter, r *http.Request, body []byte) bool {
-			for i := 0; r.Context().Err() == nil; i++ {
-				_, _ = w.Write(body[i : i+1])
-				_ = http.NewResponseController(w).Flush()
-				select {
-				case <-r.Context().Done():
-				case <-time.After(5 * time.Millisecond):
-				}
-			}
-			return true
-		}, 1, "nothing, or next to it, arrived for 300ms"},
-		"breaks off": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
-			half(w, make([]byte, 300_007), 0)
-			return true
-		}, attempts, "it broke off after 0 of 300007 bytes"},
-		"closes early without a length": {func(_ int, w http.ResponseWriter, r *http.Request, body []byte) bool {
-			if r.Header.Get("Range") == "" {
-				_ = http.NewResponseController(w).Flush() // chunked
-				_, _ = w.Write(body[:10])
-				return true
-			}
-			http.Error(w, "no ranges", http.StatusRequestedRangeNotSatisfiable)
-			return true
-		}, attempts, ""},
-		"announces too much": {func(_ int, w http.ResponseWriter, _ *http.Request, body []byte) bool {
-			w.Header().Set("Content-Length", "1000000000000")
-			_, _ = w.Write(body)
-			return true
-		}, 1, "it announces 1000000000000 bytes where 300007 are expected"},
-		"announces too little": {func(_ int, w http.ResponseWriter, _ *http.Request, body []byte) bool {
-			_, _ = w.Write(body[:1000])
-			return true
-		}, 1, "it announces 1000 bytes where 300007 are expected"},
-		"sends other bytes": {func(_ int, w http.ResponseWriter, _ *http.Request, body []byte) bool {
-			body[200_000] ^= 1
-			_, _ = w.Write(body)
-			return true
-		}, 1, "300007 bytes arrived with SHA-256 "},
-		"sends other bytes for ever": {func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) bool {
-			for r.Context().Err() == nil {
-				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
-					break
-				}
-			}
-			return true
-		}, 1, "300007 bytes arrived with SHA-256 "},
-		"has moved away": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
-			http.NotFound(w, nil)
-			return true
-		}, 1, "status 404 Not Found"},
-		"is overloaded": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return true
-		}, attempts, "status 503 Service Unavailable"},
-		"leads in circles": {func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) bool {
-			http.Redirect(w, r, r.URL.Path, http.StatusFound)
-			return true
-		}, 10 * attempts, "stopped after 10 redirects"},
-		"sends a page": {func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) bool {
-			_, _ = io.WriteString(w, "<html>please log in</html>")
-			return true
-		}, 1, "it announces 26 bytes"},
-	} {
+	for name, c := range misbehaviours {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, bad, good := t.TempDir(), serve(t, c.misbehave), serve(t, nil)

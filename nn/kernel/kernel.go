@@ -25,7 +25,7 @@
 //	GOARCH=arm64 go test -exec qemu-aarch64 ./nn/kernel
 package kernel
 
-//go:generate go run generate.go
+//go:generate go run generate.go generate_x86.go generate_neon.go
 
 // Messages of panics, which are all mistakes of the program.
 const (

@@ -14,9 +14,6 @@ func NewPlaces(at []int32) Places { return Places{at, slices.Min(at), slices.Max
 // Len is the number of places.
 func (p *Places) Len() int { return len(p.at) }
 
-// Part returns the places from first to end.
-func (p *Places) Part(first, end int) Places { return NewPlaces(p.at[first:end:end]) }
-
 // Spread is the product C = bias + Σ a·b of columns a of M elements with rows b of N elements, as a convolution makes
 // it of weights with the values under them, which it leaves where they are. There are Outer × Terms.Len() terms.
 //
