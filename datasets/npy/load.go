@@ -117,8 +117,8 @@ func join(get func(name string) (*Array, string, error), inputs, targets string,
 
 // distinct returns the labels in ascending order.
 func distinct(values []float32, where string) ([]float32, error) {
-	// Beyond it a float32 does not hold every whole number.
-	const largest = 1 << 24
+	// Beyond it several whole numbers become one float32.
+	const largest = 1<<24 - 1
 	var labels []float32
 	for i, v := range values {
 		if v != float32(math.Trunc(float64(v))) || v < -largest || v > largest {

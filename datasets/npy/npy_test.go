@@ -175,11 +175,12 @@ func TestArraysThatDoNotFitEachOtherAreTold(t *testing.T) {
 		many[i] = int32(i)
 	}
 	for want, p := range map[string]Pairs{
-		"label 5 of sample 1 does not occur among those to train on":           {write(t, x), write(t, y), write(t, x), write(t, file(t, "|u1", "(2,)", []byte{0, 5}))},
-		"2 inputs a sample; those of ":                                         {write(t, x), write(t, y), write(t, file(t, "|u1", "(1, 2)", []byte{0, 5})), write(t, file(t, "|u1", "(1,)", byte(0)))},
-		"label 1000 of sample 1000 is one more than 1000 different ones":       {write(t, x), write(t, file(t, "<i4", "(1001,)", many)), "", ""},
-		"label 1.6777218e+07 of sample 0; accepted are whole numbers from -16": {write(t, x), write(t, file(t, "<i4", "(1,)", int32(1<<24+2))), "", ""},
-		"shape []; one label a sample is expected":                             {write(t, x), write(t, file(t, "|u1", "()", byte(0))), "", ""},
+		"label 5 of sample 1 does not occur among those to train on":                             {write(t, x), write(t, y), write(t, x), write(t, file(t, "|u1", "(2,)", []byte{0, 5}))},
+		"2 inputs a sample; those of ":                                                           {write(t, x), write(t, y), write(t, file(t, "|u1", "(1, 2)", []byte{0, 5})), write(t, file(t, "|u1", "(1,)", byte(0)))},
+		"label 1000 of sample 1000 is one more than 1000 different ones":                         {write(t, x), write(t, file(t, "<i4", "(1001,)", many)), "", ""},
+		"label 1.6777216e+07 of sample 0; accepted are whole numbers from -16777215 to 16777215": {write(t, x), write(t, file(t, "<i4", "(1,)", int32(1<<24+1))), "", ""},
+		"label 1.6777218e+07 of sample 0; accepted are whole numbers from -16":                   {write(t, x), write(t, file(t, "<i4", "(1,)", int32(1<<24+2))), "", ""},
+		"shape []; one label a sample is expected":                                               {write(t, x), write(t, file(t, "|u1", "()", byte(0))), "", ""},
 		"no such file": {"nowhere", write(t, y), "", ""},
 	} {
 		if _, err := Load(p); err == nil || !strings.Contains(err.Error(), want) {
