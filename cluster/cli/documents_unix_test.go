@@ -141,7 +141,7 @@ func (r *reader) serve(command, until string) (lines []string) {
 		lines = append(lines, s.Text())
 		if strings.Contains(s.Text(), until) {
 			go func() {
-				for s.Scan() { //nolint:revive // what it says from now on is read by nobody
+				for s.Scan() {
 				}
 			}()
 			return lines
