@@ -87,7 +87,9 @@ func (d *decoder) field(f tagged, n *Node, v reflect.Value) {
 	}
 	switch {
 	case len(d.errs) > before || n.Kind != Scalar:
-	case f.words != nil && !slices.Contains(f.words, strings.TrimPrefix(n.Text, "+")):
+	case f.words != nil && v.Kind() != reflect.String && !slices.Contains(f.words, strings.TrimPrefix(n.Text, "+")):
+		d.errorf(n, "%s is not accepted; accepted are %s", printable(n.Text, quoteWidth), strings.Join(f.words, ", "))
+	case f.words != nil && !slices.Contains(f.words, n.Text):
 		if len(d.errs) < maxErrors {
 			d.errs = append(d.errs, UnknownWord(n, f.key, f.words))
 		}

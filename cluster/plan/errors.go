@@ -193,8 +193,8 @@ func flatten(n *Node, err error) Errors {
 	return Errors{Errorf(n, "%w", err)}
 }
 
-// nearest returns the known word closest to word, or "" if none is close enough to be a slip of the pen.
-func nearest(word string, known []string) string {
+// Nearest returns the known word closest to word, or "" if none is close enough to be a slip of the pen.
+func Nearest(word string, known []string) string {
 	best, distance := "", 1+max(1, len([]rune(word))/3)
 	for _, k := range known {
 		if d := editDistance(word, k); d < distance {
@@ -238,7 +238,7 @@ func editDistance(a, b string) int {
 // suggest completes a message about an unknown word: the likely one, if any, and all that are known.
 func suggest(word, what string, known []string) string {
 	text := ""
-	if near := nearest(word, known); near != "" {
+	if near := Nearest(word, known); near != "" {
 		text = "; did you mean " + near + "?"
 	}
 	const most = 30

@@ -316,6 +316,11 @@ func Document(title string, defs Properties) *Schema {
 		doc.Defs = append(doc.Defs, d, Property{swept + d.Name, d.Schema.partial(units)})
 	}
 	doc.Defs = append(doc.Defs, units...)
+	for i, d := range doc.Defs {
+		if doc.Defs[:i].Get(d.Name) != nil {
+			panic("plan: two definitions are called " + d.Name)
+		}
+	}
 	return doc
 }
 

@@ -29,7 +29,7 @@ func Units() Properties {
 		{"interval", text("A distance between two events: epochs, steps or a duration.",
 			`([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? +epochs?|[0-9]+ +steps?|`+durationPattern, "0.05 epochs", "10 steps", "2s")},
 		{"fraction", fraction},
-		{"rate", text("A number with a unit of bits or bytes a second, or unlimited.", unlimited+"|"+byteRates.pattern(), "10 Mbit/s", "100 KiB/s")},
+		{"byte-rate", text("A number with a unit of bits or bytes a second, or unlimited.", unlimited+"|"+byteRates.pattern(), "10 Mbit/s", "100 KiB/s")},
 		{"speed", text("Floating-point operations per second.", speeds.pattern(), "10 GFLOP/s")},
 		{"size", text("A number of bytes.", sizes.pattern(), "64 KiB", "1 MB")},
 	}
@@ -57,7 +57,7 @@ func (*Interval) PlanSchema() *Schema { return &Schema{Ref: definition("interval
 func (*Fraction) PlanSchema() *Schema { return &Schema{Ref: definition("fraction")} }
 
 // PlanSchema refers to [Units].
-func (*ByteRate) PlanSchema() *Schema { return &Schema{Ref: definition("rate")} }
+func (*ByteRate) PlanSchema() *Schema { return &Schema{Ref: definition("byte-rate")} }
 
 // PlanSchema refers to [Units].
 func (*Speed) PlanSchema() *Schema { return &Schema{Ref: definition("speed")} }
@@ -77,11 +77,11 @@ func (s *Schema) above0(keys ...string) {
 
 // needsOne asks for at least one of the keys.
 func needsOne(keys ...string) []*Schema {
-	var any []*Schema
+	var ways []*Schema
 	for _, key := range keys {
-		any = append(any, &Schema{Required: []string{key}})
+		ways = append(ways, &Schema{Required: []string{key}})
 	}
-	return any
+	return ways
 }
 
 // only lets a map have no keys but these.
