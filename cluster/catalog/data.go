@@ -20,6 +20,8 @@ type Loader struct {
 	Test float64
 	// Scaling is the default.
 	Scaling datasets.Scaling
+	// Inputs and Classes of the samples, where they are known before any is loaded; else 0.
+	Inputs, Classes int
 }
 
 // Data says how samples get from a data set to the workers.
@@ -156,6 +158,7 @@ func addDatasets(c *Catalog) {
 			return Loader{
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
+				Inputs:  s.Encoding, Classes: 5,
 				Load: func(folder string, published bool) (*datasets.Source, error) {
 					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
 				},
@@ -166,7 +169,10 @@ func addDatasets(c *Catalog) {
 		{"fashion-mnist", "clothing, 28 × 28 (Xiao et al. 2017)"},
 	} {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }}, nil
+			return Loader{
+				Inputs: 28 * 28, Classes: 10,
+				Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) },
+			}, nil
 		}))
 	}
 	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)", func() none { return none{} },
@@ -174,23 +180,28 @@ func addDatasets(c *Catalog) {
 			return Loader{
 				Test:    0.25,
 				Scaling: datasets.Standard,
-				Load:    func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
+				Inputs:  57, Classes: 2,
+				Load: func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
 			}, nil
 		}))
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
-		func(*Catalog, *none) (Loader, error) { return Loader{Load: libsvm.LoadA9A}, nil }))
+		func(*Catalog, *none) (Loader, error) {
+			return Loader{Load: libsvm.LoadA9A, Inputs: 123, Classes: 2}, nil
+		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
 		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
 		func(_ *Catalog, s *trafficSettings) (Loader, error) {
 			l := fixed(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }, 0.25)
-			l.Scaling = nslkdd.DefaultScaling(s.Encoding)
+			l.Scaling, l.Inputs, l.Classes = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5
 			return l, nil
 		}))
 	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",
 		func() digitsSettings { return digitsSettings{Samples: 12_000, Seed: 1} },
 		func(_ *Catalog, s *digitsSettings) (Loader, error) {
-			return fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25), nil
+			l := fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25)
+			l.Inputs, l.Classes = 28*28, 10
+			return l, nil
 		}))
 }
 

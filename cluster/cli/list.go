@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -45,10 +43,7 @@ func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.C
 	case "actors":
 		short = "List the kinds of actors that drivers can spawn"
 	}
-	var names []string
-	for _, k := range kinds {
-		names = append(names, k.Name)
-	}
+	names := namesOf(kinds)
 	example := "  gradwire list " + what
 	if len(names) > 0 {
 		example += "\n" + example + " " + names[0]
@@ -95,10 +90,7 @@ func writeKeys(w io.Writer, keys []catalog.Key) {
 	}
 }
 
-// unknown is the error about a word that is not what is wanted, with the likely one and all that are known.
-func unknown(word, wanted string, known []string) error {
-	if near := plan.Nearest(word, known); near != "" {
-		return fmt.Errorf("%q is not %s; did you mean %s? (accepted: %s)", word, wanted, near, strings.Join(known, ", "))
-	}
-	return fmt.Errorf("%q is not %s (accepted: %s)", word, wanted, cmp.Or(strings.Join(known, ", "), "none"))
+// unknown is the error about a word that is not what is wanted, with the likely one and all that are accepted.
+func unknown(word, wanted string, accepted []string) error {
+	return fmt.Errorf("%q is not %s%s", word, wanted, plan.Suggestion(word, accepted))
 }

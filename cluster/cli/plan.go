@@ -17,7 +17,7 @@ func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Long:    `Check or show a plan, begin a new one, or describe all plans to an editor. Nothing is run.`,
 		Example: "  gradwire plan check PLAN\n  gradwire plan show PLAN --set train.batch=64\n  gradwire plan new --out PLAN\n  gradwire plan schema --out plan.schema.json",
 	})
-	cmd.AddCommand(checkCommand(c, out), showCommand(c, out), schemaCommand(c, out))
+	cmd.AddCommand(checkCommand(c, out), showCommand(c, out), newCommand(c, out), schemaCommand(c, out))
 	return cmd
 }
 

@@ -193,8 +193,8 @@ func flatten(n *Node, err error) Errors {
 	return Errors{Errorf(n, "%w", err)}
 }
 
-// Nearest returns the known word closest to word, or "" if none is close enough to be a slip of the pen.
-func Nearest(word string, known []string) string {
+// nearest returns the known word closest to word, or "" if none is close enough to be a slip of the pen.
+func nearest(word string, known []string) string {
 	best, distance := "", 1+max(1, len([]rune(word))/3)
 	for _, k := range known {
 		if d := editDistance(word, k); d < distance {
@@ -235,10 +235,13 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// suggest completes a message about an unknown word: the likely one, if any, and all that are known.
+// Suggestion completes a message about an unknown word: the likely one, if any, and all that are accepted.
+func Suggestion(word string, accepted []string) string { return suggest(word, "accepted", accepted) }
+
+// suggest is Suggestion with another word for accepted.
 func suggest(word, what string, known []string) string {
 	text := ""
-	if near := Nearest(word, known); near != "" {
+	if near := nearest(word, known); near != "" {
 		text = "; did you mean " + near + "?"
 	}
 	const most = 30
