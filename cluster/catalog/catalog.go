@@ -162,7 +162,7 @@ func (s *Spec) cast(section *plan.Node) error {
 		}
 		k := index(names, node.Role)
 		if k < 0 {
-			return plan.Errorf(node.Source.At("role"), "node %s has the role %q; this architecture knows %s", node.Name, node.Role, list(names))
+			return plan.Errorf(node.Source.At("role"), "node %s has the role %q, which this architecture does not know%s", node.Name, node.Role, plan.Suggestion(node.Role, names))
 		}
 		count[k]++
 		s.Roles = append(s.Roles, roles[k])

@@ -160,7 +160,7 @@ schedule:
 
 func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 	for _, x := range []struct{ replace, by, more, want string }{
-		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\"; this architecture knows server or worker"},
+		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\", which this architecture does not know (accepted: server, worker)"},
 		{"name: a, role: worker", "name: a, role: server", "", "2 nodes have the role server"},
 		{"name: s, role: server", "name: s, role: worker", "", "0 nodes have the role server, which holds the model and applies the workers' gradients; this architecture needs exactly 1"},
 		{"name: a, role: worker", "name: a", "", "node a has the role \"\""},

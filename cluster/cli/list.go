@@ -49,7 +49,7 @@ func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.C
 		example += "\n" + example + " " + names[0]
 	}
 	return &cobra.Command{
-		Use: what + " [NAME]", Short: short, Example: example, ValidArgs: names,
+		Use: what + " [NAME]", Short: short, Example: example, ValidArgsFunction: upTo(1, offer(kinds)),
 		Long: short + ", each with what it is and its settings: their defaults, or the words required and optional. With a name, say what each of its settings means.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {

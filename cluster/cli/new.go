@@ -32,7 +32,9 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Program = cmd.Root().Name()
-			s.Load = func(l catalog.Loader) (*datasets.Source, error) { return driver.LoadData(l, driver.DataFolders(""), l.Test == 0) }
+			s.Load = func(l catalog.Loader) (*datasets.Source, error) {
+				return driver.LoadData(l, driver.DataFolders(""), l.Test == 0)
+			}
 			text, err := c.Start(s)
 			if err != nil {
 				return &driver.InputError{Err: err}

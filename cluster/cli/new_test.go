@@ -124,7 +124,7 @@ func TestANewPlanCanBeOfAnArchitectureOfOnesOwn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
-		code := cli.Run(context.Background(), withRelay(), args, &out, &errs)
+		code := asGradwire(withRelay()).Run(context.Background(), args, &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	code, _, errs := run("plan", "new", "--architecture", "relay")
@@ -157,7 +157,7 @@ func TestMistakesInNewPlansAreTold(t *testing.T) {
 		{"--architecture gosip", `unknown architecture "gosip"; did you mean gossip? (accepted: parameter-server, `},
 		{"--data mnst", `unknown data set "mnst"; did you mean mnist? (accepted: `},
 		{"--data csv", "data set csv has no default for file (the table, beside the plan unless its path is absolute): give it with --set data.file=…"},
-		{"--set data.sampels=5", `data.sampels: unknown key "sampels"; did you mean samples?`},
+		{"--set data.samplse=5", `data.samplse: unknown key "samplse"; did you mean samples?`},
 		{"--set nodes.wroker.count=5", `nodes has no item named "wroker"; did you mean worker?`},
 		{"--set stop={}", "a run must end"},
 		{"--data csv --set data.file=nowhere.csv", "the file of samples cannot be read: open nowhere.csv: "},
