@@ -37,7 +37,10 @@ type Data struct {
 	FitAll  bool
 	// Split says which worker sees which samples.
 	Split partition.Split
-	// Key names everything but the split: two points of equal keys share their
+	// Sent says that on a cluster one process reads the data set and sends the others the samples of
+	// their workers; otherwise each reads it.
+	Sent bool
+	// Key names everything but split and delivery: two points of equal keys share their
 	// samples, given one seed.
 	Key string
 	// SourceKey names what Load returns.
@@ -74,13 +77,20 @@ func (h holdout) MarshalPlan() (*plan.Node, error) {
 
 // common are the settings that all data sets share.
 type common struct {
-	Test  holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
-	Scale string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit   string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
-	Split *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Test     holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Scale    string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit      string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split    *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
 
-func commonKeys() []string { return []string{"test", "scale", "fit", "split"} }
+func commonKeys() []string { return []string{"test", "scale", "fit", "split", "delivery"} }
+
+// How samples get to the processes of a cluster.
+const (
+	local = "local" // each process reads the data set
+	sent  = "sent"  // the one that conducts the run reads it, and sends each worker's samples to its process
+)
 
 // data reads a plan's section data.
 func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
@@ -89,7 +99,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train"}
+	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: local}
 	shared := section.Without(others(section)...)
 	if err := plan.Decode(shared, &settings); err != nil {
 		return Data{}, nil, err
@@ -99,6 +109,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		return Data{}, nil, plan.Errorf(section.At("scale"), "%w", err)
 	}
 	d.FitAll = settings.Fit == "all"
+	d.Sent = settings.Delivery == sent
 	if settings.Split == nil {
 		settings.Split = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("iid")})
 	}
@@ -114,7 +125,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
 	whole := plan.NewMap(fields...)
-	d.Key = whole.Without("split").Flow()
+	d.Key = whole.Without("split", "delivery").Flow()
 	return d, whole, nil
 }
 

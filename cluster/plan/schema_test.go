@@ -83,6 +83,7 @@ func TestGoodPlansAreValidBySchema(t *testing.T) {
 // beyondSchemas are the bad plans that no schema can refuse, each with the reason.
 var beyondSchemas = map[string]string{
 	"group-and-node": twice, "node-twice": twice, "link-to-itself": twice,
+	"network-none": "what goes with a network that is none stands under other keys",
 	"unknown-node": other, "schedule-node-unknown": other,
 	"schedule-crash-twice": order, "schedule-join-twice": order, "schedule-leave-before-join": order, "schedule-node-at-once": order,
 	"schedule-topology-twice": order,
@@ -143,6 +144,9 @@ func TestEveryKeyOfAPlanSaysWhatItMeans(t *testing.T) {
 		keys++
 		if s.Description == "" {
 			t.Errorf("%s has no description: give its field a tag doc", name)
+		}
+		if s.Type == nil && s.Ref == "" && s.AnyOf == nil && s.Const == nil {
+			t.Errorf("%s says nothing of its value: its type reads itself and needs a method PlanSchema", name)
 		}
 	})
 	if keys < 100 {

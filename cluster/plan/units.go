@@ -89,7 +89,8 @@ func (s *Schema) only(keys ...string) *Schema {
 	c := &Schema{Closed: true}
 	for _, p := range s.Properties {
 		if slices.Contains(keys, p.Name) {
-			c.Properties = append(c.Properties, Property{p.Name, &Schema{Description: p.Schema.Description}})
+			key := *p.Schema
+			c.Properties = append(c.Properties, Property{p.Name, &key})
 		}
 	}
 	return c
@@ -117,6 +118,13 @@ func (c *Compute) PlanSchema() *Schema {
 	m := SchemaOf(&computeMap{Cores: 1})
 	m.Not = &Schema{Required: []string{"step", "speed"}}
 	return &Schema{AnyOf: []*Schema{{Const: "native"}, m}}
+}
+
+// PlanSchema is the word none or a map of topology, default and links.
+func (s *NetworkSpec) PlanSchema() *Schema {
+	type plain NetworkSpec
+	p := plain(*s)
+	return &Schema{AnyOf: []*Schema{{Const: none, Description: "nothing is emulated: the network is what there is"}, SchemaOf(&p)}}
 }
 
 // RefineSchema says that a link has ends of one of two forms.
