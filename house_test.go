@@ -94,7 +94,7 @@ var table = map[string]string{
 	"cluster/report":      "cluster/record" + gonum + plot,
 	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
 		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
-	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra github.com/schollz/progressbar/v3 golang.org/x/term" + message,
+	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",
 	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
