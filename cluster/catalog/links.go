@@ -191,9 +191,16 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 		config.Reorder = *l.Reorder
 	}
 	if l.Outages != nil {
-		config.Outages = nil
+		config.Outages, config.Intermittent = nil, link.Intermittent{}
 	}
 	for _, o := range l.Outages {
+		if o.Kind != "" {
+			if config.Intermittent != (link.Intermittent{}) {
+				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at random by one pair of times", o.Kind))
+			}
+			config.Intermittent = link.Intermittent{Up: time.Duration(o.Up), Down: time.Duration(o.Down)}
+			continue
+		}
 		from := time.Duration(o.From)
 		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
@@ -202,10 +209,14 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 }
 
 func loss(l *plan.Loss) link.Loss {
-	return link.Loss{
+	made := link.Loss{
 		Probability: float64(l.Probability), Drop: l.Kind == plan.Drop,
 		Timeout: time.Duration(l.Timeout), Attempts: l.Attempts,
 	}
+	if b := l.Bursts; b != nil {
+		made.Bursts = link.Bursts{P: float64(b.P), R: float64(b.R), H: float64(b.H), K: float64(b.K)}
+	}
+	return made
 }
 
 // merge sorts outages and joins those that touch.

@@ -226,10 +226,12 @@ const (
 	Drop       = "drop"       // it never arrives
 )
 
-// Loss makes a link lose messages.
+// Loss makes a link lose messages, each for itself with a probability, or in bursts.
 type Loss struct {
 	// Probability that one transmission is lost.
-	Probability Fraction `plan:"probability,required"`
+	Probability Fraction `plan:"probability"`
+	// Bursts, unless nil, stand in the place of Probability.
+	Bursts *Bursts `plan:"bursts"`
 	// Kind is Retransmit, the default, or Drop.
 	Kind string `plan:"kind"`
 	// Timeout before a retransmission. Default 200ms.
@@ -248,7 +250,12 @@ func (l *Loss) UnmarshalPlan(n *Node) error {
 	if err := Decode(n, (*plain)(l)); err != nil {
 		return err
 	}
+	_, even := n.Get("probability")
 	switch {
+	case !even && l.Bursts == nil:
+		return Errorf(n, "missing: probability, or bursts")
+	case l.Probability > 0 && l.Bursts != nil:
+		return Errorf(n.At("probability"), "probability does not go with bursts, whose p, r, h and k say how often a message is lost")
 	case l.Kind != Retransmit && l.Kind != Drop:
 		return UnknownWord(n.At("kind"), "kind of loss", []string{Retransmit, Drop})
 	case l.Timeout == 0:
@@ -257,12 +264,6 @@ func (l *Loss) UnmarshalPlan(n *Node) error {
 		return Errorf(n.At("attempts"), "%d attempts; accepted are 1 to %d", l.Attempts, MaxAttempts)
 	}
 	return nil
-}
-
-// Outage is a time during which a link delivers nothing.
-type Outage struct {
-	From Duration `plan:"from,required"`
-	For  Duration `plan:"for,required"` // above 0
 }
 
 // Evaluate says when the model's accuracy is measured.
