@@ -59,6 +59,7 @@ func addDelays(c *Catalog) {
 		func(_ *Catalog, s *exponential) (link.Delay, error) {
 			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
 		}))
+	addHeavyTails(c)
 	type walk struct {
 		First plan.DurationRange `plan:"first,required"`
 		Step  plan.Duration      `plan:"step,required"`
@@ -82,6 +83,30 @@ func addDelays(c *Catalog) {
 		func(c *Catalog, s *trace) (link.Delay, error) {
 			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
+		}))
+}
+
+// addHeavyTails adds delays of which a few are much longer than the rest.
+func addHeavyTails(c *Catalog) {
+	type pareto struct {
+		Min   plan.Duration `plan:"min,required"`
+		Alpha float64       `plan:"alpha,required"`
+		Max   plan.Duration `plan:"max,omitzero"`
+	}
+	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max", func() pareto { return pareto{} },
+		func(_ *Catalog, s *pareto) (link.Delay, error) {
+			return link.Pareto{Min: time.Duration(s.Min), Alpha: s.Alpha, Max: time.Duration(s.Max)}, nil
+		}))
+	type logNormal struct {
+		Median plan.Duration `plan:"median,required"`
+		Sigma  float64       `plan:"sigma,required"`
+		Min    plan.Duration `plan:"min"`
+		Max    plan.Duration `plan:"max,omitzero"`
+	}
+	c.Delays.Add(Define("log-normal", "min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
+		func() logNormal { return logNormal{} },
+		func(_ *Catalog, s *logNormal) (link.Delay, error) {
+			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
 		}))
 }
 

@@ -19,6 +19,8 @@ func BenchmarkSend(b *testing.B) {
 		"uniform":       {Delay: link.Uniform{Min: time.Millisecond, Max: time.Second}},
 		"normal":        {Delay: link.Normal{Mean: 100 * time.Millisecond, Std: 10 * time.Millisecond}},
 		"exponential":   {Delay: link.Exponential{Mean: time.Millisecond}},
+		"pareto":        {Delay: link.Pareto{Min: time.Millisecond, Alpha: 1.5}},
+		"log-normal":    {Delay: link.LogNormal{Median: time.Millisecond, Sigma: 0.5}},
 		"random-walk":   {Delay: paperWalk},
 		"trace":         {Delay: link.Trace{Points: points, Interpolate: true, Repeat: true}},
 	} {
