@@ -146,7 +146,7 @@ func (r *runner) rehearse(ctx context.Context) error {
 			_, err = pt.place(task, r.Clock, r.Strict, 1)
 		}
 		if err == nil && r.venue != nil {
-			err = r.venue.rehearse(ctx, pt)
+			err = r.venue.rehearse(ctx, pt, task)
 		}
 		if err != nil {
 			return input(about(pt.labels, err))
