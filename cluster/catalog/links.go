@@ -79,7 +79,7 @@ func addDelays(c *Catalog) {
 		Repeat      bool       `plan:"repeat"`
 		Source      *plan.Node `plan:",node"`
 	}
-	c.Delays.Add(Define("trace", "measured delays from a CSV file of time_s,delay_s, beside the plan", func() trace { return trace{} },
+	c.Delays.Add(Define("trace", "measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for comments", func() trace { return trace{} },
 		func(c *Catalog, s *trace) (link.Delay, error) {
 			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err

@@ -40,23 +40,7 @@ func Table(w io.Writer, s record.Summary) error {
 		width = screen.Columns()
 	}
 	fit(columns, width)
-	var b strings.Builder
-	line := make([]string, len(columns))
-	for i := range columns {
-		line[i] = columns[i].heading
-	}
-	writeLine(&b, columns, line)
-	for row := range s.Groups {
-		for i := range columns {
-			line[i] = columns[i].cells[row]
-		}
-		writeLine(&b, columns, line)
-	}
-	for _, note := range notes(s) {
-		b.WriteString(note + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return writeTable(w, columns, len(s.Groups), notes(s))
 }
 
 // labelColumns are the settings of the points, one column for each key.
