@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -89,8 +89,10 @@ type PlaceRun struct {
 	Rehearse bool `protobuf:"varint,6,opt,name=rehearse,proto3" json:"rehearse,omitempty"`
 	// What the run's clock shows, in ns, and how often the nodes may have lived before: not 0 for a process that
 	// takes the place of one that is gone.
-	Start         int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
-	Lives         uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
+	Start int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
+	Lives uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
+	// Processes that are gone at this moment: they need not be reached.
+	Gone          []string `protobuf:"bytes,9,rep,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,11 +183,20 @@ func (x *PlaceRun) GetLives() uint32 {
 	return 0
 }
 
+func (x *PlaceRun) GetGone() []string {
+	if x != nil {
+		return x.Gone
+	}
+	return nil
+}
+
 // RunPlaced answers PlaceRun.
 type RunPlaced struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why the run cannot be placed; empty if it was.
-	Error         string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// As in PlaceRun.
+	Lives         uint32 `protobuf:"varint,2,opt,name=lives,proto3" json:"lives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +236,13 @@ func (x *RunPlaced) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *RunPlaced) GetLives() uint32 {
+	if x != nil {
+		return x.Lives
+	}
+	return 0
 }
 
 // BeginRun starts the clock of a run that was placed.
@@ -391,6 +409,301 @@ func (x *NodeChanged) GetPresent() bool {
 	return false
 }
 
+// AskRun asks a process how its part in a run stands.
+type AskRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts such questions about the run.
+	Wave uint64 `protobuf:"varint,1,opt,name=wave,proto3" json:"wave,omitempty"`
+	// If not 0, a RunMark of this number goes to every other process of the run that is there.
+	Mark uint64 `protobuf:"varint,2,opt,name=mark,proto3" json:"mark,omitempty"`
+	// The answer is to say what the nodes wait for.
+	Why           bool `protobuf:"varint,3,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskRun) Reset() {
+	*x = AskRun{}
+	mi := &file_protos_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskRun) ProtoMessage() {}
+
+func (x *AskRun) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskRun.ProtoReflect.Descriptor instead.
+func (*AskRun) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AskRun) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *AskRun) GetMark() uint64 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
+func (x *AskRun) GetWhy() bool {
+	if x != nil {
+		return x.Why
+	}
+	return false
+}
+
+// RunMark comes behind all that its sender had sent to the receiver before it answered an AskRun.
+type RunMark struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mark          uint64                 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunMark) Reset() {
+	*x = RunMark{}
+	mi := &file_protos_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunMark) ProtoMessage() {}
+
+func (x *RunMark) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunMark.ProtoReflect.Descriptor instead.
+func (*RunMark) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RunMark) GetMark() uint64 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
+// RunState answers AskRun.
+type RunState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in AskRun, and in PlaceRun.
+	Wave  uint64 `protobuf:"varint,1,opt,name=wave,proto3" json:"wave,omitempty"`
+	Lives uint32 `protobuf:"varint,2,opt,name=lives,proto3" json:"lives,omitempty"`
+	// Nothing is left to happen here; and how many messages of actors were handled, sent to other processes and
+	// received from them.
+	Idle     bool  `protobuf:"varint,3,opt,name=idle,proto3" json:"idle,omitempty"`
+	Handled  int64 `protobuf:"varint,4,opt,name=handled,proto3" json:"handled,omitempty"`
+	Sent     int64 `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`
+	Received int64 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"`
+	// The connections with the other processes of the run.
+	Peers []*RunPeer `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`
+	// Where AskRun wants to know it, what nodes wait for, by their position, and what emulated links have lost.
+	Waits         map[int32]string `protobuf:"bytes,8,rep,name=waits,proto3" json:"waits,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Losses        string           `protobuf:"bytes,9,opt,name=losses,proto3" json:"losses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunState) Reset() {
+	*x = RunState{}
+	mi := &file_protos_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunState) ProtoMessage() {}
+
+func (x *RunState) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunState.ProtoReflect.Descriptor instead.
+func (*RunState) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RunState) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *RunState) GetLives() uint32 {
+	if x != nil {
+		return x.Lives
+	}
+	return 0
+}
+
+func (x *RunState) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
+}
+
+func (x *RunState) GetHandled() int64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
+}
+
+func (x *RunState) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *RunState) GetReceived() int64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *RunState) GetPeers() []*RunPeer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *RunState) GetWaits() map[int32]string {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *RunState) GetLosses() string {
+	if x != nil {
+		return x.Losses
+	}
+	return ""
+}
+
+// RunPeer is a process's connection with another one of its run.
+type RunPeer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The connection is there, and the peer is heard of.
+	Up bool `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
+	// How many messages to the peer were lost so far, those of other runs included.
+	Lost uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
+	// The number of the latest RunMark of the peer.
+	Mark          uint64 `protobuf:"varint,4,opt,name=mark,proto3" json:"mark,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunPeer) Reset() {
+	*x = RunPeer{}
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunPeer) ProtoMessage() {}
+
+func (x *RunPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunPeer.ProtoReflect.Descriptor instead.
+func (*RunPeer) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RunPeer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunPeer) GetUp() bool {
+	if x != nil {
+		return x.Up
+	}
+	return false
+}
+
+func (x *RunPeer) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *RunPeer) GetMark() uint64 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
 // RunEvents are what the nodes of a process have recorded, in the order of time.
 type RunEvents struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -406,7 +719,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[6]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +731,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[6]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +744,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{6}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -482,7 +795,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[7]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -494,7 +807,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[7]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -507,7 +820,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -654,7 +967,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[8]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +979,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[8]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +992,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{8}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -763,7 +1076,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +1088,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +1101,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunResult) GetError() string {
@@ -848,7 +1161,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +1173,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +1186,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1052,7 +1365,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1377,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1390,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1117,7 +1430,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1442,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1455,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -1154,7 +1467,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1479,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1492,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -1192,7 +1505,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1517,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1530,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchRun) GetId() string {
@@ -1239,7 +1552,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1564,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1577,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReadLog) GetId() string {
@@ -1291,7 +1604,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1616,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1629,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StopRun) GetId() string {
@@ -1336,7 +1649,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1661,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1674,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -1392,7 +1705,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1717,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1730,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -1578,7 +1891,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1903,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1916,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Refusal) GetError() string {
@@ -1630,7 +1943,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1955,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1968,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Submitted) GetId() string {
@@ -1675,7 +1988,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +2000,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +2013,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -1728,7 +2041,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +2053,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +2066,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Process) GetName() string {
@@ -1815,7 +2128,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +2140,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +2153,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -1881,7 +2194,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2206,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2219,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Submission) GetId() string {
@@ -2003,7 +2316,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2328,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2341,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -2048,7 +2361,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2373,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2386,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -2092,7 +2405,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2417,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2430,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -2142,7 +2455,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2467,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2480,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -2244,7 +2557,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2569,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2582,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListActors) GetName() string {
@@ -2289,7 +2602,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2614,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2627,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 // Actors are those of one process or of all.
@@ -2335,7 +2648,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2660,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2673,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -2432,7 +2745,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2757,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2770,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Actor) GetName() string {
@@ -2559,7 +2872,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2884,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2897,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -2650,7 +2963,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2975,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2988,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -2738,7 +3051,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +3063,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +3076,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -2853,7 +3166,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3178,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3191,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -2905,7 +3218,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3230,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3243,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -2979,7 +3292,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\xd2\x01\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\"\xe6\x01\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -2990,16 +3303,43 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\acatalog\x18\x05 \x01(\tR\acatalog\x12\x1a\n" +
 	"\brehearse\x18\x06 \x01(\bR\brehearse\x12\x14\n" +
 	"\x05start\x18\a \x01(\x03R\x05start\x12\x14\n" +
-	"\x05lives\x18\b \x01(\rR\x05lives\"!\n" +
+	"\x05lives\x18\b \x01(\rR\x05lives\x12\x12\n" +
+	"\x04gone\x18\t \x03(\tR\x04gone\"7\n" +
 	"\tRunPlaced\x12\x14\n" +
-	"\x05error\x18\x01 \x01(\tR\x05error\"\n" +
+	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
+	"\x05lives\x18\x02 \x01(\rR\x05lives\"\n" +
 	"\n" +
 	"\bBeginRun\"\t\n" +
 	"\aHaltRun\"\b\n" +
 	"\x06EndRun\";\n" +
 	"\vNodeChanged\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x18\n" +
-	"\apresent\x18\x02 \x01(\bR\apresent\"{\n" +
+	"\apresent\x18\x02 \x01(\bR\apresent\"B\n" +
+	"\x06AskRun\x12\x12\n" +
+	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
+	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\bR\x03why\"\x1d\n" +
+	"\aRunMark\x12\x12\n" +
+	"\x04mark\x18\x01 \x01(\x04R\x04mark\"\xc2\x02\n" +
+	"\bRunState\x12\x12\n" +
+	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x14\n" +
+	"\x05lives\x18\x02 \x01(\rR\x05lives\x12\x12\n" +
+	"\x04idle\x18\x03 \x01(\bR\x04idle\x12\x18\n" +
+	"\ahandled\x18\x04 \x01(\x03R\ahandled\x12\x12\n" +
+	"\x04sent\x18\x05 \x01(\x03R\x04sent\x12\x1a\n" +
+	"\breceived\x18\x06 \x01(\x03R\breceived\x12'\n" +
+	"\x05peers\x18\a \x03(\v2\x11.gradwire.RunPeerR\x05peers\x123\n" +
+	"\x05waits\x18\b \x03(\v2\x1d.gradwire.RunState.WaitsEntryR\x05waits\x12\x16\n" +
+	"\x06losses\x18\t \x01(\tR\x06losses\x1a8\n" +
+	"\n" +
+	"WaitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"U\n" +
+	"\aRunPeer\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02up\x18\x02 \x01(\bR\x02up\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12\x12\n" +
+	"\x04mark\x18\x04 \x01(\x04R\x04mark\"{\n" +
 	"\tRunEvents\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12*\n" +
 	"\x06events\x18\x02 \x03(\v2\x12.gradwire.RunEventR\x06events\x12,\n" +
@@ -3217,7 +3557,7 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
@@ -3226,79 +3566,86 @@ var file_protos_cluster_proto_goTypes = []any{
 	(*HaltRun)(nil),       // 4: gradwire.HaltRun
 	(*EndRun)(nil),        // 5: gradwire.EndRun
 	(*NodeChanged)(nil),   // 6: gradwire.NodeChanged
-	(*RunEvents)(nil),     // 7: gradwire.RunEvents
-	(*RunEvent)(nil),      // 8: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 9: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 10: gradwire.RunResult
-	(*Request)(nil),       // 11: gradwire.Request
-	(*SubmitPlan)(nil),    // 12: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 13: gradwire.ListNodes
-	(*ListRuns)(nil),      // 14: gradwire.ListRuns
-	(*WatchRun)(nil),      // 15: gradwire.WatchRun
-	(*ReadLog)(nil),       // 16: gradwire.ReadLog
-	(*StopRun)(nil),       // 17: gradwire.StopRun
-	(*FetchRecord)(nil),   // 18: gradwire.FetchRecord
-	(*Reply)(nil),         // 19: gradwire.Reply
-	(*Refusal)(nil),       // 20: gradwire.Refusal
-	(*Submitted)(nil),     // 21: gradwire.Submitted
-	(*Processes)(nil),     // 22: gradwire.Processes
-	(*Process)(nil),       // 23: gradwire.Process
-	(*Submissions)(nil),   // 24: gradwire.Submissions
-	(*Submission)(nil),    // 25: gradwire.Submission
-	(*LogLines)(nil),      // 26: gradwire.LogLines
-	(*Portion)(nil),       // 27: gradwire.Portion
-	(*Done)(nil),          // 28: gradwire.Done
-	(*SpawnActor)(nil),    // 29: gradwire.SpawnActor
-	(*ListActors)(nil),    // 30: gradwire.ListActors
-	(*AttachActors)(nil),  // 31: gradwire.AttachActors
-	(*Actors)(nil),        // 32: gradwire.Actors
-	(*Actor)(nil),         // 33: gradwire.Actor
-	(*ActorRequest)(nil),  // 34: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 35: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 36: gradwire.ActorCall
-	(*Vector)(nil),        // 37: gradwire.Vector
-	(*ActorReceipt)(nil),  // 38: gradwire.ActorReceipt
-	nil,                   // 39: gradwire.Process.LabelsEntry
-	nil,                   // 40: gradwire.Submission.PlacementEntry
+	(*AskRun)(nil),        // 7: gradwire.AskRun
+	(*RunMark)(nil),       // 8: gradwire.RunMark
+	(*RunState)(nil),      // 9: gradwire.RunState
+	(*RunPeer)(nil),       // 10: gradwire.RunPeer
+	(*RunEvents)(nil),     // 11: gradwire.RunEvents
+	(*RunEvent)(nil),      // 12: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 13: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 14: gradwire.RunResult
+	(*Request)(nil),       // 15: gradwire.Request
+	(*SubmitPlan)(nil),    // 16: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 17: gradwire.ListNodes
+	(*ListRuns)(nil),      // 18: gradwire.ListRuns
+	(*WatchRun)(nil),      // 19: gradwire.WatchRun
+	(*ReadLog)(nil),       // 20: gradwire.ReadLog
+	(*StopRun)(nil),       // 21: gradwire.StopRun
+	(*FetchRecord)(nil),   // 22: gradwire.FetchRecord
+	(*Reply)(nil),         // 23: gradwire.Reply
+	(*Refusal)(nil),       // 24: gradwire.Refusal
+	(*Submitted)(nil),     // 25: gradwire.Submitted
+	(*Processes)(nil),     // 26: gradwire.Processes
+	(*Process)(nil),       // 27: gradwire.Process
+	(*Submissions)(nil),   // 28: gradwire.Submissions
+	(*Submission)(nil),    // 29: gradwire.Submission
+	(*LogLines)(nil),      // 30: gradwire.LogLines
+	(*Portion)(nil),       // 31: gradwire.Portion
+	(*Done)(nil),          // 32: gradwire.Done
+	(*SpawnActor)(nil),    // 33: gradwire.SpawnActor
+	(*ListActors)(nil),    // 34: gradwire.ListActors
+	(*AttachActors)(nil),  // 35: gradwire.AttachActors
+	(*Actors)(nil),        // 36: gradwire.Actors
+	(*Actor)(nil),         // 37: gradwire.Actor
+	(*ActorRequest)(nil),  // 38: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 39: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 40: gradwire.ActorCall
+	(*Vector)(nil),        // 41: gradwire.Vector
+	(*ActorReceipt)(nil),  // 42: gradwire.ActorReceipt
+	nil,                   // 43: gradwire.RunState.WaitsEntry
+	nil,                   // 44: gradwire.Process.LabelsEntry
+	nil,                   // 45: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
-	8,  // 0: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	9,  // 1: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	12, // 2: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	13, // 3: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	14, // 4: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	15, // 5: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	16, // 6: gradwire.Request.log:type_name -> gradwire.ReadLog
-	17, // 7: gradwire.Request.stop:type_name -> gradwire.StopRun
-	18, // 8: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	29, // 9: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	30, // 10: gradwire.Request.actors:type_name -> gradwire.ListActors
-	31, // 11: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	20, // 12: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	21, // 13: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	22, // 14: gradwire.Reply.processes:type_name -> gradwire.Processes
-	24, // 15: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	25, // 16: gradwire.Reply.submission:type_name -> gradwire.Submission
-	26, // 17: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	27, // 18: gradwire.Reply.portion:type_name -> gradwire.Portion
-	28, // 19: gradwire.Reply.done:type_name -> gradwire.Done
-	32, // 20: gradwire.Reply.actors:type_name -> gradwire.Actors
-	23, // 21: gradwire.Processes.processes:type_name -> gradwire.Process
-	39, // 22: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	25, // 23: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	40, // 24: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	33, // 25: gradwire.Actors.actors:type_name -> gradwire.Actor
-	29, // 26: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	30, // 27: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	32, // 28: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
-	0,  // 29: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	37, // 30: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	37, // 31: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	10, // 0: gradwire.RunState.peers:type_name -> gradwire.RunPeer
+	43, // 1: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	12, // 2: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	13, // 3: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	16, // 4: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	17, // 5: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	18, // 6: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	19, // 7: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	20, // 8: gradwire.Request.log:type_name -> gradwire.ReadLog
+	21, // 9: gradwire.Request.stop:type_name -> gradwire.StopRun
+	22, // 10: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	33, // 11: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	34, // 12: gradwire.Request.actors:type_name -> gradwire.ListActors
+	35, // 13: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	24, // 14: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	25, // 15: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	26, // 16: gradwire.Reply.processes:type_name -> gradwire.Processes
+	28, // 17: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	29, // 18: gradwire.Reply.submission:type_name -> gradwire.Submission
+	30, // 19: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	31, // 20: gradwire.Reply.portion:type_name -> gradwire.Portion
+	32, // 21: gradwire.Reply.done:type_name -> gradwire.Done
+	36, // 22: gradwire.Reply.actors:type_name -> gradwire.Actors
+	27, // 23: gradwire.Processes.processes:type_name -> gradwire.Process
+	44, // 24: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	29, // 25: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	45, // 26: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	37, // 27: gradwire.Actors.actors:type_name -> gradwire.Actor
+	33, // 28: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	34, // 29: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	36, // 30: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 31: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	41, // 32: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	41, // 33: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -3306,7 +3653,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
-	file_protos_cluster_proto_msgTypes[10].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[14].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -3318,7 +3665,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Actors)(nil),
 		(*Request_Attach)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[18].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[22].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -3329,7 +3676,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[33].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[37].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -3339,7 +3686,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   40,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

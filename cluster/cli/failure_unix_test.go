@@ -1,0 +1,165 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// together makes a step every 20 ms, each of which needs all peers.
+const together = `name: together
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: all-reduce, algorithm: ring}
+nodes: [{name: peer, count: 4, compute: {step: 20ms}}]
+evaluate: {every: 1s}
+record: events
+stop: {time: 10s}
+`
+
+const placedApart = "--place=peer1=a --place=peer2=b --place=peer3=c --place=peer4=d"
+
+// step is the end of a step in the record of events.
+type step struct {
+	Time  float64 `json:"time_s"`
+	Node  string  `json:"node"`
+	Event string  `json:"event"`
+	Step  uint64  `json:"step"`
+}
+
+// stepsOf reads the ends of a node's steps from a run's record.
+func stepsOf(t *testing.T, dir, node string) (at []time.Duration) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "runs", "0000", "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var s step
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Node == node && s.Event == "step" {
+			at = append(at, time.Duration(s.Time*float64(time.Second)))
+		}
+	}
+	return at
+}
+
+// longest is the longest time between two steps that follow each other, and when it began.
+func longest(at []time.Duration) (pause, from time.Duration) {
+	for i := 1; i < len(at); i++ {
+		if d := at[i] - at[i-1]; d > pause {
+			pause, from = d, at[i-1]
+		}
+	}
+	return pause, from
+}
+
+// when is the time at which something was logged of a run, as of today.
+func when(t *testing.T, id, what string) time.Time {
+	t.Helper()
+	for line := range strings.Lines(must(t, "logs", id)) {
+		if strings.Contains(line, what) {
+			clock, err := time.ParseInLocation("15:04:05.000", line[:12], time.Local)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now()
+			return time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), time.Local)
+		}
+	}
+	t.Fatalf("nothing was logged about %s", what)
+	return time.Time{}
+}
+
+// beginTogether starts the run on four processes, and returns when it makes steps.
+func beginTogether(t *testing.T, set ...string) (id string) {
+	t.Helper()
+	write(t, "plan.yaml", together)
+	args := append([]string{"submit", "plan.yaml", "--detach"}, strings.Fields(placedApart)...)
+	for _, s := range set {
+		args = append(args, "--set", s)
+	}
+	id = strings.TrimSpace(must(t, args...))
+	await(t, "beginning", logged(t, id, "began on a, b, c, d"))
+	await(t, "progress", func() bool { return status(t, id).Share > 0.1 })
+	return id
+}
+
+// endTogether waits for the end of the run, and returns the steps of a node that was there all the time.
+func endTogether(t *testing.T, id string) []time.Duration {
+	t.Helper()
+	await(t, "end", func() bool { return status(t, id).State != driver.Running })
+	if s := status(t, id); s.State != driver.Done {
+		t.Fatalf("%+v\n%s", s, must(t, "logs", id))
+	}
+	must(t, "fetch", id, "--out", "fetched")
+	return stepsOf(t, "fetched", "peer1")
+}
+
+func TestAllReduceGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	_, nodes := settle(t, "a", "b", "c", "d")
+	id := beginTogether(t)
+	killed := time.Now()
+	kill(t, nodes["d"])
+	await(t, "news of d", logged(t, id, "without d from now on"))
+	noticed := when(t, id, "without d from now on").Sub(killed)
+	steps := endTogether(t, id)
+	pause, from := longest(steps)
+	t.Logf("kill -9: out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on", noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond))
+	if noticed > 2*time.Second || pause > 3*time.Second {
+		t.Errorf("noticed after %v, rounds paused for %v; want at most 2 s and 3 s", noticed, pause)
+	}
+	if last := steps[len(steps)-1]; last < 9*time.Second {
+		t.Errorf("the last round was at %v of 10 s", last)
+	}
+}
+
+func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and stops processes")
+	}
+	_, nodes := settle(t, "a", "b", "c", "d")
+	id := beginTogether(t, "stop.time=15s")
+	stopped := time.Now()
+	if err := nodes["d"].Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "news of d", logged(t, id, "without d from now on"))
+	noticed := when(t, id, "without d from now on").Sub(stopped)
+	time.Sleep(2 * time.Second) // in which the others go on
+	continued := time.Now()
+	if err := nodes["d"].Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "return of d", logged(t, id, "d is back"))
+	back := when(t, id, "d is back").Sub(continued)
+	steps := endTogether(t, id)
+	pause, from := longest(steps)
+	t.Logf("SIGSTOP: out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on; back %v after SIGCONT",
+		noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
+	if noticed > 4*time.Second || pause > 5*time.Second || back > 10*time.Second {
+		t.Errorf("noticed after %v, rounds paused for %v, back after %v", noticed, pause, back)
+	}
+	if last := steps[len(steps)-1]; last < 14*time.Second {
+		t.Errorf("the last round was at %v of 15 s", last)
+	}
+	if again := stepsOf(t, "fetched", "peer4"); len(again) == 0 || again[len(again)-1] < 14*time.Second {
+		t.Errorf("the node that was stopped makes no steps at the end: %d in all", len(again))
+	}
+}
