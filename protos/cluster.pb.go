@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -91,8 +91,10 @@ type PlaceRun struct {
 	// takes the place of one that is gone.
 	Start int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
 	Lives uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
+	// There if the plan has samples sent.
+	Samples *SampleSet `protobuf:"bytes,9,opt,name=samples,proto3" json:"samples,omitempty"`
 	// Processes that are gone at this moment: they need not be reached.
-	Gone          []string `protobuf:"bytes,9,rep,name=gone,proto3" json:"gone,omitempty"`
+	Gone          []string `protobuf:"bytes,10,rep,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -183,9 +185,212 @@ func (x *PlaceRun) GetLives() uint32 {
 	return 0
 }
 
+func (x *PlaceRun) GetSamples() *SampleSet {
+	if x != nil {
+		return x.Samples
+	}
+	return nil
+}
+
 func (x *PlaceRun) GetGone() []string {
 	if x != nil {
 		return x.Gone
+	}
+	return nil
+}
+
+// SampleSet is what a process is told of samples that it does not read itself.
+type SampleSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Columns of a sample, names of the classes, and how many samples there are to train on.
+	Inputs  int32    `protobuf:"varint,2,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	Classes []string `protobuf:"bytes,3,rep,name=classes,proto3" json:"classes,omitempty"`
+	Length  int32    `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
+	// How many samples each worker has, in the order of the plan.
+	Shards        []int32 `protobuf:"varint,5,rep,packed,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleSet) Reset() {
+	*x = SampleSet{}
+	mi := &file_protos_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleSet) ProtoMessage() {}
+
+func (x *SampleSet) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleSet.ProtoReflect.Descriptor instead.
+func (*SampleSet) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SampleSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SampleSet) GetInputs() int32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
+}
+
+func (x *SampleSet) GetClasses() []string {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *SampleSet) GetLength() int32 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *SampleSet) GetShards() []int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+// AskSamples asks the process that conducts a run for the samples of some of its workers.
+type AskSamples struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By their positions among the workers of the plan.
+	Workers       []int32 `protobuf:"varint,1,rep,packed,name=workers,proto3" json:"workers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskSamples) Reset() {
+	*x = AskSamples{}
+	mi := &file_protos_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskSamples) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskSamples) ProtoMessage() {}
+
+func (x *AskSamples) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskSamples.ProtoReflect.Descriptor instead.
+func (*AskSamples) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AskSamples) GetWorkers() []int32 {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+// Samples are some of a worker's. Tensors: their inputs, one sample after the other.
+type Samples struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Worker int32                  `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Which of the worker's samples is the first.
+	First int32 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Position of each among all samples, and its label.
+	Rows          []int32 `protobuf:"varint,3,rep,packed,name=rows,proto3" json:"rows,omitempty"`
+	Labels        []int32 `protobuf:"varint,4,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Samples) Reset() {
+	*x = Samples{}
+	mi := &file_protos_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Samples) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Samples) ProtoMessage() {}
+
+func (x *Samples) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Samples.ProtoReflect.Descriptor instead.
+func (*Samples) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Samples) GetWorker() int32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Samples) GetFirst() int32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Samples) GetRows() []int32 {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Samples) GetLabels() []int32 {
+	if x != nil {
+		return x.Labels
 	}
 	return nil
 }
@@ -203,7 +408,7 @@ type RunPlaced struct {
 
 func (x *RunPlaced) Reset() {
 	*x = RunPlaced{}
-	mi := &file_protos_cluster_proto_msgTypes[1]
+	mi := &file_protos_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -215,7 +420,7 @@ func (x *RunPlaced) String() string {
 func (*RunPlaced) ProtoMessage() {}
 
 func (x *RunPlaced) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[1]
+	mi := &file_protos_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -228,7 +433,7 @@ func (x *RunPlaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPlaced.ProtoReflect.Descriptor instead.
 func (*RunPlaced) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{1}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RunPlaced) GetError() string {
@@ -254,7 +459,7 @@ type BeginRun struct {
 
 func (x *BeginRun) Reset() {
 	*x = BeginRun{}
-	mi := &file_protos_cluster_proto_msgTypes[2]
+	mi := &file_protos_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +471,7 @@ func (x *BeginRun) String() string {
 func (*BeginRun) ProtoMessage() {}
 
 func (x *BeginRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[2]
+	mi := &file_protos_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,7 +484,7 @@ func (x *BeginRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRun.ProtoReflect.Descriptor instead.
 func (*BeginRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{2}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 // HaltRun ends the part of all nodes but the coordinator's.
@@ -291,7 +496,7 @@ type HaltRun struct {
 
 func (x *HaltRun) Reset() {
 	*x = HaltRun{}
-	mi := &file_protos_cluster_proto_msgTypes[3]
+	mi := &file_protos_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -303,7 +508,7 @@ func (x *HaltRun) String() string {
 func (*HaltRun) ProtoMessage() {}
 
 func (x *HaltRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[3]
+	mi := &file_protos_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -316,7 +521,7 @@ func (x *HaltRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HaltRun.ProtoReflect.Descriptor instead.
 func (*HaltRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{3}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 // EndRun ends a run, whether it was begun or not.
@@ -328,7 +533,7 @@ type EndRun struct {
 
 func (x *EndRun) Reset() {
 	*x = EndRun{}
-	mi := &file_protos_cluster_proto_msgTypes[4]
+	mi := &file_protos_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +545,7 @@ func (x *EndRun) String() string {
 func (*EndRun) ProtoMessage() {}
 
 func (x *EndRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[4]
+	mi := &file_protos_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +558,7 @@ func (x *EndRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRun.ProtoReflect.Descriptor instead.
 func (*EndRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{4}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 // NodeChanged tells the process that conducts a run that a node has gone or is there.
@@ -367,7 +572,7 @@ type NodeChanged struct {
 
 func (x *NodeChanged) Reset() {
 	*x = NodeChanged{}
-	mi := &file_protos_cluster_proto_msgTypes[5]
+	mi := &file_protos_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +584,7 @@ func (x *NodeChanged) String() string {
 func (*NodeChanged) ProtoMessage() {}
 
 func (x *NodeChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[5]
+	mi := &file_protos_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +597,7 @@ func (x *NodeChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeChanged.ProtoReflect.Descriptor instead.
 func (*NodeChanged) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{5}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeChanged) GetNode() int32 {
@@ -424,7 +629,7 @@ type AskRun struct {
 
 func (x *AskRun) Reset() {
 	*x = AskRun{}
-	mi := &file_protos_cluster_proto_msgTypes[6]
+	mi := &file_protos_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +641,7 @@ func (x *AskRun) String() string {
 func (*AskRun) ProtoMessage() {}
 
 func (x *AskRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[6]
+	mi := &file_protos_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +654,7 @@ func (x *AskRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRun.ProtoReflect.Descriptor instead.
 func (*AskRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{6}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AskRun) GetWave() uint64 {
@@ -483,7 +688,7 @@ type RunMark struct {
 
 func (x *RunMark) Reset() {
 	*x = RunMark{}
-	mi := &file_protos_cluster_proto_msgTypes[7]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +700,7 @@ func (x *RunMark) String() string {
 func (*RunMark) ProtoMessage() {}
 
 func (x *RunMark) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[7]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +713,7 @@ func (x *RunMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunMark.ProtoReflect.Descriptor instead.
 func (*RunMark) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunMark) GetMark() uint64 {
@@ -541,7 +746,7 @@ type RunState struct {
 
 func (x *RunState) Reset() {
 	*x = RunState{}
-	mi := &file_protos_cluster_proto_msgTypes[8]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -553,7 +758,7 @@ func (x *RunState) String() string {
 func (*RunState) ProtoMessage() {}
 
 func (x *RunState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[8]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -566,7 +771,7 @@ func (x *RunState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunState.ProtoReflect.Descriptor instead.
 func (*RunState) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{8}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RunState) GetWave() uint64 {
@@ -648,7 +853,7 @@ type RunPeer struct {
 
 func (x *RunPeer) Reset() {
 	*x = RunPeer{}
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -660,7 +865,7 @@ func (x *RunPeer) String() string {
 func (*RunPeer) ProtoMessage() {}
 
 func (x *RunPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -673,7 +878,7 @@ func (x *RunPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPeer.ProtoReflect.Descriptor instead.
 func (*RunPeer) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunPeer) GetName() string {
@@ -719,7 +924,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +936,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +949,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -795,7 +1000,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +1012,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +1025,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -967,7 +1172,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1184,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1197,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -1076,7 +1281,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1088,7 +1293,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1101,7 +1306,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunResult) GetError() string {
@@ -1161,7 +1366,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1378,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1391,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1365,7 +1570,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1582,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1595,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1430,7 +1635,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1647,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1660,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -1467,7 +1672,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1684,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1697,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -1505,7 +1710,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1722,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1735,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchRun) GetId() string {
@@ -1552,7 +1757,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1769,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1782,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadLog) GetId() string {
@@ -1604,7 +1809,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1821,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1834,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StopRun) GetId() string {
@@ -1649,7 +1854,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +1866,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +1879,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -1705,7 +1910,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +1922,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +1935,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -1891,7 +2096,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +2108,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +2121,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Refusal) GetError() string {
@@ -1943,7 +2148,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2160,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2173,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Submitted) GetId() string {
@@ -1988,7 +2193,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2205,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2218,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -2041,7 +2246,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2053,7 +2258,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2066,7 +2271,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Process) GetName() string {
@@ -2128,7 +2333,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2345,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2358,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -2194,7 +2399,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2411,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2424,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Submission) GetId() string {
@@ -2316,7 +2521,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +2533,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2546,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -2361,7 +2566,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2578,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2591,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -2405,7 +2610,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2417,7 +2622,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2430,7 +2635,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -2455,7 +2660,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2672,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2685,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -2557,7 +2762,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2774,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2787,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListActors) GetName() string {
@@ -2602,7 +2807,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2614,7 +2819,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2627,7 +2832,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 // Actors are those of one process or of all.
@@ -2648,7 +2853,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +2865,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +2878,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -2745,7 +2950,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2962,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2975,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Actor) GetName() string {
@@ -2872,7 +3077,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +3089,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3102,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -2963,7 +3168,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3180,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3193,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -3051,7 +3256,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3268,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3281,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -3166,7 +3371,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3178,7 +3383,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3191,7 +3396,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -3218,7 +3423,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3230,7 +3435,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3243,7 +3448,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -3292,7 +3497,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\xe6\x01\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\"\x95\x02\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -3303,8 +3508,24 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\acatalog\x18\x05 \x01(\tR\acatalog\x12\x1a\n" +
 	"\brehearse\x18\x06 \x01(\bR\brehearse\x12\x14\n" +
 	"\x05start\x18\a \x01(\x03R\x05start\x12\x14\n" +
-	"\x05lives\x18\b \x01(\rR\x05lives\x12\x12\n" +
-	"\x04gone\x18\t \x03(\tR\x04gone\"7\n" +
+	"\x05lives\x18\b \x01(\rR\x05lives\x12-\n" +
+	"\asamples\x18\t \x01(\v2\x13.gradwire.SampleSetR\asamples\x12\x12\n" +
+	"\x04gone\x18\n" +
+	" \x03(\tR\x04gone\"\x81\x01\n" +
+	"\tSampleSet\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06inputs\x18\x02 \x01(\x05R\x06inputs\x12\x18\n" +
+	"\aclasses\x18\x03 \x03(\tR\aclasses\x12\x16\n" +
+	"\x06length\x18\x04 \x01(\x05R\x06length\x12\x16\n" +
+	"\x06shards\x18\x05 \x03(\x05R\x06shards\"&\n" +
+	"\n" +
+	"AskSamples\x12\x18\n" +
+	"\aworkers\x18\x01 \x03(\x05R\aworkers\"c\n" +
+	"\aSamples\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x05R\x05first\x12\x12\n" +
+	"\x04rows\x18\x03 \x03(\x05R\x04rows\x12\x16\n" +
+	"\x06labels\x18\x04 \x03(\x05R\x06labels\"7\n" +
 	"\tRunPlaced\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
 	"\x05lives\x18\x02 \x01(\rR\x05lives\"\n" +
@@ -3557,95 +3778,99 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
-	(*RunPlaced)(nil),     // 2: gradwire.RunPlaced
-	(*BeginRun)(nil),      // 3: gradwire.BeginRun
-	(*HaltRun)(nil),       // 4: gradwire.HaltRun
-	(*EndRun)(nil),        // 5: gradwire.EndRun
-	(*NodeChanged)(nil),   // 6: gradwire.NodeChanged
-	(*AskRun)(nil),        // 7: gradwire.AskRun
-	(*RunMark)(nil),       // 8: gradwire.RunMark
-	(*RunState)(nil),      // 9: gradwire.RunState
-	(*RunPeer)(nil),       // 10: gradwire.RunPeer
-	(*RunEvents)(nil),     // 11: gradwire.RunEvents
-	(*RunEvent)(nil),      // 12: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 13: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 14: gradwire.RunResult
-	(*Request)(nil),       // 15: gradwire.Request
-	(*SubmitPlan)(nil),    // 16: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 17: gradwire.ListNodes
-	(*ListRuns)(nil),      // 18: gradwire.ListRuns
-	(*WatchRun)(nil),      // 19: gradwire.WatchRun
-	(*ReadLog)(nil),       // 20: gradwire.ReadLog
-	(*StopRun)(nil),       // 21: gradwire.StopRun
-	(*FetchRecord)(nil),   // 22: gradwire.FetchRecord
-	(*Reply)(nil),         // 23: gradwire.Reply
-	(*Refusal)(nil),       // 24: gradwire.Refusal
-	(*Submitted)(nil),     // 25: gradwire.Submitted
-	(*Processes)(nil),     // 26: gradwire.Processes
-	(*Process)(nil),       // 27: gradwire.Process
-	(*Submissions)(nil),   // 28: gradwire.Submissions
-	(*Submission)(nil),    // 29: gradwire.Submission
-	(*LogLines)(nil),      // 30: gradwire.LogLines
-	(*Portion)(nil),       // 31: gradwire.Portion
-	(*Done)(nil),          // 32: gradwire.Done
-	(*SpawnActor)(nil),    // 33: gradwire.SpawnActor
-	(*ListActors)(nil),    // 34: gradwire.ListActors
-	(*AttachActors)(nil),  // 35: gradwire.AttachActors
-	(*Actors)(nil),        // 36: gradwire.Actors
-	(*Actor)(nil),         // 37: gradwire.Actor
-	(*ActorRequest)(nil),  // 38: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 39: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 40: gradwire.ActorCall
-	(*Vector)(nil),        // 41: gradwire.Vector
-	(*ActorReceipt)(nil),  // 42: gradwire.ActorReceipt
-	nil,                   // 43: gradwire.RunState.WaitsEntry
-	nil,                   // 44: gradwire.Process.LabelsEntry
-	nil,                   // 45: gradwire.Submission.PlacementEntry
+	(*SampleSet)(nil),     // 2: gradwire.SampleSet
+	(*AskSamples)(nil),    // 3: gradwire.AskSamples
+	(*Samples)(nil),       // 4: gradwire.Samples
+	(*RunPlaced)(nil),     // 5: gradwire.RunPlaced
+	(*BeginRun)(nil),      // 6: gradwire.BeginRun
+	(*HaltRun)(nil),       // 7: gradwire.HaltRun
+	(*EndRun)(nil),        // 8: gradwire.EndRun
+	(*NodeChanged)(nil),   // 9: gradwire.NodeChanged
+	(*AskRun)(nil),        // 10: gradwire.AskRun
+	(*RunMark)(nil),       // 11: gradwire.RunMark
+	(*RunState)(nil),      // 12: gradwire.RunState
+	(*RunPeer)(nil),       // 13: gradwire.RunPeer
+	(*RunEvents)(nil),     // 14: gradwire.RunEvents
+	(*RunEvent)(nil),      // 15: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 16: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 17: gradwire.RunResult
+	(*Request)(nil),       // 18: gradwire.Request
+	(*SubmitPlan)(nil),    // 19: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 20: gradwire.ListNodes
+	(*ListRuns)(nil),      // 21: gradwire.ListRuns
+	(*WatchRun)(nil),      // 22: gradwire.WatchRun
+	(*ReadLog)(nil),       // 23: gradwire.ReadLog
+	(*StopRun)(nil),       // 24: gradwire.StopRun
+	(*FetchRecord)(nil),   // 25: gradwire.FetchRecord
+	(*Reply)(nil),         // 26: gradwire.Reply
+	(*Refusal)(nil),       // 27: gradwire.Refusal
+	(*Submitted)(nil),     // 28: gradwire.Submitted
+	(*Processes)(nil),     // 29: gradwire.Processes
+	(*Process)(nil),       // 30: gradwire.Process
+	(*Submissions)(nil),   // 31: gradwire.Submissions
+	(*Submission)(nil),    // 32: gradwire.Submission
+	(*LogLines)(nil),      // 33: gradwire.LogLines
+	(*Portion)(nil),       // 34: gradwire.Portion
+	(*Done)(nil),          // 35: gradwire.Done
+	(*SpawnActor)(nil),    // 36: gradwire.SpawnActor
+	(*ListActors)(nil),    // 37: gradwire.ListActors
+	(*AttachActors)(nil),  // 38: gradwire.AttachActors
+	(*Actors)(nil),        // 39: gradwire.Actors
+	(*Actor)(nil),         // 40: gradwire.Actor
+	(*ActorRequest)(nil),  // 41: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 42: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 43: gradwire.ActorCall
+	(*Vector)(nil),        // 44: gradwire.Vector
+	(*ActorReceipt)(nil),  // 45: gradwire.ActorReceipt
+	nil,                   // 46: gradwire.RunState.WaitsEntry
+	nil,                   // 47: gradwire.Process.LabelsEntry
+	nil,                   // 48: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
-	10, // 0: gradwire.RunState.peers:type_name -> gradwire.RunPeer
-	43, // 1: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
-	12, // 2: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	13, // 3: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	16, // 4: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	17, // 5: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	18, // 6: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	19, // 7: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	20, // 8: gradwire.Request.log:type_name -> gradwire.ReadLog
-	21, // 9: gradwire.Request.stop:type_name -> gradwire.StopRun
-	22, // 10: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	33, // 11: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	34, // 12: gradwire.Request.actors:type_name -> gradwire.ListActors
-	35, // 13: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	24, // 14: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	25, // 15: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	26, // 16: gradwire.Reply.processes:type_name -> gradwire.Processes
-	28, // 17: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	29, // 18: gradwire.Reply.submission:type_name -> gradwire.Submission
-	30, // 19: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	31, // 20: gradwire.Reply.portion:type_name -> gradwire.Portion
-	32, // 21: gradwire.Reply.done:type_name -> gradwire.Done
-	36, // 22: gradwire.Reply.actors:type_name -> gradwire.Actors
-	27, // 23: gradwire.Processes.processes:type_name -> gradwire.Process
-	44, // 24: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	29, // 25: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	45, // 26: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	37, // 27: gradwire.Actors.actors:type_name -> gradwire.Actor
-	33, // 28: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	34, // 29: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	36, // 30: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
-	0,  // 31: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	41, // 32: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	41, // 33: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
+	13, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
+	46, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	15, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	16, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	19, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	20, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	21, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	22, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	23, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
+	24, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
+	25, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	36, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	37, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	38, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	27, // 15: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	28, // 16: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	29, // 17: gradwire.Reply.processes:type_name -> gradwire.Processes
+	31, // 18: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	32, // 19: gradwire.Reply.submission:type_name -> gradwire.Submission
+	33, // 20: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	34, // 21: gradwire.Reply.portion:type_name -> gradwire.Portion
+	35, // 22: gradwire.Reply.done:type_name -> gradwire.Done
+	39, // 23: gradwire.Reply.actors:type_name -> gradwire.Actors
+	30, // 24: gradwire.Processes.processes:type_name -> gradwire.Process
+	47, // 25: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	32, // 26: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	48, // 27: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	40, // 28: gradwire.Actors.actors:type_name -> gradwire.Actor
+	36, // 29: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	37, // 30: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	39, // 31: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 32: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	44, // 33: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	44, // 34: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -3653,7 +3878,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
-	file_protos_cluster_proto_msgTypes[14].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[17].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -3665,7 +3890,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Actors)(nil),
 		(*Request_Attach)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[22].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[25].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -3676,7 +3901,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[37].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[40].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -3686,7 +3911,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -29,6 +29,8 @@ type Catalog struct {
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and
 	// what their paths are relative to: for plans of others.
 	Folder *os.Root
+	// SamplesElsewhere says that another process reads the data set: its files need not be here.
+	SamplesElsewhere bool
 }
 
 // Default returns a catalog of everything that comes with Gradwire. It is the

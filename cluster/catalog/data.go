@@ -38,7 +38,10 @@ type Data struct {
 	FitAll  bool
 	// Split says which worker sees which samples.
 	Split partition.Split
-	// Key names everything but the split: two points of equal keys share their
+	// Sent says that on a cluster one process reads the data set and sends the others the samples of
+	// their workers; otherwise each reads it.
+	Sent bool
+	// Key names everything but split and delivery: two points of equal keys share their
 	// samples, given one seed.
 	Key string
 	// SourceKey names what Load returns.
@@ -75,13 +78,20 @@ func (h holdout) MarshalPlan() (*plan.Node, error) {
 
 // common are the settings that all data sets share.
 type common struct {
-	Test  holdout    `plan:"test"`
-	Scale string     `plan:"scale"`
-	Fit   string     `plan:"fit"`
-	Split *plan.Node `plan:"split"`
+	Test     holdout    `plan:"test"`
+	Scale    string     `plan:"scale"`
+	Fit      string     `plan:"fit"`
+	Split    *plan.Node `plan:"split"`
+	Delivery string     `plan:"delivery"`
 }
 
-func commonKeys() []string { return []string{"test", "scale", "fit", "split"} }
+func commonKeys() []string { return []string{"test", "scale", "fit", "split", "delivery"} }
+
+// How samples get to the processes of a cluster.
+const (
+	local = "local" // each process reads the data set
+	sent  = "sent"  // the one that conducts the run reads it, and sends each worker's samples to its process
+)
 
 // data reads a plan's section data.
 func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
@@ -90,7 +100,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train"}
+	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: local}
 	shared := section.Without(others(section)...)
 	if err := plan.Decode(shared, &settings); err != nil {
 		return Data{}, nil, err
@@ -103,6 +113,10 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		return Data{}, nil, plan.Errorf(section.At("fit"), "a scaler fitted on %q; accepted are train and all", settings.Fit)
 	}
 	d.FitAll = settings.Fit == "all"
+	if settings.Delivery != local && settings.Delivery != sent {
+		return Data{}, nil, plan.UnknownWord(section.At("delivery"), "delivery", []string{local, sent})
+	}
+	d.Sent = settings.Delivery == sent
 	if settings.Split == nil {
 		settings.Split = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("iid")})
 	}
@@ -118,7 +132,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
 	whole := plan.NewMap(fields...)
-	d.Key = whole.Without("split").Flow()
+	d.Key = whole.Without("split", "delivery").Flow()
 	return d, whole, nil
 }
 

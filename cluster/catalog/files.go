@@ -112,7 +112,7 @@ func buildNPY(c *Catalog, s *npySettings) (Loader, error) {
 		return Loader{}, err
 	}
 	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.Load(npy.Pairs{X: s.X, Y: s.Y, TestX: c.only(test, s.TestX), TestY: c.only(test, s.TestY)})
+		return npy.Load(npy.Pairs{X: c.place(s.X), Y: c.place(s.Y), TestX: c.only(test, s.TestX), TestY: c.only(test, s.TestY)})
 	}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
 }
 
@@ -135,7 +135,7 @@ type file struct {
 // share if test is empty.
 func own(c *Catalog, section *plan.Node, test string, load func(test bool) (*datasets.Source, error), files ...file) (Loader, error) {
 	for _, f := range files {
-		if *f.path == "" {
+		if *f.path == "" || c.SamplesElsewhere {
 			continue
 		}
 		// A file is opened to see that it is there; its samples are read when they are needed.

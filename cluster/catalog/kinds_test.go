@@ -409,3 +409,41 @@ func TestErrorOfAUsersKindHasThePlaceOfTheKeyItIsAbout(t *testing.T) {
 		t.Error("no error becomes one")
 	}
 }
+
+func TestFilesOfAPlanOfOthersAreReadFromTheFolderAlone(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"x.npy": array("<f4", "(2, 1)", "\x00\x00\x80\x3f\x00\x00\x00\x40"), "y.npy": array("|u1", "(2,)", "\x00\x01"),
+		"table.csv": "1,low\n2,high\n", "samples.txt": "-1 1:1\n+1 1:2\n",
+	} {
+		write(t, filepath.Join(dir, name), content)
+	}
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close() //nolint:errcheck // read only
+	c := Default()
+	c.Folder = folder
+	for _, section := range []string{"set: npy, x: x.npy, y: y.npy", "set: csv, file: table.csv, scale: none", "set: libsvm, file: samples.txt"} {
+		n, err := plan.Parse("plan.yaml", []byte("{"+section+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := c.data(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.Load("elsewhere", false)
+		if err != nil || !slices.Equal(s.Pool.X, []float32{1, 2}) {
+			t.Errorf("%s: %+v, %v", section, s, err)
+		}
+	}
+}
+
+// array is a file of NumPy's format, version 1.
+func array(kind, shape, values string) string {
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", kind, shape)
+	header += strings.Repeat(" ", 127-10-len(header)) + "\n"
+	return "\x93NUMPY\x01\x00\x76\x00" + header + values
+}

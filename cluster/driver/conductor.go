@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
@@ -24,6 +25,7 @@ type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
 	message *protos.PlaceRun
+	task    *train.Task
 	events  *gatherer
 
 	mu      sync.Mutex
@@ -49,24 +51,28 @@ type venue struct {
 }
 
 // message is what the other processes need to know of a run.
-func (v *venue) message(pt *point, seed uint64, where []string) (*protos.PlaceRun, error) {
-	text, err := pt.text(seed)
+func (v *venue) message(pt *point, task *train.Task, where []string) (*protos.PlaceRun, error) {
+	text, err := pt.text(task.Seed)
 	if err != nil {
 		return nil, err
 	}
-	return &protos.PlaceRun{
+	m := &protos.PlaceRun{
 		Submission: v.submission.id, File: v.submission.file, Plan: text, Processes: where,
 		Catalog: v.process.fingerprint,
-	}, nil
+	}
+	if pt.spec.Data.Sent {
+		m.Samples = sampleSet(task)
+	}
+	return m, nil
 }
 
 // rehearse asks every process that would host nodes of a point whether it can.
-func (v *venue) rehearse(ctx context.Context, pt *point) error {
+func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error {
 	where, err := v.process.placement(pt.spec.Plan, v.place)
 	if err != nil {
 		return err
 	}
-	m, err := v.message(pt, pt.spec.Plan.Seed, where)
+	m, err := v.message(pt, task, where)
 	if err != nil {
 		return err
 	}
@@ -87,7 +93,7 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	m, err := v.message(next.point, next.seed, where)
+	m, err := v.message(next.point, s.task, where)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -99,6 +105,7 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 			c.indispensable[where[i]] = s.names[i]
 		}
 	}
+	c.task = s.task
 	c.events = newGatherer(s.deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.deployment.Observer, s.elsewhere = c.events, c.events.elsewhere
 	if !p.enter(c.hosted, c) {

@@ -34,9 +34,15 @@ const (
 )
 
 // heard takes in what another process of the run says. What an earlier life of it has said is not heeded: messages
-// come in their order, and the first of a life is RunPlaced.
+// come in their order, and the first of a life, but for what it needs to place its nodes, is RunPlaced.
 func (c *conductor) heard(name string, m proto.Message) {
-	if m, ok := m.(*protos.RunPlaced); ok {
+	switch m := m.(type) {
+	case *protos.AskSamples:
+		if c.task != nil {
+			c.process.work.Go(func() { c.supply(name, m) })
+		}
+		return
+	case *protos.RunPlaced:
 		c.note(name, func(q *party) {
 			switch {
 			case m.Lives != q.lives || q.err != nil:

@@ -339,7 +339,12 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		if h != nil {
 			h.marked(from.Name, m.Mark)
 		}
-	case *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
+	case *protos.Samples:
+		if mine {
+			h.arrived(m, f.Tensors)
+		}
+		forget(f)
+	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
 		if c != nil {
 			c.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {

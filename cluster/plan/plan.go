@@ -164,12 +164,40 @@ func (c Compute) MarshalPlan() (*Node, error) {
 
 // NetworkSpec is the plan's network: who is whose neighbour, what every link is like, and the links that differ.
 type NetworkSpec struct {
+	// None emulates nothing: messages take the time of the network underneath, none in virtual time. Written as the
+	// word none, with a complete topology.
+	None bool
 	// Topology is a word, or a map that the catalog reads, such as {kind: ring}. Default complete.
 	Topology *Node        `plan:"topology"`
 	Default  LinkSettings `plan:"default"`
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what it leaves out is as in Default.
 	// [Plan.Links] carries this out.
 	Links []LinkSpec `plan:"links"`
+}
+
+// none is NetworkSpec.None as a plan says it.
+const none = "none"
+
+// UnmarshalPlan reads the word none, or a map whose absent keys keep what they have.
+func (s *NetworkSpec) UnmarshalPlan(n *Node) error {
+	if n.Kind == Scalar && n.Text == none {
+		s.None = true
+		return nil
+	}
+	if n.Kind != Map {
+		return Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s", found(n), none)
+	}
+	type plain NetworkSpec
+	return Decode(n, (*plain)(s))
+}
+
+// MarshalPlan writes the form that was chosen.
+func (s NetworkSpec) MarshalPlan() (*Node, error) {
+	if s.None {
+		return NewScalar(none), nil
+	}
+	type plain NetworkSpec
+	return Encode(plain(s))
 }
 
 // LinkSettings is what a link is like. A nil field means: as in the network's default.

@@ -169,10 +169,35 @@ func nodeNameProblem(name string) string {
 
 func (c *check) network(p *Plan) {
 	network := c.root.At("network")
+	if p.Network.None {
+		c.bare(p)
+		return
+	}
 	c.settings(network.At("default"), p.Network.Default)
 	for _, l := range p.Network.Links {
 		c.settings(l.Source, l.LinkSettings)
 		c.ends(l.Source, l.Ends, "between")
+	}
+}
+
+// bare checks that nothing asks for links that are not emulated.
+func (c *check) bare(p *Plan) {
+	const without = "%s, where network is none and nothing is emulated; leave this out, or describe a network"
+	for i, n := range p.Nodes {
+		if i > 0 && p.Nodes[i-1].Source == n.Source {
+			continue // of the same group
+		}
+		if n.Uplink > 0 {
+			c.errorf(n.Source.At("uplink"), without, "this limits what leaves a node")
+		}
+		if n.Downlink > 0 {
+			c.errorf(n.Source.At("downlink"), without, "this limits what reaches a node")
+		}
+	}
+	for _, change := range p.Schedule {
+		if change.OfLinks() {
+			c.errorf(change.Source, without, "this changes a link")
+		}
 	}
 }
 

@@ -1,0 +1,18 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+// The commands, called from a program. Most programs call Main with a catalog of their own, and nothing else.
+func ExampleRun() {
+	var out, errs bytes.Buffer
+	code := cli.Run(context.Background(), catalog.Default(), []string{"plan", "check", "../../examples/quickstart.yaml"}, &out, &errs)
+	fmt.Print(code, " ", out.String(), errs.String())
+	// Output: 0 ../../examples/quickstart.yaml is in order
+}
