@@ -163,3 +163,18 @@ func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing
 		t.Errorf("the node that was stopped makes no steps at the end: %d in all", len(again))
 	}
 }
+
+func TestRunWhoseWorkersAreAllKilledEndsAndNamesThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits half a minute for processes that were killed")
+	}
+	_, nodes := settle(t, "a", "b")
+	write(t, "plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 100000}", 1))
+	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--place", "server=a", "--place", "worker=b", "--detach"))
+	await(t, "progress", func() bool { return status(t, id).Share > 0 })
+	kill(t, nodes["b"])
+	await(t, "end", func() bool { return status(t, id).State != driver.Running })
+	if s := status(t, id); s.State != driver.Failed || !strings.Contains(s.Error, "standstill") || !strings.Contains(s.Error, "without process b: it is gone") {
+		t.Errorf("%+v", s)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
 )
 
 // island is a network of its own for each node, on one bridge. It takes root.
@@ -164,5 +166,29 @@ func TestRunGoesOnWithoutOneOfTwoThatDoNotHearEachOther(t *testing.T) {
 	}
 	if again := stepsOf(t, "fetched", "peer4"); len(again) == 0 || again[len(again)-1] < 24*time.Second {
 		t.Errorf("the node that was apart makes no steps at the end: %d in all\n%s", len(again), must(t, "logs", id))
+	}
+}
+
+// What a worker has sent is under way for longer than a standstill takes to be noticed.
+func TestRunWaitsForASilentServerWhoseModelNobodyElseHas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes networks and cuts them")
+	}
+	i := newIsland(t, "a", "b")
+	i.settle()
+	write(t, "plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 150}", 1)+"record: events\n")
+	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--place", "server=b", "--place", "worker=a", "--detach"))
+	await(t, "progress", func() bool { return status(t, id).Share > 0 })
+	i.cut("b")
+	await(t, "news of b", logged(t, id, "b is silent"))
+	time.Sleep(6 * time.Second) // how long the network is away
+	i.join("b")
+	await(t, "end", func() bool { return status(t, id).State != driver.Running })
+	if s := status(t, id); s.State != driver.Done || strings.Contains(must(t, "logs", id), "without b") {
+		t.Fatalf("%+v\n%s", s, must(t, "logs", id))
+	}
+	must(t, "fetch", id, "--out", "fetched")
+	if pause, _ := longest(stepsOf(t, "fetched", "c")); pause < 6*time.Second {
+		t.Errorf("the longest pause between two steps was %v, though the server was away for more than 6 s", pause)
 	}
 }
