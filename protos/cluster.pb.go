@@ -2378,7 +2378,7 @@ type Submission struct {
 	Process string `protobuf:"bytes,3,opt,name=process,proto3" json:"process,omitempty"`
 	// Who submitted it.
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
-	// waiting, running, done, failed or stopped.
+	// waiting, running, done, failed, stopped or interrupted.
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// Runs that have finished, and all.
 	Done  int32 `protobuf:"varint,6,opt,name=done,proto3" json:"done,omitempty"`
@@ -2392,7 +2392,9 @@ type Submission struct {
 	// Process of each node of the run under way, or of the last one.
 	Placement map[string]string `protobuf:"bytes,11,rep,name=placement,proto3" json:"placement,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Connections were neither encrypted nor authenticated.
-	Insecure      bool `protobuf:"varint,12,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	Insecure bool `protobuf:"varint,12,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	// Where the process keeps the record.
+	Folder        string `protobuf:"bytes,13,opt,name=folder,proto3" json:"folder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2509,6 +2511,13 @@ func (x *Submission) GetInsecure() bool {
 		return x.Insecure
 	}
 	return false
+}
+
+func (x *Submission) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
 }
 
 // LogLines are the next lines of a log.
@@ -3667,7 +3676,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"\vSubmissions\x126\n" +
-	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\x81\x03\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\x99\x03\n" +
 	"\n" +
 	"Submission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -3682,7 +3691,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tsubmitted\x18\n" +
 	" \x01(\x03R\tsubmitted\x12A\n" +
 	"\tplacement\x18\v \x03(\v2#.gradwire.Submission.PlacementEntryR\tplacement\x12\x1a\n" +
-	"\binsecure\x18\f \x01(\bR\binsecure\x1a<\n" +
+	"\binsecure\x18\f \x01(\bR\binsecure\x12\x16\n" +
+	"\x06folder\x18\r \x01(\tR\x06folder\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\" \n" +

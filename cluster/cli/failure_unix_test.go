@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // together makes a step every 20 ms, each of which needs all peers.
@@ -177,4 +179,54 @@ func TestRunWhoseWorkersAreAllKilledEndsAndNamesThem(t *testing.T) {
 	if s := status(t, id); s.State != driver.Failed || !strings.Contains(s.Error, "standstill") || !strings.Contains(s.Error, "without process b: it is gone") {
 		t.Errorf("%+v", s)
 	}
+}
+
+func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	seed, nodes := settle(t, "b", "a")
+	var all []driver.Node
+	if err := json.Unmarshal([]byte(must(t, "nodes", "--format", "json")), &all); err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	a := all[0].Address
+	write(t, "plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{time: 1s}", 1)+"repeats: 100\n")
+	submit := func(set ...string) string {
+		return strings.TrimSpace(must(t, append([]string{"submit", "plan.yaml", "--detach", "--join", a}, set...)...))
+	}
+	done := submit("--repeats=1")
+	await(t, "end", func() bool { return status(t, done).State == driver.Done })
+	running, waiting := submit(), submit()
+	await(t, "finished run", func() bool { return status(t, running).Done > 0 })
+	kill(t, nodes["a"])
+	const ledger = "records-a/submissions-a.jsonl"
+	text, err := os.ReadFile(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, ledger, string(text)+`{"id": "half-writ`)
+	_, a = startNode(t, "a", seed)
+	for id, want := range map[string]string{done: driver.Done, running: driver.Interrupted, waiting: driver.Interrupted} {
+		s := status(t, id)
+		if s.State != want || s.Folder != "records-a/asynchronous-"+id && s.Folder != "records-a/plan-"+id || !s.Over() {
+			t.Errorf("%+v, want %s", s, want)
+		}
+		if want == driver.Interrupted && !strings.Contains(s.Error, "the process ended while this was ") {
+			t.Errorf("%+v", s)
+		}
+	}
+	if code, _, errs := gradwire(t, "stop", running); code != cli.ExitInput || !strings.Contains(errs, "is over already") {
+		t.Errorf("code %d: %s", code, errs)
+	}
+	if out := must(t, "runs"); strings.Count(out, driver.Interrupted) != 2 || strings.Contains(out, driver.Running) {
+		t.Error(out)
+	}
+	must(t, "fetch", done, "--out", "whole")
+	must(t, "fetch", running, "--out", "part")
+	if s, err := record.ReadSummary("part"); err != nil || s.Complete || len(s.Runs) == 0 || s.RunsPlanned != 100 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	again := submit("--repeats=1") // it works as before
+	await(t, "end", func() bool { return status(t, again).State == driver.Done })
 }

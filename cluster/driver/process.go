@@ -84,6 +84,7 @@ type process struct {
 	clients     map[net.Conn]bool
 	submissions []*submission
 	queue       chan *submission
+	remembered  chan struct{} // closed when submissions has those of earlier lives
 }
 
 var errStopping = errors.New("the process is stopping")
@@ -151,7 +152,7 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
 		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
-		clients: map[net.Conn]bool{}, queue: make(chan *submission, maxWaiting),
+		clients: map[net.Conn]bool{}, queue: make(chan *submission, maxWaiting), remembered: make(chan struct{}),
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
@@ -164,6 +165,8 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	p.residents.joined.Store(true)
+	p.remember() // not before: until now the file may have belonged to a process of this name that lives
+	close(p.remembered)
 	p.work.Go(p.carryOut)
 	p.work.Go(p.residents.watch)
 	return p, nil
