@@ -149,8 +149,13 @@ func TestHalvesOfAPartitionFindEachOther(t *testing.T) {
 	newHalves(t, 1).heal(0)
 }
 
-// mostHealing is how long two halves may take to become one when the network is whole again.
-const mostHealing = 15 * time.Second
+// How long two halves may take to become one when the network is whole again, and half of them. What the machine itself
+// takes does not go faster with the protocol.
+const (
+	mostHealing   = 15 * time.Second
+	medianHealing = 5 * time.Second
+	slowMachine   = 5 * time.Second
+)
 
 // Some partitions last longer than memberlist remembers the nodes of the other half.
 func TestEveryPartitionHealsInBoundedTime(t *testing.T) {
@@ -172,7 +177,7 @@ func TestEveryPartitionHealsInBoundedTime(t *testing.T) {
 				} else if (i+round)%2 == 0 {
 					length = time.Duration(1+i) * time.Second / h.pace
 				}
-				d := h.heal(length) * h.pace
+				d := h.heal(length)
 				mu.Lock()
 				took = append(took, d)
 				mu.Unlock()
@@ -181,11 +186,13 @@ func TestEveryPartitionHealsInBoundedTime(t *testing.T) {
 	}
 	healing.Wait()
 	slices.Sort(took)
-	if len(took) == clusters*rounds {
-		t.Logf("%d partitions healed at pace %d; at the usual one that is within %v to %v, in the median %v", len(took), *pace, took[0], took[len(took)-1], took[len(took)/2])
+	if len(took) < clusters*rounds {
+		t.Fatalf("%d of %d partitions healed", len(took), clusters*rounds)
 	}
-	if len(took) < clusters*rounds || took[len(took)-1] > mostHealing {
-		t.Errorf("of %d partitions %v healed; want all within %v", clusters*rounds, took, mostHealing)
+	most, median := took[len(took)-1], took[len(took)/2]
+	t.Logf("at pace %d, %d partitions healed within %v to %v, in the median %v", *pace, len(took), took[0], most, median)
+	if p := time.Duration(*pace); most > mostHealing/p+slowMachine || median > medianHealing/p+slowMachine/5 {
+		t.Errorf("healing took %v", took)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	// Most tests wait, for others than the processor: more of them than there are cores go on at a time.
-	if err := flag.Set("test.parallel", "32"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	code := m.Run()
