@@ -68,7 +68,7 @@ func (v *venue) message(pt *point, task *train.Task, where []string) (*protos.Pl
 
 // rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error {
-	where, err := v.process.placement(pt.spec.Plan, v.place)
+	where, err := v.process.placement(ctx, pt.spec.Plan, v.place)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error
 // play lets one run happen.
 func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	p := v.process
-	where, err := p.placement(next.point.spec.Plan, v.place)
+	where, err := p.placement(ctx, next.point.spec.Plan, v.place)
 	if err != nil {
 		return outcome{}, err
 	}

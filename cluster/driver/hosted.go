@@ -218,7 +218,7 @@ func (p *process) report(lead string, run uint64, m proto.Message) {
 // placeWorld makes the world of the nodes that live here.
 func (h *hosted) placeWorld(s *stage, start time.Duration, lives int) (*live.World, error) {
 	w, err := live.New(live.Config{
-		Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: h.process.config.Cores,
+		Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: max(h.process.residents.host.Free(), 1),
 		Hosted:  func(node int) bool { return h.where[node] == h.process.config.Name },
 		Carrier: h, RoundTrip: h.roundTrip, Start: start, Lives: lives,
 	})

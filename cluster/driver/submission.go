@@ -57,7 +57,7 @@ type submission struct {
 	at      time.Time
 	out     string  // the folder of its record
 	target  float64 // the plan's; 0 if it has none
-	runner  *runner // nil in another life of the process than that which it was submitted to
+	runner  *runner // nil when it has ended
 	stop    context.Context
 	end     context.CancelCauseFunc
 
@@ -194,7 +194,7 @@ func (s *submission) run() {
 	} else {
 		s.log("done, record in %s", s.runner.Out)
 	}
-	s.runner.shelf = nil // the data can go, the record stays
+	s.runner = nil // the plan and the data can go, the record stays
 	s.change(func() {
 		s.state, s.err = state, err
 		s.note()
