@@ -111,24 +111,29 @@ func endTogether(t *testing.T, id string) []time.Duration {
 	return stepsOf(t, "fetched", "peer1")
 }
 
-func TestAllReduceGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
+func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	_, nodes := settle(t, "a", "b", "c", "d")
-	id := beginTogether(t)
-	killed := time.Now()
-	kill(t, nodes["d"])
-	await(t, "news of d", logged(t, id, "without d from now on"))
-	noticed := when(t, id, "without d from now on").Sub(killed)
-	steps := endTogether(t, id)
-	pause, from := longest(steps)
-	t.Logf("kill -9: out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on", noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond))
-	if noticed > 2*time.Second || pause > 3*time.Second {
-		t.Errorf("noticed after %v, rounds paused for %v; want at most 2 s and 3 s", noticed, pause)
-	}
-	if last := steps[len(steps)-1]; last < 9*time.Second {
-		t.Errorf("the last round was at %v of 10 s", last)
+	for _, architecture := range []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential"} {
+		t.Run(architecture, func(t *testing.T) {
+			_, nodes := settle(t, "a", "b", "c", "d")
+			id := beginTogether(t, "architecture={kind: "+architecture+"}")
+			killed := time.Now()
+			kill(t, nodes["d"])
+			await(t, "news of d", logged(t, id, "without d from now on"))
+			noticed := when(t, id, "without d from now on").Sub(killed)
+			steps := endTogether(t, id)
+			pause, from := longest(steps)
+			t.Logf("%s, kill -9: out of the view after %v; the longest pause between two steps was %v, from %v on", architecture,
+				noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond))
+			if noticed > 2*time.Second || pause > 3*time.Second {
+				t.Errorf("noticed after %v, steps paused for %v; want at most 2 s and 3 s", noticed, pause)
+			}
+			if last := steps[len(steps)-1]; last < 9*time.Second {
+				t.Errorf("the last step was at %v of 10 s", last)
+			}
+		})
 	}
 }
 

@@ -228,7 +228,9 @@ func (v *vigil) settle(complaints []complaint) {
 	}
 	for _, c := range complaints {
 		switch {
-		case goes == "" || c.by != goes && c.about != goes:
+		case goes == "" && c.lost > 0:
+			v.of.log("%d messages from %s to %s were lost when their connection broke, and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
+		case c.by != goes && c.about != goes:
 		case c.lost > 0:
 			v.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)
 			return
