@@ -110,6 +110,9 @@ func (o *outbox) enter(s sending) error {
 		return fmt.Errorf("messages of %d bytes wait to be taken to node %s, at most %d can", o.bytes+s.size(), o.to.name(), maxWaitingBytes)
 	}
 	o.count++
+	if s.parcel != nil && !s.parcel.Control {
+		o.to.world.sent.Add(1)
+	}
 	o.bytes += s.size()
 	o.waiting = append(o.waiting, s)
 	if !o.busy {
@@ -200,6 +203,9 @@ func (w *World) Deliver(node int, f *wire.Frame) {
 	}
 	if v, ok := f.Head.(*protos.View); ok {
 		w.heard(v)
+	}
+	if !protos.IsControl(f.Head) {
+		w.received.Add(1)
 	}
 	n, own := w.nodes[node], *f
 	own.Tensors = slices.Clone(f.Tensors)
