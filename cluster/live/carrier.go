@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -233,9 +234,41 @@ func release(tensors []*protos.Tensor) {
 
 // Deliver takes what another world's carrier was sent for a node that lives here. It takes
 // over the head and one reference to each tensor; the frame itself may be used again. It
-// does not wait. A message for a node whose part is over, or that does not live here, is
-// dropped. Frames of one process must be delivered in their order. Place must have been called.
+// does not wait, but the actor may handle the message before it returns. A message for a node
+// whose part is over, or that does not live here, is dropped. Frames of one process must be
+// delivered in their order. Place must have been called.
 func (w *World) Deliver(node int, f *wire.Frame) {
+	if node >= 0 && node < len(w.nodes) && w.nodes[node].handlesAtOnce(f) {
+		w.nodes[node].life.Load().mailbox.lend(func() { w.take(node, f) })
+		return
+	}
+	w.take(node, f)
+}
+
+// atOnce is the size in bytes of the tensors of a message up to which it is handled on the
+// goroutine that delivers it. That of a larger one can better take in the next meanwhile.
+const atOnce = 2 << 20
+
+// handlesAtOnce reports whether the node's actor can handle a message on a goroutine that has
+// more to do: nothing lets that wait, neither a charge nor the beginning of the run.
+func (n *node) handlesAtOnce(f *wire.Frame) bool {
+	if n.away != nil || !math.IsInf(n.profile.Speed, 1) {
+		return false
+	}
+	select {
+	case <-n.world.placed:
+	default:
+		return false
+	}
+	bytes := 0
+	for _, t := range f.Tensors {
+		bytes += 4 * len(t.Data)
+	}
+	return bytes <= atOnce
+}
+
+// take takes a frame in.
+func (w *World) take(node int, f *wire.Frame) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
 	if node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil || w.nodes[node].over() {
