@@ -15,11 +15,12 @@ import (
 type learner interface {
 	// step takes in the gradient of a local step, and owns it.
 	step(gradient *protos.Tensor, samples int)
-	// contribution is the vector that is summed over all ranks. It is the caller's; the same one
-	// can be had again until the round is settled.
+	// contribution is the vector that is summed over all ranks, to be read. The reference is the
+	// caller's; the same values can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// divide makes the sum over all ranks the round's mean; weight is that of all batches of the round.
-	divide(sum []float32, weight float64)
+	// divide takes over the sum over all ranks and returns the round's mean; weight is that of all
+	// batches of the round.
+	divide(sum *protos.Tensor, weight float64) *protos.Tensor
 	// settle ends the round with its mean, which it owns. The mean is nil if the round did
 	// without.
 	settle(mean *protos.Tensor)
@@ -74,16 +75,22 @@ func (l *local) multiply(values []float32, weight float32) {
 	l.env.Charge(float64(len(values)))
 }
 
-// average divides a weighted sum by its weight.
-func (l *local) average(sum []float32, weight float64) {
+// average divides a weighted sum by its weight: where it is, unless others still read it.
+func (l *local) average(sum *protos.Tensor, weight float64) *protos.Tensor {
 	divisor := float32(weight)
 	if divisor == 1 {
-		return
+		return sum
 	}
-	for i := range sum {
-		sum[i] /= divisor
+	mean := sum
+	if !sum.Sole() {
+		mean = l.env.Tensors().Get(len(sum.Data))
+		defer sum.Release()
 	}
-	l.env.Charge(float64(len(sum)))
+	for i, x := range sum.Data {
+		mean.Data[i] = x / divisor
+	}
+	l.env.Charge(float64(len(mean.Data)))
+	return mean
 }
 
 // accumulator learns by Gradients. Its model changes only when a round is settled.
@@ -103,9 +110,11 @@ func (a *accumulator) step(gradient *protos.Tensor, samples int) {
 	gradient.Release()
 }
 
-func (a *accumulator) contribution() *protos.Tensor { return a.env.Tensors().Copy(a.sum.Data) }
+func (a *accumulator) contribution() *protos.Tensor { return a.sum.Retain() }
 
-func (a *accumulator) divide(sum []float32, weight float64) { a.average(sum, weight) }
+func (a *accumulator) divide(sum *protos.Tensor, weight float64) *protos.Tensor {
+	return a.average(sum, weight)
+}
 
 func (a *accumulator) settle(mean *protos.Tensor) {
 	a.sum.Release()
@@ -143,8 +152,8 @@ func (a *averager) contribution() *protos.Tensor {
 	return v
 }
 
-func (a *averager) divide(sum []float32, weight float64) {
-	a.average(sum, weight/float64(a.steps))
+func (a *averager) divide(sum *protos.Tensor, weight float64) *protos.Tensor {
+	return a.average(sum, weight/float64(a.steps))
 }
 
 func (a *averager) settle(mean *protos.Tensor) {

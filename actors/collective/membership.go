@@ -111,8 +111,9 @@ func (w *worker) abort() {
 	}
 	if w.current != nil {
 		w.resume(w.causes[w.current.awaited()])
-		w.vector.Release()
-		w.current, w.vector = nil, nil
+		w.input.Release()
+		w.sum.Release()
+		w.current, w.input, w.sum = nil, nil, nil
 	}
 }
 

@@ -29,7 +29,8 @@ type rehearsal struct {
 	vector     func(rank, round int) []float32
 	overtaking bool // packets of an edge may overtake each other
 	ranks      []*reduction
-	vectors    [][]float32
+	inputs     []*protos.Tensor
+	outputs    []*protos.Tensor
 	pool       protos.TensorPool
 	flying     []packet
 	sums       [][][]float32 // by round and rank
@@ -45,7 +46,7 @@ func newRehearsal(a Algorithm, n, rounds int, overtaking bool, vector func(rank,
 	}
 	for rank := range n {
 		r.ranks = append(r.ranks, newReduction(a, n, rank, len(vector(rank, 0))))
-		r.vectors = append(r.vectors, nil)
+		r.inputs, r.outputs = append(r.inputs, nil), append(r.outputs, nil)
 	}
 	return r
 }
@@ -68,30 +69,29 @@ func (r *rehearsal) run(random *rand.Rand) error {
 }
 
 func (r *rehearsal) begin(rank, round int) {
-	r.vectors[rank] = append([]float32{}, r.vector(rank, round)...)
-	r.ranks[rank].begin(r.vectors[rank])
+	r.inputs[rank] = r.pool.Copy(r.vector(rank, round))
+	r.outputs[rank] = r.pool.Get(len(r.inputs[rank].Data))
+	r.ranks[rank].begin(r.inputs[rank], r.outputs[rank])
 	r.advance(rank, round)
 }
 
 func (r *rehearsal) advance(rank, round int) {
 	x := r.ranks[rank]
-	var piece *protos.Tensor
 	for m := x.next(); m != nil; m = x.next() {
-		if !m.Again {
-			piece = r.pool.Copy(r.vectors[rank][m.Low:m.High])
-		}
+		piece := x.piece()
 		if m.Peer == rank {
-			x.keep(m, piece.Retain())
+			x.keep(m, piece)
 			continue
 		}
 		r.messages++
 		r.values += m.High - m.Low
-		r.flying = append(r.flying, packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece.Retain()})
+		r.flying = append(r.flying, packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece})
 	}
 	if x.blocked() {
 		return
 	}
-	r.sums[round][rank] = r.vectors[rank]
+	r.sums[round][rank] = r.outputs[rank].Data
+	r.inputs[rank].Release()
 	x.finish()
 	if round+1 < r.rounds {
 		r.begin(rank, round+1)
@@ -339,7 +339,7 @@ func TestRoundTakesTheStepsOfItsCostRow(t *testing.T) {
 
 func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
 	r := newReduction(Ring, 3, 1, 9)
-	r.begin(make([]float32, 9))
+	r.begin(protos.NewTensor(make([]float32, 9)), protos.NewTensor(make([]float32, 9)))
 	chunk := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
 	if err := r.take(1, tag{0, 0, 0}, chunk(3)); err != nil {
 		t.Errorf("a chunk of the next round is refused: %v", err)
@@ -397,7 +397,7 @@ func BenchmarkReduction(b *testing.B) {
 			r := newRehearsal(a, n, 0, false, whole(values))
 			r.pool.Poison = false
 			for rank := range n {
-				r.vectors[rank] = make([]float32, values)
+				r.inputs[rank], r.outputs[rank] = r.pool.Copy(make([]float32, values)), r.pool.Get(values)
 			}
 			b.SetBytes(4 * values * n)
 			b.ReportAllocs()
@@ -411,7 +411,7 @@ func BenchmarkReduction(b *testing.B) {
 // round makes a round with each rank going as far as it can, in turn.
 func (r *rehearsal) round() {
 	for rank, x := range r.ranks {
-		x.begin(r.vectors[rank])
+		x.begin(r.inputs[rank], r.outputs[rank])
 	}
 	for left := r.n; left > 0; {
 		for rank, x := range r.ranks {
@@ -430,21 +430,12 @@ func (r *rehearsal) round() {
 // exchange lets a rank go as far as it can and hands over what it sends.
 func (r *rehearsal) exchange(rank int) {
 	x := r.ranks[rank]
-	var piece *protos.Tensor
 	for m := x.next(); m != nil; m = x.next() {
-		if !m.Again {
-			if piece != nil {
-				piece.Release()
-			}
-			piece = r.pool.Copy(r.vectors[rank][m.Low:m.High])
-		}
+		piece := x.piece()
 		if m.Peer == rank {
-			x.keep(m, piece.Retain())
-		} else if err := r.ranks[m.Peer].take(x.round, tag{rank, m.Step, m.Index}, piece.Retain()); err != nil {
+			x.keep(m, piece)
+		} else if err := r.ranks[m.Peer].take(x.round, tag{rank, m.Step, m.Index}, piece); err != nil {
 			panic(err)
 		}
-	}
-	if piece != nil {
-		piece.Release()
 	}
 }

@@ -42,8 +42,6 @@ type Move struct {
 	Step, Index int
 	// Low and High bound the piece: values Low to High−1 of the vector. It may be empty.
 	Low, High int
-	// Again marks a Send of what the move before has sent already.
-	Again bool
 }
 
 // Schedule returns what a rank does in a round, in order, to sum vectors of so many
@@ -69,10 +67,6 @@ func (a Algorithm) Schedule(n, rank, values int) []Move {
 		s.tree()
 	default:
 		panic("collective: algorithm does not exist")
-	}
-	for i := 1; i < len(s.moves); i++ {
-		m, before := &s.moves[i], &s.moves[i-1]
-		m.Again = m.Action == Send && before.Action == Send && m.Low == before.Low && m.High == before.High
 	}
 	return s.moves
 }

@@ -331,7 +331,7 @@ type swift struct {
 	measured answer
 }
 
-// order tells an actor to make so many steps.
+// steps tells an actor to make so many steps.
 type steps int
 
 // steps makes steps, and returns how long they took: of a round of an all-reduce, from the
