@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"math"
+
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
@@ -86,11 +88,25 @@ func (l *local) average(sum *protos.Tensor, weight float64) *protos.Tensor {
 		mean = l.env.Tensors().Get(len(sum.Data))
 		defer sum.Release()
 	}
-	for i, x := range sum.Data {
-		mean.Data[i] = x / divisor
-	}
+	quotient(mean.Data, sum.Data, divisor)
 	l.env.Charge(float64(len(mean.Data)))
 	return mean
+}
+
+// quotient divides values. Where the divisor is a power of two, a product is the same number and
+// takes a fifth of the time.
+func quotient(to, values []float32, divisor float32) {
+	to = to[:len(values)]
+	if fraction, _ := math.Frexp(float64(divisor)); fraction == 0.5 && divisor <= 1<<64 && divisor >= 1.0/(1<<64) {
+		factor := 1 / divisor
+		for i, x := range values {
+			to[i] = x * factor
+		}
+		return
+	}
+	for i, x := range values {
+		to[i] = x / divisor
+	}
 }
 
 // accumulator learns by Gradients. Its model changes only when a round is settled.
@@ -147,8 +163,12 @@ func (a *averager) step(gradient *protos.Tensor, samples int) {
 }
 
 func (a *averager) contribution() *protos.Tensor {
+	weight := float32(a.samples) / (a.batch * float32(a.steps))
+	if weight == 1 {
+		return a.replica.Params.Retain()
+	}
 	v := a.env.Tensors().Copy(a.replica.Params.Data)
-	a.multiply(v.Data, float32(a.samples)/(a.batch*float32(a.steps)))
+	a.multiply(v.Data, weight)
 	return v
 }
 

@@ -37,8 +37,8 @@ type reduction struct {
 	work   float64 // FLOPs of sums since spent was last called
 }
 
-func newReduction(a Algorithm, n, rank, values int) *reduction {
-	r := &reduction{rank: rank, moves: a.Schedule(n, rank, values), places: map[tag]int{}}
+func newReduction(a *Architecture, n, rank, values int) *reduction {
+	r := &reduction{rank: rank, moves: a.Algorithm.schedule(n, rank, values, a.Segment), places: map[tag]int{}}
 	r.first = firsts(r.moves)
 	for i, m := range r.moves {
 		if m.Action != Send {
@@ -55,10 +55,21 @@ func newReduction(a Algorithm, n, rank, values int) *reduction {
 // schedule it is all of them or none.
 func firsts(moves []Move) []bool {
 	first := make([]bool, len(moves))
+	var taken [][2]int // spans of values; those that touch are one, so that there are few
 	for i, m := range moves {
-		first[i] = !slices.ContainsFunc(moves[:i], func(before Move) bool {
-			return before.Action != Send && before.Low < m.High && m.Low < before.High
+		first[i] = !slices.ContainsFunc(taken, func(span [2]int) bool { return span[0] <= m.Low && m.Low < span[1] })
+		if m.Action == Send || !first[i] || m.Low == m.High {
+			continue
+		}
+		span := [2]int{m.Low, m.High}
+		taken = slices.DeleteFunc(taken, func(other [2]int) bool {
+			touches := other[0] <= span[1] && span[0] <= other[1]
+			if touches {
+				span = [2]int{min(span[0], other[0]), max(span[1], other[1])}
+			}
+			return touches
 		})
+		taken = append(taken, span)
 	}
 	return first
 }

@@ -43,6 +43,7 @@ type seat struct {
 	Processes    int
 	Index        int    // of this process and of its node
 	Values       int    // parameters of the model
+	Segment      int    // of a ring, values of a message at most
 	Identity     string // folder; empty without TLS
 }
 
@@ -228,7 +229,7 @@ func (c *cluster) place() (err error) {
 	task := &train.Task{Model: still(s.Values), Train: set, Test: set, Batch: 1, Method: optim.SGD{Rate: optim.Constant(1e-6)}}
 	var architecture train.Architecture = ps.Architecture{Scale: ps.Sum}
 	if s.Architecture != parameterServer {
-		architecture = collective.Architecture{Algorithm: collective.Algorithm(s.Architecture), Every: 1, Reduce: collective.Gradients}
+		architecture = collective.Architecture{Algorithm: collective.Algorithm(s.Architecture), Segment: s.Segment, Every: 1, Reduce: collective.Gradients}
 		task.Method = still(s.Values)
 	}
 	d, names := &actors.Deployment{Bounded: true}, []string(nil)
