@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -211,7 +212,7 @@ func (c *cluster) connect(o order) (err error) {
 			return err
 		}
 	}
-	for up := 0; up < c.seat.Processes-1; time.Sleep(time.Millisecond) {
+	for up := 0; up < c.seat.Processes-1; runtime.Gosched() {
 		up = 0
 		for _, p := range c.node.Stats().Peers {
 			if p.State == transport.Up {

@@ -267,7 +267,7 @@ func (p *peer) ended(c *conn, freed [classes]int) {
 	p.received += c.handled.Load()
 	p.lost += c.begun - c.acked
 	p.bytesOut += c.bytesOut.Load()
-	p.bytesIn += c.socket.bytes.Load()
+	p.bytesIn += c.socket.counted.bytes.Load()
 	switch {
 	case p.state == Down, p.node.closing.Load(), p.accepting > 0:
 	case errors.Is(c.reason, ErrLeft):
