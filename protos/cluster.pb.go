@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -89,8 +89,10 @@ type PlaceRun struct {
 	Rehearse bool `protobuf:"varint,6,opt,name=rehearse,proto3" json:"rehearse,omitempty"`
 	// What the run's clock shows, in ns, and how often the nodes may have lived before: not 0 for a process that
 	// takes the place of one that is gone.
-	Start         int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
-	Lives         uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
+	Start int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
+	Lives uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
+	// There if the plan has samples sent.
+	Samples       *SampleSet `protobuf:"bytes,9,opt,name=samples,proto3" json:"samples,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +183,209 @@ func (x *PlaceRun) GetLives() uint32 {
 	return 0
 }
 
+func (x *PlaceRun) GetSamples() *SampleSet {
+	if x != nil {
+		return x.Samples
+	}
+	return nil
+}
+
+// SampleSet is what a process is told of samples that it does not read itself.
+type SampleSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Columns of a sample, names of the classes, and how many samples there are to train on.
+	Inputs  int32    `protobuf:"varint,2,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	Classes []string `protobuf:"bytes,3,rep,name=classes,proto3" json:"classes,omitempty"`
+	Length  int32    `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
+	// How many samples each worker has, in the order of the plan.
+	Shards        []int32 `protobuf:"varint,5,rep,packed,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleSet) Reset() {
+	*x = SampleSet{}
+	mi := &file_protos_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleSet) ProtoMessage() {}
+
+func (x *SampleSet) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleSet.ProtoReflect.Descriptor instead.
+func (*SampleSet) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SampleSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SampleSet) GetInputs() int32 {
+	if x != nil {
+		return x.Inputs
+	}
+	return 0
+}
+
+func (x *SampleSet) GetClasses() []string {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *SampleSet) GetLength() int32 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *SampleSet) GetShards() []int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+// AskSamples asks the process that conducts a run for the samples of some of its workers.
+type AskSamples struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By their positions among the workers of the plan.
+	Workers       []int32 `protobuf:"varint,1,rep,packed,name=workers,proto3" json:"workers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskSamples) Reset() {
+	*x = AskSamples{}
+	mi := &file_protos_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskSamples) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskSamples) ProtoMessage() {}
+
+func (x *AskSamples) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskSamples.ProtoReflect.Descriptor instead.
+func (*AskSamples) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AskSamples) GetWorkers() []int32 {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+// Samples are some of a worker's. Tensors: their inputs, one sample after the other.
+type Samples struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Worker int32                  `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Which of the worker's samples is the first.
+	First int32 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Position of each among all samples, and its label.
+	Rows          []int32 `protobuf:"varint,3,rep,packed,name=rows,proto3" json:"rows,omitempty"`
+	Labels        []int32 `protobuf:"varint,4,rep,packed,name=labels,proto3" json:"labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Samples) Reset() {
+	*x = Samples{}
+	mi := &file_protos_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Samples) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Samples) ProtoMessage() {}
+
+func (x *Samples) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Samples.ProtoReflect.Descriptor instead.
+func (*Samples) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Samples) GetWorker() int32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Samples) GetFirst() int32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Samples) GetRows() []int32 {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Samples) GetLabels() []int32 {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
 // RunPlaced answers PlaceRun.
 type RunPlaced struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -192,7 +397,7 @@ type RunPlaced struct {
 
 func (x *RunPlaced) Reset() {
 	*x = RunPlaced{}
-	mi := &file_protos_cluster_proto_msgTypes[1]
+	mi := &file_protos_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -204,7 +409,7 @@ func (x *RunPlaced) String() string {
 func (*RunPlaced) ProtoMessage() {}
 
 func (x *RunPlaced) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[1]
+	mi := &file_protos_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -217,7 +422,7 @@ func (x *RunPlaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPlaced.ProtoReflect.Descriptor instead.
 func (*RunPlaced) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{1}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RunPlaced) GetError() string {
@@ -236,7 +441,7 @@ type BeginRun struct {
 
 func (x *BeginRun) Reset() {
 	*x = BeginRun{}
-	mi := &file_protos_cluster_proto_msgTypes[2]
+	mi := &file_protos_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +453,7 @@ func (x *BeginRun) String() string {
 func (*BeginRun) ProtoMessage() {}
 
 func (x *BeginRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[2]
+	mi := &file_protos_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +466,7 @@ func (x *BeginRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeginRun.ProtoReflect.Descriptor instead.
 func (*BeginRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{2}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 // HaltRun ends the part of all nodes but the coordinator's.
@@ -273,7 +478,7 @@ type HaltRun struct {
 
 func (x *HaltRun) Reset() {
 	*x = HaltRun{}
-	mi := &file_protos_cluster_proto_msgTypes[3]
+	mi := &file_protos_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -285,7 +490,7 @@ func (x *HaltRun) String() string {
 func (*HaltRun) ProtoMessage() {}
 
 func (x *HaltRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[3]
+	mi := &file_protos_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -298,7 +503,7 @@ func (x *HaltRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HaltRun.ProtoReflect.Descriptor instead.
 func (*HaltRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{3}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 // EndRun ends a run, whether it was begun or not.
@@ -310,7 +515,7 @@ type EndRun struct {
 
 func (x *EndRun) Reset() {
 	*x = EndRun{}
-	mi := &file_protos_cluster_proto_msgTypes[4]
+	mi := &file_protos_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -322,7 +527,7 @@ func (x *EndRun) String() string {
 func (*EndRun) ProtoMessage() {}
 
 func (x *EndRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[4]
+	mi := &file_protos_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -335,7 +540,7 @@ func (x *EndRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRun.ProtoReflect.Descriptor instead.
 func (*EndRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{4}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 // NodeChanged tells the process that conducts a run that a node has gone or is there.
@@ -349,7 +554,7 @@ type NodeChanged struct {
 
 func (x *NodeChanged) Reset() {
 	*x = NodeChanged{}
-	mi := &file_protos_cluster_proto_msgTypes[5]
+	mi := &file_protos_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -361,7 +566,7 @@ func (x *NodeChanged) String() string {
 func (*NodeChanged) ProtoMessage() {}
 
 func (x *NodeChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[5]
+	mi := &file_protos_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -374,7 +579,7 @@ func (x *NodeChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeChanged.ProtoReflect.Descriptor instead.
 func (*NodeChanged) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{5}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodeChanged) GetNode() int32 {
@@ -406,7 +611,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[6]
+	mi := &file_protos_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +623,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[6]
+	mi := &file_protos_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +636,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{6}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -482,7 +687,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[7]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -494,7 +699,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[7]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -507,7 +712,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -654,7 +859,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[8]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +871,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[8]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +884,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{8}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -763,7 +968,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +980,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +993,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunResult) GetError() string {
@@ -848,7 +1053,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +1065,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +1078,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1052,7 +1257,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1269,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1282,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1117,7 +1322,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1334,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1347,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -1154,7 +1359,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +1371,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +1384,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -1192,7 +1397,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +1409,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +1422,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchRun) GetId() string {
@@ -1239,7 +1444,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1456,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1469,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReadLog) GetId() string {
@@ -1291,7 +1496,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1508,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1521,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StopRun) GetId() string {
@@ -1336,7 +1541,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1553,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1566,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -1392,7 +1597,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1609,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1622,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -1578,7 +1783,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1795,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1808,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Refusal) GetError() string {
@@ -1630,7 +1835,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1642,7 +1847,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1655,7 +1860,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Submitted) GetId() string {
@@ -1675,7 +1880,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1892,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1905,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -1728,7 +1933,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +1945,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +1958,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Process) GetName() string {
@@ -1815,7 +2020,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1827,7 +2032,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1840,7 +2045,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -1881,7 +2086,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1893,7 +2098,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1906,7 +2111,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Submission) GetId() string {
@@ -2003,7 +2208,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2220,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2233,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -2048,7 +2253,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2265,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2278,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -2092,7 +2297,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2309,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2322,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -2142,7 +2347,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2359,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2372,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -2244,7 +2449,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2461,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2474,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListActors) GetName() string {
@@ -2289,7 +2494,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2506,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2519,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 // Actors are those of one process or of all.
@@ -2335,7 +2540,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2552,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2565,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -2432,7 +2637,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2649,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2662,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Actor) GetName() string {
@@ -2559,7 +2764,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2571,7 +2776,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2584,7 +2789,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -2650,7 +2855,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2867,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2880,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -2738,7 +2943,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2750,7 +2955,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2763,7 +2968,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -2853,7 +3058,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3070,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3083,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -2905,7 +3110,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3122,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3135,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -2979,7 +3184,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\xd2\x01\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\"\x81\x02\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -2990,7 +3195,22 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\acatalog\x18\x05 \x01(\tR\acatalog\x12\x1a\n" +
 	"\brehearse\x18\x06 \x01(\bR\brehearse\x12\x14\n" +
 	"\x05start\x18\a \x01(\x03R\x05start\x12\x14\n" +
-	"\x05lives\x18\b \x01(\rR\x05lives\"!\n" +
+	"\x05lives\x18\b \x01(\rR\x05lives\x12-\n" +
+	"\asamples\x18\t \x01(\v2\x13.gradwire.SampleSetR\asamples\"\x81\x01\n" +
+	"\tSampleSet\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06inputs\x18\x02 \x01(\x05R\x06inputs\x12\x18\n" +
+	"\aclasses\x18\x03 \x03(\tR\aclasses\x12\x16\n" +
+	"\x06length\x18\x04 \x01(\x05R\x06length\x12\x16\n" +
+	"\x06shards\x18\x05 \x03(\x05R\x06shards\"&\n" +
+	"\n" +
+	"AskSamples\x12\x18\n" +
+	"\aworkers\x18\x01 \x03(\x05R\aworkers\"c\n" +
+	"\aSamples\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x05R\x05first\x12\x12\n" +
+	"\x04rows\x18\x03 \x03(\x05R\x04rows\x12\x16\n" +
+	"\x06labels\x18\x04 \x03(\x05R\x06labels\"!\n" +
 	"\tRunPlaced\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\"\n" +
 	"\n" +
@@ -3217,88 +3437,92 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
-	(*RunPlaced)(nil),     // 2: gradwire.RunPlaced
-	(*BeginRun)(nil),      // 3: gradwire.BeginRun
-	(*HaltRun)(nil),       // 4: gradwire.HaltRun
-	(*EndRun)(nil),        // 5: gradwire.EndRun
-	(*NodeChanged)(nil),   // 6: gradwire.NodeChanged
-	(*RunEvents)(nil),     // 7: gradwire.RunEvents
-	(*RunEvent)(nil),      // 8: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 9: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 10: gradwire.RunResult
-	(*Request)(nil),       // 11: gradwire.Request
-	(*SubmitPlan)(nil),    // 12: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 13: gradwire.ListNodes
-	(*ListRuns)(nil),      // 14: gradwire.ListRuns
-	(*WatchRun)(nil),      // 15: gradwire.WatchRun
-	(*ReadLog)(nil),       // 16: gradwire.ReadLog
-	(*StopRun)(nil),       // 17: gradwire.StopRun
-	(*FetchRecord)(nil),   // 18: gradwire.FetchRecord
-	(*Reply)(nil),         // 19: gradwire.Reply
-	(*Refusal)(nil),       // 20: gradwire.Refusal
-	(*Submitted)(nil),     // 21: gradwire.Submitted
-	(*Processes)(nil),     // 22: gradwire.Processes
-	(*Process)(nil),       // 23: gradwire.Process
-	(*Submissions)(nil),   // 24: gradwire.Submissions
-	(*Submission)(nil),    // 25: gradwire.Submission
-	(*LogLines)(nil),      // 26: gradwire.LogLines
-	(*Portion)(nil),       // 27: gradwire.Portion
-	(*Done)(nil),          // 28: gradwire.Done
-	(*SpawnActor)(nil),    // 29: gradwire.SpawnActor
-	(*ListActors)(nil),    // 30: gradwire.ListActors
-	(*AttachActors)(nil),  // 31: gradwire.AttachActors
-	(*Actors)(nil),        // 32: gradwire.Actors
-	(*Actor)(nil),         // 33: gradwire.Actor
-	(*ActorRequest)(nil),  // 34: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 35: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 36: gradwire.ActorCall
-	(*Vector)(nil),        // 37: gradwire.Vector
-	(*ActorReceipt)(nil),  // 38: gradwire.ActorReceipt
-	nil,                   // 39: gradwire.Process.LabelsEntry
-	nil,                   // 40: gradwire.Submission.PlacementEntry
+	(*SampleSet)(nil),     // 2: gradwire.SampleSet
+	(*AskSamples)(nil),    // 3: gradwire.AskSamples
+	(*Samples)(nil),       // 4: gradwire.Samples
+	(*RunPlaced)(nil),     // 5: gradwire.RunPlaced
+	(*BeginRun)(nil),      // 6: gradwire.BeginRun
+	(*HaltRun)(nil),       // 7: gradwire.HaltRun
+	(*EndRun)(nil),        // 8: gradwire.EndRun
+	(*NodeChanged)(nil),   // 9: gradwire.NodeChanged
+	(*RunEvents)(nil),     // 10: gradwire.RunEvents
+	(*RunEvent)(nil),      // 11: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 12: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 13: gradwire.RunResult
+	(*Request)(nil),       // 14: gradwire.Request
+	(*SubmitPlan)(nil),    // 15: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 16: gradwire.ListNodes
+	(*ListRuns)(nil),      // 17: gradwire.ListRuns
+	(*WatchRun)(nil),      // 18: gradwire.WatchRun
+	(*ReadLog)(nil),       // 19: gradwire.ReadLog
+	(*StopRun)(nil),       // 20: gradwire.StopRun
+	(*FetchRecord)(nil),   // 21: gradwire.FetchRecord
+	(*Reply)(nil),         // 22: gradwire.Reply
+	(*Refusal)(nil),       // 23: gradwire.Refusal
+	(*Submitted)(nil),     // 24: gradwire.Submitted
+	(*Processes)(nil),     // 25: gradwire.Processes
+	(*Process)(nil),       // 26: gradwire.Process
+	(*Submissions)(nil),   // 27: gradwire.Submissions
+	(*Submission)(nil),    // 28: gradwire.Submission
+	(*LogLines)(nil),      // 29: gradwire.LogLines
+	(*Portion)(nil),       // 30: gradwire.Portion
+	(*Done)(nil),          // 31: gradwire.Done
+	(*SpawnActor)(nil),    // 32: gradwire.SpawnActor
+	(*ListActors)(nil),    // 33: gradwire.ListActors
+	(*AttachActors)(nil),  // 34: gradwire.AttachActors
+	(*Actors)(nil),        // 35: gradwire.Actors
+	(*Actor)(nil),         // 36: gradwire.Actor
+	(*ActorRequest)(nil),  // 37: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 38: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 39: gradwire.ActorCall
+	(*Vector)(nil),        // 40: gradwire.Vector
+	(*ActorReceipt)(nil),  // 41: gradwire.ActorReceipt
+	nil,                   // 42: gradwire.Process.LabelsEntry
+	nil,                   // 43: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
-	8,  // 0: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	9,  // 1: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	12, // 2: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	13, // 3: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	14, // 4: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	15, // 5: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	16, // 6: gradwire.Request.log:type_name -> gradwire.ReadLog
-	17, // 7: gradwire.Request.stop:type_name -> gradwire.StopRun
-	18, // 8: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	29, // 9: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	30, // 10: gradwire.Request.actors:type_name -> gradwire.ListActors
-	31, // 11: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	20, // 12: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	21, // 13: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	22, // 14: gradwire.Reply.processes:type_name -> gradwire.Processes
-	24, // 15: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	25, // 16: gradwire.Reply.submission:type_name -> gradwire.Submission
-	26, // 17: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	27, // 18: gradwire.Reply.portion:type_name -> gradwire.Portion
-	28, // 19: gradwire.Reply.done:type_name -> gradwire.Done
-	32, // 20: gradwire.Reply.actors:type_name -> gradwire.Actors
-	23, // 21: gradwire.Processes.processes:type_name -> gradwire.Process
-	39, // 22: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	25, // 23: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	40, // 24: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	33, // 25: gradwire.Actors.actors:type_name -> gradwire.Actor
-	29, // 26: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	30, // 27: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	32, // 28: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
-	0,  // 29: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	37, // 30: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	37, // 31: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
+	11, // 1: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	12, // 2: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	15, // 3: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	16, // 4: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	17, // 5: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	18, // 6: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	19, // 7: gradwire.Request.log:type_name -> gradwire.ReadLog
+	20, // 8: gradwire.Request.stop:type_name -> gradwire.StopRun
+	21, // 9: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	32, // 10: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	33, // 11: gradwire.Request.actors:type_name -> gradwire.ListActors
+	34, // 12: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	23, // 13: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	24, // 14: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	25, // 15: gradwire.Reply.processes:type_name -> gradwire.Processes
+	27, // 16: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	28, // 17: gradwire.Reply.submission:type_name -> gradwire.Submission
+	29, // 18: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	30, // 19: gradwire.Reply.portion:type_name -> gradwire.Portion
+	31, // 20: gradwire.Reply.done:type_name -> gradwire.Done
+	35, // 21: gradwire.Reply.actors:type_name -> gradwire.Actors
+	26, // 22: gradwire.Processes.processes:type_name -> gradwire.Process
+	42, // 23: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	28, // 24: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	43, // 25: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	36, // 26: gradwire.Actors.actors:type_name -> gradwire.Actor
+	32, // 27: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	33, // 28: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	35, // 29: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 30: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	40, // 31: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	40, // 32: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -3306,7 +3530,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
-	file_protos_cluster_proto_msgTypes[10].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[13].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -3318,7 +3542,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Actors)(nil),
 		(*Request_Attach)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[18].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[21].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -3329,7 +3553,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[33].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[36].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -3339,7 +3563,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,7 +21,8 @@ import (
 type Task struct {
 	// Model is the network.
 	Model nn.Model
-	// Train and Test are the samples to learn from and to judge by.
+	// Train and Test are the samples to learn from and to judge by. On a cluster a process may have
+	// those rows of Train alone that its own workers see, the others being 0, and no Test.
 	Train, Test *datasets.Set
 	// Workers are the names of the nodes that train, in the order of the plan.
 	Workers []string
@@ -50,7 +51,7 @@ func (t *Task) Validate() error {
 		return fmt.Errorf("%d shards for %d workers", len(t.Shards), len(t.Workers))
 	case t.Batch < 1:
 		return fmt.Errorf("a batch of %d samples, at least 1 is needed", t.Batch)
-	case t.Train.Len() == 0 || t.Test.Len() == 0:
+	case t.Train.Len() == 0 || t.Test != nil && t.Test.Len() == 0:
 		return errors.New("no samples to train on or to judge by")
 	}
 	for rank, shard := range t.Shards {

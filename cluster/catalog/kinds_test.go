@@ -192,17 +192,17 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"optimizer", "{kind: adam, beta1: 2}", "plan.yaml:1:24: x.beta1: beta1 2: "},
 		{"optimizer", "{kind: sgd, rate: }", "plan.yaml:1:21: x.rate: "},
 		{"data", "{set: nls-kdd}", "plan.yaml:1:10: x.set: unknown data set \"nls-kdd\"; did you mean nsl-kdd?"},
-		{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: encoding is 94; accepted are 93 and 122 inputs"},
+		{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: 94 is not accepted; accepted are 93, 122"},
 		{"data", "{set: nsl-kdd, samples: 100}", "plan.yaml:1:19: x.samples: unknown key"},
 		{"data", "{set: synthetic-digits, encoding: 93}", "plan.yaml:1:28: x.encoding: unknown key"},
-		{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: samples is 3; accepted is 100 to 10000000"},
+		{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: 3 is out of range; accepted is 100 to 10000000"},
 		{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
 		{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
-		{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: features is -1; accepted is 0 to 1048576"},
+		{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: -1 is out of range; accepted is 0 to 1048576"},
 		{"data", "{set: csv}", "plan.yaml:1:4: x: missing: file"},
 		{"data", "{set: csv, file: nowhere.csv}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.csv: "},
-		{"data", "{set: csv, file: nowhere.csv, separator: colon}", "plan.yaml:1:45: x.separator: separator \"colon\"; accepted are comma, semicolon, tab and bar"},
-		{"data", "{set: csv, file: nowhere.csv, header: yes}", "plan.yaml:1:42: x.header: header \"yes\"; accepted are detect, present and absent"},
+		{"data", "{set: csv, file: nowhere.csv, separator: colon}", "plan.yaml:1:45: x.separator: unknown separator \"colon\" (accepted: comma, semicolon, tab, bar)"},
+		{"data", "{set: csv, file: nowhere.csv, header: yes}", "plan.yaml:1:42: x.header: unknown header \"yes\" (accepted: detect, present, absent)"},
 		{"data", "{set: idx, images: nowhere, labels: nowhere}", "plan.yaml:1:23: x.images: the file of samples cannot be read: open nowhere: "},
 		{"data", "{set: idx, images: a, labels: b, test-labels: c}", "plan.yaml:1:50: x.test-labels: test-labels is given without test-images; what is tested on needs both"},
 		{"data", "{set: npy, x: a, y: b, test-x: c}", "plan.yaml:1:35: x.test-x: test-x is given without test-y"},
@@ -210,13 +210,13 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
 		{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
 		{"data", "{set: mnist, test: 100%}", "plan.yaml:1:23: x.test: a share of 100% leaves nothing"},
-		{"data", "{set: mnist, fit: test}", "plan.yaml:1:22: x.fit: a scaler fitted on \"test\"; accepted are train and all"},
+		{"data", "{set: mnist, fit: test}", "plan.yaml:1:22: x.fit: unknown fit \"test\" (accepted: train, all)"},
 		{"data", "{set: mnist, scale: log}", "plan.yaml:1:24: x.scale: "},
 		{"data", "{set: mnist, split: {kind: shard}}", "plan.yaml:1:31: x.split.kind: unknown split \"shard\""},
 		{"split", "{kind: classes, workers: {a: {x: 60%}, b: {x: 41%}}}", "plan.yaml:1:50: x.workers.b.x: the workers' shares of class \"x\" add up to 101%; at most 100% can be given away"},
 		{"split", "{kind: classes, workers: {a: {x: 120%}}}", "plan.yaml:1:37: x.workers.a.x: \"120%\" is not between 0% and 100%"},
-		{"split", "{kind: dirichlet, alpha: 0}", "plan.yaml:1:29: x.alpha: alpha is 0; accepted is a number above 0"},
-		{"split", "{kind: shards, per-worker: 0}", "plan.yaml:1:31: x.per-worker: per-worker is 0"},
+		{"split", "{kind: dirichlet, alpha: 0}", "plan.yaml:1:29: x.alpha: 0 is out of range; accepted is more than 0"},
+		{"split", "{kind: shards, per-worker: 0}", "plan.yaml:1:31: x.per-worker: 0 is out of range; accepted is 1 to 1000"},
 		{"delay", "-5ms", "plan.yaml:1:4: x: \"-5ms\" is negative"},
 		{"delay", "5", "plan.yaml:1:4: x: \"5\" has no unit"},
 		{"delay", "{kind: uniform, range: 5s..1s}", "plan.yaml:1:27: x.range: "},
@@ -232,21 +232,21 @@ func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 		{"topology", "[ring]", "plan.yaml:1:4: x: a topology is given by its kind: write kind: and one of complete, ring"},
 		{"topology", "{kind: ring, size: 3}", "plan.yaml:1:17: x.size: unknown key"},
 		{"topology", "{kind: star, centre: hub}", "plan.yaml:1:25: x.centre: centre is hub: must be the name of a node"},
-		{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: branching is 0"},
+		{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: 0 is out of range; accepted is 1 or more"},
 		{"topology", "{kind: grid, rows: 3}", "plan.yaml:1:23: x.rows: rows is 3: must be a divisor of the 4 nodes"},
 		{"topology", "{kind: random-regular, degree: 4}", "plan.yaml:1:35: x.degree: degree is 4: must be from 1 to 3"},
 		{"topology", "{kind: erdos-renyi, probability: 1.5}", "plan.yaml:1:37: x.probability: \"1.5\" is not between"},
 		{"topology", "erdos-renyi", "plan.yaml:1:4: x: a random graph needs the probability of an edge or the mean degree"},
 		{"topology", "{kind: small-world, neighbours: 3}", "plan.yaml:1:36: x.neighbours: neighbours is 3: must be even"},
 		{"topology", "{kind: file, file: nowhere.csv}", "plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
-		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: scale \"median\" is not known, accepted are sum and mean"},
-		{"arch", "{kind: d-psgd, moved: -1}", "plan.yaml:1:26: x.moved: moved is -1, accepted is"},
-		{"arch", "{kind: d-psgd, lead: -2}", "plan.yaml:1:25: x.lead: lead is -2 steps; accepted is 0 or more"},
-		{"arch", "{kind: ad-psgd, moved: 0, lead: -2}", "plan.yaml:1:36: x.lead: lead is -2 steps; accepted is 0 or more"},
-		{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: every is 0 steps, accepted is 1 to"},
-		{"optimizer", "{kind: adam, weight-decay: -1}", "plan.yaml:1:31: x.weight-decay: weight-decay -1: must be a finite number"},
+		{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: unknown scale \"median\"; did you mean mean? (accepted: sum, mean)"},
+		{"arch", "{kind: d-psgd, moved: -1}", "plan.yaml:1:26: x.moved: -1 is out of range; accepted is 0 or more"},
+		{"arch", "{kind: d-psgd, lead: -2}", "plan.yaml:1:25: x.lead: -2 is out of range; accepted is 0 or more"},
+		{"arch", "{kind: ad-psgd, moved: 0, lead: -2}", "plan.yaml:1:36: x.lead: -2 is out of range; accepted is 0 or more"},
+		{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: 0 is out of range; accepted is 1 to 1048576"},
+		{"optimizer", "{kind: adam, weight-decay: -1}", "plan.yaml:1:31: x.weight-decay: -1 is out of range; accepted is 0 or more"},
 		{"optimizer", "{kind: adam, beta2: 1}", "plan.yaml:1:24: x.beta2: beta2 1: must be at least 0 and below 1"},
-		{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "consistency \"bsp\" is not known; accepted is asp"},
+		{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "plan.yaml:1:49: x.consistency.kind: unknown kind \"bsp\"; did you mean asp? (accepted: asp)"},
 	} {
 		t.Run(x.text, func(t *testing.T) {
 			err := read[x.sort](parse(t, "plan.yaml", "x: "+x.text).At("x"))
@@ -408,4 +408,42 @@ func TestErrorOfAUsersKindHasThePlaceOfTheKeyItIsAbout(t *testing.T) {
 	if About("depth", nil) != nil {
 		t.Error("no error becomes one")
 	}
+}
+
+func TestFilesOfAPlanOfOthersAreReadFromTheFolderAlone(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"x.npy": array("<f4", "(2, 1)", "\x00\x00\x80\x3f\x00\x00\x00\x40"), "y.npy": array("|u1", "(2,)", "\x00\x01"),
+		"table.csv": "1,low\n2,high\n", "samples.txt": "-1 1:1\n+1 1:2\n",
+	} {
+		write(t, filepath.Join(dir, name), content)
+	}
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close() //nolint:errcheck // read only
+	c := Default()
+	c.Folder = folder
+	for _, section := range []string{"set: npy, x: x.npy, y: y.npy", "set: csv, file: table.csv, scale: none", "set: libsvm, file: samples.txt"} {
+		n, err := plan.Parse("plan.yaml", []byte("{"+section+"}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := c.data(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := d.Load("elsewhere", false)
+		if err != nil || !slices.Equal(s.Pool.X, []float32{1, 2}) {
+			t.Errorf("%s: %+v, %v", section, s, err)
+		}
+	}
+}
+
+// array is a file of NumPy's format, version 1.
+func array(kind, shape, values string) string {
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }", kind, shape)
+	header += strings.Repeat(" ", 127-10-len(header)) + "\n"
+	return "\x93NUMPY\x01\x00\x76\x00" + header + values
 }

@@ -329,13 +329,17 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 		return err
 	}
 	defer t.close()
+	record := &pieces{of: t}
+	if err := record.await(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return input(fmt.Errorf("%s: this folder exists and is not empty", dir))
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return input(err)
 	}
-	return unpack(tar.NewReader(&pieces{of: t}), dir)
+	return unpack(tar.NewReader(record), dir)
 }
 
 // pieces reads the portions of an archive.
@@ -345,19 +349,27 @@ type pieces struct {
 }
 
 func (p *pieces) Read(b []byte) (int, error) {
-	for len(p.left) == 0 {
-		r, err := p.of.next()
-		if err != nil {
-			return 0, err
-		}
-		if r.GetDone() != nil {
-			return 0, io.EOF
-		}
-		p.left = r.GetPortion().GetBytes()
+	if err := p.await(); err != nil {
+		return 0, err
 	}
 	n := copy(b, p.left)
 	p.left = p.left[n:]
 	return n, nil
+}
+
+// await waits until there is something to read.
+func (p *pieces) await() error {
+	for len(p.left) == 0 {
+		r, err := p.of.next()
+		if err != nil {
+			return err
+		}
+		if r.GetDone() != nil {
+			return io.EOF
+		}
+		p.left = r.GetPortion().GetBytes()
+	}
+	return nil
 }
 
 // unpack writes the files of an archive into a folder, and nowhere else.

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
@@ -23,6 +24,7 @@ type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
 	message *protos.PlaceRun
+	task    *train.Task
 	events  *gatherer
 
 	mu      sync.Mutex
@@ -50,24 +52,28 @@ type venue struct {
 }
 
 // message is what the other processes need to know of a run.
-func (v *venue) message(pt *point, seed uint64, where []string) (*protos.PlaceRun, error) {
-	text, err := pt.text(seed)
+func (v *venue) message(pt *point, task *train.Task, where []string) (*protos.PlaceRun, error) {
+	text, err := pt.text(task.Seed)
 	if err != nil {
 		return nil, err
 	}
-	return &protos.PlaceRun{
+	m := &protos.PlaceRun{
 		Submission: v.submission.id, File: v.submission.file, Plan: text, Processes: where,
 		Catalog: v.process.fingerprint,
-	}, nil
+	}
+	if pt.spec.Data.Sent {
+		m.Samples = sampleSet(task)
+	}
+	return m, nil
 }
 
 // rehearse asks every process that would host nodes of a point whether it can.
-func (v *venue) rehearse(ctx context.Context, pt *point) error {
+func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error {
 	where, err := v.process.placement(pt.spec.Plan, v.place)
 	if err != nil {
 		return err
 	}
-	m, err := v.message(pt, pt.spec.Plan.Seed, where)
+	m, err := v.message(pt, task, where)
 	if err != nil {
 		return err
 	}
@@ -88,12 +94,13 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	m, err := v.message(next.point, next.seed, where)
+	m, err := v.message(next.point, s.task, where)
 	if err != nil {
 		return outcome{}, err
 	}
 	v.submission.placed(s.names, where)
 	c := p.newConductor(v.submission, m)
+	c.task = s.task
 	c.events = newGatherer(s.deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.deployment.Observer, s.elsewhere = c.events, c.events.elsewhere
 	if !p.enter(c.hosted, c) {
@@ -242,6 +249,10 @@ func (c *conductor) heard(name string, m proto.Message) {
 				q.err = errors.New(m.Error)
 			}
 		})
+	case *protos.AskSamples:
+		if c.task != nil {
+			c.process.work.Go(func() { c.supply(name, m) })
+		}
 	case *protos.RunEvents:
 		if c.events != nil {
 			c.events.add(name, m)

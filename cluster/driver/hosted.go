@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -26,6 +27,7 @@ type hosted struct {
 	where   []string         // the process of each node, and of the coordinator as the last one
 	index   map[string]int32 // of nodes, by name; there if the world is
 	world   atomic.Pointer[live.World]
+	samples atomic.Pointer[arrival] // there while samples are waited for
 	stop    context.Context
 	end     context.CancelCauseFunc
 	begin   chan struct{} // closed when the clock is to start
@@ -75,6 +77,12 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	if err != nil || m.Rehearse {
 		h.answer(err)
 		return
+	}
+	if m.Samples != nil {
+		if err := h.awaitSamples(s); err != nil {
+			h.answer(err)
+			return
+		}
 	}
 	events := newForwarder(h, s)
 	s.deployment.Observer = events
@@ -247,7 +255,9 @@ func (p *process) stageOf(m *protos.PlaceRun) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := pl.points(p.catalog)
+	own := *p.catalog
+	own.SamplesElsewhere = m.Samples != nil
+	points, err := pl.points(&own)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +265,12 @@ func (p *process) stageOf(m *protos.PlaceRun) (*stage, error) {
 	if len(points) != 1 || len(m.Processes) != len(pt.spec.Plan.Nodes) {
 		return nil, fmt.Errorf("a plan of %d points and %d nodes was sent with places for %d", len(points), len(pt.spec.Plan.Nodes), len(m.Processes))
 	}
-	task, err := pt.task(p.shelfOf(m.Submission), pt.spec.Plan.Seed)
+	var task *train.Task
+	if m.Samples != nil {
+		task, err = pt.sentTask(m.Samples, pt.spec.Plan.Seed)
+	} else {
+		task, err = pt.task(p.shelfOf(m.Submission), pt.spec.Plan.Seed)
+	}
 	if err != nil {
 		return nil, err
 	}

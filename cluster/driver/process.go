@@ -313,7 +313,12 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		if mine {
 			h.told(m)
 		}
-	case *protos.RunPlaced, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
+	case *protos.Samples:
+		if mine {
+			h.arrived(m, f.Tensors)
+		}
+		forget(f)
+	case *protos.AskSamples, *protos.RunPlaced, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
 		if c != nil {
 			c.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {

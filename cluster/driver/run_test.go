@@ -51,6 +51,14 @@ func TestDigestDependsOnPlanAndSeedOnly(t *testing.T) {
 	}
 }
 
+func TestNetworkThatEmulatesNothingIsOneWithoutDelays(t *testing.T) {
+	bare := run(t, load(t, small, "network=none"), driver.Options{})
+	equal(t, "digests", digests(run(t, load(t, small, "network={default: {delay: 0ms}}"), driver.Options{})), digests(bare))
+	if plan := string(read(t, bare.Dir, "plan.yaml")); !strings.Contains(plan, "\nnetwork: none\n") {
+		t.Errorf("the record says\n%s", plan)
+	}
+}
+
 func TestLinkThatIsAddedMovesNoOtherStream(t *testing.T) {
 	one := run(t, load(t, small, "sweep={}", "repeats=1"), driver.Options{})
 	more := strings.Replace(small, "  links:\n", "  links:\n    - {between: [near, far], delay: {kind: normal, mean: 1s, std: 100ms}}\n", 1)
@@ -338,5 +346,20 @@ func TestTopologyThatCannotBeIsToldBeforeAnythingRuns(t *testing.T) {
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s: there is a folder of results", set)
 		}
+	}
+}
+
+func TestRunsOfOneMomentHaveFoldersOfTheirOwn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	seen := map[string]bool{}
+	for range 3 { // at least two of them in the same second
+		r, err := driver.Run(t.Context(), load(t, small, "sweep={}", "repeats=1"), driver.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[r.Dir] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("folders %v", seen)
 	}
 }

@@ -40,6 +40,17 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.taskOf(data, seed, func(t *train.Task) ([][]int32, error) {
+		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
+		if err != nil {
+			return nil, plan.Errorf(d.Section.At("split"), "%w", err)
+		}
+		return shards, nil
+	})
+}
+
+// taskOf puts a task together, of samples of which each worker has a shard.
+func (p *point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
 		Model: p.spec.Model, Train: data.train, Test: data.test,
 		Batch: p.spec.Batch, Method: p.spec.Method, Seed: seed,
@@ -50,8 +61,8 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 			t.Cores = append(t.Cores, max(p.spec.Plan.Nodes[i].Compute.Cores, 1))
 		}
 	}
-	if t.Shards, err = d.Split.Assign(t.Train, t.Workers, seed); err != nil {
-		return nil, plan.Errorf(d.Section.At("split"), "%w", err)
+	if t.Shards, err = split(t); err != nil {
+		return nil, err
 	}
 	if err := t.Validate(); err != nil {
 		return nil, plan.Errorf(p.spec.ModelSection, "%w", err)
@@ -142,6 +153,7 @@ func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
 
 // stage is a run before it happens.
 type stage struct {
+	task       *train.Task
 	deployment *actors.Deployment
 	network    *link.Network
 	names      []string
@@ -154,7 +166,7 @@ type stage struct {
 
 // place makes the deployment of a point.
 func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (*stage, error) {
-	s := &stage{locked: func(do func()) { do() }, elsewhere: func() []record.Link { return nil }}
+	s := &stage{task: task, locked: func(do func()) { do() }, elsewhere: func() []record.Link { return nil }}
 	s.network, s.names = p.network(task.Seed)
 	at := positions(s.names)
 	for _, c := range p.spec.Changes {

@@ -1,0 +1,19 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+// The commands, called from a program. Most programs call Main with a catalog of their own, and nothing else.
+func ExampleProgram_Run() {
+	var out, errs bytes.Buffer
+	program := cli.Program{Name: "gradwire", Catalog: catalog.Default()}
+	code := program.Run(context.Background(), []string{"plan", "check", "../../examples/quickstart.yaml"}, &out, &errs)
+	fmt.Print(code, " ", out.String(), errs.String())
+	// Output: 0 ../../examples/quickstart.yaml is in order
+}

@@ -1,0 +1,68 @@
+package driver_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// table writes a table of samples, of which the workers of a run have more than go into one message.
+func table(t *testing.T, path string) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	var b bytes.Buffer
+	for range 4000 {
+		class := random.IntN(5)
+		for range 93 {
+			fmt.Fprintf(&b, "%.3f,", random.NormFloat64()+float64(class))
+		}
+		fmt.Fprintln(&b, class)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
+	c := newCluster(t)
+	data := t.TempDir()
+	table(t, filepath.Join(data, "table.csv"))
+	defer c.serve("a", func(n *driver.NodeConfig) { n.Data = data })()
+	defer c.serve("b")()
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	const set = "data={set: csv, file: table.csv, header: absent, delivery: sent, split: {kind: classes}}"
+	sent := strings.Replace(set, "classes}", "shards, per-worker: 5}", 1)
+	submit := func(set ...string) (string, error) {
+		return client.Submit(t.Context(), load(t, turns, set...), driver.SubmitOptions{Place: []string{"server=a", "worker=b"}})
+	}
+	id, err := submit(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, dir := c.end(client, id)
+	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(turns), sent, "data.file="+filepath.Join(data, "table.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	virtual := run(t, plan, driver.Options{})
+	if got, want := summary.Runs[0].FinalAccuracy, virtual.Runs[0].FinalAccuracy; got != want || got < 0.5 {
+		t.Errorf("accuracy %v, in virtual time %v", got, want)
+	}
+	const model = "runs/0000/model.safetensors"
+	if !bytes.Equal(read(t, dir, model), read(t, virtual.Dir, model)) {
+		t.Error("the models differ")
+	}
+
+	_, err = submit(sent, "data.delivery=local")
+	expectInput(t, err, "process b: small.yaml:6:9: data.file: the file of samples cannot be read: openat table.csv: no such file or directory")
+	_, err = submit("data.delivery=post")
+	expectInput(t, err, `unknown delivery "post" (accepted: local, sent)`)
+}
