@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -43,6 +44,9 @@ type Deployment struct {
 	// Strict checks every message on its way: frames are encoded and decoded,
 	// tensors are checksummed at sending and delivery, released buffers poisoned.
 	Strict bool
+
+	union     Graph // of all topologies
+	unionOnce sync.Once
 }
 
 // ErrStandstill is returned when nothing is left to happen and the run has not ended.
@@ -175,6 +179,8 @@ func (d *Deployment) ViewOf(announced *protos.View) *View {
 	if len(d.Topologies) > 0 {
 		v.graph = d.Topologies[announced.Topology]
 	}
+	d.unionOnce.Do(func() { d.union = union(d.Topologies) })
+	v.union = d.union
 	for i, n := range d.Nodes {
 		v.Members[i] = Member{Name: n.Name, Role: n.Role, Present: true, Rank: -1, PID: actor.NewPID(n.Name, n.ActorID())}
 	}

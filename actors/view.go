@@ -17,6 +17,7 @@ type View struct {
 	Members []Member
 
 	graph   Graph
+	union   Graph   // of all topologies of the run
 	present []int32 // positions of those that are there, ascending
 }
 
@@ -105,12 +106,51 @@ func (v *View) Neighbours(node int) []int {
 // Potential returns the positions of a node's neighbours in the topology, whether they
 // are present or not, in the order of the plan. It is shared and read-only where the
 // topology is not complete.
-func (v *View) Potential(node int) []int32 {
-	if v.graph != nil {
-		return v.graph[node]
+func (v *View) Potential(node int) []int32 { return v.graph.neighbours(node, len(v.Members)) }
+
+// Linked reports whether two nodes are neighbours in the topology, present or not.
+func (v *View) Linked(i, j int) bool { return v.graph.linked(i, j) }
+
+// Complete reports whether every node is every other's neighbour.
+func (v *View) Complete() bool { return v.graph == nil }
+
+// Ever returns the positions of those that are a node's neighbours in any topology of the run, as Potential
+// does for that of the view.
+func (v *View) Ever(node int) []int32 { return v.union.neighbours(node, len(v.Members)) }
+
+// EverDegree is len(Ever(node)); it takes no memory.
+func (v *View) EverDegree(node int) int {
+	if v.union == nil {
+		return len(v.Members) - 1
 	}
-	all := make([]int32, 0, len(v.Members)-1)
+	return len(v.union[node])
+}
+
+// Changes reports whether any topology of the run has an edge that this one has not.
+func (v *View) Changes() bool {
 	for i := range v.Members {
+		if len(v.Ever(i)) != len(v.Potential(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// EverComplete reports whether every node is every other's neighbour in some topology of the run.
+func (v *View) EverComplete() bool { return v.union == nil }
+
+// Graph is an undirected topology: for each node the positions of its neighbours,
+// ascending. A nil Graph is the complete one.
+type Graph [][]int32
+
+// neighbours returns the positions of a node's neighbours among n nodes. They are shared, and read-only, unless
+// the graph is complete.
+func (g Graph) neighbours(node, n int) []int32 {
+	if g != nil {
+		return g[node]
+	}
+	all := make([]int32, 0, n-1)
+	for i := range n {
 		if i != node {
 			all = append(all, int32(i))
 		}
@@ -118,12 +158,34 @@ func (v *View) Potential(node int) []int32 {
 	return all
 }
 
-// Complete reports whether every node is every other's neighbour.
-func (v *View) Complete() bool { return v.graph == nil }
+// linked reports whether there is an edge between two nodes.
+func (g Graph) linked(i, j int) bool {
+	if g == nil {
+		return i != j
+	}
+	_, found := slices.BinarySearch(g[i], int32(j))
+	return found
+}
 
-// Graph is an undirected topology: for each node the positions of its neighbours,
-// ascending. A nil Graph is the complete one.
-type Graph [][]int32
+// union is the graph of all edges that any of some graphs has: that graph itself, if there is one, and the
+// complete one without any.
+func union(graphs []Graph) Graph {
+	if len(graphs) == 0 || slices.ContainsFunc(graphs, func(g Graph) bool { return g == nil }) {
+		return nil
+	}
+	if len(graphs) == 1 {
+		return graphs[0]
+	}
+	all := make(Graph, len(graphs[0]))
+	for i := range all {
+		for _, g := range graphs {
+			all[i] = append(all[i], g[i]...)
+		}
+		slices.Sort(all[i])
+		all[i] = slices.Compact(all[i])
+	}
+	return all
+}
 
 // Validate returns an error that says at which node a graph of n nodes is none:
 // neighbours out of range, not ascending, a node that is its own neighbour, or an

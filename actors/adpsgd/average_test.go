@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -35,25 +36,25 @@ var graphs = []struct {
 // Exchanges take microseconds and steps 100 ms, so that in the middle of a step none is under way.
 func TestAveragingLeavesTheSumUnchangedAndLeadsToConsensus(t *testing.T) {
 	for _, c := range graphs {
-		s := stage{task: newTask(c.nodes, 20, 0), graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, distinct: true, strict: true}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Distinct: true, Strict: true}
 		for step := range 200 {
-			s.looks = append(s.looks, time.Duration(step)*stepTime+stepTime/2)
+			s.Looks = append(s.Looks, time.Duration(step)*simtest.StepTime+simtest.StepTime/2)
 		}
 		// The first look comes after one exchange: what the sum was before follows from the initial parameters.
-		var initial []seen
+		var initial []simtest.Seen
 		for i := range c.nodes {
-			own := *s.task
+			own := *s.Task
 			own.Seed += uint64(1000 * i)
-			initial = append(initial, seen{params: own.Initial()})
+			initial = append(initial, simtest.Seen{Params: own.Initial()})
 		}
-		want, _ := total(initial)
-		looks := s.run(t)
+		want, _ := simtest.Total(initial)
+		looks := s.Run(t)
 		worst := 0.0
 		for _, look := range looks {
-			sum, _ := total(look)
-			worst = max(worst, distance(sum, want))
+			sum, _ := simtest.Total(look)
+			worst = max(worst, simtest.Distance(sum, want))
 		}
-		first, last := spread(initial), spread(looks[len(looks)-1])
+		first, last := simtest.Spread(initial), simtest.Spread(looks[len(looks)-1])
 		t.Logf("%s: the sum moves by %.1e, the spread falls from %.2g to %.2g", c.name, worst, first, last)
 		if !(worst <= 1e-6) {
 			t.Errorf("%s: the sum moves by %.1e, want at most 1e-6", c.name, worst)
@@ -65,14 +66,14 @@ func TestAveragingLeavesTheSumUnchangedAndLeadsToConsensus(t *testing.T) {
 }
 
 func TestExchangeGivesBothTheSameMean(t *testing.T) {
-	s := stage{task: newTask(2, 20, 0), kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, distinct: true, looks: []time.Duration{stepTime / 2}}
-	look := s.run(t)[0]
-	a, b := *s.task, *s.task
+	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Distinct: true, Looks: []time.Duration{simtest.StepTime / 2}}
+	look := s.Run(t)[0]
+	a, b := *s.Task, *s.Task
 	b.Seed += 1000
 	x, y := a.Initial(), b.Initial()
 	for i := range x {
-		if want := (x[i] + y[i]) / 2; look[0].params[i] != want || look[1].params[i] != want {
-			t.Fatalf("value %d: %v and %v, want %v", i, look[0].params[i], look[1].params[i], want)
+		if want := (x[i] + y[i]) / 2; look[0].Params[i] != want || look[1].Params[i] != want {
+			t.Fatalf("value %d: %v and %v, want %v", i, look[0].Params[i], look[1].Params[i], want)
 		}
 	}
 }
@@ -81,24 +82,24 @@ func TestExchangeGivesBothTheSameMean(t *testing.T) {
 func TestGradientIsOnTheOldCopy(t *testing.T) {
 	const rate = 0.1
 	alone := func(node int) (before, after []float32) {
-		task := newTask(2, 20, rate)
+		task := simtest.NewTask(2, 20, rate)
 		task.Seed += uint64(1000 * node)
-		s := stage{task: task, graph: actors.Graph{{}, {}}, kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, looks: []time.Duration{stepTime / 2, 3 * stepTime / 2}}
-		looks := s.run(t)
-		return looks[0][node].params, looks[1][node].params
+		s := simtest.Stage{Task: task, Graph: actors.Graph{{}, {}}, Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Looks: []time.Duration{simtest.StepTime / 2, 3 * simtest.StepTime / 2}}
+		looks := s.Run(t)
+		return looks[0][node].Params, looks[1][node].Params
 	}
-	s := stage{task: newTask(2, 20, rate), kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, distinct: true, looks: []time.Duration{3 * stepTime / 2}}
+	s := simtest.Stage{Task: simtest.NewTask(2, 20, rate), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Distinct: true, Looks: []time.Duration{3 * simtest.StepTime / 2}}
 	// Only the first exchange is over: the second one takes longer than the look is away.
-	s.edge = link.Constant{Delay: 40 * time.Millisecond}
-	s.looks[0] = stepTime + 10*time.Millisecond
-	got := s.run(t)[0]
+	s.Edge = link.Constant{Delay: 40 * time.Millisecond}
+	s.Looks[0] = simtest.StepTime + 10*time.Millisecond
+	got := s.Run(t)[0]
 	x, x1 := alone(0)
 	y, y1 := alone(1)
 	for i := range x {
 		mean := float64(x[i]+y[i]) / 2
 		for node, want := range []float64{mean + float64(x1[i]) - float64(x[i]), mean + float64(y1[i]) - float64(y[i])} {
-			if d := float64(got[node].params[i]) - want; d > 1e-6 || d < -1e-6 {
-				t.Fatalf("value %d of node %d: %v, want %v", i, node, got[node].params[i], want)
+			if d := float64(got[node].Params[i]) - want; d > 1e-6 || d < -1e-6 {
+				t.Fatalf("value %d of node %d: %v, want %v", i, node, got[node].Params[i], want)
 			}
 		}
 	}
@@ -147,18 +148,18 @@ func TestNobodyEverWaitsInACircle(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		c := graphs[random.IntN(len(graphs))]
-		s := stage{task: newTask(c.nodes, 9, 0.1), graph: c.graph, reorder: random.IntN(2) == 0, strict: seed%16 == 0}
-		s.task.Seed = seed
-		s.kind = adpsgd.Architecture{Graph: c.kind, Lead: random.IntN(4) - 1, Moved: float64(random.IntN(2)) * 0.05}
-		s.edge = link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 9, 0.1), Graph: c.graph, Reorder: random.IntN(2) == 0, Strict: seed%16 == 0}
+		s.Task.Seed = seed
+		s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: random.IntN(4) - 1, Moved: float64(random.IntN(2)) * 0.05}
+		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond}
 		for range c.nodes {
-			s.step = append(s.step, time.Duration(1+random.IntN(100))*time.Millisecond)
+			s.Step = append(s.Step, time.Duration(1+random.IntN(100))*time.Millisecond)
 		}
-		w := s.world(t, func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		w := s.World(t, func(env actors.Env, control actors.Control) (actor.Actor, error) {
 			return &referee{env: env, control: control, wanted: 8}, nil
 		})
 		if _, err := w.Run(context.Background()); err != nil {
-			t.Fatalf("seed %d, %s, %+v: %v", seed, c.name, s.kind, err)
+			t.Fatalf("seed %d, %s, %+v: %v", seed, c.name, s.Kind, err)
 		}
 	}
 }
@@ -176,7 +177,7 @@ func TestGraphsThatAreNotBipartiteAreRefused(t *testing.T) {
 		{2, actors.Graph{{1}, {0}}, adpsgd.Exponential, "is a topology of its own"},
 		{2, nil, "circle", `graph "circle" is not known, accepted are topology and exponential`},
 	} {
-		task := newTask(c.nodes, 9, 0.1)
+		task := simtest.NewTask(c.nodes, 9, 0.1)
 		d := &actors.Deployment{Nodes: make([]actors.Node, c.nodes)}
 		for i := range d.Nodes {
 			d.Nodes[i] = actors.Node{Name: task.Workers[i], Role: adpsgd.RolePeer}
@@ -195,10 +196,10 @@ func TestThreadsChangeNothing(t *testing.T) {
 	for _, c := range graphs {
 		var results []any
 		for _, threads := range []int{0, 2} {
-			s := stage{task: newTask(c.nodes, 40, 0.1), graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: 2}, edge: link.Uniform{Max: 300 * time.Millisecond},
-				threads: threads, looks: []time.Duration{4 * time.Second}}
-			models := s.run(t)
-			results = append(results, fmt.Sprint(s.result.Digest, models))
+			s := simtest.Stage{Task: simtest.NewTask(c.nodes, 40, 0.1), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: 2}, Edge: link.Uniform{Max: 300 * time.Millisecond},
+				Threads: threads, Looks: []time.Duration{4 * time.Second}}
+			models := s.Run(t)
+			results = append(results, fmt.Sprint(s.Result.Digest, models))
 		}
 		if results[0] != results[1] {
 			t.Errorf("%s: digests or models differ between 0 and 2 threads", c.name)

@@ -9,13 +9,13 @@ import (
 )
 
 // partners are, for each active node, the nodes that it chooses from, ascending; passive nodes have none.
-// Absent nodes are included.
+// Absent nodes are included, and edges of all topologies of the run.
 func (a Architecture) partners(view *actors.View) ([][]int32, error) {
 	if a.Graph == Exponential {
 		return exponential(view)
 	}
 	n := len(view.Members)
-	if view.Complete() && n > 2 {
+	if view.EverComplete() && n > 2 {
 		return nil, fmt.Errorf("the complete topology of %d nodes is not bipartite, as ad-psgd needs it; %s", n, alternatives)
 	}
 	active, err := colours(view)
@@ -25,7 +25,7 @@ func (a Architecture) partners(view *actors.View) ([][]int32, error) {
 	choices := make([][]int32, n)
 	for i := range choices {
 		if active[i] {
-			choices[i] = view.Potential(i)
+			choices[i] = view.Ever(i)
 		}
 	}
 	return choices, nil
@@ -49,14 +49,18 @@ func colours(view *actors.View) ([]bool, error) {
 		distance[first] = 0
 		for queue = append(queue[:0], first); len(queue) > 0; queue = queue[1:] {
 			i := queue[0]
-			for _, j := range view.Potential(i) {
+			for _, j := range view.Ever(i) {
 				switch {
 				case distance[j] == none:
 					distance[j] = distance[i] + 1
 					queue = append(queue, int(j))
 				case (distance[j]-distance[i])%2 == 0:
-					return nil, fmt.Errorf("the topology is not bipartite, as ad-psgd needs it: %s and %s are neighbours and on an odd ring; %s",
-						view.Members[i].Name, view.Members[j].Name, alternatives)
+					what := "the topology is"
+					if view.Changes() {
+						what = "the topologies of the run, taken together, are"
+					}
+					return nil, fmt.Errorf("%s not bipartite, as ad-psgd needs it: %s and %s are neighbours and on an odd ring; %s",
+						what, view.Members[i].Name, view.Members[j].Name, alternatives)
 				}
 			}
 		}
@@ -68,11 +72,13 @@ func colours(view *actors.View) ([]bool, error) {
 	return active, nil
 }
 
+var errOwnTopology = errors.New("graph: exponential is a topology of its own, and the run has another; leave one of them out")
+
 // exponential are the choices of Exponential.
 func exponential(view *actors.View) ([][]int32, error) {
 	n := len(view.Members)
-	if !view.Complete() {
-		return nil, errors.New("graph: exponential is a topology of its own, and the run has another; leave one of them out")
+	if !view.EverComplete() {
+		return nil, errOwnTopology
 	}
 	if n%2 != 0 {
 		return nil, fmt.Errorf("graph: exponential needs an even number of peers, there are %d", n)
@@ -86,6 +92,19 @@ func exponential(view *actors.View) ([][]int32, error) {
 		slices.Sort(choices[i])
 	}
 	return choices, nil
+}
+
+// present are the choices that the view's topology has.
+func present(view *actors.View, choices [][]int32) [][]int32 {
+	now := make([][]int32, len(choices))
+	for i, others := range choices {
+		for _, j := range others {
+			if view.Linked(i, int(j)) {
+				now[i] = append(now[i], j)
+			}
+		}
+	}
+	return now
 }
 
 // choosers are, ascending, the nodes that choose from among others a passive one.

@@ -1,21 +1,23 @@
 package adpsgd
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// change goes on without those who have gone in a new view.
+// change goes on with those who are there, and are neighbours, in a new view. An exchange with one who is
+// no neighbour any more comes to its end.
 func (p *peer) change(ctx actor.Context) {
-	if view := p.env.View(); !same(p.first, view, p.env.Node()) {
-		p.env.Fail(another(view, p.env.Node()))
-		return
+	before, view := p.view, p.env.View()
+	for _, node := range p.others {
+		if view.Linked(p.env.Node(), int(node)) && !before.Linked(p.env.Node(), int(node)) {
+			p.due = true // it may have missed what was announced
+		}
 	}
+	p.view = view
 	if p.partner != none && !p.member(p.partner).Present {
 		p.partner = none
 	}
@@ -25,19 +27,6 @@ func (p *peer) change(ctx actor.Context) {
 	p.advance(ctx)
 }
 
-// same reports whether a node has the same neighbours in the topologies of two views.
-func same(first, now *actors.View, node int) bool {
-	if first.Complete() || now.Complete() {
-		return first.Complete() == now.Complete()
-	}
-	return slices.Equal(first.Potential(node), now.Potential(node))
-}
-
-// another is the error of a topology in which a node's neighbours are others than at the beginning.
-func another(view *actors.View, node int) error {
-	return fmt.Errorf("node %s has other neighbours than at the beginning; ad-psgd keeps to the first topology, by which peers are active or passive", view.Members[node].Name)
-}
-
 // pull asks the next neighbour that is there for its model, in turn. Who has no neighbour, or
 // was refused by as many as there are nodes because they are joining as well, begins
 // with the initial parameters.
@@ -45,7 +34,7 @@ func (p *peer) pull(ctx actor.Context) {
 	p.source = none
 	for i := range p.others {
 		node := int(p.others[(i+p.refusals)%len(p.others)])
-		if p.member(node).Present {
+		if p.near(node) {
 			p.source = node
 			break
 		}

@@ -37,8 +37,8 @@ type peer struct {
 	random  *rand.Rand
 	models  *protos.Messages[*protos.Model]
 	active  bool
-	others  []int32 // that it can average with, present or not, ascending
-	first   *actors.View
+	others  []int32 // that it can average with in any topology of the run, present or not, ascending
+	view    *actors.View
 
 	phase    phase
 	since    uint64         // the view in which this peer appeared
@@ -69,7 +69,7 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		env: env, arch: a, local: local, replica: task.NewReplica(env),
 		lead: train.NewLead(env, a.Lead), drift: train.NewDrift(a.Moved), random: env.Rand("partner"),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
-		others: choices[node], first: view,
+		others: choices[node], view: view,
 		partner: none, source: none,
 	}
 	if p.active = len(p.others) > 0; !p.active {
@@ -121,6 +121,11 @@ func (p *peer) fail(format string, args ...any) {
 
 func (p *peer) member(node int) *actors.Member { return &p.env.View().Members[node] }
 
+// near reports whether a node is there and a neighbour at present.
+func (p *peer) near(node int) bool {
+	return p.member(node).Present && p.env.View().Linked(p.env.Node(), node)
+}
+
 // start begins the first step, or asks for a model to begin with.
 func (p *peer) start(ctx actor.Context, head *protos.Start) {
 	p.since = head.View
@@ -137,7 +142,7 @@ func (p *peer) start(ctx actor.Context, head *protos.Start) {
 			p.env.Fail(err)
 			return
 		}
-		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: train.ExpectedMixing(choices).SpectralGap()})
+		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: train.ExpectedMixing(present(view, choices)).SpectralGap()})
 	}
 	p.phase = resting
 	p.advance(ctx)
@@ -211,20 +216,20 @@ func (p *peer) begin(ctx actor.Context) {
 	}
 }
 
-// propose sends the model to one of the passive neighbours that are there, each as likely as any other.
+// propose sends the model to one of the passive neighbours that are near, each as likely as any other.
 func (p *peer) propose(ctx actor.Context) {
-	present := 0
+	near := 0
 	for _, node := range p.others {
-		if p.member(int(node)).Present {
-			present++
+		if p.near(int(node)) {
+			near++
 		}
 	}
-	if present == 0 {
+	if near == 0 {
 		return
 	}
-	choice := p.random.IntN(present)
+	choice := p.random.IntN(near)
 	for _, node := range p.others {
-		if !p.member(int(node)).Present {
+		if !p.near(int(node)) {
 			continue
 		}
 		if choice == 0 {

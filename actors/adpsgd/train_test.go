@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -41,14 +42,14 @@ func plain(t *testing.T, task *train.Task, rate float32, steps int) []float32 {
 func TestReachesTheLossOfPlainDescent(t *testing.T) {
 	const rate, steps = 0.05, 300
 	for _, c := range graphs {
-		task := newTask(c.nodes, 60, rate)
+		task := simtest.NewTask(c.nodes, 60, rate)
 		want := loss(task, plain(t, task, rate, steps))
 		first := loss(task, task.Initial())
 		for _, moved := range []float64{0, 0.02} {
-			s := stage{task: task, graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: moved}, looks: []time.Duration{steps * stepTime},
-				edge: link.Uniform{Max: 150 * time.Millisecond}}
-			for node, m := range s.run(t)[0] {
-				if l := loss(task, m.params); !(l-want < 0.1*(first-want)) {
+			s := simtest.Stage{Task: task, Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: moved}, Looks: []time.Duration{steps * simtest.StepTime},
+				Edge: link.Uniform{Max: 150 * time.Millisecond}}
+			for node, m := range s.Run(t)[0] {
+				if l := loss(task, m.Params); !(l-want < 0.1*(first-want)) {
 					t.Errorf("%s, moved %v: node %d has a loss of %.3f, plain descent %.3f from %.3f", c.name, moved, node, l, want, first)
 				}
 			}
@@ -58,17 +59,17 @@ func TestReachesTheLossOfPlainDescent(t *testing.T) {
 
 func TestLeadBoundsTheDistanceToTheSlowest(t *testing.T) {
 	for bound, want := range map[int]uint64{0: 1, 2: 3, -1: 40} {
-		r := &recorder{}
+		r := &simtest.Recorder{}
 		c := graphs[0]
-		s := stage{task: newTask(c.nodes, 20, 0.1), graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: bound}, observer: r, looks: []time.Duration{10 * time.Second}}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: bound}, Observer: r, Looks: []time.Duration{10 * time.Second}}
 		for node := range c.nodes {
-			s.step = append(s.step, time.Duration(50+node*30)*time.Millisecond)
+			s.Step = append(s.Step, time.Duration(50+node*30)*time.Millisecond)
 		}
-		s.run(t)
+		s.Run(t)
 		steps, ahead := make([]uint64, c.nodes), uint64(0)
-		for i, e := range r.events {
+		for i, e := range r.Events {
 			if e.Kind == actors.UpdateApplied {
-				steps[r.nodes[i]] = e.Version
+				steps[r.Nodes[i]] = e.Version
 				least, most := uint64(math.MaxUint64), uint64(0)
 				for _, n := range steps {
 					least, most = min(least, n), max(most, n)
@@ -84,19 +85,19 @@ func TestLeadBoundsTheDistanceToTheSlowest(t *testing.T) {
 }
 
 func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
-	r := &recorder{}
+	r := &simtest.Recorder{}
 	c := graphs[0]
-	s := stage{task: newTask(c.nodes, 20, 0.1), graph: c.graph, kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, observer: r, looks: []time.Duration{time.Second}}
-	s.run(t)
+	s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Observer: r, Looks: []time.Duration{time.Second}}
+	s.Run(t)
 	count := 0
-	for i, e := range r.events {
+	for i, e := range r.Events {
 		if e.Kind != actors.Measured {
 			continue
 		}
 		count++
 		// 1 − λ₂ with 1 − (1 − cos(2πk/n))/n of a ring whose edges have the probability 1/n.
-		if want := (1 - math.Cos(math.Pi/3)) / 6; r.nodes[i] != 0 || e.Name != "spectral gap" || math.Abs(e.Value-want) > 1e-12 {
-			t.Errorf("node %d records %s %v, want %v", r.nodes[i], e.Name, e.Value, want)
+		if want := (1 - math.Cos(math.Pi/3)) / 6; r.Nodes[i] != 0 || e.Name != "spectral gap" || math.Abs(e.Value-want) > 1e-12 {
+			t.Errorf("node %d records %s %v, want %v", r.Nodes[i], e.Name, e.Value, want)
 		}
 	}
 	if count != 1 {
@@ -112,15 +113,15 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 4))
 		c := graphs[int(seed)%len(graphs)]
-		r := &recorder{}
-		s := stage{task: newTask(c.nodes, 20, 0.1), graph: c.graph, detect: 100 * time.Millisecond, reorder: seed%2 == 0, observer: r, strict: seed%8 == 0}
-		s.kind = adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: float64(seed/5%2) * 0.05}
-		s.task.Seed = seed
-		s.edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
+		r := &simtest.Recorder{}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond, Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
+		s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: float64(seed/5%2) * 0.05}
+		s.Task.Seed = seed
+		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
 		there := make([]bool, c.nodes)
 		for i := range there {
 			if there[i] = i == 0 || random.IntN(4) > 0; !there[i] {
-				s.absent = append(s.absent, i)
+				s.Absent = append(s.Absent, i)
 			}
 		}
 		for at := range 14 {
@@ -129,18 +130,18 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 				do = actors.Crash + actors.NodeEvent(random.IntN(2))
 			}
 			there[node] = !there[node]
-			s.schedule = append(s.schedule, actors.NodeChange{At: time.Duration(at*300+random.IntN(300)) * time.Millisecond, Node: node, Do: do})
+			s.Schedule = append(s.Schedule, actors.NodeChange{At: time.Duration(at*300+random.IntN(300)) * time.Millisecond, Node: node, Do: do})
 		}
-		s.looks = []time.Duration{20 * time.Second}
-		look := s.run(t)[0]
+		s.Looks = []time.Duration{20 * time.Second}
+		look := s.Run(t)[0]
 		for node, m := range look {
 			late := 0
-			for i, e := range r.events {
-				if r.nodes[i] == node && e.Kind == actors.StepDone && r.at[i] > 10*time.Second {
+			for i, e := range r.Events {
+				if r.Nodes[i] == node && e.Kind == actors.StepDone && r.At[i] > 10*time.Second {
 					late++
 				}
 			}
-			if m.params != nil && late < 10 {
+			if m.Params != nil && late < 10 {
 				t.Errorf("seed %d, %s: node %d has made %d steps in the last 10 s", seed, c.name, node, late)
 			}
 		}
@@ -149,14 +150,14 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 
 // The passive peer of a pair crashes in the middle of an exchange: the active one waits until the view says so.
 func TestCrashOfThePassivePeerEndsTheExchange(t *testing.T) {
-	r := &recorder{}
-	s := stage{task: newTask(2, 20, 0.1), kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, strict: true, observer: r, detect: 500 * time.Millisecond,
-		edge: link.Constant{Delay: 10 * time.Millisecond}, schedule: []actors.NodeChange{{At: 1005 * time.Millisecond, Node: 1, Do: actors.Crash}}, looks: []time.Duration{3 * time.Second}}
-	s.run(t)
-	for i, e := range r.events {
+	r := &simtest.Recorder{}
+	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0.1), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Strict: true, Observer: r, Detect: 500 * time.Millisecond,
+		Edge: link.Constant{Delay: 10 * time.Millisecond}, Schedule: []actors.NodeChange{{At: 1005 * time.Millisecond, Node: 1, Do: actors.Crash}}, Looks: []time.Duration{3 * time.Second}}
+	s.Run(t)
+	for i, e := range r.Events {
 		if e.Kind == actors.Waited {
-			if want := 405 * time.Millisecond; r.nodes[i] != 0 || e.Cause != "n1" || e.Duration != want {
-				t.Errorf("node %d waited %v for %s, want %v for n1", r.nodes[i], e.Duration, e.Cause, want)
+			if want := 405 * time.Millisecond; r.Nodes[i] != 0 || e.Cause != "n1" || e.Duration != want {
+				t.Errorf("node %d waited %v for %s, want %v for n1", r.Nodes[i], e.Duration, e.Cause, want)
 			}
 			return
 		}

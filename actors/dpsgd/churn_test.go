@@ -10,15 +10,16 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
 // shake lets nodes of a run come and go at random instants up to end. Node 0 stays.
-func shake(s *stage, random *rand.Rand, times int, end time.Duration) {
-	n := len(s.task.Workers)
+func shake(s *simtest.Stage, random *rand.Rand, times int, end time.Duration) {
+	n := len(s.Task.Workers)
 	there := make([]bool, n)
 	for i := range there {
 		if there[i] = i == 0 || random.IntN(4) > 0; !there[i] {
-			s.absent = append(s.absent, i)
+			s.Absent = append(s.Absent, i)
 		}
 	}
 	for i := range times {
@@ -29,7 +30,7 @@ func shake(s *stage, random *rand.Rand, times int, end time.Duration) {
 		}
 		there[node] = !there[node]
 		at := end * time.Duration(i) / time.Duration(times)
-		s.schedule = append(s.schedule, actors.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
+		s.Schedule = append(s.Schedule, actors.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
 	}
 }
 
@@ -58,11 +59,11 @@ func slow(g actors.Graph) [][]float64 {
 
 // bySteps groups the models of looks by the step that they are at, of nodes that are there in all
 // looks: their events tell how steps and versions belong together.
-func bySteps(r *recorder, looks [][]seen) map[uint64][]seen {
+func bySteps(r *simtest.Recorder, looks [][]simtest.Seen) map[uint64][]simtest.Seen {
 	n := len(looks[0])
 	step, ahead := make([]uint64, n), make([]uint64, n)
-	for i, e := range r.events {
-		node := r.nodes[i]
+	for i, e := range r.Events {
+		node := r.Nodes[i]
 		switch e.Kind {
 		case actors.StepDone:
 			step[node] = e.Step
@@ -70,15 +71,15 @@ func bySteps(r *recorder, looks [][]seen) map[uint64][]seen {
 			ahead[node] = step[node] - e.Version
 		}
 	}
-	steps := map[uint64][]seen{}
+	steps := map[uint64][]simtest.Seen{}
 	for _, look := range looks {
 		for node, m := range look {
-			if m.params == nil {
+			if m.Params == nil {
 				continue
 			}
-			at := m.version + ahead[node]
+			at := m.Version + ahead[node]
 			if steps[at] == nil {
-				steps[at] = make([]seen, n)
+				steps[at] = make([]simtest.Seen, n)
 			}
 			steps[at][node] = m
 		}
@@ -96,29 +97,29 @@ func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 3))
 		c := graphs[int(seed)%len(graphs)]
-		r := &recorder{}
-		s := stage{task: newTask(len(c.graph), 20, 0), graph: c.graph, distinct: true, strict: true, detect: 150 * time.Millisecond, reorder: seed%3 == 0, observer: r}
-		s.kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 1e-6, Matrix: slow(c.graph)}
-		s.task.Seed = seed
-		s.edge = link.Uniform{Max: time.Duration(20+random.IntN(300)) * time.Millisecond}
+		r := &simtest.Recorder{}
+		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0), Graph: c.graph, Distinct: true, Strict: true, Detect: 150 * time.Millisecond, Reorder: seed%3 == 0, Observer: r}
+		s.Kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 1e-6, Matrix: slow(c.graph)}
+		s.Task.Seed = seed
+		s.Edge = link.Uniform{Max: time.Duration(20+random.IntN(300)) * time.Millisecond}
 		const end = 1200 * time.Millisecond
 		shake(&s, random, 4+int(seed%7), end)
 		for look := range 250 {
-			s.looks = append(s.looks, end+3*time.Second+time.Duration(look)*stepTime/4)
+			s.Looks = append(s.Looks, end+3*time.Second+time.Duration(look)*simtest.StepTime/4)
 		}
-		looks := s.run(t)
-		_, present := total(looks[0])
+		looks := s.Run(t)
+		_, present := simtest.Total(looks[0])
 		var sums [][]float64
 		var spreads []float64
 		steps := bySteps(r, looks)
 		for _, step := range slices.Sorted(maps.Keys(steps)) {
-			if sum, n := total(steps[step]); n == present {
-				sums, spreads = append(sums, sum), append(spreads, spread(steps[step]))
+			if sum, n := simtest.Total(steps[step]); n == present {
+				sums, spreads = append(sums, sum), append(spreads, simtest.Spread(steps[step]))
 			}
 		}
 		for i := range sums {
-			if d := distance(sums[i], sums[0]); !(d <= 1e-6) {
-				t.Errorf("seed %d, %s, lead %d, moved %v: the sum moves by %.1e, want at most 1e-6", seed, c.name, s.kind.(dpsgd.Architecture).Lead, s.kind.(dpsgd.Architecture).Moved, d)
+			if d := simtest.Distance(sums[i], sums[0]); !(d <= 1e-6) {
+				t.Errorf("seed %d, %s, lead %d, moved %v: the sum moves by %.1e, want at most 1e-6", seed, c.name, s.Kind.(dpsgd.Architecture).Lead, s.Kind.(dpsgd.Architecture).Moved, d)
 				break
 			}
 		}
@@ -141,31 +142,31 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 4))
 		c := graphs[int(seed)%len(graphs)]
-		r := &recorder{}
-		s := stage{task: newTask(len(c.graph), 20, 0.1), graph: c.graph, detect: 100 * time.Millisecond, reorder: seed%2 == 0, observer: r, strict: seed%8 == 0}
-		s.kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 0.05}
-		s.task.Seed = seed
-		s.edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
+		r := &simtest.Recorder{}
+		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond, Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
+		s.Kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 0.05}
+		s.Task.Seed = seed
+		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
 		shake(&s, random, 14, 4*time.Second)
-		s.looks = []time.Duration{20 * time.Second}
-		look := s.run(t)[0]
-		late := r.stepsAfter(len(look), 10*time.Second)
+		s.Looks = []time.Duration{20 * time.Second}
+		look := s.Run(t)[0]
+		late := r.StepsAfter(len(look), 10*time.Second)
 		for node, m := range look {
-			if m.params != nil && late[node] < 10 {
-				t.Errorf("seed %d, %s, %+v: node %d has made %d steps in the last 10 s", seed, c.name, s.kind, node, late[node])
+			if m.Params != nil && late[node] < 10 {
+				t.Errorf("seed %d, %s, %+v: node %d has made %d steps in the last 10 s", seed, c.name, s.Kind, node, late[node])
 			}
 		}
 	}
 }
 
 func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
-	r := &recorder{}
+	r := &simtest.Recorder{}
 	g := graphs[0]
-	s := stage{task: newTask(6, 20, 0.1), graph: g.graph, kind: dpsgd.Architecture{Lead: -1}, strict: true, observer: r, absent: []int{2},
-		schedule: []actors.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: actors.Join}}, looks: []time.Duration{4 * time.Second}}
-	s.run(t)
-	for i, e := range r.events {
-		if r.nodes[i] == 2 && e.Kind == actors.StepDone {
+	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: g.graph, Kind: dpsgd.Architecture{Lead: -1}, Strict: true, Observer: r, Absent: []int{2},
+		Schedule: []actors.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: actors.Join}}, Looks: []time.Duration{4 * time.Second}}
+	s.Run(t)
+	for i, e := range r.Events {
+		if r.Nodes[i] == 2 && e.Kind == actors.StepDone {
 			// The others are in step 21 when it joins, whose model it has; it averages from the next on.
 			if e.Step != 22 {
 				t.Errorf("the first step of the peer that joins is %d, want 22", e.Step)
@@ -177,12 +178,12 @@ func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
 }
 
 func TestGoneNeighbourHoldsNobodyUp(t *testing.T) {
-	r := &recorder{}
-	s := stage{task: newTask(5, 20, 0.1), graph: graphs[1].graph, kind: dpsgd.Architecture{Lead: -1}, strict: true, observer: r, detect: 500 * time.Millisecond,
-		schedule: []actors.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: actors.Crash}}, looks: []time.Duration{4 * time.Second}}
-	s.run(t)
-	for i, e := range r.events {
-		if e.Kind == actors.Waited && r.nodes[i] == 0 && e.Duration > time.Millisecond {
+	r := &simtest.Recorder{}
+	s := simtest.Stage{Task: simtest.NewTask(5, 20, 0.1), Graph: graphs[1].graph, Kind: dpsgd.Architecture{Lead: -1}, Strict: true, Observer: r, Detect: 500 * time.Millisecond,
+		Schedule: []actors.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: actors.Crash}}, Looks: []time.Duration{4 * time.Second}}
+	s.Run(t)
+	for i, e := range r.Events {
+		if e.Kind == actors.Waited && r.Nodes[i] == 0 && e.Duration > time.Millisecond {
 			// Step 11 was sent before the crash, so that the hub's twelfth is the one that hangs.
 			if want := 350 * time.Millisecond; e.Cause != "n3" || e.Duration < want-time.Millisecond || e.Duration > want+time.Millisecond {
 				t.Errorf("the hub waited %v for %s, want %v for n3", e.Duration, e.Cause, want)

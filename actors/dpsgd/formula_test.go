@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -110,14 +111,14 @@ func (l *loop) step(step int) {
 	l.x = next
 }
 
-func worst(models []seen, x [][]float64) float64 {
+func worst(models []simtest.Seen, x [][]float64) float64 {
 	d := 0.0
 	for i, m := range models {
-		row := make([]float64, len(m.params))
-		for k, v := range m.params {
+		row := make([]float64, len(m.Params))
+		for k, v := range m.Params {
 			row[k] = float64(v)
 		}
-		d = math.Max(d, distance(row, x[i]))
+		d = math.Max(d, simtest.Distance(row, x[i]))
 	}
 	return d
 }
@@ -126,13 +127,13 @@ func TestEqualsTheMatrixFormula(t *testing.T) {
 	const rate, steps = 0.1, 100
 	for _, c := range graphs {
 		for _, lead := range []int{-1, 0} {
-			task := newTask(len(c.graph), 60, rate)
+			task := simtest.NewTask(len(c.graph), 60, rate)
 			l := newLoop(task, matrix(c.graph), rate, 0, true)
 			for step := range steps {
 				l.step(step)
 			}
-			s := stage{task: task, graph: c.graph, kind: dpsgd.Architecture{Lead: lead}, distinct: true, strict: true, looks: []time.Duration{steps*stepTime + stepTime/2}}
-			d := worst(s.run(t)[0], l.x)
+			s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: lead}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
+			d := worst(s.Run(t)[0], l.x)
 			t.Logf("%s, lead %d: distance %.1e", c.name, lead, d)
 			if !(d <= 1e-6) {
 				t.Errorf("%s, lead %d: distance %.1e from the formula, want at most 1e-6", c.name, lead, d)
@@ -144,27 +145,27 @@ func TestEqualsTheMatrixFormula(t *testing.T) {
 // Steps of very different lengths and links slower than steps change when, and not what.
 func TestSlowLinksAndNodesChangeNoBit(t *testing.T) {
 	for _, c := range graphs {
-		task := newTask(len(c.graph), 60, 0.1)
+		task := simtest.NewTask(len(c.graph), 60, 0.1)
 		want := map[string][]float32{}
 		for i, delay := range []link.Delay{nil, link.Uniform{Min: time.Millisecond, Max: 700 * time.Millisecond}} {
-			s := stage{task: task, graph: c.graph, kind: dpsgd.Architecture{Lead: -1}, distinct: true, edge: delay, reorder: i == 1, strict: true}
+			s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: -1}, Distinct: true, Edge: delay, Reorder: i == 1, Strict: true}
 			for k := range c.graph {
-				s.step = append(s.step, time.Duration(20+180*i*k)*time.Millisecond)
+				s.Step = append(s.Step, time.Duration(20+180*i*k)*time.Millisecond)
 			}
 			for at := range 300 {
-				s.looks = append(s.looks, time.Duration(at+1)*20*time.Millisecond)
+				s.Looks = append(s.Looks, time.Duration(at+1)*20*time.Millisecond)
 			}
 			same := 0
-			for _, look := range s.run(t) {
+			for _, look := range s.Run(t) {
 				for node, m := range look {
-					key := fmt.Sprint(node, " ", m.version)
+					key := fmt.Sprint(node, " ", m.Version)
 					if before, ok := want[key]; !ok && i == 0 {
-						want[key] = m.params
+						want[key] = m.Params
 					} else if ok {
 						same++
 						for k := range before {
-							if before[k] != m.params[k] {
-								t.Fatalf("%s: model of node %d after step %d differs", c.name, node, m.version)
+							if before[k] != m.Params[k] {
+								t.Fatalf("%s: model of node %d after step %d differs", c.name, node, m.Version)
 							}
 						}
 					}
@@ -180,13 +181,13 @@ func TestSlowLinksAndNodesChangeNoBit(t *testing.T) {
 func TestModelsThatHaveNotMovedAreNotSent(t *testing.T) {
 	const rate, steps, moved = 0.1, 100, 0.2
 	for _, c := range graphs {
-		task := newTask(len(c.graph), 60, rate)
+		task := simtest.NewTask(len(c.graph), 60, rate)
 		l := newLoop(task, matrix(c.graph), rate, moved, true)
 		for step := range steps {
 			l.step(step)
 		}
-		s := stage{task: task, graph: c.graph, kind: dpsgd.Architecture{Lead: -1, Moved: moved}, distinct: true, strict: true, looks: []time.Duration{steps*stepTime + stepTime/2}}
-		d := worst(s.run(t)[0], l.x)
+		s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: -1, Moved: moved}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
+		d := worst(s.Run(t)[0], l.x)
 		t.Logf("%s: distance %.1e, %d of %d models sent", c.name, d, l.sent, steps*len(c.graph))
 		if !(d <= 1e-6) {
 			t.Errorf("%s: distance %.1e from the formula, want at most 1e-6", c.name, d)
@@ -200,13 +201,13 @@ func TestModelsThatHaveNotMovedAreNotSent(t *testing.T) {
 func TestGivenMatrixIsUsed(t *testing.T) {
 	const rate, steps = 0.1, 50
 	w := [][]float64{{0.7, 0.3, 0, 0}, {0.3, 0.2, 0.5, 0}, {0, 0.5, 0.5, 0}, {0, 0, 0, 1}}
-	task := newTask(4, 60, rate)
+	task := simtest.NewTask(4, 60, rate)
 	l := newLoop(task, w, rate, 0, true)
 	for step := range steps {
 		l.step(step)
 	}
-	s := stage{task: task, kind: dpsgd.Architecture{Lead: -1, Matrix: w}, distinct: true, strict: true, looks: []time.Duration{steps*stepTime + stepTime/2}}
-	if d := worst(s.run(t)[0], l.x); !(d <= 1e-6) {
+	s := simtest.Stage{Task: task, Kind: dpsgd.Architecture{Lead: -1, Matrix: w}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
+	if d := worst(s.Run(t)[0], l.x); !(d <= 1e-6) {
 		t.Errorf("distance %.1e from the formula, want at most 1e-6", d)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
 // path joins each of n nodes to the next.
@@ -46,25 +47,25 @@ func ringOf(n int) actors.Graph {
 // parting is a schedule in which nodes come and go, so that those who are there fall into parts of
 // different paces and are linked again, also through cycles and by several at once; from the
 // instant that it returns on all are there.
-func parting(s *stage, random *rand.Rand) time.Duration {
+func parting(s *simtest.Stage, random *rand.Rand) time.Duration {
 	const end = 3 * time.Second
-	n := len(s.task.Workers)
+	n := len(s.Task.Workers)
 	shake(s, random, 6+random.IntN(20), end)
 	there := make([]bool, n)
 	for i := range there {
-		there[i] = !slices.Contains(s.absent, i)
+		there[i] = !slices.Contains(s.Absent, i)
 	}
-	for _, c := range s.schedule {
+	for _, c := range s.Schedule {
 		there[c.Node] = c.Do == actors.Join
 	}
 	whole := 2*end + time.Duration(random.IntN(2))*time.Second
 	for i := range there {
 		if !there[i] {
 			at := 2*end + time.Duration(random.Int64N(int64(whole-2*end+1)))
-			s.schedule = append(s.schedule, actors.NodeChange{At: at, Node: i, Do: actors.Join})
+			s.Schedule = append(s.Schedule, actors.NodeChange{At: at, Node: i, Do: actors.Join})
 		}
 	}
-	slices.SortStableFunc(s.schedule, func(a, b actors.NodeChange) int { return int(a.At - b.At) })
+	slices.SortStableFunc(s.Schedule, func(a, b actors.NodeChange) int { return int(a.At - b.At) })
 	return whole
 }
 
@@ -78,27 +79,27 @@ func TestPartsOfDifferentPaceGoOnTogetherOnceTheyAreLinkedAgain(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 11))
 		n := 4 + random.IntN(7)
 		g := []actors.Graph{ringOf(n), path(n), sparse(random, n)}[seed%3]
-		r := &recorder{}
-		s := stage{task: newTask(n, 20, 0.1), graph: g, reorder: seed%2 == 0, observer: r, strict: seed%16 == 0}
+		r := &simtest.Recorder{}
+		s := simtest.Stage{Task: simtest.NewTask(n, 20, 0.1), Graph: g, Reorder: seed%2 == 0, Observer: r, Strict: seed%16 == 0}
 		arch := dpsgd.Architecture{Lead: max(random.IntN(5)-2, -1), Moved: float64(seed/5%2) * 0.05}
-		s.kind, s.task.Seed, s.detect = arch, seed, time.Duration(random.IntN(300))*time.Millisecond
-		s.edge = link.Uniform{Max: time.Duration(1+random.IntN(100)) * time.Millisecond}
+		s.Kind, s.Task.Seed, s.Detect = arch, seed, time.Duration(random.IntN(300))*time.Millisecond
+		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(100)) * time.Millisecond}
 		for range n {
-			s.step = append(s.step, time.Duration(10+random.IntN(90))*time.Millisecond)
+			s.Step = append(s.Step, time.Duration(10+random.IntN(90))*time.Millisecond)
 		}
 		whole := parting(&s, random)
-		s.looks = []time.Duration{75 * time.Second}
-		s.run(t)
+		s.Looks = []time.Duration{75 * time.Second}
+		s.Run(t)
 		before := make([]uint64, n)
-		for i, e := range r.events {
-			if e.Kind == actors.StepDone && r.at[i] < whole {
-				before[r.nodes[i]] = e.Step
+		for i, e := range r.Events {
+			if e.Kind == actors.StepDone && r.At[i] < whole {
+				before[r.Nodes[i]] = e.Step
 			}
 		}
 		if slices.Max(before) > slices.Min(before)+50 {
 			apart++
 		}
-		if late := r.stepsAfter(n, 70*time.Second); slices.Min(late) < 3 {
+		if late := r.StepsAfter(n, 70*time.Second); slices.Min(late) < 3 {
 			t.Errorf("seed %d, %d nodes, %+v: the nodes have made %v steps in the last 5 s", seed, n, arch, late)
 		}
 	}

@@ -2,37 +2,34 @@ package dpsgd
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// look takes over from the view who is there.
+// look takes over from the view who is there and who is a neighbour.
 func (p *peer) look() {
 	view := p.env.View()
 	for i := range p.pairs {
 		x := &p.pairs[i]
-		switch present := view.Members[x.node].Present; {
-		case present && x.stage == absent:
-			x.stage, x.since = apart, view.Number
-		case !present && x.stage != absent:
+		there := view.Members[x.node].Present
+		switch linked := there && view.Linked(p.env.Node(), x.node); {
+		case linked && x.stage == absent:
+			x.stage, x.since, x.met = apart, view.Number, x.there
+			p.news = p.news || x.met // it may have missed what was announced
+		case !linked && x.stage != absent:
 			x.part()
 			if p.source == x.node {
 				p.source = -1
 			}
 		}
+		x.there = there
 	}
 }
 
-// change goes on with those who are there in a new view.
+// change goes on with those who are there, and are neighbours, in a new view.
 func (p *peer) change(ctx actor.Context) {
-	if view := p.env.View(); !same(p.pairs, view, p.env.Node(), p.arch.Matrix) {
-		p.env.Fail(another(view, p.env.Node()))
-		return
-	}
 	p.look()
 	if p.phase == pulling && p.source < 0 {
 		p.pull(ctx)
@@ -40,24 +37,36 @@ func (p *peer) change(ctx actor.Context) {
 	for i := range p.pairs {
 		p.answer(ctx, &p.pairs[i])
 	}
+	p.approach(ctx)
 	p.meet()
 	p.advance(ctx)
 }
 
-// same reports whether a node that has these pairs with its neighbours has the same ones in a view.
-func same(pairs []pair, view *actors.View, node int, matrix [][]float64) bool {
-	potential := view.Potential(node)
-	for i := range pairs {
-		if _, ok := slices.BinarySearch(potential, int32(pairs[i].node)); !ok {
-			return false
+// approach asks those who have become neighbours while both were there; of two the one that comes first in the plan
+// asks. It begins no other step before it knows the answer, which comes at once.
+func (p *peer) approach(ctx actor.Context) {
+	if p.phase < meeting {
+		return // greet asks all
+	}
+	for i := range p.pairs {
+		if x := &p.pairs[i]; x.stage == apart && x.met && p.env.Node() < x.node {
+			p.ask(ctx, x)
 		}
 	}
-	return matrix != nil || len(potential) == len(pairs)
 }
 
-// another is the error of a topology in which a node's neighbours are others than at the beginning.
-func another(view *actors.View, node int) error {
-	return fmt.Errorf("node %s has other neighbours than at the beginning; d-psgd averages by one matrix during a run", view.Members[node].Name)
+// ask wishes to average with a neighbour from the next step on.
+func (p *peer) ask(ctx actor.Context, x *pair) {
+	x.stage, x.mine = asked, p.next()
+	p.wish(ctx, x, x.mine, false)
+}
+
+// next is the first step that this peer has not begun.
+func (p *peer) next() uint64 {
+	if p.phase == working {
+		return p.step + 1
+	}
+	return p.step
 }
 
 // pull asks the next neighbour that is there for its model, in turn. Who has no neighbour, or
@@ -151,8 +160,7 @@ func (p *peer) greet(ctx actor.Context) {
 		x := &p.pairs[i]
 		p.answer(ctx, x)
 		if x.stage == apart {
-			x.stage = asked
-			p.wish(ctx, x, p.step, false)
+			p.ask(ctx, x)
 		}
 	}
 	p.meet()
@@ -176,7 +184,7 @@ func (p *peer) agree(ctx actor.Context, x *pair, head *protos.Model) {
 	case head.Exchange < token:
 		return // from a former life of either
 	case head.Exchange == token && x.stage == asked:
-		x.stage, x.first = joined, max(head.Step, p.step)
+		x.stage, x.first = joined, max(head.Step, x.mine)
 	case head.Wanted:
 		x.greeted, x.wish = head.Exchange, head.Step
 		p.answer(ctx, x)
@@ -191,11 +199,7 @@ func (p *peer) answer(ctx actor.Context, x *pair) {
 	if p.phase < meeting || x.stage != apart || x.greeted != p.token(x) {
 		return
 	}
-	next := p.step
-	if p.phase == working {
-		next++
-	}
-	x.stage, x.first = joined, max(x.wish, next)
+	x.stage, x.first = joined, max(x.wish, p.next())
 	p.wish(ctx, x, x.first, true)
 }
 

@@ -14,7 +14,7 @@ import (
 type stage uint8
 
 const (
-	absent stage = iota // the neighbour is not there
+	absent stage = iota // the neighbour is not there, or no neighbour at present
 	apart               // it is there, and they have not agreed yet
 	asked               // apart, and this peer's wish is under way
 	joined              // they average from step first on
@@ -27,9 +27,12 @@ type pair struct {
 	name   string
 	weight float32 // W_ij, a multiple of 2⁻²⁴
 	stage  stage
-	// since is the view in which the neighbour appeared; models of a former life of either
-	// bear an older number.
+	// since is the view in which the neighbour appeared, or became one; models of a former life of either, or from
+	// before, bear an older number.
 	since   uint64
+	there   bool   // present, a neighbour at present or not
+	met     bool   // it was there before it became a neighbour, and does not greet by itself
+	mine    uint64 // the first step that this peer wishes, while it has asked
 	first   uint64 // step
 	greeted uint64 // the token of the neighbour's wish to be answered, 0 for none
 	wish    uint64 // the first step that it wishes
@@ -51,10 +54,10 @@ func (s *slot) clear() {
 	*s = slot{}
 }
 
-// newPairs are those of a node with all its neighbours in the topology, in the order of the plan.
+// newPairs are those of a node with all its neighbours in any topology of the run, in the order of the plan.
 func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
 	var pairs []pair
-	for _, j := range view.Potential(node) {
+	for _, j := range view.Ever(node) {
 		var w float64
 		if matrix == nil {
 			w = train.MetropolisWeight(view, node, int(j))

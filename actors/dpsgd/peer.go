@@ -168,6 +168,10 @@ func (p *peer) advance(ctx actor.Context) {
 		p.phase = resting
 	}
 	if p.phase == resting {
+		if x := p.open(); x != nil {
+			p.wait(x.name)
+			return
+		}
 		if node, wait := p.lead.Slowest(); wait {
 			p.wait(p.env.View().Members[node].Name)
 			return
@@ -193,18 +197,24 @@ func (p *peer) Waiting() string {
 	switch {
 	case p.phase == pulling && p.source >= 0:
 		return "a model to begin with from " + p.env.View().Members[p.source].Name
-	case p.phase == meeting:
-		for i := range p.pairs {
-			if p.pairs[i].stage == asked {
-				return "an answer from " + p.pairs[i].name
-			}
-		}
+	case p.phase != working && p.open() != nil:
+		return "an answer from " + p.open().name
 	case p.phase == resting:
 		return p.lead.Waiting()
 	case p.blocked:
 		return fmt.Sprintf("the model of step %d from %s", p.step+1, p.cause)
 	}
 	return ""
+}
+
+// open returns the first pair whose neighbour has been asked and has not answered, or nil.
+func (p *peer) open() *pair {
+	for i := range p.pairs {
+		if p.pairs[i].stage == asked {
+			return &p.pairs[i]
+		}
+	}
+	return nil
 }
 
 // resume records the wait that is over.

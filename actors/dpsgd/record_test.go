@@ -10,20 +10,21 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
 func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
-	r := &recorder{}
-	s := stage{task: newTask(6, 20, 0.1), graph: graphs[0].graph, kind: dpsgd.Architecture{Lead: -1}, observer: r, looks: []time.Duration{time.Second}}
-	s.run(t)
+	r := &simtest.Recorder{}
+	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: graphs[0].graph, Kind: dpsgd.Architecture{Lead: -1}, Observer: r, Looks: []time.Duration{time.Second}}
+	s.Run(t)
 	count := 0
-	for i, e := range r.events {
+	for i, e := range r.Events {
 		if e.Kind != actors.Measured {
 			continue
 		}
 		count++
-		if want := 2.0 / 3 * (1 - math.Cos(math.Pi/3)); r.nodes[i] != 0 || e.Name != "spectral gap" || math.Abs(e.Value-want) > 1e-12 {
-			t.Errorf("node %d records %s %v, want %v", r.nodes[i], e.Name, e.Value, want)
+		if want := 2.0 / 3 * (1 - math.Cos(math.Pi/3)); r.Nodes[i] != 0 || e.Name != "spectral gap" || math.Abs(e.Value-want) > 1e-12 {
+			t.Errorf("node %d records %s %v, want %v", r.Nodes[i], e.Name, e.Value, want)
 		}
 	}
 	if count != 1 {
@@ -35,16 +36,16 @@ func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 // of 0 lets nobody begin before all have ended.
 func TestLeadMakesEverybodyWaitForTheSlowest(t *testing.T) {
 	for bound, want := range map[int]uint64{0: 1, 1: 2, -1: 4} {
-		r := &recorder{}
-		s := stage{task: newTask(6, 20, 0.1), graph: graphs[0].graph, kind: dpsgd.Architecture{Lead: bound}, observer: r, looks: []time.Duration{10 * time.Second}}
+		r := &simtest.Recorder{}
+		s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: graphs[0].graph, Kind: dpsgd.Architecture{Lead: bound}, Observer: r, Looks: []time.Duration{10 * time.Second}}
 		for node := range 6 {
-			s.step = append(s.step, time.Duration(50+node/5*150)*time.Millisecond)
+			s.Step = append(s.Step, time.Duration(50+node/5*150)*time.Millisecond)
 		}
-		s.run(t)
+		s.Run(t)
 		steps, ahead := make([]uint64, 6), uint64(0)
-		for i, e := range r.events {
+		for i, e := range r.Events {
 			if e.Kind == actors.StepDone {
-				steps[r.nodes[i]] = e.Step
+				steps[r.Nodes[i]] = e.Step
 				ahead = max(ahead, steps[2]-min(steps[5], steps[2]))
 			}
 		}
@@ -58,10 +59,10 @@ func TestThreadsChangeNothing(t *testing.T) {
 	for _, c := range graphs {
 		var results []any
 		for _, threads := range []int{0, 2} {
-			s := stage{task: newTask(len(c.graph), 40, 0.1), graph: c.graph, kind: dpsgd.Architecture{Lead: 2}, edge: link.Uniform{Max: 300 * time.Millisecond},
-				threads: threads, looks: []time.Duration{4 * time.Second}}
-			models := s.run(t)
-			results = append(results, fmt.Sprint(s.result.Digest, models))
+			s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 40, 0.1), Graph: c.graph, Kind: dpsgd.Architecture{Lead: 2}, Edge: link.Uniform{Max: 300 * time.Millisecond},
+				Threads: threads, Looks: []time.Duration{4 * time.Second}}
+			models := s.Run(t)
+			results = append(results, fmt.Sprint(s.Result.Digest, models))
 		}
 		if results[0] != results[1] {
 			t.Errorf("%s: digests or models differ between 0 and 2 threads", c.name)

@@ -1,7 +1,6 @@
 package dpsgd_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/protos"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
 // kept remembers the actors that it makes.
@@ -32,12 +31,9 @@ func (k *kept) Kind(task *train.Task, place train.Place) actors.Kind {
 // The node in the middle of a path of three goes, after which nobody hears of the other end.
 func TestStandstillNamesWhoWaitsForWhomBecauseOfTheLead(t *testing.T) {
 	k := &kept{Architecture: dpsgd.Architecture{Lead: 2}, actors: make([]actor.Actor, 3)}
-	s := stage{task: newTask(3, 20, 0.1), graph: actors.Graph{{1}, {0, 2}, {1}}, kind: k, step: []time.Duration{stepTime, stepTime, stepTime},
-		schedule: []actors.NodeChange{{At: 1050 * time.Millisecond, Node: 1, Do: actors.Leave}}}
-	w := s.world(t, func(env actors.Env, control actors.Control) (actor.Actor, error) {
-		return &audience{env: env, control: control, stage: &s, view: protos.View{Number: 1}}, nil
-	})
-	if _, err := w.Run(context.Background()); !errors.Is(err, actors.ErrStandstill) {
+	s := simtest.Stage{Task: simtest.NewTask(3, 20, 0.1), Graph: actors.Graph{{1}, {0, 2}, {1}}, Kind: k, Step: []time.Duration{simtest.StepTime, simtest.StepTime, simtest.StepTime},
+		Schedule: []actors.NodeChange{{At: 1050 * time.Millisecond, Node: 1, Do: actors.Leave}}}
+	if _, err := s.Try(t); !errors.Is(err, actors.ErrStandstill) {
 		t.Fatalf("the run ends with %v, want a standstill", err)
 	}
 	k.actors[1] = nil

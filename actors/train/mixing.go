@@ -35,22 +35,15 @@ func (m *Mixing) Weight(i, j int) float64 {
 	return 0
 }
 
-// MetropolisWeight is that of two neighbours in the view's topology, absent nodes included:
+// MetropolisWeight is that of two neighbours, absent nodes included:
 //
 //	W_ij = 1 ÷ (1 + max(d_i, d_j))
 //
-// with the degrees d (L. Xiao, S. Boyd and S.-J. Kim, "Distributed average consensus
+// with the degrees d in the graph of all edges that any topology of the run has: those of the topology, unless a
+// schedule changes it; then both ends of an edge know the same weight at any time (L. Xiao, S. Boyd and S.-J. Kim, "Distributed average consensus
 // with least-mean-square deviation", J. Parallel Distrib. Comput. 67(1), 2007, section 1).
 func MetropolisWeight(view *actors.View, i, j int) float64 {
-	return 1 / float64(1+max(degree(view, i), degree(view, j)))
-}
-
-// degree is that in the topology; it takes no memory.
-func degree(view *actors.View, node int) int {
-	if view.Complete() {
-		return len(view.Members) - 1
-	}
-	return len(view.Potential(node))
+	return 1 / float64(1+max(view.EverDegree(i), view.EverDegree(j)))
 }
 
 // Metropolis returns the matrix of the Metropolis weights of a view's topology.
@@ -65,8 +58,8 @@ func Metropolis(view *actors.View) *Mixing {
 	return m.settle()
 }
 
-// GivenMixing returns the matrix that has those rows. It fails where CheckMixing does, and
-// where a weight is not zero between nodes with no edge in the view's topology.
+// GivenMixing returns the matrix that has those rows, between nodes with an edge in the view's topology. It fails where
+// CheckMixing does, and where a weight is not zero between nodes that no topology of the run has an edge between.
 func GivenMixing(view *actors.View, rows [][]float64) (*Mixing, error) {
 	if err := CheckMixing(rows); err != nil {
 		return nil, err
@@ -77,7 +70,7 @@ func GivenMixing(view *actors.View, rows [][]float64) (*Mixing, error) {
 			return nil, err
 		}
 		for j, w := range rows[i] {
-			if j != i && w != 0 {
+			if w != 0 && view.Linked(i, j) {
 				m.columns[i] = append(m.columns[i], int32(j))
 				m.weights[i] = append(m.weights[i], w)
 			}
@@ -119,16 +112,16 @@ func CheckMixing(rows [][]float64) error {
 }
 
 // CheckMixingRow returns an error if row i of a matrix that CheckMixing accepts is not one for
-// the view: another number of nodes, or a weight where there is no edge.
+// the view: another number of nodes, or a weight where no topology of the run has an edge.
 func CheckMixingRow(view *actors.View, rows [][]float64, i int) error {
 	if len(rows) != len(view.Members) {
 		return fmt.Errorf("the mixing matrix has %d rows for %d nodes", len(rows), len(view.Members))
 	}
-	if view.Complete() {
+	if view.EverComplete() {
 		return nil
 	}
 	for j, w := range rows[i] {
-		if _, edge := slices.BinarySearch(view.Potential(i), int32(j)); w != 0 && j != i && !edge {
+		if _, edge := slices.BinarySearch(view.Ever(i), int32(j)); w != 0 && j != i && !edge {
 			return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v, but the topology has no edge from %s to %s",
 				i, j, w, view.Members[i].Name, view.Members[j].Name)
 		}

@@ -92,14 +92,11 @@ type Spec struct {
 	Topologies []Topology
 }
 
-// training are the settings of a plan's section train.
+// training are the settings of a plan's section train. The bound of a batch is one of a worker's memory.
 type training struct {
-	Batch     int        `plan:"batch"`
-	Optimizer *plan.Node `plan:"optimizer"`
+	Batch     int        `plan:"batch" range:"1..65536" doc:"samples of a step"`
+	Optimizer *plan.Node `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
 }
-
-// maxBatch bounds the samples of a step, and with them the memory of a worker.
-const maxBatch = 1 << 16
 
 // Read resolves the names of a point of a plan. Its errors say where in the plan
 // they come from.
@@ -140,9 +137,6 @@ func (c *Catalog) training(s *Spec) error {
 	if err := plan.Decode(section, &t); err != nil {
 		return err
 	}
-	if t.Batch < 1 || t.Batch > maxBatch {
-		return plan.Errorf(section.At("batch"), "a batch of %d samples; accepted is 1 to %d", t.Batch, maxBatch)
-	}
 	if t.Optimizer == nil {
 		t.Optimizer = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("sgd")})
 	}
@@ -170,7 +164,7 @@ func (s *Spec) cast(section *plan.Node) error {
 		}
 		k := index(names, node.Role)
 		if k < 0 {
-			return plan.Errorf(node.Source.At("role"), "node %s has the role %q; this architecture knows %s", node.Name, node.Role, list(names))
+			return plan.Errorf(node.Source.At("role"), "node %s has the role %q, which this architecture does not know%s", node.Name, node.Role, plan.Suggestion(node.Role, names))
 		}
 		count[k]++
 		s.Roles = append(s.Roles, roles[k])

@@ -1,9 +1,6 @@
 package catalog
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/csv"
@@ -23,6 +20,8 @@ type Loader struct {
 	Test float64
 	// Scaling is the default.
 	Scaling datasets.Scaling
+	// Inputs and Classes of the samples, where they are known before any is loaded; else 0.
+	Inputs, Classes int
 }
 
 // Data says how samples get from a data set to the workers.
@@ -78,11 +77,11 @@ func (h holdout) MarshalPlan() (*plan.Node, error) {
 
 // common are the settings that all data sets share.
 type common struct {
-	Test     holdout    `plan:"test"`
-	Scale    string     `plan:"scale"`
-	Fit      string     `plan:"fit"`
-	Split    *plan.Node `plan:"split"`
-	Delivery string     `plan:"delivery"`
+	Test     holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Scale    string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit      string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split    *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
 
 func commonKeys() []string { return []string{"test", "scale", "fit", "split", "delivery"} }
@@ -109,13 +108,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 	if d.Scaling, err = datasets.ParseScaling(settings.Scale); err != nil {
 		return Data{}, nil, plan.Errorf(section.At("scale"), "%w", err)
 	}
-	if settings.Fit != "train" && settings.Fit != "all" {
-		return Data{}, nil, plan.Errorf(section.At("fit"), "a scaler fitted on %q; accepted are train and all", settings.Fit)
-	}
 	d.FitAll = settings.Fit == "all"
-	if settings.Delivery != local && settings.Delivery != sent {
-		return Data{}, nil, plan.UnknownWord(section.At("delivery"), "delivery", []string{local, sent})
-	}
 	d.Sent = settings.Delivery == sent
 	if settings.Split == nil {
 		settings.Split = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("iid")})
@@ -153,24 +146,19 @@ func fixed(generate func() *datasets.Set, test float64) Loader {
 }
 
 type nslSettings struct {
-	Encoding int `plan:"encoding"`
+	Encoding int `plan:"encoding" words:"93|122" doc:"inputs of a sample"`
 }
 
 type trafficSettings struct {
-	Samples  int    `plan:"samples"`
-	Encoding int    `plan:"encoding"`
-	Seed     uint64 `plan:"seed"`
+	Samples  int    `plan:"samples" range:"100..10000000" doc:"how many are generated"`
+	Encoding int    `plan:"encoding" words:"93|122" doc:"inputs of a sample"`
+	Seed     uint64 `plan:"seed" doc:"of the samples, whatever the seed of the run"`
 }
 
 type digitsSettings struct {
-	Samples int    `plan:"samples"`
-	Seed    uint64 `plan:"seed"`
+	Samples int    `plan:"samples" range:"100..10000000" doc:"how many are generated"`
+	Seed    uint64 `plan:"seed" doc:"of the samples, whatever the seed of the run"`
 }
-
-// maxSynthetic bounds the samples that are generated.
-const maxSynthetic = 10_000_000
-
-func synthesised(samples int) error { return between("samples", samples, 100, maxSynthetic) }
 
 type none struct{}
 
@@ -178,12 +166,10 @@ func addDatasets(c *Catalog) {
 	c.Datasets.Add(Define("nsl-kdd", "network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
 		func() nslSettings { return nslSettings{Encoding: 93} },
 		func(_ *Catalog, s *nslSettings) (Loader, error) {
-			if err := encoding(s.Encoding); err != nil {
-				return Loader{}, err
-			}
 			return Loader{
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
+				Inputs:  s.Encoding, Classes: 5,
 				Load: func(folder string, published bool) (*datasets.Source, error) {
 					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
 				},
@@ -194,7 +180,10 @@ func addDatasets(c *Catalog) {
 		{"fashion-mnist", "clothing, 28 × 28 (Xiao et al. 2017)"},
 	} {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }}, nil
+			return Loader{
+				Inputs: 28 * 28, Classes: 10,
+				Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) },
+			}, nil
 		}))
 	}
 	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)", func() none { return none{} },
@@ -202,32 +191,28 @@ func addDatasets(c *Catalog) {
 			return Loader{
 				Test:    0.25,
 				Scaling: datasets.Standard,
-				Load:    func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
+				Inputs:  57, Classes: 2,
+				Load: func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
 			}, nil
 		}))
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
-		func(*Catalog, *none) (Loader, error) { return Loader{Load: libsvm.LoadA9A}, nil }))
+		func(*Catalog, *none) (Loader, error) {
+			return Loader{Load: libsvm.LoadA9A, Inputs: 123, Classes: 2}, nil
+		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
 		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
 		func(_ *Catalog, s *trafficSettings) (Loader, error) {
-			if err := synthesised(s.Samples); err != nil {
-				return Loader{}, err
-			}
-			if err := encoding(s.Encoding); err != nil {
-				return Loader{}, err
-			}
 			l := fixed(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }, 0.25)
-			l.Scaling = nslkdd.DefaultScaling(s.Encoding)
+			l.Scaling, l.Inputs, l.Classes = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5
 			return l, nil
 		}))
 	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",
 		func() digitsSettings { return digitsSettings{Samples: 12_000, Seed: 1} },
 		func(_ *Catalog, s *digitsSettings) (Loader, error) {
-			if err := synthesised(s.Samples); err != nil {
-				return Loader{}, err
-			}
-			return fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25), nil
+			l := fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25)
+			l.Inputs, l.Classes = 28*28, 10
+			return l, nil
 		}))
 }
 
@@ -241,7 +226,7 @@ func addSplits(c *Catalog) {
 	c.Splits.Add(Define("iid", "equal shares at random", func() none { return none{} },
 		func(*Catalog, *none) (partition.Split, error) { return partition.IID{}, nil }))
 	type classes struct {
-		Workers map[string]map[string]plan.Fraction `plan:"workers,required"`
+		Workers map[string]map[string]plan.Fraction `plan:"workers,required" doc:"for each worker the shares of the classes that it sees; what is left over nobody sees"`
 		Source  *plan.Node                          `plan:",node"`
 	}
 	c.Splits.Add(Define("classes", "stated shares of each class for each worker", func() classes { return classes{} },
@@ -249,23 +234,20 @@ func addSplits(c *Catalog) {
 			return shares(s.Workers, s.Source.At("workers"))
 		}))
 	type shards struct {
-		PerWorker int `plan:"per-worker"`
+		PerWorker int `plan:"per-worker" range:"1..1000" doc:"shards that a worker is dealt"`
 	}
 	c.Splits.Add(Define("shards", "samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)",
 		func() shards { return shards{PerWorker: 2} },
 		func(_ *Catalog, s *shards) (partition.Split, error) {
-			return partition.Shards{PerWorker: s.PerWorker}, between("per-worker", s.PerWorker, 1, 1000)
+			return partition.Shards{PerWorker: s.PerWorker}, nil
 		}))
 	type dirichlet struct {
-		Alpha float64 `plan:"alpha,required"`
-		Min   int     `plan:"min"`
+		Alpha float64 `plan:"alpha,required" range:">0" doc:"small: each worker sees few classes; large: all see all alike"`
+		Min   int     `plan:"min" range:"0.." doc:"samples that every worker has at least"`
 	}
 	c.Splits.Add(Define("dirichlet", "shares of each class drawn from Dirichlet(alpha) (Hsu et al. 2019)",
 		func() dirichlet { return dirichlet{Alpha: 1, Min: 1} },
 		func(_ *Catalog, s *dirichlet) (partition.Split, error) {
-			if !(s.Alpha > 0) || math.IsInf(s.Alpha, 0) {
-				return nil, About("alpha", fmt.Errorf("alpha is %v; accepted is a number above 0", s.Alpha))
-			}
 			return partition.Dirichlet{Alpha: s.Alpha, Min: s.Min}, between("min", s.Min, 0, datasets.MaxSamples)
 		}))
 }

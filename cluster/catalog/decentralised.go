@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"fmt"
-
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/train"
@@ -35,46 +33,35 @@ func (m mixing) MarshalPlan() (*plan.Node, error) {
 }
 
 // lead is how many steps a peer may be ahead of the slowest, for an optional key; negative is no bound.
-func lead(bound *int) (int, error) {
+func lead(bound *int) int {
 	if bound == nil {
-		return -1, nil
+		return -1
 	}
-	if *bound < 0 {
-		return 0, fmt.Errorf("lead is %d steps; accepted is 0 or more, or no lead at all for no bound", *bound)
-	}
-	return *bound, nil
+	return *bound
 }
 
 // addDecentralised adds the architectures whose peers average models with their neighbours.
 func addDecentralised(c *Catalog) {
 	type dPSGD struct {
-		Matrix mixing  `plan:"matrix"`
-		Moved  float64 `plan:"moved"`
-		Lead   *int    `plan:"lead"`
+		Matrix mixing  `plan:"matrix" doc:"metropolis, or a list of rows: the weights by which peers average"`
+		Moved  float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+		Lead   *int    `plan:"lead" range:"0.." doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 	}
 	c.Architectures.Add(Define("d-psgd", "peers without a server average models with all their neighbours after every step (Lian et al. 2017)",
 		func() dPSGD { return dPSGD{} },
 		func(_ *Catalog, s *dPSGD) (train.Architecture, error) {
-			bound, err := lead(s.Lead)
-			if err != nil {
-				return nil, err
-			}
-			a := dpsgd.Architecture{Matrix: s.Matrix.rows, Moved: s.Moved, Lead: bound}
+			a := dpsgd.Architecture{Matrix: s.Matrix.rows, Moved: s.Moved, Lead: lead(s.Lead)}
 			return a, a.Validate()
 		}))
 	type adPSGD struct {
-		Graph string  `plan:"graph"`
-		Moved float64 `plan:"moved"`
-		Lead  *int    `plan:"lead"`
+		Graph string  `plan:"graph" words:"topology|exponential" doc:"whom a peer may choose: neighbours of the network's topology, which must be bipartite, or hops of 2^j + 1"`
+		Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+		Lead  *int    `plan:"lead" range:"0.." doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 	}
 	c.Architectures.Add(Define("ad-psgd", "peers without a server average models with one random neighbour at a time and wait for nobody else (Lian et al. 2018)",
 		func() adPSGD { return adPSGD{Graph: string(adpsgd.Topology)} },
 		func(_ *Catalog, s *adPSGD) (train.Architecture, error) {
-			bound, err := lead(s.Lead)
-			if err != nil {
-				return nil, err
-			}
-			a := adpsgd.Architecture{Graph: adpsgd.Graph(s.Graph), Moved: s.Moved, Lead: bound}
+			a := adpsgd.Architecture{Graph: adpsgd.Graph(s.Graph), Moved: s.Moved, Lead: lead(s.Lead)}
 			return a, a.Validate()
 		}))
 }

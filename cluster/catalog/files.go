@@ -16,13 +16,13 @@ import (
 const heldOut = 0.25
 
 type csvSettings struct {
-	File      string     `plan:"file,required"`
-	TestFile  string     `plan:"test-file,omitzero"`
-	Label     string     `plan:"label"`
-	Header    string     `plan:"header"`
-	Separator string     `plan:"separator"`
-	Words     []string   `plan:"words"`
-	Ignore    []string   `plan:"ignore"`
+	File      string     `plan:"file,required" doc:"the table, beside the plan unless its path is absolute"`
+	TestFile  string     `plan:"test-file,omitzero" doc:"a table to test on; default: a share of the first is held out"`
+	Label     string     `plan:"label" doc:"the column that is predicted: its name, its number from 1, or last"`
+	Header    string     `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns"`
+	Separator string     `plan:"separator" words:"comma|semicolon|tab|bar" doc:"what stands between two fields"`
+	Words     []string   `plan:"words" doc:"columns of words, each word of which becomes an input"`
+	Ignore    []string   `plan:"ignore" doc:"columns that are left out"`
 	Source    *plan.Node `plan:",node"`
 }
 
@@ -30,34 +30,34 @@ type csvSettings struct {
 var separators = map[string]byte{"comma": ',', "semicolon": ';', "tab": '\t', "bar": '|'}
 
 type libsvmSettings struct {
-	File     string     `plan:"file,required"`
-	TestFile string     `plan:"test-file,omitzero"`
-	Features int        `plan:"features,omitzero"`
+	File     string     `plan:"file,required" doc:"the samples, beside the plan unless its path is absolute"`
+	TestFile string     `plan:"test-file,omitzero" doc:"samples to test on; default: a share of the first is held out"`
+	Features int        `plan:"features,omitzero" range:"0..1048576" doc:"inputs of a sample; default: the largest number in the file"`
 	Source   *plan.Node `plan:",node"`
 }
 
 type idxSettings struct {
-	Images     string     `plan:"images,required"`
-	Labels     string     `plan:"labels,required"`
-	TestImages string     `plan:"test-images,omitzero"`
-	TestLabels string     `plan:"test-labels,omitzero"`
+	Images     string     `plan:"images,required" doc:"the images, beside the plan unless its path is absolute"`
+	Labels     string     `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
+	TestImages string     `plan:"test-images,omitzero" doc:"images to test on; default: a share of the others is held out"`
+	TestLabels string     `plan:"test-labels,omitzero" doc:"labels of the images to test on"`
 	Source     *plan.Node `plan:",node"`
 }
 
 type npySettings struct {
-	X      string     `plan:"x,required"`
-	Y      string     `plan:"y,required"`
-	TestX  string     `plan:"test-x,omitzero"`
-	TestY  string     `plan:"test-y,omitzero"`
+	X      string     `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
+	Y      string     `plan:"y,required" doc:"the labels, whole numbers"`
+	TestX  string     `plan:"test-x,omitzero" doc:"inputs to test on; default: a share of the others is held out"`
+	TestY  string     `plan:"test-y,omitzero" doc:"labels of the inputs to test on"`
 	Source *plan.Node `plan:",node"`
 }
 
 type npzSettings struct {
-	File   string     `plan:"file,required"`
-	X      string     `plan:"x"`
-	Y      string     `plan:"y"`
-	TestX  string     `plan:"test-x,omitzero"`
-	TestY  string     `plan:"test-y,omitzero"`
+	File   string     `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
+	X      string     `plan:"x" doc:"the array of the inputs"`
+	Y      string     `plan:"y" doc:"the array of the labels, whole numbers"`
+	TestX  string     `plan:"test-x,omitzero" doc:"the array of inputs to test on; default: a share of the others is held out"`
+	TestY  string     `plan:"test-y,omitzero" doc:"the array of labels of the inputs to test on"`
 	Source *plan.Node `plan:",node"`
 }
 
@@ -74,23 +74,13 @@ func addFiles(c *Catalog) {
 }
 
 func buildLIBSVM(c *Catalog, s *libsvmSettings) (Loader, error) {
-	if err := between("features", s.Features, 0, libsvm.MaxInputs); err != nil {
-		return Loader{}, err
-	}
 	return own(c, s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
 		return libsvm.Load(c.place(s.File), c.only(test, s.TestFile), s.Features)
 	}, file{"file", &s.File}, file{"test-file", &s.TestFile})
 }
 
 func buildCSV(c *Catalog, s *csvSettings) (Loader, error) {
-	separator, ok := separators[s.Separator]
-	if !ok {
-		return Loader{}, About("separator", fmt.Errorf("separator %q; accepted are comma, semicolon, tab and bar", s.Separator))
-	}
-	o := csv.Options{Label: s.Label, Header: csv.Header(s.Header), Separator: separator, Words: s.Words, Ignore: s.Ignore}
-	if o.Header != csv.Detect && o.Header != csv.Present && o.Header != csv.Absent {
-		return Loader{}, About("header", fmt.Errorf("header %q; accepted are %s, %s and %s", s.Header, csv.Detect, csv.Present, csv.Absent))
-	}
+	o := csv.Options{Label: s.Label, Header: csv.Header(s.Header), Separator: separators[s.Separator], Words: s.Words, Ignore: s.Ignore}
 	l, err := own(c, s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
 		return csv.Load(c.place(s.File), c.only(test, s.TestFile), o)
 	}, file{"file", &s.File}, file{"test-file", &s.TestFile})

@@ -12,22 +12,22 @@ import (
 // gossipSettings are those of the architecture without a server. Every and the choice's
 // share are left out where the plan gives the other one of the two.
 type gossipSettings struct {
-	Every    int           `plan:"every,omitzero"`
-	Period   plan.Duration `plan:"period,omitzero"`
-	Choose   gossipChoice  `plan:"choose"`
-	Exchange string        `plan:"exchange"`
-	Wait     bool          `plan:"wait"`
-	Merge    string        `plan:"merge"`
-	Moved    float64       `plan:"moved"`
-	Lead     *int          `plan:"lead"`
+	Every    int           `plan:"every,omitzero" range:"1.." doc:"steps between two exchanges"`
+	Period   plan.Duration `plan:"period,omitzero" doc:"time between two exchanges, in place of every"`
+	Choose   gossipChoice  `plan:"choose" doc:"with which neighbours models are exchanged"`
+	Exchange string        `plan:"exchange" words:"push|pull|push-pull" doc:"who sends: the peer, the chosen neighbours, or both"`
+	Wait     bool          `plan:"wait" doc:"whether a step waits until the exchange is over; not with a period"`
+	Merge    string        `plan:"merge" words:"mean|age" doc:"how models that arrive are averaged: half and half, or in proportion to what they have seen"`
+	Moved    float64       `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+	Lead     *int          `plan:"lead" range:"0.." doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 	Source   *plan.Node    `plan:",node"`
 }
 
 type gossipChoice struct {
-	Kind   string        `plan:"kind"`
-	Share  plan.Fraction `plan:"share,omitzero"`
-	Count  int           `plan:"count,omitzero"`
-	Floor  plan.Fraction `plan:"floor,omitzero"`
+	Kind   string        `plan:"kind" words:"random|latency" doc:"random: all alike; latency: near ones more often"`
+	Share  plan.Fraction `plan:"share,omitzero" doc:"of the neighbours that are chosen"`
+	Count  int           `plan:"count,omitzero" range:"1.." doc:"neighbours that are chosen, in place of share"`
+	Floor  plan.Fraction `plan:"floor,omitzero" doc:"no neighbour counts for less than this times the mean; with latency"`
 	Source *plan.Node    `plan:",node"`
 }
 
@@ -53,25 +53,15 @@ func (s *gossipSettings) architecture() (train.Architecture, error) {
 	}
 	a := gossip.Architecture{
 		Every: s.Every, Period: time.Duration(s.Period), Choice: choice, Exchange: gossip.Exchange(s.Exchange),
-		Wait: s.Wait, Moved: s.Moved,
+		Wait: s.Wait, Moved: s.Moved, Lead: lead(s.Lead),
 	}
 	switch s.Merge {
 	case "mean":
 		a.Merge = gossip.Mean{}
 	case "age":
 		a.Merge = gossip.Age{}
-	default:
-		return nil, plan.UnknownWord(s.Source.At("merge"), "rule to merge by", []string{"mean", "age"})
 	}
-	if a.Lead, err = lead(s.Lead); err != nil {
-		return nil, err
-	}
-	for _, e := range []gossip.Exchange{gossip.Push, gossip.Pull, gossip.PushPull} {
-		if a.Exchange == e {
-			return a, a.Validate()
-		}
-	}
-	return nil, plan.UnknownWord(s.Source.At("exchange"), "exchange", []string{string(gossip.Push), string(gossip.Pull), string(gossip.PushPull)})
+	return a, a.Validate()
 }
 
 // when settles what makes an exchange due.
@@ -84,8 +74,6 @@ func (s *gossipSettings) when() error {
 		return plan.Errorf(s.Source.At("period"), "exchanges happen either every so many steps or with a period: one of every and period must go")
 	case period && s.Period <= 0:
 		return plan.Errorf(s.Source.At("period"), "a period of %v; accepted is a positive time", s.Period)
-	case !period && s.Every < 1:
-		return plan.Errorf(s.Source.At("every"), "an exchange every %d steps; accepted is 1 or more", s.Every)
 	case period && wait && s.Wait:
 		return plan.Errorf(s.Source.At("wait"), "no step can wait for exchanges with a period; accepted is false")
 	case period:
@@ -100,14 +88,10 @@ func (s *gossipChoice) choice() (gossip.Choice, error) {
 	_, count := s.Source.Get("count")
 	by := gossip.By(s.Kind)
 	switch {
-	case by != gossip.Random && by != gossip.Latency:
-		return gossip.Choice{}, plan.UnknownWord(s.Source.At("kind"), "choice of neighbours", []string{string(gossip.Random), string(gossip.Latency)})
 	case share && count:
 		return gossip.Choice{}, plan.Errorf(s.Source.At("count"), "how many neighbours are chosen is given by a share or by a count: one of the two must go")
 	case share && s.Share == 0:
 		return gossip.Choice{}, plan.Errorf(s.Source.At("share"), "a share of %v of the neighbours; accepted is more than 0%%", s.Share)
-	case count && s.Count < 1:
-		return gossip.Choice{}, plan.Errorf(s.Source.At("count"), "a count of %d neighbours; accepted is 1 or more", s.Count)
 	case by == gossip.Random && s.Floor > 0:
 		return gossip.Choice{}, plan.Errorf(s.Source.At("floor"), "a floor is for a choice by %s; by %s all neighbours have the same weight", gossip.Latency, gossip.Random)
 	case count:

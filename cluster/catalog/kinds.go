@@ -6,7 +6,6 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -22,10 +21,13 @@ type Kind[T any] struct {
 	Doc string
 
 	read func(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error)
-	keys func() (*plan.Node, error)
+	// declared is what the settings' struct says: its defaults and its schema.
+	declared func() (defaults *plan.Node, schema *plan.Schema)
 }
 
-// Define makes a kind whose settings are a C: a struct with `plan` tags. Defaults
+// Define makes a kind whose settings are a C: a struct with `plan` tags, and tags that say what is accepted and
+// what a key means, see [plan.Decode]; *plan.Node fields name other kinds, with a tag names:"architecture" and so on, see
+// [Catalog.Schema]. Defaults
 // returns it with what a plan may leave out; build makes the T of it, and spells
 // out defaults that depend on other settings by writing them into the settings. An
 // error of build is told with the place of the key that its text begins with, or that About
@@ -45,37 +47,39 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 			resolved, err = plan.Encode(&settings)
 			return value, resolved, err
 		},
-		keys: func() (*plan.Node, error) {
+		declared: func() (*plan.Node, *plan.Schema) {
 			settings := defaults()
-			return describe(&settings)
+			schema := plan.SchemaOf(&settings)
+			written, err := plan.Encode(&settings)
+			if err != nil {
+				written = plan.NewMap() // the defaults are no plan's: they are not told
+			}
+			return written, schema
 		},
 	}
 }
 
-// describe writes for each key of a settings struct its default, or the word
-// required, or optional where leaving it out is not the same as any value.
-func describe(settings any) (*plan.Node, error) {
-	defaults, err := plan.Encode(settings)
-	t := reflect.TypeOf(settings).Elem()
-	if err != nil || t.Kind() != reflect.Struct {
-		return defaults, err
-	}
-	var fields []plan.Field
-	for _, f := range reflect.VisibleFields(t) {
-		key, options, _ := strings.Cut(f.Tag.Get("plan"), ",")
-		if key == "" {
-			continue
+// Key is one of a kind's settings.
+type Key struct {
+	Name string
+	// Doc says what it means, in a few words; empty if its declaration does not.
+	Doc string
+	// Default is what it has where a plan leaves it out; nil if it must be given, or if leaving it out is not the same as any value.
+	Default  *plan.Node
+	Required bool
+}
+
+// Keys lists the kind's settings in the order of their declaration.
+func (k Kind[T]) Keys() []Key {
+	defaults, schema := k.declared()
+	keys := make([]Key, len(schema.Properties))
+	for i, p := range schema.Properties {
+		keys[i] = Key{Name: p.Name, Doc: p.Schema.Description, Required: slices.Contains(schema.Required, p.Name)}
+		if value, ok := defaults.Get(p.Name); ok && !keys[i].Required {
+			keys[i].Default = value
 		}
-		value, ok := defaults.Get(key)
-		switch {
-		case slices.Contains(strings.Split(options, ","), "required"):
-			value = plan.NewScalar("required")
-		case !ok:
-			value = plan.NewScalar("optional")
-		}
-		fields = append(fields, plan.Field{Key: key, Value: value})
 	}
-	return plan.NewMap(fields...), nil
+	return keys
 }
 
 // keyError is an error about the value of a key.
@@ -157,11 +161,18 @@ func keyOf(n *plan.Node, field string) string {
 // Settings describes the kind's settings in a plan's flow style: each key with its
 // default, or the word required or optional.
 func (k Kind[T]) Settings() string {
-	n, err := k.keys()
-	if err != nil || n == nil {
-		return ""
+	var fields []plan.Field
+	for _, key := range k.Keys() {
+		value := key.Default
+		switch {
+		case key.Required:
+			value = plan.NewScalar("required")
+		case value == nil:
+			value = plan.NewScalar("optional")
+		}
+		fields = append(fields, plan.Field{Key: key.Name, Value: value})
 	}
-	return n.Flow()
+	return plan.NewMap(fields...).Flow()
 }
 
 // Kinds are the kinds of one sort, in the order in which they were added.

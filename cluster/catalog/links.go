@@ -27,33 +27,33 @@ type Change struct {
 
 func addDelays(c *Catalog) {
 	type constant struct {
-		Delay plan.Duration `plan:"delay,required"`
+		Delay plan.Duration `plan:"delay,required" doc:"of every message"`
 	}
 	c.Delays.Add(Define("constant", "always the same; a bare duration means this", func() constant { return constant{} },
 		func(_ *Catalog, s *constant) (link.Delay, error) {
 			return link.Constant{Delay: time.Duration(s.Delay)}, nil
 		}))
 	type uniform struct {
-		Range plan.DurationRange `plan:"range,required"`
+		Range plan.DurationRange `plan:"range,required" doc:"from the shortest to the longest"`
 	}
 	c.Delays.Add(Define("uniform", "equally likely within a range", func() uniform { return uniform{} },
 		func(_ *Catalog, s *uniform) (link.Delay, error) {
 			return link.Uniform{Min: time.Duration(s.Range.Min), Max: time.Duration(s.Range.Max)}, nil
 		}))
 	type normal struct {
-		Mean plan.Duration `plan:"mean,required"`
-		Std  plan.Duration `plan:"std,required"`
-		Min  plan.Duration `plan:"min"`
-		Max  plan.Duration `plan:"max,omitzero"`
+		Mean plan.Duration `plan:"mean,required" doc:"before it is truncated"`
+		Std  plan.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
+		Min  plan.Duration `plan:"min" doc:"the shortest"`
+		Max  plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
 	c.Delays.Add(Define("normal", "normally distributed, truncated to min and max", func() normal { return normal{} },
 		func(_ *Catalog, s *normal) (link.Delay, error) {
 			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
 		}))
 	type exponential struct {
-		Mean plan.Duration `plan:"mean,required"`
-		Min  plan.Duration `plan:"min"`
-		Max  plan.Duration `plan:"max,omitzero"`
+		Mean plan.Duration `plan:"mean,required" doc:"of what is added to min"`
+		Min  plan.Duration `plan:"min" doc:"the shortest"`
+		Max  plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
 	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time", func() exponential { return exponential{} },
 		func(_ *Catalog, s *exponential) (link.Delay, error) {
@@ -61,10 +61,10 @@ func addDelays(c *Catalog) {
 		}))
 	addHeavyTails(c)
 	type walk struct {
-		First plan.DurationRange `plan:"first,required"`
-		Step  plan.Duration      `plan:"step,required"`
-		Min   plan.Duration      `plan:"min"`
-		Max   plan.Duration      `plan:"max,omitzero"`
+		First plan.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
+		Step  plan.Duration      `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
+		Min   plan.Duration      `plan:"min" doc:"the shortest; the walk goes no lower"`
+		Max   plan.Duration      `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
 	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use", func() walk { return walk{} },
 		func(_ *Catalog, s *walk) (link.Delay, error) {
@@ -74,9 +74,9 @@ func addDelays(c *Catalog) {
 			}, nil
 		}))
 	type trace struct {
-		File        string     `plan:"file,required"`
-		Interpolate bool       `plan:"interpolate"`
-		Repeat      bool       `plan:"repeat"`
+		File        string     `plan:"file,required" doc:"of lines time_s,delay_s, beside the plan unless its path is absolute"`
+		Interpolate bool       `plan:"interpolate" doc:"whether delays change linearly from line to line"`
+		Repeat      bool       `plan:"repeat" doc:"whether the trace begins anew after its end"`
 		Source      *plan.Node `plan:",node"`
 	}
 	c.Delays.Add(Define("trace", "measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for comments", func() trace { return trace{} },
@@ -89,19 +89,19 @@ func addDelays(c *Catalog) {
 // addHeavyTails adds delays of which a few are much longer than the rest.
 func addHeavyTails(c *Catalog) {
 	type pareto struct {
-		Min   plan.Duration `plan:"min,required"`
-		Alpha float64       `plan:"alpha,required"`
-		Max   plan.Duration `plan:"max,omitzero"`
+		Min   plan.Duration `plan:"min,required" doc:"the shortest"`
+		Alpha float64       `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
+		Max   plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
 	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max", func() pareto { return pareto{} },
 		func(_ *Catalog, s *pareto) (link.Delay, error) {
 			return link.Pareto{Min: time.Duration(s.Min), Alpha: s.Alpha, Max: time.Duration(s.Max)}, nil
 		}))
 	type logNormal struct {
-		Median plan.Duration `plan:"median,required"`
-		Sigma  float64       `plan:"sigma,required"`
-		Min    plan.Duration `plan:"min"`
-		Max    plan.Duration `plan:"max,omitzero"`
+		Median plan.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
+		Sigma  float64       `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
+		Min    plan.Duration `plan:"min" doc:"added to every delay"`
+		Max    plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
 	c.Delays.Add(Define("log-normal", "min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
 		func() logNormal { return logNormal{} },

@@ -21,13 +21,6 @@ func between(key string, value, low, high int) error {
 	return nil
 }
 
-func encoding(inputs int) error {
-	if inputs != 93 && inputs != 122 {
-		return About("encoding", fmt.Errorf("encoding is %d; accepted are 93 and 122 inputs", inputs))
-	}
-	return nil
-}
-
 // shares turns the map of a plan into shares in the order of the workers' names.
 func shares(workers map[string]map[string]plan.Fraction, n *plan.Node) (partition.Split, error) {
 	var c partition.Classes
@@ -48,8 +41,8 @@ func shares(workers map[string]map[string]plan.Fraction, n *plan.Node) (partitio
 
 func addModels(c *Catalog) {
 	type mlp struct {
-		Layers     []int  `plan:"layers,required"`
-		Activation string `plan:"activation"`
+		Layers     []int  `plan:"layers,required" doc:"inputs, hidden widths, classes"`
+		Activation string `plan:"activation" words:"relu|tanh|sigmoid" doc:"of the hidden layers"`
 	}
 	c.Models.Add(Define("mlp", "multi-layer perceptron: inputs, hidden widths, classes; with no hidden one logistic regression",
 		func() mlp { return mlp{Activation: nn.ReLU.String()} },
@@ -86,8 +79,8 @@ func (c *Catalog) rate(section **plan.Node) (optim.Schedule, error) {
 
 func addOptimizers(c *Catalog) {
 	type sgd struct {
-		Rate        *plan.Node `plan:"rate"`
-		WeightDecay float64    `plan:"weight-decay"`
+		Rate        *plan.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
+		WeightDecay float64    `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
 	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: plan.NewScalar("0.05")} },
 		func(c *Catalog, s *sgd) (optim.Method, error) {
@@ -99,10 +92,10 @@ func addOptimizers(c *Catalog) {
 			return m, m.Validate()
 		}))
 	type momentum struct {
-		Rate        *plan.Node `plan:"rate"`
-		Momentum    float64    `plan:"momentum"`
-		Nesterov    bool       `plan:"nesterov"`
-		WeightDecay float64    `plan:"weight-decay"`
+		Rate        *plan.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
+		Momentum    float64    `plan:"momentum" doc:"the share of the last step that is taken again"`
+		Nesterov    bool       `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
+		WeightDecay float64    `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
 	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: plan.NewScalar("0.05"), Momentum: 0.9} },
 		func(c *Catalog, s *momentum) (optim.Method, error) {
@@ -114,11 +107,11 @@ func addOptimizers(c *Catalog) {
 			return m, m.Validate()
 		}))
 	type adam struct {
-		Rate        *plan.Node `plan:"rate"`
-		Beta1       float64    `plan:"beta1"`
-		Beta2       float64    `plan:"beta2"`
-		Epsilon     float64    `plan:"epsilon"`
-		WeightDecay float64    `plan:"weight-decay"`
+		Rate        *plan.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
+		Beta1       float64    `plan:"beta1" doc:"decay of the mean of the gradients"`
+		Beta2       float64    `plan:"beta2" doc:"decay of the mean of their squares"`
+		Epsilon     float64    `plan:"epsilon" doc:"added to the root of the latter"`
+		WeightDecay float64    `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
 	usual := optim.NewAdam(optim.Constant(0.001))
 	c.Optimizers.Add(Define("adam", "Adam (Kingma and Ba 2015)",
@@ -137,9 +130,9 @@ func addOptimizers(c *Catalog) {
 
 func addSchedules(c *Catalog) {
 	type step struct {
-		First  float64 `plan:"first,required"`
-		Factor float64 `plan:"factor"`
-		Every  int     `plan:"every,required"`
+		First  float64 `plan:"first,required" doc:"the rate of the first steps"`
+		Factor float64 `plan:"factor" doc:"by which the rate is multiplied"`
+		Every  int     `plan:"every,required" range:"1.." doc:"steps between two changes"`
 	}
 	c.Schedules.Add(Define("step", "multiplied by factor every so many steps", func() step { return step{Factor: 0.1} },
 		func(_ *Catalog, s *step) (optim.Schedule, error) {
@@ -147,8 +140,8 @@ func addSchedules(c *Catalog) {
 			return v, v.Validate()
 		}))
 	type exponential struct {
-		First float64 `plan:"first,required"`
-		Decay float64 `plan:"decay,required"`
+		First float64 `plan:"first,required" doc:"the rate of the first step"`
+		Decay float64 `plan:"decay,required" doc:"factor of the rate from one step to the next"`
 	}
 	c.Schedules.Add(Define("exponential", "multiplied by decay every step", func() exponential { return exponential{} },
 		func(_ *Catalog, s *exponential) (optim.Schedule, error) {
@@ -156,8 +149,8 @@ func addSchedules(c *Catalog) {
 			return v, v.Validate()
 		}))
 	type inverse struct {
-		First float64 `plan:"first,required"`
-		Half  int     `plan:"half,required"`
+		First float64 `plan:"first,required" doc:"the rate of the first step"`
+		Half  int     `plan:"half,required" range:"1.." doc:"the step at which half the first rate is left"`
 	}
 	c.Schedules.Add(Define("inverse", "first ÷ (1 + step ÷ half)", func() inverse { return inverse{} },
 		func(_ *Catalog, s *inverse) (optim.Schedule, error) {
@@ -165,9 +158,9 @@ func addSchedules(c *Catalog) {
 			return v, v.Validate()
 		}))
 	type cosine struct {
-		First float64 `plan:"first,required"`
-		Last  float64 `plan:"last"`
-		Steps int     `plan:"steps,required"`
+		First float64 `plan:"first,required" doc:"the rate of the first step"`
+		Last  float64 `plan:"last" doc:"the rate from the last step on"`
+		Steps int     `plan:"steps,required" range:"1.." doc:"from the first rate to the last"`
 	}
 	c.Schedules.Add(Define("cosine", "half a cosine from first to last", func() cosine { return cosine{} },
 		func(_ *Catalog, s *cosine) (optim.Schedule, error) {
@@ -175,8 +168,8 @@ func addSchedules(c *Catalog) {
 			return v, v.Validate()
 		}))
 	type warmup struct {
-		Steps int        `plan:"steps,required"`
-		Then  *plan.Node `plan:"then,required"`
+		Steps int        `plan:"steps,required" range:"1.." doc:"until the rate is that of what follows"`
+		Then  *plan.Node `plan:"then,required" names:"rate" doc:"the rate that follows: a number or a schedule"`
 	}
 	c.Schedules.Add(Define("warmup", "rises linearly to the rate of what follows", func() warmup { return warmup{} },
 		func(c *Catalog, s *warmup) (optim.Schedule, error) {
@@ -191,18 +184,15 @@ func addSchedules(c *Catalog) {
 
 func addArchitectures(c *Catalog) {
 	type consistency struct {
-		Kind string `plan:"kind"`
+		Kind string `plan:"kind" words:"asp" doc:"asp: nobody waits for anybody"`
 	}
 	type server struct {
-		Consistency consistency `plan:"consistency"`
-		Scale       string      `plan:"scale"`
+		Consistency consistency `plan:"consistency" doc:"how far workers may be apart"`
+		Scale       string      `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
 	}
 	c.Architectures.Add(Define("parameter-server", "one server holds the model, workers push gradients and pull parameters, asynchronously, whatever the network's topology",
 		func() server { return server{Consistency: consistency{Kind: "asp"}, Scale: string(ps.Sum)} },
 		func(_ *Catalog, s *server) (train.Architecture, error) {
-			if s.Consistency.Kind != "asp" {
-				return nil, About("consistency", fmt.Errorf("consistency %q is not known; accepted is asp", s.Consistency.Kind))
-			}
 			a := ps.Architecture{Scale: ps.Scale(s.Scale)}
 			return a, About("scale", a.Validate())
 		}))

@@ -182,7 +182,7 @@ schedule:
 
 func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 	for _, x := range []struct{ replace, by, more, want string }{
-		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\"; this architecture knows server or worker"},
+		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\", which this architecture does not know (accepted: server, worker)"},
 		{"name: a, role: worker", "name: a, role: server", "", "2 nodes have the role server"},
 		{"name: s, role: server", "name: s, role: worker", "", "0 nodes have the role server, which holds the model and applies the workers' gradients; this architecture needs exactly 1"},
 		{"name: a, role: worker", "name: a", "", "node a has the role \"\""},
@@ -191,7 +191,7 @@ func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}", "network.links[0]"},
 		{"", "", "network: {links: [{between: [s, a], outages: [{kind: gilbert-elliott, up: 1s, down: 1s}, {kind: gilbert-elliott, up: 1s, down: 1s}]}]}",
 			"plan.yaml:7:46: network.links[0].outages: the outages name gilbert-elliott twice"},
-		{"", "", "train: {batch: 0}", "plan.yaml:7:16: train.batch: a batch of 0 samples; accepted is 1 to 65536"},
+		{"", "", "train: {batch: 0}", "plan.yaml:7:16: train.batch: 0 is out of range; accepted is 1 to 65536"},
 		{"", "", "train: {optimiser: {kind: sgd}}", "train.optimiser: unknown key"},
 	} {
 		t.Run(x.want, func(t *testing.T) {

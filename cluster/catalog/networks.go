@@ -19,8 +19,8 @@ func addNetworks(c *Catalog) {
 			func(*Catalog, *none) (nn.Model, error) { return m.model(), nil }))
 	}
 	type network struct {
-		Input  []int        `plan:"input,required"`
-		Layers []*plan.Node `plan:"layers,required"`
+		Input  []int        `plan:"input,required" doc:"channels, height and width"`
+		Layers []*plan.Node `plan:"layers,required" names:"layer" doc:"one after the other: words, or maps with settings"`
 		Source *plan.Node   `plan:",node"`
 	}
 	c.Models.Add(Define("network", "layers one after the other; input is [channels, height, width]", func() network { return network{} },
@@ -59,18 +59,18 @@ func (c *Catalog) layer(n *plan.Node) (nn.Layer, *plan.Node, error) {
 
 func addLayers(c *Catalog) {
 	type conv struct {
-		Channels int `plan:"channels,required"`
-		Kernel   int `plan:"kernel,required"`
-		Stride   int `plan:"stride"`
-		Padding  int `plan:"padding"`
+		Channels int `plan:"channels,required" range:"1.." doc:"of the output"`
+		Kernel   int `plan:"kernel,required" range:"1.." doc:"height and width of a kernel"`
+		Stride   int `plan:"stride" range:"1.." doc:"from one place to the next"`
+		Padding  int `plan:"padding" range:"0.." doc:"rows and columns of zeros at each side"`
 	}
 	c.Layers.Add(Define("conv2d", "two-dimensional convolution with square kernels", func() conv { return conv{Stride: 1} },
 		func(_ *Catalog, s *conv) (nn.Layer, error) {
 			return nn.Conv2D{Channels: s.Channels, Kernel: s.Kernel, Stride: s.Stride, Padding: s.Padding}, nil
 		}))
 	type pool struct {
-		Size   int `plan:"size"`
-		Stride int `plan:"stride,omitzero"`
+		Size   int `plan:"size" range:"1.." doc:"height and width of a square"`
+		Stride int `plan:"stride,omitzero" range:"0.." doc:"from one square to the next; default: size"`
 	}
 	c.Layers.Add(Define("max-pool", "largest value of each square", func() pool { return pool{Size: 2} },
 		func(_ *Catalog, s *pool) (nn.Layer, error) { return nn.MaxPool{Size: s.Size, Stride: s.Stride}, nil }))
@@ -81,12 +81,12 @@ func addLayers(c *Catalog) {
 	c.Layers.Add(Define("flatten", "planes to one vector", func() none { return none{} },
 		func(*Catalog, *none) (nn.Layer, error) { return nn.Flatten{}, nil }))
 	type dense struct {
-		Outputs int `plan:"outputs,required"`
+		Outputs int `plan:"outputs,required" range:"1.." doc:"values of the output"`
 	}
 	c.Layers.Add(Define("dense", "fully connected", func() dense { return dense{} },
 		func(_ *Catalog, s *dense) (nn.Layer, error) { return nn.Dense{Outputs: s.Outputs}, nil }))
 	type dropout struct {
-		Rate plan.Fraction `plan:"rate"`
+		Rate plan.Fraction `plan:"rate" doc:"the share of the values that become zero"`
 	}
 	c.Layers.Add(Define("dropout", "sets values to zero at random, in training only (Srivastava et al. 2014)", func() dropout { return dropout{Rate: 0.5} },
 		func(_ *Catalog, s *dropout) (nn.Layer, error) { return nn.Dropout{Rate: float64(s.Rate)}, nil }))

@@ -25,18 +25,18 @@ func addTopologies(c *Catalog) {
 	fixed("complete", "every two nodes are neighbours", link.Complete{})
 	fixed("ring", "each node has the one before it and the one after it", link.Ring{})
 	type star struct {
-		Centre string `plan:"centre,omitzero"`
+		Centre string `plan:"centre,omitzero" doc:"the node in the middle; default: the first"`
 	}
 	c.Topologies.Add(Define("star", "one node, the first unless centre names another, has all others", func() star { return star{} },
 		func(_ *Catalog, s *star) (link.Topology, error) { return link.Star{Centre: s.Centre}, nil }))
 	type tree struct {
-		Branching int `plan:"branching"`
+		Branching int `plan:"branching" range:"1.." doc:"children of a node"`
 	}
 	c.Topologies.Add(Define("tree", "balanced: each node has its parent and branching children; 1 makes a line", func() tree { return tree{2} },
 		func(_ *Catalog, s *tree) (link.Topology, error) { return link.Tree{Branching: s.Branching}, nil }))
 	type grid struct {
-		Rows    int `plan:"rows,omitzero"`
-		Columns int `plan:"columns,omitzero"`
+		Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`
+		Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"`
 	}
 	c.Topologies.Add(Define("grid", "rows and columns, as square as the nodes allow", func() grid { return grid{} },
 		func(_ *Catalog, s *grid) (link.Topology, error) {
@@ -50,7 +50,7 @@ func addTopologies(c *Catalog) {
 	fixed("exponential", "hops of 2^j + 1 for j = 0 … ⌊log2(n−1)⌋ (Lian et al. 2018)", link.ExponentialGraph{})
 	addRandomTopologies(c)
 	type file struct {
-		File   string     `plan:"file,required"`
+		File   string     `plan:"file,required" doc:"the edges, beside the plan unless its path is absolute"`
 		Source *plan.Node `plan:",node"`
 	}
 	c.Topologies.Add(Define("file", "edges from a file beside the plan, one a line: two names, or positions from 0, with a comma between them", func() file { return file{} },
@@ -62,13 +62,13 @@ func addTopologies(c *Catalog) {
 // addRandomTopologies adds those that differ from seed to seed.
 func addRandomTopologies(c *Catalog) {
 	type regular struct {
-		Degree int `plan:"degree,required"`
+		Degree int `plan:"degree,required" range:"1.." doc:"neighbours of each node"`
 	}
 	c.Topologies.Add(Define("random-regular", "degree random neighbours for each node (Steger and Wormald 1999)", func() regular { return regular{} },
 		func(_ *Catalog, s *regular) (link.Topology, error) { return link.RandomRegular{Degree: s.Degree}, nil }))
 	type erdosRenyi struct {
-		Probability plan.Fraction `plan:"probability,omitzero"`
-		Degree      float64       `plan:"degree,omitzero"`
+		Probability plan.Fraction `plan:"probability,omitzero" doc:"that two nodes are neighbours"`
+		Degree      float64       `plan:"degree,omitzero" range:">0" doc:"the mean number of neighbours, in place of probability"`
 	}
 	c.Topologies.Add(Define("erdos-renyi", "every two nodes with one probability, or so that degree is the mean number of neighbours (Gilbert 1959)",
 		func() erdosRenyi { return erdosRenyi{} },
@@ -76,8 +76,8 @@ func addRandomTopologies(c *Catalog) {
 			return link.ErdosRenyi{Probability: float64(s.Probability), Degree: s.Degree}, nil
 		}))
 	type smallWorld struct {
-		Neighbours int           `plan:"neighbours"`
-		Rewire     plan.Fraction `plan:"rewire"`
+		Neighbours int           `plan:"neighbours" range:"1.." doc:"of each node in the ring, before any edge is rewired"`
+		Rewire     plan.Fraction `plan:"rewire" doc:"the share of the edges that is rewired"`
 	}
 	c.Topologies.Add(Define("small-world", "a ring of the nearest neighbours, a share of whose edges is rewired at random (Watts and Strogatz 1998)",
 		func() smallWorld { return smallWorld{Neighbours: 4, Rewire: 0.1} },

@@ -3,19 +3,24 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/plan"
 )
 
 // Exit codes.
@@ -29,22 +34,42 @@ const (
 	ExitInput = 2
 )
 
+// Program is a command line: every command, for a catalog.
+type Program struct {
+	// Name is what the program is called in its help, messages, completion and man pages. Default: the name
+	// of the file that was started.
+	Name string
+	// Catalog is what plans can name.
+	Catalog *catalog.Catalog
+}
+
 // Main runs the command of os.Args and exits. Plans can name what is in the catalog.
 // A first interrupt stops cleanly, a second one at once.
-func Main(c *catalog.Catalog) {
+func Main(c *catalog.Catalog) { Program{Catalog: c}.Main() }
+
+// Main is the function Main for a program that may have a name of its own.
+func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	done := context.AfterFunc(ctx, func() {
 		stop()
 		fmt.Fprintln(os.Stderr, "stopping cleanly; interrupt again to stop at once")
 	})
-	code := Run(ctx, c, os.Args[1:], os.Stdout, os.Stderr)
+	code := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	done()
 	stop()
 	os.Exit(code)
 }
 
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
-func Run(ctx context.Context, c *catalog.Catalog, args []string, out, errs io.Writer) int {
+func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) int {
+	root := p.commands(out, errs)
+	root.SetArgs(args)
+	return exit(root.ExecuteContext(ctx), naming(root), errs)
+}
+
+// commands makes the tree of all commands.
+func (p Program) commands(out, errs io.Writer) *cobra.Command {
+	c := p.Catalog
 	root := group(&cobra.Command{
 		Use:   "gradwire",
 		Short: "Train a model over the network you really have",
@@ -54,21 +79,40 @@ same bits; in real time the same actors meet the same delays.`,
 		Example: `  gradwire run examples/quickstart.yaml
   gradwire run PLAN --set nodes.slow.compute.step=20ms --repeats 5
   gradwire report results/first results/second --out both.html
-  gradwire plan show PLAN
+  gradwire plan new --architecture gossip --out PLAN
   gradwire list models`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	})
-	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.SetFlagErrorFunc(usage)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagUsage)
 	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out), planCommand(c, out), linksCommand(c, out), listCommand(c, out),
 		dataCommand(c, out, errs))
 	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs), nodesCommand(out), actorsCommand(out),
-		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out))
-	return exit(root.ExecuteContext(ctx), errs)
+		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out), manCommand(out))
+	addCobras(root)
+	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
+	complete(root, c)
+	return root
+}
+
+// addCobras adds the commands that come with the library, with examples.
+func addCobras(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Example = "  gradwire help plan new"
+		case "completion":
+			cmd.Example = "  source <(gradwire completion bash)\n  gradwire completion fish > ~/.config/fish/completions/gradwire.fish"
+			group(cmd)
+			for _, shell := range cmd.Commands() {
+				shell.Example = "  gradwire completion " + shell.Name()
+			}
+		}
+	}
 }
 
 // errDiffers ends a command that has told that two things differ.
@@ -81,15 +125,62 @@ func usage(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 }
 
+// flagUsage is the error about a flag, with the one that was likely meant.
+func flagUsage(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usage(cmd, err)
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, "--"+f.Name)
+		}
+	})
+	if unknown.GetSpecifiedShortnames() != "" {
+		return usage(cmd, err)
+	}
+	return usage(cmd, fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), plan.Suggestion("--"+unknown.GetSpecifiedName(), known)))
+}
+
+// rename calls the program by its name in every text of the tree.
+func rename(root *cobra.Command, name string) {
+	word := regexp.MustCompile(`\bgradwire\b`)
+	named := func(text string) string { return word.ReplaceAllLiteralString(text, name) }
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.Short, cmd.Long, cmd.Example = named(cmd.Short), named(cmd.Long), named(cmd.Example)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = named(f.Usage) })
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	root.Use = name
+}
+
+// naming calls the program by its name where a message, perhaps of a package that knows no other, names one of its
+// commands. Other words of a message, such as paths, stay.
+func naming(root *cobra.Command) func(text string) string {
+	var words []string
+	for _, cmd := range root.Commands() {
+		words = append(words, cmd.Name())
+	}
+	command := regexp.MustCompile(`\bgradwire (` + strings.Join(words, "|") + `)\b`)
+	return func(text string) string {
+		return command.ReplaceAllStringFunc(text, func(found string) string { return root.Name() + strings.TrimPrefix(found, "gradwire") })
+	}
+}
+
 // exit prints an error and returns the exit code that it stands for.
-func exit(err error, errs io.Writer) int {
+func exit(err error, named func(string) string, errs io.Writer) int {
 	if err == nil {
 		return ExitDone
 	}
 	if errors.Is(err, errDiffers) {
 		return ExitFailed // what differs has been told
 	}
-	fmt.Fprintln(errs, err)
+	fmt.Fprintln(errs, named(err.Error()))
 	var input *driver.InputError
 	var wrong usageError
 	if errors.As(err, &input) || errors.As(err, &wrong) {
@@ -114,12 +205,14 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-			return usage(cmd, fmt.Errorf("%q is not a command of %s; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(like, " or ")))
+		var known []string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				known = append(known, sub.Name())
+			}
 		}
-		return usage(cmd, fmt.Errorf("%q is not a command of %s", args[0], cmd.CommandPath()))
+		return usage(cmd, unknown(args[0], "a command of "+cmd.CommandPath(), known))
 	}
-	cmd.SuggestionsMinimumDistance = 2
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd
 }

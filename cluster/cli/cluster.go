@@ -39,8 +39,10 @@ func (f *clusterFlags) add(cmd *cobra.Command, reads bool) {
 
 // connect calls do with a client of the cluster.
 func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, c *driver.Client) error) (err error) {
-	if f.format != "" && f.format != "text" && f.format != "json" {
-		return usage(cmd, fmt.Errorf("--format %q; accepted are text and json", f.format))
+	if f.format != "" {
+		if err := checkFormat(cmd, f.format); err != nil {
+			return err
+		}
 	}
 	id, err := loadIdentity(f.identity, f.insecure)
 	if err != nil {

@@ -58,12 +58,12 @@ func dataListCommand(out io.Writer) *cobra.Command {
 		Example: "  gradwire data list\n  gradwire data list --format json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if format != "text" && format != "json" {
-				return usage(cmd, fmt.Errorf("--format %q; accepted are text and json", format))
+			if err := checkFormat(cmd, format); err != nil {
+				return err
 			}
 			var all []listed
 			for _, s := range published.All() {
-				l := listed{s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "", "gradwire data get " + s.Name}
+				l := listed{s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "", cmd.Root().Name() + " data get " + s.Name}
 				if folder, err := whereIs(&s, driver.DataFolders(data)); err == nil {
 					l.Found = folder
 				}
@@ -135,7 +135,7 @@ func named(cmd *cobra.Command, names []string) ([]*published.Set, error) {
 	for _, name := range names {
 		s, ok := published.Find(name)
 		if !ok {
-			return nil, usage(cmd, fmt.Errorf("%q is not a published data set; there are %s", name, strings.Join(known, ", ")))
+			return nil, usage(cmd, unknown(name, "a published data set", known))
 		}
 		sets = append(sets, s)
 	}
@@ -154,7 +154,7 @@ of the published one.`,
 		Example: "  gradwire data get mnist fashion-mnist\n  gradwire data get a9a --data ~/datasets --from https://mirror.example.org/a9a",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%s takes names of data sets, as 'gradwire data list' shows them", cmd.CommandPath()))
+				return usage(cmd, fmt.Errorf("%s takes names of data sets, as '%s data list' shows them", cmd.CommandPath(), cmd.Root().Name()))
 			}
 			return nil
 		},
@@ -253,7 +253,7 @@ are there are checked. The exit code is 2 if one is missing or not as it was pub
 			for _, s := range sets {
 				err := checkSet(c, s, driver.DataFolders(data), out)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
-					_, _ = fmt.Fprintf(out, "%s is not there; get it with 'gradwire data get %s'\n", s.Name, s.Name)
+					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n", s.Name, cmd.Root().Name(), s.Name)
 					continue
 				}
 				faults = append(faults, err)

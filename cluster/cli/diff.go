@@ -2,8 +2,8 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -53,8 +53,8 @@ The exit code is 0 if all is equal, 1 if something differs, 2 for bad input.`,
 }
 
 func checkFormat(cmd *cobra.Command, format string) error {
-	if format != "text" && format != "json" {
-		return usage(cmd, fmt.Errorf("--format %q; accepted are text and json", format))
+	if words := []string{"text", "json"}; !slices.Contains(words, format) {
+		return usage(cmd, unknown(format, "a value of --format", words))
 	}
 	return nil
 }

@@ -10,9 +10,10 @@ import (
 )
 
 // The commands, called from a program. Most programs call Main with a catalog of their own, and nothing else.
-func ExampleRun() {
+func ExampleProgram_Run() {
 	var out, errs bytes.Buffer
-	code := cli.Run(context.Background(), catalog.Default(), []string{"plan", "check", "../../examples/quickstart.yaml"}, &out, &errs)
+	program := cli.Program{Name: "gradwire", Catalog: catalog.Default()}
+	code := program.Run(context.Background(), []string{"plan", "check", "../../examples/quickstart.yaml"}, &out, &errs)
 	fmt.Print(code, " ", out.String(), errs.String())
 	// Output: 0 ../../examples/quickstart.yaml is in order
 }

@@ -30,11 +30,11 @@ func initCommand(out io.Writer) *cobra.Command {
 ca.key can let anybody into the cluster; keep it where no node runs.`,
 		Example: "  gradwire identity init ca/",
 		Args:    exactly(1, "one folder"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := identity.Init(args[0]); err != nil {
 				return &driver.InputError{Err: err}
 			}
-			_, err := fmt.Fprintf(out, "authority in %s; issue certificates with: gradwire identity issue %s --node NAME\n", args[0], args[0])
+			_, err := fmt.Fprintf(out, "authority in %s; issue certificates with: %s identity issue %s --node NAME\n", args[0], cmd.Root().Name(), args[0])
 			return err
 		},
 	}

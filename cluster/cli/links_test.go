@@ -88,7 +88,7 @@ func TestInterruptedLinksWritesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out, errs bytes.Buffer
-	if code := cli.Run(ctx, catalog.Default(), []string{"links", "plan.yaml"}, &out, &errs); code != cli.ExitFailed || !strings.Contains(errs.String(), "interrupted") {
+	if code := asGradwire(catalog.Default()).Run(ctx, []string{"links", "plan.yaml"}, &out, &errs); code != cli.ExitFailed || !strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("code %d, %s", code, errs.String())
 	}
 	if _, err := os.Stat("small-links.png"); err == nil {

@@ -3,18 +3,21 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
 )
 
 func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:     "list",
 		Short:   "List what a plan or a driver can name, with settings and defaults",
-		Example: "  gradwire list models\n  gradwire list links",
+		Long:    "List what a plan or a driver can name. With the name of one kind, say what each of its settings means.",
+		Example: "  gradwire list models\n  gradwire list architectures gossip",
 	})
 	cmd.AddCommand(
 		lister(out, "models", c.Models.All()),
@@ -31,7 +34,7 @@ func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	return cmd
 }
 
-// lister lists the kinds of one sort.
+// lister lists the kinds of one sort, or the settings of one kind.
 func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.Command {
 	short := "List " + what
 	switch what {
@@ -40,14 +43,54 @@ func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.C
 	case "actors":
 		short = "List the kinds of actors that drivers can spawn"
 	}
+	names := namesOf(kinds)
+	example := "  gradwire list " + what
+	if len(names) > 0 {
+		example += "\n" + example + " " + names[0]
+	}
 	return &cobra.Command{
-		Use: what, Short: short, Example: "  gradwire list " + what, Args: exactly(0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
+		Use: what + " [NAME]", Short: short, Example: example, ValidArgsFunction: upTo(1, offer(kinds)),
+		Long: short + ", each with what it is and its settings: their defaults, or the words required and optional. With a name, say what each of its settings means.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return usage(cmd, fmt.Errorf("%s takes one name at most, but %d arguments were given", cmd.CommandPath(), len(args)))
+			case len(args) == 1 && !slices.Contains(names, args[0]):
+				return usage(cmd, unknown(args[0], "one of the "+what, names))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
 			w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 			for _, k := range kinds {
-				_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
+				switch {
+				case len(args) == 0:
+					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
+				case args[0] == k.Name:
+					_, _ = fmt.Fprintf(out, "%s: %s\n", k.Name, k.Doc)
+					writeKeys(w, k.Keys())
+				}
 			}
 			return w.Flush()
 		},
 	}
+}
+
+// writeKeys writes a line for each key.
+func writeKeys(w io.Writer, keys []catalog.Key) {
+	for _, key := range keys {
+		value := "optional"
+		switch {
+		case key.Required:
+			value = "required"
+		case key.Default != nil:
+			value = key.Default.Flow()
+		}
+		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", key.Name, value, key.Doc)
+	}
+}
+
+// unknown is the error about a word that is not what is wanted, with the likely one and all that are accepted.
+func unknown(word, wanted string, accepted []string) error {
+	return fmt.Errorf("%q is not %s%s", word, wanted, plan.Suggestion(word, accepted))
 }

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// asGradwire is the command line under its usual name, whatever the tests' executable is called.
+func asGradwire(c *catalog.Catalog) cli.Program { return cli.Program{Name: "gradwire", Catalog: c} }
+
 // gradwire runs a command within this process.
 func gradwire(t testing.TB, args ...string) (code int, out, errs string) {
 	t.Helper()
@@ -39,7 +42,7 @@ func gradwire(t testing.TB, args ...string) (code int, out, errs string) {
 // gradwireHere runs a command within this process, with the environment that the test has made.
 func gradwireHere(args ...string) (code int, out, errs string) {
 	var o, e bytes.Buffer
-	code = cli.Run(context.Background(), catalog.Default(), args, &o, &e)
+	code = asGradwire(catalog.Default()).Run(context.Background(), args, &o, &e)
 	return code, o.String(), e.String()
 }
 

@@ -13,10 +13,11 @@ import (
 func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:     "plan",
-		Short:   "Check or show a plan",
-		Example: "  gradwire plan check PLAN\n  gradwire plan show PLAN --set train.batch=64",
+		Short:   "Check, show or begin a plan, or describe plans to an editor",
+		Long:    `Check or show a plan, begin a new one, or describe all plans to an editor. Nothing is run.`,
+		Example: "  gradwire plan check PLAN\n  gradwire plan show PLAN --set train.batch=64\n  gradwire plan new --out PLAN\n  gradwire plan schema --out plan.schema.json",
 	})
-	cmd.AddCommand(checkCommand(c, out), showCommand(c, out))
+	cmd.AddCommand(checkCommand(c, out), showCommand(c, out), newCommand(c, out), schemaCommand(c, out))
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -32,7 +31,7 @@ tables as CSV. Events are not read.`,
 			if len(args) > 0 {
 				return nil
 			}
-			return usage(cmd, errors.New("gradwire report takes the folders of one or several records, but none was given"))
+			return usage(cmd, fmt.Errorf("%s takes the folders of one or several records, but none was given", cmd.CommandPath()))
 		},
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			switch extension := strings.ToLower(filepath.Ext(file)); {

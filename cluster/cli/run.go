@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,10 @@ func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) 
 	if cmd.Flags().Changed("repeats") {
 		set = append(set, "repeats="+strconv.Itoa(f.repeats))
 	}
+	clocks := []string{string(driver.Virtual), string(driver.Real)}
 	switch {
+	case !slices.Contains(clocks, f.clock):
+		return nil, o, usage(cmd, unknown(f.clock, "a value of --clock", clocks))
 	case cmd.Flags().Changed("jobs") && f.jobs < 1:
 		return nil, o, usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.jobs))
 	case checkFormat(cmd, f.format) != nil:

@@ -37,7 +37,7 @@ them, and nothing of them is left; what was not fetched is lost.`,
 			if verbose {
 				log = errs
 			}
-			return up(cmd.Context(), count, data, out, log)
+			return up(cmd.Context(), cmd.Root().Name(), count, data, out, log)
 		},
 	}
 	cmd.Flags().IntVar(&count, "nodes", count, "how many")
@@ -57,8 +57,8 @@ type child struct {
 	err   error
 }
 
-// up starts a cluster, says how to reach it and keeps it until ctx is cancelled or a node ends.
-func up(ctx context.Context, count int, data string, out, log io.Writer) (err error) {
+// up starts a cluster, says how to reach it by the program of that name, and keeps it until ctx is cancelled or a node ends.
+func up(ctx context.Context, program string, count int, data string, out, log io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "gradwire-up-")
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func up(ctx context.Context, count int, data string, out, log io.Writer) (err er
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  gradwire submit PLAN\n\nCtrl-C ends them.\n", count, seed, operator)
+	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n", count, seed, operator, program)
 	return anyEnds(ctx, children)
 }
 

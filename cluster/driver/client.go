@@ -51,13 +51,15 @@ type Submission struct {
 	Process string `json:"process"`
 	// By is the name in the certificate of whoever submitted it.
 	By string `json:"by"`
-	// State is Waiting, Running, Done, Failed or Stopped.
+	// State is Waiting, Running, Done, Failed, Stopped or Interrupted.
 	State string `json:"state"`
+	// Folder is where the process keeps the record.
+	Folder string `json:"folder,omitempty"`
 	// Done and Total count runs; Share is the share of the whole that is done.
 	Done  int     `json:"done"`
 	Total int     `json:"total"`
 	Share float64 `json:"share"`
-	// Error says why it has Failed or was Stopped.
+	// Error says why it has Failed, was Stopped or Interrupted.
 	Error     string    `json:"error,omitempty"`
 	Submitted time.Time `json:"submitted"`
 	// Placement is the process of each node of the run under way, or of the last one.
@@ -67,7 +69,7 @@ type Submission struct {
 }
 
 // Over reports whether nothing will come any more.
-func (s *Submission) Over() bool { return s.State == Done || s.State == Failed || s.State == Stopped }
+func (s *Submission) Over() bool { return s.State != Waiting && s.State != Running }
 
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
@@ -199,7 +201,7 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 
 func submissionOf(s *protos.Submission) Submission {
 	return Submission{
-		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
+		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
 	}
 }
@@ -329,13 +331,17 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 		return err
 	}
 	defer t.close()
+	record := &pieces{of: t}
+	if err := record.await(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return input(fmt.Errorf("%s: this folder exists and is not empty", dir))
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return input(err)
 	}
-	return unpack(tar.NewReader(&pieces{of: t}), dir)
+	return unpack(tar.NewReader(record), dir)
 }
 
 // pieces reads the portions of an archive.
@@ -345,19 +351,27 @@ type pieces struct {
 }
 
 func (p *pieces) Read(b []byte) (int, error) {
-	for len(p.left) == 0 {
-		r, err := p.of.next()
-		if err != nil {
-			return 0, err
-		}
-		if r.GetDone() != nil {
-			return 0, io.EOF
-		}
-		p.left = r.GetPortion().GetBytes()
+	if err := p.await(); err != nil {
+		return 0, err
 	}
 	n := copy(b, p.left)
 	p.left = p.left[n:]
 	return n, nil
+}
+
+// await waits until there is something to read.
+func (p *pieces) await() error {
+	for len(p.left) == 0 {
+		r, err := p.of.next()
+		if err != nil {
+			return err
+		}
+		if r.GetDone() != nil {
+			return io.EOF
+		}
+		p.left = r.GetPortion().GetBytes()
+	}
+	return nil
 }
 
 // unpack writes the files of an archive into a folder, and nowhere else.

@@ -269,6 +269,11 @@ func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
 	if where["server"] == "" || where["w1"] == where["server"] && where["w2"] == where["server"] {
 		t.Errorf("placed at %v", where)
 	}
+	early := filepath.Join(t.TempDir(), "early")
+	expectInput(t, operator.Fetch(t.Context(), id, early), "run "+id+" is running; its record can be fetched when it has ended")
+	if _, err := os.Stat(early); err == nil {
+		t.Error("a folder for nothing")
+	}
 	if err := guest.Stop(t.Context(), id); err == nil || !strings.Contains(err.Error(), "has role client and may not stop runs, which takes role operator") {
 		t.Errorf("a client stops: %v", err)
 	}

@@ -72,9 +72,10 @@ stop: {time: 100ms}
 		"architecture.graph=exponential":             "architecture: graph: exponential is a topology of its own",
 		"architecture={kind: d-psgd, matrix: [[1]]}": "architecture: the mixing matrix has 1 rows for 4 nodes",
 		"architecture={kind: d-psgd, matrix: [[0.5, 0, 0.5, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1]]}": "the topology has no edge from peer1 to peer3",
-		"schedule=[{at: 5ms, topology: ring}, {at: 9ms, topology: star}]":                                       "schedule[1].topology: node peer1 has other neighbours than at the beginning; ad-psgd keeps",
+		"schedule=[{at: 5ms, topology: ring}, {at: 9ms, topology: star}]":                                       "architecture: the topologies of the run, taken together, are not bipartite, as ad-psgd needs it",
+		"network.topology=complete; architecture.graph=exponential; schedule=[{at: 50ms, topology: ring}]":      "schedule[0].topology: graph: exponential is a topology of its own",
 	} {
-		p, err := driver.Parse("ring.yaml", []byte(ring), set)
+		p, err := driver.Parse("ring.yaml", []byte(ring), strings.Split(set, "; ")...)
 		if err == nil {
 			_, err = driver.Run(t.Context(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out")})
 		}
@@ -82,9 +83,11 @@ stop: {time: 100ms}
 	}
 	for _, set := range []string{
 		"schedule=[{at: 50ms, topology: ring}]",
+		"architecture={kind: d-psgd}; schedule=[{at: 50ms, topology: star}]",
+		"architecture={kind: gossip}; schedule=[{at: 50ms, topology: star}]",
 		"architecture={kind: d-psgd, matrix: [[0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]}",
 	} {
-		p, err := driver.Parse("ring.yaml", []byte(ring), set)
+		p, err := driver.Parse("ring.yaml", []byte(ring), strings.Split(set, "; ")...)
 		if err == nil {
 			_, err = driver.Run(t.Context(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out")})
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -171,9 +172,11 @@ func (r *runner) open(first *plan.Plan) error {
 		}
 	default:
 		if r.Out == "" {
-			r.Out = filepath.Join("results", first.Name+time.Now().Format("-20060102-150405"))
+			r.Out, err = reserve(filepath.Join("results", first.Name+time.Now().Format("-20060102-150405")))
 		}
-		r.folder, err = record.Create(r.Out)
+		if err == nil {
+			r.folder, err = record.Create(r.Out)
+		}
 	}
 	if err != nil {
 		return folderError(err)
@@ -195,6 +198,25 @@ func (r *runner) open(first *plan.Plan) error {
 	}
 	r.done = len(r.points)*r.repeats - len(r.queue)
 	return nil
+}
+
+// reserve makes an empty folder of this name, or with a number behind it if others have been quicker.
+func reserve(name string) (dir string, err error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil { //nolint:gosec // the mask of the process decides
+		return "", fmt.Errorf("output folder: %w", err)
+	}
+	for n := 1; n <= record.MaxRuns; n++ {
+		if dir = name; n > 1 {
+			dir = fmt.Sprintf("%s-%d", name, n)
+		}
+		if err = os.Mkdir(dir, 0o777); !errors.Is(err, fs.ErrExist) { //nolint:gosec // as above
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("output folder: %w", err)
+	}
+	return dir, nil
 }
 
 // compatible returns an error if what is finished in the folder cannot stand beside

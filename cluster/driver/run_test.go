@@ -348,3 +348,18 @@ func TestTopologyThatCannotBeIsToldBeforeAnythingRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestRunsOfOneMomentHaveFoldersOfTheirOwn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	seen := map[string]bool{}
+	for range 3 { // at least two of them in the same second
+		r, err := driver.Run(t.Context(), load(t, small, "sweep={}", "repeats=1"), driver.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[r.Dir] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("folders %v", seen)
+	}
+}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -42,6 +40,10 @@ const (
 //
 // All errors are collected, each with its place: unknown keys with the nearest known one, mismatched types, numbers out of
 // range, infinite or fractional. Decode panics if into is no pointer or holds a type that it does not know.
+//
+// Further tags of a field say more of what is accepted, to Decode and to [SchemaOf] alike: `words:"sum|mean"` are the only
+// words or numbers, `range:"1..1000"`, "0.." and ">0" bound a number, `names:"model"` says that a *Node names something of that sort, and
+// `doc:"…"` is what the key means, in a few words.
 func Decode(n *Node, into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -162,7 +164,7 @@ func (d *decoder) structure(n *Node, v reflect.Value) {
 			}
 			continue
 		}
-		d.value(f.Value, v.FieldByIndex(field.index))
+		d.field(field, f.Value, v.FieldByIndex(field.index))
 	}
 	var missing []string
 	for _, f := range fields {
@@ -186,60 +188,6 @@ func UnknownWord(n *Node, what string, known []string) *Error {
 		return Errorf(n, "found %s where a %s is expected (accepted: %s)", found(n), what, strings.Join(known, ", "))
 	}
 	return Errorf(n, "unknown %s %s%s", what, quote(n.Text), suggest(n.Text, "accepted", known))
-}
-
-// tagged is a field of a struct with what its tag says.
-type tagged struct {
-	key                      string
-	index                    []int
-	required, omitzero, node bool
-}
-
-// taggedFields lists the fields that have tags, in the order of the struct, those of embedded structs in their place.
-func taggedFields(t reflect.Type) []tagged {
-	var list []tagged
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, ok := f.Tag.Lookup("plan")
-		if f.Anonymous && !ok && f.Type.Kind() == reflect.Struct {
-			for _, inner := range taggedFields(f.Type) {
-				inner.index = append([]int{i}, inner.index...)
-				list = append(list, inner)
-			}
-			continue
-		}
-		if !ok || !f.IsExported() {
-			continue
-		}
-		words := strings.Split(tag, ",")
-		list = append(list, tagged{
-			key: words[0], index: []int{i},
-			required: slices.Contains(words[1:], "required"),
-			omitzero: slices.Contains(words[1:], "omitzero"),
-			node:     slices.Contains(words[1:], "node"),
-		})
-	}
-	return list
-}
-
-func keysOf(fields []tagged) []string {
-	var keys []string
-	for _, f := range fields {
-		if !f.node {
-			keys = append(keys, f.key)
-		}
-	}
-	sort.Strings(keys)
-	return keys
-}
-
-func fieldFor(fields []tagged, key string) (tagged, bool) {
-	for _, f := range fields {
-		if !f.node && f.key == key {
-			return f, true
-		}
-	}
-	return tagged{}, false
 }
 
 // found says what stands at n, for messages about a wrong type.

@@ -235,7 +235,10 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// suggest completes a message about an unknown word: the likely one, if any, and all that are known.
+// Suggestion completes a message about an unknown word: the likely one, if any, and all that are accepted.
+func Suggestion(word string, accepted []string) string { return suggest(word, "accepted", accepted) }
+
+// suggest is Suggestion with another word for accepted.
 func suggest(word, what string, known []string) string {
 	text := ""
 	if near := nearest(word, known); near != "" {

@@ -25,13 +25,13 @@ type Outage struct {
 // The forms of an outage.
 type (
 	fixedOutage struct {
-		From Duration `plan:"from,required"`
-		For  Duration `plan:"for,required"`
+		From Duration `plan:"from,required" doc:"when it begins, from the start of the run"`
+		For  Duration `plan:"for,required" doc:"how long it lasts, more than 0s"`
 	}
 	randomOutages struct {
-		Kind string   `plan:"kind,required"`
-		Up   Duration `plan:"up,required"`
-		Down Duration `plan:"down,required"`
+		Kind string   `plan:"kind,required" words:"gilbert-elliott" doc:"many outages at random"`
+		Up   Duration `plan:"up,required" doc:"mean time that the link is up in between, exponentially distributed, from 1ms to a year"`
+		Down Duration `plan:"down,required" doc:"mean time that an outage lasts, likewise, at most 1000 times as long"`
 	}
 )
 
@@ -53,9 +53,6 @@ func (o *Outage) UnmarshalPlan(n *Node) error {
 }
 
 func (o *randomOutages) check(n *Node) error {
-	if o.Kind != GilbertElliott {
-		return UnknownWord(n.At("kind"), "kind of outages", []string{GilbertElliott})
-	}
 	for _, mean := range []struct {
 		key  string
 		time Duration
@@ -80,10 +77,10 @@ func (o Outage) MarshalPlan() (*Node, error) {
 
 // Bursts are losses by the model of Gilbert and Elliott, judged at every transmission.
 type Bursts struct {
-	P Fraction `plan:"p,required"` // probability to go from the good state to the bad one, above 0
-	R Fraction `plan:"r,required"` // probability to go back, above 0
-	H Fraction `plan:"h"`          // probability of a transmission to arrive in the bad state; default 0 %
-	K Fraction `plan:"k"`          // probability of a transmission to arrive in the good state; default 100 %
+	P Fraction `plan:"p,required" doc:"probability to go from the good state to the bad one, more than 0%"`
+	R Fraction `plan:"r,required" doc:"probability to go back, more than 0%"`
+	H Fraction `plan:"h" doc:"probability of a transmission to arrive in the bad state"`
+	K Fraction `plan:"k" doc:"probability of a transmission to arrive in the good state"`
 }
 
 // UnmarshalPlan reads bursts; the keys that are absent get their defaults.

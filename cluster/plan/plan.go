@@ -7,11 +7,8 @@ import (
 
 // Limits of a plan's numbers.
 const (
-	MaxRepeats   = 10_000
 	MaxNodeCount = 10_000 // nodes of one plan, groups counted by their members
 	MaxName      = 64     // bytes of a node's name
-	MaxCores     = 4096   // of one node
-	MaxAttempts  = 1000   // transmissions of one message over a lossy link
 )
 
 // MaxDetect bounds the time until a crash is noticed.
@@ -26,32 +23,32 @@ const Everyone = "*"
 // Plan is one point of a plan: everything that one run, and its repeats, need to know. [ReadPlan] fills it in.
 type Plan struct {
 	// Name is used in records and for folders. Default: the name of the plan's file, without its ending.
-	Name string `plan:"name"`
+	Name string `plan:"name" doc:"what records and folders are called; default: the name of the file"`
 	// Seed of the first repeat; repeat r uses Seed + r. Default 1.
-	Seed uint64 `plan:"seed"`
-	// Repeats is how many runs each point has, from 1 to [MaxRepeats]. Default 1.
-	Repeats int `plan:"repeats"`
+	Seed uint64 `plan:"seed" doc:"of the first repeat; repeat r uses seed + r"`
+	// Repeats is how many runs each point has, from 1 to 10,000. Default 1.
+	Repeats int `plan:"repeats" range:"1..10000" doc:"how many runs each point has"`
 
 	// Data, Model, Train and Architecture are read by the catalog. Train may be nil.
-	Data         *Node `plan:"data,required"`
-	Model        *Node `plan:"model,required"`
-	Train        *Node `plan:"train"`
-	Architecture *Node `plan:"architecture,required"`
+	Data         *Node `plan:"data,required" names:"data" doc:"what is learnt from: the set, what is tested on, who sees which samples"`
+	Model        *Node `plan:"model,required" names:"model" doc:"the network that is trained"`
+	Train        *Node `plan:"train" names:"train" doc:"how a worker makes its steps: batch and optimizer"`
+	Architecture *Node `plan:"architecture,required" names:"architecture" doc:"who computes what and who exchanges what with whom"`
 
 	// Nodes that take part, groups written out as their members, in the order of the file.
-	Nodes   []NodeSpec  `plan:"nodes,required"`
-	Network NetworkSpec `plan:"network"`
+	Nodes   []NodeSpec  `plan:"nodes,required" doc:"who takes part"`
+	Network NetworkSpec `plan:"network" doc:"who is whose neighbour, and what the links are like"`
 
-	Evaluate Evaluate `plan:"evaluate"`
-	Stop     Stop     `plan:"stop"`
-	Schedule []Change `plan:"schedule"`
+	Evaluate Evaluate `plan:"evaluate" doc:"when the accuracy is measured"`
+	Stop     Stop     `plan:"stop" doc:"when a run ends: at the target, or at the first of the bounds"`
+	Schedule []Change `plan:"schedule" doc:"what happens during a run: to links, to nodes, to the topology"`
 	// Detect is the time until a crash of a node is noticed. Default 1.5s.
-	Detect Duration `plan:"detect"`
+	Detect Duration `plan:"detect" doc:"until a crash is noticed"`
 
 	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
-	Sweep Sweep `plan:"sweep,omitzero"`
+	Sweep Sweep `plan:"sweep,omitzero" doc:"what is varied: paths of keys, such as nodes.slow.compute.step, each with a list of values"`
 	// Record is RecordSummary or RecordEvents. Default RecordSummary.
-	Record string `plan:"record"`
+	Record string `plan:"record" words:"summary|events" doc:"summary: figures and curves; events: every event besides"`
 }
 
 // What a run records.
@@ -79,15 +76,15 @@ func Default() *Plan {
 // NodeSpec is a node of the plan.
 type NodeSpec struct {
 	// Name is unique: a letter or digit, then letters, digits, dots, dashes and underscores, [MaxName] at most.
-	Name string `plan:"name,required"`
+	Name string `plan:"name,required" doc:"unique; letters, digits, dots, dashes and underscores"`
 	// Role is what the architecture knows the node as, such as server or worker.
-	Role string `plan:"role,omitzero"`
+	Role string `plan:"role,omitzero" doc:"what the architecture knows the node as, such as server or worker"`
 	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was read; see Group.
-	Count   *int    `plan:"count"`
-	Compute Compute `plan:"compute"`
+	Count   *int    `plan:"count" range:"1..10000" doc:"makes a group of so many nodes: name1, name2, …"`
+	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}"`
 	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
-	Uplink   ByteRate `plan:"uplink"`
-	Downlink ByteRate `plan:"downlink"`
+	Uplink   ByteRate `plan:"uplink" doc:"what all that the node sends has to share"`
+	Downlink ByteRate `plan:"downlink" doc:"what all that the node receives has to share"`
 	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links and
 	// the schedule may name it.
 	Group string
@@ -117,9 +114,9 @@ const computeForms = "accepted are native, {step: 5ms} and {speed: 10 GFLOP/s}, 
 
 // computeMap is Compute as a map in the plan.
 type computeMap struct {
-	Step  *Duration `plan:"step"`
-	Speed *Speed    `plan:"speed"`
-	Cores int       `plan:"cores"`
+	Step  *Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
+	Speed *Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
+	Cores int       `plan:"cores" range:"1..4096" doc:"how many jobs run side by side"`
 }
 
 // UnmarshalPlan reads the word native or a map with step or speed, and cores.
@@ -137,9 +134,6 @@ func (c *Compute) UnmarshalPlan(n *Node) error {
 	}
 	if m.Step != nil && m.Speed != nil {
 		return Errorf(n.At("speed"), "step and speed exclude each other; give the time of a step or the speed of a core")
-	}
-	if m.Cores < 1 || m.Cores > MaxCores {
-		return Errorf(n.At("cores"), "%d cores; accepted are 1 to %d", m.Cores, MaxCores)
 	}
 	*c = Compute{Step: m.Step, Cores: m.Cores}
 	if m.Speed != nil {
@@ -168,11 +162,11 @@ type NetworkSpec struct {
 	// word none, with a complete topology.
 	None bool
 	// Topology is a word, or a map that the catalog reads, such as {kind: ring}. Default complete.
-	Topology *Node        `plan:"topology"`
-	Default  LinkSettings `plan:"default"`
+	Topology *Node        `plan:"topology" names:"topology" doc:"who is whose neighbour: a word, or a map with settings"`
+	Default  LinkSettings `plan:"default" doc:"what links are like that are not named below"`
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what it leaves out is as in Default.
 	// [Plan.Links] carries this out.
-	Links []LinkSpec `plan:"links"`
+	Links []LinkSpec `plan:"links" doc:"the links that differ; of several that name a pair the last one counts"`
 }
 
 // none is NetworkSpec.None as a plan says it.
@@ -203,13 +197,13 @@ func (s NetworkSpec) MarshalPlan() (*Node, error) {
 // LinkSettings is what a link is like. A nil field means: as in the network's default.
 type LinkSettings struct {
 	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default 0ms.
-	Delay *Node `plan:"delay"`
+	Delay *Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
 	// Rate of the edge; 0 is unlimited, the default.
-	Rate *ByteRate `plan:"rate"`
-	Loss *Loss     `plan:"loss"`
+	Rate *ByteRate `plan:"rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow"`
+	Loss *Loss     `plan:"loss" doc:"how often messages get lost, and what happens to them"`
 	// Reorder lets a message overtake one sent before it. Default false.
-	Reorder *bool    `plan:"reorder"`
-	Outages []Outage `plan:"outages,omitzero"`
+	Reorder *bool    `plan:"reorder" doc:"whether a message may overtake one that was sent before it"`
+	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through"`
 }
 
 // over returns s with what it leaves out taken from base.
@@ -243,9 +237,9 @@ type LinkSpec struct {
 // Ends names the directed pairs of nodes that a link is about: both directions Between two, or one direction From, To. Each end
 // is the name of a node, of a group, which means all its members, or [Everyone].
 type Ends struct {
-	Between []string `plan:"between,omitzero"`
-	From    string   `plan:"from,omitzero"`
-	To      string   `plan:"to,omitzero"`
+	Between []string `plan:"between,omitzero" doc:"the two ends, both directions: nodes, groups, or \"*\" for everyone"`
+	From    string   `plan:"from,omitzero" doc:"the end that sends, for one direction: a node, a group, or \"*\""`
+	To      string   `plan:"to,omitzero" doc:"the end that receives, for one direction: a node, a group, or \"*\""`
 }
 
 // What happens to a lost message.
@@ -257,15 +251,15 @@ const (
 // Loss makes a link lose messages, each for itself with a probability, or in bursts.
 type Loss struct {
 	// Probability that one transmission is lost.
-	Probability Fraction `plan:"probability"`
+	Probability Fraction `plan:"probability" doc:"that one transmission is lost"`
 	// Bursts, unless nil, stand in the place of Probability.
-	Bursts *Bursts `plan:"bursts"`
+	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
 	// Kind is Retransmit, the default, or Drop.
-	Kind string `plan:"kind"`
+	Kind string `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
 	// Timeout before a retransmission. Default 200ms.
-	Timeout Duration `plan:"timeout"`
+	Timeout Duration `plan:"timeout" doc:"before it is sent again, more than 0s"`
 	// Attempts is how many transmissions of a message there are at most. Default 15.
-	Attempts int `plan:"attempts"`
+	Attempts int `plan:"attempts" range:"1..1000" doc:"how often a message is sent at most"`
 }
 
 // SetDefaults fills in retransmission after 200 ms, 15 attempts.
@@ -284,12 +278,8 @@ func (l *Loss) UnmarshalPlan(n *Node) error {
 		return Errorf(n, "missing: probability, or bursts")
 	case l.Probability > 0 && l.Bursts != nil:
 		return Errorf(n.At("probability"), "probability does not go with bursts, whose p, r, h and k say how often a message is lost")
-	case l.Kind != Retransmit && l.Kind != Drop:
-		return UnknownWord(n.At("kind"), "kind of loss", []string{Retransmit, Drop})
 	case l.Timeout == 0:
 		return Errorf(n.At("timeout"), "a timeout of 0s would send again at once, forever; give more, such as 200ms")
-	case l.Attempts < 1 || l.Attempts > MaxAttempts:
-		return Errorf(n.At("attempts"), "%d attempts; accepted are 1 to %d", l.Attempts, MaxAttempts)
 	}
 	return nil
 }
@@ -297,21 +287,21 @@ func (l *Loss) UnmarshalPlan(n *Node) error {
 // Evaluate says when the model's accuracy is measured.
 type Evaluate struct {
 	// Every so often. Default 0.1 epochs.
-	Every Interval `plan:"every"`
+	Every Interval `plan:"every" doc:"between two measurements: epochs, steps or a duration"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
-	Lag *Duration `plan:"lag"`
+	Lag *Duration `plan:"lag" doc:"until a verdict is known; default: one interval"`
 	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's seed. Nil means all.
-	Sample *int `plan:"sample"`
+	Sample *int `plan:"sample" range:"1.." doc:"how many of the models are looked at, drawn by the seed; default: all"`
 	// Target is an accuracy whose time is reported while the run goes on, unlike that of Stop.
-	Target *Fraction `plan:"target"`
+	Target *Fraction `plan:"target" doc:"an accuracy whose time is reported while the run goes on"`
 }
 
 // Stop says when a run ends: when the target is reached, or at the first bound. At least one bound is given; 0 is no bound.
 type Stop struct {
-	Target *Fraction `plan:"target"` // accuracy
-	Epochs float64   `plan:"epochs,omitzero"`
-	Steps  int       `plan:"steps,omitzero"`
-	Time   Duration  `plan:"time,omitzero"`
+	Target *Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
+	Epochs float64   `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
+	Steps  int       `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server those of all workers"`
+	Time   Duration  `plan:"time,omitzero" doc:"on the run's clock"`
 }
 
 // Node writes the plan as a tree in which everything decided at this level is spelled out; the sections that are nodes stay

@@ -79,14 +79,8 @@ func (c *check) top(p *Plan) {
 	if problem := nameProblem(p.Name); problem != "" {
 		c.errorf(c.root.At("name"), "the name %s %s; it also names the folder of the results", quote(p.Name), problem)
 	}
-	if p.Repeats < 1 || p.Repeats > MaxRepeats {
-		c.errorf(c.root.At("repeats"), "%d repeats; accepted are 1 to %d", p.Repeats, MaxRepeats)
-	}
 	if p.Detect > MaxDetect {
 		c.errorf(c.root.At("detect"), "a crash noticed after %s; accepted is up to %s", p.Detect, MaxDetect)
-	}
-	if p.Record != RecordSummary && p.Record != RecordEvents {
-		c.errs = append(c.errs, UnknownWord(c.root.At("record"), "kind of record", []string{RecordSummary, RecordEvents}))
 	}
 	for _, key := range []string{"data", "model", "train", "architecture"} {
 		if n, ok := c.root.Get(key); ok && n.Kind == Null {
@@ -108,10 +102,6 @@ func (c *check) expand(nodes []NodeSpec) []NodeSpec {
 		}
 		count := *spec.Count
 		spec.Count = nil
-		if count < 1 || count > MaxNodeCount {
-			c.errorf(spec.Source.At("count"), "a count of %d; accepted are 1 to %d", count, MaxNodeCount)
-			continue
-		}
 		for i := range min(count, MaxNodeCount+1-len(out)) {
 			member := spec
 			member.Name, member.Group = memberName(spec.Name, i), spec.Name
@@ -258,9 +248,6 @@ func (c *check) evaluate(p *Plan) {
 	if p.Evaluate.Target != nil && p.Stop.Target != nil {
 		c.errorf(c.root.At("evaluate").At("target"), "a target stands under stop too; give it there to end a run with it, here to go on")
 	}
-	if p.Evaluate.Sample != nil && *p.Evaluate.Sample < 1 {
-		c.errorf(c.root.At("evaluate").At("sample"), "a sample of %d models; accepted are 1 or more, or leave sample out for all", *p.Evaluate.Sample)
-	}
 	c.target("evaluate", p.Evaluate.Target)
 	c.target("stop", p.Stop.Target)
 }
@@ -273,18 +260,10 @@ func (c *check) target(section string, target *Fraction) {
 
 func (c *check) stop(p *Plan) {
 	stop := c.root.At("stop")
-	bounds := []struct {
-		key   string
-		value float64
-	}{{"epochs", p.Stop.Epochs}, {"steps", float64(p.Stop.Steps)}, {"time", float64(p.Stop.Time)}}
-	bounded := false
-	for _, b := range bounds {
-		if n, given := stop.Get(b.key); given && b.value <= 0 {
-			c.errorf(n, "%s is no bound; give more than 0", quote(n.Text))
-		}
-		_, given := stop.Get(b.key)
-		bounded = bounded || given
+	if n, given := stop.Get("time"); given && p.Stop.Time == 0 {
+		c.errorf(n, "%s is no bound; give more than 0s", quote(n.Text))
 	}
+	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"}, func(key string) bool { return stop.At(key) != stop })
 	if !bounded {
 		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, epochs: 10}")
 	}

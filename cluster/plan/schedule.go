@@ -24,21 +24,21 @@ const MaxNodeEvents = 100_000
 // Change is something that happens at an instant of the run: to links, to a node, or to the topology. What is nil, or empty,
 // stays as it is.
 type Change struct {
-	At Duration `plan:"at,required"`
+	At Duration `plan:"at,required" doc:"when it happens, from the start of the run"`
 	// Link names two ends, both directions; or From and To name one direction, as in [Ends].
-	Link  []string  `plan:"link,omitzero"`
-	From  string    `plan:"from,omitzero"`
-	To    string    `plan:"to,omitzero"`
-	Delay *Node     `plan:"delay"`
-	Rate  *ByteRate `plan:"rate"`
-	Loss  *Loss     `plan:"loss"`
+	Link  []string  `plan:"link,omitzero" doc:"the two ends of the links that change, both directions"`
+	From  string    `plan:"from,omitzero" doc:"the end that sends, for one direction"`
+	To    string    `plan:"to,omitzero" doc:"the end that receives, for one direction"`
+	Delay *Node     `plan:"delay" names:"delay" doc:"the delay from then on"`
+	Rate  *ByteRate `plan:"rate" doc:"the rate from then on"`
+	Loss  *Loss     `plan:"loss" doc:"the loss from then on"`
 	// Node is the name of the node to which something happens, or a group, which means all its members. One that joins before anything
 	// else happens to it is absent when the run begins.
-	Node string `plan:"node,omitzero"`
+	Node string `plan:"node,omitzero" doc:"the node, or group, to which something happens"`
 	// Do is Down or Up for links, and Crash, Leave or Join for a node.
-	Do string `plan:"do,omitzero"`
+	Do string `plan:"do,omitzero" doc:"down or up for links; crash, leave or join for a node"`
 	// Topology replaces that of the network. It is read by the catalog.
-	Topology *Node `plan:"topology"`
+	Topology *Node `plan:"topology" names:"topology" doc:"the topology from then on"`
 	// Source is the syntax that the change was read from, for errors.
 	Source *Node `plan:",node"`
 }

@@ -95,7 +95,10 @@ func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 		100: "split     rate  reached  time, s      epochs to target  final accuracy, %  messages    MB",
 		80:  "split     rate  reached  time, s  epochs  final accuracy, %  messages    MB",
 		73:  "split     rate  reached  time, s  epochs   accuracy, %  messages    MB",
-		10:  "split     rate  reached  time, s  epochs   accuracy, %  messages    MB",
+		68:  "split     rate  reached  time, s  epochs  final accuracy, %    MB",
+		52:  "split     rate  reached  time, s  final accuracy, %",
+		40:  "split     rate  reached  time, s",
+		24:  "split     rate  time, s",
 	} {
 		b := screen{columns: columns}
 		if err := Table(&b, s); err != nil {
@@ -104,6 +107,51 @@ func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 		if heading, _, _ := strings.Cut(b.String(), "\n"); heading != want {
 			t.Errorf("in %d columns the heading is\n%q, want\n%q", columns, heading, want)
 		}
+	}
+}
+
+func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
+	labels := []string{"parameter server, scaled sum", "all-reduce every 4, butterfly", "gossip latency 50 %", "gossip random 50 %"}
+	targeted, _ := sample(labels, 5, 0.9)
+	free, _ := sample(labels, 5, 0.9)
+	free.Target = nil
+	for name, s := range map[string]record.Summary{"with a target": targeted, "without": free, "two keys, not complete": small()} {
+		for _, columns := range []int{20, 30, 40, 60, 80, 120, 200} {
+			b := screen{columns: columns}
+			if err := Table(&b, s); err != nil {
+				t.Fatal(err)
+			}
+			text := b.String()
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+					t.Errorf("%s: in %d columns a line has %d: %s", name, columns, n, line)
+				}
+			}
+			rows := strings.Split(text, "\n")
+			heading, all := rows[0], strings.Join(strings.Fields(text), " ")
+			left := strings.Contains(all, "No room here for")
+			if shown := strings.Contains(heading, "messages"); shown == left || columns >= 80 && !shown && name != "with a target" {
+				t.Errorf("%s: in %d columns messages are shown: %v, and something is left out: %v:\n%s", name, columns, shown, left, text)
+			}
+			if columns < 40 || s.Target == nil {
+				continue
+			}
+			if !strings.Contains(heading, "reached") || !strings.Contains(heading, "time") || strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *") != 1 {
+				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s", name, columns, text)
+			}
+		}
+	}
+}
+
+func TestTableWithoutATerminalLeavesNothingOut(t *testing.T) {
+	s, _ := sample([]string{strings.Repeat("x", 90), "y"}, 2, 0.9)
+	s.Groups[0].Point = append(s.Groups[0].Point, s.Groups[0].Point...)
+	var b strings.Builder
+	if err := Table(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	if heading, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(heading, "messages") || strings.Contains(b.String(), "No room") || strings.ContainsAny(b.String(), "\x1b\r\t") {
+		t.Errorf("not plain, or not all:\n%s", b.String())
 	}
 }
 

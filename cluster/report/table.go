@@ -21,6 +21,7 @@ type column struct {
 	heading string
 	cells   []string
 	label   bool    // a value of the point: to the left, and may be cut
+	leave   int     // when it is left out for want of width: 1 first; 0 never
 	brief   *column // the same in fewer columns of text; nil if there is no shorter way
 }
 
@@ -31,16 +32,24 @@ type column struct {
 // shortest time to target.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
-// terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is not enough cuts labels.
+// terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is not enough cuts labels. Where a terminal
+// is narrower still, it leaves out messages and megabytes, then epochs and runs, accuracy (where there is a time to target), and last how
+// many runs arrived, says so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
-	width := tableWidth
+	width, lines := tableWidth, notes(s)
 	if screen, ok := w.(interface{ Columns() int }); ok {
 		width = screen.Columns()
+		var left []string
+		if columns, left = narrow(columns, width); len(left) > 0 {
+			lines = append(lines, "No room here for "+strings.Join(left, ", ")+".")
+		}
+		lines = wrap(lines, width)
+	} else {
+		fit(columns, width)
 	}
-	fit(columns, width)
-	return writeTable(w, columns, len(s.Groups), notes(s))
+	return writeTable(w, columns, len(s.Groups), lines)
 }
 
 // labelColumns are the settings of the points, one column for each key.
@@ -90,9 +99,9 @@ func value(p record.Point, key string) string {
 }
 
 func resultColumns(s record.Summary) []column {
-	runs := column{heading: "runs"}
+	runs := column{heading: "runs", leave: 4}
 	accuracy := column{heading: "final accuracy, %", brief: &column{heading: "accuracy, %"}}
-	messages, volume := column{heading: "messages"}, column{heading: "MB"}
+	messages, volume := column{heading: "messages", leave: 1}, column{heading: "MB", leave: 2}
 	volumes := make([]float64, len(s.Groups))
 	for i, g := range s.Groups {
 		var m float64
@@ -110,9 +119,10 @@ func resultColumns(s record.Summary) []column {
 		return []column{runs, accuracy, messages, volume}
 	}
 	unit := timeUnit(longestMean(s))
-	reached := column{heading: "reached"}
+	accuracy.leave, accuracy.brief.leave = 5, 5
+	reached := column{heading: "reached", leave: 6}
 	times := column{heading: "time to target, " + unit.name, brief: &column{heading: "time, " + unit.name}}
-	epochs := column{heading: "epochs to target", brief: &column{heading: "epochs"}}
+	epochs := column{heading: "epochs to target", leave: 3, brief: &column{heading: "epochs", leave: 3}}
 	var timeMeans, epochMeans []float64
 	for _, g := range s.Groups {
 		if g.TimeToTarget != nil && g.EpochsToTarget != nil {

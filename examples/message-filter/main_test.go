@@ -138,7 +138,7 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 		"{kind: clipped, norm: 0, of: {kind: all-reduce}}":   "small.yaml:6:37: architecture.norm: a norm of 0; accepted is a number above 0",
 		"{kind: clipped, norm: 1}":                           "small.yaml:6:15: architecture: missing: of",
 		"{kind: clipped, nrom: 1, of: {kind: all-reduce}}":   `small.yaml:6:31: architecture.nrom: unknown key "nrom"`,
-		"{kind: clipped, of: {kind: all-reduce, every: 0}}":  "small.yaml:6:61: architecture.of.every: every is 0 steps",
+		"{kind: clipped, of: {kind: all-reduce, every: 0}}":  "small.yaml:6:61: architecture.of.every: 0 is out of range",
 		"{kind: clipped, of: {kind: all-reduce, evry: 2}}":   `architecture.of.evry: unknown key "evry"`,
 		"{kind: clipped, of: {kind: none}}":                  "small.yaml:6:42: architecture.of.kind",
 		"{kind: clipped, of: {kind: d-psgd, matrix: [[1]]}}": "small.yaml:6:15: architecture: the mixing matrix", // by its Fit

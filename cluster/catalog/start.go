@@ -1,0 +1,323 @@
+package catalog
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/datasets"
+)
+
+// Start says what a new plan is about.
+type Start struct {
+	// Architecture and Data are names of kinds.
+	Architecture, Data string
+	// Set are assignments as of --set, for what has no default.
+	Set []string
+	// Program is what the program is called, for the comments.
+	Program string
+	// Load loads a data set whose shape is not known before.
+	Load func(Loader) (*datasets.Source, error)
+}
+
+// trainers is how many nodes of a new plan train, where their number is free.
+const trainers = 4
+
+// hidden is the width of the hidden layer of a new plan's model.
+const hidden = 32
+
+// Start writes a plan to begin with: every setting of its architecture and data set with its default and what it means, nodes
+// for each role, links of which one is slow, and a bound. It can be read and run as it is. Errors are about names that
+// the catalog does not have, keys without a default that Set does not give, and what Load says.
+func (c *Catalog) Start(s Start) (string, error) {
+	root := plan.NewMap(
+		plan.Field{Key: "data", Value: named("set", s.Data)},
+		plan.Field{Key: "model", Value: plan.NewMap()},
+		plan.Field{Key: "architecture", Value: named("kind", s.Architecture)},
+	)
+	later, err := assign(root, s.Set, "data", "model", "architecture")
+	if err != nil {
+		return "", err
+	}
+	data, settled, err := c.startData(&s, root)
+	if err != nil {
+		return "", err
+	}
+	at, _ := root.Get("architecture")
+	if err := demand(&c.Architectures, s.Architecture, at, "architecture"); err != nil {
+		return "", err
+	}
+	architecture, chosen, err := c.Architectures.read(c, at, "kind")
+	if err != nil {
+		return "", err
+	}
+	model, _ := root.Get("model")
+	if len(model.Fields) == 0 {
+		if model, err = s.model(&data); err != nil {
+			return "", err
+		}
+	}
+	taking := plan.NewMap(plan.Field{Key: "nodes", Value: nodes(architecture)})
+	if later, err = assign(taking, later, "nodes"); err != nil {
+		return "", err
+	}
+	who, _ := taking.Get("nodes")
+	written := plan.NewMap(
+		plan.Field{Key: "name", Value: plan.NewText(s.Architecture + "-" + s.Data)},
+		plan.Field{Key: "seed", Value: plan.NewScalar("1")},
+		plan.Field{Key: "repeats", Value: plan.NewScalar("3")},
+		plan.Field{Key: "data", Value: settled},
+		plan.Field{Key: "model", Value: model},
+		plan.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.05}}")},
+		plan.Field{Key: "architecture", Value: chosen},
+		plan.Field{Key: "nodes", Value: who},
+		plan.Field{Key: "network", Value: network(who)},
+		plan.Field{Key: "evaluate", Value: flow("{every: 0.2 epochs}")},
+		plan.Field{Key: "stop", Value: flow("{target: 90%, epochs: 5}")},
+	)
+	if _, err := assign(written, later); err != nil {
+		return "", err
+	}
+	return c.settle(written, &s)
+}
+
+func named(key, name string) *plan.Node {
+	return plan.NewMap(plan.Field{Key: key, Value: plan.NewText(name)})
+}
+
+// flow parses a constant.
+func flow(text string) *plan.Node {
+	_, n, err := plan.ParseAssignment("x=" + text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// assign carries out the assignments to the sections, all of them if there are none, and returns the others.
+func assign(root *plan.Node, set []string, sections ...string) (later []string, err error) {
+	for _, assignment := range set {
+		path, value, err := plan.ParseAssignment(assignment)
+		if err != nil {
+			return nil, err
+		}
+		section, _, _ := strings.Cut(path, ".")
+		if len(sections) > 0 && !slices.Contains(sections, section) {
+			later = append(later, assignment)
+			continue
+		}
+		if err := root.Set(path, value); err != nil {
+			return nil, err
+		}
+	}
+	return later, nil
+}
+
+// demand says which keys of a section must be given.
+func demand[T any](ks *Kinds[T], name string, section *plan.Node, path string) error {
+	k, ok := ks.find(name)
+	if !ok {
+		return fmt.Errorf("unknown %s %q%s", ks.what, name, plan.Suggestion(name, ks.names()))
+	}
+	for _, key := range k.Keys() {
+		if _, given := section.Get(key.Name); key.Required && !given {
+			return fmt.Errorf("%s %s has no default for %s (%s): give it with --set %s.%s=…", ks.what, name, key.Name, key.Doc, path, key.Name)
+		}
+	}
+	return nil
+}
+
+// startData reads the section data of a new plan.
+func (c *Catalog) startData(s *Start, root *plan.Node) (Data, *plan.Node, error) {
+	section, _ := root.Get("data")
+	if err := demand(&c.Datasets, s.Data, section, "data"); err != nil {
+		return Data{}, nil, err
+	}
+	return c.data(section)
+}
+
+// model is a perceptron that fits the data.
+func (s *Start) model(d *Data) (*plan.Node, error) {
+	inputs, classes := d.Inputs, d.Classes
+	if inputs == 0 {
+		source, err := s.Load(d.Loader)
+		if err != nil {
+			return nil, fmt.Errorf("how many inputs and classes data set %s has is not known before it is there: %w", s.Data, err)
+		}
+		inputs, classes = source.Pool.Inputs, len(source.Pool.Classes)
+	}
+	return flow(fmt.Sprintf("{kind: mlp, layers: [%d, %d, %d]}", inputs, hidden, classes)), nil
+}
+
+// members is how many nodes of a role a new plan has.
+func members(r train.Role) int {
+	n := r.Min
+	if r.Trains {
+		n = max(n, trainers)
+	}
+	if r.Max > 0 {
+		n = min(n, r.Max)
+	}
+	return n
+}
+
+// nodes are those that an architecture needs, named after their roles.
+func nodes(a train.Architecture) *plan.Node {
+	var list []*plan.Node
+	for _, r := range a.Roles() {
+		n := members(r)
+		if n == 0 {
+			continue
+		}
+		fields := []plan.Field{{Key: "name", Value: plan.NewText(r.Name)}, {Key: "role", Value: plan.NewText(r.Name)}}
+		if n > 1 {
+			fields = append(fields, plan.Field{Key: "count", Value: plan.NewScalar(fmt.Sprint(n))})
+		}
+		if r.Trains {
+			fields = append(fields, plan.Field{Key: "compute", Value: flow("{step: 5ms}")})
+		}
+		list = append(list, plan.NewMap(fields...))
+	}
+	return plan.NewList(list...)
+}
+
+// network gives the last of the nodes a slow link to everybody, if there are others.
+func network(nodes *plan.Node) *plan.Node {
+	slow := ""
+	if n := len(nodes.Items); n > 0 {
+		last := nodes.Items[n-1]
+		slow = last.At("name").Text
+		if count, group := last.Get("count"); group {
+			slow += count.Text
+		} else if n == 1 {
+			slow = ""
+		}
+	}
+	fields := []plan.Field{{Key: "topology", Value: plan.NewText("complete")}, {Key: "default", Value: flow("{delay: 5ms, rate: 100 Mbit/s}")}}
+	if slow != "" {
+		fields = append(fields, plan.Field{Key: "links", Value: plan.NewList(plan.NewMap(
+			plan.Field{Key: "between", Value: plan.NewList(plan.NewText(slow), plan.NewText(plan.Everyone))},
+			plan.Field{Key: "delay", Value: flow("{kind: uniform, range: 50ms..150ms}")}, plan.Field{Key: "rate", Value: flow("10 Mbit/s")},
+		))})
+	}
+	return plan.NewMap(fields...)
+}
+
+// settle finds a topology that suits the architecture and writes the plan.
+func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
+	var first error
+	for _, topology := range []string{"complete", "ring", "hypercube", "star", "exponential"} {
+		if err := written.Set("network.topology", plan.NewText(topology)); err != nil {
+			return "", err
+		}
+		text := c.startText(written, s)
+		spec, err := c.readText(text)
+		if err != nil {
+			return "", err
+		}
+		if err = spec.fit(); err == nil {
+			return text, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return "", fmt.Errorf("no simple topology suits architecture %s: %w", s.Architecture, first)
+}
+
+func (c *Catalog) readText(text string) (*Spec, error) {
+	root, err := plan.Parse("new plan", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.ReadPlan(root)
+	if err != nil {
+		return nil, err
+	}
+	return c.Read(p)
+}
+
+// fit asks the architecture whether the topology that a run begins with suits it.
+func (s *Spec) fit() error {
+	picky, ok := s.Architecture.(train.Fitter)
+	if !ok {
+		return nil
+	}
+	d := actors.Deployment{}
+	var names []string
+	for i, n := range s.Plan.Nodes {
+		names = append(names, n.Name)
+		d.Nodes = append(d.Nodes, actors.Node{Name: n.Name, Role: s.Roles[i].Name})
+	}
+	g, err := link.NewGraph(s.Topologies[0].Topology, names, rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
+	if err != nil {
+		return err
+	}
+	d.Topologies = []actors.Graph{actors.Graph(g)}
+	return picky.Fit(d.View(), d.View())
+}
+
+// startText writes the plan with what its keys mean.
+func (c *Catalog) startText(written *plan.Node, s *Start) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s run THIS carries this plan out; %s plan check THIS says what is wrong with it.\n", s.Program, s.Program)
+	fmt.Fprintf(&b, "# Other values: %s list; every key: %s plan schema, which editors complete and check plans by.\n", s.Program, s.Program)
+	schema := plan.SchemaOf(plan.Default())
+	keys := map[string][]Key{"data": dataKeys(c, s.Data), "architecture": keysOf(&c.Architectures, s.Architecture)}
+	for _, f := range written.Fields {
+		fmt.Fprintf(&b, "\n# %s: %s\n", f.Key, schema.Properties.Get(f.Key).Description)
+		if known, described := keys[f.Key]; described {
+			writeSection(&b, f, known)
+			continue
+		}
+		b.WriteString(plan.NewMap(plan.Field{Key: f.Key, Value: f.Value.Clone()}).YAML())
+	}
+	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n#   train.optimizer.rate: [0.05, 0.1]\n")
+	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
+	return b.String()
+}
+
+func keysOf[T any](ks *Kinds[T], name string) []Key {
+	k, _ := ks.find(name)
+	return append([]Key{{Name: "kind", Doc: k.Doc}}, k.Keys()...)
+}
+
+func dataKeys(c *Catalog, set string) []Key {
+	keys := keysOf(&c.Datasets, set)
+	keys[0].Name = "set"
+	for _, p := range plan.SchemaOf(&common{}).Properties {
+		keys = append(keys, Key{Name: p.Name, Doc: p.Schema.Description})
+	}
+	return keys
+}
+
+// writeSection writes each key of a section on a line with what it means, those that are left out as comments.
+func writeSection(b *strings.Builder, f plan.Field, keys []Key) {
+	var lines []string
+	widest := 0
+	for _, k := range keys {
+		line := "  # " + k.Name + ":"
+		if v, ok := f.Value.Get(k.Name); ok {
+			line = strings.TrimSuffix("  "+plan.NewMap(plan.Field{Key: k.Name, Value: v.Clone()}).Flow(), "}")
+			line = strings.Replace(line, "  {", "  ", 1)
+		}
+		lines = append(lines, line)
+		if width := utf8.RuneCountInString(line); width <= 48 {
+			widest = max(widest, width)
+		}
+	}
+	b.WriteString(f.Key + ":\n")
+	for i, line := range lines {
+		gap := strings.Repeat(" ", max(0, widest-utf8.RuneCountInString(line)))
+		if keys[i].Doc != "" {
+			line += gap + "  # " + keys[i].Doc
+		}
+		b.WriteString(line + "\n")
+	}
+}

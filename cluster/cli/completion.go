@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/published"
+)
+
+// completer says how what is being typed can go on, given the arguments before it.
+type completer = cobra.CompletionFunc
+
+// nothing offers no completion, not even files.
+func nothing(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// files offers files with these endings; without any, all.
+func files(endings ...string) completer {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(endings) == 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return endings, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// folders offers folders.
+func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// words offers words, each once on a line.
+func words(all ...string) completer {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		left := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return slices.Contains(args, w) })
+		return left, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// offer offers kinds with what they are.
+func offer[T any](all []catalog.Kind[T]) completer {
+	var list []cobra.Completion
+	for _, k := range all {
+		list = append(list, cobra.CompletionWithDesc(k.Name, k.Doc))
+	}
+	return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// upTo offers completions of the first n arguments alone.
+func upTo(n int, next completer) completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) >= n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return next(cmd, args, typed)
+	}
+}
+
+// complete tells every command and flag of the tree what can be typed: folders and files where they are meant, and
+// nothing where nothing is known.
+func complete(root *cobra.Command, c *catalog.Catalog) {
+	aPlan := upTo(1, files("yaml", "yml"))
+	var sets []string
+	for _, s := range published.All() {
+		sets = append(sets, s.Name)
+	}
+	arguments := map[string]completer{
+		"run": aPlan, "submit": aPlan, "plan check": aPlan, "plan show": aPlan,
+		"report": records(""), "diff": upTo(2, records("")), "replay": upTo(1, records("runs")),
+		"data get": words(sets...), "data check": words(sets...),
+		"identity init": upTo(1, folders), "identity issue": upTo(1, folders), "man": upTo(1, folders),
+	}
+	flags := map[string]completer{
+		"set": assignments(c), "clock": words(string(driver.Virtual), string(driver.Real)), "format": words("text", "json"),
+		"data": folders, "identity": folders, "out": folders, "continue": records(""),
+		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()), "plan new --out": files("yaml", "yml"),
+		"plan schema --out": files("json"), "report --out": files("html", "htm"),
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() {
+			cmd.ValidArgsFunction = nothing
+			if next, ok := arguments[path]; ok {
+				cmd.ValidArgsFunction = next
+			}
+		}
+		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" {
+				return
+			}
+			for _, name := range []string{path + " --" + f.Name, f.Name} {
+				if flag, ok := flags[name]; ok {
+					_ = cmd.RegisterFlagCompletionFunc(f.Name, flag) // fails for unknown flags alone
+					return
+				}
+			}
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, nothing)
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+}
+
+// assignments offers keys of the plan that is named on the line, or of any, and words for their values.
+func assignments(c *catalog.Catalog) completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var root *plan.Node
+		switch {
+		case len(args) > 0:
+			if src, err := os.ReadFile(args[0]); err == nil {
+				root, _ = plan.Parse(args[0], src) // a plan that is not in order yet has no keys to offer
+			}
+		case cmd.Name() == "new":
+			root = begun(cmd, c)
+		}
+		var list []cobra.Completion
+		directive := cobra.ShellCompDirectiveNoFileComp
+		for _, way := range c.Schema("").Complete(root, typed) {
+			if strings.HasSuffix(way.Text, ".") || strings.HasSuffix(way.Text, "=") {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			list = append(list, cobra.CompletionWithDesc(way.Text, way.Doc))
+		}
+		return list, directive
+	}
+}
+
+// begun is the plan that plan new would write, or as much of it as its flags tell.
+func begun(cmd *cobra.Command, c *catalog.Catalog) *plan.Node {
+	s := catalog.Start{
+		Architecture: cmd.Flag("architecture").Value.String(), Data: cmd.Flag("data").Value.String(),
+		Load: func(catalog.Loader) (*datasets.Source, error) { return nil, errors.New("too slow for a completion") },
+	}
+	if text, err := c.Start(s); err == nil {
+		root, _ := plan.Parse("new plan", []byte(text)) // it has been read already
+		return root
+	}
+	name := func(key, word string) *plan.Node {
+		return plan.NewMap(plan.Field{Key: key, Value: plan.NewText(word)})
+	}
+	return plan.NewMap(plan.Field{Key: "data", Value: name("set", s.Data)}, plan.Field{Key: "architecture", Value: name("kind", s.Architecture)})
+}
+
+// records offers folders that hold a record, or those of runs below such a one; any folder where there is none.
+func records(below string) completer {
+	return func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		var found []cobra.Completion
+		for _, dir := range near(typed) {
+			if _, err := os.Stat(filepath.Join(dir, "summary.json")); err != nil {
+				continue
+			}
+			all := []string{dir}
+			if below != "" {
+				all, _ = filepath.Glob(filepath.Join(escaped(dir), below, "*")) // the pattern is in order
+			}
+			for _, path := range all {
+				if strings.HasPrefix(path, typed) && !slices.Contains(args, path) {
+					found = append(found, path)
+				}
+			}
+		}
+		if len(found) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// near lists folders that what is typed may lead to: its way up and what begins like it; at first, those of results too.
+func near(typed string) []string {
+	patterns := []string{escaped(typed) + "*"}
+	if typed == "" {
+		patterns = append(patterns, filepath.Join("results", "*"))
+	}
+	for up := filepath.Dir(typed); up != "." && up != filepath.Dir(up); up = filepath.Dir(up) {
+		patterns = append(patterns, escaped(up))
+	}
+	if info, err := os.Stat(typed); err == nil && info.IsDir() {
+		patterns = append(patterns, filepath.Join(escaped(typed), "*"))
+	}
+	var all []string
+	for _, pattern := range patterns {
+		found, _ := filepath.Glob(pattern) // the patterns are in order
+		for _, path := range found {
+			if !slices.Contains(all, path) {
+				all = append(all, path)
+			}
+		}
+	}
+	return all
+}
+
+// escaped is a path as a pattern that matches it alone.
+func escaped(path string) string {
+	if os.PathSeparator == '\\' {
+		return path // where patterns have no escapes
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}

@@ -1,0 +1,275 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A document's commands are lines of four spaces that begin with one of these.
+var commandWords = []string{"go", "gradwire", "export", "source"}
+
+// elsewhere are commands that the documents show and this test leaves to others.
+var elsewhere = map[string]string{
+	"go test ./...": "runs this test",
+	"go run ./cmd/gradwire run examples/quickstart.yaml": "leaves results in the source; a stage of its own in CI",
+	"gradwire data get mnist":                            "needs the network; data_test.go has a server of its own",
+}
+
+// commandsOf lists what a document shows, in its order, with notation carried out: what is in
+// brackets is left out, of `a|b` each is a command, and a comment is none.
+func commandsOf(t *testing.T, path string) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	optional, several := regexp.MustCompile(`\s*\[[^]]*\]`), regexp.MustCompile(`([A-Z])\.\.\.`)
+	for line := range strings.Lines(string(text)) {
+		shown, ok := strings.CutPrefix(line, "    ")
+		word, _, _ := strings.Cut(shown, " ")
+		if !ok || !slices.Contains(commandWords, word) {
+			continue
+		}
+		shown, _, _ = strings.Cut(shown, " #")
+		shown = several.ReplaceAllString(optional.ReplaceAllString(shown, ""), "$1")
+		for part := range strings.SplitSeq(shown, ";") {
+			commands = append(commands, alternatives(strings.Fields(part))...)
+		}
+	}
+	return commands
+}
+
+// alternatives writes `x a|b` as the commands `x a` and `x b`, and `x a | b c` likewise.
+func alternatives(words []string) (commands []string) {
+	if i := slices.Index(words, "|"); i >= 0 {
+		return append(alternatives(words[:i]), alternatives(append(words[:1:1], words[i+1:]...))...)
+	}
+	for i, word := range words {
+		if strings.Contains(word, "|") {
+			for each := range strings.SplitSeq(word, "|") {
+				commands = append(commands, strings.Join(slices.Concat(words[:i], []string{each}, words[i+1:]), " "))
+			}
+			return commands
+		}
+	}
+	return []string{strings.Join(words, " ")}
+}
+
+// reader is somebody who types what a document shows: commands of Go in the source, all others in a folder
+// that has the examples.
+type reader struct {
+	t           *testing.T
+	source, dir string
+	environment []string
+	names       map[string]string // what stands for names such as PLAN
+	fresh       func() string     // submits a plan and returns its RUN
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	r := &reader{t: t, dir: t.TempDir()}
+	source, err := filepath.Abs("../..")
+	if err == nil {
+		err = os.Symlink(filepath.Join(source, "examples"), filepath.Join(r.dir, "examples"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.source = source
+	bin := filepath.Join(r.dir, "bin")
+	r.environment = append(os.Environ(), "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
+	r.run("go install ./cmd/gradwire")
+	write(t, filepath.Join(r.dir, "mine.yaml"), strings.ReplaceAll(small, "far", "slow"))
+	r.run("gradwire run mine.yaml --out results/first")
+	r.names = map[string]string{
+		"PLAN": "mine.yaml", "DIR": "results/first", "DIR/runs/NNNN": "results/first/runs/0000", "A": "results/first", "B": "results/first",
+	}
+	return r
+}
+
+// run runs a command, which must succeed, and returns what it printed.
+func (r *reader) run(command string) string {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sh", "-c", command)
+	if c.Dir, c.Env = r.dir, r.environment; strings.HasPrefix(command, "go ") {
+		c.Dir = r.source
+	}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		r.t.Errorf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// serve runs a command that goes on, until it has said something.
+func (r *reader) serve(command, until string) (lines []string) {
+	r.t.Helper()
+	c := exec.Command("sh", "-c", "exec "+command)
+	c.Dir, c.Env = r.dir, r.environment
+	out, err := c.StdoutPipe()
+	if err == nil {
+		c.Stderr = c.Stdout
+		err = c.Start()
+	}
+	if err != nil {
+		r.t.Fatalf("%s: %v", command, err)
+	}
+	r.t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGINT)
+		if err := c.Wait(); err != nil {
+			r.t.Errorf("%s: %v", command, err)
+		}
+	})
+	s := bufio.NewScanner(out)
+	for s.Scan() {
+		lines = append(lines, s.Text())
+		if strings.Contains(s.Text(), until) {
+			go func() {
+				for s.Scan() {
+				}
+			}()
+			return lines
+		}
+	}
+	r.t.Fatalf("%s ended:\n%s", command, strings.Join(lines, "\n"))
+	return nil
+}
+
+// export adds assignments to the environment.
+func (r *reader) export(assignments string) {
+	r.environment = append(r.environment, strings.Fields(assignments)...)
+}
+
+// enter types a command of a document.
+func (r *reader) enter(command string) {
+	r.t.Helper()
+	words := strings.Fields(command)
+	for i, word := range words {
+		switch name, known := r.names[word]; {
+		case word == "DIR" && words[i-1] == "--out":
+			words[i] = filepath.Join(r.dir, "results", fmt.Sprint(time.Now().UnixNano()))
+		case known:
+			words[i] = name
+		case word == "RUN":
+			if words[i] = r.fresh(); words[1] == "fetch" {
+				r.run("gradwire logs --follow " + words[i])
+			}
+		}
+	}
+	typed := strings.Join(words, " ")
+	if strings.Contains(typed, "submit examples/quickstart.yaml") {
+		typed += " --set stop.epochs=0.3" // or it takes half a minute
+	}
+	for from, to := range r.names {
+		if strings.Contains(from, ":") {
+			typed = strings.ReplaceAll(typed, from, to)
+		}
+	}
+	began := time.Now()
+	switch {
+	case words[0] == "export":
+		r.export(strings.TrimPrefix(typed, "export "))
+	case strings.HasPrefix(typed, "gradwire up"):
+		for _, line := range r.serve(typed, "gradwire submit") {
+			if assignments, ok := strings.CutPrefix(strings.TrimSpace(line), "export "); ok {
+				r.export(assignments)
+			}
+		}
+	case strings.HasPrefix(typed, "gradwire node "):
+		r.serve(typed, "ready at ")
+	default:
+		r.run(typed)
+	}
+	r.t.Logf("%.1f s: %s", time.Since(began).Seconds(), typed)
+}
+
+// submitted submits a plan that takes a while, and returns its name.
+func (r *reader) submitted() string {
+	out := strings.Fields(r.run("gradwire submit mine.yaml --set stop.epochs=20 --set nodes.near.compute.step=1ms --detach"))
+	if len(out) == 0 {
+		r.t.Fatal("nothing was submitted")
+	}
+	return out[len(out)-1]
+}
+
+// freeAddress is one of this machine with a port that is free over TCP and UDP.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := l.Addr().String()
+		p, err := net.ListenPacket("udp", address)
+		_ = l.Close()
+		if err == nil {
+			_ = p.Close()
+			return address
+		}
+	}
+}
+
+func TestCommandsOfTheDocumentsWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("types everything that the documents show")
+	}
+	for document, least := range map[string]int{"../../README.md": 40} {
+		t.Run(filepath.Base(filepath.Dir(document)), func(t *testing.T) {
+			commands := commandsOf(t, document)
+			if len(commands) < least {
+				t.Fatalf("%d commands found, want at least %d", len(commands), least)
+			}
+			r := newReader(t)
+			r.fresh = r.submitted
+			r.names["10.0.0.1:7946"], r.names["10.0.0.2:7946"] = freeAddress(t), freeAddress(t)
+			var left []string
+			for _, command := range commands {
+				if why, known := elsewhere[command]; known {
+					left = append(left, fmt.Sprintf("%s (%s)", command, why))
+					continue
+				}
+				if command == "gradwire identity init ca/" {
+					r.enter("export GRADWIRE_JOIN= GRADWIRE_IDENTITY=") // other terminals, on other machines
+				}
+				r.enter(command)
+				if command == "gradwire identity issue ca/ --node a" {
+					r.enter("gradwire identity issue ca/ --node b")
+				}
+			}
+			t.Logf("%d commands; not typed: %s", len(commands), strings.Join(left, "; "))
+		})
+	}
+}
+
+func TestNotationOfTheDocumentsIsCarriedOut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d.md")
+	var text bytes.Buffer
+	for _, line := range []string{
+		"go on reading", "    go test ./...      # all", "    gradwire report DIR... [--out FILE]  # a page", "    gradwire a; gradwire b c",
+		"    gradwire list x|y", "    gradwire n | s RUN | t    # x", "      - {not: this}", "    export A=1",
+	} {
+		fmt.Fprintln(&text, line)
+	}
+	write(t, path, text.String())
+	want := []string{"go test ./...", "gradwire report DIR", "gradwire a", "gradwire b c", "gradwire list x", "gradwire list y", "gradwire n", "gradwire s RUN", "gradwire t", "export A=1"}
+	if got := commandsOf(t, path); !slices.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+}
