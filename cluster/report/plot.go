@@ -31,6 +31,9 @@ const (
 	maxLegend     = 27 // entries that fit beside a figure
 	maxLegendText = 26 // characters of an entry
 
+	// uprightRoom is how much higher the axis of a narrow figure with named ticks is: what stands above its bars does so upright.
+	uprightRoom = 1.15
+
 	maxTitlePoints = 90 // characters in which a title names points
 )
 
@@ -224,6 +227,9 @@ func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 		page = f.drawLegend(page, legend)
 	}
 	f.nameTicks(&p, page.Size().X)
+	if l.below && f.ticks != nil {
+		p.Y.Max *= uprightRoom
+	}
 	p.Draw(page)
 }
 
