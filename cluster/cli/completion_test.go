@@ -46,6 +46,7 @@ func TestLinesAreCompletedByWhatIsMeant(t *testing.T) {
 		{"run plan.yaml ''", "", words},
 		{"submit ''", "yaml yml", endings},
 		{"plan check ''", "yaml yml", endings},
+		{"links ''", "yaml yml", endings},
 		{"plan show ''", "yaml yml", endings},
 		{"run --clock ''", "virtual real", words},
 		{"run --format ''", "text json", words},
