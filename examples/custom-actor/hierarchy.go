@@ -27,12 +27,12 @@ const (
 // ICLR 2020). Its fields are its settings in a plan.
 type hierarchy struct {
 	// Sites are the workers of each site's server, by name.
-	Sites map[string][]string `plan:"sites,required"`
+	Sites map[string][]string `plan:"sites,required" doc:"the workers of each site's server"`
 	// Every is the number of a site's rounds from one exchange to the next, at least 1.
-	Every int `plan:"every"`
+	Every int `plan:"every" range:"1.." doc:"rounds from one exchange with the root to the next"`
 	// Wait makes the exchanges synchronous: the root waits for all sites, and their workers
 	// for the root. Without, a site goes on while an exchange is under way.
-	Wait bool `plan:"wait"`
+	Wait bool `plan:"wait" doc:"whether exchanges are synchronous"`
 }
 
 var (

@@ -83,8 +83,8 @@ func (f *filter) clip(gradient []float32) {
 
 // settings are those of the filter in a plan: of is any architecture of the catalog.
 type settings struct {
-	Norm float64    `plan:"norm"`
-	Of   *plan.Node `plan:"of,required"`
+	Norm float64    `plan:"norm" range:">0" doc:"the largest norm of a gradient that passes"`
+	Of   *plan.Node `plan:"of,required" names:"architecture" doc:"the architecture behind the filter"`
 }
 
 // withClipping is everything that comes with Gradwire, and the filter of this program.
