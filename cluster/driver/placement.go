@@ -112,7 +112,9 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 
 // freePlace returns the host of a node that may live anywhere.
 func freePlace(n *plan.NodeSpec, hosts []host) (*host, error) {
-	fits := func(role string) *host { return least(hosts, func(h *host) bool { return h.Meta.Role == role && !h.taken() }) }
+	fits := func(role string) *host {
+		return least(hosts, func(h *host) bool { return h.Meta.Role == role && !h.taken() })
+	}
 	if n.Role != "" {
 		if h := fits(n.Role); h != nil {
 			return h, nil
