@@ -1,6 +1,7 @@
 package protos
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ type Tensor struct {
 
 	references atomic.Int32
 	pool       *TensorPool
+	whole      *Tensor // of a view, what it is a view of
 }
 
 // NewTensor wraps data, which it does not copy, as a tensor of no pool with one
@@ -43,14 +45,38 @@ func (t *Tensor) Release() {
 	switch left := t.references.Add(-1); {
 	case left < 0:
 		panic("protos: tensor released more often than retained")
-	case left == 0 && t.pool != nil:
+	case left > 0:
+	case t.whole != nil:
+		whole := t.whole
+		t.whole, t.Data = nil, nil
+		if t.pool != nil {
+			t.pool.putView(t)
+		}
+		whole.Release()
+	case t.pool != nil:
 		t.pool.put(t)
 	}
 }
 
 // Sole reports whether the caller, holding one reference, is the only holder
-// and so may write Data.
-func (t *Tensor) Sole() bool { return t.references.Load() == 1 }
+// and so may write Data. Who holds a view never is: its memory is another tensor's too.
+func (t *Tensor) Sole() bool { return t.references.Load() == 1 && t.whole == nil }
+
+// View returns a tensor of the values low to high−1 of t in the same memory, with one reference.
+// It holds a reference to t, which is therefore not Sole, until its own last Release. Whoever
+// writes t nevertheless must know that nobody reads these values any more.
+func (t *Tensor) View(low, high int) *Tensor {
+	var v *Tensor
+	if t.pool != nil {
+		v = t.pool.getView()
+	}
+	if v == nil {
+		v = &Tensor{pool: t.pool}
+	}
+	v.whole, v.Data = t.Retain(), t.Data[low:high:high]
+	v.references.Store(1)
+	return v
+}
 
 // TensorPool recycles tensors by length. The zero value is ready for use, and
 // it may be used by many goroutines.
@@ -58,10 +84,19 @@ type TensorPool struct {
 	// Poison overwrites released tensors with NaN, so that a reader who holds no
 	// reference is found out.
 	Poison bool
+	// Bound is how many bytes of released tensors are kept for the next; 0 stands for
+	// DefaultBound. A pool that would keep more forgets what it keeps, all lengths alike, since those
+	// that are still in use soon come back.
+	Bound int
 
-	mu   sync.Mutex
-	free map[int][]*Tensor
+	mu    sync.Mutex
+	free  map[int][]*Tensor
+	kept  int       // bytes in free
+	views []*Tensor // without values
 }
+
+// DefaultBound is the bound of a TensorPool in bytes.
+const DefaultBound = 1 << 30
 
 // Get returns a tensor of n values with one reference. Its values are
 // unspecified.
@@ -70,6 +105,7 @@ func (p *TensorPool) Get(n int) *Tensor {
 	if list := p.free[n]; len(list) > 0 {
 		t := list[len(list)-1]
 		p.free[n] = list[:len(list)-1]
+		p.kept -= 4 * n
 		p.mu.Unlock()
 		t.references.Store(1)
 		return t
@@ -106,10 +142,38 @@ func (p *TensorPool) put(t *Tensor) {
 			t.Data[i] = nan
 		}
 	}
+	size := 4 * len(t.Data)
 	p.mu.Lock()
-	if p.free == nil {
-		p.free = make(map[int][]*Tensor)
+	defer p.mu.Unlock()
+	bound := cmp.Or(p.Bound, DefaultBound)
+	if p.free == nil || p.kept+size > bound {
+		p.free, p.kept = map[int][]*Tensor{}, 0
 	}
-	p.free[len(t.Data)] = append(p.free[len(t.Data)], t)
-	p.mu.Unlock()
+	if size <= bound {
+		p.free[len(t.Data)] = append(p.free[len(t.Data)], t)
+		p.kept += size
+	}
+}
+
+// keptViews bounds the views that a pool keeps.
+const keptViews = 1 << 10
+
+func (p *TensorPool) getView() *Tensor {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.views)
+	if n == 0 {
+		return nil
+	}
+	v := p.views[n-1]
+	p.views = p.views[:n-1]
+	return v
+}
+
+func (p *TensorPool) putView(v *Tensor) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.views) < keptViews {
+		p.views = append(p.views, v)
+	}
 }

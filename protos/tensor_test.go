@@ -191,3 +191,67 @@ func BenchmarkTensorCycle(b *testing.B) {
 		p.Get(2084).Release()
 	}
 }
+
+func TestViewHoldsWhatItIsAViewOf(t *testing.T) {
+	p := protos.TensorPool{Poison: true}
+	for _, whole := range []*protos.Tensor{p.Copy([]float32{1, 2, 3, 4}), protos.NewTensor([]float32{1, 2, 3, 4})} {
+		v := whole.View(1, 3)
+		if len(v.Data) != 2 || cap(v.Data) != 2 || &v.Data[0] != &whole.Data[1] {
+			t.Fatalf("the view of values 1 and 2 is %v", v.Data)
+		}
+		if v.Sole() || whole.Sole() {
+			t.Error("a view or what it is a view of may be written")
+		}
+		w := p.Writable(v.Retain())
+		if w.Data[0] = 7; whole.Data[1] != 2 {
+			t.Error("a view was written")
+		}
+		whole.Release()
+		if v.Data[0] != 2 {
+			t.Errorf("the view is %v after its whole was released", v.Data)
+		}
+		v.Release()
+	}
+	if p.Get(4).Data[0] == 1 {
+		t.Error("the whole did not come back with the last view of it")
+	}
+	whole := p.Get(4)
+	whole.View(0, 4).Release()
+	if !whole.Sole() {
+		t.Error("a released view still holds its whole")
+	}
+	if n := testing.AllocsPerRun(100, func() { whole.View(0, 2).Release() }); n != 0 {
+		t.Errorf("%v allocations a view", n)
+	}
+}
+
+// The oracle adds up what was released and not handed out again since the pool last forgot.
+func TestPoolKeepsNoMoreThanItsBound(t *testing.T) {
+	const bound = 4 * 100
+	fresh := func(p *protos.TensorPool, n int) bool {
+		v := p.Get(n)
+		return testing.AllocsPerRun(1, func() { v.Release(); v = p.Get(n) }) > 0
+	}
+	p := protos.TensorPool{Bound: bound}
+	if fresh(&p, 100) {
+		t.Error("a tensor of the pool's bound is not kept")
+	}
+	if !fresh(&p, 101) {
+		t.Error("a tensor beyond the pool's bound is kept")
+	}
+	var held []*protos.Tensor
+	for n := range 40 {
+		held = append(held, p.Get(10+n))
+	}
+	first := held[0]
+	for _, v := range held {
+		v.Release()
+	}
+	if p.Get(10) == first {
+		t.Error("all lengths are kept, which are more than the bound together")
+	}
+	last := held[len(held)-1]
+	if p.Get(len(last.Data)) != last {
+		t.Error("what was released last is not kept")
+	}
+}

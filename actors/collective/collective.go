@@ -64,6 +64,10 @@ type Architecture struct {
 	// Algorithm says how the vectors are summed; it decides messages, bytes and the
 	// last bit of sums, nothing else.
 	Algorithm Algorithm
+	// Segment, if not 0, is how many values a message has at most: pieces of more travel as several, so
+	// that a rank adds and sends on the first while the next is under way. It goes with Ring
+	// only, and changes no bit of the sum.
+	Segment int
 	// Every is the number of local steps of a round, at least 1.
 	Every int
 	// Reduce is Gradients or Models.
@@ -90,6 +94,8 @@ func (a Architecture) Validate() error {
 	switch {
 	case !a.Algorithm.valid():
 		return fmt.Errorf("algorithm %q is not known, accepted are %s, %s, %s and %s", a.Algorithm, AllToAll, Ring, Butterfly, Tree)
+	case a.Segment < 0 || a.Segment > 0 && a.Algorithm != Ring:
+		return fmt.Errorf("segment is %d values with algorithm %s, accepted is 0, and with algorithm %s a positive number", a.Segment, a.Algorithm, Ring)
 	case a.Every < 1 || a.Every > maxEvery:
 		return fmt.Errorf("every is %d steps, accepted is 1 to %d", a.Every, maxEvery)
 	case a.Reduce != Gradients && a.Reduce != Models:

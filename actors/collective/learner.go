@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"math"
+
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
@@ -15,11 +17,12 @@ import (
 type learner interface {
 	// step takes in the gradient of a local step, and owns it.
 	step(gradient *protos.Tensor, samples int)
-	// contribution is the vector that is summed over all ranks. It is the caller's; the same one
-	// can be had again until the round is settled.
+	// contribution is the vector that is summed over all ranks, to be read. The reference is the
+	// caller's; the same values can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// divide makes the sum over all ranks the round's mean; weight is that of all batches of the round.
-	divide(sum []float32, weight float64)
+	// divide takes over the sum over all ranks and returns the round's mean; weight is that of all
+	// batches of the round.
+	divide(sum *protos.Tensor, weight float64) *protos.Tensor
 	// settle ends the round with its mean, which it owns. The mean is nil if the round did
 	// without.
 	settle(mean *protos.Tensor)
@@ -74,16 +77,36 @@ func (l *local) multiply(values []float32, weight float32) {
 	l.env.Charge(float64(len(values)))
 }
 
-// average divides a weighted sum by its weight.
-func (l *local) average(sum []float32, weight float64) {
+// average divides a weighted sum by its weight: where it is, unless others still read it.
+func (l *local) average(sum *protos.Tensor, weight float64) *protos.Tensor {
 	divisor := float32(weight)
 	if divisor == 1 {
+		return sum
+	}
+	mean := sum
+	if !sum.Sole() {
+		mean = l.env.Tensors().Get(len(sum.Data))
+		defer sum.Release()
+	}
+	quotient(mean.Data, sum.Data, divisor)
+	l.env.Charge(float64(len(mean.Data)))
+	return mean
+}
+
+// quotient divides values. Where the divisor is a power of two, a product is the same number and
+// takes a fifth of the time.
+func quotient(to, values []float32, divisor float32) {
+	to = to[:len(values)]
+	if fraction, _ := math.Frexp(float64(divisor)); fraction == 0.5 && divisor <= 1<<64 && divisor >= 1.0/(1<<64) {
+		factor := 1 / divisor
+		for i, x := range values {
+			to[i] = x * factor
+		}
 		return
 	}
-	for i := range sum {
-		sum[i] /= divisor
+	for i, x := range values {
+		to[i] = x / divisor
 	}
-	l.env.Charge(float64(len(sum)))
 }
 
 // accumulator learns by Gradients. Its model changes only when a round is settled.
@@ -103,9 +126,11 @@ func (a *accumulator) step(gradient *protos.Tensor, samples int) {
 	gradient.Release()
 }
 
-func (a *accumulator) contribution() *protos.Tensor { return a.env.Tensors().Copy(a.sum.Data) }
+func (a *accumulator) contribution() *protos.Tensor { return a.sum.Retain() }
 
-func (a *accumulator) divide(sum []float32, weight float64) { a.average(sum, weight) }
+func (a *accumulator) divide(sum *protos.Tensor, weight float64) *protos.Tensor {
+	return a.average(sum, weight)
+}
 
 func (a *accumulator) settle(mean *protos.Tensor) {
 	a.sum.Release()
@@ -138,13 +163,17 @@ func (a *averager) step(gradient *protos.Tensor, samples int) {
 }
 
 func (a *averager) contribution() *protos.Tensor {
+	weight := float32(a.samples) / (a.batch * float32(a.steps))
+	if weight == 1 {
+		return a.replica.Params.Retain()
+	}
 	v := a.env.Tensors().Copy(a.replica.Params.Data)
-	a.multiply(v.Data, float32(a.samples)/(a.batch*float32(a.steps)))
+	a.multiply(v.Data, weight)
 	return v
 }
 
-func (a *averager) divide(sum []float32, weight float64) {
-	a.average(sum, weight/float64(a.steps))
+func (a *averager) divide(sum *protos.Tensor, weight float64) *protos.Tensor {
+	return a.average(sum, weight/float64(a.steps))
 }
 
 func (a *averager) settle(mean *protos.Tensor) {

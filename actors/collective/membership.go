@@ -111,8 +111,9 @@ func (w *worker) abort() {
 	}
 	if w.current != nil {
 		w.resume(w.causes[w.current.awaited()])
-		w.vector.Release()
-		w.current, w.vector = nil, nil
+		w.input.Release()
+		w.sum.Release()
+		w.current, w.input, w.sum = nil, nil, nil
 	}
 }
 
@@ -133,9 +134,9 @@ func (w *worker) enter() bool {
 	}
 	n := len(w.nodes)
 	w.reports, w.missing = make([]standing, n), n-1
-	w.models = newReduction(w.architecture.Algorithm, n, w.rank, w.params)
+	w.models = newReduction(&w.architecture, n, w.rank, w.params)
 	if w.architecture.Moved > 0 {
-		w.votes = newReduction(w.architecture.Algorithm, n, w.rank, 1)
+		w.votes = newReduction(&w.architecture, n, w.rank, 1)
 	}
 	return true
 }

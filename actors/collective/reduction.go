@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -18,20 +19,27 @@ type tag struct {
 // Chunks may come in any order. Since a round that is over at one rank has begun at
 // all others, no rank is more than one round ahead, and the chunks that wait
 // are at most those of two rounds.
+//
+// The round's input is only read, and the sum put together in an output. What is sent are views
+// of either, not copies: an element of the output that has been sent is written again only
+// with a chunk that was made of what the receiver had then taken in.
 type reduction struct {
 	rank   int
 	moves  []Move
+	first  []bool              // of each move, whether its values are not in the output yet
 	places map[tag]int         // of the move that waits for a chunk
 	chunks [2][]*protos.Tensor // of an even and an odd round, by the place of their move
 	round  uint64
-	vector []float32 // nil between rounds
-	active bool      // between begin and finish
-	at     int       // the place of the next move
-	work   float64   // FLOPs of sums since spent was last called
+	input  *protos.Tensor // of the round, nil between rounds
+	output *protos.Tensor
+	active bool    // between begin and finish
+	at     int     // the place of the next move
+	work   float64 // FLOPs of sums since spent was last called
 }
 
-func newReduction(a Algorithm, n, rank, values int) *reduction {
-	r := &reduction{rank: rank, moves: a.Schedule(n, rank, values), places: map[tag]int{}}
+func newReduction(a *Architecture, n, rank, values int) *reduction {
+	r := &reduction{rank: rank, moves: a.Algorithm.schedule(n, rank, values, a.Segment), places: map[tag]int{}}
+	r.first = firsts(r.moves)
 	for i, m := range r.moves {
 		if m.Action != Send {
 			r.places[tag{m.Peer, m.Step, m.Index}] = i
@@ -43,9 +51,36 @@ func newReduction(a Algorithm, n, rank, values int) *reduction {
 	return r
 }
 
-// begin starts the round with this rank's vector, in which the sum will be.
-func (r *reduction) begin(vector []float32) {
-	r.vector, r.active, r.at = vector, true, 0
+// firsts tells of each move whether none of its values was taken in by a move before. In every
+// schedule it is all of them or none.
+func firsts(moves []Move) []bool {
+	first := make([]bool, len(moves))
+	var taken [][2]int // spans of values; those that touch are one, so that there are few
+	for i, m := range moves {
+		first[i] = !slices.ContainsFunc(taken, func(span [2]int) bool { return span[0] <= m.Low && m.Low < span[1] })
+		if m.Action == Send || !first[i] || m.Low == m.High {
+			continue
+		}
+		span := [2]int{m.Low, m.High}
+		taken = slices.DeleteFunc(taken, func(other [2]int) bool {
+			touches := other[0] <= span[1] && span[0] <= other[1]
+			if touches {
+				span = [2]int{min(span[0], other[0]), max(span[1], other[1])}
+			}
+			return touches
+		})
+		taken = append(taken, span)
+	}
+	return first
+}
+
+// begin starts the round with this rank's vector, and with another one that the sum will be in.
+// Both stay the caller's.
+func (r *reduction) begin(input, output *protos.Tensor) {
+	r.input, r.output, r.active, r.at = input, output, true, 0
+	if len(r.moves) == 0 {
+		copy(output.Data, input.Data)
+	}
 }
 
 // take takes in a chunk of this round or the next, with the caller's reference to it. An
@@ -74,8 +109,8 @@ func (r *reduction) keep(m *Move, piece *protos.Tensor) {
 	r.chunks[r.round&1][r.places[tag{r.rank, m.Step, m.Index}]] = piece
 }
 
-// next works off what has arrived up to the next piece to be sent, which the caller
-// copies before it calls next again. It is nil if a chunk is missing or nothing is left.
+// next works off what has arrived up to the next piece to be sent. It is nil if a chunk is
+// missing or nothing is left.
 func (r *reduction) next() *Move {
 	for r.at < len(r.moves) && !r.blocked() {
 		m := &r.moves[r.at]
@@ -88,18 +123,42 @@ func (r *reduction) next() *Move {
 	return nil
 }
 
+// piece returns what the move that next has returned last sends, with a reference for the caller.
+func (r *reduction) piece() *protos.Tensor {
+	m, from := &r.moves[r.at-1], r.output
+	if r.first[r.at-1] {
+		from = r.input
+	}
+	return from.View(m.Low, m.High)
+}
+
 // apply does a move whose chunk is there.
 func (r *reduction) apply(m *Move, i int) {
 	chunks := r.chunks[r.round&1]
-	piece := r.vector[m.Low:m.High]
-	if m.Action == Add {
-		nn.AddScaled(piece, 1, chunks[i].Data)
-		r.work += float64(len(piece))
-	} else {
+	piece := r.output.Data[m.Low:m.High]
+	switch {
+	case m.Action == Replace:
 		copy(piece, chunks[i].Data)
+	case r.first[i]:
+		add(piece, r.input.Data[m.Low:m.High], chunks[i].Data)
+	default:
+		nn.AddScaled(piece, 1, chunks[i].Data)
+	}
+	if m.Action == Add {
+		r.work += float64(len(piece))
 	}
 	chunks[i].Release()
 	chunks[i] = nil
+}
+
+// add puts the sum of two vectors into a third one, in parts that stay in the cache.
+func add(sum, a, b []float32) {
+	const part = 4096
+	for low := 0; low < len(sum); low += part {
+		high := min(low+part, len(sum))
+		copy(sum[low:high], a[low:high])
+		nn.AddScaled(sum[low:high], 1, b[low:high])
+	}
 }
 
 // blocked reports whether the next move waits for a chunk that is not there.
@@ -120,7 +179,7 @@ func (r *reduction) spent() float64 {
 // finish ends the round, all of whose moves are made or none.
 func (r *reduction) finish() {
 	r.round++
-	r.vector, r.active, r.at = nil, false, 0
+	r.input, r.output, r.active, r.at = nil, nil, false, 0
 }
 
 // drop gives back all chunks that have come. The reduction is not used again.

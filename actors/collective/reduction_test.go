@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,8 @@ type rehearsal struct {
 	vector     func(rank, round int) []float32
 	overtaking bool // packets of an edge may overtake each other
 	ranks      []*reduction
-	vectors    [][]float32
+	inputs     []*protos.Tensor
+	outputs    []*protos.Tensor
 	pool       protos.TensorPool
 	flying     []packet
 	sums       [][][]float32 // by round and rank
@@ -37,15 +39,15 @@ type rehearsal struct {
 	values     int // sent
 }
 
-func newRehearsal(a Algorithm, n, rounds int, overtaking bool, vector func(rank, round int) []float32) *rehearsal {
+func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool, vector func(rank, round int) []float32) *rehearsal {
 	r := &rehearsal{n: n, rounds: rounds, vector: vector, overtaking: overtaking, sums: make([][][]float32, rounds)}
 	r.pool.Poison = true
 	for i := range r.sums {
 		r.sums[i] = make([][]float32, n)
 	}
 	for rank := range n {
-		r.ranks = append(r.ranks, newReduction(a, n, rank, len(vector(rank, 0))))
-		r.vectors = append(r.vectors, nil)
+		r.ranks = append(r.ranks, newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank, len(vector(rank, 0))))
+		r.inputs, r.outputs = append(r.inputs, nil), append(r.outputs, nil)
 	}
 	return r
 }
@@ -68,30 +70,29 @@ func (r *rehearsal) run(random *rand.Rand) error {
 }
 
 func (r *rehearsal) begin(rank, round int) {
-	r.vectors[rank] = append([]float32{}, r.vector(rank, round)...)
-	r.ranks[rank].begin(r.vectors[rank])
+	r.inputs[rank] = r.pool.Copy(r.vector(rank, round))
+	r.outputs[rank] = r.pool.Get(len(r.inputs[rank].Data))
+	r.ranks[rank].begin(r.inputs[rank], r.outputs[rank])
 	r.advance(rank, round)
 }
 
 func (r *rehearsal) advance(rank, round int) {
 	x := r.ranks[rank]
-	var piece *protos.Tensor
 	for m := x.next(); m != nil; m = x.next() {
-		if !m.Again {
-			piece = r.pool.Copy(r.vectors[rank][m.Low:m.High])
-		}
+		piece := x.piece()
 		if m.Peer == rank {
-			x.keep(m, piece.Retain())
+			x.keep(m, piece)
 			continue
 		}
 		r.messages++
 		r.values += m.High - m.Low
-		r.flying = append(r.flying, packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece.Retain()})
+		r.flying = append(r.flying, packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece})
 	}
 	if x.blocked() {
 		return
 	}
-	r.sums[round][rank] = r.vectors[rank]
+	r.sums[round][rank] = r.outputs[rank].Data
+	r.inputs[rank].Release()
 	x.finish()
 	if round+1 < r.rounds {
 		r.begin(rank, round+1)
@@ -214,7 +215,7 @@ func TestSumIsExactEqualOnAllRanksAndCostsWhatTheFormulasSay(t *testing.T) {
 				if values == large {
 					rounds = 1
 				}
-				r := newRehearsal(a, n, rounds, false, whole(values))
+				r := newRehearsal(a, 0, n, rounds, false, whole(values))
 				if err := r.check(rand.New(rand.NewPCG(uint64(n), uint64(values))), true); err != nil {
 					t.Fatalf("%s of %d values over %d ranks: %v", a, values, n, err)
 				}
@@ -235,9 +236,13 @@ func TestRanksHaveTheSameBitsInWhateverOrderChunksArrive(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					n := rapid.IntRange(1, 17).Draw(t, "ranks")
 					values := rapid.IntRange(0, 60).Draw(t, "values")
+					segment := 0
+					if a == Ring {
+						segment = rapid.IntRange(0, 9).Draw(t, "segment")
+					}
 					var reference [][][]float32
 					for range 2 {
-						r := newRehearsal(a, n, 4, overtaking, rounded(values))
+						r := newRehearsal(a, segment, n, 4, overtaking, rounded(values))
 						seed := rapid.Uint64().Draw(t, "order")
 						if err := r.check(rand.New(rand.NewPCG(seed, 1)), false); err != nil {
 							t.Fatal(err)
@@ -257,9 +262,62 @@ func TestRanksHaveTheSameBitsInWhateverOrderChunksArrive(t *testing.T) {
 	}
 }
 
+func TestSegmentsChangeNoBitOfTheSumAndBoundMessages(t *testing.T) {
+	for n := 1; n <= 9; n++ {
+		for _, values := range []int{0, 5, 1009} {
+			want := newRehearsal(Ring, 0, n, 1, false, rounded(values))
+			if err := want.check(rand.New(rand.NewPCG(1, 1)), false); err != nil {
+				t.Fatal(err)
+			}
+			for _, segment := range []int{1, 7, 100, 5000} {
+				r := newRehearsal(Ring, segment, n, 1, false, rounded(values))
+				if err := r.check(rand.New(rand.NewPCG(2, 2)), false); err != nil {
+					t.Fatalf("segments of %d values: %v", segment, err)
+				}
+				if i, ok := differ(r.sums[0][0], want.sums[0][0]); ok {
+					t.Errorf("%d values over %d ranks in segments of %d: value %d differs", values, n, segment, i)
+				}
+				for _, x := range r.ranks {
+					for _, m := range x.moves {
+						if m.High-m.Low > segment {
+							t.Errorf("%d values over %d ranks: a message of %d values, want at most %d", values, n, m.High-m.Low, segment)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What was sent may be written again only by chunks that depend on it, which the rehearsals show; that
+// the moves never straddle what is in the output and what is not, this does.
+func TestValuesOfAMoveAreInTheOutputAllOrNone(t *testing.T) {
+	for _, a := range algorithms {
+		for n := 2; n <= 33; n++ {
+			for rank := range n {
+				moves := a.Schedule(n, rank, 70)
+				first, taken := firsts(moves), make([]bool, 70)
+				for i, m := range moves {
+					for v := m.Low; v < m.High; v++ {
+						if taken[v] == first[i] {
+							t.Fatalf("%s, rank %d of %d: value %d of move %d is taken: %v, first: %v", a, rank, n, v, i, taken[v], first[i])
+						}
+					}
+					for v := m.Low; v < m.High && m.Action != Send; v++ {
+						taken[v] = true
+					}
+				}
+				if slices.Contains(taken, false) {
+					t.Errorf("%s, rank %d of %d: a value is never taken in", a, rank, n)
+				}
+			}
+		}
+	}
+}
+
 func TestAllToAllSumsInTheOrderOfRanks(t *testing.T) {
 	const n, values = 9, 50
-	r := newRehearsal(AllToAll, n, 1, true, rounded(values))
+	r := newRehearsal(AllToAll, 0, n, 1, true, rounded(values))
 	if err := r.run(rand.New(rand.NewPCG(1, 2))); err != nil {
 		t.Fatal(err)
 	}
@@ -338,8 +396,8 @@ func TestRoundTakesTheStepsOfItsCostRow(t *testing.T) {
 }
 
 func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
-	r := newReduction(Ring, 3, 1, 9)
-	r.begin(make([]float32, 9))
+	r := newReduction(&Architecture{Algorithm: Ring}, 3, 1, 9)
+	r.begin(protos.NewTensor(make([]float32, 9)), protos.NewTensor(make([]float32, 9)))
 	chunk := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
 	if err := r.take(1, tag{0, 0, 0}, chunk(3)); err != nil {
 		t.Errorf("a chunk of the next round is refused: %v", err)
@@ -394,10 +452,10 @@ func BenchmarkReduction(b *testing.B) {
 	for _, a := range algorithms {
 		b.Run(string(a), func(b *testing.B) {
 			const n, values = 8, 100_000
-			r := newRehearsal(a, n, 0, false, whole(values))
+			r := newRehearsal(a, 0, n, 0, false, whole(values))
 			r.pool.Poison = false
 			for rank := range n {
-				r.vectors[rank] = make([]float32, values)
+				r.inputs[rank], r.outputs[rank] = r.pool.Copy(make([]float32, values)), r.pool.Get(values)
 			}
 			b.SetBytes(4 * values * n)
 			b.ReportAllocs()
@@ -411,7 +469,7 @@ func BenchmarkReduction(b *testing.B) {
 // round makes a round with each rank going as far as it can, in turn.
 func (r *rehearsal) round() {
 	for rank, x := range r.ranks {
-		x.begin(r.vectors[rank])
+		x.begin(r.inputs[rank], r.outputs[rank])
 	}
 	for left := r.n; left > 0; {
 		for rank, x := range r.ranks {
@@ -430,21 +488,12 @@ func (r *rehearsal) round() {
 // exchange lets a rank go as far as it can and hands over what it sends.
 func (r *rehearsal) exchange(rank int) {
 	x := r.ranks[rank]
-	var piece *protos.Tensor
 	for m := x.next(); m != nil; m = x.next() {
-		if !m.Again {
-			if piece != nil {
-				piece.Release()
-			}
-			piece = r.pool.Copy(r.vectors[rank][m.Low:m.High])
-		}
+		piece := x.piece()
 		if m.Peer == rank {
-			x.keep(m, piece.Retain())
-		} else if err := r.ranks[m.Peer].take(x.round, tag{rank, m.Step, m.Index}, piece.Retain()); err != nil {
+			x.keep(m, piece)
+		} else if err := r.ranks[m.Peer].take(x.round, tag{rank, m.Step, m.Index}, piece); err != nil {
 			panic(err)
 		}
-	}
-	if piece != nil {
-		piece.Release()
 	}
 }

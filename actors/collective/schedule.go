@@ -42,22 +42,24 @@ type Move struct {
 	Step, Index int
 	// Low and High bound the piece: values Low to High−1 of the vector. It may be empty.
 	Low, High int
-	// Again marks a Send of what the move before has sent already.
-	Again bool
 }
 
 // Schedule returns what a rank does in a round, in order, to sum vectors of so many
 // values over n ranks: each rank walks through its own schedule, and at
 // the end of it holds the sum. It panics for an algorithm that does not exist, a
 // rank outside [0, n) and a negative number of values.
-func (a Algorithm) Schedule(n, rank, values int) []Move {
+func (a Algorithm) Schedule(n, rank, values int) []Move { return a.schedule(n, rank, values, 0) }
+
+// schedule is Schedule, with the number of values of the largest message of a ring; 0 for no
+// bound.
+func (a Algorithm) schedule(n, rank, values, segment int) []Move {
 	if rank < 0 || rank >= n || values < 0 {
 		panic("collective: rank outside of the number of ranks, or a negative number of values")
 	}
 	if n == 1 {
 		return nil
 	}
-	s := schedule{n: n, rank: rank, values: values}
+	s := schedule{n: n, rank: rank, values: values, segment: segment}
 	switch a {
 	case AllToAll:
 		s.allToAll()
@@ -70,16 +72,13 @@ func (a Algorithm) Schedule(n, rank, values int) []Move {
 	default:
 		panic("collective: algorithm does not exist")
 	}
-	for i := 1; i < len(s.moves); i++ {
-		m, before := &s.moves[i], &s.moves[i-1]
-		m.Again = m.Action == Send && before.Action == Send && m.Low == before.Low && m.High == before.High
-	}
 	return s.moves
 }
 
 // schedule is one rank's schedule in the making.
 type schedule struct {
 	n, rank, values int
+	segment         int // values of a message at most, 0 for no bound; for the ring
 	moves           []Move
 }
 

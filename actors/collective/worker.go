@@ -31,8 +31,8 @@ type worker struct {
 	votes   *reduction // nil without votes
 	models  *reduction
 	current *reduction     // that is under way, and waits for a chunk; nil between rounds
-	vector  *protos.Tensor // what it sums
-	piece   *protos.Tensor // what was sent last
+	input   *protos.Tensor // what it sums
+	sum     *protos.Tensor // what that becomes
 	waiting bool           // idle since that instant
 	since   time.Duration
 }
@@ -130,8 +130,8 @@ func (w *worker) exchange(ctx actor.Context) {
 
 // reduce begins a reduction of this rank's vector, which it takes over.
 func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor) {
-	w.current, w.vector = r, vector
-	r.begin(vector.Data)
+	w.current, w.input, w.sum = r, vector, w.env.Tensors().Get(len(vector.Data))
+	r.begin(w.input, w.sum)
 	w.advance(ctx)
 }
 
@@ -182,44 +182,34 @@ func (w *worker) advance(ctx actor.Context) {
 		w.send(ctx, m)
 	}
 	w.env.Charge(r.spent())
-	if w.piece != nil {
-		w.piece.Release()
-		w.piece = nil
-	}
 	if r.blocked() {
 		w.wait()
 		return
 	}
-	vector := w.vector
-	w.current, w.vector = nil, nil
+	sum := w.sum
+	w.input.Release()
+	w.current, w.input, w.sum = nil, nil, nil
 	r.finish()
 	if r == w.votes {
-		w.decide(ctx, vector)
+		w.decide(ctx, sum)
 		return
 	}
 	weight := float64(w.batches.joint(w.nodes, w.finished*uint64(w.architecture.Every), w.architecture.Every))
-	w.learner.divide(vector.Data, weight/float64(w.batches.batch))
-	w.settle(vector)
+	w.settle(w.learner.divide(sum, weight/float64(w.batches.batch)))
 }
 
-// send sends a piece of the vector; to itself it takes no message. Receivers of
-// the same piece share one copy.
+// send sends a piece of the vector; to itself it takes no message.
 func (w *worker) send(ctx actor.Context, m *Move) {
-	if !m.Again {
-		if w.piece != nil {
-			w.piece.Release()
-		}
-		w.piece = w.env.Tensors().Copy(w.vector.Data[m.Low:m.High])
-	}
+	piece := w.current.piece()
 	if m.Peer == w.rank {
-		w.current.keep(m, w.piece.Retain())
+		w.current.keep(m, piece)
 		return
 	}
 	step := m.Step
 	if w.votes != nil && w.current == w.models {
 		step += w.voting()
 	}
-	message, head := w.chunks.Get(w.piece.Retain())
+	message, head := w.chunks.Get(piece)
 	head.View, head.Round, head.Rank = w.view, w.current.round, int32(w.rank)
 	head.Step, head.Index = uint32(step), uint32(m.Index)
 	ctx.Send(w.peers[m.Peer], message)

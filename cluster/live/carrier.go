@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +36,15 @@ type Carrier interface {
 	// Halt calls Halt of all other worlds. The coordinator's world calls it once: when the
 	// coordinator has halted the members, or when the run ends without, however it does.
 	Halt()
+}
+
+// Prompt is a Carrier that takes what it can take at once from whoever sends it, which saves
+// waking a goroutine for it.
+type Prompt interface {
+	Carrier
+	// TrySend is Send, but where that would wait it does not: taken is then false without an
+	// error, and all stays with the world.
+	TrySend(node int, f *wire.Frame) (taken bool, err error)
 }
 
 // ErrGone says that the process that a node lives in is gone.
@@ -94,36 +104,65 @@ type outbox struct {
 }
 
 func (o *outbox) put(s sending) {
-	if err := o.enter(s); err != nil {
+	at, err := o.enter(s)
+	switch {
+	case err != nil:
 		s.release()
 		o.to.world.fail(err)
+	case at:
+		o.try(&s)
 	}
 }
 
-func (o *outbox) enter(s sending) error {
+// enter queues a message. It reports true instead, and the outbox is busy, where nothing waits
+// and the carrier may take the message at once.
+func (o *outbox) enter(s sending) (at bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.count == maxWaiting:
-		return fmt.Errorf("%d messages wait to be taken to node %s, which is as many as can", o.count, o.to.name())
+		return false, fmt.Errorf("%d messages wait to be taken to node %s, which is as many as can", o.count, o.to.name())
 	case o.count > 0 && o.bytes+s.size() > maxWaitingBytes:
-		return fmt.Errorf("messages of %d bytes wait to be taken to node %s, at most %d can", o.bytes+s.size(), o.to.name(), maxWaitingBytes)
+		return false, fmt.Errorf("messages of %d bytes wait to be taken to node %s, at most %d can", o.bytes+s.size(), o.to.name(), maxWaitingBytes)
 	}
 	o.count++
 	if s.parcel != nil && !s.parcel.Control {
 		o.to.world.sent.Add(1)
 	}
 	o.bytes += s.size()
+	if !o.busy && s.change == nil && o.to.world.prompt != nil {
+		o.busy = true
+		return true, nil
+	}
 	o.waiting = append(o.waiting, s)
 	if !o.busy {
 		o.busy = true
 		o.to.world.sending.Go(o.empty)
 	}
-	return nil
+	return false, nil
+}
+
+// try hands a message over at once, and leaves it and what has come meanwhile to a goroutine if
+// the carrier would wait.
+func (o *outbox) try(s *sending) {
+	taken := o.hand(s, o.to.world.prompt.TrySend)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if taken {
+		o.count--
+		o.bytes -= s.size()
+	} else {
+		o.waiting = slices.Insert(o.waiting, 0, *s)
+	}
+	if o.busy = len(o.waiting) > 0; o.busy {
+		o.to.world.sending.Go(o.empty)
+	}
 }
 
 // empty hands over what waits.
 func (o *outbox) empty() {
+	carrier := o.to.world.config.Carrier
+	send := func(node int, f *wire.Frame) (bool, error) { return true, carrier.Send(node, f) }
 	var batch []sending
 	for {
 		o.mu.Lock()
@@ -136,7 +175,7 @@ func (o *outbox) empty() {
 		}
 		o.mu.Unlock()
 		for i := range batch {
-			o.hand(&batch[i])
+			o.hand(&batch[i], send)
 			o.mu.Lock()
 			o.count--
 			o.bytes -= batch[i].size()
@@ -145,8 +184,9 @@ func (o *outbox) empty() {
 	}
 }
 
-// hand hands over one message, unless its receiver's part is over.
-func (o *outbox) hand(s *sending) {
+// hand hands over one message, unless its receiver's part is over. It reports false if it has
+// not been taken.
+func (o *outbox) hand(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool) {
 	w := o.to.world
 	switch {
 	case o.to.over():
@@ -154,34 +194,39 @@ func (o *outbox) hand(s *sending) {
 	case s.change != nil:
 		w.config.Carrier.Changed(s.change.Node, s.change.Present)
 	default:
-		if err := o.send(s); err != nil {
+		taken, err := o.send(s, send)
+		if err != nil {
 			w.fail(fmt.Errorf("%s/%s at %v: %w", o.to.name(), s.id, w.clock.now(), err))
 		}
+		return taken
 	}
+	return true
 }
 
 // send hands over a parcel. It counts as delivered when the carrier has taken it: what
 // becomes of it then, this world does not hear.
-func (o *outbox) send(s *sending) error {
+func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool, err error) {
 	w := o.to.world
 	f := w.door.Frame(s.parcel, s.id)
 	for _, t := range f.Tensors {
 		t.Retain()
 	}
-	failure := w.config.Carrier.Send(int(o.to.index), &f)
-	var err error
-	if failure == nil {
+	taken, failure := send(int(o.to.index), &f)
+	if taken && failure == nil {
 		w.Locked(func() { err = s.parcel.Arrive(w.clock.now()) })
 		s.release()
-		return err
+		return true, err
 	}
 	release(f.Tensors)
+	if failure == nil {
+		return false, nil
+	}
 	w.lost.Add(1)
 	w.Locked(func() { err = s.parcel.Discard() })
 	if !errors.Is(failure, ErrGone) {
 		err = failure
 	}
-	return err
+	return true, err
 }
 
 func release(tensors []*protos.Tensor) {
@@ -192,9 +237,41 @@ func release(tensors []*protos.Tensor) {
 
 // Deliver takes what another world's carrier was sent for a node that lives here. It takes
 // over the head and one reference to each tensor; the frame itself may be used again. It
-// does not wait. A message for a node whose part is over, or that does not live here, is
-// dropped. Frames of one process must be delivered in their order. Place must have been called.
+// does not wait, but the actor may handle the message before it returns. A message for a node
+// whose part is over, or that does not live here, is dropped. Frames of one process must be
+// delivered in their order. Place must have been called.
 func (w *World) Deliver(node int, f *wire.Frame) {
+	if node >= 0 && node < len(w.nodes) && w.nodes[node].handlesAtOnce(f) {
+		w.nodes[node].life.Load().mailbox.lend(func() { w.take(node, f) })
+		return
+	}
+	w.take(node, f)
+}
+
+// atOnce is the size in bytes of the tensors of a message up to which it is handled on the
+// goroutine that delivers it. That of a larger one can better take in the next meanwhile.
+const atOnce = 2 << 20
+
+// handlesAtOnce reports whether the node's actor can handle a message on a goroutine that has
+// more to do: nothing lets that wait, neither a charge nor the beginning of the run.
+func (n *node) handlesAtOnce(f *wire.Frame) bool {
+	if n.away != nil || !math.IsInf(n.profile.Speed, 1) {
+		return false
+	}
+	select {
+	case <-n.world.placed:
+	default:
+		return false
+	}
+	bytes := 0
+	for _, t := range f.Tensors {
+		bytes += 4 * len(t.Data)
+	}
+	return bytes <= atOnce
+}
+
+// take takes a frame in.
+func (w *World) take(node int, f *wire.Frame) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
 	if node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil || w.nodes[node].over() {

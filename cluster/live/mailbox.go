@@ -1,82 +1,188 @@
 package live
 
 import (
+	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/cluster/door"
 )
 
-// mailbox is protoactor's own, with a second queue: messages of the control protocol are
-// handled before all others that wait. What is left when the life is over is released.
+// mailbox is that of a node's actor. System messages are handled before all others, and
+// messages of the control protocol before those of actors. What is left when the life is
+// over is released.
+//
+// Whoever posts to an idle mailbox starts a goroutine that handles what there is, which
+// costs more than a short message itself. A goroutine that has nothing better to do lends
+// itself instead.
 type mailbox struct {
-	actor.Mailbox
 	invoker actor.MessageInvoker
 	life    *life
 
-	waiting atomic.Int32 // messages in control
-	mu      sync.Mutex
-	control []any
-	first   int // in control
+	mu                    sync.Mutex
+	system, control, user queue
+	suspended             bool
+	running               bool // a goroutine handles messages, or is about to
+	lent                  int  // goroutines that will handle what is posted meanwhile
+	due                   bool // one of these is to run the mailbox
 }
 
-var _ actor.MessageInvoker = (*mailbox)(nil)
+var _ actor.Mailbox = (*mailbox)(nil)
 
-// nudge runs the mailbox, in the place of a control message that an earlier turn may
-// have taken.
-type nudge struct{}
+// Bounds of the messages that are handled in one go: by a goroutine before it lets others
+// run, and by one that is lent before it goes about its own business.
+const (
+	turns     = 300
+	lentTurns = 4
+)
 
-func newMailbox(l *life) *mailbox { return &mailbox{Mailbox: actor.Unbounded()(), life: l} }
-
-// RegisterHandlers puts the mailbox between its queues and the actor.
-func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
-	m.invoker = invoker
-	m.Mailbox.RegisterHandlers(m, dispatcher)
+// queue is a first-in-first-out queue that reuses its memory.
+type queue struct {
+	items []any
+	first int
 }
 
-// postControl takes a message of the control protocol.
-func (m *mailbox) postControl(message any) {
-	m.mu.Lock()
-	m.control = append(m.control, message)
-	m.waiting.Add(1)
-	m.mu.Unlock()
-	m.PostUserMessage(nudge{})
-}
+func (q *queue) len() int { return len(q.items) - q.first }
 
-// takeControl returns the oldest control message, nil if there is none.
-func (m *mailbox) takeControl() (message any) {
-	if m.waiting.Load() == 0 {
-		return nil
+func (q *queue) push(x any) {
+	if q.first > 0 && len(q.items) == cap(q.items) {
+		n := copy(q.items, q.items[q.first:])
+		clear(q.items[n:])
+		q.items, q.first = q.items[:n], 0
 	}
+	q.items = append(q.items, x)
+}
+
+func (q *queue) pop() any {
+	x := q.items[q.first]
+	q.items[q.first] = nil
+	if q.first++; q.first == len(q.items) {
+		q.items, q.first = q.items[:0], 0
+	}
+	return x
+}
+
+func newMailbox(l *life) *mailbox { return &mailbox{life: l} }
+
+// RegisterHandlers is told whom to give messages to.
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
+	m.invoker = invoker
+}
+
+// Start does nothing: a mailbox runs when something is posted.
+func (m *mailbox) Start() {}
+
+// UserMessageCount is the number of messages of actors that wait.
+func (m *mailbox) UserMessageCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	message, m.control[m.first] = m.control[m.first], nil
-	if m.first++; m.first == len(m.control) {
-		m.control, m.first = m.control[:0], 0
-	}
-	m.waiting.Add(-1)
-	return message
+	return m.user.len()
 }
 
-func (m *mailbox) InvokeSystemMessage(message any)     { m.invoker.InvokeSystemMessage(message) }
-func (m *mailbox) EscalateFailure(reason, message any) { m.invoker.EscalateFailure(reason, message) }
+// PostUserMessage takes a message of an actor.
+func (m *mailbox) PostUserMessage(message any) { m.post(&m.user, message) }
 
-// InvokeUserMessage hands over what control messages there are, and then this message.
-func (m *mailbox) InvokeUserMessage(message any) {
-	for c := m.takeControl(); c != nil; c = m.takeControl() {
-		m.invoke(c)
-	}
-	if _, ok := message.(nudge); !ok {
-		m.invoke(message)
+// PostSystemMessage takes one of protoactor's own.
+func (m *mailbox) PostSystemMessage(message any) { m.post(&m.system, message) }
+
+// postControl takes a message of the control protocol.
+func (m *mailbox) postControl(message any) { m.post(&m.control, message) }
+
+func (m *mailbox) post(q *queue, message any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q.push(message)
+	switch {
+	case m.running:
+	case m.lent > 0:
+		m.running, m.due = true, true
+	default:
+		m.running = true
+		go m.run()
 	}
 }
 
-func (m *mailbox) invoke(message any) {
+// lend calls a function and then handles on this goroutine what it has posted, a few messages
+// at most.
+func (m *mailbox) lend(post func()) {
+	m.mu.Lock()
+	m.lent++
+	m.mu.Unlock()
+	post()
+	m.mu.Lock()
+	m.lent--
+	due := m.due
+	m.due = false
+	m.mu.Unlock()
+	if due && !m.turn(lentTurns) {
+		go m.run()
+	}
+}
+
+// run handles messages until there are none.
+func (m *mailbox) run() {
+	for !m.turn(turns) {
+		runtime.Gosched()
+	}
+}
+
+// turn handles some messages, and reports whether there are no more: the mailbox then
+// does not run any longer.
+func (m *mailbox) turn(messages int) (idle bool) {
+	for range messages {
+		message, system, ok := m.next()
+		if !ok {
+			return true
+		}
+		m.handle(message, system)
+	}
+	return false
+}
+
+// next takes the most urgent message.
+func (m *mailbox) next() (message any, system, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.system.len() > 0:
+		return m.system.pop(), true, true
+	case m.suspended:
+	case m.control.len() > 0:
+		return m.control.pop(), false, true
+	case m.user.len() > 0:
+		return m.user.pop(), false, true
+	}
+	m.running = false
+	return nil, false, false
+}
+
+func (m *mailbox) handle(message any, system bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			m.invoker.EscalateFailure(reason, message)
+		}
+	}()
+	if system {
+		switch message.(type) {
+		case *actor.SuspendMailbox:
+			m.suspend(true)
+		case *actor.ResumeMailbox:
+			m.suspend(false)
+		default:
+			m.invoker.InvokeSystemMessage(message)
+		}
+		return
+	}
 	if m.life.over() {
 		door.Release(message) // here, because a stopped actor is given nothing any more
 		return
 	}
 	m.invoker.InvokeUserMessage(message)
+}
+
+func (m *mailbox) suspend(suspended bool) {
+	m.mu.Lock()
+	m.suspended = suspended
+	m.mu.Unlock()
 }

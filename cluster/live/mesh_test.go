@@ -22,6 +22,8 @@ type mesh struct {
 	make  []live.Config // of each world, its own
 	// sending, if not nil, is called before a frame is carried; its error is the carrier's.
 	sending func(from, node int, f *wire.Frame) error
+	// carry, if not nil, makes a world's carrier of that of a mesh.
+	carry func(c *carrier) live.Carrier
 
 	mu     sync.RWMutex
 	worlds []*live.World
@@ -104,7 +106,10 @@ func (c *carrier) Halt() {
 func (m *mesh) build(t testing.TB, i int, config live.Config) *live.World {
 	t.Helper()
 	config.Hosted = func(node int) bool { return m.hosts[node] == i }
-	config.Carrier = &carrier{mesh: m, from: i}
+	c := &carrier{mesh: m, from: i}
+	if config.Carrier = c; m.carry != nil {
+		config.Carrier = m.carry(c)
+	}
 	w, err := live.New(config)
 	if err != nil {
 		t.Fatal(err)

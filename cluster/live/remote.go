@@ -40,18 +40,33 @@ func (r *remote) send(kind wire.Kind, message any) {
 		}
 		return
 	}
-	if p.Control && p.Arrival == p.Sent {
+	held := r.destination.away == nil && p.HasDownlink()
+	if p.Arrival == p.Sent && (p.Control || !held && w.underway[p.Edge] == 0) {
 		w.network.Unlock()
 		r.deliver(&p)
 		return
 	}
-	// Entered under the lock: messages of one instant keep the order of their sending.
-	if r.destination.away == nil && p.HasDownlink() {
-		w.clock.at(p.Arrival, func() { r.receive(&p) })
-	} else {
-		w.clock.at(p.Arrival, func() { r.deliver(&p) })
-	}
+	r.hold(&p, held)
 	w.network.Unlock()
+}
+
+// hold keeps a parcel until it is due. Entered under the lock: messages of one instant keep the
+// order of their sending, and one that is due at once does not overtake them.
+func (r *remote) hold(p *door.Parcel, downlink bool) {
+	w := r.source.node.world
+	if downlink {
+		w.clock.at(p.Arrival, func() { r.receive(p) })
+		return
+	}
+	w.underway[p.Edge]++
+	w.clock.at(p.Arrival, func() {
+		r.deliver(p)
+		w.Locked(func() {
+			if w.underway[p.Edge]--; w.underway[p.Edge] == 0 {
+				delete(w.underway, p.Edge)
+			}
+		})
+	})
 }
 
 // receive puts a parcel that is at the end of its edge onto the downlink.

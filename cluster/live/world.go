@@ -85,7 +85,8 @@ type Result struct {
 type World struct {
 	config    Config
 	nodes     []*node
-	partial   bool // some nodes live in other processes
+	partial   bool   // some nodes live in other processes
+	prompt    Prompt // the carrier, if it is one
 	names     []string
 	transport transport.Memory
 	tensors   protos.TensorPool
@@ -115,9 +116,10 @@ type World struct {
 	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
 
-	network sync.Mutex // guards door, links and cores, and lets no node change its life
-	door    *door.Door
-	observe sync.Mutex // one event at a time
+	network  sync.Mutex // guards door, links and cores, and lets no node change its life
+	door     *door.Door
+	underway map[*link.Edge]int // messages that wait for the clock, but for those on their way to a downlink
+	observe  sync.Mutex         // one event at a time
 }
 
 // node is one logical node.
@@ -182,7 +184,9 @@ func New(config Config) (*World, error) {
 	w := &World{
 		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}), end: make(chan struct{}),
 		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
+		underway: map[*link.Edge]int{},
 	}
+	w.prompt, _ = config.Carrier.(Prompt)
 	w.tensors.Poison = d.Strict
 	for i := range d.Nodes {
 		w.names = append(w.names, d.Nodes[i].Name)

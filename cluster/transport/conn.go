@@ -16,23 +16,28 @@ type socket struct {
 	tcp      *net.TCPConn // what is written and closed in the end
 	sealed   *sealed      // nil without TLS
 	state    tls.ConnectionState
-	bytes    *atomic.Int64 // received so far
+	counted  *counted
 }
 
 func newSocket(tcp *net.TCPConn) *socket {
-	s := &socket{tcp: tcp, bytes: &atomic.Int64{}}
-	s.Conn = counted{tcp, s.bytes}
+	s := &socket{tcp: tcp, counted: &counted{TCPConn: tcp}}
+	s.Conn = s.counted
 	return s
 }
 
 // counted counts what is received.
 type counted struct {
 	*net.TCPConn
-	bytes *atomic.Int64
+	bytes   atomic.Int64 // so far
+	patient *patient     // nil before frames are exchanged
 }
 
-func (c counted) Read(b []byte) (int, error) {
-	n, err := c.TCPConn.Read(b)
+func (c *counted) Read(b []byte) (n int, err error) {
+	if c.patient != nil {
+		n, err = c.patient.Read(b)
+	} else {
+		n, err = c.TCPConn.Read(b)
+	}
 	c.bytes.Add(int64(n))
 	return n, err
 }
@@ -80,6 +85,9 @@ type conn struct {
 func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	g, err := newGather(s.tcp)
 	if err != nil {
+		return nil, err
+	}
+	if s.counted.patient, err = newPatient(s.tcp); err != nil {
 		return nil, err
 	}
 	c := &conn{

@@ -34,7 +34,7 @@ func (p *peer) look(now time.Time, deaf time.Duration) {
 	p.heard = p.heard.Add(deaf)
 	if c != nil {
 		// Bytes of a long frame are signs of life, and so is a handler that keeps them from being read.
-		if bytes := c.socket.bytes.Load(); bytes != c.seen || c.busy.Load() {
+		if bytes := c.socket.counted.bytes.Load(); bytes != c.seen || c.busy.Load() {
 			c.seen, p.heard = bytes, now
 		}
 	}

@@ -58,17 +58,26 @@ func release(tensors []*protos.Tensor) {
 	}
 }
 
+// crossing is what it takes to encode and decode a head.
+type crossing struct {
+	head    []byte
+	decoder wire.Decoder
+}
+
+var crossings = sync.Pool{New: func() any { return &crossing{} }}
+
 // pass encodes and decodes the head of a frame and lets the tensors follow it.
-func pass(f *wire.Frame) (wire.Frame, error) {
-	b, err := wire.AppendHead(nil, f)
+func pass(f *wire.Frame) (arrived wire.Frame, err error) {
+	c := crossings.Get().(*crossing)
+	defer crossings.Put(c)
+	if c.head, err = wire.AppendHead(c.head[:0], f); err != nil {
+		return wire.Frame{}, err
+	}
+	p, err := wire.DecodePrefix(c.head)
 	if err != nil {
 		return wire.Frame{}, err
 	}
-	p, err := wire.DecodePrefix(b)
-	if err != nil {
-		return wire.Frame{}, err
-	}
-	arrived, _, err := wire.DecodeHead(p, b[wire.PrefixSize:])
+	arrived, _, err = c.decoder.Head(p, c.head[wire.PrefixSize:])
 	arrived.Tensors = append([]*protos.Tensor(nil), f.Tensors...)
 	return arrived, err
 }

@@ -314,7 +314,12 @@ func (n *Node) Connect(name, address string) error {
 // counted as delivered or as lost; otherwise all stays with the caller. Where nothing waits, the
 // caller's goroutine writes, but never waits for the network; where the queue is full, Send waits
 // for at most Limits.Patience and then returns an error that wraps ErrQueueFull.
-func (n *Node) Send(name string, f *wire.Frame) error {
+func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, true) }
+
+// TrySend is Send, but where the queue is full it returns the error at once.
+func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, false) }
+
+func (n *Node) send(name string, f *wire.Frame, patient bool) error {
 	p := n.peer(name)
 	if p == nil {
 		return fmt.Errorf("transport: to %.80s: %w", name, ErrUnknown)
@@ -323,7 +328,7 @@ func (n *Node) Send(name string, f *wire.Frame) error {
 	if err != nil {
 		return fmt.Errorf("transport: to %s: %w", name, err)
 	}
-	if err := p.send(parcel); err != nil {
+	if err := p.send(parcel, patient); err != nil {
 		parcel.forget()
 		return fmt.Errorf("transport: to %s: %w", name, err)
 	}

@@ -96,10 +96,10 @@ func (p *peer) waiting() (n int) {
 }
 
 // send queues a parcel and writes it, if nobody writes yet. It waits for room as long as the
-// limits say. The parcel stays with the caller if there is an error.
-func (p *peer) send(parcel *parcel) error {
+// limits say, if it is patient. The parcel stays with the caller if there is an error.
+func (p *peer) send(parcel *parcel, patient bool) error {
 	p.mu.Lock()
-	if err := p.admit(parcel); err != nil {
+	if err := p.admit(parcel, patient); err != nil {
 		p.mu.Unlock()
 		return err
 	}
@@ -122,7 +122,7 @@ func (p *peer) send(parcel *parcel) error {
 }
 
 // admit waits for room in the queue, with the lock held but while it waits.
-func (p *peer) admit(parcel *parcel) error {
+func (p *peer) admit(parcel *parcel, patient bool) error {
 	var patience *time.Timer
 	for {
 		switch {
@@ -134,6 +134,8 @@ func (p *peer) admit(parcel *parcel) error {
 			return ErrUnknown
 		case p.fits(parcel):
 			return nil
+		case !patient:
+			return ErrQueueFull
 		}
 		if patience == nil {
 			patience = time.NewTimer(p.node.config.Limits.Patience)
@@ -265,7 +267,7 @@ func (p *peer) ended(c *conn, freed [classes]int) {
 	p.received += c.handled.Load()
 	p.lost += c.begun - c.acked
 	p.bytesOut += c.bytesOut.Load()
-	p.bytesIn += c.socket.bytes.Load()
+	p.bytesIn += c.socket.counted.bytes.Load()
 	switch {
 	case p.state == Down, p.node.closing.Load(), p.accepting > 0:
 	case errors.Is(c.reason, ErrLeft):

@@ -96,7 +96,7 @@ func (p *peer) stats() PeerStats {
 		s.Unacknowledged = c.begun - c.acked
 		s.Received += c.handled.Load()
 		s.BytesOut += c.bytesOut.Load()
-		s.BytesIn += c.socket.bytes.Load()
+		s.BytesIn += c.socket.counted.bytes.Load()
 	}
 	return s
 }

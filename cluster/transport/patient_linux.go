@@ -1,0 +1,99 @@
+package transport
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// patient reads from a socket. Before it goes to sleep it looks for up to spin whether something
+// comes, as long as that mostly happens: to wake a core that sleeps takes as long as an answer
+// does. In between it gives way to whatever else could run.
+type patient struct {
+	raw   syscall.RawConn
+	do    func(fd uintptr) bool
+	to    []byte
+	n     int
+	err   error
+	looks bool // this read does, once
+	score int  // high where looking is worth it
+	since int  // reads that did not look
+}
+
+const (
+	spin = 200 * time.Microsecond
+	// bestScore is that of a connection where looking is worth it. A look in vain costs vain; at 0 only
+	// one read of probes looks.
+	bestScore = 8
+	vain      = 2
+	probes    = 16
+)
+
+func newPatient(c *net.TCPConn) (*patient, error) {
+	raw, err := c.SyscallConn()
+	p := &patient{raw: raw, score: bestScore}
+	p.do = p.read
+	return p, err
+}
+
+// Read is that of an io.Reader, for one goroutine at a time.
+func (p *patient) Read(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	p.to, p.n, p.err = b, 0, nil
+	p.since++
+	p.looks = p.score > 0 || p.since > probes
+	err := p.raw.Read(p.do)
+	p.to = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case p.err != nil:
+		return 0, p.err
+	case p.n == 0:
+		return 0, io.EOF
+	}
+	return p.n, nil
+}
+
+// read reports whether it is done; otherwise it is called again when there is something.
+func (p *patient) read(fd uintptr) bool {
+	if p.try(fd) {
+		return true
+	}
+	if !p.looks {
+		return false
+	}
+	p.looks, p.since = false, 0
+	for until := time.Now().Add(spin); time.Now().Before(until); {
+		runtime.Gosched()
+		syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) //nolint:errcheck // it cannot fail
+		if p.try(fd) {
+			p.score = min(p.score+1, bestScore)
+			return true
+		}
+	}
+	p.score = max(p.score-vain, 0)
+	return false
+}
+
+// try reports whether there was something to read, or an error.
+func (p *patient) try(fd uintptr) bool {
+	for {
+		n, err := syscall.Read(int(fd), p.to)
+		switch err {
+		case nil:
+			p.n = n
+		case syscall.EINTR:
+			continue
+		case syscall.EAGAIN:
+			return false
+		default:
+			p.err = err
+		}
+		return true
+	}
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package transport
+
+import "net"
+
+// patient goes to sleep at once: only on Linux is it known here what that costs.
+type patient struct{ *net.TCPConn }
+
+func newPatient(c *net.TCPConn) (*patient, error) { return &patient{c}, nil }

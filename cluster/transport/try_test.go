@@ -1,0 +1,45 @@
+package transport_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+)
+
+func TestTrySendReturnsAtOnceWhereSendWaits(t *testing.T) {
+	hold := make(chan struct{})
+	a := start(t, "a", 1, func(_ *node, c *transport.Config) {
+		c.Limits.QueueBytes, c.Limits.Patience = 1<<20, time.Hour
+	})
+	b := start(t, "b", 1, func(n *node, c *transport.Config) {
+		c.Receive = func(p transport.Peer, f *wire.Frame) {
+			<-hold
+			n.receive(p, f)
+		}
+	})
+	a.connect(t, "b", b)
+	until(t, "b is up", func() bool { return a.stats("b").State == transport.Up })
+	v := a.pool.Get(250_000)
+	sent := 0
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); sent++ {
+		err = a.TrySend("b", chunk(sent, v.Retain()))
+	}
+	if sent--; !errors.Is(err, transport.ErrQueueFull) {
+		t.Fatalf("after %d messages that nobody takes: error %v, want %v", sent, err, transport.ErrQueueFull)
+	}
+	v.Release() // that of the message that was not taken
+	close(hold)
+	until(t, "all that was taken has arrived", func() bool { return len(b.got()) == sent })
+	same(t, b.got(), counting(sent, 0))
+	until(t, "there is room again", func() bool {
+		err := a.TrySend("b", chunk(sent, v.Retain()))
+		if err != nil {
+			v.Release()
+		}
+		return err == nil
+	})
+}
