@@ -42,9 +42,6 @@ var (
 
 // validate checks what needs no other section of the plan.
 func (h *hierarchy) validate() error {
-	if h.Every < 1 {
-		return catalog.About("every", fmt.Errorf("an exchange every %d rounds; accepted is 1 or more", h.Every))
-	}
 	site := map[string]string{}
 	for _, s := range slices.Sorted(maps.Keys(h.Sites)) {
 		if len(h.Sites[s]) == 0 {
