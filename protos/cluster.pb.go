@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -92,7 +92,9 @@ type PlaceRun struct {
 	Start int64  `protobuf:"varint,7,opt,name=start,proto3" json:"start,omitempty"`
 	Lives uint32 `protobuf:"varint,8,opt,name=lives,proto3" json:"lives,omitempty"`
 	// There if the plan has samples sent.
-	Samples       *SampleSet `protobuf:"bytes,9,opt,name=samples,proto3" json:"samples,omitempty"`
+	Samples *SampleSet `protobuf:"bytes,9,opt,name=samples,proto3" json:"samples,omitempty"`
+	// Processes that are gone at this moment: they need not be reached.
+	Gone          []string `protobuf:"bytes,10,rep,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -186,6 +188,13 @@ func (x *PlaceRun) GetLives() uint32 {
 func (x *PlaceRun) GetSamples() *SampleSet {
 	if x != nil {
 		return x.Samples
+	}
+	return nil
+}
+
+func (x *PlaceRun) GetGone() []string {
+	if x != nil {
+		return x.Gone
 	}
 	return nil
 }
@@ -390,7 +399,9 @@ func (x *Samples) GetLabels() []int32 {
 type RunPlaced struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Why the run cannot be placed; empty if it was.
-	Error         string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	// As in PlaceRun.
+	Lives         uint32 `protobuf:"varint,2,opt,name=lives,proto3" json:"lives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +441,13 @@ func (x *RunPlaced) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *RunPlaced) GetLives() uint32 {
+	if x != nil {
+		return x.Lives
+	}
+	return 0
 }
 
 // BeginRun starts the clock of a run that was placed.
@@ -596,6 +614,301 @@ func (x *NodeChanged) GetPresent() bool {
 	return false
 }
 
+// AskRun asks a process how its part in a run stands.
+type AskRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts such questions about the run.
+	Wave uint64 `protobuf:"varint,1,opt,name=wave,proto3" json:"wave,omitempty"`
+	// If not 0, a RunMark of this number goes to every other process of the run that is there.
+	Mark uint64 `protobuf:"varint,2,opt,name=mark,proto3" json:"mark,omitempty"`
+	// The answer is to say what the nodes wait for.
+	Why           bool `protobuf:"varint,3,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskRun) Reset() {
+	*x = AskRun{}
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskRun) ProtoMessage() {}
+
+func (x *AskRun) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskRun.ProtoReflect.Descriptor instead.
+func (*AskRun) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AskRun) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *AskRun) GetMark() uint64 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
+func (x *AskRun) GetWhy() bool {
+	if x != nil {
+		return x.Why
+	}
+	return false
+}
+
+// RunMark comes behind all that its sender had sent to the receiver before it answered an AskRun.
+type RunMark struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Mark          uint64                 `protobuf:"varint,1,opt,name=mark,proto3" json:"mark,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunMark) Reset() {
+	*x = RunMark{}
+	mi := &file_protos_cluster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunMark) ProtoMessage() {}
+
+func (x *RunMark) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunMark.ProtoReflect.Descriptor instead.
+func (*RunMark) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RunMark) GetMark() uint64 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
+// RunState answers AskRun.
+type RunState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in AskRun, and in PlaceRun.
+	Wave  uint64 `protobuf:"varint,1,opt,name=wave,proto3" json:"wave,omitempty"`
+	Lives uint32 `protobuf:"varint,2,opt,name=lives,proto3" json:"lives,omitempty"`
+	// Nothing is left to happen here; and how many messages of actors were handled, sent to other processes and
+	// received from them.
+	Idle     bool  `protobuf:"varint,3,opt,name=idle,proto3" json:"idle,omitempty"`
+	Handled  int64 `protobuf:"varint,4,opt,name=handled,proto3" json:"handled,omitempty"`
+	Sent     int64 `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`
+	Received int64 `protobuf:"varint,6,opt,name=received,proto3" json:"received,omitempty"`
+	// The connections with the other processes of the run.
+	Peers []*RunPeer `protobuf:"bytes,7,rep,name=peers,proto3" json:"peers,omitempty"`
+	// Where AskRun wants to know it, what nodes wait for, by their position, and what emulated links have lost.
+	Waits         map[int32]string `protobuf:"bytes,8,rep,name=waits,proto3" json:"waits,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Losses        string           `protobuf:"bytes,9,opt,name=losses,proto3" json:"losses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunState) Reset() {
+	*x = RunState{}
+	mi := &file_protos_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunState) ProtoMessage() {}
+
+func (x *RunState) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunState.ProtoReflect.Descriptor instead.
+func (*RunState) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RunState) GetWave() uint64 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *RunState) GetLives() uint32 {
+	if x != nil {
+		return x.Lives
+	}
+	return 0
+}
+
+func (x *RunState) GetIdle() bool {
+	if x != nil {
+		return x.Idle
+	}
+	return false
+}
+
+func (x *RunState) GetHandled() int64 {
+	if x != nil {
+		return x.Handled
+	}
+	return 0
+}
+
+func (x *RunState) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *RunState) GetReceived() int64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *RunState) GetPeers() []*RunPeer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *RunState) GetWaits() map[int32]string {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *RunState) GetLosses() string {
+	if x != nil {
+		return x.Losses
+	}
+	return ""
+}
+
+// RunPeer is a process's connection with another one of its run.
+type RunPeer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The connection is there, and the peer is heard of.
+	Up bool `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
+	// How many messages to the peer were lost so far, those of other runs included.
+	Lost uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
+	// The number of the latest RunMark of the peer.
+	Mark          uint64 `protobuf:"varint,4,opt,name=mark,proto3" json:"mark,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunPeer) Reset() {
+	*x = RunPeer{}
+	mi := &file_protos_cluster_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunPeer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunPeer) ProtoMessage() {}
+
+func (x *RunPeer) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunPeer.ProtoReflect.Descriptor instead.
+func (*RunPeer) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RunPeer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunPeer) GetUp() bool {
+	if x != nil {
+		return x.Up
+	}
+	return false
+}
+
+func (x *RunPeer) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *RunPeer) GetMark() uint64 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
 // RunEvents are what the nodes of a process have recorded, in the order of time.
 type RunEvents struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -611,7 +924,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +936,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +949,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -687,7 +1000,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +1012,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +1025,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -859,7 +1172,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -871,7 +1184,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -884,7 +1197,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -968,7 +1281,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +1293,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +1306,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunResult) GetError() string {
@@ -1053,7 +1366,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1378,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1391,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1257,7 +1570,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1582,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1595,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1322,7 +1635,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1647,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1660,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -1359,7 +1672,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1684,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1697,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -1397,7 +1710,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1722,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1735,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WatchRun) GetId() string {
@@ -1444,7 +1757,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1769,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1782,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadLog) GetId() string {
@@ -1496,7 +1809,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1821,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1834,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StopRun) GetId() string {
@@ -1541,7 +1854,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1866,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1879,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -1597,7 +1910,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1922,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1935,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -1783,7 +2096,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +2108,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +2121,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Refusal) GetError() string {
@@ -1835,7 +2148,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2160,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2173,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Submitted) GetId() string {
@@ -1880,7 +2193,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1892,7 +2205,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1905,7 +2218,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -1933,7 +2246,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2258,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2271,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Process) GetName() string {
@@ -2020,7 +2333,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2345,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2358,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -2065,7 +2378,7 @@ type Submission struct {
 	Process string `protobuf:"bytes,3,opt,name=process,proto3" json:"process,omitempty"`
 	// Who submitted it.
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
-	// waiting, running, done, failed or stopped.
+	// waiting, running, done, failed, stopped or interrupted.
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// Runs that have finished, and all.
 	Done  int32 `protobuf:"varint,6,opt,name=done,proto3" json:"done,omitempty"`
@@ -2079,14 +2392,16 @@ type Submission struct {
 	// Process of each node of the run under way, or of the last one.
 	Placement map[string]string `protobuf:"bytes,11,rep,name=placement,proto3" json:"placement,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Connections were neither encrypted nor authenticated.
-	Insecure      bool `protobuf:"varint,12,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	Insecure bool `protobuf:"varint,12,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	// Where the process keeps the record.
+	Folder        string `protobuf:"bytes,13,opt,name=folder,proto3" json:"folder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2413,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2426,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Submission) GetId() string {
@@ -2198,6 +2513,13 @@ func (x *Submission) GetInsecure() bool {
 	return false
 }
 
+func (x *Submission) GetFolder() string {
+	if x != nil {
+		return x.Folder
+	}
+	return ""
+}
+
 // LogLines are the next lines of a log.
 type LogLines struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2208,7 +2530,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2220,7 +2542,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2233,7 +2555,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -2253,7 +2575,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2265,7 +2587,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2278,7 +2600,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -2297,7 +2619,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2309,7 +2631,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2322,7 +2644,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -2347,7 +2669,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2681,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2694,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -2449,7 +2771,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2783,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2796,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListActors) GetName() string {
@@ -2494,7 +2816,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2506,7 +2828,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2519,7 +2841,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 // Actors are those of one process or of all.
@@ -2540,7 +2862,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2874,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2887,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -2637,7 +2959,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2971,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +2984,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Actor) GetName() string {
@@ -2764,7 +3086,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +3098,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +3111,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -2855,7 +3177,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2867,7 +3189,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2880,7 +3202,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -2943,7 +3265,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2955,7 +3277,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2968,7 +3290,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -3058,7 +3380,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3392,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3405,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -3110,7 +3432,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3444,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3457,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -3184,7 +3506,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\x81\x02\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\"\x95\x02\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -3196,7 +3518,9 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\brehearse\x18\x06 \x01(\bR\brehearse\x12\x14\n" +
 	"\x05start\x18\a \x01(\x03R\x05start\x12\x14\n" +
 	"\x05lives\x18\b \x01(\rR\x05lives\x12-\n" +
-	"\asamples\x18\t \x01(\v2\x13.gradwire.SampleSetR\asamples\"\x81\x01\n" +
+	"\asamples\x18\t \x01(\v2\x13.gradwire.SampleSetR\asamples\x12\x12\n" +
+	"\x04gone\x18\n" +
+	" \x03(\tR\x04gone\"\x81\x01\n" +
 	"\tSampleSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06inputs\x18\x02 \x01(\x05R\x06inputs\x12\x18\n" +
@@ -3210,16 +3534,42 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\x05R\x05first\x12\x12\n" +
 	"\x04rows\x18\x03 \x03(\x05R\x04rows\x12\x16\n" +
-	"\x06labels\x18\x04 \x03(\x05R\x06labels\"!\n" +
+	"\x06labels\x18\x04 \x03(\x05R\x06labels\"7\n" +
 	"\tRunPlaced\x12\x14\n" +
-	"\x05error\x18\x01 \x01(\tR\x05error\"\n" +
+	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
+	"\x05lives\x18\x02 \x01(\rR\x05lives\"\n" +
 	"\n" +
 	"\bBeginRun\"\t\n" +
 	"\aHaltRun\"\b\n" +
 	"\x06EndRun\";\n" +
 	"\vNodeChanged\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x18\n" +
-	"\apresent\x18\x02 \x01(\bR\apresent\"{\n" +
+	"\apresent\x18\x02 \x01(\bR\apresent\"B\n" +
+	"\x06AskRun\x12\x12\n" +
+	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
+	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\bR\x03why\"\x1d\n" +
+	"\aRunMark\x12\x12\n" +
+	"\x04mark\x18\x01 \x01(\x04R\x04mark\"\xc2\x02\n" +
+	"\bRunState\x12\x12\n" +
+	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x14\n" +
+	"\x05lives\x18\x02 \x01(\rR\x05lives\x12\x12\n" +
+	"\x04idle\x18\x03 \x01(\bR\x04idle\x12\x18\n" +
+	"\ahandled\x18\x04 \x01(\x03R\ahandled\x12\x12\n" +
+	"\x04sent\x18\x05 \x01(\x03R\x04sent\x12\x1a\n" +
+	"\breceived\x18\x06 \x01(\x03R\breceived\x12'\n" +
+	"\x05peers\x18\a \x03(\v2\x11.gradwire.RunPeerR\x05peers\x123\n" +
+	"\x05waits\x18\b \x03(\v2\x1d.gradwire.RunState.WaitsEntryR\x05waits\x12\x16\n" +
+	"\x06losses\x18\t \x01(\tR\x06losses\x1a8\n" +
+	"\n" +
+	"WaitsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"U\n" +
+	"\aRunPeer\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02up\x18\x02 \x01(\bR\x02up\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12\x12\n" +
+	"\x04mark\x18\x04 \x01(\x04R\x04mark\"{\n" +
 	"\tRunEvents\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12*\n" +
 	"\x06events\x18\x02 \x03(\v2\x12.gradwire.RunEventR\x06events\x12,\n" +
@@ -3326,7 +3676,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"\vSubmissions\x126\n" +
-	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\x81\x03\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\x99\x03\n" +
 	"\n" +
 	"Submission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -3341,7 +3691,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tsubmitted\x18\n" +
 	" \x01(\x03R\tsubmitted\x12A\n" +
 	"\tplacement\x18\v \x03(\v2#.gradwire.Submission.PlacementEntryR\tplacement\x12\x1a\n" +
-	"\binsecure\x18\f \x01(\bR\binsecure\x1a<\n" +
+	"\binsecure\x18\f \x01(\bR\binsecure\x12\x16\n" +
+	"\x06folder\x18\r \x01(\tR\x06folder\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\" \n" +
@@ -3437,7 +3788,7 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
@@ -3449,80 +3800,87 @@ var file_protos_cluster_proto_goTypes = []any{
 	(*HaltRun)(nil),       // 7: gradwire.HaltRun
 	(*EndRun)(nil),        // 8: gradwire.EndRun
 	(*NodeChanged)(nil),   // 9: gradwire.NodeChanged
-	(*RunEvents)(nil),     // 10: gradwire.RunEvents
-	(*RunEvent)(nil),      // 11: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 12: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 13: gradwire.RunResult
-	(*Request)(nil),       // 14: gradwire.Request
-	(*SubmitPlan)(nil),    // 15: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 16: gradwire.ListNodes
-	(*ListRuns)(nil),      // 17: gradwire.ListRuns
-	(*WatchRun)(nil),      // 18: gradwire.WatchRun
-	(*ReadLog)(nil),       // 19: gradwire.ReadLog
-	(*StopRun)(nil),       // 20: gradwire.StopRun
-	(*FetchRecord)(nil),   // 21: gradwire.FetchRecord
-	(*Reply)(nil),         // 22: gradwire.Reply
-	(*Refusal)(nil),       // 23: gradwire.Refusal
-	(*Submitted)(nil),     // 24: gradwire.Submitted
-	(*Processes)(nil),     // 25: gradwire.Processes
-	(*Process)(nil),       // 26: gradwire.Process
-	(*Submissions)(nil),   // 27: gradwire.Submissions
-	(*Submission)(nil),    // 28: gradwire.Submission
-	(*LogLines)(nil),      // 29: gradwire.LogLines
-	(*Portion)(nil),       // 30: gradwire.Portion
-	(*Done)(nil),          // 31: gradwire.Done
-	(*SpawnActor)(nil),    // 32: gradwire.SpawnActor
-	(*ListActors)(nil),    // 33: gradwire.ListActors
-	(*AttachActors)(nil),  // 34: gradwire.AttachActors
-	(*Actors)(nil),        // 35: gradwire.Actors
-	(*Actor)(nil),         // 36: gradwire.Actor
-	(*ActorRequest)(nil),  // 37: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 38: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 39: gradwire.ActorCall
-	(*Vector)(nil),        // 40: gradwire.Vector
-	(*ActorReceipt)(nil),  // 41: gradwire.ActorReceipt
-	nil,                   // 42: gradwire.Process.LabelsEntry
-	nil,                   // 43: gradwire.Submission.PlacementEntry
+	(*AskRun)(nil),        // 10: gradwire.AskRun
+	(*RunMark)(nil),       // 11: gradwire.RunMark
+	(*RunState)(nil),      // 12: gradwire.RunState
+	(*RunPeer)(nil),       // 13: gradwire.RunPeer
+	(*RunEvents)(nil),     // 14: gradwire.RunEvents
+	(*RunEvent)(nil),      // 15: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 16: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 17: gradwire.RunResult
+	(*Request)(nil),       // 18: gradwire.Request
+	(*SubmitPlan)(nil),    // 19: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 20: gradwire.ListNodes
+	(*ListRuns)(nil),      // 21: gradwire.ListRuns
+	(*WatchRun)(nil),      // 22: gradwire.WatchRun
+	(*ReadLog)(nil),       // 23: gradwire.ReadLog
+	(*StopRun)(nil),       // 24: gradwire.StopRun
+	(*FetchRecord)(nil),   // 25: gradwire.FetchRecord
+	(*Reply)(nil),         // 26: gradwire.Reply
+	(*Refusal)(nil),       // 27: gradwire.Refusal
+	(*Submitted)(nil),     // 28: gradwire.Submitted
+	(*Processes)(nil),     // 29: gradwire.Processes
+	(*Process)(nil),       // 30: gradwire.Process
+	(*Submissions)(nil),   // 31: gradwire.Submissions
+	(*Submission)(nil),    // 32: gradwire.Submission
+	(*LogLines)(nil),      // 33: gradwire.LogLines
+	(*Portion)(nil),       // 34: gradwire.Portion
+	(*Done)(nil),          // 35: gradwire.Done
+	(*SpawnActor)(nil),    // 36: gradwire.SpawnActor
+	(*ListActors)(nil),    // 37: gradwire.ListActors
+	(*AttachActors)(nil),  // 38: gradwire.AttachActors
+	(*Actors)(nil),        // 39: gradwire.Actors
+	(*Actor)(nil),         // 40: gradwire.Actor
+	(*ActorRequest)(nil),  // 41: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 42: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 43: gradwire.ActorCall
+	(*Vector)(nil),        // 44: gradwire.Vector
+	(*ActorReceipt)(nil),  // 45: gradwire.ActorReceipt
+	nil,                   // 46: gradwire.RunState.WaitsEntry
+	nil,                   // 47: gradwire.Process.LabelsEntry
+	nil,                   // 48: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
 	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
-	11, // 1: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	12, // 2: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	15, // 3: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	16, // 4: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	17, // 5: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	18, // 6: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	19, // 7: gradwire.Request.log:type_name -> gradwire.ReadLog
-	20, // 8: gradwire.Request.stop:type_name -> gradwire.StopRun
-	21, // 9: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	32, // 10: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	33, // 11: gradwire.Request.actors:type_name -> gradwire.ListActors
-	34, // 12: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	23, // 13: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	24, // 14: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	25, // 15: gradwire.Reply.processes:type_name -> gradwire.Processes
-	27, // 16: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	28, // 17: gradwire.Reply.submission:type_name -> gradwire.Submission
-	29, // 18: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	30, // 19: gradwire.Reply.portion:type_name -> gradwire.Portion
-	31, // 20: gradwire.Reply.done:type_name -> gradwire.Done
-	35, // 21: gradwire.Reply.actors:type_name -> gradwire.Actors
-	26, // 22: gradwire.Processes.processes:type_name -> gradwire.Process
-	42, // 23: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	28, // 24: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	43, // 25: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	36, // 26: gradwire.Actors.actors:type_name -> gradwire.Actor
-	32, // 27: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	33, // 28: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	35, // 29: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
-	0,  // 30: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	40, // 31: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	40, // 32: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	13, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
+	46, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	15, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	16, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	19, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	20, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	21, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	22, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	23, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
+	24, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
+	25, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	36, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	37, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	38, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	27, // 15: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	28, // 16: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	29, // 17: gradwire.Reply.processes:type_name -> gradwire.Processes
+	31, // 18: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	32, // 19: gradwire.Reply.submission:type_name -> gradwire.Submission
+	33, // 20: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	34, // 21: gradwire.Reply.portion:type_name -> gradwire.Portion
+	35, // 22: gradwire.Reply.done:type_name -> gradwire.Done
+	39, // 23: gradwire.Reply.actors:type_name -> gradwire.Actors
+	30, // 24: gradwire.Processes.processes:type_name -> gradwire.Process
+	47, // 25: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	32, // 26: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	48, // 27: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	40, // 28: gradwire.Actors.actors:type_name -> gradwire.Actor
+	36, // 29: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	37, // 30: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	39, // 31: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 32: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	44, // 33: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	44, // 34: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -3530,7 +3888,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
-	file_protos_cluster_proto_msgTypes[13].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[17].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -3542,7 +3900,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Actors)(nil),
 		(*Request_Attach)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[21].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[25].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -3553,7 +3911,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[36].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[40].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -3563,7 +3921,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   43,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

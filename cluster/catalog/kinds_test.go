@@ -38,6 +38,8 @@ var required = map[string]string{
 	"delay uniform":             "range: 1s..5s",
 	"delay normal":              "mean: 10ms, std: 2ms",
 	"delay exponential":         "mean: 10ms",
+	"delay pareto":              "min: 10ms, alpha: 2.5",
+	"delay log-normal":          "median: 40ms, sigma: 0.5",
 	"delay random-walk":         "first: 1s..5s, step: 0.5s",
 	"delay trace":               "file: trace.csv",
 	"topology random-regular":   "degree: 4",

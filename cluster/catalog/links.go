@@ -59,6 +59,7 @@ func addDelays(c *Catalog) {
 		func(_ *Catalog, s *exponential) (link.Delay, error) {
 			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
 		}))
+	addHeavyTails(c)
 	type walk struct {
 		First plan.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
 		Step  plan.Duration      `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
@@ -78,10 +79,34 @@ func addDelays(c *Catalog) {
 		Repeat      bool       `plan:"repeat" doc:"whether the trace begins anew after its end"`
 		Source      *plan.Node `plan:",node"`
 	}
-	c.Delays.Add(Define("trace", "measured delays from a CSV file of time_s,delay_s, beside the plan", func() trace { return trace{} },
+	c.Delays.Add(Define("trace", "measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for comments", func() trace { return trace{} },
 		func(c *Catalog, s *trace) (link.Delay, error) {
 			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
+		}))
+}
+
+// addHeavyTails adds delays of which a few are much longer than the rest.
+func addHeavyTails(c *Catalog) {
+	type pareto struct {
+		Min   plan.Duration `plan:"min,required" doc:"the shortest"`
+		Alpha float64       `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
+		Max   plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
+	}
+	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max", func() pareto { return pareto{} },
+		func(_ *Catalog, s *pareto) (link.Delay, error) {
+			return link.Pareto{Min: time.Duration(s.Min), Alpha: s.Alpha, Max: time.Duration(s.Max)}, nil
+		}))
+	type logNormal struct {
+		Median plan.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
+		Sigma  float64       `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
+		Min    plan.Duration `plan:"min" doc:"added to every delay"`
+		Max    plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
+	}
+	c.Delays.Add(Define("log-normal", "min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
+		func() logNormal { return logNormal{} },
+		func(_ *Catalog, s *logNormal) (link.Delay, error) {
+			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
 		}))
 }
 
@@ -191,9 +216,16 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 		config.Reorder = *l.Reorder
 	}
 	if l.Outages != nil {
-		config.Outages = nil
+		config.Outages, config.Intermittent = nil, link.Intermittent{}
 	}
 	for _, o := range l.Outages {
+		if o.Kind != "" {
+			if config.Intermittent != (link.Intermittent{}) {
+				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at random by one pair of times", o.Kind))
+			}
+			config.Intermittent = link.Intermittent{Up: time.Duration(o.Up), Down: time.Duration(o.Down)}
+			continue
+		}
 		from := time.Duration(o.From)
 		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
@@ -202,10 +234,14 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 }
 
 func loss(l *plan.Loss) link.Loss {
-	return link.Loss{
+	made := link.Loss{
 		Probability: float64(l.Probability), Drop: l.Kind == plan.Drop,
 		Timeout: time.Duration(l.Timeout), Attempts: l.Attempts,
 	}
+	if b := l.Bursts; b != nil {
+		made.Bursts = link.Bursts{P: float64(b.P), R: float64(b.R), H: float64(b.H), K: float64(b.K)}
+	}
+	return made
 }
 
 // merge sorts outages and joins those that touch.

@@ -105,6 +105,28 @@ network:
 	}
 }
 
+func TestOutagesAtRandomAndBurstsReachTheirEdges(t *testing.T) {
+	s := mustSpec(t, `
+network:
+  default: {outages: [{from: 1s, for: 1s}, {kind: gilbert-elliott, up: 30s, down: 5s}]}
+  links:
+    - {from: s, to: a, outages: [{kind: gilbert-elliott, up: 1m, down: 1s}], loss: {kind: drop, bursts: {p: 1%, r: 25%, k: 99%}}}
+    - {from: a, to: s, outages: []}
+schedule: [{at: 10s, link: [s, a], delay: 1ms}]
+`)
+	always := []link.Outage{{From: time.Second, To: 2 * time.Second}}
+	minute := link.Intermittent{Up: time.Minute, Down: time.Second}
+	losses := link.Loss{Drop: true, Bursts: link.Bursts{P: 0.01, R: 0.25, K: 0.99}, Timeout: 200 * ms, Attempts: 15}
+	equal(t, "default", link.Config{Delay: constant(0), Outages: always, Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second}}, s.Default)
+	equal(t, "s to a", link.Config{Delay: constant(0), Intermittent: minute, Loss: losses}, s.edge("s", "a"))
+	equal(t, "a to s", link.Config{Delay: constant(0)}, s.edge("a", "s"))
+	for _, c := range s.Changes {
+		want := s.edge(c.From, c.To)
+		want.Delay = constant(ms)
+		equal(t, "changed "+c.From+" to "+c.To, want, c.Config)
+	}
+}
+
 func TestScheduleMakesOutagesOfDownAndUp(t *testing.T) {
 	s := mustSpec(t, `
 network: {links: [{between: [s, a], delay: 1ms, outages: [{from: 10s, for: 1s}]}]}
@@ -167,6 +189,8 @@ func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 		{"", "", "schedule: [{at: 1s, link: [s, a], do: up}]", "schedule[0].do: the link from s to a is not down at 1s"},
 		{"", "", "schedule: [{at: 200000h, link: [s, a], do: down}, {at: 1000000h, link: [s, a], do: up}]", "schedule[1].at: 1000000h is later than a run can be"},
 		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}", "network.links[0]"},
+		{"", "", "network: {links: [{between: [s, a], outages: [{kind: gilbert-elliott, up: 1s, down: 1s}, {kind: gilbert-elliott, up: 1s, down: 1s}]}]}",
+			"plan.yaml:7:46: network.links[0].outages: the outages name gilbert-elliott twice"},
 		{"", "", "train: {batch: 0}", "plan.yaml:7:16: train.batch: 0 is out of range; accepted is 1 to 65536"},
 		{"", "", "train: {optimiser: {kind: sgd}}", "train.optimiser: unknown key"},
 	} {

@@ -87,7 +87,7 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetOut(out)
 	root.SetErr(errs)
 	root.SetFlagErrorFunc(flagUsage)
-	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out), planCommand(c, out), listCommand(c, out),
+	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out), planCommand(c, out), linksCommand(c, out), listCommand(c, out),
 		dataCommand(c, out, errs))
 	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs), nodesCommand(out), actorsCommand(out),
 		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out), manCommand(out))

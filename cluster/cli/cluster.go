@@ -222,7 +222,7 @@ func fetchCommand(out io.Writer) *cobra.Command {
 				if err := c.Fetch(ctx, s.ID, dir); err != nil {
 					return err
 				}
-				return tellRecord(out, dir, "text")
+				return tellRecord(out, cmd.ErrOrStderr(), dir, "text")
 			})
 		},
 	}
@@ -232,7 +232,7 @@ func fetchCommand(out io.Writer) *cobra.Command {
 }
 
 // tellRecord prints the summary of the record in a folder and draws its plots.
-func tellRecord(out io.Writer, dir, format string) error {
+func tellRecord(out, errs io.Writer, dir, format string) error {
 	summary, err := record.ReadSummary(dir)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func tellRecord(out io.Writer, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	return tellReport(out, format, dir, summary, traces)
+	return tellReport(out, errs, format, dir, summary, traces)
 }
 
 // defaultDir is the folder of the copy of a record.
@@ -307,8 +307,7 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 			return err
 		}
 		if f.detach {
-			_, err = fmt.Fprintln(out, id)
-			return err
+			return f.tell(out, map[string]string{"run": id}, func(w io.Writer) { _, _ = fmt.Fprintln(w, id) })
 		}
 		_, _ = fmt.Fprintf(errs, "run %s\n", id)
 		return f.follow(ctx, c, id, out, errs)
@@ -332,7 +331,7 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 	if err := c.Fetch(ctx, id, dir); err != nil {
 		return fmt.Errorf("run %s is %s, but its record cannot be copied: %w", id, s.State, err)
 	}
-	if err := tellRecord(out, dir, f.format); err != nil {
+	if err := tellRecord(out, errs, dir, f.format); err != nil {
 		return err
 	}
 	if s.State != driver.Done {

@@ -228,6 +228,13 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 		if !regexp.MustCompile(`record in results/\S+\n`).MatchString(out) {
 			t.Error(out)
 		}
+		expectSummary(t, must(t, "submit", "plan.yaml", "--out", signal.String(), "--format", "json"), signal.String())
+		var told map[string]string
+		out = must(t, "submit", "plan.yaml", "--detach", "--format", "json")
+		if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != 1 {
+			t.Errorf("%v: %s", err, out)
+		}
+		await(t, "end", func() bool { return status(t, told["run"]).State == driver.Done })
 		join := os.Getenv("GRADWIRE_JOIN")
 		if err := up.Process.Signal(signal); err != nil {
 			t.Fatal(err)

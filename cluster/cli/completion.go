@@ -76,7 +76,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 		sets = append(sets, s.Name)
 	}
 	arguments := map[string]completer{
-		"run": aPlan, "submit": aPlan, "plan check": aPlan, "plan show": aPlan,
+		"run": aPlan, "submit": aPlan, "links": aPlan, "plan check": aPlan, "plan show": aPlan,
 		"report": records(""), "diff": upTo(2, records("")), "replay": upTo(1, records("runs")),
 		"data get": words(sets...), "data check": words(sets...),
 		"identity init": upTo(1, folders), "identity issue": upTo(1, folders), "man": upTo(1, folders),

@@ -46,6 +46,8 @@ func TestLinesAreCompletedByWhatIsMeant(t *testing.T) {
 		{"run plan.yaml ''", "", words},
 		{"submit ''", "yaml yml", endings},
 		{"plan check ''", "yaml yml", endings},
+		{"links ''", "yaml yml", endings},
+		{"links plan.yaml --set network.default.r", "network.default.rate= network.default.reorder=", keys},
 		{"plan show ''", "yaml yml", endings},
 		{"run --clock ''", "virtual real", words},
 		{"run --format ''", "text json", words},

@@ -20,7 +20,7 @@ import (
 )
 
 // A document's commands are lines of four spaces that begin with one of these.
-var commandWords = []string{"go", "gradwire", "export", "source"}
+var commandWords = []string{"go", "gradwire", "export", "env"}
 
 // elsewhere are commands that the documents show and this test leaves to others.
 var elsewhere = map[string]string{
@@ -93,10 +93,10 @@ func newReader(t *testing.T) *reader {
 	bin := filepath.Join(r.dir, "bin")
 	r.environment = append(os.Environ(), "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
 	r.run("go install ./cmd/gradwire")
-	write(t, filepath.Join(r.dir, "mine.yaml"), strings.ReplaceAll(small, "far", "slow"))
-	r.run("gradwire run mine.yaml --out results/first")
+	write(t, filepath.Join(r.dir, "typed.yaml"), strings.ReplaceAll(small, "far", "slow"))
+	r.run("gradwire run typed.yaml --out results/typed")
 	r.names = map[string]string{
-		"PLAN": "mine.yaml", "DIR": "results/first", "DIR/runs/NNNN": "results/first/runs/0000", "A": "results/first", "B": "results/first",
+		"PLAN": "typed.yaml", "DIR": "results/typed", "DIR/runs/NNNN": "results/typed/runs/0000", "A": "results/typed", "B": "results/typed",
 	}
 	return r
 }
@@ -107,7 +107,7 @@ func (r *reader) run(command string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", command)
-	if c.Dir, c.Env = r.dir, r.environment; strings.HasPrefix(command, "go ") {
+	if c.Dir, c.Env = r.dir, r.environment; strings.Contains(command, "go run ./") || strings.HasPrefix(command, "go ") {
 		c.Dir = r.source
 	}
 	out, err := c.CombinedOutput()
@@ -173,6 +173,9 @@ func (r *reader) enter(command string) {
 		}
 	}
 	typed := strings.Join(words, " ")
+	if strings.HasPrefix(typed, "go run ") {
+		typed = strings.ReplaceAll(typed, " results/", " "+filepath.Join(r.dir, "results")+"/") // the source stays as it is
+	}
 	if strings.Contains(typed, "submit examples/quickstart.yaml") {
 		typed += " --set stop.epochs=0.3" // or it takes half a minute
 	}
@@ -201,7 +204,7 @@ func (r *reader) enter(command string) {
 
 // submitted submits a plan that takes a while, and returns its name.
 func (r *reader) submitted() string {
-	out := strings.Fields(r.run("gradwire submit mine.yaml --set stop.epochs=20 --set nodes.near.compute.step=1ms --detach"))
+	out := strings.Fields(r.run("gradwire submit typed.yaml --set stop.epochs=20 --set nodes.near.compute.step=1ms --detach"))
 	if len(out) == 0 {
 		r.t.Fatal("nothing was submitted")
 	}
@@ -230,7 +233,7 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("types everything that the documents show")
 	}
-	for document, least := range map[string]int{"../../README.md": 40} {
+	for document, least := range map[string]int{"../../README.md": 40, "../../examples/README.md": 25} {
 		t.Run(filepath.Base(filepath.Dir(document)), func(t *testing.T) {
 			commands := commandsOf(t, document)
 			if len(commands) < least {

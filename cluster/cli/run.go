@@ -110,16 +110,18 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	return errors.Join(tellReport(out, f.format, r.Dir, r.Summary, r.Traces), err)
+	return errors.Join(tellReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err)
 }
 
-// tellReport prints the summary of a record and draws its plots.
-func tellReport(out io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
+// tellReport prints the summary of a record and draws its plots. As JSON, out gets the summary alone, and errs where
+// the record is.
+func tellReport(out, errs io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
 	plots, err := report.Plots(dir, summary, traces)
 	if err != nil {
 		return err
 	}
 	if format == "json" {
+		_, _ = fmt.Fprintf(errs, "record in %s\n", dir)
 		return printJSON(out, summary)
 	}
 	if err := report.Table(asScreen(out), summary); err != nil {

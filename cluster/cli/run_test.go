@@ -27,6 +27,9 @@ func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
+	if strings.ContainsAny(out+errs, "\x1b\r") {
+		t.Errorf("not plain without a terminal: %q %q", out, errs)
+	}
 	if !strings.HasSuffix(errs, "2 of 2 runs, 100 %\n") {
 		t.Errorf("progress without a terminal:\n%s", errs)
 	}
@@ -104,11 +107,20 @@ func TestFormatJSONPrintsNothingElseOnStandardOutput(t *testing.T) {
 	enter(t, small)
 	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--format", "json")
 	expectCode(t, cli.ExitDone, code, errs)
+	if !strings.HasSuffix(errs, "\nrecord in out\n") {
+		t.Errorf("where the record is: %s", errs)
+	}
+	expectSummary(t, out, "out")
+}
+
+// expectSummary compares what was printed as JSON with the summary in a folder.
+func expectSummary(t *testing.T, out, dir string) {
+	t.Helper()
 	var printed, written any
 	if err := json.Unmarshal([]byte(out), &printed); err != nil {
 		t.Fatalf("%v in\n%s", err, out)
 	}
-	text, err := os.ReadFile(filepath.Join("out", "summary.json"))
+	text, err := os.ReadFile(filepath.Join(dir, "summary.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

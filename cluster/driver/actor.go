@@ -36,7 +36,7 @@ type ActorSpec struct {
 	// with the Label, KEY:VALUE, if one is given.
 	Node, Label string
 	// Cores are reserved for what the actor computes with Env.Compute, until it has ended. An actor without
-	// any cannot compute. Runs do not reserve cores.
+	// any cannot compute. Runs do not reserve cores; no node of a plan is placed where all are reserved.
 	Cores int
 	// Restart says how often the actor is made anew when it fails; the zero value, never.
 	Restart Restart

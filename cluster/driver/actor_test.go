@@ -190,6 +190,38 @@ func TestDriverSpawnsSendsAsksFindsAndStopsActorsOnAnyNode(t *testing.T) {
 	}
 }
 
+func TestRunsAreNotPlacedWhereActorsHaveReservedAllCores(t *testing.T) {
+	c, client := office(t)
+	submit := func(place ...string) (where string, err error) {
+		t.Helper()
+		id, err := client.Submit(t.Context(), load(t, long, "stop={time: 200ms}"), driver.SubmitOptions{Place: place})
+		if err != nil {
+			return "", err
+		}
+		c.end(client, id)
+		s, err := client.Status(t.Context(), id)
+		return fmt.Sprint(s.Placement["server"], s.Placement["w1"], s.Placement["w2"]), err
+	}
+	if where, err := submit(); err != nil || !strings.Contains(where, "a") || !strings.Contains(where, "b") {
+		t.Errorf("placed on %s: %v", where, err)
+	}
+	first := spawn(t, client, driver.ActorSpec{Name: "first", Kind: "ledger", Cores: 2, Node: "a"})
+	if where, err := submit(); err != nil || where != "bbb" {
+		t.Errorf("placed on %s: %v", where, err)
+	}
+	_, err := submit("w1=a")
+	expectInput(t, err, "node w1 is to live on process a, of which actors that belong to no run have reserved all cores")
+	spawn(t, client, driver.ActorSpec{Name: "second", Kind: "ledger", Cores: 2, Node: "b"})
+	_, err = submit()
+	expectInput(t, err, "node server can live nowhere: actors that belong to no run have reserved all cores of a, b")
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if where, err := submit(); err != nil || where != "aaa" {
+		t.Errorf("placed on %s: %v", where, err)
+	}
+}
+
 func TestCoresAreReservedAndRefusedAndFreed(t *testing.T) {
 	_, client := office(t)
 	first := spawn(t, client, driver.ActorSpec{Name: "first", Kind: "ledger", Cores: 1, Label: "desk:b"})

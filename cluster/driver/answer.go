@@ -252,7 +252,7 @@ func (p *process) answerFetch(c *caller, id string) error {
 	}
 	out := bufio.NewWriterSize(portions{c}, 256<<10)
 	archive := tar.NewWriter(out)
-	if err := errors.Join(pack(archive, s.runner.Out), archive.Close(), out.Flush()); err != nil {
+	if err := errors.Join(pack(archive, s.out), archive.Close(), out.Flush()); err != nil {
 		return err
 	}
 	return c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})

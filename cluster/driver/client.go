@@ -51,13 +51,15 @@ type Submission struct {
 	Process string `json:"process"`
 	// By is the name in the certificate of whoever submitted it.
 	By string `json:"by"`
-	// State is Waiting, Running, Done, Failed or Stopped.
+	// State is Waiting, Running, Done, Failed, Stopped or Interrupted.
 	State string `json:"state"`
+	// Folder is where the process keeps the record.
+	Folder string `json:"folder,omitempty"`
 	// Done and Total count runs; Share is the share of the whole that is done.
 	Done  int     `json:"done"`
 	Total int     `json:"total"`
 	Share float64 `json:"share"`
-	// Error says why it has Failed or was Stopped.
+	// Error says why it has Failed, was Stopped or Interrupted.
 	Error     string    `json:"error,omitempty"`
 	Submitted time.Time `json:"submitted"`
 	// Placement is the process of each node of the run under way, or of the last one.
@@ -67,7 +69,7 @@ type Submission struct {
 }
 
 // Over reports whether nothing will come any more.
-func (s *Submission) Over() bool { return s.State == Done || s.State == Failed || s.State == Stopped }
+func (s *Submission) Over() bool { return s.State != Waiting && s.State != Running }
 
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
@@ -199,7 +201,7 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 
 func submissionOf(s *protos.Submission) Submission {
 	return Submission{
-		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
+		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
 	}
 }

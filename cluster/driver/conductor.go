@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -31,14 +32,12 @@ type conductor struct {
 	begun   bool
 	parties map[string]*party // the other processes
 	changed chan struct{}     // closed at the next change of a party
-}
 
-// party is another process of a run.
-type party struct {
-	placed bool
-	result *protos.RunResult
-	err    error  // why it cannot take part, or does not any more
-	lives  uint32 // that it had before
+	deployment *actors.Deployment
+	// indispensable names, for a process, a node that nobody else can stand in for: the run waits for such a
+	// process while it is silent, because a new life of it would have lost what it alone knows.
+	indispensable map[string]string
+	stalled       time.Duration // since when nothing has moved in a bounded run; 0 if something does
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -69,7 +68,7 @@ func (v *venue) message(pt *point, task *train.Task, where []string) (*protos.Pl
 
 // rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error {
-	where, err := v.process.placement(pt.spec.Plan, v.place)
+	where, err := v.process.placement(ctx, pt.spec.Plan, v.place)
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error
 	if !v.process.enter(c.hosted, c) {
 		return errStopping
 	}
-	defer v.process.forgetRun(c.run)
+	defer v.process.forgetRun(c.hosted)
 	defer c.end(errRunOver)
 	return c.placeOthers(ctx)
 }
@@ -90,7 +89,7 @@ func (v *venue) rehearse(ctx context.Context, pt *point, task *train.Task) error
 // play lets one run happen.
 func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	p := v.process
-	where, err := p.placement(next.point.spec.Plan, v.place)
+	where, err := p.placement(ctx, next.point.spec.Plan, v.place)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -100,13 +99,19 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	}
 	v.submission.placed(s.names, where)
 	c := p.newConductor(v.submission, m)
+	c.deployment = s.deployment
+	for i, role := range next.point.spec.Roles {
+		if !role.Trains {
+			c.indispensable[where[i]] = s.names[i]
+		}
+	}
 	c.task = s.task
 	c.events = newGatherer(s.deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.deployment.Observer, s.elsewhere = c.events, c.events.elsewhere
 	if !p.enter(c.hosted, c) {
 		return outcome{}, errStopping
 	}
-	defer p.forgetRun(c.run)
+	defer p.forgetRun(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
 	return c.carryOut(ctx, s)
@@ -115,7 +120,7 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 func (p *process) newConductor(s *submission, m *protos.PlaceRun) *conductor {
 	c := &conductor{
 		hosted: p.newHosted(s.nextRun(), p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
-		log:    s.log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
+		log:    s.log, message: m, parties: map[string]*party{}, changed: make(chan struct{}), indispensable: map[string]string{},
 	}
 	for _, name := range m.Processes {
 		if name != p.config.Name {
@@ -160,10 +165,18 @@ func (c *conductor) carryOut(ctx context.Context, s *stage) (outcome, error) {
 		c.events.enter(name, 0)
 	}
 	c.tellOthers(&protos.BeginRun{})
-	for name := range c.parties {
-		c.left(name) // who has gone in between
+	for name := range c.parties { // who has gone in between
+		c.left(name)
+		if peer, _ := c.process.node.Peer(name); peer.State == transport.Suspended {
+			c.silent(name, transport.ErrAbsent.Error())
+		}
 	}
+	over := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watchOver(over) })
 	result, err := w.Run(c.stop)
+	close(over)
+	watching.Wait()
 	if err != nil {
 		return outcome{}, err
 	}
@@ -177,7 +190,7 @@ func (c *conductor) outcome(r live.Result) outcome {
 	defer cancel()
 	// Who says nothing in time is missing in the counters, which is all that it has left to tell.
 	_ = c.await(ctx, func(q *party) (bool, error) { return q.result != nil || q.err != nil, nil })
-	out := outcome{end: r.Now, dead: r.DeadLetters, stalled: r.Stalled}
+	out := outcome{end: r.Now, dead: r.DeadLetters, stalled: cmp.Or(r.Stalled, c.stalled)}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
 	for name, q := range c.parties {
@@ -236,126 +249,5 @@ func (c *conductor) note(name string, change func(q *party)) {
 		change(q)
 		close(c.changed)
 		c.changed = make(chan struct{})
-	}
-}
-
-// heard takes in what another process of the run says.
-func (c *conductor) heard(name string, m proto.Message) {
-	switch m := m.(type) {
-	case *protos.RunPlaced:
-		c.note(name, func(q *party) {
-			q.placed = m.Error == ""
-			if m.Error != "" {
-				q.err = errors.New(m.Error)
-			}
-		})
-	case *protos.AskSamples:
-		if c.task != nil {
-			c.process.work.Go(func() { c.supply(name, m) })
-		}
-	case *protos.RunEvents:
-		if c.events != nil {
-			c.events.add(name, m)
-		}
-	case *protos.NodeChanged:
-		if w := c.world.Load(); w != nil && m.Node >= 0 && int(m.Node) < len(c.where)-1 && c.where[m.Node] == name {
-			w.Change(int(m.Node), m.Present)
-		}
-	case *protos.RunResult:
-		c.note(name, func(q *party) { q.result = m })
-		if m.Left {
-			c.gone(name, "it has left")
-		}
-		if m.Error != "" {
-			c.end(fmt.Errorf("process %s: %s", name, m.Error))
-		}
-	}
-}
-
-// gone takes note that a process is not there any more: its nodes have crashed.
-func (c *conductor) gone(name, why string) {
-	news := false
-	c.note(name, func(q *party) {
-		if news = q.err == nil; news {
-			q.err = fmt.Errorf("it is gone: %s", why)
-		}
-	})
-	if news {
-		c.left(name)
-	}
-}
-
-// left lets the coordinator know of the nodes of a process that is gone, once the run has begun.
-func (c *conductor) left(name string) {
-	c.mu.Lock()
-	q := c.parties[name]
-	var why error
-	if q != nil && c.begun {
-		why = q.err
-	}
-	c.mu.Unlock()
-	if why == nil {
-		return
-	}
-	c.log("without %s from now on: %v", name, why)
-	c.change(name, false)
-	c.events.leave(name)
-}
-
-// change lets the coordinator know that the nodes of a process are there, or not any more.
-func (c *conductor) change(name string, present bool) {
-	w := c.world.Load()
-	for i, where := range c.where[:len(c.where)-1] {
-		if where == name && w != nil {
-			w.Change(i, present)
-		}
-	}
-}
-
-// back has a process that was gone place its nodes anew, with actors that know nothing.
-func (c *conductor) back(name string) {
-	c.mu.Lock()
-	q := c.parties[name]
-	if q == nil || q.err == nil || !c.begun {
-		c.mu.Unlock()
-		return
-	}
-	*q = party{lives: q.lives + 1}
-	m := proto.CloneOf(c.message)
-	m.Start, m.Lives = int64(c.now()), q.lives
-	c.mu.Unlock()
-	err := c.process.tell(name, c.run, m)
-	if err == nil {
-		err = c.await(c.stop, func(other *party) (bool, error) { return other != q || q.placed, q.err })
-	}
-	if err == nil {
-		c.events.enter(name, time.Duration(m.Start))
-		err = c.process.tell(name, c.run, &protos.BeginRun{})
-	}
-	if err != nil {
-		c.note(name, func(q *party) { q.err = err })
-		c.log("%s is back and stays out: %v", name, err)
-		return
-	}
-	c.log("%s is back", name)
-	c.change(name, true)
-}
-
-// others are the other processes of the run that are there.
-func (c *conductor) others() (names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
-		if c.parties[name].err == nil {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// tellOthers tells the other processes of the run that are there.
-func (c *conductor) tellOthers(m proto.Message) {
-	for _, name := range c.others() {
-		c.process.report(name, c.run, m)
 	}
 }

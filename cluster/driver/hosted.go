@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,13 +33,27 @@ type hosted struct {
 	end     context.CancelCauseFunc
 	begin   chan struct{} // closed when the clock is to start
 	begun   sync.Once
+	lives   uint32        // of the run in this process, before this one
+	over    chan struct{} // closed when the run is not known any more
+	handled atomic.Int64  // messages, when the process was last asked
+
+	mu      sync.Mutex
+	marks   map[string]uint64 // the latest of each other process
+	dropped map[string]uint64 // messages for each other process that were given up because it was silent
 }
 
-// errRunOver ends a world whose run has been ended by the process that conducts it.
-var errRunOver = errors.New("the run is over")
+var (
+	// errRunOver ends a world whose run has been ended by the process that conducts it.
+	errRunOver = errors.New("the run is over")
+	// errLeadGone ends one whose run's process is gone, as far as can be seen from here.
+	errLeadGone = errors.New("the process that conducts the run is gone")
+)
 
 func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
-	h := &hosted{process: p, run: run, lead: lead, where: where, begin: make(chan struct{})}
+	h := &hosted{
+		process: p, run: run, lead: lead, where: where, begin: make(chan struct{}), over: make(chan struct{}),
+		marks: map[string]uint64{}, dropped: map[string]uint64{},
+	}
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
 }
@@ -57,22 +72,44 @@ func (p *process) enter(h *hosted, c *conductor) bool {
 	return true
 }
 
-func (p *process) forgetRun(run uint64) {
+// succeed makes a run known, whose earlier life in this process ends.
+func (p *process) succeed(h *hosted) error {
+	for !p.enter(h, nil) {
+		p.mu.Lock()
+		old := p.runs[h.run]
+		p.mu.Unlock()
+		switch {
+		case p.stop.Err() != nil:
+			return errStopping
+		case old == nil: // it has just ended
+		case old.lead != h.lead || old.lives >= h.lives:
+			return fmt.Errorf("run %x is here already", h.run)
+		default:
+			old.end(errRunOver)
+			<-old.over
+		}
+	}
+	return nil
+}
+
+func (p *process) forgetRun(h *hosted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.runs, run)
-	delete(p.conducts, run)
+	delete(p.runs, h.run)
+	delete(p.conducts, h.run)
+	close(h.over)
 }
 
 // host is the life of a run's part in a process that does not conduct the run.
 func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	h := p.newHosted(run, lead, append(m.Processes, lead))
+	h.lives = m.Lives
 	defer h.end(errRunOver)
-	if !p.enter(h, nil) {
-		h.answer(fmt.Errorf("run %x is here already, or the process is stopping", run))
+	if err := p.succeed(h); err != nil {
+		h.answer(err)
 		return
 	}
-	defer p.forgetRun(run)
+	defer p.forgetRun(h)
 	s, err := p.stageOf(m)
 	if err != nil || m.Rehearse {
 		h.answer(err)
@@ -87,6 +124,9 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	events := newForwarder(h, s)
 	s.deployment.Observer = events
 	w, err := h.placeWorld(s, time.Duration(m.Start), int(m.Lives))
+	if err == nil {
+		err = h.reach(m.Gone)
+	}
 	h.answer(err)
 	if err == nil {
 		select {
@@ -106,11 +146,46 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 
 // answer says whether the run could be placed.
 func (h *hosted) answer(err error) {
-	m := &protos.RunPlaced{}
+	m := &protos.RunPlaced{Lives: h.lives}
 	if err != nil {
 		m.Error = err.Error()
 	}
 	h.process.report(h.lead, h.run, m)
+}
+
+// reachPatience is how long a process may take to connect with all others of a run.
+const reachPatience = 10 * time.Second
+
+// reach waits until there is a connection with each other process of the run that is not gone: what is sent
+// to one without would be lost.
+func (h *hosted) reach(gone []string) error {
+	patience := time.NewTimer(reachPatience)
+	defer patience.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for _, name := range h.others() {
+		for !slices.Contains(gone, name) && !h.up(name) {
+			select {
+			case <-look.C:
+			case <-h.stop.Done():
+				return context.Cause(h.stop)
+			case <-patience.C:
+				return fmt.Errorf("there is no connection with process %s, which takes part as well", name)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *hosted) up(name string) bool {
+	peer, _ := h.process.node.Peer(name)
+	return peer.State == transport.Up
+}
+
+// others are the other processes of the run, once each.
+func (h *hosted) others() []string {
+	names := slices.Compact(slices.Sorted(slices.Values(h.where)))
+	return slices.DeleteFunc(names, func(name string) bool { return name == h.process.config.Name })
 }
 
 // live lets the run happen, and says at the end what it has led to.
@@ -123,7 +198,7 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 	flushing.Wait()
 	last := &protos.RunResult{DeadLetters: result.DeadLetters, Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
 	switch {
-	case h.process.stop.Err() != nil:
+	case h.process.stop.Err() != nil, errors.Is(err, errLeadGone):
 		last.Left = true
 	case err != nil && !errors.Is(err, errRunOver):
 		last.Error = err.Error()
@@ -143,7 +218,7 @@ func (p *process) report(lead string, run uint64, m proto.Message) {
 // placeWorld makes the world of the nodes that live here.
 func (h *hosted) placeWorld(s *stage, start time.Duration, lives int) (*live.World, error) {
 	w, err := live.New(live.Config{
-		Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: h.process.config.Cores,
+		Deployment: s.deployment, Network: s.network, Changes: s.changes, Threads: max(h.process.residents.host.Free(), 1),
 		Hosted:  func(node int) bool { return h.where[node] == h.process.config.Name },
 		Carrier: h, RoundTrip: h.roundTrip, Start: start, Lives: lives,
 	})
@@ -172,10 +247,72 @@ func (h *hosted) told(m proto.Message) {
 	}
 }
 
+// state tells how the run stands here. A mark, if it is wanted, comes behind all that was sent before.
+func (h *hosted) state(m *protos.AskRun) *protos.RunState {
+	s := &protos.RunState{Wave: m.Wave, Lives: h.lives}
+	w := h.world.Load()
+	if w == nil {
+		return s
+	}
+	a := h.rest(w)
+	s.Idle, s.Handled, s.Sent, s.Received = a.Idle, a.Handled, a.Sent, a.Received
+	if m.Why {
+		waits, losses := w.Waits()
+		s.Waits, s.Losses = map[int32]string{}, losses
+		for node, cause := range waits {
+			s.Waits[int32(node)] = cause
+		}
+	}
+	for _, name := range h.others() {
+		peer, _ := h.process.node.Peer(name)
+		h.mu.Lock()
+		about := &protos.RunPeer{Name: name, Up: peer.State == transport.Up, Lost: peer.Lost + h.dropped[name], Mark: h.marks[name]}
+		h.mu.Unlock()
+		s.Peers = append(s.Peers, about)
+		if m.Mark != 0 && about.Up {
+			h.process.report(name, h.run, &protos.RunMark{Mark: m.Mark})
+		}
+	}
+	return s
+}
+
+// restPatience is how long an instant is looked for at which no model is looked at.
+const restPatience = 300 * time.Millisecond
+
+// rest tells what moves in a world. If nothing was handled since it was asked last, it waits a little for an
+// instant at which the world is idle: models may be looked at all the time.
+func (h *hosted) rest(w *live.World) live.Activity {
+	a := w.Activity()
+	before := h.handled.Swap(a.Handled)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(restPatience); !a.Idle && a.Handled == before && time.Now().Before(end); a = w.Activity() {
+		<-look.C
+	}
+	return a
+}
+
+// marked takes note of a mark.
+func (h *hosted) marked(name string, mark uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.marks[name] = mark
+}
+
+// tellState answers the process that conducts a run. That the run is not here it learns too: it was given up
+// when that process seemed to be gone.
+func (p *process) tellState(lead string, run uint64, h *hosted, m *protos.AskRun) {
+	if h == nil {
+		p.report(lead, run, &protos.RunResult{Left: true})
+		return
+	}
+	p.report(lead, run, h.state(m))
+}
+
 // gone ends the run if the process that conducts it is not there any more.
 func (h *hosted) gone(name, why string) {
 	if name == h.lead {
-		h.end(fmt.Errorf("process %s, which conducts the run, is gone: %s", name, why))
+		h.end(fmt.Errorf("%w: %s: %s", errLeadGone, name, why))
 	}
 }
 
@@ -205,6 +342,12 @@ func (h *hosted) Send(node int, f *wire.Frame) error {
 			return fmt.Errorf("%w: %w", live.ErrGone, err)
 		}
 	}
+	if errors.Is(err, transport.ErrQueueFull) && !h.up(h.where[node]) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.dropped[h.where[node]]++
+		return fmt.Errorf("%w for now: %w", live.ErrGone, err)
+	}
 	return err
 }
 
@@ -215,12 +358,8 @@ func (h *hosted) Changed(node int, present bool) {
 
 // Halt tells all others that the part of their nodes is over.
 func (h *hosted) Halt() {
-	seen := map[string]bool{h.process.config.Name: true}
-	for _, name := range h.where {
-		if !seen[name] {
-			h.process.report(name, h.run, &protos.HaltRun{})
-		}
-		seen[name] = true
+	for _, name := range h.others() {
+		h.process.report(name, h.run, &protos.HaltRun{})
 	}
 }
 

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -46,23 +47,37 @@ func (r rule) about(n *plan.NodeSpec) bool {
 // host is a process that nodes can be placed on.
 type host struct {
 	membership.Member
-	nodes int
+	reserved int // cores, by actors that belong to no run
+	nodes    int
 }
 
-// load is how many nodes the host would have for each core with one more.
-func (h *host) load() float64 { return float64(h.nodes+1) / float64(max(h.Meta.Cores, 1)) }
+// load is how many nodes the host would have for each core that is not reserved with one more.
+func (h *host) load() float64 { return float64(h.nodes+1) / float64(max(h.Meta.Cores-h.reserved, 1)) }
 
-func (p *process) placement(pl *plan.Plan, rules []rule) ([]string, error) {
-	return place(pl, rules, p.members.View().Members)
+// taken reports whether all cores of the host are reserved.
+func (h *host) taken() bool { return h.reserved > 0 && h.reserved >= h.Meta.Cores }
+
+// nobody is no name of an actor.
+const nobody = " "
+
+func (p *process) placement(ctx context.Context, pl *plan.Plan, rules []rule) ([]string, error) {
+	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when it is asked to.
+	told, _ := p.residents.reports(ctx, nobody)
+	reserved := map[string]int{}
+	for _, r := range told {
+		reserved[r.Name] = int(r.GetCores() - r.GetFree())
+	}
+	return place(pl, rules, p.members.View().Members, reserved)
 }
 
 // place says on which process each node of a plan lives: where a rule says so, the first one that is about the node;
 // on the process of its own name; otherwise on the least loaded for its cores of those with its role, or, if
-// there is none, of those without a role. Of equals it is the first by name.
-func place(pl *plan.Plan, rules []rule, members []membership.Member) ([]string, error) {
+// there is none, of those without a role. Of equals it is the first by name. No node lives where actors that belong to no
+// run have reserved all cores.
+func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
 	hosts := make([]host, len(members))
 	for i, m := range members {
-		hosts[i] = host{Member: m}
+		hosts[i] = host{Member: m, reserved: reserved[m.Name]}
 	}
 	for _, r := range rules {
 		if !slices.ContainsFunc(pl.Nodes, func(n plan.NodeSpec) bool { return r.about(&n) }) {
@@ -85,18 +100,39 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member) ([]string, 
 		if where[i] != "" {
 			continue
 		}
-		role := pl.Nodes[i].Role
-		h := least(hosts, func(h *host) bool { return role != "" && h.Meta.Role == role })
-		if h == nil {
-			h = least(hosts, func(h *host) bool { return h.Meta.Role == "" })
-		}
-		if h == nil {
-			return nil, fmt.Errorf("node %s has role %s, and all processes are kept for other roles", pl.Nodes[i].Name, role)
+		h, err := freePlace(&pl.Nodes[i], hosts)
+		if err != nil {
+			return nil, err
 		}
 		where[i] = h.Name
 		h.nodes++
 	}
 	return where, full(hosts)
+}
+
+// freePlace returns the host of a node that may live anywhere.
+func freePlace(n *plan.NodeSpec, hosts []host) (*host, error) {
+	fits := func(role string) *host {
+		return least(hosts, func(h *host) bool { return h.Meta.Role == role && !h.taken() })
+	}
+	if n.Role != "" {
+		if h := fits(n.Role); h != nil {
+			return h, nil
+		}
+	}
+	if h := fits(""); h != nil {
+		return h, nil
+	}
+	var taken []host
+	for _, h := range hosts {
+		if h.taken() && (h.Meta.Role == "" || h.Meta.Role == n.Role) {
+			taken = append(taken, h)
+		}
+	}
+	if len(taken) > 0 {
+		return nil, fmt.Errorf("node %s can live nowhere: actors that belong to no run have reserved all cores of %s; gradwire actors lists them", n.Name, nameHosts(taken))
+	}
+	return nil, fmt.Errorf("node %s has role %s, and all processes are kept for other roles", n.Name, n.Role)
 }
 
 // full returns an error if a process would have more nodes than it can.
@@ -115,18 +151,22 @@ func givenPlace(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
 		if !r.about(n) {
 			continue
 		}
-		if r.process != "" {
-			if h := least(hosts, func(h *host) bool { return h.Name == r.process }); h != nil {
-				return h, nil
-			}
-			return nil, fmt.Errorf("node %s is to live on process %s, which is not in the cluster; there are %s", n.Name, r.process, nameHosts(hosts))
+		fits, what := func(h *host) bool { return h.Name == r.process }, "process "+r.process
+		missing := fmt.Errorf("node %s is to live on process %s, which is not in the cluster; there are %s", n.Name, r.process, nameHosts(hosts))
+		if r.process == "" {
+			fits, what = func(h *host) bool { return h.Meta.Labels[r.key] == r.value }, fmt.Sprintf("a process with label %s=%s", r.key, r.value)
+			missing = fmt.Errorf("node %s is to live on %s, and there is none among %s", n.Name, what, nameHosts(hosts))
 		}
-		if h := least(hosts, func(h *host) bool { return h.Meta.Labels[r.key] == r.value }); h != nil {
+		switch h := least(hosts, func(h *host) bool { return fits(h) && !h.taken() }); {
+		case h != nil:
 			return h, nil
+		case least(hosts, fits) == nil:
+			return nil, missing
+		default:
+			return nil, fmt.Errorf("node %s is to live on %s, of which actors that belong to no run have reserved all cores; gradwire actors lists them", n.Name, what)
 		}
-		return nil, fmt.Errorf("node %s is to live on a process with label %s=%s, and there is none among %s", n.Name, r.key, r.value, nameHosts(hosts))
 	}
-	return least(hosts, func(h *host) bool { return h.Name == n.Name }), nil
+	return least(hosts, func(h *host) bool { return h.Name == n.Name && !h.taken() }), nil
 }
 
 // least returns the least loaded of the hosts that will do; nil if there is none.

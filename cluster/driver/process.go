@@ -49,6 +49,9 @@ type NodeConfig struct {
 	Labels map[string]string
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
+	// Absence is how long a run that stands still waits for processes that are gone and could set it going
+	// again; 0 stands for half a minute.
+	Absence time.Duration
 	// Ready, if not nil, is told the address when the process is part of the cluster.
 	Ready func(address string)
 	// Log, if not nil, is told in a line what has happened.
@@ -81,6 +84,7 @@ type process struct {
 	clients     map[net.Conn]bool
 	submissions []*submission
 	queue       chan *submission
+	remembered  chan struct{} // closed when submissions has those of earlier lives
 }
 
 var errStopping = errors.New("the process is stopping")
@@ -135,6 +139,7 @@ func (c *NodeConfig) complete() error {
 	}
 	c.Out = cmp.Or(c.Out, "results")
 	c.Cores = cmp.Or(c.Cores, runtime.NumCPU())
+	c.Absence = cmp.Or(c.Absence, 30*time.Second)
 	if c.Catalog == nil {
 		c.Catalog = catalog.Default()
 	}
@@ -147,7 +152,7 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
 		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
-		clients: map[net.Conn]bool{}, queue: make(chan *submission, maxWaiting),
+		clients: map[net.Conn]bool{}, queue: make(chan *submission, maxWaiting), remembered: make(chan struct{}),
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
@@ -160,6 +165,8 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	p.residents.joined.Store(true)
+	p.remember() // not before: until now the file may have belonged to a process of this name that lives
+	close(p.remembered)
 	p.work.Go(p.carryOut)
 	p.work.Go(p.residents.watch)
 	return p, nil
@@ -268,6 +275,8 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	switch {
 	case state == transport.Up:
 		p.back(peer.Name)
+	case state == transport.Suspended:
+		p.silent(peer.Name, reason.Error())
 	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
 		p.gone(peer.Name, reason.Error())
 	}
@@ -283,7 +292,17 @@ func (p *process) gone(name, why string) {
 		h.gone(name, why)
 	}
 	for _, c := range conducts {
-		c.gone(name, why)
+		c.gone(name, why, 0)
+	}
+}
+
+// silent tells all runs that are conducted here that nothing was heard of a process for a while.
+func (p *process) silent(name, why string) {
+	p.mu.Lock()
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		c.silent(name, why)
 	}
 }
 
@@ -313,12 +332,22 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		if mine {
 			h.told(m)
 		}
+	case *protos.AskRun:
+		run, known := f.Run, h
+		if !mine {
+			known = nil
+		}
+		p.work.Go(func() { p.tellState(from.Name, run, known, m) })
+	case *protos.RunMark:
+		if h != nil {
+			h.marked(from.Name, m.Mark)
+		}
 	case *protos.Samples:
 		if mine {
 			h.arrived(m, f.Tensors)
 		}
 		forget(f)
-	case *protos.AskSamples, *protos.RunPlaced, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
+	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
 		if c != nil {
 			c.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {

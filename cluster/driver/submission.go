@@ -37,6 +37,8 @@ const (
 	Failed = "failed"
 	// Stopped means that somebody has ended it.
 	Stopped = "stopped"
+	// Interrupted means that the process that carried it out has ended before it.
+	Interrupted = "interrupted"
 )
 
 // errStopped is why the runs of a submission end that somebody stops.
@@ -50,9 +52,12 @@ type submission struct {
 	id      string
 	number  uint64 // the upper half of its runs' numbers
 	file    string
+	plan    string // its name
 	by      string
 	at      time.Time
-	runner  *runner
+	out     string  // the folder of its record
+	target  float64 // the plan's; 0 if it has none
+	runner  *runner // nil when it has ended
 	stop    context.Context
 	end     context.CancelCauseFunc
 
@@ -73,6 +78,11 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	rules, err := parseRules(m.Place)
 	if err != nil {
 		return nil, input(err)
+	}
+	select {
+	case <-p.remembered:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	file := filepath.Base(m.File)
 	pl, err := Parse(file, []byte(m.Text), m.Set...)
@@ -96,8 +106,14 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	if err != nil {
 		return nil, err
 	}
-	s.progress.Total = len(s.runner.queue)
-	return s, p.enqueue(s)
+	first := s.runner.points[0].spec.Plan
+	s.plan, s.out, s.progress.Total = first.Name, s.runner.Out, len(s.runner.queue)
+	s.target, _ = target(first)
+	if err := p.enqueue(s); err != nil {
+		return nil, err
+	}
+	s.change(s.note)
+	return s, nil
 }
 
 // planName is a plan's file without its folder and ending.
@@ -153,7 +169,10 @@ func (p *process) find(id string) (*submission, error) {
 // run carries the submission out.
 func (s *submission) run() {
 	if s.stop.Err() == nil {
-		s.change(func() { s.state = Running })
+		s.change(func() {
+			s.state = Running
+			s.note()
+		})
 		s.log("%s, %d runs, submitted by %s", s.file, s.progress.Total, s.by)
 	}
 	began := time.Now()
@@ -165,6 +184,8 @@ func (s *submission) run() {
 	switch {
 	case errors.As(err, &stopped):
 		state = Stopped
+	case errors.Is(err, errStopping):
+		state = Interrupted
 	case err != nil:
 		state = Failed
 	}
@@ -173,8 +194,11 @@ func (s *submission) run() {
 	} else {
 		s.log("done, record in %s", s.runner.Out)
 	}
-	s.runner.shelf = nil // the data can go, the record stays
-	s.change(func() { s.state, s.err = state, err })
+	s.runner = nil // the plan and the data can go, the record stays
+	s.change(func() {
+		s.state, s.err = state, err
+		s.note()
+	})
 	s.end(nil)
 }
 
@@ -194,7 +218,7 @@ func (s *submission) over() bool {
 	return s.ended()
 }
 
-func (s *submission) ended() bool { return s.state == Done || s.state == Failed || s.state == Stopped }
+func (s *submission) ended() bool { return s.state != Waiting && s.state != Running }
 
 // log adds a line.
 func (s *submission) log(format string, args ...any) {
@@ -244,7 +268,7 @@ func (s *submission) nextRun() uint64 {
 // message is the submission as a client hears of it; s.mu is held.
 func (s *submission) message() *protos.Submission {
 	m := &protos.Submission{
-		Id: s.id, Plan: s.runner.points[0].spec.Plan.Name, Process: s.process.config.Name, By: s.by, State: s.state,
+		Id: s.id, Plan: s.plan, Folder: s.out, Process: s.process.config.Name, By: s.by, State: s.state,
 		Done: int32(s.progress.Done), Total: int32(s.progress.Total), Share: s.progress.Share,
 		Submitted: s.at.UnixNano(), Placement: map[string]string{}, Insecure: s.process.config.Insecure,
 	}

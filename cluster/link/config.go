@@ -35,17 +35,21 @@ type Config struct {
 	Reorder bool
 	// Outages are the times at which nothing departs, sorted and disjoint.
 	Outages []Outage
+	// Intermittent are outages at random, beside those.
+	Intermittent Intermittent
 }
 
 // Loss says how often a try to send a message fails, and what follows. The zero value loses nothing.
 type Loss struct {
-	// Probability is that of one try to fail, from 0 to 1, each independent of all others.
+	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0 where there are Bursts.
 	Probability float64
+	// Bursts, unless zero, make failures depend on those before.
+	Bursts Bursts
 	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the failed try departed:
 	// every try takes the edge's rate, the wait between them does not.
 	Drop bool
-	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive where Probability is
-	// and Drop is not; Drop does not use it.
+	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive where tries can fail
+	// and Drop is not set; Drop does not use it.
 	Timeout time.Duration
 	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does not use it.
 	Attempts int
@@ -96,6 +100,9 @@ func (c Config) Validate() error {
 				"no earlier than the end of the outage before it (%v)", c.Outages[i-1].To)
 		}
 	}
+	if err := c.Intermittent.Validate(); err != nil {
+		return within("Intermittent", err)
+	}
 	return nil
 }
 
@@ -104,10 +111,16 @@ func (l Loss) Validate() error {
 	if !(l.Probability >= 0 && l.Probability <= 1) {
 		return fieldError("Probability", l.Probability, "from 0 to 1")
 	}
+	if err := l.Bursts.Validate(); err != nil {
+		return within("Bursts", err)
+	}
+	if l.Probability > 0 && l.Bursts != (Bursts{}) {
+		return fieldError("Probability", l.Probability, "0 where there are bursts")
+	}
 	if err := validateDelay("Timeout", l.Timeout, 0); err != nil {
 		return err
 	}
-	if l.Probability > 0 && !l.Drop && l.Timeout == 0 {
+	if l.possible() && !l.Drop && l.Timeout == 0 {
 		return fieldError("Timeout", l.Timeout, "positive where lost messages are sent again")
 	}
 	if l.Attempts < 0 || l.Attempts > MaxAttempts {

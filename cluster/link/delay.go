@@ -81,6 +81,8 @@ var (
 	_ Delay = Uniform{}
 	_ Delay = Normal{}
 	_ Delay = Exponential{}
+	_ Delay = Pareto{}
+	_ Delay = LogNormal{}
 	_ Delay = RandomWalk{}
 	_ Delay = Trace{}
 )

@@ -37,6 +37,10 @@ func distributions() []distribution {
 	exponential := func(mean, offset float64) func(float64) float64 {
 		return func(x float64) float64 { return distuv.Exponential{Rate: 1 / mean}.CDF(x - offset) }
 	}
+	pareto := func(least, alpha float64) func(float64) float64 { return distuv.Pareto{Xm: least, Alpha: alpha}.CDF }
+	logNormal := func(median, sigma, offset float64) func(float64) float64 {
+		return func(x float64) float64 { return distuv.LogNormal{Mu: math.Log(median), Sigma: sigma}.CDF(x - offset) }
+	}
 	return []distribution{
 		{"uniform", link.Uniform{Min: 10 * ms, Max: 30 * ms}, 10 * ms, 30 * ms, distuv.Uniform{Min: 0.01, Max: 0.03}.CDF},
 		{"normal, hardly truncated", link.Normal{Mean: 100 * ms, Std: 10 * ms}, 0, time.Hour, normal(0.1, 0.01)},
@@ -46,6 +50,14 @@ func distributions() []distribution {
 		{"normal, lower tail", link.Normal{Mean: 90 * ms, Std: 10 * ms, Min: 1 * ms, Max: 40 * ms}, 1 * ms, 40 * ms, normal(0.09, 0.01)},
 		{"exponential", link.Exponential{Mean: 20 * ms}, 0, time.Hour, exponential(0.02, 0)},
 		{"exponential, offset and truncated", link.Exponential{Mean: 20 * ms, Min: 5 * ms, Max: 30 * ms}, 5 * ms, 30 * ms, exponential(0.02, 0.005)},
+		{"pareto", link.Pareto{Min: 20 * ms, Alpha: 5}, 20 * ms, link.MaxDelay, pareto(0.02, 5)},
+		{"pareto, truncated", link.Pareto{Min: 20 * ms, Alpha: 1.5, Max: time.Second}, 20 * ms, time.Second, pareto(0.02, 1.5)},
+		{"pareto of shape 1, truncated", link.Pareto{Min: 20 * ms, Alpha: 1, Max: time.Second}, 20 * ms, time.Second, pareto(0.02, 1)},
+		{"pareto without a mean, truncated", link.Pareto{Min: 20 * ms, Alpha: 0.5, Max: time.Second}, 20 * ms, time.Second, pareto(0.02, 0.5)},
+		{"pareto, narrow", link.Pareto{Min: 20 * ms, Alpha: 2, Max: 20*ms + 100_000}, 20 * ms, 20*ms + 100_000, pareto(0.02, 2)},
+		{"log-normal", link.LogNormal{Median: 40 * ms, Sigma: 0.5}, 0, link.MaxDelay, logNormal(0.04, 0.5, 0)},
+		{"log-normal, offset and truncated", link.LogNormal{Median: 40 * ms, Sigma: 1, Min: 10 * ms, Max: 60 * ms}, 10 * ms, 60 * ms, logNormal(0.04, 1, 0.01)},
+		{"log-normal, lower tail", link.LogNormal{Median: 400 * ms, Sigma: 0.5, Max: 60 * ms}, 0, 60 * ms, logNormal(0.4, 0.5, 0)},
 	}
 }
 
@@ -208,6 +220,11 @@ func TestDrawsHaveTheirRecordedBits(t *testing.T) {
 		{link.Normal{Mean: time.Second, Std: time.Second, Min: 7 * time.Second}, "[7158482605 7024254962 7078909188 7441942318] 14490809844513491178"},
 		{link.Exponential{Mean: time.Second}, "[1000000000 397239892 2453936219 556951829] 12802146964584349250"},
 		{link.Exponential{Mean: time.Second, Min: 1, Max: 2 * time.Second}, "[686964715 333322114 1562281564 460849802] 8858240122186130273"},
+		{link.Pareto{Min: time.Second, Alpha: 1.5}, "[3000000000 1303204974 5134371700 1449619661] 4974750100103538870"},
+		{link.Pareto{Min: time.Second, Alpha: 0.1}, "[1024000000000 53111789196 31536000000000000 262307713585] 18326518814495919205"},
+		{link.Pareto{Min: time.Second, Alpha: 1.5, Max: 9 * time.Second}, "[2076923077 1287743902 4114740996 1423540524] 9279260744048801698"},
+		{link.LogNormal{Median: time.Second, Sigma: 0.5}, "[1133148453 1720149789 1154752332 459178406] 7337294048932028837"},
+		{link.LogNormal{Median: time.Second, Sigma: 2, Min: 1, Max: 9 * time.Second}, "[1570896501 3709971640 1161631842 38461094] 3901265803841773632"},
 		{paperWalk, "[4443999663 4443999663 4557238943 4117017774] 5728627444669715926"},
 	} {
 		e := pair(7, link.Config{Delay: c.model})

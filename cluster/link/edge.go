@@ -12,9 +12,11 @@ type Edge struct {
 	config              *Config
 	delays, losses      *stream // nil until something draws from them
 	source, destination int32
-	outage              int32 // outages before this one ended before line.free
+	flapper             *flapper // nil unless the edge is Intermittent
+	outage              int32    // outages before this one ended before line.free
 	reorder             bool
 	hazardous           bool // messages can be lost or meet an outage
+	channel             channel
 	stats               Stats
 }
 
@@ -130,19 +132,6 @@ func (e *Edge) risk(departure time.Duration, size int) (at time.Duration, tries 
 	return departure, 1, true
 }
 
-// outageAt returns the end of the outage that a departure from the queue falls into. Departures from the queue do not
-// decrease, so outages that are over are passed for good.
-func (e *Edge) outageAt(departure time.Duration) (end time.Duration, down bool) {
-	for int(e.outage) < len(e.config.Outages) {
-		o := e.config.Outages[e.outage]
-		if departure < o.To {
-			return o.To, departure >= o.From
-		}
-		e.outage++
-	}
-	return 0, false
-}
-
 // retransmit sends a message until a try succeeds. Each repetition takes the edge's rate at once and departs Timeout
 // after the try before it; an outage holds it back without a try.
 func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
@@ -154,26 +143,21 @@ func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, 
 		before := e.line.free
 		service := e.line.pass(before, size) - before
 		departure += loss.Timeout + service
-		for _, o := range e.config.Outages[e.outage:] {
-			if departure < o.From {
+		for departure <= Horizon {
+			end, down := e.outageAhead(departure)
+			if !down {
 				break
 			}
-			if departure < o.To {
-				if o.To == Forever {
-					return departure, tries, true
-				}
-				departure = o.To + service
+			if end == Forever {
+				return departure, tries, true
 			}
+			departure = end + service
 		}
 		if departure > Horizon {
 			return departure, tries, true
 		}
 	}
 	return departure, tries, false
-}
-
-func (e *Edge) fails() bool {
-	return e.config.Loss.Probability > 0 && e.losses.Float64() < e.config.Loss.Probability
 }
 
 // HasDownlink reports whether Receive may hold a message back. To be asked when a message arrives.

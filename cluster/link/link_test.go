@@ -476,7 +476,8 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 		n.SetUplink(0, 1e9)
 		n.SetDownlink(1, 1e9)
 		n.Set(0, 1, link.Config{
-			Delay: model, Rate: 1e9, Loss: link.Loss{Probability: 0.1, Timeout: ms}, Outages: []link.Outage{{From: 1, To: 2}},
+			Delay: model, Rate: 1e9, Outages: []link.Outage{{From: 1, To: 2}}, Intermittent: link.Intermittent{Up: 9 * ms, Down: ms},
+			Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.5, K: 1}},
 		})
 		now := time.Duration(0)
 		allocs := testing.AllocsPerRun(100, func() {
@@ -540,6 +541,15 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Loss: link.Loss{Probability: 0.5}}, "Loss.Timeout"},
 		{link.Config{Loss: link.Loss{Timeout: -1}}, "Loss.Timeout"},
 		{link.Config{Loss: link.Loss{Attempts: -1}}, "Loss.Attempts"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{R: 0.5}}}, "Loss.Bursts.P"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5}}}, "Loss.Bursts.R"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5, R: 0.5, H: -1}}}, "Loss.Bursts.H"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5, R: 0.5, K: math.NaN()}}}, "Loss.Bursts.K"},
+		{link.Config{Loss: link.Loss{Drop: true, Probability: 0.1, Bursts: link.Bursts{P: 0.5, R: 0.5}}}, "Loss.Probability"},
+		{link.Config{Loss: link.Loss{Bursts: link.Bursts{P: 0.5, R: 0.5}}}, "Loss.Timeout"},
+		{link.Config{Intermittent: link.Intermittent{Up: time.Second}}, "Intermittent.Down"},
+		{link.Config{Intermittent: link.Intermittent{Down: time.Second}}, "Intermittent.Up"},
+		{link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1001 * ms}}, "Intermittent.Down"},
 		{link.Config{Outages: []link.Outage{{From: -1, To: 1}}}, "Outages[0].From"},
 		{link.Config{Outages: []link.Outage{{From: 1, To: 1}}}, "Outages[0].To"},
 		{link.Config{Outages: []link.Outage{{From: 1, To: 3}, {From: 2, To: 4}}}, "Outages[1].From"},
@@ -555,6 +565,14 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Delay: link.Normal{Mean: 40, Min: 3, Max: 2}}, "Delay.Max"},
 		{link.Config{Delay: link.Exponential{}}, "Delay.Mean"},
 		{link.Config{Delay: link.Exponential{Mean: 1, Min: 3, Max: 3}}, "Delay.Max"},
+		{link.Config{Delay: link.Pareto{Alpha: 2}}, "Delay.Min"},
+		{link.Config{Delay: link.Pareto{Min: ms}}, "Delay.Alpha"},
+		{link.Config{Delay: link.Pareto{Min: ms, Alpha: math.NaN()}}, "Delay.Alpha"},
+		{link.Config{Delay: link.Pareto{Min: ms, Alpha: 2, Max: ms}}, "Delay.Max"},
+		{link.Config{Delay: link.LogNormal{Sigma: 1}}, "Delay.Median"},
+		{link.Config{Delay: link.LogNormal{Median: ms, Sigma: 11}}, "Delay.Sigma"},
+		{link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1, Min: -1}}, "Delay.Min"},
+		{link.Config{Delay: link.LogNormal{Median: ms, Sigma: 0.1, Max: ms / 100}}, "Delay.Max"},
 		{link.Config{Delay: link.RandomWalk{FirstMin: 1, FirstMax: 2, Min: 2}}, "Delay.FirstMin"},
 		{link.Config{Delay: link.RandomWalk{FirstMin: 1, FirstMax: 9, Max: 8}}, "Delay.FirstMax"},
 		{link.Config{Delay: link.RandomWalk{Step: -1}}, "Delay.Step"},

@@ -190,12 +190,20 @@ func (n *Network) configure(e *Edge, c *Config) {
 	if e.stats.Sent == 0 {
 		e.delays, e.losses, e.process = nil, nil, nil
 	}
+	if e.stats.Sent == 0 || c.Loss.Bursts == (Bursts{}) {
+		e.channel = unset
+	}
 	previous := e.process
 	e.config = c
 	e.line.rate = c.Rate
 	e.reorder = c.Reorder
-	e.hazardous = c.Loss.Probability > 0 || len(c.Outages) > 0
+	e.hazardous = c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{})
 	e.outage = 0
+	e.flapper = nil
+	if c.Intermittent != (Intermittent{}) {
+		seed, salt := streamSeed(n.seed, n.names[e.source], n.names[e.destination], "outages")
+		e.flapper = newFlapper(c.Intermittent, seed, salt)
+	}
 	e.constant, e.process = 0, nil
 	switch model := c.Delay.(type) {
 	case nil:
@@ -204,7 +212,7 @@ func (n *Network) configure(e *Edge, c *Config) {
 	default:
 		e.process = model.Start(func() *rand.Rand { return n.stream(e, &e.delays, "delay") }, previous)
 	}
-	if c.Loss.Probability > 0 {
+	if c.Loss.possible() {
 		n.stream(e, &e.losses, "loss")
 	}
 }

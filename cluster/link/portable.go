@@ -35,14 +35,17 @@ func log(x float64) float64 {
 	return float64(k*ln2Hi) - ((half - (float64(s*(half+r)) + float64(k*ln2Lo))) - f)
 }
 
-// exp returns eˣ for x ≤ 0, within some ulp: Taylor's series after the multiples of log 2 are taken out.
+// exp returns eˣ, within some ulp: Taylor's series after the multiples of log 2 are taken out.
 func exp(x float64) float64 {
 	const (
 		ln2Hi = 6.93147180369123816490e-01
 		ln2Lo = 1.90821492927058770002e-10
 	)
-	if x < -745 {
+	switch {
+	case x < -745:
 		return 0
+	case x > 710:
+		return math.Inf(1)
 	}
 	k := math.Floor(x/math.Ln2 + 0.5)
 	r := (x - float64(k*ln2Hi)) - float64(k*ln2Lo)

@@ -15,7 +15,7 @@ var (
 )
 
 // stateMagic begins a saved state; its digit is the version.
-const stateMagic = "gwlink1\n"
+const stateMagic = "gwlink2\n"
 
 // MarshalBinary saves the complete state: queues, random streams, what delay models remember, counts. The
 // configuration is not in it.
@@ -102,6 +102,7 @@ func (e *Edge) append(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint32(b, uint32(e.destination))
 	b = e.line.append(b)
 	b = appendWord(b, uint64(e.last))
+	b = append(b, byte(e.channel))
 	for _, count := range e.stats.counts() {
 		b = appendWord(b, uint64(*count))
 	}
@@ -151,6 +152,12 @@ func (e *Edge) precedes(f *Edge) bool {
 func (e *Edge) read(d *decoder) error {
 	e.line.read(d)
 	e.last = d.instant()
+	if state := d.take(1); state != nil {
+		e.channel = channel(state[0])
+	}
+	if e.channel > bad || e.channel != unset && e.config.Loss.Bursts == (Bursts{}) {
+		d.fail("the state of loss bursts")
+	}
 	for _, count := range e.stats.counts() {
 		*count = int64(d.word())
 	}
@@ -284,7 +291,7 @@ func (d *decoder) instant() time.Duration {
 
 // count returns the number of edges that follow, no more than there can be.
 func (d *decoder) count() uint64 {
-	const smallest = 8 + 16 + 8 + 13*8 + 4*4
+	const smallest = 8 + 16 + 8 + 1 + 13*8 + 4*4
 	count := d.word()
 	if count > uint64(len(d.rest)/smallest) {
 		d.fail("fewer edges")

@@ -23,6 +23,10 @@ func configured(seed uint64) *link.Network {
 	n.Set(2, 3, link.Config{Delay: link.Exponential{Mean: ms}, Rate: 3e9})
 	n.Set(3, 0, link.Config{Delay: link.Trace{Points: []link.Point{{Delay: 1}, {At: ms, Delay: 9}}, Interpolate: true, Repeat: true}})
 	n.Set(3, 1, link.Config{})
+	n.Set(2, 1, link.Config{Delay: link.Pareto{Min: ms, Alpha: 1.5}})
+	n.Set(1, 3, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1}, Rate: 1e6})
+	n.Set(3, 2, link.Config{Intermittent: link.Intermittent{Up: 3 * ms, Down: ms}, Rate: 1e6, Loss: loss})
+	n.Set(2, 0, link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
 	return n
 }
 

@@ -10,16 +10,17 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 )
 
 const (
-	// TraceHeader is the first line of a trace file.
+	// TraceHeader is the first line of a trace file whose columns are in seconds.
 	TraceHeader = "time_s,delay_s"
 	// MaxTracePoints bounds the points of a trace file.
 	MaxTracePoints = 1_000_000
 	// MaxTraceLine bounds a line of a trace file, in bytes with its end.
-	MaxTraceLine = 128
+	MaxTraceLine = 256
 )
 
 // Point is a measured delay.
@@ -105,24 +106,30 @@ func (r *replay) locate(now time.Duration) int {
 	return r.near
 }
 
-// ReadTrace reads the points of a trace: CSV in decimal seconds, the line TraceHeader first, times strictly increasing,
+// ReadTrace reads the points of a trace: CSV of times and delays, times strictly increasing, the columns and their units named in
+// the first line,
 //
-//	time_s,delay_s
-//	0,0.050
-//	0.5,0.0625
+//	# half of round trips to the site in Lyon, 3 May
+//	time_s,delay_ms
+//	0,50
+//	0.5,62.5
 //
-// Times are rounded to nanoseconds. At most MaxTracePoints lines of at most MaxTraceLine bytes are read. Errors begin
-// with name and line ("delays.csv:17: …") and quote what was found; an error of r is wrapped.
+// Units are s, ms and us, in decimal numbers without blanks. Blank lines and what follows a # are skipped. Times are rounded to
+// nanoseconds. At most MaxTracePoints points in twice as many lines of at most MaxTraceLine bytes are read. Errors begin with
+// name and line ("delays.csv:17: …") and quote what was found; an error of r is wrapped.
 func ReadTrace(r io.Reader, name string) ([]Point, error) {
 	lines := bufio.NewReaderSize(r, MaxTraceLine)
-	var points []Point
+	t := traceReader{}
 	for line := 1; ; line++ {
 		text, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
-			return finish(points, name, line)
+			return t.finish(name, line)
+		}
+		if err == nil && line > 2*MaxTracePoints {
+			err = fmt.Errorf("more than %d lines", 2*MaxTracePoints)
 		}
 		if err == nil {
-			points, err = appendLine(points, text, line)
+			err = t.line(text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
@@ -130,14 +137,26 @@ func ReadTrace(r io.Reader, name string) ([]Point, error) {
 	}
 }
 
-func finish(points []Point, name string, line int) ([]Point, error) {
+// traceReader reads the lines of a trace.
+type traceReader struct {
+	columns [2]traceColumn // named once the header is read
+	points  []Point
+}
+
+// traceColumn is a column of times, as the header names it.
+type traceColumn struct {
+	name string
+	unit float64 // in nanoseconds
+}
+
+func (t *traceReader) finish(name string, line int) ([]Point, error) {
 	switch {
-	case line == 1:
-		return nil, fmt.Errorf("%s:1: empty file, expected the line %q", name, TraceHeader)
-	case len(points) == 0:
+	case t.columns[0].name == "":
+		return nil, fmt.Errorf("%s:%d: empty file, expected the line %q", name, line, TraceHeader)
+	case len(t.points) == 0:
 		return nil, fmt.Errorf("%s:%d: no points after the header, expected lines such as \"0.5,0.0625\"", name, line)
 	}
-	return points, nil
+	return t.points, nil
 }
 
 // readLine returns the next line without its end, or io.EOF after the last one.
@@ -152,50 +171,68 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")), nil
 }
 
-func appendLine(points []Point, text []byte, line int) ([]Point, error) {
-	if line == 1 {
-		if string(text) != TraceHeader {
-			return nil, fmt.Errorf("header %q, expected %q", text, TraceHeader)
-		}
-		return points, nil
+func (t *traceReader) line(text []byte) error {
+	plain, _, commented := bytes.Cut(text, []byte("#"))
+	if commented {
+		plain = bytes.TrimRight(plain, " \t")
 	}
-	if len(points) == MaxTracePoints {
-		return nil, fmt.Errorf("more than %d points", MaxTracePoints)
+	switch {
+	case len(plain) == 0:
+		return nil
+	case t.columns[0].name == "":
+		return t.header(string(plain))
+	case len(t.points) == MaxTracePoints:
+		return fmt.Errorf("more than %d points", MaxTracePoints)
 	}
-	p, err := parsePoint(text)
+	p, err := t.point(plain)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if n := len(points); n > 0 && p.At <= points[n-1].At {
-		return nil, fmt.Errorf("time_s in %q is not after that of the line before (%v)", text, points[n-1].At)
+	if n := len(t.points); n > 0 && p.At <= t.points[n-1].At {
+		return fmt.Errorf("%s in %q is not after that of the line before (%v)", t.columns[0].name, plain, t.points[n-1].At)
 	}
-	return append(points, p), nil
+	t.points = append(t.points, p)
+	return nil
 }
 
-func parsePoint(text []byte) (Point, error) {
+func (t *traceReader) header(text string) error {
+	units := map[string]float64{"s": 1e9, "ms": 1e6, "us": 1e3}
+	names := strings.Split(text, ",")
+	for i, quantity := range [2]string{"time", "delay"} {
+		if len(names) != 2 {
+			break
+		}
+		unit, ok := strings.CutPrefix(names[i], quantity+"_")
+		if ok && units[unit] > 0 {
+			t.columns[i] = traceColumn{names[i], units[unit]}
+		}
+	}
+	if t.columns[0].name == "" || t.columns[1].name == "" {
+		return fmt.Errorf("header %q, expected %q; for seconds there may be ms or us", text, TraceHeader)
+	}
+	return nil
+}
+
+func (t *traceReader) point(text []byte) (p Point, err error) {
 	at, delay, ok := bytes.Cut(text, []byte(","))
 	if !ok || bytes.IndexByte(delay, ',') >= 0 {
-		return Point{}, fmt.Errorf("%q has %d fields, expected 2: %s", text, bytes.Count(text, []byte(","))+1, TraceHeader)
+		return p, fmt.Errorf("%q has %d fields, expected 2: %s,%s", text, bytes.Count(text, []byte(","))+1, t.columns[0].name, t.columns[1].name)
 	}
-	var p Point
-	var err error
-	if p.At, err = parseSeconds("time_s", at, Horizon); err != nil {
-		return Point{}, err
+	if p.At, err = t.columns[0].parse(at, Horizon); err != nil {
+		return p, err
 	}
-	if p.Delay, err = parseSeconds("delay_s", delay, MaxDelay); err != nil {
-		return Point{}, err
-	}
-	return p, nil
+	p.Delay, err = t.columns[1].parse(delay, MaxDelay)
+	return p, err
 }
 
-// parseSeconds accepts decimal numbers from 0 to most; not the hexadecimal ones, infinities and NaN of strconv.
-func parseSeconds(column string, text []byte, most time.Duration) (time.Duration, error) {
-	seconds, err := strconv.ParseFloat(string(text), 64)
+// parse accepts decimal numbers from 0 to most; not the hexadecimal ones, infinities and NaN of strconv.
+func (c traceColumn) parse(text []byte, most time.Duration) (time.Duration, error) {
+	value, err := strconv.ParseFloat(string(text), 64)
 	decimal := bytes.IndexFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && r != '.' && r != '+' && r != '-' && r != 'e' && r != 'E'
 	}) < 0
-	if err != nil || !decimal || seconds < 0 || seconds > most.Seconds() {
-		return 0, fmt.Errorf("%s %q, expected decimal seconds from 0 to %.0f", column, text, most.Seconds())
+	if err != nil || !decimal || value < 0 || value > float64(most)/c.unit {
+		return 0, fmt.Errorf("%s %q, expected a decimal number from 0 to %.0f", c.name, text, float64(most)/c.unit)
 	}
-	return nearest(seconds * 1e9), nil
+	return nearest(value * c.unit), nil
 }

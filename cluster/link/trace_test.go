@@ -18,6 +18,8 @@ func TestReadTraceReadsWhatIsWritten(t *testing.T) {
 	for _, text := range []string{
 		"time_s,delay_s\n0,0.05\n0.5,1e-3\n1.000000001,60\n",
 		"time_s,delay_s\r\n0,0.05\r\n0.5,1e-3\r\n1.000000001,60",
+		"# measured\n\ntime_s,delay_ms # half of round trips\n0,50\n\n0.5,1 # fast\n#\n1.000000001,60000\n",
+		"time_ms,delay_us\n0,50e3\n500,1000\n1000.000001,6e7",
 	} {
 		got, err := link.ReadTrace(iotest.OneByteReader(strings.NewReader(text)), "t.csv")
 		if err != nil {
@@ -38,10 +40,16 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"time,delay\n1,2\n", `t.csv:1: header "time,delay", expected "time_s,delay_s"`},
 		{head + "1\n", `t.csv:2: "1" has 1 fields, expected 2`},
 		{head + "1,2,3\n", `t.csv:2: "1,2,3" has 3 fields, expected 2`},
-		{head + "1,2\n\n", `t.csv:3: "" has 1 fields`},
+		{"# only\n\n# comments", "t.csv:4: empty file"},
+		{"# a\ntime_h,delay_s\n", `t.csv:2: header "time_h,delay_s", expected "time_s,delay_s"; for seconds there may be ms or us`},
+		{"time_s,time_s\n", `t.csv:1: header "time_s,time_s"`},
+		{"delay_s,time_s\n", `t.csv:1: header "delay_s,time_s"`},
+		{"time_s\n", `t.csv:1: header "time_s"`},
+		{"time_ms,delay_us\n\n2,1\n1,x\n", `t.csv:4: delay_us "x", expected a decimal number from 0 to 31536000000000`},
+		{head + "1,2\n  \n", `t.csv:3: "  " has 1 fields`},
 		{head + "1,2\n1,3\n", `t.csv:3: time_s in "1,3" is not after that of the line before (1s)`},
 		{head + "1,2\n0.5,3\n", `t.csv:3: time_s in "0.5,3"`},
-		{head + "1,-2\n", `t.csv:2: delay_s "-2", expected decimal seconds from 0`},
+		{head + "1,-2\n", `t.csv:2: delay_s "-2", expected a decimal number from 0 to 31536000`},
 		{head + "x,2\n", `t.csv:2: time_s "x"`},
 		{head + "1,1e999\n", `t.csv:2: delay_s "1e999"`},
 		{head + "1,1e9\n", `t.csv:2: delay_s "1e9"`},
@@ -49,7 +57,7 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		{head + "1,Inf\n", `t.csv:2: delay_s "Inf"`},
 		{head + "0x1p4,1\n", `t.csv:2: time_s "0x1p4"`},
 		{head + "1, 2\n", `t.csv:2: delay_s " 2"`},
-		{head + "1,2\n" + strings.Repeat("9", 1000), `t.csv:3: line "99999999999999999999999999999999"… is longer than 128 bytes`},
+		{head + "1,2\n" + strings.Repeat("9", 1000), `t.csv:3: line "99999999999999999999999999999999"… is longer than 256 bytes`},
 	} {
 		points, err := link.ReadTrace(strings.NewReader(c.text), "t.csv")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -80,12 +88,18 @@ func TestReadTraceIsBounded(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:1000002: more than 1000000 points") {
 		t.Errorf("error %v", err)
 	}
+	comments := strings.Repeat("#\n", 2*link.MaxTracePoints+1)
+	_, err = link.ReadTrace(io.MultiReader(strings.NewReader(comments), iotest.ErrReader(io.ErrNoProgress)), "t.csv")
+	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:2000001: more than 2000000 lines") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func FuzzReadTrace(f *testing.F) {
 	f.Add([]byte("time_s,delay_s\n0,0.05\n0.5,1e-3\n"))
 	f.Add([]byte("time_s,delay_s\r\n1,1e999\r\n"))
 	f.Add([]byte("time_s,delay_s\n-0,+0\n.5,5."))
+	f.Add([]byte("#\ntime_us,delay_ms # x\n\n0,1\n1e3,2"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		points, err := link.ReadTrace(bytes.NewReader(data), "t.csv")
 		if err != nil {

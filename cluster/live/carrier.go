@@ -126,6 +126,9 @@ func (o *outbox) enter(s sending) (at bool, err error) {
 		return false, fmt.Errorf("messages of %d bytes wait to be taken to node %s, at most %d can", o.bytes+s.size(), o.to.name(), maxWaitingBytes)
 	}
 	o.count++
+	if s.parcel != nil && !s.parcel.Control {
+		o.to.world.sent.Add(1)
+	}
 	o.bytes += s.size()
 	if !o.busy && s.change == nil && o.to.world.prompt != nil {
 		o.busy = true
@@ -277,6 +280,9 @@ func (w *World) take(node int, f *wire.Frame) {
 	}
 	if v, ok := f.Head.(*protos.View); ok {
 		w.heard(v)
+	}
+	if !protos.IsControl(f.Head) {
+		w.received.Add(1)
 	}
 	n, own := w.nodes[node], *f
 	own.Tensors = slices.Clone(f.Tensors)

@@ -288,6 +288,18 @@ func TestRunInWhichEverythingIsLostIsAStandstill(t *testing.T) {
 	}
 }
 
+func TestHandlerThatTakesLongIsNoStandstill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several times as long as a standstill takes to be noticed")
+	}
+	s := &stage{}
+	s.handlers = []handler{atStart(func(_ actor.Context, env actors.Env) {
+		env.Charge(3.5e9) // 3.5 s
+		s.finish()
+	})}
+	s.run(t)
+}
+
 // The coordinator goes on to look at a model every 100 ms, which moves nothing on.
 func TestBoundedRunInWhichEverythingIsLostTellsThatItStoodStill(t *testing.T) {
 	if testing.Short() {

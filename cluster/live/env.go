@@ -191,6 +191,8 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	if !p.env.node.coordinates() && !control(ctx.Message()) {
 		w.handled.Add(1) // looks at a model move nothing on
+		w.handling.Add(1)
+		defer w.handling.Add(-1)
 	}
 	p.env.began, p.env.charged = p.env.Now(), 0
 	p.actor.Receive(ctx)

@@ -77,7 +77,7 @@ func (l *life) place(kind actors.Kind) error {
 		w.stopped.Done()
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
-	l.node.there, l.actor = true, a
+	w.Locked(func() { l.node.there, l.actor = true, a })
 	return nil
 }
 

@@ -123,8 +123,8 @@ func (w *World) remove(n *node) {
 	w.Locked(func() { // so that no message leaves or arrives while it happens
 		close(old.gone)
 		n.life.Store(n.next)
+		n.there, n.next = false, nil
 	})
-	n.there, n.next = false, nil
 	old.system.Root.Stop(old.pid)
 	old.system.Shutdown()
 }

@@ -105,6 +105,9 @@ type World struct {
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
 	handled   atomic.Int64   // messages so far
+	handling  atomic.Int64   // handlers at work that may move something on
+	sent      atomic.Int64   // messages for nodes of other worlds, those that are dropped included
+	received  atomic.Int64   // messages of other worlds
 	jobs      atomic.Int64   // under way
 	lost      atomic.Uint64  // dead letters
 	arrivals  sync.RWMutex   // held for reading while a frame or news of another process arrive
@@ -130,7 +133,7 @@ type node struct {
 	end     chan struct{}        // closed when its part is over
 
 	// What follows belongs to attend while the run goes on.
-	there   bool               // an actor lives on it
+	there   bool               // an actor lives on it; changed under World.network
 	unheard *actors.NodeChange // the crash that the coordinator has not heard of
 	ends    int                // crashes and departures that are yet to come
 	next    *life
@@ -306,7 +309,7 @@ func (w *World) wait(ctx context.Context) {
 		case <-look.C:
 			before := handled
 			handled = w.handled.Load()
-			w.look(w.clock.idle() && w.jobs.Load() == 0 && handled == before)
+			w.look(w.rests() && handled == before)
 		}
 	}
 }
@@ -322,19 +325,6 @@ func (w *World) look(rests bool) {
 	case w.stalled == 0:
 		w.stalled = w.clock.now()
 	}
-}
-
-// standstill is the error of a run with nothing left to happen.
-func (w *World) standstill() (err error) {
-	d := w.config.Deployment
-	there := make([]actor.Actor, len(d.Nodes))
-	for i := range there {
-		if n := w.nodes[i]; n.there {
-			there[i] = n.life.Load().actor
-		}
-	}
-	w.Locked(func() { err = fmt.Errorf("at %v: %w%s", w.clock.now(), d.Standstill(there), w.door.Losses()) })
-	return err
 }
 
 // close stops everything that Run started. What is under way is not delivered.

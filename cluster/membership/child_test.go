@@ -17,6 +17,7 @@ const (
 	childSeed        = "MEMBERSHIP_TEST_SEED"
 	childIncarnation = "MEMBERSHIP_TEST_INCARNATION"
 	childBusy        = "MEMBERSHIP_TEST_BUSY"
+	childPace        = "MEMBERSHIP_TEST_PACE"
 )
 
 // childNode is a node of a process of its own, where no test is running.
@@ -76,10 +77,14 @@ func (n *childNode) start(name string) error {
 	if err != nil {
 		return err
 	}
+	pace, err := strconv.Atoi(os.Getenv(childPace))
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patienceOfTests)
 	defer cancel()
 	n.members, err = Join(ctx, Config{
-		Name: name, Bind: address, Seeds: seeds, Key: testKey, Label: "test",
+		Name: name, Bind: address, Seeds: seeds, Key: testKey, Label: "test", pace: time.Duration(pace),
 		Meta: Meta{Incarnation: incarnation, Cores: 1}, Streams: n,
 		Notify: func(e Event) {
 			fmt.Printf("%s %s %d@%d\n", e.Kind, e.Member.Name, e.Member.Meta.Incarnation, time.Now().UnixNano())

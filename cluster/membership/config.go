@@ -83,7 +83,13 @@ type Config struct {
 	// succeeded. It may call View, and may take its time, but must not call Update, Leave or
 	// Shutdown.
 	Notify func(Event)
+
+	// pace is how many times faster than usual everything goes, for tests that would take long; 0 stands for 1.
+	pace time.Duration
 }
+
+// paced is a time of the protocol at the node's pace.
+func (m *Members) paced(d time.Duration) time.Duration { return d / max(m.config.pace, 1) }
 
 // checked returns the configuration with its defaults and where to bind, or an error
 // that names the field.
@@ -174,12 +180,12 @@ func (m *Members) settings() *memberlist.Config {
 	c.Name, c.Label, c.SecretKey = m.config.Name, m.config.Label, m.config.Key
 	c.Transport = m.transport
 	c.BindPort = int(m.transport.advertise.Port()) // for nodes that say none
-	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
+	c.ProbeInterval, c.ProbeTimeout = m.paced(probeInterval), m.paced(probeTimeout)
 	c.SuspicionMult, c.SuspicionMaxTimeoutMult = suspicionMult, suspicionMax
 	c.AwarenessMaxMultiplier = awarenessFactor
-	c.GossipInterval, c.GossipToTheDeadTime = gossipInterval, gossipDeadTime
-	c.PushPullInterval, c.TCPTimeout = syncInterval, streamTimeout
-	c.DeadNodeReclaimTime = reclaimTime
+	c.GossipInterval, c.GossipToTheDeadTime = m.paced(gossipInterval), m.paced(gossipDeadTime)
+	c.PushPullInterval, c.TCPTimeout = m.paced(syncInterval), streamTimeout
+	c.DeadNodeReclaimTime = m.paced(reclaimTime)
 	c.UDPBufferSize = packetSize
 	c.EnableCompression = false           // it costs more than it saves in packets of this size
 	c.Logger = log.New(io.Discard, "", 0) // what matters are events, errors and refusals

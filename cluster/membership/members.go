@@ -193,7 +193,7 @@ func (m *Members) settle(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-time.After(time.Duration(2+bits.Len(uint(n))) * gossipInterval):
+	case <-time.After(time.Duration(4+bits.Len(uint(n))) * m.paced(gossipInterval)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

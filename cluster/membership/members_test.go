@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -80,11 +81,11 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for several failures")
 	}
-	nodes := cluster(t, 3, nil)
+	nodes := clusterAt(t, 3, nil, time.Duration(*pace))
 	old := nodes[2].address
 	seeds := []string{nodes[0].address}
 	again := func(address string, incarnation uint64) *node {
-		c := mustStart(t, "c", spec{address: address, seeds: seeds, incarnation: incarnation})
+		c := mustStart(t, "c", spec{pace: time.Duration(*pace), address: address, seeds: seeds, incarnation: incarnation})
 		for _, n := range nodes[:2] {
 			if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != incarnation || e.Member.Gossip.String() != c.address {
 				t.Errorf("%s heard of %+v, want incarnation %d at %s", n.name, e.Member, incarnation, c.address)
@@ -107,7 +108,7 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 	c = again("", 3) // elsewhere
 	c.crash()
 	// Sooner than the crash is noticed: the start waits neither for the failure nor hides it.
-	c = mustStart(t, "c", spec{address: c.address, seeds: seeds, incarnation: 4})
+	c = mustStart(t, "c", spec{pace: time.Duration(*pace), address: c.address, seeds: seeds, incarnation: 4})
 	for _, n := range nodes[:2] {
 		n.await(Failed, "c")
 		if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != 4 {
@@ -116,7 +117,7 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 	}
 	c.crash()
 	// Elsewhere, and sooner than the crash is noticed: the name has to become free first.
-	c = mustStart(t, "c", spec{seeds: seeds, incarnation: 5, patience: patienceOfTests})
+	c = mustStart(t, "c", spec{pace: time.Duration(*pace), seeds: seeds, incarnation: 5, patience: patienceOfTests})
 	for _, n := range nodes[:2] {
 		n.await(Failed, "c")
 		if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != 5 || e.Member.Gossip.String() != c.address {
@@ -124,7 +125,7 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 		}
 	}
 	c.crash()
-	if _, err := start(t, "c", spec{address: c.address, seeds: seeds, incarnation: 3}); err == nil || !strings.Contains(err.Error(), "must grow") {
+	if _, err := start(t, "c", spec{pace: time.Duration(*pace), address: c.address, seeds: seeds, incarnation: 3}); err == nil || !strings.Contains(err.Error(), "must grow") {
 		t.Errorf("an incarnation that is over was let in: %v", err)
 	}
 }
@@ -141,54 +142,98 @@ func TestNodeThatLeftCanJoinAgain(t *testing.T) {
 }
 
 func TestHalvesOfAPartitionFindEachOther(t *testing.T) {
-	for name, length := range map[string]time.Duration{
-		"short": 0,
-		"long":  gossipDeadTime + 2*probeInterval*4, // the nodes of the other half are forgotten by memberlist
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if testing.Short() {
-				t.Skip("takes a quarter of a minute or more")
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	newHalves(t, 1).heal(0)
+}
+
+// How long two halves may take to become one when the network is whole again, and half of them. What the machine itself
+// takes does not go faster with the protocol.
+const (
+	mostHealing   = 15 * time.Second
+	medianHealing = 5 * time.Second
+	slowMachine   = 5 * time.Second
+)
+
+// Some partitions last longer than memberlist remembers the nodes of the other half.
+func TestEveryPartitionHealsInBoundedTime(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	const clusters, rounds = 12, 2
+	var mu sync.Mutex
+	var took []time.Duration
+	var healing sync.WaitGroup
+	for i := range clusters {
+		h := newHalves(t, time.Duration(*pace))
+		healing.Go(func() {
+			for round := range rounds {
+				length := time.Duration(0)
+				if (i+round)%4 == 0 {
+					length = (gossipDeadTime + 2*probeInterval*4) / h.pace
+				} else if (i+round)%2 == 0 {
+					length = time.Duration(1+i) * time.Second / h.pace
+				}
+				d := h.heal(length)
+				mu.Lock()
+				took = append(took, d)
+				mu.Unlock()
 			}
-			heal(t, length)
 		})
+	}
+	healing.Wait()
+	slices.Sort(took)
+	if len(took) < clusters*rounds {
+		t.Fatalf("%d of %d partitions healed", len(took), clusters*rounds)
+	}
+	most, median := took[len(took)-1], took[len(took)/2]
+	t.Logf("at pace %d, %d partitions healed within %v to %v, in the median %v", *pace, len(took), took[0], most, median)
+	if p := time.Duration(*pace); most > mostHealing/p+slowMachine || median > medianHealing/p+slowMachine/5 {
+		t.Errorf("healing took %v", took)
 	}
 }
 
-// heal checks that two halves become one after a partition of a certain length.
-func heal(t *testing.T, length time.Duration) {
-	var w wires
-	nodes := cluster(t, 4, &w)
-	w.split(1, nodes[2].address, nodes[3].address)
-	for _, n := range nodes[:2] {
-		n.awaitAll(Failed, "c", "d")
-	}
-	for _, n := range nodes[2:] {
-		n.awaitAll(Failed, "a", "b")
+// halves are a cluster that is parted and healed.
+type halves struct {
+	t     *testing.T
+	wires *wires
+	pace  time.Duration
+	nodes []*node
+}
+
+func newHalves(t *testing.T, pace time.Duration) *halves {
+	t.Helper()
+	w := &wires{}
+	return &halves{t, w, pace, clusterAt(t, 4, w, pace)}
+}
+
+// heal checks that two halves become one after a partition of a certain length, and tells how soon.
+func (h *halves) heal(length time.Duration) time.Duration {
+	nodes := h.nodes
+	h.wires.split(1, nodes[2].address, nodes[3].address)
+	for i, n := range nodes {
+		n.eventually("it sees its own half alone", func() bool { return slices.Equal(n.names(), []string{"a", "b", "c", "d"}[i/2*2:i/2*2+2]) })
 	}
 	time.Sleep(length) // how long the partition lasts
-	w.heal()
+	h.wires.heal()
 	began := time.Now()
-	// News of the failures may still be under way and take down a node of the own half for
-	// a moment.
-	whole := func() bool {
-		return !slices.ContainsFunc(nodes, func(n *node) bool { return len(n.names()) < 4 })
+	// News of the failures may still be under way and take down a node of the own half for a moment.
+	for _, n := range nodes {
+		n.eventually("it sees both halves", func() bool { return len(n.names()) == 4 })
 	}
-	for !whole() {
-		for _, n := range nodes {
-			for len(n.names()) < 4 || len(n.events) > 0 {
-				if e := n.next(); e.Kind != Failed && e.Kind != Returned || e.Member.Meta.Incarnation != 1 {
-					t.Errorf("%s heard of %+v", n.name, e)
-				}
+	took := time.Since(began)
+	for _, n := range nodes {
+		for len(n.events) > 0 {
+			if e := <-n.events; e.Kind != Failed && e.Kind != Returned || e.Member.Meta.Incarnation != 1 {
+				h.t.Errorf("%s heard of %+v", n.name, e)
 			}
 		}
+		n.eventually("it sees what the others see", func() bool { return describe(n.View()) == describe(nodes[0].View()) })
 	}
-	t.Logf("the halves were one after %v", time.Since(began))
-	for _, n := range nodes {
-		if got := describe(n.View()); got != describe(nodes[0].View()) {
-			t.Errorf("%s sees\n%s", n.name, got)
-		}
-	}
+	return took
 }
 
 // doubtsSoFar is how often memberlist gave somebody up.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/netip"
@@ -26,6 +27,11 @@ var testKey = bytes.Repeat([]byte("k"), keySize)
 func TestMain(m *testing.M) {
 	if name := os.Getenv(childName); name != "" {
 		os.Exit(child(name))
+	}
+	flag.Parse()
+	// Most tests wait, for others than the processor: more of them than there are cores go on at a time.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	if code == 0 {
@@ -57,6 +63,17 @@ func loopback() string {
 	}
 	n := addresses.Add(1)
 	return fmt.Sprintf("127.%d.%d.%d:0", 1+os.Getpid()%250, n/250, 1+n%250)
+}
+
+// eventually waits until something holds of a node; if it does not the test goes on, as other goroutines of it may.
+func (n *node) eventually(what string, holds func() bool) {
+	n.tb.Helper()
+	for end := time.Now().Add(patienceOfTests); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			n.tb.Errorf("%s in vain: %s; its view is %v", n.name, what, n.names())
+			return
+		}
+	}
 }
 
 // eventually waits until something holds.
@@ -178,6 +195,7 @@ type spec struct {
 	seeds       []string
 	incarnation uint64
 	wires       *wires
+	pace        time.Duration // of the protocol, by default the usual
 	patience    time.Duration // of Join, by default 5 s
 	change      func(*Config)
 	listen      func(netip.AddrPort) (net.PacketConn, error) // by default that of Join
@@ -197,7 +215,7 @@ func start(tb testing.TB, name string, s spec) (*node, error) {
 	c := Config{
 		Name: name, Bind: n.address, Seeds: s.seeds, Key: testKey, Label: "test",
 		Meta:    Meta{Role: "worker", Incarnation: max(s.incarnation, 1), Cores: 2, Labels: map[string]string{"zone": name}},
-		Streams: n.port, Notify: func(e Event) { n.events <- e },
+		Streams: n.port, Notify: func(e Event) { n.events <- e }, pace: s.pace,
 	}
 	if s.change != nil {
 		s.change(&c)
@@ -288,12 +306,15 @@ func (n *node) names() []string {
 }
 
 // cluster starts nodes a, b, c…, the first being the seed, and has them all hear of each other.
-func cluster(tb testing.TB, n int, w *wires) []*node {
+func cluster(tb testing.TB, n int, w *wires) []*node { return clusterAt(tb, n, w, 1) }
+
+// clusterAt is cluster at another pace.
+func clusterAt(tb testing.TB, n int, w *wires, pace time.Duration) []*node {
 	tb.Helper()
 	var nodes []*node
 	var names []string
 	for i := range n {
-		s := spec{wires: w}
+		s := spec{wires: w, pace: pace}
 		if i > 0 {
 			s.seeds = []string{nodes[0].address}
 		}

@@ -37,8 +37,8 @@ func (m *Members) examine() {
 // it, and objects. It has failed if nobody listens at its address, or if it has not objected in
 // recallPatience.
 func (m *Members) recall(d doubt) {
-	over := time.After(recallPatience)
-	for wait := firstRecall; m.roll.pending(d); wait = min(2*wait, lastRecall) {
+	over := time.After(m.paced(recallPatience))
+	for wait := m.paced(firstRecall); m.roll.pending(d); wait = min(2*wait, m.paced(lastRecall)) {
 		c, err := m.transport.DialTimeout(d.Gossip.String(), dialTimeout)
 		switch {
 		case err == nil:

@@ -8,17 +8,19 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // How nodes look for those they have lost.
 const (
 	firstRejoin = time.Second
-	lastRejoin  = 10 * time.Second
-	// lonely is the longest wait of a node that is here by itself.
-	lonely = 5 * time.Second
-	// calls is how many addresses are tried at a time.
-	calls = 4
+	lastRejoin  = 5 * time.Second
+	// calls is how many addresses are tried at a time: one where packets vanish keeps nobody from the others.
+	calls = 16
+	// maxCalls is how many are tried before the next wait, chosen by chance.
+	maxCalls = 64
 )
 
 // foreignError says that something answers at a seed which does not take this node for
@@ -190,33 +192,60 @@ func foreign(err error) bool {
 
 // keep calls upon the seeds and upon nodes that have failed, until they are here: so a
 // node that has lost everybody comes back, and the halves of a partition find each other.
+//
+// Two halves take two exchanges to become one. With the first, each learns that its nodes are said to be dead, and
+// these object among their own; the objections cross with the second, which is therefore soon.
 func (m *Members) keep() {
-	wait := firstRejoin
+	wait := m.paced(firstRejoin)
+	next := time.NewTimer(wait)
+	defer next.Stop()
+	due := time.Now().Add(wait)
 	for {
 		select {
 		case <-m.closing:
 			return
 		case <-m.roll.lost:
-			wait = firstRejoin
-			continue
-		case <-time.After(wait + rand.N(wait/4)):
-		}
-		missing := m.missing()
-		rand.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })
-		for _, a := range missing[:min(calls, len(missing))] {
-			// Who does not answer is called again.
-			_ = m.contact(a)
-			select {
-			case <-m.closing:
-				return
-			default:
+			wait = m.paced(firstRejoin)
+			if soon := time.Now().Add(wait); soon.Before(due) { // losses one after the other do not put it off
+				due = soon
+				next.Reset(wait)
 			}
+			continue
+		case <-next.C:
 		}
-		wait = min(2*wait, lastRejoin)
-		if len(m.View().Members) == 1 {
-			wait = min(wait, lonely)
+		if m.callMissing() {
+			wait = m.paced(firstRejoin)
+		} else {
+			wait = min(2*wait, m.paced(lastRejoin))
+		}
+		pause := wait + rand.N(wait/4)
+		due = time.Now().Add(pause)
+		next.Reset(pause)
+	}
+}
+
+// callMissing exchanges lists with those who should be here, as far as they answer, and tells whether any does.
+func (m *Members) callMissing() bool {
+	missing := m.missing()
+	rand.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })
+	missing = missing[:min(maxCalls, len(missing))]
+	var answered atomic.Bool
+	var calling sync.WaitGroup
+	slots := make(chan struct{}, calls)
+	for _, a := range missing {
+		select {
+		case <-m.closing:
+		case slots <- struct{}{}:
+			calling.Go(func() {
+				defer func() { <-slots }()
+				if m.contact(a) == nil { // who does not answer is called again
+					answered.Store(true)
+				}
+			})
 		}
 	}
+	calling.Wait()
+	return answered.Load()
 }
 
 // missing returns where nodes should be that are not.

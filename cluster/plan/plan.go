@@ -248,10 +248,12 @@ const (
 	Drop       = "drop"       // it never arrives
 )
 
-// Loss makes a link lose messages.
+// Loss makes a link lose messages, each for itself with a probability, or in bursts.
 type Loss struct {
 	// Probability that one transmission is lost.
-	Probability Fraction `plan:"probability,required" doc:"that one transmission is lost"`
+	Probability Fraction `plan:"probability" doc:"that one transmission is lost"`
+	// Bursts, unless nil, stand in the place of Probability.
+	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
 	// Kind is Retransmit, the default, or Drop.
 	Kind string `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
 	// Timeout before a retransmission. Default 200ms.
@@ -270,16 +272,16 @@ func (l *Loss) UnmarshalPlan(n *Node) error {
 	if err := Decode(n, (*plain)(l)); err != nil {
 		return err
 	}
-	if l.Timeout == 0 {
+	_, even := n.Get("probability")
+	switch {
+	case !even && l.Bursts == nil:
+		return Errorf(n, "missing: probability, or bursts")
+	case l.Probability > 0 && l.Bursts != nil:
+		return Errorf(n.At("probability"), "probability does not go with bursts, whose p, r, h and k say how often a message is lost")
+	case l.Timeout == 0:
 		return Errorf(n.At("timeout"), "a timeout of 0s would send again at once, forever; give more, such as 200ms")
 	}
 	return nil
-}
-
-// Outage is a time during which a link delivers nothing.
-type Outage struct {
-	From Duration `plan:"from,required" doc:"when it begins, from the start of the run"`
-	For  Duration `plan:"for,required" doc:"how long it lasts, more than 0s"` // above 0
 }
 
 // Evaluate says when the model's accuracy is measured.

@@ -195,7 +195,7 @@ func (c *check) bare(p *Plan) {
 func (c *check) settings(n *Node, s LinkSettings) {
 	c.delay(n)
 	for i, o := range s.Outages {
-		if at := n.At("outages"); o.For == 0 && i < len(at.Items) {
+		if at := n.At("outages"); o.Kind == "" && o.For == 0 && i < len(at.Items) {
 			c.errorf(at.Items[i].At("for"), "an outage lasts longer than 0s")
 		}
 	}

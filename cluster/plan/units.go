@@ -146,11 +146,27 @@ func (l *Loss) PlanSchema() *Schema {
 	(*Loss)(&p).SetDefaults()
 	s := SchemaOf(&p)
 	s.above0("timeout")
+	none := &Schema{Type: Types{"string"}, Description: "0%, beside bursts", Pattern: notZero().Pattern}
+	s.OneOf = []*Schema{{Required: []string{"probability"}, Not: needsOne("bursts")[0]}, {Required: []string{"bursts"}, Properties: Properties{{"probability", none}}}}
 	return s
 }
 
-// RefineSchema says that an outage lasts.
-func (*Outage) RefineSchema(s *Schema) { s.above0("for") }
+// PlanSchema is that of a map of probabilities.
+func (b *Bursts) PlanSchema() *Schema {
+	type plain Bursts
+	p := plain{}
+	(*Bursts)(&p).SetDefaults()
+	s := SchemaOf(&p)
+	s.above0("p", "r")
+	return s
+}
+
+// PlanSchema is that of one outage, or of many at random.
+func (*Outage) PlanSchema() *Schema {
+	one, many := SchemaOf(&fixedOutage{}), SchemaOf(&randomOutages{})
+	one.above0("for")
+	return &Schema{Type: Types{"object"}, If: needsOne("kind")[0], Then: many, Else: one}
+}
 
 // RefineSchema says that a verdict takes time.
 func (*Evaluate) RefineSchema(s *Schema) { s.above0("every", "lag") }

@@ -298,7 +298,8 @@ func (d *diagram) drawScale(c draw.Canvas) {
 	step := (c.Max.Y - c.Min.Y) / pieces
 	for i := range pieces {
 		y := c.Min.Y + vg.Length(i)*step
-		c.FillPolygon(along(float64(i)/(pieces-1)), []vg.Point{{X: left, Y: y}, {X: right, Y: y}, {X: right, Y: y + step + 0.3}, {X: left, Y: y + step + 0.3}})
+		top := min(y+2*step, c.Max.Y) // the next piece covers the rest, so that there is no seam
+		c.FillPolygon(along(float64(i)/(pieces-1)), []vg.Point{{X: left, Y: y}, {X: right, Y: y}, {X: right, Y: top}, {X: left, Y: top}})
 	}
 	for _, tick := range (roundTicks{}).Ticks(d.low/d.unit.seconds, d.high/d.unit.seconds) {
 		if tick.Label == "" {

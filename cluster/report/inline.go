@@ -39,7 +39,7 @@ func (f *figure) inline(alternative string) (wide, narrow template.HTML, err err
 
 // element draws the figure as an svg element. Its texts are escaped where it is drawn.
 func (f *figure) element(l layout, class, alternative string) (template.HTML, error) {
-	text, err := f.vector(l)
+	text, err := drawSVG(l, f.drawPage)
 	if err != nil {
 		return "", err
 	}

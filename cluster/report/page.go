@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gradwire/gradwire/cluster/record"
 )
@@ -194,6 +196,7 @@ func (b *builder) figures(accuracy, target, work, network *section) error {
 	if b.several() && len(b.all.Summary.Groups) <= maxLegend {
 		shown = append([]*Source{b.all}, b.sources...)
 	}
+	var jobs []pageJob
 	for i, s := range shown {
 		list := append(curveDrawings(s.Summary, s.traces),
 			drawing{"staleness", "Staleness of updates", func() (*figure, error) { return stalenessBoxes(s.Summary, s.work) }},
@@ -209,20 +212,51 @@ func (b *builder) figures(accuracy, target, work, network *section) error {
 			}
 		}
 		for _, d := range list {
-			f, err := b.draw(d, s, folder)
-			if err != nil {
-				return fmt.Errorf("%s: drawing %s: %w", s.Dir, d.name, err)
-			}
-			if f != nil {
-				part := place(d.name)
-				part.Figures = append(part.Figures, f)
-			}
+			jobs = append(jobs, pageJob{drawing: d, source: s, folder: folder})
+		}
+	}
+	b.drawAll(jobs)
+	for _, j := range jobs {
+		if j.err != nil {
+			return fmt.Errorf("%s: drawing %s: %w", j.source.Dir, j.name, j.err)
+		}
+		if j.figure != nil {
+			part := place(j.name)
+			part.Figures = append(part.Figures, j.figure)
+			b.output.Figures++
 		}
 	}
 	for _, part := range []*section{accuracy, target, work, network} {
 		b.sideBySide(part)
 	}
 	return nil
+}
+
+// pageJob is a drawing that is to be drawn.
+type pageJob struct {
+	drawing
+	source *Source
+	folder string
+	figure *pageFigure // nil if there is nothing to draw
+	err    error
+}
+
+// drawnAtOnce is how many figures are drawn side by side: a core each, and some wait for the disk.
+const drawnAtOnce = 4
+
+// drawAll draws figures side by side.
+func (b *builder) drawAll(jobs []pageJob) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(drawnAtOnce, len(jobs)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
+				j := &jobs[i]
+				j.figure, j.err = b.draw(j.drawing, j.source, j.folder)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // sideBySide puts figures of one kind next to each other.
@@ -245,7 +279,6 @@ func (b *builder) draw(d drawing, s *Source, folder string) (*pageFigure, error)
 	if err := f.save(filepath.Join(folder, d.name)); err != nil {
 		return nil, err
 	}
-	b.output.Figures++
 	shown := &pageFigure{kind: strings.TrimRight(d.name, "0123456789"), All: b.several() && s == b.all, Title: b.title(d.title, s), Caption: f.caption}
 	alternative := shown.Title + ". " + f.caption
 	if len(f.names) > 0 {

@@ -31,6 +31,9 @@ const (
 	maxLegend     = 27 // entries that fit beside a figure
 	maxLegendText = 26 // characters of an entry
 
+	// uprightRoom is how much higher the axis of a narrow figure with named ticks is: what stands above its bars does so upright.
+	uprightRoom = 1.15
+
 	maxTitlePoints = 90 // characters in which a title names points
 )
 
@@ -155,27 +158,30 @@ func (f *figure) entry(name string, thumbs ...plot.Thumbnailer) {
 }
 
 // save writes the figure as path.png and path.svg.
-func (f *figure) save(path string) error {
-	image := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(dotsPerInch))}
-	f.drawPage(image, sheet)
+func (f *figure) save(path string) error { return save(path, f.drawPage) }
+
+// save writes what a function draws on a sheet as path.png and path.svg.
+func save(path string, paint func(vg.CanvasSizer, layout)) error {
+	canvas := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(dotsPerInch))
+	paint(canvas, sheet)
 	var b bytes.Buffer
-	if _, err := image.WriteTo(&b); err != nil {
+	if err := writePNG(&b, canvas.Image()); err != nil {
 		return fmt.Errorf("drawing %s.png: %w", path, err)
 	}
 	if err := record.WriteFile(path+".png", b.Bytes()); err != nil {
 		return err
 	}
-	text, err := f.vector(sheet)
+	text, err := drawSVG(sheet, paint)
 	if err != nil {
 		return fmt.Errorf("drawing %s.svg: %w", path, err)
 	}
 	return record.WriteFile(path+".svg", bytes.ReplaceAll(text, []byte(fontFamily), []byte(fontFamilies)))
 }
 
-// vector draws the figure as SVG.
-func (f *figure) vector(l layout) ([]byte, error) {
+// drawSVG returns what a function draws as SVG.
+func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) ([]byte, error) {
 	drawing := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
-	f.drawPage(drawing, l)
+	paint(drawing, l)
 	var b bytes.Buffer
 	_, err := drawing.WriteTo(&b)
 	return b.Bytes(), err
@@ -221,6 +227,9 @@ func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 		page = f.drawLegend(page, legend)
 	}
 	f.nameTicks(&p, page.Size().X)
+	if l.below && f.ticks != nil {
+		p.Y.Max *= uprightRoom
+	}
 	p.Draw(page)
 }
 

@@ -52,27 +52,6 @@ func Table(w io.Writer, s record.Summary) error {
 	return writeTable(w, columns, len(s.Groups), lines)
 }
 
-// writeTable writes headings, so many rows of cells, and the notes below them.
-func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
-	var b strings.Builder
-	line := make([]string, len(columns))
-	for i := range columns {
-		line[i] = columns[i].heading
-	}
-	writeLine(&b, columns, line)
-	for row := range rows {
-		for i := range columns {
-			line[i] = columns[i].cells[row]
-		}
-		writeLine(&b, columns, line)
-	}
-	for _, note := range notes {
-		b.WriteString(note + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // labelColumns are the settings of the points, one column for each key.
 func labelColumns(s record.Summary) []column {
 	var columns []column

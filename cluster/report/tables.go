@@ -54,10 +54,13 @@ func headings(all []string, more ...string) (head []string) {
 	return append(head, more...)
 }
 
-// short writes a figure with four digits, and what is none as a dash.
+// short writes a figure with four digits, a whole one with all of its, and what is none as a dash.
 func short(v float64) string {
-	if !finite(v) {
-		return "–"
+	switch {
+	case !finite(v):
+		return nothing
+	case v == math.Trunc(v) && math.Abs(v) < 1e12:
+		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.4g", v)
 }

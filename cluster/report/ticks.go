@@ -11,16 +11,22 @@ import (
 const maxIntervals = 8
 
 // roundTicks labels an axis at multiples of 1, 2 or 5 times a power of ten.
-type roundTicks struct{}
+type roundTicks struct {
+	most int // intervals; 0 = maxIntervals
+}
 
 // Ticks implements plot.Ticker.
-func (roundTicks) Ticks(low, high float64) []plot.Tick {
-	step := math.Pow(10, math.Floor(math.Log10((high-low)/maxIntervals)))
+func (r roundTicks) Ticks(low, high float64) []plot.Tick {
+	most := float64(r.most)
+	if r.most == 0 {
+		most = maxIntervals
+	}
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/most)))
 	if step == 0 || math.IsInf(step, 0) || math.IsNaN(step) {
 		return nil // no float lies between the ends
 	}
 	for _, factor := range []float64{1, 2, 5, 10} {
-		if (high-low)/(step*factor) <= maxIntervals {
+		if (high-low)/(step*factor) <= most {
 			step *= factor
 			break
 		}

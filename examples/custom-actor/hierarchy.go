@@ -27,12 +27,12 @@ const (
 // ICLR 2020). Its fields are its settings in a plan.
 type hierarchy struct {
 	// Sites are the workers of each site's server, by name.
-	Sites map[string][]string `plan:"sites,required"`
+	Sites map[string][]string `plan:"sites,required" doc:"the workers of each site's server"`
 	// Every is the number of a site's rounds from one exchange to the next, at least 1.
-	Every int `plan:"every"`
+	Every int `plan:"every" range:"1.." doc:"rounds from one exchange with the root to the next"`
 	// Wait makes the exchanges synchronous: the root waits for all sites, and their workers
 	// for the root. Without, a site goes on while an exchange is under way.
-	Wait bool `plan:"wait"`
+	Wait bool `plan:"wait" doc:"whether exchanges are synchronous"`
 }
 
 var (
@@ -42,9 +42,6 @@ var (
 
 // validate checks what needs no other section of the plan.
 func (h *hierarchy) validate() error {
-	if h.Every < 1 {
-		return catalog.About("every", fmt.Errorf("an exchange every %d rounds; accepted is 1 or more", h.Every))
-	}
 	site := map[string]string{}
 	for _, s := range slices.Sorted(maps.Keys(h.Sites)) {
 		if len(h.Sites[s]) == 0 {

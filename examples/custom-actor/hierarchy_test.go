@@ -235,7 +235,7 @@ func TestDigestsDependOnTheSeedAndNotOnProcessors(t *testing.T) {
 
 func TestErrorsSayWhereAndWhy(t *testing.T) {
 	for set, want := range map[string]string{
-		"every: 0}": "small.yaml:6:83: architecture.every: an exchange every 0 rounds; accepted is 1 or more",
+		"every: 0}": "small.yaml:6:83: architecture.every: 0 is out of range; accepted is 1 or more",
 		"evry: 2}":  `architecture.evry: unknown key "evry"; did you mean every?`,
 	} {
 		p, err := driver.Parse("small.yaml", []byte(strings.Replace(small, "wait: true}", set, 1)))

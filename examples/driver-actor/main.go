@@ -26,7 +26,7 @@ import (
 
 // counter adds the numbers that it is sent, and answers who asks with the sum. Its field is its setting.
 type counter struct {
-	First int64 `plan:"first"`
+	First int64 `plan:"first" doc:"the sum to begin with"`
 }
 
 func number(n int64) *protos.Message { return protos.NewMessage(wrapperspb.Int64(n)) }

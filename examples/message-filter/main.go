@@ -4,7 +4,6 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"os"
 
@@ -83,8 +82,8 @@ func (f *filter) clip(gradient []float32) {
 
 // settings are those of the filter in a plan: of is any architecture of the catalog.
 type settings struct {
-	Norm float64    `plan:"norm"`
-	Of   *plan.Node `plan:"of,required"`
+	Norm float64    `plan:"norm" range:">0" doc:"the largest norm of a gradient that passes"`
+	Of   *plan.Node `plan:"of,required" names:"architecture" doc:"the architecture behind the filter"`
 }
 
 // withClipping is everything that comes with Gradwire, and the filter of this program.
@@ -93,9 +92,6 @@ func withClipping() *catalog.Catalog {
 	c.Architectures.Add(catalog.Define("clipped", "another architecture whose workers clip the norms of their gradients",
 		func() settings { return settings{Norm: 1} },
 		func(c *catalog.Catalog, s *settings) (train.Architecture, error) {
-			if s.Norm <= 0 {
-				return nil, catalog.About("norm", fmt.Errorf("a norm of %v; accepted is a number above 0", s.Norm))
-			}
 			architecture, resolved, err := c.Architectures.Read(c, s.Of)
 			s.Of = resolved // with every default spelled out, for the record
 			return clipping{Architecture: architecture, norm: s.Norm}, err

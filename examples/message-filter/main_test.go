@@ -135,7 +135,7 @@ func TestClippedStepsAreThoseOfAPlainLoop(t *testing.T) {
 
 func TestErrorsSayWhereAndWhy(t *testing.T) {
 	for set, want := range map[string]string{
-		"{kind: clipped, norm: 0, of: {kind: all-reduce}}":   "small.yaml:6:37: architecture.norm: a norm of 0; accepted is a number above 0",
+		"{kind: clipped, norm: 0, of: {kind: all-reduce}}":   "small.yaml:6:37: architecture.norm: 0 is out of range; accepted is more than 0",
 		"{kind: clipped, norm: 1}":                           "small.yaml:6:15: architecture: missing: of",
 		"{kind: clipped, nrom: 1, of: {kind: all-reduce}}":   `small.yaml:6:31: architecture.nrom: unknown key "nrom"`,
 		"{kind: clipped, of: {kind: all-reduce, every: 0}}":  "small.yaml:6:61: architecture.of.every: 0 is out of range",

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/report"
+)
+
+const (
+	// maxProbes bounds the probes of an edge, maxAllProbes those of all edges, maxProbedEdges the edges.
+	maxProbes, maxAllProbes, maxProbedEdges = 10_000, 4_000_000, 1000
+	// maxProbeTime bounds the time that is probed, and maxProbedOutages how often an edge may go down in it.
+	maxProbeTime, maxProbedOutages = 8760 * time.Hour, 1_000_000
+	// downSteps is how many outages apart from each other a picture shows at most.
+	downSteps = 2000
+)
+
+// probing are the flags of gradwire links.
+type probing struct {
+	set     []string
+	seed    string
+	point   int
+	time    string
+	samples int
+	size    string
+	out     string
+	format  string
+}
+
+func linksCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+	f := &probing{}
+	cmd := &cobra.Command{
+		Use:   "links PLAN",
+		Short: "Show what the links of a plan do over time, without training",
+		Long: fmt.Sprintf(`Send probes over every edge of a plan's network, each on an otherwise idle network,
+at regular intervals of virtual time, and show what becomes of them: a table, and
+NAME-links.png and .svg with the delays over time and the outages. The changes of
+links in the plan's schedule are carried out. The k-th probe of an edge draws what the
+k-th message of a run with this seed draws.
+
+Edges are those between neighbours of the topology, but for those between two nodes that
+train where the architecture has servers. The table has a row for each of up to %d edges,
+and sums more of them up; the picture has a panel for each of up to %d, and quantiles of
+more. Of more than %d edges as many are probed, evenly chosen.
+
+Of a sweep the first point is shown, or the one that --point gives.`, report.MaxProbedRows, report.MaxProbedPanels, maxProbedEdges),
+		Example: `  gradwire links examples/links/plan.yaml
+  gradwire links PLAN --time 1h --samples 3600 --size 85kB
+  gradwire links PLAN --set network.default.delay=50ms --seed 7 --format json`,
+		Args: exactly(1, "one plan"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args[0], out) },
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan (repeated)")
+	flags.StringVar(&f.seed, "seed", "", "seed of the run (default: the plan's)")
+	flags.IntVar(&f.point, "point", 1, "number of the sweep's point")
+	flags.StringVar(&f.time, "time", "10m", "how long probes are sent, in virtual time")
+	flags.IntVar(&f.samples, "samples", 600, "probes of each edge")
+	flags.StringVar(&f.size, "size", "1 kB", "size of a probe")
+	flags.StringVar(&f.out, "out", ".", "folder of the picture")
+	flags.StringVar(&f.format, "format", "text", "text or json")
+	return cmd
+}
+
+// probes are the flags as they are meant.
+type probes struct {
+	until, every time.Duration
+	size         int
+}
+
+func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
+	until, err := plan.ParseDuration(f.time)
+	if err != nil {
+		return p, usage(cmd, fmt.Errorf("--time: %w", err))
+	}
+	size, err := plan.ParseSize(f.size)
+	if err != nil {
+		return p, usage(cmd, fmt.Errorf("--size: %w", err))
+	}
+	p = probes{until: time.Duration(until), size: int(size)}
+	switch {
+	case f.samples < 1 || f.samples > maxProbes:
+		return p, usage(cmd, fmt.Errorf("--samples %d; accepted is 1 to %d", f.samples, maxProbes))
+	case p.until < time.Duration(f.samples) || p.until > maxProbeTime:
+		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v", f.time, plan.Duration(maxProbeTime)))
+	case int64(size) > math.MaxInt32:
+		return p, usage(cmd, fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32))
+	}
+	p.every = p.until / time.Duration(f.samples)
+	return p, checkFormat(cmd, f.format)
+}
+
+func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out io.Writer) error {
+	how, err := f.probes(cmd)
+	if err != nil {
+		return err
+	}
+	set := f.set
+	if f.seed != "" {
+		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
+			return usage(cmd, fmt.Errorf("--seed %q is not a whole number from 0 to 18446744073709551615", f.seed))
+		}
+		set = append(set, "seed="+f.seed)
+	}
+	p, err := driver.Load(path, set...)
+	if err != nil {
+		return err
+	}
+	n, err := p.Network(c, f.point, min(maxProbedEdges, maxAllProbes/f.samples))
+	if err != nil {
+		return err
+	}
+	var all []*report.Probed
+	for i := range n.Lines {
+		one, err := how.send(cmd.Context(), n, i, f.samples)
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("interrupted: %d of %d edges are probed; nothing is written", i, len(n.Lines))
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, one)
+	}
+	if len(all) == 0 {
+		return &driver.InputError{Err: fmt.Errorf("%s has no edges to probe", path)}
+	}
+	return f.tell(out, n, how, all)
+}
+
+// send probes one line of a network.
+func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*report.Probed, error) {
+	l := &n.Lines[i]
+	r := &report.Probed{From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate, End: p.until.Seconds()}
+	for _, probe := range l.Probe(n.Seed, p.size, p.every, samples) {
+		took := math.Inf(1)
+		if !probe.Lost {
+			took = probe.Took.Seconds()
+		}
+		r.Sent, r.Delay, r.Took = append(r.Sent, probe.Sent.Seconds()), append(r.Delay, probe.Delay.Seconds()), append(r.Took, took)
+		r.Tries += probe.Tries
+	}
+	down, count := time.Duration(0), 0
+	for o := range l.Outages(n.Seed, p.until) {
+		if count++; count > maxProbedOutages {
+			return nil, &driver.InputError{Err: fmt.Errorf("the link from %s to %s goes down more than %d times in %v; give a shorter --time", l.From, l.To, maxProbedOutages, plan.Duration(p.until))}
+		}
+		o.To = min(o.To, p.until)
+		down += o.To - o.From
+		addSpan(r, o, p.until/downSteps)
+	}
+	r.DownShare = down.Seconds() / r.End
+	return r, context.Cause(ctx)
+}
+
+// addSpan adds an outage, to the one before it if they are so close that a picture shows no gap.
+func addSpan(r *report.Probed, o link.Outage, gap time.Duration) {
+	span := [2]float64{o.From.Seconds(), o.To.Seconds()}
+	if last := len(r.Down) - 1; last >= 0 && span[0]-r.Down[last][1] < gap.Seconds() {
+		r.Down[last][1] = span[1]
+		return
+	}
+	r.Down = append(r.Down, span)
+}
+
+// inWords is a delay of a plan in a few words: its kind and its settings.
+func inWords(n *plan.Node) string {
+	if n.Kind != plan.Map {
+		return n.Flow()
+	}
+	var words []string
+	kind := ""
+	for _, f := range n.Fields {
+		switch {
+		case f.Value.Text == "0s" || f.Value.Text == "false":
+		case f.Key == "kind":
+			kind = f.Value.Text
+		case f.Key == "file":
+			words = append(words, filepath.Base(f.Value.Text))
+		default:
+			words = append(words, f.Key+" "+f.Value.Flow())
+		}
+	}
+	return strings.TrimSpace(kind + " " + strings.Join(words, ", "))
+}
+
+// told is what gradwire links prints as JSON.
+type told struct {
+	Plan        string                `json:"plan"`
+	Point       map[string]string     `json:"point"`
+	Seed        uint64                `json:"seed"`
+	TimeSeconds float64               `json:"time_s"`
+	EverySecond float64               `json:"every_s"`
+	ProbeBytes  int                   `json:"probe_bytes"`
+	Edges       int                   `json:"edges"`
+	Picture     string                `json:"picture"`
+	Links       []report.ProbeSummary `json:"links"`
+}
+
+func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*report.Probed) error {
+	t := told{
+		Plan: n.Plan, Point: map[string]string{}, Seed: n.Seed, TimeSeconds: how.until.Seconds(), EverySecond: how.every.Seconds(),
+		ProbeBytes: how.size, Edges: n.Edges, Picture: filepath.Join(f.out, n.Plan+"-links"),
+	}
+	point := ""
+	for _, l := range n.Labels {
+		t.Point[l.Key] = l.Value
+		point += fmt.Sprintf(", %s = %s", l.Key, l.Value)
+	}
+	if err := os.MkdirAll(f.out, 0o777); err != nil { //nolint:gosec // as the user's umask has it
+		return &driver.InputError{Err: fmt.Errorf("--out: %w", err)}
+	}
+	title := fmt.Sprintf("%s: delays of its links%s", n.Plan, point)
+	if err := report.ProbePicture(t.Picture, title, all); err != nil {
+		return err
+	}
+	t.Picture += ".png"
+	if f.format == "json" {
+		for _, p := range all {
+			t.Links = append(t.Links, p.Summary())
+		}
+		return printJSON(out, t)
+	}
+	_, err := fmt.Fprintf(out, "%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
+		n.Plan, n.Seed, float64(time.Minute)/float64(how.every), plan.Size(how.size), n.Edges, plan.Duration(how.until))
+	if err == nil && n.Points > 1 {
+		_, err = fmt.Fprintf(out, "point %d of %d%s\n", n.Point, n.Points, point)
+	}
+	if err == nil && len(all) < n.Edges {
+		_, err = fmt.Fprintf(out, "probed are %d of the edges, evenly chosen\n", len(all))
+	}
+	if err == nil {
+		err = report.ProbeTable(asScreen(out), all)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(out, "plot   in %s, .svg\n", t.Picture)
+	}
+	return err
+}

@@ -1,0 +1,199 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// island is a network of its own for each node, on one bridge. It takes root.
+type island struct {
+	t      *testing.T
+	prefix string // of names in the system
+	nodes  []string
+}
+
+func newIsland(t *testing.T, nodes ...string) *island {
+	t.Helper()
+	i := &island{t: t, prefix: fmt.Sprintf("gw%d", os.Getpid()%100000), nodes: nodes}
+	t.Cleanup(i.sink)
+	if out, err := i.try("link", "add", i.prefix, "type", "bridge"); err != nil {
+		t.Skipf("networks can only be made by root on Linux: %v: %s", err, out)
+	}
+	i.ip("addr", "add", i.address(-1)+"/24", "dev", i.prefix)
+	i.ip("link", "set", i.prefix, "up")
+	for n, name := range nodes {
+		space, outer := i.prefix+name, i.prefix+"-"+name
+		i.ip("netns", "add", space)
+		i.ip("link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", space)
+		i.ip("link", "set", outer, "master", i.prefix, "up")
+		i.ip("-n", space, "link", "set", "lo", "up")
+		i.ip("-n", space, "addr", "add", i.address(n)+"/24", "dev", "eth0")
+		i.ip("-n", space, "link", "set", "eth0", "up")
+	}
+	return i
+}
+
+// address is that of a node, by its position; -1 stands for this process.
+func (i *island) address(n int) string { return fmt.Sprintf("10.251.%d.%d", os.Getpid()%250, n+2) }
+
+func (i *island) at(name string) string { return i.address(slices.Index(i.nodes, name)) }
+
+func (i *island) try(args ...string) (string, error) {
+	out, err := exec.Command("ip", args...).CombinedOutput() //nolint:gosec // a test's
+	return string(out), err
+}
+
+func (i *island) ip(args ...string) {
+	i.t.Helper()
+	if out, err := i.try(args...); err != nil {
+		i.t.Skipf("ip %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// sink removes all of it.
+func (i *island) sink() {
+	for _, name := range i.nodes {
+		_, _ = i.try("link", "del", i.prefix+"-"+name)
+		_, _ = i.try("netns", "del", i.prefix+name)
+	}
+	_, _ = i.try("link", "del", i.prefix)
+}
+
+// cut takes a node off the network; join puts it back.
+func (i *island) cut(name string)  { i.ip("link", "set", i.prefix+"-"+name, "down") }
+func (i *island) join(name string) { i.ip("link", "set", i.prefix+"-"+name, "up") }
+
+// part lets nothing from one node to another any more; meet undoes it.
+func (i *island) part(from, to string) {
+	i.ip("-n", i.prefix+from, "route", "add", "blackhole", i.at(to)+"/32")
+}
+
+func (i *island) meet(from, to string) {
+	i.ip("-n", i.prefix+from, "route", "del", "blackhole", i.at(to)+"/32")
+}
+
+// settle is that of nodes on this island.
+func (i *island) settle() {
+	t := i.t
+	t.Helper()
+	t.Chdir(t.TempDir())
+	must(t, "identity", "init", "ca")
+	must(t, "identity", "issue", "ca", "--operator=op")
+	seed := i.at(i.nodes[0]) + ":7946"
+	for n, name := range i.nodes {
+		must(t, "identity", "issue", "ca", "--node", name)
+		args := []string{"node", "--bind", i.at(name) + ":7946", "--identity", name, "--out", "records-" + name}
+		if n > 0 {
+			args = append(args, "--join", seed)
+		}
+		p := newProgram(t, args...)
+		p.Args = append([]string{"ip", "netns", "exec", i.prefix + name}, p.Args...)
+		p.Path, p.Err = exec.LookPath("ip")
+		await(t, "node "+name, listen(t, p).has("ready at "))
+	}
+	t.Setenv("GRADWIRE_JOIN", seed)
+	t.Setenv("GRADWIRE_IDENTITY", "op")
+	await(t, "cluster", func() bool { return strings.Count(must(t, "nodes"), "\n") == len(i.nodes)+1 })
+}
+
+func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes networks and cuts them")
+	}
+	for name, length := range map[string]time.Duration{
+		"briefly": 5 * time.Second,
+		"long":    25 * time.Second, // the cluster has given the node up, and the node the cluster
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := newIsland(t, "a", "b", "c", "d")
+			i.settle()
+			whole := length + 20*time.Second
+			id := beginTogether(t, "stop.time="+whole.String())
+			i.cut("d")
+			cut := time.Now()
+			await(t, "news of d", logged(t, id, "without d from now on"))
+			noticed := when(t, id, "without d from now on").Sub(cut)
+			time.Sleep(length - time.Since(cut)) // how long it lasts
+			i.join("d")
+			joined := time.Now()
+			await(t, "return of d", logged(t, id, "d is back"))
+			back := when(t, id, "d is back").Sub(joined)
+			steps := endTogether(t, id)
+			pause, from := longest(steps)
+			t.Logf("cut off for %v: out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on; back %v after the network",
+				length, noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
+			if noticed > 6*time.Second || pause > 10*time.Second || back > 25*time.Second {
+				t.Errorf("noticed after %v, rounds paused for %v, back after %v", noticed, pause, back)
+			}
+			if again := stepsOf(t, "fetched", "peer4"); len(again) == 0 || again[len(again)-1] < whole-time.Second {
+				t.Errorf("the node that was cut off makes no steps at the end: %d in all\n%s", len(again), must(t, "logs", id))
+			}
+		})
+	}
+}
+
+// The conductor hears both c and d, who do not hear each other.
+func TestRunGoesOnWithoutOneOfTwoThatDoNotHearEachOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes networks and cuts them")
+	}
+	i := newIsland(t, "a", "b", "c", "d")
+	i.settle()
+	id := beginTogether(t, "stop.time=25s")
+	i.part("c", "d")
+	i.part("d", "c")
+	parted := time.Now()
+	await(t, "news of d", logged(t, id, "without d from now on"))
+	noticed := when(t, id, "without d from now on").Sub(parted)
+	time.Sleep(5 * time.Second) // in which the others go on
+	i.meet("c", "d")
+	i.meet("d", "c")
+	met := time.Now()
+	await(t, "return of d", logged(t, id, "d is back"))
+	back := when(t, id, "d is back").Sub(met)
+	pause, from := longest(endTogether(t, id))
+	t.Logf("c and d apart: one out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on; back %v after they met",
+		noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
+	if noticed > 8*time.Second || pause > 12*time.Second || back > 30*time.Second {
+		t.Errorf("noticed after %v, rounds paused for %v, back after %v\n%s", noticed, pause, back, must(t, "logs", id))
+	}
+	if again := stepsOf(t, "fetched", "peer4"); len(again) == 0 || again[len(again)-1] < 24*time.Second {
+		t.Errorf("the node that was apart makes no steps at the end: %d in all\n%s", len(again), must(t, "logs", id))
+	}
+}
+
+// What a worker has sent is under way for longer than a standstill takes to be noticed.
+func TestRunWaitsForASilentServerWhoseModelNobodyElseHas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes networks and cuts them")
+	}
+	i := newIsland(t, "a", "b")
+	i.settle()
+	write(t, "plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 60}", 1)+"record: events\n")
+	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--place", "server=b", "--place", "worker=a", "--detach"))
+	await(t, "progress", func() bool { return status(t, id).Share > 0 })
+	i.cut("b")
+	await(t, "news of b", logged(t, id, "b is silent"))
+	time.Sleep(4 * time.Second) // for so long the network stays away, and membership has not given the server up
+	i.join("b")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%+v\n%s", status(t, id), must(t, "logs", id))
+		}
+	})
+	await(t, "end", func() bool { return status(t, id).State != driver.Running })
+	if s := status(t, id); s.State != driver.Done || strings.Contains(must(t, "logs", id), "without b") {
+		t.Fatalf("%+v\n%s", s, must(t, "logs", id))
+	}
+	must(t, "fetch", id, "--out", "fetched")
+	if pause, _ := longest(stepsOf(t, "fetched", "c")); pause < 5*time.Second {
+		t.Errorf("the longest pause between two steps was %v, though the server was away for more than 5 s", pause)
+	}
+}

@@ -1,0 +1,210 @@
+package driver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// party is another process of a run.
+type party struct {
+	placed bool
+	result *protos.RunResult
+	state  *protos.RunState // its latest
+	err    error            // why it cannot take part, or does not any more
+	first  error            // the err that it is out for, when it could not come back since
+	lives  uint32           // that it had before
+	again  time.Time        // from when on it may be taken in again, if it is out
+}
+
+// in reports whether the process takes part.
+func (q *party) in() bool { return q.placed && q.err == nil && q.result == nil }
+
+// How long a process stays out at least, if it did not come back by itself.
+const (
+	leavePause  = 3 * time.Second  // of one that says that it is going, and may be about to
+	refusePause = 10 * time.Second // of one that could not place its nodes
+)
+
+// heard takes in what another process of the run says. What an earlier life of it has said is not heeded: messages
+// come in their order, and the first of a life, but for what it needs to place its nodes, is RunPlaced.
+func (c *conductor) heard(name string, m proto.Message) {
+	switch m := m.(type) {
+	case *protos.AskSamples:
+		if c.task != nil {
+			c.process.work.Go(func() { c.supply(name, m) })
+		}
+		return
+	case *protos.RunPlaced:
+		c.note(name, func(q *party) {
+			switch {
+			case m.Lives != q.lives || q.err != nil:
+			case m.Error != "":
+				q.err = errors.New(m.Error)
+			default:
+				q.placed = true
+			}
+		})
+		return
+	}
+	c.mu.Lock()
+	q := c.parties[name]
+	heeded := q != nil && q.in()
+	c.mu.Unlock()
+	if !heeded {
+		return
+	}
+	switch m := m.(type) {
+	case *protos.RunEvents:
+		if c.events != nil {
+			c.events.add(name, m)
+		}
+	case *protos.RunState:
+		c.note(name, func(q *party) { q.state = m })
+	case *protos.NodeChanged:
+		if w := c.world.Load(); w != nil && m.Node >= 0 && int(m.Node) < len(c.where)-1 && c.where[m.Node] == name {
+			w.Change(int(m.Node), m.Present)
+		}
+	case *protos.RunResult:
+		if m.Left {
+			c.gone(name, "it has left the run", leavePause)
+			return
+		}
+		c.note(name, func(q *party) { q.result = m })
+		if m.Error != "" {
+			c.end(fmt.Errorf("process %s: %s", name, m.Error))
+		}
+	}
+}
+
+// silent takes note that a process has not been heard of for a while. The run goes on without it, until it is
+// heard of again, if it can.
+func (c *conductor) silent(name, why string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	in := c.begun && q != nil && q.in()
+	c.mu.Unlock()
+	switch node := c.indispensable[name]; {
+	case !in:
+	case node != "":
+		c.log("%s is silent (%s); the run waits for it, because %s lives there", name, why, node)
+	default:
+		c.gone(name, why, 0)
+	}
+}
+
+// gone takes note that a process is not there any more: its nodes have crashed. It is taken in again when it
+// comes back, or, if its connection is fine, after a pause.
+func (c *conductor) gone(name, why string, pause time.Duration) {
+	news := false
+	c.note(name, func(q *party) {
+		if news = q.err == nil; news {
+			q.err, q.again = fmt.Errorf("it is gone: %s", why), time.Now().Add(pause)
+		}
+	})
+	if news {
+		c.left(name)
+	}
+}
+
+// left lets the coordinator know of the nodes of a process that is gone, once the run has begun.
+func (c *conductor) left(name string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	var why error
+	if q != nil && c.begun {
+		why = q.err
+	}
+	c.mu.Unlock()
+	if why == nil {
+		return
+	}
+	c.log("without %s from now on: %v", name, why)
+	c.change(name, false)
+	c.events.leave(name)
+}
+
+// change lets the coordinator know that the nodes of a process are there, or not any more.
+func (c *conductor) change(name string, present bool) {
+	w := c.world.Load()
+	for i, where := range c.where[:len(c.where)-1] {
+		if where == name && w != nil {
+			w.Change(i, present)
+		}
+	}
+}
+
+// back has a process that was gone place its nodes anew, with actors that know nothing.
+func (c *conductor) back(name string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	if q == nil || q.err == nil || !c.begun {
+		c.mu.Unlock()
+		return
+	}
+	first := cmp.Or(q.first, q.err)
+	*q = party{lives: q.lives + 1}
+	m := proto.CloneOf(c.message)
+	m.Start, m.Lives = int64(c.now()), q.lives
+	for _, other := range slices.Sorted(maps.Keys(c.parties)) {
+		if c.parties[other].err != nil {
+			m.Gone = append(m.Gone, other)
+		}
+	}
+	c.mu.Unlock()
+	err := c.process.tell(name, c.run, m)
+	if err == nil {
+		err = c.await(c.stop, func(other *party) (bool, error) {
+			if other != q || q.lives != m.Lives {
+				return true, nil
+			}
+			return q.placed, q.err
+		})
+	}
+	if err == nil {
+		c.events.enter(name, time.Duration(m.Start))
+		err = c.process.tell(name, c.run, &protos.BeginRun{})
+	}
+	c.mu.Lock()
+	current := q.lives == m.Lives
+	if current && err != nil {
+		q.first, q.err, q.again = first, fmt.Errorf("%w; it could not come back: %w", first, err), time.Now().Add(refusePause)
+	}
+	c.mu.Unlock()
+	switch {
+	case !current: // it was gone meanwhile, and is coming back once more
+	case err != nil:
+		c.events.leave(name)
+		c.log("%s is back and stays out: %v", name, err)
+	default:
+		c.log("%s is back", name)
+		c.change(name, true)
+		c.left(name) // if it has gone in between
+	}
+}
+
+// others are the other processes of the run that are there.
+func (c *conductor) others() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		if c.parties[name].err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tellOthers tells the other processes of the run that are there.
+func (c *conductor) tellOthers(m proto.Message) {
+	for _, name := range c.others() {
+		c.process.report(name, c.run, m)
+	}
+}

@@ -1,0 +1,134 @@
+package driver_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
+)
+
+// lossy loses every tenth message for good, and its workers wait for all others.
+const lossy = `name: lossy
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: all-reduce, algorithm: ring}
+nodes: [{name: w, count: 3, compute: {step: 5ms}}]
+network: {default: {delay: 2ms, loss: {probability: 10%, kind: drop}}}
+evaluate: {every: 100ms}
+stop: {epochs: 1000}
+`
+
+// failed waits until a run has failed, and returns why.
+func (c *testCluster) failed(client *driver.Client, id string) string {
+	c.t.Helper()
+	s, err := client.Watch(c.t.Context(), id, func(driver.Submission) {})
+	if err != nil || s.State != driver.Failed {
+		c.t.Fatalf("%+v, %v", s, err)
+	}
+	return s.Error
+}
+
+func (c *testCluster) submit(client *driver.Client, text string, place []string, set ...string) string {
+	c.t.Helper()
+	id, err := client.Submit(c.t.Context(), load(c.t, text, set...), driver.SubmitOptions{Place: place})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
+func TestRunOfSeveralProcessesThatStandsStillEndsAndTellsWhoWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time in which a standstill is noticed")
+	}
+	c := newCluster(t)
+	for _, name := range []string{"a", "b", "c"} {
+		defer c.serve(name)()
+	}
+	client := c.client(identity.Operator)
+	c.gather(client, 3)
+	began := time.Now()
+	why := c.failed(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "architecture={kind: d-psgd}"))
+	t.Logf("after %v: %s", time.Since(began), why)
+	for _, part := range []string{"the run came to a standstill", " waits for the model of step ", "; lost from w"} {
+		if !strings.Contains(why, part) {
+			t.Errorf("%q is missing in %q", part, why)
+		}
+	}
+}
+
+// Nothing is lost; each step takes longer than a standstill takes to be noticed, as does each message.
+func TestSlowRunIsNoStandstill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time in which a standstill is noticed, several times")
+	}
+	c := newCluster(t)
+	for _, name := range []string{"a", "b"} {
+		defer c.serve(name)()
+	}
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	for _, set := range [][]string{
+		{"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
+		{"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}"},
+	} {
+		set = append(set, "stop={steps: 2}", "evaluate={every: 1 steps}")
+		if s, _ := c.result(client, lossy, set...); s.Runs[0].Steps < 2 {
+			t.Errorf("%v: %+v", set, s.Runs[0])
+		}
+	}
+}
+
+func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for those who are gone")
+	}
+	c := newCluster(t)
+	const absence = 4 * time.Second
+	defer c.serve("a", func(n *driver.NodeConfig) { n.Absence = absence })()
+	leave := c.serve("b")
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	id := c.submit(client, long, []string{"server=a", "worker=b"}, "stop={epochs: 100000}")
+	c.running(client, id)
+	leave()
+	began := time.Now()
+	why := c.failed(client, id)
+	if took := time.Since(began); took < absence-time.Second || !strings.Contains(why, "standstill") || !strings.Contains(why, "without process b: it is gone") {
+		t.Errorf("after %v: %s", took, why)
+	}
+}
+
+// running waits until a run makes progress.
+func (c *testCluster) running(client *driver.Client, id string) {
+	c.t.Helper()
+	for c.t.Context().Err() == nil {
+		if s, err := client.Status(c.t.Context(), id); err != nil || s.State == driver.Running && s.Share > 0 {
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// A run that its time bounds goes on to its end, and tells that it stood still.
+func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time in which a standstill is noticed")
+	}
+	c := newCluster(t)
+	for _, name := range []string{"a", "b", "c"} {
+		defer c.serve(name)()
+	}
+	client := c.client(identity.Operator)
+	c.gather(client, 3)
+	s, _ := c.end(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"))
+	if at := s.Runs[0].Stalled; at <= 0 || at > 11 {
+		t.Errorf("stood still from %v s on, want from some instant before 11 s on: %s", at, fmt.Sprint(s.Runs[0]))
+	}
+}

@@ -1,0 +1,163 @@
+package link
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Bounds of the shapes of delays with heavy tails.
+const (
+	MinAlpha = 0.1
+	MaxAlpha = 1000
+	MaxSigma = 10
+)
+
+// Pareto is a delay that exceeds x ≥ Min with probability (Min/x)^Alpha (type I): the smaller Alpha, the heavier the tail. With
+// Max it is that distribution given that it does not exceed Max (drawn by its inverse, not cut off at Max). The present delay
+// is the mean: Alpha·Min/(Alpha − 1) without Max, where that exists (Alpha above 1), else the median Min·2^(1/Alpha); with Max
+// and ρ = Min/Max, Min·Alpha/(Alpha − 1)·(1 − ρ^(Alpha−1))/(1 − ρ^Alpha), by Alpha = 1 its limit.
+type Pareto struct {
+	Min   time.Duration // scale, the least delay, from 1 ns to MaxDelay
+	Alpha float64       // shape, from MinAlpha to MaxAlpha
+	Max   time.Duration // above Min, at most MaxDelay; 0 = none
+}
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d Pareto) Validate() error {
+	if err := validateDelay("Min", d.Min, 1); err != nil {
+		return err
+	}
+	if !(d.Alpha >= MinAlpha && d.Alpha <= MaxAlpha) {
+		return fieldError("Alpha", d.Alpha, "from %v to %v", MinAlpha, MaxAlpha)
+	}
+	if d.Max == 0 {
+		return nil
+	}
+	return validateDelay("Max", d.Max, d.Min+1)
+}
+
+// Start returns a process that draws one number a message.
+func (d Pareto) Start(stream func() *rand.Rand, _ Process) Process {
+	p := &pareto{Pareto: d, mass: 1, rand: stream()}
+	least := float64(d.Min)
+	switch {
+	case d.Max > 0:
+		ratio := log(least / float64(d.Max))
+		p.mass = 1 - exp(d.Alpha*ratio)
+		p.present = capped(least*slope((d.Alpha-1)*ratio)/slope(d.Alpha*ratio), d.Max)
+	case d.Alpha > 1:
+		p.present = capped(least*d.Alpha/(d.Alpha-1), MaxDelay)
+	default:
+		p.present = capped(least*exp(math.Ln2/d.Alpha), MaxDelay)
+	}
+	return p
+}
+
+// slope returns (exp(y) − 1)/y.
+func slope(y float64) float64 {
+	if math.Abs(y) < 1e-5 {
+		return 1 + float64(y/2) + float64(y*y)/6
+	}
+	return (exp(y) - 1) / y
+}
+
+type pareto struct {
+	Stateless
+	Pareto
+	mass    float64 // probability of the part below Max
+	present time.Duration
+	rand    *rand.Rand
+}
+
+func (p *pareto) Next(time.Duration) time.Duration {
+	limit := MaxDelay
+	if p.Max > 0 {
+		limit = p.Max
+	}
+	u := p.rand.Float64()
+	return capped(float64(p.Min)*exp(-log(1-float64(u*p.mass))/p.Alpha), limit)
+}
+
+func (p *pareto) Present(time.Duration) time.Duration { return p.present }
+
+// capped rounds a non-negative number of nanoseconds, infinity too, to a time that is no longer than a limit.
+func capped(ns float64, limit time.Duration) time.Duration {
+	if ns >= float64(limit) {
+		return limit
+	}
+	return nearest(ns)
+}
+
+// LogNormal is Min plus a time whose logarithm is normally distributed: half of the times exceed Median, and Sigma is the
+// standard deviation of the natural logarithm, so that the 99th percentile is Median·exp(2.326·Sigma). With Max it is that
+// distribution given that the sum does not exceed Max (drawn by its inverse, not cut off at Max). The present delay is the
+// mean, Min + Median·exp(Sigma²/2), times Φ(b − Sigma)/Φ(b) behind the plus with Max, where b = log((Max − Min)/Median)/Sigma.
+type LogNormal struct {
+	Median time.Duration // of the time beyond Min, before truncation; from 1 ns to MaxDelay
+	Sigma  float64       // above 0, at most MaxSigma
+	Min    time.Duration // offset, from 0 to MaxDelay
+	Max    time.Duration // above Min and at least Min + Median·exp(−30·Sigma), at most MaxDelay; 0 = none
+}
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d LogNormal) Validate() error {
+	if err := validateDelay("Median", d.Median, 1); err != nil {
+		return err
+	}
+	if !(d.Sigma > 0 && d.Sigma <= MaxSigma) {
+		return fieldError("Sigma", d.Sigma, "above 0 and at most %v", MaxSigma)
+	}
+	if err := validateDelay("Min", d.Min, 0); err != nil {
+		return err
+	}
+	if d.Max == 0 {
+		return nil
+	}
+	if err := validateDelay("Max", d.Max, d.Min+1); err != nil {
+		return err
+	}
+	if d.bound() < -maxTail {
+		reach := d.Min + capped(float64(d.Median)*exp(-maxTail*d.Sigma), MaxDelay)
+		return fieldError("Max", d.Max, "above %v: no more than %d times sigma below the logarithm of the median", reach, maxTail)
+	}
+	return nil
+}
+
+// bound is how many times Sigma the logarithm of the longest time lies above that of Median.
+func (d LogNormal) bound() float64 {
+	if d.Max == 0 {
+		return math.Inf(1)
+	}
+	return log(float64(d.Max-d.Min)/float64(d.Median)) / d.Sigma
+}
+
+// Start returns a process that draws one number a message.
+func (d LogNormal) Start(stream func() *rand.Rand, _ Process) Process {
+	p := &logNormal{LogNormal: d, mass: 1, rand: stream(), limit: MaxDelay - d.Min}
+	mean := float64(d.Median) * exp(d.Sigma*d.Sigma/2)
+	if d.Max > 0 {
+		p.limit = d.Max - d.Min
+		p.mass = normalCDF(d.bound())
+		mean *= normalCDF(d.bound()-d.Sigma) / p.mass
+	}
+	p.present = d.Min + capped(mean, p.limit)
+	return p
+}
+
+type logNormal struct {
+	Stateless
+	LogNormal
+	mass           float64       // probability of the part below Max
+	limit, present time.Duration // the former without Min
+	rand           *rand.Rand
+}
+
+func (l *logNormal) Next(time.Duration) time.Duration {
+	// The middle of one of 2⁵² cells: never 0, never 1.
+	u := (float64(l.rand.Uint64()>>12) + 0.5) * 0x1p-52
+	z := normalQuantile(float64(u * l.mass))
+	return l.Min + capped(float64(l.Median)*exp(float64(z*l.Sigma)), l.limit)
+}
+
+func (l *logNormal) Present(time.Duration) time.Duration { return l.present }

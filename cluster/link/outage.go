@@ -1,0 +1,304 @@
+package link
+
+import (
+	"math/rand/v2"
+	"sort"
+	"time"
+)
+
+const (
+	// MinSojourn is the least mean time that an Intermittent edge is up, or down.
+	MinSojourn = time.Millisecond
+	// maxDownPerUp bounds how much longer an Intermittent edge is down than up: the work of a message grows with it.
+	maxDownPerUp = 1000
+)
+
+// Intermittent makes an edge go down and come up again at random: the two-state Markov chain of Gilbert 1960 ("Capacity of a
+// burst-noise channel") and Elliott 1963 in continuous time. The times up and down are exponentially distributed with the
+// means Up and Down, the share of time down is Down/(Up + Down), from the beginning of the run on. While the edge is down it is
+// as in an Outage. The zero value never goes down.
+//
+// Whether the edge is down at an instant is a function of the network's seed, the names of its nodes and these two means
+// alone, not of what is sent.
+type Intermittent struct {
+	Up, Down time.Duration // means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down
+}
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (d Intermittent) Validate() error {
+	if d == (Intermittent{}) {
+		return nil
+	}
+	if err := validateDelay("Up", d.Up, MinSojourn); err != nil {
+		return err
+	}
+	if d.Down < MinSojourn || d.Down > MaxDelay || d.Down/maxDownPerUp > d.Up {
+		return fieldError("Down", d.Down, "from %v to %v, and at most %d times the mean time up (%v)", MinSojourn, MaxDelay, maxDownPerUp, d.Up)
+	}
+	return nil
+}
+
+// flapper finds the state of an Intermittent edge at any instant. The events that take the edge down and those that bring it up are
+// Poisson processes of rates 1/Up and 1/Down, each going on whatever the state is; the state is what the last event of either
+// made it. Events that change nothing thin neither process, so that this is the chain.
+type flapper struct {
+	falls, rises poisson
+	downAtFirst  bool // before the first event
+}
+
+func newFlapper(d Intermittent, seed, salt uint64) *flapper {
+	f := &flapper{falls: newPoisson(d.Up, seed, salt), rises: newPoisson(d.Down, salt, seed)}
+	f.falls.open(-1)
+	f.downAtFirst = f.falls.uniform()*(float64(d.Up)+float64(d.Down)) < float64(d.Down)
+	return f
+}
+
+// at returns whether the edge is down at an instant, and if so, until when. A nil one is never down.
+func (f *flapper) at(now time.Duration) (end time.Duration, down bool) {
+	if f == nil {
+		return 0, false
+	}
+	f.falls.move(now)
+	f.rises.move(now)
+	down = f.falls.last > f.rises.last
+	if f.falls.last == none && f.rises.last == none {
+		down = f.downAtFirst
+	}
+	switch {
+	case !down:
+		return 0, false
+	case f.rises.next > Horizon:
+		return Forever, true
+	}
+	return f.rises.next, true
+}
+
+// nextDown returns the first instant from now on at which the edge is down; before if there is none before that.
+func (f *flapper) nextDown(now, before time.Duration) time.Duration {
+	for ; now < before; now = f.falls.next {
+		if _, down := f.at(now); down {
+			return now
+		}
+	}
+	return before
+}
+
+// eventsPerCell is the mean number of events of one cell.
+const eventsPerCell = 16
+
+// poisson finds the events of a Poisson process beside any instant. The events of each stretch of time, a cell, have a random
+// stream of their own, so that no look-up has to begin at the beginning, and nothing needs saving. What follows its settings
+// only remembers the last look-up.
+type poisson struct {
+	seed, salt uint64
+	gap        float64       // mean nanoseconds between two events
+	width      time.Duration // of a cell
+
+	stream     rand.PCG
+	cell       int64         // that stream is in
+	last, next time.Duration // the events beside the last look-up; last = none if there is none before
+	started    bool
+}
+
+// none stands for an event before the run.
+const none = time.Duration(-1)
+
+func newPoisson(mean time.Duration, seed, salt uint64) poisson {
+	return poisson{seed: seed, salt: salt, gap: float64(mean), width: eventsPerCell * mean}
+}
+
+// move finds the last event until an instant and the first one after it.
+func (p *poisson) move(now time.Duration) {
+	if cell := int64(now / p.width); !p.started || now < p.last || cell > p.cell+1 {
+		p.seek(cell)
+	}
+	for p.next <= now {
+		p.last = p.next
+		p.advance()
+	}
+}
+
+// seek goes to the beginning of a cell.
+func (p *poisson) seek(cell int64) {
+	p.started, p.last = true, none
+	for before := cell - 1; before >= 0 && p.last == none; before-- {
+		p.open(before)
+		for p.draw(); p.next < p.end(); p.draw() {
+			p.last = p.next
+		}
+	}
+	p.open(cell)
+	p.advance()
+}
+
+// advance draws the next event, in this cell or one after it.
+func (p *poisson) advance() {
+	for p.draw(); p.next >= p.end(); p.draw() {
+		p.open(p.cell + 1)
+	}
+}
+
+// open goes to the beginning of a cell.
+func (p *poisson) open(cell int64) {
+	const golden = 0x9e3779b97f4a7c15
+	place := splitMix(p.seed + golden*uint64(cell))
+	p.stream.Seed(place, splitMix(place^p.salt))
+	p.cell, p.next = cell, time.Duration(cell)*p.width
+}
+
+func (p *poisson) end() time.Duration { return time.Duration(p.cell+1) * p.width }
+
+func (p *poisson) draw() { p.next += nearest(-p.gap * log(1-p.uniform())) }
+
+func (p *poisson) uniform() float64 { return float64(p.stream.Uint64()>>11) * 0x1p-53 }
+
+// outageAt returns the end of the outage that a departure from the queue falls into. Departures from the queue do not
+// decrease, so outages that are over are passed for good.
+func (e *Edge) outageAt(departure time.Duration) (end time.Duration, down bool) {
+	for int(e.outage) < len(e.config.Outages) && e.config.Outages[e.outage].To <= departure {
+		e.outage++
+	}
+	left := e.config.Outages[e.outage:]
+	if e.flapper != nil {
+		return joined(left, e.flapper, departure)
+	}
+	if len(left) > 0 && left[0].From <= departure {
+		return left[0].To, true
+	}
+	return 0, false
+}
+
+// outageAhead is outageAt for a departure that later ones may precede: it passes nothing.
+func (e *Edge) outageAhead(departure time.Duration) (end time.Duration, down bool) {
+	left := e.config.Outages[e.outage:]
+	if e.flapper != nil {
+		ahead := *e.flapper
+		return joined(left, &ahead, departure)
+	}
+	for _, o := range left {
+		if departure < o.From {
+			break
+		}
+		if departure < o.To {
+			return o.To, true
+		}
+	}
+	return 0, false
+}
+
+// joined returns the end of the outage at an instant, of those of a list and of those at random, which are one where they touch.
+func joined(list []Outage, random *flapper, now time.Duration) (end time.Duration, down bool) {
+	end = now
+	for more := true; more && end <= Horizon; {
+		for len(list) > 0 && list[0].To <= end {
+			list = list[1:]
+		}
+		more = false
+		if len(list) > 0 && list[0].From <= end {
+			end, more = list[0].To, true
+		} else if until, isDown := random.at(end); isDown {
+			end, more = until, true
+		}
+	}
+	return end, end > now
+}
+
+// Outage returns the first outage that there is at or after an instant and before another, of those configured and those at
+// random, as if the present configuration held for ever. It draws nothing. Outages that touch are one; of one that has begun
+// the rest is returned.
+func (e *Edge) Outage(now, before time.Duration) (Outage, bool) {
+	list := e.config.Outages
+	list = list[sort.Search(len(list), func(i int) bool { return list[i].To > now }):]
+	from := before
+	if len(list) > 0 {
+		from = min(from, max(list[0].From, now))
+	}
+	var random *flapper
+	if e.flapper != nil {
+		ahead := *e.flapper
+		random = &ahead
+		from = random.nextDown(now, from)
+	}
+	if from >= before {
+		return Outage{}, false
+	}
+	to, _ := joined(list, random, from)
+	return Outage{From: from, To: to}, true
+}
+
+// Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters of Hasslinger and Hohlfeld
+// 2008 ("The Gilbert-Elliott model for packet loss in real time services on the Internet"). Each try to send is judged in the
+// present state, good or bad, and then the state changes. The share of tries in the bad state is P/(P + R), at the first try
+// too, that of lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the mean. The zero
+// value has no bursts.
+type Bursts struct {
+	P float64 // probability to go from the good state to the bad one, above 0 to 1
+	R float64 // probability to go back, above 0 to 1
+	H float64 // probability of a try to succeed in the bad state
+	K float64 // probability of a try to succeed in the good state
+}
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (b Bursts) Validate() error {
+	if b == (Bursts{}) {
+		return nil
+	}
+	for _, f := range []struct {
+		name     string
+		value    float64
+		positive bool
+	}{{"P", b.P, true}, {"R", b.R, true}, {"H", b.H, false}, {"K", b.K, false}} {
+		switch {
+		case f.positive && !(f.value > 0 && f.value <= 1):
+			return fieldError(f.name, f.value, "above 0 and at most 1")
+		case !(f.value >= 0 && f.value <= 1):
+			return fieldError(f.name, f.value, "from 0 to 1")
+		}
+	}
+	return nil
+}
+
+// Mean returns the share of tries that fail, in the long run.
+func (l Loss) Mean() float64 {
+	b := l.Bursts
+	if b == (Bursts{}) {
+		return l.Probability
+	}
+	return (float64((1-b.K)*b.R) + float64((1-b.H)*b.P)) / (b.P + b.R)
+}
+
+// channel is the state of an edge with Bursts.
+type channel uint8
+
+const (
+	unset channel = iota // no try yet, or no bursts
+	good
+	bad
+)
+
+// fails draws whether a try fails.
+func (e *Edge) fails() bool {
+	loss := &e.config.Loss
+	if loss.Bursts == (Bursts{}) {
+		return loss.Probability > 0 && e.losses.Float64() < loss.Probability
+	}
+	b := &loss.Bursts
+	if e.channel == unset {
+		e.channel = good
+		if e.losses.Float64()*(b.P+b.R) < b.P {
+			e.channel = bad
+		}
+	}
+	success, change, other := b.K, b.P, bad
+	if e.channel == bad {
+		success, change, other = b.H, b.R, good
+	}
+	lost := e.losses.Float64() >= success
+	if e.losses.Float64() < change {
+		e.channel = other
+	}
+	return lost
+}
+
+// possible reports whether a try can fail.
+func (l *Loss) possible() bool { return l.Probability > 0 || l.Bursts != (Bursts{}) }

@@ -1,0 +1,319 @@
+package link_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gradwire/gradwire/cluster/link"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+// outagesOf lists the outages of an edge from the beginning to an instant.
+func outagesOf(e *link.Edge, end time.Duration) []link.Outage {
+	var list []link.Outage
+	for now := time.Duration(0); ; {
+		o, ok := e.Outage(now, end)
+		if !ok {
+			return list
+		}
+		list = append(list, o)
+		now = o.To
+	}
+}
+
+// sojourns returns the times up and down in seconds, without the first of each, which are cut off.
+func sojourns(list []link.Outage) (up, down []float64) {
+	for i := 1; i < len(list); i++ {
+		up = append(up, (list[i].From - list[i-1].To).Seconds())
+		down = append(down, (list[i].To - list[i].From).Seconds())
+	}
+	return up, down
+}
+
+var flapping = []link.Intermittent{
+	{Up: 30 * time.Second, Down: 5 * time.Second},
+	{Up: ms, Down: ms},
+	{Up: ms, Down: 40 * ms},
+	{Up: time.Hour, Down: 10 * ms},
+}
+
+func TestSojournsAreExponentiallyDistributedAndIndependent(t *testing.T) {
+	for _, d := range flapping {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			list := outagesOf(pair(5, link.Config{Intermittent: d}), 5000*(d.Up+d.Down))
+			up, down := sojourns(list)
+			for name, s := range map[string]struct {
+				seconds []float64
+				mean    time.Duration
+			}{"up": {up, d.Up}, "down": {down, d.Down}} {
+				count := float64(len(s.seconds))
+				if count < 4500 {
+					t.Fatalf("%v times %s", count, name)
+				}
+				// Correlation of each time with the next one: beyond four standard errors once in 16,000 seeds.
+				if r := stat.Correlation(s.seconds[1:], s.seconds[:len(s.seconds)-1], nil); math.Abs(r) > 4/math.Sqrt(count) {
+					t.Errorf("times %s depend on the one before: correlation %v", name, r)
+				}
+				law := distuv.Exponential{Rate: 1 / s.mean.Seconds()}
+				sorted := slices.Sorted(slices.Values(s.seconds))
+				for i, x := range sorted {
+					if off := math.Abs(law.CDF(x) - (float64(i)+0.5)/count); off > 1.95/math.Sqrt(count) {
+						t.Fatalf("a time %s of %v s has rank %d of %v, expected %.0f", name, x, i, count, law.CDF(x)*count)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The transition function of the chain: Pr(down at t+s | down at t) = π + (1 − π)·exp(−(1/up + 1/down)·s), and Pr(down) = π at
+// every t, the beginning too.
+func TestOutagesAreTheStationaryChainFromTheBeginning(t *testing.T) {
+	d := link.Intermittent{Up: 3 * time.Second, Down: time.Second}
+	const edges = 20_000
+	n := link.New(9, names(edges+1))
+	n.SetDefault(link.Config{Intermittent: d})
+	isDown := func(e *link.Edge, at time.Duration) bool {
+		_, down := e.Outage(at, at+1)
+		return down
+	}
+	for _, at := range []time.Duration{0, 1500 * ms, time.Hour} {
+		for _, later := range []time.Duration{0, 200 * ms, time.Second, time.Minute} {
+			first, both := 0.0, 0.0
+			for i := range int32(edges) {
+				e := n.Edge(edges, i)
+				if isDown(e, at) {
+					first++
+					if isDown(e, at+later) {
+						both++
+					}
+				}
+			}
+			share := 0.25
+			if off := math.Abs(first/edges - share); off > 4*math.Sqrt(share*(1-share)/edges) {
+				t.Errorf("%v of %d edges down at %v, expected a share of %v", first, edges, at, share)
+			}
+			want := share + (1-share)*math.Exp(-(1/3.0+1)*later.Seconds())
+			if off := math.Abs(both/first - want); off > 4*math.Sqrt(want*(1-want)/first)+1e-12 {
+				t.Errorf("of edges down at %v, %v are %v later, expected %v", at, both/first, later, want)
+			}
+		}
+	}
+}
+
+// What happens to messages was proved of scheduled outages; the ones at random are those, whatever is sent and when.
+func TestOutagesAtRandomAreLikeScheduledOnesAtTheseInstants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		c := link.Config{
+			Intermittent: link.Intermittent{Up: time.Duration(rapid.IntRange(1, 20).Draw(t, "up")) * ms, Down: time.Duration(rapid.IntRange(1, 20).Draw(t, "down")) * ms},
+			Rate:         rapid.SampledFrom([]float64{0, 1e5, 1e7}).Draw(t, "rate"),
+			Delay:        link.Uniform{Max: 5 * ms},
+			Loss:         link.Loss{Probability: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "probability"), Timeout: 3 * ms, Attempts: 4},
+		}
+		c.Loss.Drop = rapid.Bool().Draw(t, "drop")
+		if rapid.Bool().Draw(t, "also scheduled") {
+			c.Outages = []link.Outage{{From: 20 * ms, To: 60 * ms}, {From: 90 * ms, To: 91 * ms}}
+		}
+		random := pair(seed, c)
+		fixed := c
+		fixed.Outages, fixed.Intermittent = outagesOf(pair(seed, c), 10*time.Second), link.Intermittent{}
+		scheduled := pair(seed, fixed)
+		now := time.Duration(0)
+		for range rapid.IntRange(1, 40).Draw(t, "messages") {
+			now += time.Duration(rapid.IntRange(0, 50_000_000).Draw(t, "wait"))
+			size := rapid.IntRange(0, 3000).Draw(t, "size")
+			if got, want := random.Send(now, size), scheduled.Send(now, size); got != want {
+				t.Fatalf("%d bytes at %v: %+v, with scheduled outages %+v", size, now, got, want)
+			}
+			if rapid.Bool().Draw(t, "ask") {
+				random.Outage(time.Duration(rapid.IntRange(0, 1e9).Draw(t, "from")), 2*time.Second)
+			}
+		}
+	})
+}
+
+func TestOutagesAtRandomSurviveALeapTheLengthOfARun(t *testing.T) {
+	d := link.Intermittent{Up: ms, Down: ms}
+	e := pair(1, link.Config{Intermittent: d})
+	began := time.Now()
+	for _, now := range []time.Duration{0, 100 * time.Hour, link.Horizon / 2, link.Horizon} {
+		if got := e.Send(now, 1); !got.Lost && got.Arrival-now > time.Second {
+			t.Errorf("sent at %v, arrives at %v", now, got.Arrival)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("four messages took %v", took)
+	}
+	hard := pair(1, link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1000 * ms}, Rate: 1, Loss: link.Loss{Drop: true}})
+	for now := range time.Duration(20) {
+		hard.Send(now*time.Hour, 1000)
+	}
+}
+
+func TestAddingOutagesAtRandomMovesNoDelayAndNoOtherEdge(t *testing.T) {
+	quiet, flaky := configured(3), configured(3)
+	flaky.Set(1, 0, link.Config{Delay: paperWalk, Rate: 7e5, Loss: link.Loss{Probability: 0.2, Timeout: ms}, Intermittent: flapping[1]})
+	for i := range time.Duration(200) {
+		for src := range int32(4) {
+			dst := (src + 3) % 4
+			a, b := quiet.Edge(src, dst).Send(i*ms, 100), flaky.Edge(src, dst).Send(i*ms, 100)
+			if src == 1 {
+				a.Arrival, b.Arrival = 0, 0
+			}
+			if a != b {
+				t.Fatalf("message %d from %d: %+v, beside an intermittent edge %+v", i, src, a, b)
+			}
+		}
+	}
+}
+
+// The digits that any architecture must reproduce.
+const recordedOutages = "2524 {14.862065441s 20.274088959s} 1804970270835633327"
+
+func TestOutagesHaveTheirRecordedInstants(t *testing.T) {
+	list := outagesOf(pair(7, link.Config{Intermittent: flapping[0]}), 24*time.Hour)
+	sum := uint64(0)
+	for _, o := range list {
+		sum = sum*0x100000001b3 + uint64(o.From)
+		sum = sum*0x100000001b3 + uint64(o.To)
+	}
+	if got, want := fmt.Sprint(len(list), list[0], sum), recordedOutages; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestOutageJoinsWhatTouchesAndEndsWithTheEdge(t *testing.T) {
+	e := pair(1, link.Config{Outages: []link.Outage{{From: 2, To: 4}, {From: 4, To: 5}, {From: 9, To: link.Forever}}})
+	for _, c := range []struct {
+		now, before time.Duration
+		want        link.Outage
+	}{{0, 20, link.Outage{From: 2, To: 5}}, {3, 20, link.Outage{From: 3, To: 5}}, {5, 9, link.Outage{}}, {5, 10, link.Outage{From: 9, To: link.Forever}}} {
+		if got, _ := e.Outage(c.now, c.before); got != c.want {
+			t.Errorf("from %d before %d: %+v, want %+v", c.now, c.before, got, c.want)
+		}
+	}
+}
+
+// tries sends single tries over an edge and tells which of them failed.
+func tries(seed uint64, l link.Loss, count int) []bool {
+	l.Drop = true
+	e := pair(seed, link.Config{Loss: l})
+	lost := make([]bool, count)
+	for i := range lost {
+		lost[i] = e.Send(0, 0).Lost
+	}
+	return lost
+}
+
+// After k tries the channel that was good is bad with probability π − π·λᵏ and the one that was bad with π + (1 − π)·λᵏ, where
+// π = P/(P + R) and λ = 1 − P − R: two tries k apart are both lost with probability E² + (v − E²)·λᵏ, for the mean error rate E
+// and v the mean over states of the squared error rate.
+func TestLossBurstsHaveTheRatesOfGilbertAndElliott(t *testing.T) {
+	const count = 400_000
+	for _, b := range []link.Bursts{
+		{P: 0.01, R: 0.25, H: 0, K: 1},
+		{P: 0.1, R: 0.3, H: 0.5, K: 0.98},
+		{P: 0.9, R: 0.8, H: 0.1, K: 1},
+		{P: 0.3, R: 0.7, H: 0.25, K: 0.75},
+	} {
+		l := link.Loss{Bursts: b}
+		lost := tries(11, l, count)
+		stationary, memory := b.P/(b.P+b.R), 1-b.P-b.R
+		mean := stationary*(1-b.H) + (1-stationary)*(1-b.K)
+		square := stationary*(1-b.H)*(1-b.H) + (1-stationary)*(1-b.K)*(1-b.K)
+		if got := l.Mean(); math.Abs(got-mean) > 1e-12 {
+			t.Errorf("%+v: mean %v, want %v", b, got, mean)
+		}
+		for _, apart := range []int{0, 1, 2, 5} {
+			want := mean
+			if apart > 0 {
+				want = mean*mean + (square-mean*mean)*math.Pow(memory, float64(apart))
+			}
+			hits := 0.0
+			for i := apart; i < count; i++ {
+				if lost[i] && lost[i-apart] {
+					hits++
+				}
+			}
+			// Neighbouring tries depend on each other, which widens the error by (1 + |λ|)/(1 − |λ|) in variance.
+			wide := math.Sqrt((1 + math.Abs(memory)) / (1 - math.Abs(memory)))
+			if off := math.Abs(hits/count - want); off > 4*wide*math.Sqrt(want*(1-want)/count) {
+				t.Errorf("%+v: share of losses %d apart %v, expected %v", b, apart, hits/count, want)
+			}
+		}
+	}
+}
+
+func TestBurstsOfTheSimpleModelAreGeometric(t *testing.T) {
+	b := link.Bursts{P: 0.02, R: 0.25, K: 1}
+	lengths, run := map[int]float64{}, 0
+	bursts := 0.0
+	for _, lost := range tries(3, link.Loss{Bursts: b}, 500_000) {
+		if lost {
+			run++
+		} else if run > 0 {
+			lengths[run]++
+			bursts++
+			run = 0
+		}
+	}
+	for length := 1; length <= 12; length++ {
+		want := b.R * math.Pow(1-b.R, float64(length-1))
+		if off := math.Abs(lengths[length]/bursts - want); off > 4*math.Sqrt(want*(1-want)/bursts) {
+			t.Errorf("%v of %v bursts are %d long, expected a share of %v", lengths[length], bursts, length, want)
+		}
+	}
+}
+
+// The first try is judged in the stationary state too.
+func TestFirstTryIsLostWithTheMeanProbability(t *testing.T) {
+	const edges = 20_000
+	l := link.Loss{Drop: true, Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}
+	n := link.New(4, names(edges+1))
+	n.SetDefault(link.Config{Loss: l})
+	lost := 0.0
+	for i := range int32(edges) {
+		if n.Edge(edges, i).Send(0, 0).Lost {
+			lost++
+		}
+	}
+	if want := l.Mean(); math.Abs(lost/edges-want) > 4*math.Sqrt(want*(1-want)/edges) {
+		t.Errorf("share of first tries lost %v, expected %v", lost/edges, want)
+	}
+}
+
+func TestBurstsCarryOverAChangeAndASave(t *testing.T) {
+	stuck := link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 1e-9, R: 1e-9, K: 1}}}
+	seen := map[bool]bool{}
+	for seed := range uint64(20) {
+		n := link.New(seed, names(2))
+		n.Set(0, 1, stuck)
+		first := n.Edge(0, 1).Send(0, 1).Lost
+		seen[first] = true
+		stuck.Delay = link.Constant{Delay: ms}
+		n.Set(0, 1, stuck)
+		saved := save(t, n)
+		again := link.New(seed, names(2))
+		again.Set(0, 1, stuck)
+		if err := again.UnmarshalBinary(saved); err != nil {
+			t.Fatal(err)
+		}
+		if got := []bool{n.Edge(0, 1).Send(0, 1).Lost, again.Edge(0, 1).Send(0, 1).Lost}; !cmp.Equal(got, []bool{first, first}) {
+			t.Errorf("seed %d: lost %v at first, then %v", seed, first, got)
+		}
+		again.Set(0, 1, link.Config{})
+		if err := again.UnmarshalBinary(saved); err == nil {
+			t.Error("a state of loss bursts was accepted by an edge without any")
+		}
+	}
+	if len(seen) != 2 {
+		t.Error("every seed begins in the same state")
+	}
+}

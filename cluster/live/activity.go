@@ -1,0 +1,88 @@
+package live
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+)
+
+// Activity is what moves in a world. If two looks at it are equal and Idle, nothing has happened in between
+// that moves the run on.
+type Activity struct {
+	// Idle says that no message, computation or timer of a node that lives here is left. Looks at
+	// models move nothing on.
+	Idle bool
+	// Handled counts messages that were handled, Sent those for nodes of other worlds and Received
+	// those of nodes of other worlds, all without those of the control protocol.
+	Handled, Sent, Received int64
+}
+
+// Activity tells what moves. Place must have been called.
+func (w *World) Activity() Activity {
+	return Activity{Idle: w.rests(), Handled: w.handled.Load(), Sent: w.sent.Load(), Received: w.received.Load()}
+}
+
+// rests reports whether nothing is left to happen here, but for what the clock watches.
+func (w *World) rests() bool {
+	if !w.clock.idle() || w.jobs.Load() > 0 || w.handling.Load() > 0 {
+		return false
+	}
+	for _, n := range w.nodes {
+		switch {
+		case n.away != nil:
+			if !n.away.empty() {
+				return false
+			}
+		case !n.coordinates() && n.life.Load().mailbox.UserMessageCount() > 0:
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether the carrier has taken all there was.
+func (o *outboxes) empty() bool { return o.control.left() == 0 && o.other.left() == 0 }
+
+func (o *outbox) left() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.count
+}
+
+// Waits tells what the nodes that live here wait for, by their position, and how many messages were
+// lost on emulated links, ready to stand behind an error. It is for runs in which nothing moves.
+func (w *World) Waits() (causes map[int]string, losses string) {
+	causes = map[int]string{}
+	w.Locked(func() {
+		for i, a := range w.standing() {
+			if waiter, ok := a.(actors.Waiter); ok {
+				if cause := waiter.Waiting(); cause != "" {
+					causes[i] = cause
+				}
+			}
+		}
+		losses = w.door.Losses()
+	})
+	return causes, losses
+}
+
+// standing are the actors of the nodes that live here and are there. World.network is held.
+func (w *World) standing() []actor.Actor {
+	there := make([]actor.Actor, len(w.config.Deployment.Nodes))
+	for i := range there {
+		if n := w.nodes[i]; n.there {
+			there[i] = n.life.Load().actor
+		}
+	}
+	return there
+}
+
+// standstill is the error of a run with nothing left to happen.
+func (w *World) standstill() (err error) {
+	w.Locked(func() {
+		err = fmt.Errorf("at %v: %w%s", w.clock.now(), w.config.Deployment.Standstill(w.standing()), w.door.Losses())
+	})
+	return err
+}
