@@ -19,6 +19,8 @@
 //     delivered, which is what its receiver says, or as lost. PeerStats adds up at any time.
 //   - Tensors ride beside the head: they are written from where they lie, with writev(2), and read
 //     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
+//   - Where nothing waits, whoever sends writes. Whoever reads looks for an answer for some 200 µs before
+//     it goes to sleep, as long as one mostly comes: waking a core takes longer than a short message.
 //   - What is large goes in chunks of at most 1 MiB, between which heartbeats and urgent frames go: they do
 //     not wait for the end of a tensor.
 //   - What waits for a peer is bounded, and Send waits for room. So are a frame, a head, the number
@@ -34,7 +36,7 @@
 // What is under way when a connection breaks is lost and counted, not repeated: to repeat it
 // is for actors that want that. A node that belongs to the cluster is
 // trusted as its certificate says: it may send any frame to any actor, and fill the
-// receiver's pool with tensors of as many lengths as it likes. Strangers who open Limits.Handshakes
+// receiver's pool up to its bound with tensors of as many lengths as it likes. Strangers who open Limits.Handshakes
 // connections at a time keep others from being welcomed while they do, but do not disturb connections that
 // there are.
 //
