@@ -97,7 +97,6 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 		process: p, id: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), file: file, by: by, at: time.Now(),
 		state: Waiting, changed: make(chan struct{}), last: -1,
 	}
-	s.stop, s.end = context.WithCancelCause(p.stop)
 	v := &venue{process: p, submission: s, place: rules}
 	s.runner, err = prepare(ctx, pl, Options{
 		Catalog: p.catalog, Data: p.config.Data, Clock: Cluster, Progress: s.tell, venue: v,
@@ -109,7 +108,9 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	first := s.runner.points[0].spec.Plan
 	s.plan, s.out, s.progress.Total = first.Name, s.runner.Out, len(s.runner.queue)
 	s.target, _ = target(first)
+	s.stop, s.end = context.WithCancelCause(p.stop)
 	if err := p.enqueue(s); err != nil {
+		s.end(nil)
 		return nil, err
 	}
 	s.change(s.note)
