@@ -247,8 +247,8 @@ func (p *process) answerFetch(c *caller, id string) error {
 	if err != nil {
 		return err
 	}
-	if !s.over() {
-		return input(fmt.Errorf("run %s is %s; its record can be fetched when it has ended", s.id, s.state))
+	if m, over, _ := s.now(); !over {
+		return input(fmt.Errorf("run %s is %s; its record can be fetched when it has ended", s.id, m.State))
 	}
 	out := bufio.NewWriterSize(portions{c}, 256<<10)
 	archive := tar.NewWriter(out)
