@@ -78,9 +78,9 @@ func nodesCommand(out io.Writer) *cobra.Command {
 					return err
 				}
 				return f.tell(out, nodes, func(w io.Writer) {
-					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tcores\trole\tlabels\tup for")
+					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for")
 					for _, n := range nodes {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%v\n", n.Name, n.Address, n.State, n.Cores, orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\n", n.Name, n.Address, n.State, roundTrip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second))
 					}
 				})
 			})
@@ -88,6 +88,18 @@ func nodesCommand(out io.Writer) *cobra.Command {
 	}
 	f.add(cmd, true)
 	return cmd
+}
+
+// roundTrip is one with two or three digits behind the point of its unit, as far as it is known.
+func roundTrip(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "–"
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	default:
+		return d.Round(10 * time.Microsecond).String()
+	}
 }
 
 func orDash(s string) string {

@@ -41,6 +41,8 @@ type Node struct {
 	Started time.Time         `json:"started"`
 	// State is that of the connection of the process that was asked: up, suspended, down, unknown or here.
 	State string `json:"state"`
+	// RoundTrip is that of heartbeats between the process that was asked and this one, smoothed, in ns; 0 if none is known.
+	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -170,7 +172,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	for _, p := range r.GetProcesses().GetProcesses() {
 		nodes = append(nodes, Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
-			Started: time.Unix(0, int64(p.Incarnation)),
+			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip),
 		})
 	}
 	return nodes, nil

@@ -114,6 +114,30 @@ func (c *testCluster) gather(client *driver.Client, n int) {
 	}
 }
 
+func TestNodesAreListedWithTheirRoundTrips(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	defer c.serve("b")()
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	for t.Context().Err() == nil {
+		nodes, err := client.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if nodes[0].State != "here" || nodes[0].RoundTrip != 0 {
+			t.Fatalf("the one that was asked: %+v", nodes[0])
+		}
+		if trip := nodes[1].RoundTrip; trip != 0 {
+			if trip < 0 || trip > time.Minute {
+				t.Error(trip)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // result submits a plan, waits for its end and fetches its record.
 func (c *testCluster) result(client *driver.Client, text string, set ...string) (record.Summary, string) {
 	c.t.Helper()
