@@ -333,8 +333,11 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 		show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
 	})
 	show.close()
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("run %s goes on without this command: %w\nSee 'gradwire status %s'; 'gradwire stop %s' ends it", id, err, id, id)
+	case err != nil:
+		return fmt.Errorf("run %s cannot be followed any more: %w\nSee 'gradwire status %s'", id, err, id)
 	}
 	dir := f.out
 	if dir == "" {
