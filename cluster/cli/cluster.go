@@ -313,6 +313,11 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 	if err != nil {
 		return err
 	}
+	if f.out != "" && !f.detach {
+		if err := driver.Vacant(f.out); err != nil {
+			return err
+		}
+	}
 	return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place})
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -367,17 +368,25 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 		return err
 	}
 	defer t.close()
-	record := &pieces{of: t}
-	if err := record.await(); err != nil && !errors.Is(err, io.EOF) {
+	archive := &pieces{of: t}
+	if err := archive.await(); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return input(fmt.Errorf("%s: this folder exists and is not empty", dir))
+	if err := Vacant(dir); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return input(err)
 	}
-	return unpack(tar.NewReader(record), dir)
+	return unpack(tar.NewReader(archive), dir)
+}
+
+// Vacant returns an InputError for a folder that no record can be copied into, because something is in it.
+func Vacant(dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return input(fmt.Errorf("%s: %w", dir, record.ErrExists))
+	}
+	return nil
 }
 
 // pieces reads the portions of an archive.
