@@ -223,8 +223,9 @@ func (s *submission) ended() bool { return s.state != Waiting && s.state != Runn
 
 // log adds a line.
 func (s *submission) log(format string, args ...any) {
-	line := time.Now().Format("15:04:05.000 ") + fmt.Sprintf(format, args...)
-	s.process.log("%s %s", s.id, fmt.Sprintf(format, args...))
+	text := words(fmt.Sprintf(format, args...), maxLine)
+	line := time.Now().Format("15:04:05.000 ") + text
+	s.process.log("%s %s", s.id, text)
 	s.change(func() {
 		if len(s.lines) == maxLines {
 			s.lines = s.lines[1:]
@@ -277,7 +278,7 @@ func (s *submission) message() *protos.Submission {
 		m.Placement[node] = where
 	}
 	if s.err != nil {
-		m.Error = s.err.Error()
+		m.Error = words(s.err.Error(), maxWords)
 	}
 	return m
 }
