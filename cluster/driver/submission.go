@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,6 +103,9 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 		Catalog: p.catalog, Data: p.config.Data, Clock: Cluster, Progress: s.tell, venue: v,
 		Out: filepath.Join(p.config.Out, planName(file)+"-"+s.id),
 	})
+	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
+		err = fmt.Errorf("process %s: %w", p.config.Name, err)
+	}
 	if err != nil {
 		return nil, err
 	}
