@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -138,6 +139,8 @@ func (c *Client) explain(err error) error {
 		return fmt.Errorf("%w: the certificates are not of one cluster, or the role is not accepted", err)
 	case errors.As(err, &stranger):
 		return fmt.Errorf("%w: the identity is one of another cluster", err)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: it has not answered in time", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: no node runs there", err)
 	case !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET):
@@ -213,21 +216,32 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	return nodes, nil
 }
 
+// askedAtOnce is how many processes a client asks at a time.
+const askedAtOnce = 32
+
 // Runs returns what was submitted to the processes of the cluster, in the order of time. Processes that
 // do not answer are passed over; the error then says so.
 func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
-	var all []Submission
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
-	for _, n := range nodes {
-		r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
-			continue
-		}
+	replies, errs := make([]*protos.Reply, len(nodes)), make([]error, len(nodes))
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, askedAtOnce)
+	for i, n := range nodes { // side by side: one that does not answer takes its time
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+			if replies[i] = r; err != nil {
+				errs[i] = fmt.Errorf("node %s: %w", n.Name, err)
+			}
+		})
+	}
+	asking.Wait()
+	var all []Submission
+	for _, r := range replies {
 		for _, s := range r.GetSubmissions().GetSubmissions() {
 			all = append(all, submissionOf(s))
 		}
@@ -262,8 +276,11 @@ func (c *Client) keeper(ctx context.Context, id string) (address, whole string, 
 			address, whole = nodes[i].Address, s.ID
 		}
 	}
-	if whole == "" {
-		return "", "", errors.Join(input(fmt.Errorf("the cluster knows no run %q", id)), failed)
+	switch {
+	case whole == "" && failed != nil:
+		return "", "", fmt.Errorf("no node that answers knows a run %q: %w", id, failed)
+	case whole == "":
+		return "", "", input(fmt.Errorf("the cluster knows no run %q", id))
 	}
 	return address, whole, nil
 }

@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -63,6 +64,20 @@ func TestConnectSaysWhyThereIsNoCluster(t *testing.T) {
 	}
 	_, err = driver.Connect(t.Context(), []string{"127.0.0.1"}, own)
 	expectInput(t, err, `"127.0.0.1" is no address of a node, which is HOST:PORT`)
+}
+
+func TestRunOfNodeThatDoesNotAnswerIsNotSaidToBeUnknown(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	elsewhere := server(t, func(conn net.Conn) { conn.Close() }) //nolint:errcheck // a test's
+	defer c.serve("b", func(n *driver.NodeConfig) { n.Advertise = elsewhere })()
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	_, err := client.Status(t.Context(), "abc")
+	var wrong *driver.InputError
+	if err == nil || errors.As(err, &wrong) || !strings.Contains(err.Error(), `no node that answers knows a run "abc": node b: `) {
+		t.Error(err)
+	}
 }
 
 func TestProcessThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
