@@ -41,7 +41,7 @@ func (c *conductor) heard(name string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.AskSamples:
 		if c.task != nil {
-			c.process.work.Go(func() { c.supply(name, m) })
+			c.process.begin(func() { c.supply(name, m) })
 		}
 		return
 	case *protos.RunPlaced:

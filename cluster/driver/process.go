@@ -222,7 +222,9 @@ const leavePatience = 3 * time.Second
 
 // close takes leave of the cluster. Runs that this process conducts end with it.
 func (p *process) close() error {
+	p.mu.Lock() // whatever begins from now on finds that the process is stopping
 	p.halt(errStopping)
+	p.mu.Unlock()
 	if err := p.residents.host.Close(leavePatience); err != nil {
 		p.log("%v", err)
 	}
@@ -243,6 +245,15 @@ func (p *process) close() error {
 	}
 	errs = append(errs, p.files.Close())
 	return errors.Join(errs...)
+}
+
+// begin does something beside, which close waits for; nothing if the process is stopping.
+func (p *process) begin(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop.Err() == nil {
+		p.work.Go(do)
+	}
 }
 
 func (p *process) log(format string, args ...any) {
@@ -309,11 +320,10 @@ func (p *process) silent(name, why string) {
 // back lets a process take its part in runs again that it was gone from.
 func (p *process) back(name string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.conducts {
-		if p.stop.Err() == nil {
-			p.work.Go(func() { c.back(name) })
-		}
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		p.begin(func() { c.back(name) })
 	}
 }
 
@@ -327,7 +337,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	switch m := f.Head.(type) {
 	case *protos.PlaceRun:
 		run := f.Run
-		p.work.Go(func() { p.host(from.Name, run, m) })
+		p.begin(func() { p.host(from.Name, run, m) })
 	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun:
 		if mine {
 			h.told(m)
@@ -337,7 +347,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		if !mine {
 			known = nil
 		}
-		p.work.Go(func() { p.tellState(from.Name, run, known, m) })
+		p.begin(func() { p.tellState(from.Name, run, known, m) })
 	case *protos.RunMark:
 		if h != nil {
 			h.marked(from.Name, m.Mark)
@@ -352,7 +362,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			c.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {
 			run := f.Run // whoever conducted it was this process in an earlier life
-			p.work.Go(func() { p.report(from.Name, run, &protos.EndRun{}) })
+			p.begin(func() { p.report(from.Name, run, &protos.EndRun{}) })
 		}
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.receive(from.Name, f)

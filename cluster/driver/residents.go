@@ -64,7 +64,7 @@ func (r *residents) receive(from string, f *wire.Frame) {
 		r.receipt(m, f.Tensors)
 	case *protos.ActorRequest:
 		forget(f)
-		r.process.work.Go(func() { r.answer(from, m) })
+		r.process.begin(func() { r.answer(from, m) })
 	case *protos.ActorResponse:
 		forget(f)
 		r.mu.Lock()

@@ -163,7 +163,7 @@ func (v *vigil) recall() {
 	}
 	c.mu.Unlock()
 	for _, name := range ready {
-		c.process.work.Go(func() { c.back(name) })
+		c.process.begin(func() { c.back(name) })
 	}
 }
 
