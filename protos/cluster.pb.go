@@ -2238,8 +2238,10 @@ type Process struct {
 	Labels  map[string]string      `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// When it was started, in ns since 1970.
 	Incarnation uint64 `protobuf:"varint,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// State of the connection that the answering process has with it.
+	// State of the connection that the answering process has with it, and what a heartbeat takes there and back,
+	// in ns; 0 before the first.
 	State         string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	RoundTrip     int64  `protobuf:"varint,8,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2321,6 +2323,13 @@ func (x *Process) GetState() string {
 		return x.State
 	}
 	return ""
+}
+
+func (x *Process) GetRoundTrip() int64 {
+	if x != nil {
+		return x.RoundTrip
+	}
+	return 0
 }
 
 // Submissions answers ListRuns.
@@ -3663,7 +3672,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"<\n" +
 	"\tProcesses\x12/\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\x8b\x02\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xaa\x02\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -3671,7 +3680,9 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05cores\x18\x04 \x01(\x05R\x05cores\x125\n" +
 	"\x06labels\x18\x05 \x03(\v2\x1d.gradwire.Process.LabelsEntryR\x06labels\x12 \n" +
 	"\vincarnation\x18\x06 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05state\x18\a \x01(\tR\x05state\x1a9\n" +
+	"\x05state\x18\a \x01(\tR\x05state\x12\x1d\n" +
+	"\n" +
+	"round_trip\x18\b \x01(\x03R\troundTrip\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +

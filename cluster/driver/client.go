@@ -41,6 +41,9 @@ type Node struct {
 	Started time.Time         `json:"started"`
 	// State is that of the connection of the process that was asked: up, suspended, down, unknown or here.
 	State string `json:"state"`
+	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in seconds,
+	// smoothed; 0 if none has come back yet.
+	RoundTrip float64 `json:"round_trip_s"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -162,7 +165,12 @@ func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*p
 
 // Nodes returns the processes of the cluster, by name.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
+	return c.nodesOf(ctx, c.seed)
+}
+
+// nodesOf asks the process at an address.
+func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
+	r, err := c.one(ctx, address, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +178,35 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	for _, p := range r.GetProcesses().GetProcesses() {
 		nodes = append(nodes, Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
-			Started: time.Unix(0, int64(p.Incarnation)),
+			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
 		})
 	}
 	return nodes, nil
+}
+
+// RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the names of both.
+// Processes that do not answer are passed over; the error then says so.
+func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trips := map[string]map[string]float64{}
+	var errs []error
+	for _, from := range nodes {
+		others, err := c.nodesOf(ctx, from.Address)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", from.Name, err))
+			continue
+		}
+		trips[from.Name] = map[string]float64{}
+		for _, to := range others {
+			if to.RoundTrip > 0 {
+				trips[from.Name][to.Name] = to.RoundTrip
+			}
+		}
+	}
+	return trips, errors.Join(errs...)
 }
 
 // Runs returns what was submitted to the processes of the cluster, in the order of time. Processes that

@@ -429,3 +429,24 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 		t.Errorf("insecure to another machine: %v", err)
 	}
 }
+
+func TestRoundTripsOfAllPairsAreTold(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	defer c.serve("b")()
+	client := c.client(identity.Client)
+	c.gather(client, 2)
+	for t.Context().Err() == nil {
+		trips, err := client.RoundTrips(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(trips) == 2 && len(trips["a"]) == 1 && len(trips["b"]) == 1 { // heartbeats have come back
+			if there, back := trips["a"]["b"], trips["b"]["a"]; there <= 0 || there > 1 || back <= 0 || back > 1 {
+				t.Errorf("on one machine %v", trips)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
