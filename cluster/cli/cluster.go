@@ -331,6 +331,11 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 	if err != nil {
 		return err
 	}
+	if f.out != "" && !f.detach {
+		if err := driver.Vacant(f.out); err != nil {
+			return err
+		}
+	}
 	return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place})
 		if err != nil {
@@ -344,15 +349,47 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 	})
 }
 
+// tellQueue says what a run waits for, as far as that can be found out.
+func tellQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs io.Writer) {
+	runs, _ := c.Runs(ctx)
+	var before []string
+	for _, r := range runs {
+		if r.ID == s.ID {
+			break
+		}
+		if r.Process == s.Process && !r.Over() {
+			before = append(before, r.ID)
+		}
+	}
+	if len(before) > 0 {
+		_, _ = fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n", s.Process, strings.Join(before, ", "))
+	}
+}
+
 // follow shows how far a run is, and copies its record when it has ended.
 func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, out, errs io.Writer) error {
-	show := newDisplay(errs)
+	var show *display // begins with the run, which the time left is reckoned from
+	waits := false
 	s, err := c.Watch(ctx, id, func(s driver.Submission) {
-		show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
+		switch {
+		case s.State != driver.Waiting:
+			if show == nil {
+				show = newDisplay(errs)
+			}
+			show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
+		case !waits:
+			waits = true
+			tellQueue(ctx, c, &s, errs)
+		}
 	})
-	show.close()
-	if err != nil {
+	if show != nil {
+		show.close()
+	}
+	switch {
+	case ctx.Err() != nil:
 		return fmt.Errorf("run %s goes on without this command: %w\nSee 'gradwire status %s'; 'gradwire stop %s' ends it", id, err, id, id)
+	case err != nil:
+		return fmt.Errorf("run %s cannot be followed any more: %w\nSee 'gradwire status %s'", id, err, id)
 	}
 	dir := f.out
 	if dir == "" {

@@ -229,6 +229,13 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 			t.Error(out)
 		}
 		expectSummary(t, must(t, "submit", "plan.yaml", "--out", signal.String(), "--format", "json"), signal.String())
+		before := must(t, "runs")
+		if code, _, errs := gradwire(t, "submit", "plan.yaml", "--out", signal.String()); code != cli.ExitInput || !strings.Contains(errs, "is not empty") {
+			t.Errorf("code %d: %s", code, errs)
+		}
+		if after := must(t, "runs"); after != before {
+			t.Errorf("submitted though its record cannot be copied: %s", after)
+		}
 		var told map[string]string
 		out = must(t, "submit", "plan.yaml", "--detach", "--format", "json")
 		if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != 1 {

@@ -55,7 +55,7 @@ func (p *process) client(conn net.Conn, from transport.Peer) {
 		}
 		if err := p.answer(c); err != nil {
 			var wrong *InputError
-			_ = c.say(&protos.Reply{Kind: &protos.Reply_Refusal{Refusal: &protos.Refusal{Error: err.Error(), Input: errors.As(err, &wrong)}}})
+			_ = c.say(&protos.Reply{Kind: &protos.Reply_Refusal{Refusal: &protos.Refusal{Error: words(err.Error(), maxWords), Input: errors.As(err, &wrong)}}})
 		}
 		p.mu.Lock()
 		delete(p.clients, conn)
@@ -166,6 +166,7 @@ func (p *process) answerRuns(c *caller) error {
 	for _, s := range submissions {
 		m, _, _ := s.now()
 		m.Placement = nil // with many runs of many nodes it would be long
+		m.Error = words(m.Error, maxListed)
 		all.Submissions = append(all.Submissions, m)
 	}
 	return c.say(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
@@ -247,8 +248,8 @@ func (p *process) answerFetch(c *caller, id string) error {
 	if err != nil {
 		return err
 	}
-	if !s.over() {
-		return input(fmt.Errorf("run %s is %s; its record can be fetched when it has ended", s.id, s.state))
+	if m, over, _ := s.now(); !over {
+		return input(fmt.Errorf("run %s is %s; its record can be fetched when it has ended", s.id, m.State))
 	}
 	out := bufio.NewWriterSize(portions{c}, 256<<10)
 	archive := tar.NewWriter(out)

@@ -9,11 +9,14 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-func TestSamplesThatDoNotFitAreRefused(t *testing.T) {
+// arrivalTask has five samples, three of which are those of its worker.
+func arrivalTask() *train.Task {
 	set := &datasets.Set{Name: "s", Inputs: 2, Classes: []string{"a", "b"}, X: make([]float32, 10), Y: make([]int32, 5)}
-	a := &arrival{
-		task: &train.Task{Train: set, Shards: [][]int32{make([]int32, 3)}}, done: make(chan struct{}), missing: map[int32]int{0: 3},
-	}
+	return &train.Task{Train: set, Shards: [][]int32{make([]int32, 3)}}
+}
+
+func TestSamplesThatDoNotFitAreRefused(t *testing.T) {
+	a := &arrival{task: arrivalTask(), done: make(chan struct{}), missing: map[int32]int{0: 3}}
 	message := func(worker, first int32, rows, labels []int32) *protos.Samples {
 		return &protos.Samples{Worker: worker, First: first, Rows: rows, Labels: labels}
 	}

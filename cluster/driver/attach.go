@@ -257,7 +257,7 @@ func (r *residents) done(from string, m *protos.ActorCall, answer *protos.Messag
 		}
 	}
 	if err != nil {
-		receipt = &protos.ActorReceipt{Line: m.Line, Sequence: m.Sequence, Error: err.Error()}
+		receipt = &protos.ActorReceipt{Line: m.Line, Sequence: m.Sequence, Error: words(err.Error(), maxWords)}
 	}
 	for _, t := range tensors {
 		t.Retain()

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -14,9 +15,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -83,6 +86,11 @@ func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Clien
 	if len(seeds) == 0 {
 		return nil, input(errors.New("no address of the cluster is given, as --join or GRADWIRE_JOIN does"))
 	}
+	for _, seed := range seeds {
+		if _, _, err := net.SplitHostPort(seed); err != nil {
+			return nil, input(fmt.Errorf("%.80q is no address of a node, which is HOST:PORT: %w", seed, err))
+		}
+	}
 	var errs []error
 	for _, seed := range seeds {
 		one := &Client{identity: id, seed: seed, attached: attachment{turn: make(chan struct{}, 1)}}
@@ -101,6 +109,8 @@ type conversation struct {
 	in      *bufio.Reader
 	release func() bool
 	ctx     context.Context
+	explain func(error) error
+	heard   bool // something
 }
 
 // ask sends a request to a process.
@@ -109,9 +119,9 @@ func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*c
 	defer cancel()
 	conn, _, err := transport.Open(opening, c.identity, address, identity.Clients)
 	if err != nil {
-		return nil, refusedByTLS(err)
+		return nil, c.explain(err)
 	}
-	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx}
+	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx, explain: c.explain}
 	t.release = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the conversation is over in any case
 	if err := say(conn, r); err != nil {
 		t.close()
@@ -120,13 +130,24 @@ func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*c
 	return t, nil
 }
 
-// refusedByTLS explains what is not said in a TLS alert.
-func refusedByTLS(err error) error {
+// explain says what an error of a connection means to whoever wants to reach a cluster.
+func (c *Client) explain(err error) error {
 	var alert tls.AlertError
-	if errors.As(err, &alert) {
+	var stranger x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &alert):
 		return fmt.Errorf("%w: the certificates are not of one cluster, or the role is not accepted", err)
+	case errors.As(err, &stranger):
+		return fmt.Errorf("%w: the identity is one of another cluster", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: no node runs there", err)
+	case !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET):
+		return err
+	case c.identity == nil:
+		return fmt.Errorf("%w: a cluster that has certificates wants an identity", err)
+	default:
+		return fmt.Errorf("%w: it is no node, or that of a cluster without certificates", err)
 	}
-	return err
 }
 
 func (t *conversation) close() {
@@ -141,8 +162,12 @@ func (t *conversation) next() (*protos.Reply, error) {
 		if cause := context.Cause(t.ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, refusedByTLS(fmt.Errorf("the process has not answered: %w", err))
+		if t.heard {
+			return nil, fmt.Errorf("the connection with the process has broken: %w", err)
+		}
+		return nil, t.explain(fmt.Errorf("the process has not answered: %w", err))
 	}
+	t.heard = true
 	if no := r.GetRefusal(); no != nil {
 		err := errors.New(no.Error)
 		if no.Input {
@@ -151,6 +176,16 @@ func (t *conversation) next() (*protos.Reply, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// answerPatience is how long a process may take for what it has at hand.
+const answerPatience = 10 * time.Second
+
+// prompt asks for a single reply that needs no work.
+func (c *Client) prompt(ctx context.Context, address string, r *protos.Request) (*protos.Reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerPatience, fmt.Errorf("the process at %s has not answered for %v", address, answerPatience))
+	defer cancel()
+	return c.one(ctx, address, r)
 }
 
 // one asks for a single reply.
@@ -170,7 +205,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 
 // nodesOf asks the process at an address.
 func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
-	r, err := c.one(ctx, address, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
+	r, err := c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +254,7 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	}
 	var errs []error
 	for _, n := range nodes {
-		r, err := c.one(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+		r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 			continue
@@ -349,7 +384,7 @@ func (c *Client) Stop(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.one(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: id}}})
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: id}}})
 	return err
 }
 
@@ -364,17 +399,25 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 		return err
 	}
 	defer t.close()
-	record := &pieces{of: t}
-	if err := record.await(); err != nil && !errors.Is(err, io.EOF) {
+	archive := &pieces{of: t}
+	if err := archive.await(); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return input(fmt.Errorf("%s: this folder exists and is not empty", dir))
+	if err := Vacant(dir); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return input(err)
 	}
-	return unpack(tar.NewReader(record), dir)
+	return unpack(tar.NewReader(archive), dir)
+}
+
+// Vacant returns an InputError for a folder that no record can be copied into, because something is in it.
+func Vacant(dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return input(fmt.Errorf("%s: %w", dir, record.ErrExists))
+	}
+	return nil
 }
 
 // pieces reads the portions of an archive.

@@ -189,7 +189,7 @@ func (c *conductor) outcome(r live.Result) outcome {
 	ctx, cancel := context.WithTimeout(c.stop, resultPatience)
 	defer cancel()
 	// Who says nothing in time is missing in the counters, which is all that it has left to tell.
-	_ = c.await(ctx, func(q *party) (bool, error) { return q.result != nil || q.err != nil, nil })
+	_ = c.await(ctx, func(_ string, q *party) (bool, error) { return q.result != nil || q.err != nil, nil })
 	out := outcome{end: r.Now, dead: r.DeadLetters, stalled: cmp.Or(r.Stalled, c.stalled)}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
@@ -208,21 +208,45 @@ func (c *conductor) outcome(r live.Result) outcome {
 // placeOthers has the other processes make their worlds, or say why they cannot.
 func (c *conductor) placeOthers(ctx context.Context) error {
 	for _, name := range c.others() {
-		if err := c.process.tell(name, c.run, c.message); err != nil {
+		if err := c.place(name, c.message); err != nil {
 			return fmt.Errorf("process %s: %w", name, err)
 		}
 	}
-	return c.await(ctx, func(q *party) (bool, error) { return q.placed, q.err })
+	return c.await(ctx, c.placed)
 }
 
-// await waits until something holds for all parties, and returns all their errors if there are any.
-func (c *conductor) await(ctx context.Context, holds func(q *party) (bool, error)) error {
+// place has a process make its world.
+func (c *conductor) place(name string, m *protos.PlaceRun) error {
+	peer, _ := c.process.node.Peer(name)
+	connection := peer.Connections
+	if !peer.Connected {
+		connection++ // the message waits for the next one
+	}
+	c.note(name, func(q *party) { q.connection = connection })
+	return c.process.tell(name, c.run, m)
+}
+
+// placed reports whether a process has made its world. What was under way when a connection broke does not come
+// any more, be it what the process was told, its samples or its answer.
+func (c *conductor) placed(name string, q *party) (bool, error) {
+	peer, _ := c.process.node.Peer(name)
+	if q.err == nil && !q.placed && peer.Connections > q.connection {
+		return false, errors.New("its connection broke before its nodes were placed")
+	}
+	return q.placed, q.err
+}
+
+// await waits until something holds for all parties, and returns all their errors if there are any. Holds
+// is asked with c.mu held, after every change and from time to time.
+func (c *conductor) await(ctx context.Context, holds func(name string, q *party) (bool, error)) error {
+	look := time.NewTicker(askEvery)
+	defer look.Stop()
 	for {
 		c.mu.Lock()
 		all := true
 		var errs []error
 		for _, name := range slices.Sorted(maps.Keys(c.parties)) {
-			done, err := holds(c.parties[name])
+			done, err := holds(name, c.parties[name])
 			if err != nil {
 				errs = append(errs, fmt.Errorf("process %s: %w", name, err))
 			}
@@ -235,6 +259,7 @@ func (c *conductor) await(ctx context.Context, holds func(q *party) (bool, error
 		}
 		select {
 		case <-changed:
+		case <-look.C:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

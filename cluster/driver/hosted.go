@@ -148,7 +148,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 func (h *hosted) answer(err error) {
 	m := &protos.RunPlaced{Lives: h.lives}
 	if err != nil {
-		m.Error = err.Error()
+		m.Error = words(err.Error(), maxWords)
 	}
 	h.process.report(h.lead, h.run, m)
 }
@@ -201,7 +201,7 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 	case h.process.stop.Err() != nil, errors.Is(err, errLeadGone):
 		last.Left = true
 	case err != nil && !errors.Is(err, errRunOver):
-		last.Error = err.Error()
+		last.Error = words(err.Error(), maxWords)
 		h.process.log("run %x of %s: %v", h.run, h.lead, err)
 	}
 	h.process.report(h.lead, h.run, last)
@@ -260,7 +260,7 @@ func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 		waits, losses := w.Waits()
 		s.Waits, s.Losses = map[int32]string{}, losses
 		for node, cause := range waits {
-			s.Waits[int32(node)] = cause
+			s.Waits[int32(node)] = words(cause, maxListed)
 		}
 	}
 	for _, name := range h.others() {

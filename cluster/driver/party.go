@@ -22,6 +22,8 @@ type party struct {
 	first  error            // the err that it is out for, when it could not come back since
 	lives  uint32           // that it had before
 	again  time.Time        // from when on it may be taken in again, if it is out
+	// connection is the number of the one over which it was told to place its nodes.
+	connection uint64
 }
 
 // in reports whether the process takes part.
@@ -159,13 +161,13 @@ func (c *conductor) back(name string) {
 		}
 	}
 	c.mu.Unlock()
-	err := c.process.tell(name, c.run, m)
+	err := c.place(name, m)
 	if err == nil {
-		err = c.await(c.stop, func(other *party) (bool, error) {
-			if other != q || q.lives != m.Lives {
+		err = c.await(c.stop, func(other string, q *party) (bool, error) {
+			if other != name || q.lives != m.Lives {
 				return true, nil
 			}
-			return q.placed, q.err
+			return c.placed(name, q)
 		})
 	}
 	if err == nil {

@@ -183,7 +183,7 @@ func (r *residents) carryOut(ctx context.Context, m *protos.ActorRequest) *proto
 		a, err := r.spawn(ctx, k.Spawn)
 		if err != nil {
 			var wrong *InputError
-			return &protos.ActorResponse{Error: err.Error(), Input: errors.As(err, &wrong), Full: errors.Is(err, resident.ErrCores)}
+			return &protos.ActorResponse{Error: words(err.Error(), maxWords), Input: errors.As(err, &wrong), Full: errors.Is(err, resident.ErrCores)}
 		}
 		return &protos.ActorResponse{Actors: &protos.Actors{Actors: []*protos.Actor{a}}}
 	}

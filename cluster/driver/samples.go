@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -146,24 +147,33 @@ func (a *arrival) add(m *protos.Samples, tensors []*protos.Tensor) error {
 	return nil
 }
 
-// supply sends a process the samples of the workers that it asks for.
+// supply sends a process the samples of the workers that it asks for. Without them it cannot place its nodes.
 func (c *conductor) supply(name string, m *protos.AskSamples) {
+	if err := c.sendShards(name, m.Workers); err != nil {
+		c.note(name, func(q *party) {
+			if !q.placed {
+				q.err = cmp.Or(q.err, fmt.Errorf("its samples cannot be sent: %w", err))
+			}
+		})
+	}
+}
+
+func (c *conductor) sendShards(name string, workers []int32) error {
 	t := c.task
-	for _, worker := range m.Workers {
+	for _, worker := range workers {
 		if worker < 0 || int(worker) >= len(t.Shards) {
-			c.log("%s asks for the samples of worker %d, of %d", name, worker, len(t.Shards))
-			return
+			return fmt.Errorf("it asks for those of worker %d, of %d", worker, len(t.Shards))
 		}
 		shard := t.Shards[worker]
 		portion := min(max(portionValues/t.Train.Inputs, 1), portionRows)
 		for first := 0; first < len(shard); first += portion {
 			rows := shard[first:min(first+portion, len(shard))]
 			if err := c.process.sendSamples(c.stop, name, c.run, worker, first, rows, t.Train); err != nil {
-				c.log("samples for %s: %v", name, err)
-				return
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 // sendSamples sends some of a worker's samples.

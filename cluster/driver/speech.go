@@ -5,12 +5,28 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 )
 
 // maxSpeech bounds what a client and a process say to each other at a time, in bytes.
 const maxSpeech = 4 << 20
+
+// Bounds of texts that actors and the system have a say in, in bytes.
+const (
+	maxWords = 64 << 10
+	// maxListed is the bound where there may be as many texts as submissions or nodes.
+	maxListed = 1 << 10
+	// maxLine is that of a line of a log, of which a message carries maxTold.
+	maxLine = 8 << 10
+)
+
+// words is a text as a message can carry it. One that is not UTF-8, as errors about files or of actors may be, would keep
+// the whole message from being sent.
+func words(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "\uFFFD")
+}
 
 // say writes a message behind its length.
 func say(w io.Writer, m proto.Message) error {

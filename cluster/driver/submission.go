@@ -97,7 +97,6 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 		process: p, id: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), file: file, by: by, at: time.Now(),
 		state: Waiting, changed: make(chan struct{}), last: -1,
 	}
-	s.stop, s.end = context.WithCancelCause(p.stop)
 	v := &venue{process: p, submission: s, place: rules}
 	s.runner, err = prepare(ctx, pl, Options{
 		Catalog: p.catalog, Data: p.config.Data, Clock: Cluster, Progress: s.tell, venue: v,
@@ -109,7 +108,9 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	first := s.runner.points[0].spec.Plan
 	s.plan, s.out, s.progress.Total = first.Name, s.runner.Out, len(s.runner.queue)
 	s.target, _ = target(first)
+	s.stop, s.end = context.WithCancelCause(p.stop)
 	if err := p.enqueue(s); err != nil {
+		s.end(nil)
 		return nil, err
 	}
 	s.change(s.note)
@@ -222,8 +223,9 @@ func (s *submission) ended() bool { return s.state != Waiting && s.state != Runn
 
 // log adds a line.
 func (s *submission) log(format string, args ...any) {
-	line := time.Now().Format("15:04:05.000 ") + fmt.Sprintf(format, args...)
-	s.process.log("%s %s", s.id, fmt.Sprintf(format, args...))
+	text := words(fmt.Sprintf(format, args...), maxLine)
+	line := time.Now().Format("15:04:05.000 ") + text
+	s.process.log("%s %s", s.id, text)
 	s.change(func() {
 		if len(s.lines) == maxLines {
 			s.lines = s.lines[1:]
@@ -276,7 +278,7 @@ func (s *submission) message() *protos.Submission {
 		m.Placement[node] = where
 	}
 	if s.err != nil {
-		m.Error = s.err.Error()
+		m.Error = words(s.err.Error(), maxWords)
 	}
 	return m
 }

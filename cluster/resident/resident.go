@@ -180,7 +180,7 @@ func (a *resident) keep(saved *protos.Message) {
 // failed tells the calls that the actor has begun of its failure, and reports whether it is to be made anew.
 func (a *resident) failed(err error) (again bool) {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	line = line[:min(len(line), maxFailure)]
+	line = strings.ToValidUTF8(line[:min(len(line), maxFailure)], "\uFFFD") // a message carries nothing else
 	now := time.Now()
 	a.mu.Lock()
 	if w := a.spec.Restart.Within; w > 0 {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,8 @@ func (s *scribe) Receive(ctx actor.Context) {
 		switch w {
 		case "panic":
 			panic("out of ink")
+		case "panic at length":
+			panic(strings.Repeat("é", 200) + "\xe9")
 		case "fail":
 			s.env.Fail(errors.New("out of paper"))
 		case "after":
@@ -374,6 +377,38 @@ func TestSpecificationsAreChecked(t *testing.T) {
 			t.Errorf("%+v: %v", c.spec, err)
 		}
 	}
+}
+
+func TestFailureIsToldAsTextThatMessagesCarry(t *testing.T) {
+	for _, indent := range []int{0, 1} { // one of the two has the bound within a letter
+		d := newDesk(t, func(s *resident.Spec) {
+			s.Restart.Times = 1
+			inner := s.Make
+			s.Make = func(env actors.Env) (actor.Actor, error) {
+				a, err := inner(env)
+				return &prefixed{Actor: a, prefix: strings.Repeat(" ", indent)}, err
+			}
+		})
+		d.expect("panic", d.post(resident.Send, "panic at length"), "", "éé")
+		if list := d.host.List(""); len(list) != 1 || !strings.Contains(list[0].Failure, "éé") || !utf8.ValidString(list[0].Failure) {
+			t.Errorf("%+v", list)
+		}
+	}
+}
+
+// prefixed puts something before what its actor fails with.
+type prefixed struct {
+	actor.Actor
+	prefix string
+}
+
+func (p *prefixed) Receive(ctx actor.Context) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			panic(fmt.Sprint(p.prefix, reason))
+		}
+	}()
+	p.Actor.Receive(ctx)
 }
 
 func TestActorThatCannotBeMadeLeavesNothing(t *testing.T) {
