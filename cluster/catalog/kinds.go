@@ -227,6 +227,9 @@ func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...str
 	if !ok {
 		return value, nil, plan.UnknownWord(word, ks.what, ks.names())
 	}
+	if err := k.strange(section, key, skip); err != nil {
+		return value, nil, err
+	}
 	value, settings, err := k.read(c, section.Without(append(skip, key)...))
 	if err != nil {
 		return value, nil, err
@@ -236,6 +239,33 @@ func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...str
 		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
 	return value, plan.NewMap(fields...), nil
+}
+
+// strange is the error about keys of a section that are neither the kind's settings nor somebody else's, of which reading the
+// settings alone could not tell all that are accepted.
+func (k Kind[T]) strange(section *plan.Node, key string, elses []string) error {
+	if len(elses) == 0 {
+		return nil // reading says it
+	}
+	_, schema := k.declared()
+	if !schema.Closed {
+		return nil // the settings read what they like
+	}
+	known := slices.Clone(elses)
+	for _, p := range schema.Properties {
+		known = append(known, p.Name)
+	}
+	slices.Sort(known)
+	var errs plan.Errors
+	for _, f := range section.Fields {
+		if f.Key != key && !slices.Contains(known, f.Key) {
+			errs = append(errs, plan.UnknownKey(section, f, known))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
 }
 
 func list(words []string) string {
