@@ -221,7 +221,7 @@ func (ks *Kinds[T]) Read(c *Catalog, section *plan.Node) (value T, resolved *pla
 func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...string) (value T, resolved *plan.Node, err error) {
 	word, ok := section.Get(key)
 	if !ok || word.Kind != plan.Scalar {
-		return value, nil, plan.Errorf(section.At(key), "a %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
+		return value, nil, plan.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {
