@@ -45,12 +45,12 @@ func (c *Catalog) Start(s Start) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, settled, err := c.startData(&s, root)
-	if err != nil {
-		return "", err
-	}
 	at, _ := root.Get("architecture")
 	if err := demand(&c.Architectures, s.Architecture, at, "architecture"); err != nil {
+		return "", err
+	}
+	data, settled, err := c.startData(&s, root)
+	if err != nil {
 		return "", err
 	}
 	architecture, chosen, err := c.Architectures.read(c, at, "kind")

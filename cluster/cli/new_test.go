@@ -161,6 +161,7 @@ func TestMistakesInNewPlansAreTold(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, x := range []struct{ args, want string }{
 		{"--architecture gosip", `unknown architecture "gosip"; did you mean gossip? (accepted: parameter-server, `},
+		{"--architecture gosip --data csv", `unknown architecture "gosip"; did you mean gossip?`},
 		{"--data mnst", `unknown data set "mnst"; did you mean mnist? (accepted: `},
 		{"--data csv", "data set csv has no default for file (the table, beside the plan unless its path is absolute): give it with --set data.file=…"},
 		{"--set data.samplse=5", `data.samplse: unknown key "samplse"; did you mean samples?`},
