@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +21,8 @@ type Start struct {
 	Architecture, Data string
 	// Set are assignments as of --set, for what has no default.
 	Set []string
+	// Folder is where the plan will lie, for files that are to be named as they lie beside it; empty if that is not known.
+	Folder string
 	// Program is what the program is called, for the comments.
 	Program string
 	// Load loads a data set whose shape is not known before.
@@ -139,7 +142,31 @@ func (c *Catalog) startData(s *Start, root *plan.Node) (Data, *plan.Node, error)
 	if err := demand(&c.Datasets, s.Data, section, "data"); err != nil {
 		return Data{}, nil, err
 	}
-	return c.data(section)
+	data, settled, err := c.data(section)
+	if err == nil {
+		err = s.besides(settled)
+	}
+	return data, settled, err
+}
+
+// besides names files beside the plan, or below, by their path from there: a plan and its files may be moved together.
+func (s *Start) besides(section *plan.Node) error {
+	if s.Folder == "" {
+		return nil
+	}
+	folder, err := filepath.Abs(s.Folder)
+	if err != nil {
+		return err
+	}
+	for i, f := range section.Fields {
+		if f.Value.Kind != plan.Scalar || !filepath.IsAbs(f.Value.Text) {
+			continue
+		}
+		if path, err := filepath.Rel(folder, f.Value.Text); err == nil && filepath.IsLocal(path) {
+			section.Fields[i].Value = plan.NewText(filepath.ToSlash(path))
+		}
+	}
+	return nil
 }
 
 // model is a perceptron that fits the data.
@@ -217,7 +244,7 @@ func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
 			return "", err
 		}
 		text := c.startText(written, s)
-		spec, err := c.readText(text)
+		spec, err := c.readText(filepath.Join(s.Folder, "new plan"), text)
 		if err != nil {
 			return "", err
 		}
@@ -231,8 +258,8 @@ func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
 	return "", fmt.Errorf("no simple topology suits architecture %s: %w", s.Architecture, first)
 }
 
-func (c *Catalog) readText(text string) (*Spec, error) {
-	root, err := plan.Parse("new plan", []byte(text))
+func (c *Catalog) readText(name, text string) (*Spec, error) {
+	root, err := plan.Parse(name, []byte(text))
 	if err != nil {
 		return nil, err
 	}
