@@ -77,12 +77,12 @@ func (c *Catalog) Start(s Start) (string, error) {
 		plan.Field{Key: "repeats", Value: plan.NewScalar("3")},
 		plan.Field{Key: "data", Value: settled},
 		plan.Field{Key: "model", Value: model},
-		plan.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.05}}")},
+		plan.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.2}}")},
 		plan.Field{Key: "architecture", Value: chosen},
 		plan.Field{Key: "nodes", Value: who},
 		plan.Field{Key: "network", Value: network(who)},
 		plan.Field{Key: "evaluate", Value: flow("{every: 0.2 epochs}")},
-		plan.Field{Key: "stop", Value: flow("{target: 90%, epochs: 5}")},
+		plan.Field{Key: "stop", Value: flow("{target: 90%, epochs: 10}")},
 	)
 	if _, err := assign(written, later); err != nil {
 		return "", err
@@ -305,7 +305,7 @@ func (c *Catalog) startText(written *plan.Node, s *Start) string {
 		}
 		b.WriteString(plan.NewMap(plan.Field{Key: f.Key, Value: f.Value.Clone()}).YAML())
 	}
-	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n#   train.optimizer.rate: [0.05, 0.1]\n")
+	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n#   train.optimizer.rate: [0.1, 0.2]\n")
 	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
 	return b.String()
 }
