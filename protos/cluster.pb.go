@@ -2238,10 +2238,10 @@ type Process struct {
 	Labels  map[string]string      `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// When it was started, in ns since 1970.
 	Incarnation uint64 `protobuf:"varint,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// State of the connection that the answering process has with it.
-	State string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
-	// Smoothed round trip of heartbeats between the two in ns; 0 before the first.
-	RoundTrip     int64 `protobuf:"varint,8,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	// State of the connection that the answering process has with it, and what a heartbeat takes there and back,
+	// in ns; 0 before the first.
+	State         string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	RoundTrip     int64  `protobuf:"varint,8,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -70,9 +70,9 @@ func TestBothWorldsEndWithTheSameModel(t *testing.T) {
 
 func TestPlanErrorsSayWhereTheyAre(t *testing.T) {
 	for set, want := range map[string]string{
-		"architecture.algorithm=star": `algorithm "star" is not known, accepted are all-to-all, ring, butterfly and tree`,
-		"architecture.every=0":        "every is 0 steps",
-		"architecture.reduce=losses":  `reduce "losses" is not known, accepted are gradients and models`,
+		"architecture.algorithm=star": `unknown algorithm "star" (accepted: all-to-all, ring, butterfly, tree)`,
+		"architecture.every=0":        "every: 0 is out of range; accepted is 1 to 1048576",
+		"architecture.reduce=losses":  `unknown reduce "losses" (accepted: gradients, models)`,
 		"architecture.ranks=3":        "ranks",
 		"architecture.moved=0.1":      "moved is 0.1 with reduce gradients, where models do not move between exchanges",
 		"nodes.peer.role=server":      "worker",

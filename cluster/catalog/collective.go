@@ -9,6 +9,7 @@ import (
 func addCollectives(c *Catalog) {
 	type allReduce struct {
 		Algorithm string  `plan:"algorithm" words:"all-to-all|ring|butterfly|tree" doc:"the way that vectors take among the workers"`
+		Segment   int     `plan:"segment" range:"0.." doc:"values of a message at most, 0 for no bound; with algorithm: ring, where it lets messages overlap with sums"`
 		Every     int     `plan:"every" range:"1..1048576" doc:"steps between two reductions"`
 		Reduce    string  `plan:"reduce" words:"gradients|models" doc:"what is averaged"`
 		Moved     float64 `plan:"moved" range:"0.." doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time; with reduce: models"`
@@ -19,7 +20,7 @@ func addCollectives(c *Catalog) {
 		},
 		func(_ *Catalog, s *allReduce) (train.Architecture, error) {
 			a := collective.Architecture{
-				Algorithm: collective.Algorithm(s.Algorithm), Every: s.Every, Reduce: collective.Reduce(s.Reduce), Moved: s.Moved,
+				Algorithm: collective.Algorithm(s.Algorithm), Segment: s.Segment, Every: s.Every, Reduce: collective.Reduce(s.Reduce), Moved: s.Moved,
 			}
 			return a, a.Validate()
 		}))

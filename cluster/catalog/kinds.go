@@ -221,11 +221,14 @@ func (ks *Kinds[T]) Read(c *Catalog, section *plan.Node) (value T, resolved *pla
 func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...string) (value T, resolved *plan.Node, err error) {
 	word, ok := section.Get(key)
 	if !ok || word.Kind != plan.Scalar {
-		return value, nil, plan.Errorf(section.At(key), "a %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
+		return value, nil, plan.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {
 		return value, nil, plan.UnknownWord(word, ks.what, ks.names())
+	}
+	if err := k.strange(section, key, skip); err != nil {
+		return value, nil, err
 	}
 	value, settings, err := k.read(c, section.Without(append(skip, key)...))
 	if err != nil {
@@ -236,6 +239,33 @@ func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...str
 		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
 	return value, plan.NewMap(fields...), nil
+}
+
+// strange is the error about keys of a section that are neither the kind's settings nor somebody else's, of which reading the
+// settings alone could not tell all that are accepted.
+func (k Kind[T]) strange(section *plan.Node, key string, elses []string) error {
+	if len(elses) == 0 {
+		return nil // reading says it
+	}
+	_, schema := k.declared()
+	if !schema.Closed {
+		return nil // the settings read what they like
+	}
+	known := slices.Clone(elses)
+	for _, p := range schema.Properties {
+		known = append(known, p.Name)
+	}
+	slices.Sort(known)
+	var errs plan.Errors
+	for _, f := range section.Fields {
+		if f.Key != key && !slices.Contains(known, f.Key) {
+			errs = append(errs, plan.UnknownKey(section, f, known))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
 }
 
 func list(words []string) string {

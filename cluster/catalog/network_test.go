@@ -290,3 +290,25 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The plan's package knows nothing of links, and names the bounds that they have.
+func TestOutagesThatAPlanAcceptsAreThoseThatLinksDo(t *testing.T) {
+	const least, most = time.Duration(plan.MinSojourn), time.Duration(plan.MaxSojourn)
+	for _, x := range []struct {
+		up, down time.Duration
+		good     bool
+	}{
+		{least, least, true}, {most, most, true}, {most, least, true}, {least, plan.MaxDownPerUp * least, true},
+		{least - 1, least, false}, {least, least - 1, false}, {most + 1, most, false}, {most, most + 1, false},
+		{least, plan.MaxDownPerUp * (least + 1), false},
+	} {
+		n, err := plan.Parse("p", fmt.Appendf(nil, "at: {kind: %s, up: %v, down: %v}", plan.GilbertElliott, plan.Duration(x.up), plan.Duration(x.down)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, given := plan.Decode(n.At("at"), &plan.Outage{}), link.Intermittent{Up: x.up, Down: x.down}.Validate()
+		if (read == nil) != x.good || (given == nil) != x.good {
+			t.Errorf("up %v, down %v: of a plan %v, of a link %v", x.up, x.down, read, given)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,6 +21,8 @@ type Start struct {
 	Architecture, Data string
 	// Set are assignments as of --set, for what has no default.
 	Set []string
+	// Folder is where the plan will lie, for files that are to be named as they lie beside it; empty if that is not known.
+	Folder string
 	// Program is what the program is called, for the comments.
 	Program string
 	// Load loads a data set whose shape is not known before.
@@ -45,12 +48,12 @@ func (c *Catalog) Start(s Start) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, settled, err := c.startData(&s, root)
-	if err != nil {
-		return "", err
-	}
 	at, _ := root.Get("architecture")
 	if err := demand(&c.Architectures, s.Architecture, at, "architecture"); err != nil {
+		return "", err
+	}
+	data, settled, err := c.startData(&s, root)
+	if err != nil {
 		return "", err
 	}
 	architecture, chosen, err := c.Architectures.read(c, at, "kind")
@@ -74,12 +77,12 @@ func (c *Catalog) Start(s Start) (string, error) {
 		plan.Field{Key: "repeats", Value: plan.NewScalar("3")},
 		plan.Field{Key: "data", Value: settled},
 		plan.Field{Key: "model", Value: model},
-		plan.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.05}}")},
+		plan.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.2}}")},
 		plan.Field{Key: "architecture", Value: chosen},
 		plan.Field{Key: "nodes", Value: who},
 		plan.Field{Key: "network", Value: network(who)},
 		plan.Field{Key: "evaluate", Value: flow("{every: 0.2 epochs}")},
-		plan.Field{Key: "stop", Value: flow("{target: 90%, epochs: 5}")},
+		plan.Field{Key: "stop", Value: flow("{target: 90%, epochs: 10}")},
 	)
 	if _, err := assign(written, later); err != nil {
 		return "", err
@@ -139,7 +142,31 @@ func (c *Catalog) startData(s *Start, root *plan.Node) (Data, *plan.Node, error)
 	if err := demand(&c.Datasets, s.Data, section, "data"); err != nil {
 		return Data{}, nil, err
 	}
-	return c.data(section)
+	data, settled, err := c.data(section)
+	if err == nil {
+		err = s.besides(settled)
+	}
+	return data, settled, err
+}
+
+// besides names files beside the plan, or below, by their path from there: a plan and its files may be moved together.
+func (s *Start) besides(section *plan.Node) error {
+	if s.Folder == "" {
+		return nil
+	}
+	folder, err := filepath.Abs(s.Folder)
+	if err != nil {
+		return err
+	}
+	for i, f := range section.Fields {
+		if f.Value.Kind != plan.Scalar || !filepath.IsAbs(f.Value.Text) {
+			continue
+		}
+		if path, err := filepath.Rel(folder, f.Value.Text); err == nil && filepath.IsLocal(path) {
+			section.Fields[i].Value = plan.NewText(filepath.ToSlash(path))
+		}
+	}
+	return nil
 }
 
 // model is a perceptron that fits the data.
@@ -217,7 +244,7 @@ func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
 			return "", err
 		}
 		text := c.startText(written, s)
-		spec, err := c.readText(text)
+		spec, err := c.readText(filepath.Join(s.Folder, "new plan"), text)
 		if err != nil {
 			return "", err
 		}
@@ -231,8 +258,8 @@ func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
 	return "", fmt.Errorf("no simple topology suits architecture %s: %w", s.Architecture, first)
 }
 
-func (c *Catalog) readText(text string) (*Spec, error) {
-	root, err := plan.Parse("new plan", []byte(text))
+func (c *Catalog) readText(name, text string) (*Spec, error) {
+	root, err := plan.Parse(name, []byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +305,7 @@ func (c *Catalog) startText(written *plan.Node, s *Start) string {
 		}
 		b.WriteString(plan.NewMap(plan.Field{Key: f.Key, Value: f.Value.Clone()}).YAML())
 	}
-	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n#   train.optimizer.rate: [0.05, 0.1]\n")
+	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n#   train.optimizer.rate: [0.1, 0.2]\n")
 	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
 	return b.String()
 }

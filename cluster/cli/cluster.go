@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -68,11 +69,18 @@ func (f *clusterFlags) tell(out io.Writer, v any, text func(w io.Writer)) error 
 }
 
 func nodesCommand(out io.Writer) *cobra.Command {
-	f := &clusterFlags{}
+	f, pairwise := &clusterFlags{}, false
 	cmd := &cobra.Command{
-		Use: "nodes", Short: "List the nodes of a cluster", Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/", Args: exactly(0, "no arguments"),
+		Use: "nodes", Short: "List the nodes of a cluster", Args: exactly(0, "no arguments"),
+		Long: `List the nodes of a cluster as the one sees it that is asked, with what a heartbeat takes from there to each and
+back; or, with --round-trips, from each to each.`,
+		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				if pairwise {
+					trips, err := c.RoundTrips(ctx)
+					return errors.Join(f.tell(out, trips, func(w io.Writer) { tellTrips(w, trips) }), err)
+				}
 				nodes, err := c.Nodes(ctx)
 				if err != nil {
 					return err
@@ -80,25 +88,35 @@ func nodesCommand(out io.Writer) *cobra.Command {
 				return f.tell(out, nodes, func(w io.Writer) {
 					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for")
 					for _, n := range nodes {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\n", n.Name, n.Address, n.State, roundTrip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\n", n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second))
 					}
 				})
 			})
 		},
 	}
 	f.add(cmd, true)
+	cmd.Flags().BoolVar(&pairwise, "round-trips", false, "from each node to each: its rows to its columns")
 	return cmd
 }
 
-// roundTrip is one with two or three digits behind the point of its unit, as far as it is known.
-func roundTrip(d time.Duration) string {
-	switch {
-	case d <= 0:
+// trip writes a round trip, in seconds, in milliseconds.
+func trip(seconds float64) string {
+	if seconds == 0 {
 		return "–"
-	case d < time.Millisecond:
-		return d.Round(time.Microsecond).String()
-	default:
-		return d.Round(10 * time.Microsecond).String()
+	}
+	return fmt.Sprintf("%.3g ms", 1e3*seconds)
+}
+
+// tellTrips writes a table with a row and a column for each node.
+func tellTrips(w io.Writer, trips map[string]map[string]float64) {
+	nodes := slices.Sorted(maps.Keys(trips))
+	_, _ = fmt.Fprintln(w, "from\\to\t"+strings.Join(nodes, "\t"))
+	for _, from := range nodes {
+		row := []string{from}
+		for _, to := range nodes {
+			row = append(row, trip(trips[from][to]))
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 }
 

@@ -90,6 +90,7 @@ func mistakes() []mistake {
 		{name: "set-without-value", args: []string{"run", "plan.yaml", "--set", "train.batch"}},
 		{name: "report-without-folder", args: []string{"report"}},
 		{name: "report-no-record", args: []string{"report", "."}},
+		{name: "report-file", args: []string{"report", "plan.yaml"}},
 		{name: "report-nowhere", args: []string{"report", "nowhere"}},
 		{name: "report-into-another-file", args: []string{"report", ".", "--out", "plan.yaml"}},
 		{name: "report-summary-cut-off", args: []string{"report", "."}, prepare: func(t *testing.T) { write(t, "summary.json", "{\n\"runs\": [") }},

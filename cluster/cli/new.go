@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 			s.Program = cmd.Root().Name()
 			s.Load = func(l catalog.Loader) (*datasets.Source, error) {
 				return driver.LoadData(l, driver.DataFolders(""), l.Test == 0)
+			}
+			if file != "" {
+				s.Folder = filepath.Dir(file)
 			}
 			text, err := c.Start(s)
 			if err != nil {

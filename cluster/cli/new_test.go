@@ -111,6 +111,24 @@ func TestANewPlanForATableOfOnesOwnHasItsShape(t *testing.T) {
 	expectCode(t, cli.ExitDone, code, errs)
 }
 
+func TestANewPlanNamesFilesAsTheyLieBesideIt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	table := "a,b,class\n" + strings.Repeat("1,0,yes\n0,1,no\n", 20)
+	write(t, "plans/data/t.csv", table)
+	write(t, "elsewhere/t.csv", table)
+	code, _, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=plans/data/t.csv", "--out", "plans/p.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+	if err := os.Rename("plans", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = gradwire(t, "plan", "check", "moved/p.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+	code, text, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=elsewhere/t.csv", "--out", "moved/q.yaml")
+	expectCode(t, cli.ExitDone, code, text+errs)
+	code, _, errs = gradwire(t, "plan", "check", "moved/q.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+}
+
 // relay is an architecture of a user's own: the parameter server with a key that has no default.
 type relay struct {
 	Depth int    `plan:"depth,required" doc:"how deep"`
@@ -161,6 +179,7 @@ func TestMistakesInNewPlansAreTold(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, x := range []struct{ args, want string }{
 		{"--architecture gosip", `unknown architecture "gosip"; did you mean gossip? (accepted: parameter-server, `},
+		{"--architecture gosip --data csv", `unknown architecture "gosip"; did you mean gossip?`},
 		{"--data mnst", `unknown data set "mnst"; did you mean mnist? (accepted: `},
 		{"--data csv", "data set csv has no default for file (the table, beside the plan unless its path is absolute): give it with --set data.file=…"},
 		{"--set data.samplse=5", `data.samplse: unknown key "samplse"; did you mean samples?`},

@@ -145,14 +145,14 @@ func (p *process) answerSubmit(ctx context.Context, c *caller, m *protos.SubmitP
 // processes are those of the cluster, as this one sees them.
 func (p *process) processes() *protos.Processes {
 	all := &protos.Processes{}
-	states, trips := map[string]string{p.config.Name: "here"}, map[string]int64{}
+	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}
 	for _, s := range p.node.Stats().Peers {
-		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), int64(s.RoundTrip)
+		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
 	}
 	for _, m := range p.members.View().Members {
 		all.Processes = append(all.Processes, &protos.Process{
 			Name: m.Name, Address: m.Meta.Address, Role: m.Meta.Role, Cores: int32(m.Meta.Cores), Labels: m.Meta.Labels,
-			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: trips[m.Name],
+			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]),
 		})
 	}
 	return all

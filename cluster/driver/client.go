@@ -45,8 +45,9 @@ type Node struct {
 	Started time.Time         `json:"started"`
 	// State is that of the connection of the process that was asked: up, suspended, down, unknown or here.
 	State string `json:"state"`
-	// RoundTrip is that of heartbeats between the process that was asked and this one, smoothed, in ns; 0 if none is known.
-	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
+	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in seconds,
+	// smoothed; 0 if none has come back yet.
+	RoundTrip float64 `json:"round_trip_s"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -202,7 +203,12 @@ func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*p
 
 // Nodes returns the processes of the cluster, by name.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	r, err := c.prompt(ctx, c.seed, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
+	return c.nodesOf(ctx, c.seed)
+}
+
+// nodesOf asks the process at an address.
+func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
+	r, err := c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +216,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	for _, p := range r.GetProcesses().GetProcesses() {
 		nodes = append(nodes, Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
-			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip),
+			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
 		})
 	}
 	return nodes, nil
@@ -219,6 +225,52 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 // askedAtOnce is how many processes a client asks at a time.
 const askedAtOnce = 32
 
+// everywhere asks processes side by side, since one that does not answer takes its time. The error names those that
+// did not.
+func everywhere(nodes []Node, ask func(i int, n *Node) error) error {
+	errs := make([]error, len(nodes))
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, askedAtOnce)
+	for i := range nodes {
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			if err := ask(i, &nodes[i]); err != nil {
+				errs[i] = fmt.Errorf("node %s: %w", nodes[i].Name, err)
+			}
+		})
+	}
+	asking.Wait()
+	return errors.Join(errs...)
+}
+
+// RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the names of both.
+// Processes that do not answer are passed over; the error then says so.
+func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others := make([][]Node, len(nodes))
+	err = everywhere(nodes, func(i int, n *Node) (err error) {
+		others[i], err = c.nodesOf(ctx, n.Address)
+		return err
+	})
+	trips := map[string]map[string]float64{}
+	for i, from := range nodes {
+		if others[i] == nil {
+			continue
+		}
+		trips[from.Name] = map[string]float64{}
+		for _, to := range others[i] {
+			if to.RoundTrip > 0 {
+				trips[from.Name][to.Name] = to.RoundTrip
+			}
+		}
+	}
+	return trips, err
+}
+
 // Runs returns what was submitted to the processes of the cluster, in the order of time. Processes that
 // do not answer are passed over; the error then says so.
 func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
@@ -226,20 +278,11 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	replies, errs := make([]*protos.Reply, len(nodes)), make([]error, len(nodes))
-	var asking sync.WaitGroup
-	slots := make(chan struct{}, askedAtOnce)
-	for i, n := range nodes { // side by side: one that does not answer takes its time
-		slots <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-slots }()
-			r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
-			if replies[i] = r; err != nil {
-				errs[i] = fmt.Errorf("node %s: %w", n.Name, err)
-			}
-		})
-	}
-	asking.Wait()
+	replies := make([]*protos.Reply, len(nodes))
+	err = everywhere(nodes, func(i int, n *Node) (err error) {
+		replies[i], err = c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+		return err
+	})
 	var all []Submission
 	for _, r := range replies {
 		for _, s := range r.GetSubmissions().GetSubmissions() {
@@ -247,7 +290,7 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
-	return all, errors.Join(errs...)
+	return all, err
 }
 
 func submissionOf(s *protos.Submission) Submission {

@@ -114,30 +114,6 @@ func (c *testCluster) gather(client *driver.Client, n int) {
 	}
 }
 
-func TestNodesAreListedWithTheirRoundTrips(t *testing.T) {
-	c := newCluster(t)
-	defer c.serve("a")()
-	defer c.serve("b")()
-	client := c.client(identity.Operator)
-	c.gather(client, 2)
-	for t.Context().Err() == nil {
-		nodes, err := client.Nodes(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if nodes[0].State != "here" || nodes[0].RoundTrip != 0 {
-			t.Fatalf("the one that was asked: %+v", nodes[0])
-		}
-		if trip := nodes[1].RoundTrip; trip != 0 {
-			if trip < 0 || trip > time.Minute {
-				t.Error(trip)
-			}
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
 // result submits a plan, waits for its end and fetches its record.
 func (c *testCluster) result(client *driver.Client, text string, set ...string) (record.Summary, string) {
 	c.t.Helper()
@@ -451,5 +427,26 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 	}
 	if _, err := driver.Connect(t.Context(), []string{"192.0.2.1:1"}, nil); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("insecure to another machine: %v", err)
+	}
+}
+
+func TestRoundTripsOfAllPairsAreTold(t *testing.T) {
+	c := newCluster(t)
+	defer c.serve("a")()
+	defer c.serve("b")()
+	client := c.client(identity.Client)
+	c.gather(client, 2)
+	for t.Context().Err() == nil {
+		trips, err := client.RoundTrips(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(trips) == 2 && len(trips["a"]) == 1 && len(trips["b"]) == 1 { // heartbeats have come back
+			if there, back := trips["a"]["b"], trips["b"]["a"]; there <= 0 || there > 1 || back <= 0 || back > 1 {
+				t.Errorf("on one machine %v", trips)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

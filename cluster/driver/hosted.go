@@ -331,12 +331,26 @@ func (h *hosted) deliver(f *wire.Frame) {
 	forget(f)
 }
 
-var _ live.Carrier = (*hosted)(nil)
+var _ live.Prompt = (*hosted)(nil)
 
 // Send takes a frame to the process of its node.
 func (h *hosted) Send(node int, f *wire.Frame) error {
 	f.Run = h.run
-	err := h.process.node.Send(h.where[node], f)
+	return h.carried(node, h.process.node.Send(h.where[node], f))
+}
+
+// TrySend is Send without waiting for room.
+func (h *hosted) TrySend(node int, f *wire.Frame) (taken bool, err error) {
+	f.Run = h.run
+	err = h.process.node.TrySend(h.where[node], f)
+	if errors.Is(err, transport.ErrQueueFull) {
+		return false, nil
+	}
+	return true, h.carried(node, err)
+}
+
+// carried makes the transport's error about a frame for a node that of a carrier.
+func (h *hosted) carried(node int, err error) error {
 	for _, gone := range []error{transport.ErrDown, transport.ErrUnknown, transport.ErrClosed} {
 		if errors.Is(err, gone) {
 			return fmt.Errorf("%w: %w", live.ErrGone, err)

@@ -116,7 +116,7 @@ func TestFolderThatCannotBeUsedIsBadInput(t *testing.T) {
 		"this folder exists and is not empty":    {Out: full},
 		"output folder: open " + file:            {Out: file},
 		"output folder: open " + file + "/below": {Out: filepath.Join(file, "below")},
-		"the record to continue: stat ":          {Out: filepath.Join(dir, "nowhere"), Continue: true},
+		"the record to continue: " + dir:         {Out: filepath.Join(dir, "nowhere"), Continue: true},
 		"this folder holds no record":            {Out: full, Continue: true},
 	} {
 		_, err := driver.Run(t.Context(), load(t, small), o)

@@ -317,3 +317,60 @@ func TestBurstsCarryOverAChangeAndASave(t *testing.T) {
 		t.Error("every seed begins in the same state")
 	}
 }
+
+func TestOutageHoldsBackWhatDepartsInIt(t *testing.T) {
+	outages := []link.Outage{{From: 10 * ms, To: 20 * ms}, {From: 30 * ms, To: link.Forever}}
+	for _, c := range []struct {
+		drop       bool
+		sent, want time.Duration
+	}{
+		{false, 0, 6 * ms},
+		{false, 8 * ms, 14 * ms},  // departs at 9 ms, is on its way when the outage begins
+		{false, 9 * ms, 26 * ms},  // would depart at 10 ms: sent anew from 20 ms on
+		{false, 19 * ms, 25 * ms}, // would depart at 20 ms, when the outage is over
+		{false, 29 * ms, link.Forever},
+		{true, 8 * ms, 14 * ms},
+		{true, 9 * ms, link.Forever},
+		{true, 19 * ms, 25 * ms},
+		{true, 40 * ms, link.Forever},
+	} {
+		e := pair(1, link.Config{Delay: link.Constant{Delay: 5 * ms}, Rate: 1e6, Outages: outages, Loss: link.Loss{Drop: c.drop}})
+		got := e.Send(c.sent, 1000)
+		if got.Arrival != c.want || got.Lost != (c.want == link.Forever) {
+			t.Errorf("drop %v, sent at %v: %+v, want arrival %v", c.drop, c.sent, got, c.want)
+		}
+	}
+}
+
+func TestOutageBlocksTheQueue(t *testing.T) {
+	e := pair(1, link.Config{Rate: 1e6, Outages: []link.Outage{{From: 0, To: 10 * ms}, {From: 12 * ms, To: 20 * ms}}})
+	for i, want := range []time.Duration{11 * ms, 21 * ms, 22 * ms} {
+		if got := e.Send(0, 1000).Arrival; got != want {
+			t.Errorf("message %d arrives at %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestOutageHoldsBackRetransmissions(t *testing.T) {
+	seen := map[int]bool{}
+	for seed := range uint64(50) {
+		e := pair(seed, link.Config{
+			Rate:    1e6,
+			Loss:    link.Loss{Probability: 0.5, Timeout: 10 * ms, Attempts: 100},
+			Outages: []link.Outage{{From: 5 * ms, To: 50 * ms}, {From: 70 * ms, To: link.Forever}},
+		})
+		got := e.Send(0, 1000)
+		seen[got.Tries] = true
+		// 1 ms, then 12 ms moved to 51 ms, then 62 ms; the fourth would depart at 73 ms and never does.
+		want := map[int]time.Duration{1: ms, 2: 51 * ms, 3: 62 * ms}[got.Tries]
+		if got.Lost {
+			want = link.Forever
+		}
+		if got.Arrival != want || got.Lost && got.Tries != 3 {
+			t.Errorf("%+v, want arrival %v", got, want)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("tries %v, want 1, 2 and 3", seen)
+	}
+}

@@ -195,6 +195,45 @@ func TestUnitsMatchTheirPatternExactlyWhenTheyAreParsed(t *testing.T) {
 	}
 }
 
+func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
+	schemas := map[string]*jsonschema.Schema{}
+	document := Document("plan", anything())
+	for name, v := range map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{}, "evaluate": &Evaluate{}} {
+		document.Defs = append(document.Defs, Property{"own." + name, SchemaOf(v)})
+		own := *document
+		own.If, own.Then, own.Else, own.Ref = nil, nil, nil, definition("own."+name)
+		schemas[name] = compile(t, &own)
+	}
+	for _, x := range []struct {
+		name, text string
+		good       bool
+	}{
+		{"stop", "{time: 0s}", false}, {"stop", "{time: 0.0s}", false}, {"stop", "{time: 0m0s}", false}, {"stop", "{time: 0 s}", false},
+		{"stop", "{time: 0h30m}", true}, {"stop", "{time: 0m0.5s}", true}, {"stop", "{time: 00.5s}", true}, {"stop", "{time: 10m0s}", true},
+		{"loss", "{bursts: {p: 0, r: 25%}}", false}, {"loss", "{bursts: {p: 0.0, r: 0.25}}", false}, {"loss", "{bursts: {p: .0 %, r: 0.25}}", false},
+		{"loss", "{bursts: {p: 0.02, r: 0.25}}", true}, {"loss", "{bursts: {p: 2%, r: 1}}", true}, {"loss", "{bursts: {p: 0.5%, r: 100%}}", true},
+		{"loss", "{probability: 0, bursts: {p: 2%, r: 25%}}", true}, {"loss", "{probability: 0%, bursts: {p: 2%, r: 25%}}", true},
+		{"loss", "{probability: 0.1, bursts: {p: 2%, r: 25%}}", false}, {"loss", "{probability: 10%, bursts: {p: 2%, r: 25%}}", false},
+		{"outage", "{from: 0s, for: 0s}", false}, {"outage", "{from: 0s, for: 0m1s}", true},
+		{"evaluate", "{every: 0 epochs}", false}, {"evaluate", "{every: 0e5 epochs}", false}, {"evaluate", "{every: 0 steps}", false},
+		{"evaluate", "{every: 1e-3 epochs}", true}, {"evaluate", "{every: 10 steps}", true},
+	} {
+		n, err := Parse("p", []byte("at: "+x.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := values([]byte(x.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		into := map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{}, "evaluate": &Evaluate{}}[x.name]
+		decoded, valid := Decode(n.At("at"), into), schemas[x.name].Validate(v)
+		if (valid == nil) != x.good || decoded != nil && x.good {
+			t.Errorf("%s %s: decoding says %v, the schema %v", x.name, x.text, decoded, valid)
+		}
+	}
+}
+
 func TestASchemaAgreesWithDecodingOnTags(t *testing.T) {
 	type settings struct {
 		Word  string  `plan:"word" words:"sum|mean"`

@@ -65,13 +65,15 @@ func (*Speed) PlanSchema() *Schema { return &Schema{Ref: definition("speed")} }
 // PlanSchema refers to [Units].
 func (*Size) PlanSchema() *Schema { return &Schema{Ref: definition("size")} }
 
-// notZero refuses a quantity that is written with no digit but 0.
-func notZero() *Schema { return &Schema{Pattern: `^[0. ]*[^0-9. ]`} }
+// zero describes a quantity of nothing: the number 0, or a text whose digits are all 0, but for those of an exponent.
+func zero() *Schema {
+	return &Schema{AnyOf: []*Schema{{Const: 0}, {Type: Types{"string"}, Pattern: `^([^1-9]*|[0.]+[eE].*)$`}}}
+}
 
 // above0 asks that a key, if it is there, is more than nothing.
 func (s *Schema) above0(keys ...string) {
 	for _, key := range keys {
-		s.Properties.Get(key).Not = notZero()
+		s.Properties.Get(key).Not = zero()
 	}
 }
 
@@ -146,7 +148,8 @@ func (l *Loss) PlanSchema() *Schema {
 	(*Loss)(&p).SetDefaults()
 	s := SchemaOf(&p)
 	s.above0("timeout")
-	none := &Schema{Type: Types{"string"}, Description: "0%, beside bursts", Pattern: notZero().Pattern}
+	none := zero()
+	none.Description = "0%, beside bursts"
 	s.OneOf = []*Schema{{Required: []string{"probability"}, Not: needsOne("bursts")[0]}, {Required: []string{"bursts"}, Properties: Properties{{"probability", none}}}}
 	return s
 }

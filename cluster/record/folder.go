@@ -84,18 +84,31 @@ func newFolder(dir string, d disk) *Folder {
 	return &Folder{dir: dir, disk: d, runs: map[int]Run{}, finished: map[string]int{}, events: map[int]bool{}}
 }
 
+// readPlan reads the plan of a folder, which every record has.
+func readPlan(dir string) ([]byte, error) {
+	plan, err := readFile(dir, planName)
+	if err == nil {
+		return plan, nil
+	}
+	info, statErr := os.Stat(dir)
+	var missing *fs.PathError
+	switch {
+	case errors.As(statErr, &missing):
+		return nil, fmt.Errorf("%s is no folder of a record: %w", dir, missing.Err)
+	case statErr == nil && !info.IsDir():
+		return nil, fmt.Errorf("%s is no folder of a record: it is a file", dir)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoRecord)
+	}
+	return nil, err
+}
+
 // Open reads back what is finished in a folder. Runs that were not saved to the end
 // are passed over; a run that is there but cannot be read is an error that names its
 // file. ErrNoRecord stands for a folder that no plan has been saved in.
 func Open(dir string) (*Folder, error) {
 	f := newFolder(dir, osDisk{})
-	plan, err := readFile(dir, planName)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(dir); err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoRecord)
-	}
+	plan, err := readPlan(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package record
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,13 +24,7 @@ type Reader struct {
 // NewReader reads the plan and the summary of a folder. ErrNoRecord stands for a folder without
 // a plan. Errors name the file, and where there is one the line.
 func NewReader(dir string) (*Reader, error) {
-	plan, err := readFile(dir, planName)
-	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(dir); err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoRecord)
-	}
+	plan, err := readPlan(dir)
 	if err != nil {
 		return nil, err
 	}

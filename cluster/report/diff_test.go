@@ -208,7 +208,7 @@ func TestOnlyLikeIsComparedWithLike(t *testing.T) {
 	a, b := pair(t, nil)
 	for _, c := range []struct{ a, b, want string }{
 		{a, number2(b), "two runs or two records are accepted"},
-		{a, filepath.Join(b, "none"), "none: no such file"},
+		{a, filepath.Join(b, "none"), "none is no folder of a record: no such file"},
 		{a, t.TempDir(), "no plan.yaml"},
 		{filepath.Join(a, "runs", "0099"), number2(b), filepath.Join("runs", "0099")},
 	} {

@@ -22,7 +22,8 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 			if c := columns[i]; c.leave == 0 || c.leave > gone {
 				kept = append(kept, c.copied())
 			} else {
-				left = append(left, c.heading)
+				name, _, _ := strings.Cut(c.heading, ",") // without its unit
+				left = append(left, name)
 			}
 		}
 		if fit(kept, width); total(kept) <= width {

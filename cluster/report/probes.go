@@ -109,8 +109,9 @@ const (
 
 // ProbeTable writes a row for each probed edge, all of them probed as often: median, 95th percentile and maximum of the delays that were
 // drawn, 95th percentile of the time under way, the shares of time down, of probes lost and of probes sent again, and the
-// rate; columns in which there is nothing are left out. Of more than MaxProbedRows edges it writes a row for all of them together, and of those of the least and the greatest
-// median of delays.
+// rate; columns in which there is nothing are left out. Of more than MaxProbedRows edges it writes a row for all of them
+// together, and of those of the least and the greatest median of delays. It keeps to the width of w as [Table] does; a narrow
+// terminal has no room for the rate first, and for the time down last.
 func ProbeTable(w io.Writer, all []*Probed) error {
 	rows := make([]ProbeSummary, len(all))
 	for i, p := range all {
@@ -136,37 +137,11 @@ func ProbeTable(w io.Writer, all []*Probed) error {
 	if slices.ContainsFunc(rows, func(r ProbeSummary) bool { return r.Resent > 0 }) {
 		notes = append(notes, "resent: repetitions per probe.")
 	}
-	width := tableWidth
-	if screen, ok := w.(interface{ Columns() int }); ok {
-		width = screen.Columns()
-	}
 	columns := probeColumns(rows)
 	columns = slices.DeleteFunc(columns, func(c column) bool {
 		return !slices.ContainsFunc(c.cells, func(cell string) bool { return cell != "" && cell != nothing })
 	})
-	fit(columns, width)
 	return writeTable(w, columns, len(rows), notes)
-}
-
-// writeTable writes columns with so many rows, and notes below them.
-func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
-	var b strings.Builder
-	line := make([]string, len(columns))
-	for i := range columns {
-		line[i] = columns[i].heading
-	}
-	writeLine(&b, columns, line)
-	for row := range rows {
-		for i := range columns {
-			line[i] = columns[i].cells[row]
-		}
-		writeLine(&b, columns, line)
-	}
-	for _, note := range notes {
-		b.WriteString(note + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func probeColumns(rows []ProbeSummary) []column {
@@ -176,8 +151,8 @@ func probeColumns(rows []ProbeSummary) []column {
 	}
 	u := timeUnit(longest)
 	edge := column{heading: "edge", label: true}
-	model := column{heading: "model", label: true, brief: &column{heading: "model", label: true}}
-	rate := column{heading: "rate"}
+	model := column{heading: "model", label: true, leave: 3, brief: &column{heading: "model", label: true}}
+	rate := column{heading: "rate", leave: 1}
 	for _, r := range rows {
 		name := r.From
 		if r.To != "" {
@@ -187,26 +162,26 @@ func probeColumns(rows []ProbeSummary) []column {
 		model.cells, model.brief.cells = append(model.cells, r.Model), append(model.brief.cells, kind)
 		edge.cells, rate.cells = append(edge.cells, name), append(rate.cells, rateCell(r.Rate))
 	}
-	numbers := func(heading, brief string, of func(ProbeSummary) string) column {
-		c := column{heading: heading, brief: &column{heading: brief}}
+	numbers := func(leave int, heading, brief string, of func(ProbeSummary) string) column {
+		c := column{heading: heading, leave: leave, brief: &column{heading: brief}}
 		for _, r := range rows {
 			c.cells = append(c.cells, of(r))
 		}
 		c.brief.cells = c.cells
 		return c
 	}
-	times := func(heading, brief string, of func(ProbeSummary) record.Float) column {
-		return numbers(heading+", "+u.name, brief, func(r ProbeSummary) string { return digits(float64(of(r)) / u.seconds) })
+	times := func(leave int, heading, brief string, of func(ProbeSummary) record.Float) column {
+		return numbers(leave, heading+", "+u.name, brief, func(r ProbeSummary) string { return digits(float64(of(r)) / u.seconds) })
 	}
 	return []column{
 		edge, model,
-		times("delay p50", "p50, "+u.name, func(r ProbeSummary) record.Float { return r.Delay.P50 }),
-		times("p95", "p95", func(r ProbeSummary) record.Float { return r.Delay.P95 }),
-		times("max", "max", func(r ProbeSummary) record.Float { return r.Delay.Max }),
-		times("took p95", "took p95", func(r ProbeSummary) record.Float { return r.Took.P95 }),
-		numbers("down", "down", func(r ProbeSummary) string { return share(r.Down) }),
-		numbers("lost", "lost", func(r ProbeSummary) string { return share(r.Lost) }),
-		numbers("resent", "resent", func(r ProbeSummary) string { return share(r.Resent) }),
+		times(0, "delay p50", "p50, "+u.name, func(r ProbeSummary) record.Float { return r.Delay.P50 }),
+		times(5, "p95", "p95", func(r ProbeSummary) record.Float { return r.Delay.P95 }),
+		times(2, "max", "max", func(r ProbeSummary) record.Float { return r.Delay.Max }),
+		times(7, "took p95", "took p95", func(r ProbeSummary) record.Float { return r.Took.P95 }),
+		numbers(8, "down", "down", func(r ProbeSummary) string { return share(r.Down) }),
+		numbers(6, "lost", "lost", func(r ProbeSummary) string { return share(r.Lost) }),
+		numbers(4, "resent", "resent", func(r ProbeSummary) string { return share(r.Resent) }),
 		rate,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -71,6 +72,35 @@ func TestProbeTableLeavesOutWhatThereIsNotAndSumsUpMany(t *testing.T) {
 		if n := len([]rune(row)); n > 2*tableWidth {
 			t.Errorf("%d characters: %s", n, row)
 		}
+	}
+}
+
+func TestProbeTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
+	all := []*Probed{probed("somewhere-with-a-long-name", 20, 0.001), probed("b", 20, 5)}
+	all[0].Rate = 1e6
+	full := 0
+	for columns := 12; columns <= 200; columns++ {
+		b := screen{columns: columns}
+		if err := ProbeTable(&b, all); err != nil {
+			t.Fatal(err)
+		}
+		heading, _, _ := strings.Cut(b.String(), "\n")
+		for _, line := range strings.Split(b.String(), "\n") {
+			if n := utf8.RuneCountInString(line); n > columns {
+				t.Errorf("%d columns, %d characters: %s", columns, n, line)
+			}
+		}
+		_, missed, _ := strings.Cut(strings.Join(strings.Fields(b.String()), " "), "No room here for ")
+		rate, said := strings.Contains(heading, "rate"), strings.Contains(missed, "rate")
+		if rate == said {
+			t.Errorf("%d columns: rate is shown %v, missed %v:\n%s", columns, rate, said, b.String())
+		}
+		if rate {
+			full++
+		}
+	}
+	if full < 100 {
+		t.Errorf("there was room for all columns at %d widths only", full)
 	}
 }
 

@@ -38,18 +38,37 @@ type column struct {
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
-	width, lines := tableWidth, notes(s)
+	return writeTable(w, columns, len(s.Groups), notes(s))
+}
+
+// writeTable writes columns with so many rows, and notes below them. It keeps to the width of w as Table says.
+func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 	if screen, ok := w.(interface{ Columns() int }); ok {
-		width = screen.Columns()
 		var left []string
-		if columns, left = narrow(columns, width); len(left) > 0 {
-			lines = append(lines, "No room here for "+strings.Join(left, ", ")+".")
+		if columns, left = narrow(columns, screen.Columns()); len(left) > 0 {
+			notes = append(notes, "No room here for "+strings.Join(left, ", ")+".")
 		}
-		lines = wrap(lines, width)
+		notes = wrap(notes, screen.Columns())
 	} else {
-		fit(columns, width)
+		fit(columns, tableWidth)
 	}
-	return writeTable(w, columns, len(s.Groups), lines)
+	var b strings.Builder
+	line := make([]string, len(columns))
+	for i := range columns {
+		line[i] = columns[i].heading
+	}
+	writeLine(&b, columns, line)
+	for row := range rows {
+		for i := range columns {
+			line[i] = columns[i].cells[row]
+		}
+		writeLine(&b, columns, line)
+	}
+	for _, note := range notes {
+		b.WriteString(note + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // labelColumns are the settings of the points, one column for each key.

@@ -460,7 +460,7 @@ func legible(text []byte) error {
 func parse(field []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(field), 32)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || bytes.ContainsAny(field, "_xXpP") {
-		return 0, fmt.Errorf("%s is not a number from %v to %v", input.Quote(field), -math.MaxFloat32, math.MaxFloat32)
+		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32, math.MaxFloat32)
 	}
 	return v, nil
 }

@@ -176,7 +176,7 @@ func (d *reader) pair(text []byte, last int) (index int, v float32, err error) {
 func number(text []byte, limit float64) (float64, error) {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(math.Abs(v) <= limit) {
-		return 0, fmt.Errorf("%s is not a number from %v to %v", input.Quote(text), -limit, limit)
+		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(text), -limit, limit)
 	}
 	return v, nil
 }
