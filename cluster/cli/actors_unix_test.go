@@ -26,11 +26,9 @@ func listed(t *testing.T) (all []driver.Actor) {
 	return all
 }
 
-func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and kills processes")
-	}
-	seed, nodes := settle(t, "a", "b")
+// operator connects as the operator of settle's cluster.
+func operator(t *testing.T, seed string) *driver.Client {
+	t.Helper()
 	id, err := identity.Load("op")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +37,16 @@ func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	seed, nodes := settle(t, "a", "b")
+	c := operator(t, seed)
 	spec := driver.ActorSpec{Name: "votes", Kind: "tally", Settings: "{first: 40}", Node: "b"}
 	r, err := c.Spawn(t.Context(), spec)
 	if err != nil {
