@@ -1,6 +1,6 @@
 // Measure records the delay between two machines as a trace for a plan's links: it sends small UDP datagrams at regular
 // intervals, takes half of each round trip as the delay, and writes time and delay as CSV. Datagrams that do not come back
-// within two seconds are left out.
+// within two seconds are left out. Without arguments it records the way to itself for a second.
 //
 //	measure -serve :9000                                        # there
 //	measure -to there:9000 -every 100ms -for 60s > delays.csv   # here
@@ -34,6 +34,8 @@ func main() {
 	flag.Parse()
 	var err error
 	switch {
+	case len(os.Args) == 1:
+		err = loopback()
 	case *serve != "":
 		err = answer(*serve)
 	case *to == "" || *every <= 0 || *length < *every || *length / *every > maxCount || *size < 8 || *size > 1400:
@@ -58,6 +60,22 @@ func answer(address string) error {
 	if err != nil {
 		return err
 	}
+	return echo(conn)
+}
+
+// loopback measures the way to itself.
+func loopback() error {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	go func() { _ = echo(conn) }() // until it is closed
+	defer func() { _ = conn.Close() }()
+	return measure(conn.LocalAddr().String(), 100*time.Millisecond, time.Second, 64)
+}
+
+// echo sends every datagram back.
+func echo(conn net.PacketConn) error {
 	buffer := make([]byte, 2048)
 	for {
 		n, from, err := conn.ReadFrom(buffer)
