@@ -114,30 +114,12 @@ func (v *View) Linked(i, j int) bool { return v.graph.linked(i, j) }
 // Complete reports whether every node is every other's neighbour.
 func (v *View) Complete() bool { return v.graph == nil }
 
-// Ever returns the positions of those that are a node's neighbours in any topology of the run, as Potential
-// does for that of the view.
-func (v *View) Ever(node int) []int32 { return v.union.neighbours(node, len(v.Members)) }
-
-// EverDegree is len(Ever(node)); it takes no memory.
-func (v *View) EverDegree(node int) int {
-	if v.union == nil {
-		return len(v.Members) - 1
-	}
-	return len(v.union[node])
+// Ever is this view with all edges that any topology of the run has.
+func (v *View) Ever() *View {
+	ever := *v
+	ever.graph = v.union
+	return &ever
 }
-
-// Changes reports whether any topology of the run has an edge that this one has not.
-func (v *View) Changes() bool {
-	for i := range v.Members {
-		if len(v.Ever(i)) != len(v.Potential(i)) {
-			return true
-		}
-	}
-	return false
-}
-
-// EverComplete reports whether every node is every other's neighbour in some topology of the run.
-func (v *View) EverComplete() bool { return v.union == nil }
 
 // Graph is an undirected topology: for each node the positions of its neighbours,
 // ascending. A nil Graph is the complete one.

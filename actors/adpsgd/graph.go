@@ -14,18 +14,18 @@ func (a Architecture) partners(view *actors.View) ([][]int32, error) {
 	if a.Graph == Exponential {
 		return exponential(view)
 	}
-	n := len(view.Members)
-	if view.EverComplete() && n > 2 {
+	n, ever := len(view.Members), view.Ever()
+	if ever.Complete() && n > 2 {
 		return nil, fmt.Errorf("the complete topology of %d nodes is not bipartite, as ad-psgd needs it; %s", n, alternatives)
 	}
-	active, err := colours(view)
+	active, err := colours(ever)
 	if err != nil {
 		return nil, err
 	}
 	choices := make([][]int32, n)
 	for i := range choices {
 		if active[i] {
-			choices[i] = view.Ever(i)
+			choices[i] = ever.Potential(i)
 		}
 	}
 	return choices, nil
@@ -49,18 +49,14 @@ func colours(view *actors.View) ([]bool, error) {
 		distance[first] = 0
 		for queue = append(queue[:0], first); len(queue) > 0; queue = queue[1:] {
 			i := queue[0]
-			for _, j := range view.Ever(i) {
+			for _, j := range view.Potential(i) {
 				switch {
 				case distance[j] == none:
 					distance[j] = distance[i] + 1
 					queue = append(queue, int(j))
 				case (distance[j]-distance[i])%2 == 0:
-					what := "the topology is"
-					if view.Changes() {
-						what = "the topologies of the run, taken together, are"
-					}
-					return nil, fmt.Errorf("%s not bipartite, as ad-psgd needs it: %s and %s are neighbours and on an odd ring; %s",
-						what, view.Members[i].Name, view.Members[j].Name, alternatives)
+					return nil, fmt.Errorf("the topology, with all edges that the schedule gives it, is not bipartite, as ad-psgd needs it: %s and %s are neighbours and on an odd ring; %s",
+						view.Members[i].Name, view.Members[j].Name, alternatives)
 				}
 			}
 		}
@@ -77,7 +73,7 @@ var errOwnTopology = errors.New("graph: exponential is a topology of its own, an
 // exponential are the choices of Exponential.
 func exponential(view *actors.View) ([][]int32, error) {
 	n := len(view.Members)
-	if !view.EverComplete() {
+	if !view.Ever().Complete() {
 		return nil, errOwnTopology
 	}
 	if n%2 != 0 {

@@ -91,7 +91,7 @@ var _ train.Fitter = Architecture{}
 // Fit returns an error where the matrix does not fit the nodes and the topologies.
 func (a Architecture) Fit(first, _ *actors.View) error {
 	for i := range a.Matrix {
-		if err := train.CheckMixingRow(first, a.Matrix, i); err != nil {
+		if err := train.CheckMixingRow(first.Ever(), a.Matrix, i); err != nil {
 			return err
 		}
 	}

@@ -57,10 +57,11 @@ func (s *slot) clear() {
 // newPairs are those of a node with all its neighbours in any topology of the run, in the order of the plan.
 func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
 	var pairs []pair
-	for _, j := range view.Ever(node) {
+	ever := view.Ever()
+	for _, j := range ever.Potential(node) {
 		var w float64
 		if matrix == nil {
-			w = train.MetropolisWeight(view, node, int(j))
+			w = train.MetropolisWeight(ever, node, int(j))
 		} else if w = matrix[node][j]; w == 0 {
 			continue
 		}

@@ -56,7 +56,7 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	}
 	view := env.View()
 	if a.Matrix != nil {
-		if err := train.CheckMixingRow(view, a.Matrix, env.Node()); err != nil {
+		if err := train.CheckMixingRow(view.Ever(), a.Matrix, env.Node()); err != nil {
 			return nil, err
 		}
 	}

@@ -35,24 +35,32 @@ func (m *Mixing) Weight(i, j int) float64 {
 	return 0
 }
 
-// MetropolisWeight is that of two neighbours, absent nodes included:
+// MetropolisWeight is that of two neighbours in the view's topology, absent nodes included:
 //
 //	W_ij = 1 ÷ (1 + max(d_i, d_j))
 //
-// with the degrees d in the graph of all edges that any topology of the run has: those of the topology, unless a
-// schedule changes it; then both ends of an edge know the same weight at any time (L. Xiao, S. Boyd and S.-J. Kim, "Distributed average consensus
+// with the degrees d (L. Xiao, S. Boyd and S.-J. Kim, "Distributed average consensus
 // with least-mean-square deviation", J. Parallel Distrib. Comput. 67(1), 2007, section 1).
 func MetropolisWeight(view *actors.View, i, j int) float64 {
-	return 1 / float64(1+max(view.EverDegree(i), view.EverDegree(j)))
+	return 1 / float64(1+max(degree(view, i), degree(view, j)))
 }
 
-// Metropolis returns the matrix of the Metropolis weights of a view's topology.
+// degree is that in the topology; it takes no memory.
+func degree(view *actors.View, node int) int {
+	if view.Complete() {
+		return len(view.Members) - 1
+	}
+	return len(view.Potential(node))
+}
+
+// Metropolis returns the matrix of the edges in a view's topology. Their Metropolis weights are those of all edges that
+// any topology of the run has, so that both ends of an edge know the same one at any time.
 func Metropolis(view *actors.View) *Mixing {
-	m := newMixing(len(view.Members))
+	m, ever := newMixing(len(view.Members)), view.Ever()
 	for i := range m.columns {
 		m.columns[i] = view.Potential(i)
 		for _, j := range m.columns[i] {
-			m.weights[i] = append(m.weights[i], MetropolisWeight(view, i, int(j)))
+			m.weights[i] = append(m.weights[i], MetropolisWeight(ever, i, int(j)))
 		}
 	}
 	return m.settle()
@@ -64,9 +72,9 @@ func GivenMixing(view *actors.View, rows [][]float64) (*Mixing, error) {
 	if err := CheckMixing(rows); err != nil {
 		return nil, err
 	}
-	m := newMixing(len(rows))
+	m, ever := newMixing(len(rows)), view.Ever()
 	for i := range rows {
-		if err := CheckMixingRow(view, rows, i); err != nil {
+		if err := CheckMixingRow(ever, rows, i); err != nil {
 			return nil, err
 		}
 		for j, w := range rows[i] {
@@ -112,16 +120,16 @@ func CheckMixing(rows [][]float64) error {
 }
 
 // CheckMixingRow returns an error if row i of a matrix that CheckMixing accepts is not one for
-// the view: another number of nodes, or a weight where no topology of the run has an edge.
+// the view: another number of nodes, or a weight where there is no edge.
 func CheckMixingRow(view *actors.View, rows [][]float64, i int) error {
 	if len(rows) != len(view.Members) {
 		return fmt.Errorf("the mixing matrix has %d rows for %d nodes", len(rows), len(view.Members))
 	}
-	if view.EverComplete() {
+	if view.Complete() {
 		return nil
 	}
 	for j, w := range rows[i] {
-		if _, edge := slices.BinarySearch(view.Ever(i), int32(j)); w != 0 && j != i && !edge {
+		if _, edge := slices.BinarySearch(view.Potential(i), int32(j)); w != 0 && j != i && !edge {
 			return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v, but the topology has no edge from %s to %s",
 				i, j, w, view.Members[i].Name, view.Members[j].Name)
 		}
