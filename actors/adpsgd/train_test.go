@@ -118,32 +118,11 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 		s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: float64(seed/5%2) * 0.05}
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
-		there := make([]bool, c.nodes)
-		for i := range there {
-			if there[i] = i == 0 || random.IntN(4) > 0; !there[i] {
-				s.Absent = append(s.Absent, i)
-			}
-		}
-		for at := range 14 {
-			node, do := 1+random.IntN(c.nodes-1), actors.Join
-			if there[node] {
-				do = actors.Crash + actors.NodeEvent(random.IntN(2))
-			}
-			there[node] = !there[node]
-			s.Schedule = append(s.Schedule, actors.NodeChange{At: time.Duration(at*300+random.IntN(300)) * time.Millisecond, Node: node, Do: do})
-		}
+		s.Shake(random, 14, 4200*time.Millisecond)
 		s.Looks = []time.Duration{20 * time.Second}
 		look := s.Run(t)[0]
-		for node, m := range look {
-			late := 0
-			for i, e := range r.Events {
-				if r.Nodes[i] == node && e.Kind == actors.StepDone && r.At[i] > 10*time.Second {
-					late++
-				}
-			}
-			if m.Params != nil && late < 10 {
-				t.Errorf("seed %d, %s: node %d has made %d steps in the last 10 s", seed, c.name, node, late)
-			}
+		if lagging := r.Lagging(look, 10*time.Second, 10); lagging != nil {
+			t.Errorf("seed %d, %s: in the last 10 s nodes %v have made fewer than 10 steps", seed, c.name, lagging)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -335,7 +336,7 @@ func (c *churn) oneSaw(t testing.TB, round int) bool {
 var sizes = []int{40, 25, 64, 37, 51, 48}
 
 func churnTask(n int, method optim.Method) *train.Task {
-	return newTask(perceptron(4, 3), sizes[:n], 16, method)
+	return simtest.Task(simtest.Perceptron(4, 3), sizes[:n], 16, method)
 }
 
 // sweep calls run for instants of the first two rounds, and for few of them in a short test.

@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -53,7 +54,7 @@ func intrude(t *testing.T, a collective.Architecture, task *train.Task, messages
 }
 
 func TestMessageThatNobodyWaitsForEndsTheRunAndSaysWhy(t *testing.T) {
-	task := newTask(perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
+	task := simtest.Task(simtest.Perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
 	tensor := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
 	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
 	for _, c := range []struct {
@@ -87,7 +88,7 @@ func TestMessageThatNobodyWaitsForEndsTheRunAndSaysWhy(t *testing.T) {
 }
 
 func TestMessageOfAnOlderViewIsIgnored(t *testing.T) {
-	task := newTask(perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
+	task := simtest.Task(simtest.Perceptron(3, 2), []int{16, 16}, 16, sgd(0.1))
 	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
 	for _, head := range []proto.Message{&protos.Chunk{Rank: 9}, &protos.Report{Rank: 9}, &protos.Outcome{Finished: 9}} {
 		err := intrude(t, a, task, 100, func() *protos.Message { return protos.NewMessage(head) })
@@ -99,7 +100,7 @@ func TestMessageOfAnOlderViewIsIgnored(t *testing.T) {
 
 // What a joining rank, and one that is behind, is told by an intruder.
 func TestOutcomeThatDoesNotFitEndsTheRunAndSaysWhy(t *testing.T) {
-	task := newTask(perceptron(3, 2), []int{16, 16}, 16, momentum(0.1))
+	task := simtest.Task(simtest.Perceptron(3, 2), []int{16, 16}, 16, momentum(0.1))
 	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
 	tensor := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
 	report := func(rounds uint64) *protos.Message {

@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -99,7 +100,7 @@ func TestWhereAllJoinTheyStartFromTheInitialModel(t *testing.T) {
 func voted(t *testing.T, a collective.Algorithm, moved float64, every int) (s *trial, last *past) {
 	t.Helper()
 	s = &trial{
-		task: newTask(perceptron(4, 3), sizes[:5], 16, sgd(0.1)), rounds: 12, strict: true,
+		task: simtest.Task(simtest.Perceptron(4, 3), sizes[:5], 16, sgd(0.1)), rounds: 12, strict: true,
 		architecture: collective.Architecture{Algorithm: a, Every: every, Reduce: collective.Models, Moved: moved},
 	}
 	models := s.run(t)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -25,41 +25,6 @@ import (
 )
 
 var algorithms = []collective.Algorithm{collective.AllToAll, collective.Ring, collective.Butterfly, collective.Tree}
-
-// perceptron is a network of the given widths; two make a logistic regression.
-func perceptron(layers ...int) nn.Model {
-	model, err := nn.NewMLP(layers, nn.Tanh)
-	if err != nil {
-		panic(err)
-	}
-	return model
-}
-
-// newTask is a task on random data for workers with shards of the given sizes.
-func newTask(model nn.Model, shards []int, batch int, method optim.Method) *train.Task {
-	random := rand.New(rand.NewPCG(11, 12))
-	inputs, classes := model.Inputs(), model.Classes()
-	set := &datasets.Set{Name: "random", Inputs: inputs, Classes: make([]string, classes)}
-	task := &train.Task{Model: model, Train: set, Test: set, Batch: batch, Method: method, Seed: 3}
-	for rank, n := range shards {
-		var rows []int32
-		for range n {
-			rows = append(rows, int32(len(set.Y)))
-			y := random.IntN(classes)
-			set.Y = append(set.Y, int32(y))
-			for i := range inputs {
-				x := random.NormFloat64()
-				if i%classes == y {
-					x++
-				}
-				set.X = append(set.X, float32(x))
-			}
-		}
-		task.Shards = append(task.Shards, rows)
-		task.Workers = append(task.Workers, fmt.Sprintf("n%d", rank))
-	}
-	return task
-}
 
 // trial lets the workers of an architecture train in virtual time.
 type trial struct {
@@ -279,7 +244,7 @@ func compare(t *testing.T, models [][]float32, want []float32, tolerance float64
 }
 
 func TestGradientsEqualOneProcessOnTheJointBatch(t *testing.T) {
-	logistic, mlp := perceptron(20, 4), perceptron(20, 15, 4)
+	logistic, mlp := simtest.Perceptron(20, 4), simtest.Perceptron(20, 15, 4)
 	for _, c := range []struct {
 		name          string
 		model         nn.Model
@@ -296,7 +261,7 @@ func TestGradientsEqualOneProcessOnTheJointBatch(t *testing.T) {
 		{"one worker", logistic, []int{50}, sgd(0.1), 2, 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			task := newTask(c.model, c.shards, 16, c.method)
+			task := simtest.Task(c.model, c.shards, 16, c.method)
 			want := newLoop(t, task).joint(c.rounds, c.every)
 			for _, a := range algorithms {
 				s := trial{task: task, rounds: c.rounds, strict: true, architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Gradients}}
@@ -319,7 +284,7 @@ func TestModelsEqualALoopOverTheWorkers(t *testing.T) {
 		{"every 2 steps, Adam that stays local", optim.NewAdam(optim.Constant(0.01)), uneven, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			task := newTask(perceptron(20, 15, 4), c.shards, 16, c.method)
+			task := simtest.Task(simtest.Perceptron(20, 15, 4), c.shards, 16, c.method)
 			want := newLoop(t, task).averaged(10, c.every)
 			for _, a := range algorithms {
 				s := trial{task: task, rounds: 10, strict: true, architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Models}}
@@ -356,7 +321,7 @@ func (w *waits) Observe(_ time.Duration, node int, e actors.Event) {
 }
 
 func TestRecordTellsWhoWaitedForWhom(t *testing.T) {
-	task := newTask(perceptron(20, 4), []int{64, 64, 64}, 16, sgd(0.1))
+	task := simtest.Task(simtest.Perceptron(20, 4), []int{64, 64, 64}, 16, sgd(0.1))
 	o := newWaits()
 	s := trial{task: task, rounds: 5, observer: o, edge: link.Constant{Delay: time.Millisecond},
 		architecture: collective.Architecture{Algorithm: collective.Tree, Every: 2, Reduce: collective.Models}}
@@ -379,7 +344,7 @@ func TestRecordTellsWhoWaitedForWhom(t *testing.T) {
 
 func TestMessagesOverLinksAreThoseOfTheFormulas(t *testing.T) {
 	const n, rounds = 6, 3
-	task := newTask(perceptron(3, 2), []int{16, 16, 16, 16, 16, 16}, 16, sgd(0.1)) // 8 parameters
+	task := simtest.Task(simtest.Perceptron(3, 2), []int{16, 16, 16, 16, 16, 16}, 16, sgd(0.1)) // 8 parameters
 	for a, want := range map[collective.Algorithm][2]int{
 		collective.AllToAll:  {n * (n - 1), n * (n - 1) * 8},
 		collective.Ring:      {2 * n * (n - 1), 2 * (n - 1) * 8},
@@ -401,7 +366,7 @@ func TestMessagesOverLinksAreThoseOfTheFormulas(t *testing.T) {
 }
 
 func TestResultDependsNeitherOnProcessorsNorOnStrictModeNorOnReordering(t *testing.T) {
-	task := newTask(perceptron(20, 15, 4), uneven, 16, momentum(0.02))
+	task := simtest.Task(simtest.Perceptron(20, 15, 4), uneven, 16, momentum(0.02))
 	for _, a := range algorithms {
 		for _, reduce := range []collective.Reduce{collective.Gradients, collective.Models} {
 			base := trial{task: task, rounds: 6, architecture: collective.Architecture{Algorithm: a, Every: 2, Reduce: reduce}}
@@ -438,7 +403,7 @@ func TestResultDependsNeitherOnProcessorsNorOnStrictModeNorOnReordering(t *testi
 }
 
 func TestSnapshotStaysWhatItIsWhileItIsHeld(t *testing.T) {
-	task := newTask(perceptron(20, 15, 4), uneven, 16, sgd(0.1))
+	task := simtest.Task(simtest.Perceptron(20, 15, 4), uneven, 16, sgd(0.1))
 	for _, reduce := range []collective.Reduce{collective.Gradients, collective.Models} {
 		s := trial{task: task, rounds: 5, hold: true, architecture: collective.Architecture{Algorithm: collective.Ring, Every: 2, Reduce: reduce}}
 		s.run(t)
@@ -497,7 +462,7 @@ func (m *meter) Observe(_ time.Duration, node int, e actors.Event) {
 func (m *meter) each() float64 { return float64(m.count[1]-m.count[0]) / float64(m.to-m.from) }
 
 func TestRoundAllocatesNothing(t *testing.T) {
-	task := newTask(perceptron(20, 15, 4), []int{64, 64, 64, 64, 64}, 16, sgd(0.01))
+	task := simtest.Task(simtest.Perceptron(20, 15, 4), []int{64, 64, 64, 64, 64}, 16, sgd(0.01))
 	for _, a := range algorithms {
 		m := &meter{from: 200, to: 400}
 		s := trial{task: task, rounds: 400, observer: m, edge: link.Constant{}, architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}}
@@ -513,7 +478,7 @@ func TestRoundAllocatesNothing(t *testing.T) {
 // BenchmarkRound is a round of 8 ranks in virtual time, with a local step each and a model
 // of 10,015 parameters.
 func BenchmarkRound(b *testing.B) {
-	task := newTask(perceptron(200, 45, 22), []int{8, 8, 8, 8, 8, 8, 8, 8}, 1, sgd(0.01))
+	task := simtest.Task(simtest.Perceptron(200, 45, 22), []int{8, 8, 8, 8, 8, 8, 8, 8}, 1, sgd(0.01))
 	for _, a := range algorithms {
 		b.Run(string(a), func(b *testing.B) {
 			m := &meter{from: 10, to: uint64(b.N) + 10}

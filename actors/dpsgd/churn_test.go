@@ -13,27 +13,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
-// shake lets nodes of a run come and go at random instants up to end. Node 0 stays.
-func shake(s *simtest.Stage, random *rand.Rand, times int, end time.Duration) {
-	n := len(s.Task.Workers)
-	there := make([]bool, n)
-	for i := range there {
-		if there[i] = i == 0 || random.IntN(4) > 0; !there[i] {
-			s.Absent = append(s.Absent, i)
-		}
-	}
-	for i := range times {
-		node := 1 + random.IntN(n-1)
-		do := actors.Join
-		if there[node] {
-			do = actors.Crash + actors.NodeEvent(random.IntN(2))
-		}
-		there[node] = !there[node]
-		at := end * time.Duration(i) / time.Duration(times)
-		s.Schedule = append(s.Schedule, actors.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
-	}
-}
-
 // lead is a bound for graphs that stay connected, whoever goes but node 0: clocks must reach everybody.
 func lead(graph string, random *rand.Rand) int {
 	if graph == "star" || graph == "complete" {
@@ -103,7 +82,7 @@ func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(20+random.IntN(300)) * time.Millisecond}
 		const end = 1200 * time.Millisecond
-		shake(&s, random, 4+int(seed%7), end)
+		s.Shake(random, 4+int(seed%7), end)
 		for look := range 250 {
 			s.Looks = append(s.Looks, end+3*time.Second+time.Duration(look)*simtest.StepTime/4)
 		}
@@ -147,14 +126,11 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 		s.Kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 0.05}
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
-		shake(&s, random, 14, 4*time.Second)
+		s.Shake(random, 14, 4*time.Second)
 		s.Looks = []time.Duration{20 * time.Second}
 		look := s.Run(t)[0]
-		late := r.StepsAfter(len(look), 10*time.Second)
-		for node, m := range look {
-			if m.Params != nil && late[node] < 10 {
-				t.Errorf("seed %d, %s, %+v: node %d has made %d steps in the last 10 s", seed, c.name, s.Kind, node, late[node])
-			}
+		if lagging := r.Lagging(look, 10*time.Second, 10); lagging != nil {
+			t.Errorf("seed %d, %s, %+v: in the last 10 s nodes %v have made fewer than 10 steps", seed, c.name, s.Kind, lagging)
 		}
 	}
 }

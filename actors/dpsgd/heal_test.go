@@ -14,12 +14,7 @@ import (
 
 // path joins each of n nodes to the next.
 func path(n int) actors.Graph {
-	g := make(actors.Graph, n)
-	for i := range n - 1 {
-		g[i] = append(g[i], int32(i+1))
-		g[i+1] = append(g[i+1], int32(i))
-	}
-	return g
+	return simtest.Graph(n, func(i, j int) bool { return j-i == 1 })
 }
 
 // sparse is a path with some further edges, so that it has cycles and is easily cut.
@@ -38,10 +33,7 @@ func sparse(random *rand.Rand, n int) actors.Graph {
 
 // ringOf closes a path.
 func ringOf(n int) actors.Graph {
-	g := path(n)
-	g[0] = append(g[0], int32(n-1))
-	g[n-1] = slices.Insert(g[n-1], 0, 0)
-	return g
+	return simtest.Graph(n, func(i, j int) bool { return j-i == 1 || j-i == n-1 })
 }
 
 // parting is a schedule in which nodes come and go, so that those who are there fall into parts of
@@ -50,7 +42,7 @@ func ringOf(n int) actors.Graph {
 func parting(s *simtest.Stage, random *rand.Rand) time.Duration {
 	const end = 3 * time.Second
 	n := len(s.Task.Workers)
-	shake(s, random, 6+random.IntN(20), end)
+	s.Shake(random, 6+random.IntN(20), end)
 	there := make([]bool, n)
 	for i := range there {
 		there[i] = !slices.Contains(s.Absent, i)

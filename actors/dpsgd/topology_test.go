@@ -12,22 +12,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
-// graphOf makes a graph of n nodes from what tells of i < j whether there is an edge.
-func graphOf(n int, edge func(i, j int) bool) actors.Graph {
-	g := make(actors.Graph, n)
-	for i := range n {
-		for j := range i {
-			if edge(j, i) {
-				g[i], g[j] = append(g[i], int32(j)), append(g[j], int32(i))
-			}
-		}
-	}
-	for i := range g {
-		slices.Sort(g[i])
-	}
-	return g
-}
-
 func has(g actors.Graph, i, j int) bool {
 	return g == nil || slices.Contains(g[i], int32(j))
 }
@@ -50,11 +34,11 @@ func restricted(whole actors.Graph, edge func(i, j int) bool) [][]float64 {
 // the next step on all present neighbours; weights are those of all topologies taken together.
 func TestEqualsTheMatrixFormulaWhenTheTopologyChanges(t *testing.T) {
 	const n, rate, steps = 6, 0.1, 40
-	ring := graphOf(n, func(i, j int) bool { return j-i == 1 || j-i == n-1 })
-	star := graphOf(n, func(i, _ int) bool { return i == 0 })
-	pairs := graphOf(n, func(i, j int) bool { return j-i == 3 })
-	tree := graphOf(n, func(i, j int) bool { return i == (j-1)/2 })
-	whole := graphOf(n, func(i, j int) bool { return has(ring, i, j) || has(star, i, j) || has(pairs, i, j) || has(tree, i, j) })
+	ring := ringOf(n)
+	star := simtest.Graph(n, func(i, _ int) bool { return i == 0 })
+	pairs := simtest.Graph(n, func(i, j int) bool { return j-i == 3 })
+	tree := simtest.Graph(n, func(i, j int) bool { return i == (j-1)/2 })
+	whole := simtest.Graph(n, func(i, j int) bool { return has(ring, i, j) || has(star, i, j) || has(pairs, i, j) || has(tree, i, j) })
 	for lead, order := range map[int][]actors.Graph{-1: {ring, star, pairs, ring}, 0: {ring, star, tree, ring}} {
 		task := simtest.NewTask(n, 60, rate)
 		s := simtest.Stage{Task: task, Graph: ring, Kind: dpsgd.Architecture{Lead: lead}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
@@ -93,27 +77,24 @@ func TestNobodyStandsStillWhenTheTopologyChanges(t *testing.T) {
 		// With a bounded lead all must hear of each other: node 0, which stays, links them.
 		links := func(i, _ int) bool { return lead >= 0 && i == 0 || random.IntN(3) == 0 }
 		r := &simtest.Recorder{}
-		s := simtest.Stage{Task: simtest.NewTask(n, 20, 0.1), Graph: graphOf(n, links), Detect: 100 * time.Millisecond, Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
+		s := simtest.Stage{Task: simtest.NewTask(n, 20, 0.1), Graph: simtest.Graph(n, links), Detect: 100 * time.Millisecond, Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
 		s.Kind = dpsgd.Architecture{Lead: lead, Moved: float64(seed/5%2) * 0.05}
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
 		for at := range 12 {
 			s.Topologies = append(s.Topologies, simtest.TopologyChange{
-				At: time.Duration(at*350+random.IntN(350)) * time.Millisecond, Graph: graphOf(n, links),
+				At: time.Duration(at*350+random.IntN(350)) * time.Millisecond, Graph: simtest.Graph(n, links),
 			})
 		}
 		// In the end everybody has an edge to node 0.
-		s.Topologies = append(s.Topologies, simtest.TopologyChange{At: 4200 * time.Millisecond, Graph: graphOf(n, func(i, _ int) bool { return i == 0 || random.IntN(4) == 0 })})
+		s.Topologies = append(s.Topologies, simtest.TopologyChange{At: 4200 * time.Millisecond, Graph: simtest.Graph(n, func(i, _ int) bool { return i == 0 || random.IntN(4) == 0 })})
 		if seed%3 > 0 {
-			shake(&s, random, 14, 4*time.Second)
+			s.Shake(random, 14, 4*time.Second)
 		}
 		s.Looks = []time.Duration{25 * time.Second}
 		look := s.Run(t)[0]
-		late := r.StepsAfter(len(look), 15*time.Second)
-		for node, m := range look {
-			if m.Params != nil && late[node] < 10 {
-				t.Errorf("seed %d, %d nodes, %+v: node %d has made %d steps in the last 10 s", seed, n, s.Kind, node, late[node])
-			}
+		if lagging := r.Lagging(look, 15*time.Second, 10); lagging != nil {
+			t.Errorf("seed %d, %d nodes, %+v: in the last 10 s nodes %v have made fewer than 10 steps", seed, n, s.Kind, lagging)
 		}
 	}
 }

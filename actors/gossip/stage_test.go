@@ -2,7 +2,6 @@ package gossip_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
-	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
@@ -26,26 +25,7 @@ const ms = time.Millisecond
 
 // newTask is a task on random data for peers with so many samples each.
 func newTask(peers, samples, batch int, layers ...int) *train.Task {
-	model, err := nn.NewMLP(layers, nn.Tanh)
-	if err != nil {
-		panic(err)
-	}
-	random := rand.New(rand.NewPCG(11, 12))
-	set := &datasets.Set{Name: "random", Inputs: layers[0], Classes: make([]string, layers[len(layers)-1])}
-	task := &train.Task{Model: model, Train: set, Test: set, Batch: batch, Method: optim.SGD{Rate: optim.Constant(0.1)}, Seed: 3}
-	for i := range peers {
-		var rows []int32
-		for range samples {
-			rows = append(rows, int32(len(set.Y)))
-			set.Y = append(set.Y, int32(random.IntN(len(set.Classes))))
-			for range set.Inputs {
-				set.X = append(set.X, float32(random.NormFloat64()))
-			}
-		}
-		task.Shards = append(task.Shards, rows)
-		task.Workers = append(task.Workers, fmt.Sprintf("n%d", i))
-	}
-	return task
+	return simtest.Task(simtest.Perceptron(layers...), slices.Repeat([]int{samples}, peers), batch, optim.SGD{Rate: optim.Constant(0.1)})
 }
 
 // counting is a method by which each step adds a number to all parameters: the i-th peer of a

@@ -23,17 +23,13 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// NewTask is logistic regression on random clouds, with a shard for each of n nodes.
-func NewTask(n, samples int, rate float64) *train.Task {
-	const inputs, classes = 12, 3
-	model, err := nn.NewMLP([]int{inputs, classes}, nn.Tanh)
-	if err != nil {
-		panic(err)
-	}
-	random := rand.New(rand.NewPCG(5, 6))
+// Task is one on random clouds, a cloud for each class, for workers n0, n1, … with shards of the given sizes.
+func Task(model nn.Model, shards []int, batch int, method optim.Method) *train.Task {
+	random := rand.New(rand.NewPCG(11, 12))
+	inputs, classes := model.Inputs(), model.Classes()
 	set := &datasets.Set{Name: "random", Inputs: inputs, Classes: make([]string, classes)}
-	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(rate)}, Seed: 3}
-	for node := range n {
+	task := &train.Task{Model: model, Train: set, Test: set, Batch: batch, Method: method, Seed: 3}
+	for node, samples := range shards {
 		var rows []int32
 		for range samples {
 			rows = append(rows, int32(len(set.Y)))
@@ -51,6 +47,36 @@ func NewTask(n, samples int, rate float64) *train.Task {
 		task.Workers = append(task.Workers, fmt.Sprintf("n%d", node))
 	}
 	return task
+}
+
+// Perceptron is a network of the given widths; two make a logistic regression.
+func Perceptron(layers ...int) nn.Model {
+	model, err := nn.NewMLP(layers, nn.Tanh)
+	if err != nil {
+		panic(err)
+	}
+	return model
+}
+
+// NewTask is logistic regression with a shard of so many samples for each of n nodes.
+func NewTask(n, samples int, rate float64) *train.Task {
+	return Task(Perceptron(12, 3), slices.Repeat([]int{samples}, n), 8, optim.SGD{Rate: optim.Constant(rate)})
+}
+
+// Graph makes a graph of n nodes from what tells of i < j whether there is an edge.
+func Graph(n int, edge func(i, j int) bool) actors.Graph {
+	g := make(actors.Graph, n)
+	for i := range n {
+		for j := range i {
+			if edge(j, i) {
+				g[i], g[j] = append(g[i], int32(j)), append(g[j], int32(i))
+			}
+		}
+	}
+	for i := range g {
+		slices.Sort(g[i])
+	}
+	return g
 }
 
 // Stage lets peers train in virtual time and looks at their models at given instants.
@@ -96,6 +122,27 @@ const StepTime = 100 * time.Millisecond
 type Seen struct {
 	Params  []float32
 	Version uint64
+}
+
+// Shake lets nodes of the run come and go so many times, at random instants up to end. Node 0 stays.
+func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
+	n := len(s.Task.Workers)
+	there := make([]bool, n)
+	for i := range there {
+		if there[i] = i == 0 || random.IntN(4) > 0; !there[i] {
+			s.Absent = append(s.Absent, i)
+		}
+	}
+	for i := range times {
+		node := 1 + random.IntN(n-1)
+		do := actors.Join
+		if there[node] {
+			do = actors.Crash + actors.NodeEvent(random.IntN(2))
+		}
+		there[node] = !there[node]
+		at := end * time.Duration(i) / time.Duration(times)
+		s.Schedule = append(s.Schedule, actors.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
+	}
 }
 
 // World makes the world of the run; coordinate leads it.
@@ -271,6 +318,16 @@ func (r *Recorder) StepsAfter(n int, at time.Duration) []int {
 		}
 	}
 	return steps
+}
+
+// Lagging returns the nodes that are there at a look and have made fewer steps than least after an instant.
+func (r *Recorder) Lagging(look []Seen, after time.Duration, least int) (nodes []int) {
+	for node, steps := range r.StepsAfter(len(look), after) {
+		if look[node].Params != nil && steps < least {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
 }
 
 // Total is the sum of the models that are there, value by value.
