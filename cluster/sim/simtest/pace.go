@@ -9,43 +9,72 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// warm is how many steps it takes until pools and queues have their size.
-const warm = 3000
-
-// stopwatch starts a measurement after some steps of all peers, ends it after some more, and then the run.
-type stopwatch struct {
-	steps, first, last int
-	start, stop        func()
-	finish             func()
+// Stopwatch is an observer that calls Start after the First step of all nodes together, and Stop after the Last.
+type Stopwatch struct {
+	First, Last int
+	Start, Stop func()
+	steps       int
 }
 
-func (w *stopwatch) Observe(_ time.Duration, _ int, event actors.Event) {
+// Observe implements [actors.Observer].
+func (w *Stopwatch) Observe(_ time.Duration, _ int, event actors.Event) {
 	if event.Kind != actors.StepDone {
 		return
 	}
 	switch w.steps++; w.steps {
-	case w.first:
-		w.start()
-	case w.last:
-		w.stop()
-		w.finish()
+	case w.First:
+		w.Start()
+	case w.Last:
+		w.Stop()
 	}
 }
 
-// pace lets the peers run under a stopwatch.
-func (s *Stage) pace(tb testing.TB, watch *stopwatch) {
+// Benchmark measures b.N steps of what run lets happen under the stopwatch, after those that it takes until
+// pools and queues have their size.
+func Benchmark(b *testing.B, warm int, run func(watch *Stopwatch)) {
+	b.Helper()
+	b.ReportAllocs()
+	run(&Stopwatch{First: warm, Last: warm + b.N, Start: b.ResetTimer, Stop: b.StopTimer})
+}
+
+// ExpectNoAllocations fails if so many steps of what run lets happen allocate, after those that it takes until pools and
+// queues have their size.
+func ExpectNoAllocations(t *testing.T, warm, steps int, run func(watch *Stopwatch)) {
+	t.Helper()
+	var before, after runtime.MemStats
+	run(&Stopwatch{
+		First: warm, Last: warm + steps,
+		Start: func() { runtime.ReadMemStats(&before) }, Stop: func() { runtime.ReadMemStats(&after) },
+	})
+	// The runtime itself now and then allocates something.
+	if n := after.Mallocs - before.Mallocs; n > uint64(steps/100) {
+		t.Errorf("%d allocations in %d steps", n, steps)
+	}
+}
+
+// Coordinate makes a coordinator.
+type Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error)
+
+// Pace lets the members of a world begin, and the world go on until the stopwatch has stopped. The world is to be
+// observed by the stopwatch.
+func Pace(tb testing.TB, watch *Stopwatch, world func(Coordinate) *sim.World) {
 	tb.Helper()
-	s.Observer = watch
-	w := s.World(tb, func(env actors.Env, control actors.Control) (actor.Actor, error) {
-		watch.finish = control.Finish
+	stop := watch.Stop
+	w := world(func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		watch.Stop = func() {
+			stop()
+			control.Finish()
+		}
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
-				for i := range env.View().Members {
-					ctx.Send(env.View().Members[i].PID, protos.NewMessage(&protos.Start{View: 1}))
+				members := env.View().Members
+				for i := range members {
+					ctx.Send(members[i].PID, protos.NewMessage(&protos.Start{View: 1}))
 				}
 			case *protos.Message:
 				m.Release()
@@ -57,19 +86,9 @@ func (s *Stage) pace(tb testing.TB, watch *stopwatch) {
 	}
 }
 
-// Benchmark measures whole steps, b.N of all peers: batch, gradient, exchange over links, update, and the record of it.
-func (s *Stage) Benchmark(b *testing.B) {
-	b.ReportAllocs()
-	s.pace(b, &stopwatch{first: warm, last: warm + b.N, start: b.ResetTimer, stop: b.StopTimer})
-}
-
-// Allocations returns what so many steps allocate, of all peers together, when pools and queues have their size.
-func (s *Stage) Allocations(tb testing.TB, steps int) uint64 {
+// Pace lets the peers run until the stopwatch has stopped.
+func (s *Stage) Pace(tb testing.TB, watch *Stopwatch) {
 	tb.Helper()
-	var before, after runtime.MemStats
-	s.pace(tb, &stopwatch{
-		first: warm, last: warm + steps,
-		start: func() { runtime.ReadMemStats(&before) }, stop: func() { runtime.ReadMemStats(&after) },
-	})
-	return after.Mallocs - before.Mallocs
+	s.Observer = watch
+	Pace(tb, watch, func(c Coordinate) *sim.World { return s.World(tb, c) })
 }

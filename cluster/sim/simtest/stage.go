@@ -1,5 +1,5 @@
-// Package simtest is for tests of decentralised architectures: a stage on which peers train in virtual time, join and
-// go, and on which their models can be looked at.
+// Package simtest is for tests of architectures in virtual time: tasks, graphs, a stopwatch for steps and what they
+// allocate, and a stage on which peers train, join and go, and on which their models can be looked at.
 package simtest
 
 import (
@@ -146,7 +146,7 @@ func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
 }
 
 // World makes the world of the run; coordinate leads it.
-func (s *Stage) World(tb testing.TB, coordinate func(env actors.Env, control actors.Control) (actor.Actor, error)) *sim.World {
+func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 	tb.Helper()
 	d := &actors.Deployment{Seed: s.Task.Seed, Strict: s.Strict, Observer: s.Observer, Schedule: s.Schedule, Detect: s.Detect, Coordinate: coordinate}
 	if s.Graph != nil || s.Topologies != nil {
