@@ -2,316 +2,287 @@ package driver
 
 import (
 	"bufio"
-	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/resident"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// attachment is a client's line to actors: one connection for all it says to them, made
-// when it is first needed and anew when it has broken.
-type attachment struct {
-	turn     chan struct{} // held by who writes, and guards what follows
-	client   uint64        // drawn by chance
-	sequence uint64
-	now      *clientLine
+// maxOnLine is how many calls of one line are under way at a time. No more are read meanwhile.
+const maxOnLine = 8192
+
+// line is a client's connection to actors, at the process that it leads to.
+type line struct {
+	of       *residents
+	id       uint64
+	receipts chan *protos.ActorReceipt
+	slots    chan struct{} // one for each call that was read and whose receipt is not written
+	gone     chan struct{} // closed when the client is
+
+	mu   sync.Mutex
+	open map[uint64]forwarded // by sequence
 }
 
-// clientLine is a connection that an attachment has.
-type clientLine struct {
-	address string
-	conn    net.Conn
-	mu      sync.Mutex
-	open    map[uint64]*sent
-	broken  error
+// forwarded is a call that is under way.
+type forwarded struct {
+	actor, node string
+	connections uint64 // to the node, when the call was forwarded
 }
 
-// sent is a call whose end is not known.
-type sent struct {
-	of     *Ref
-	counts bool
-	ended  chan struct{}
-	answer *protos.Message // written before ended is closed
-	err    error
-	mu     sync.Mutex
-	left   bool // nobody waits for the answer
-}
-
-// errClientClosed ends the calls that are under way when a client is closed.
-var errClientClosed = errors.New("the client was closed")
-
-// Close ends the client's line to actors, if it has one; what is under way there counts as lost. All else
-// of a client needs no closing.
-func (c *Client) Close() {
-	c.attached.turn <- struct{}{}
-	l := c.attached.now
-	c.attached.now = nil
-	<-c.attached.turn
-	if l != nil {
-		l.end(errClientClosed)
-	}
-}
-
-// slack is how much longer than its driver the actor's node waits for an answer.
-const slack = 250 * time.Millisecond
-
-// call sends a call to the actor.
-func (r *Ref) call(ctx context.Context, verb protos.ActorCall_Verb, m *protos.Message, patience time.Duration) (*sent, error) {
-	call := &protos.ActorCall{Verb: verb, Name: r.Name, Node: r.Node, Id: r.id, Patience: int64(patience + slack)}
-	if m != nil {
-		if err := fillCall(call, m); err != nil {
-			return nil, input(fmt.Errorf("to %s: %w", r, err))
-		}
-	}
-	select {
-	case r.window <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: %d messages are under way, which is as many as can be: %w", r, MaxUnderWay, context.Cause(ctx))
-	}
-	s := &sent{of: r, counts: verb != protos.ActorCall_STOP, ended: make(chan struct{})}
-	err := r.client.put(ctx, call, s)
-	if err != nil {
-		<-r.window
-		return nil, fmt.Errorf("to %s: %w", r, err)
-	}
-	return s, nil
-}
-
-// fillCall writes a message into a call.
-func fillCall(call *protos.ActorCall, m *protos.Message) (err error) {
-	if call.Type, call.Head, err = sealMessage(m); err != nil {
+// attach serves a line until the client is gone.
+func (r *residents) attach(c *caller, in *bufio.Reader) error {
+	if err := c.may("send to actors", identity.Operator); err != nil {
 		return err
 	}
-	call.Vectors = vectorsOf(m.Tensors)
-	if n := proto.Size(call); n > maxSpeech-64 {
-		return fmt.Errorf("a message of %d bytes; at most %d can be sent", n, maxSpeech-64)
+	if err := c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}}); err != nil {
+		return err
 	}
+	l := &line{
+		of: r, receipts: make(chan *protos.ActorReceipt, maxOnLine), slots: make(chan struct{}, maxOnLine), gone: make(chan struct{}),
+		open: map[uint64]forwarded{},
+	}
+	r.mu.Lock()
+	r.lastLine++
+	l.id = r.lastLine
+	r.lines[l.id] = l
+	r.mu.Unlock()
+	var writing sync.WaitGroup
+	writing.Go(func() { l.write(c) })
+	l.read(in)
+	r.mu.Lock()
+	delete(r.lines, l.id)
+	r.mu.Unlock()
+	close(l.gone)
+	writing.Wait()
 	return nil
 }
 
-// maxCallHead bounds the head of a message to an actor, so that it fits into a frame.
-const maxCallHead = wire.MaxHead - 4096
-
-// sealMessage returns the name of the type of a message's head, and its bytes.
-func sealMessage(m *protos.Message) (name string, head []byte, err error) {
-	if m.Head == nil {
-		return "", nil, errors.New("a message without a head has no wire form")
-	}
-	if len(m.Tensors) > wire.MaxTensors {
-		return "", nil, fmt.Errorf("a message with %d tensors; at most %d can be sent", len(m.Tensors), wire.MaxTensors)
-	}
-	if head, err = proto.Marshal(m.Head); err != nil {
-		return "", nil, err
-	}
-	if len(head) > maxCallHead {
-		return "", nil, fmt.Errorf("a head of %d bytes; at most %d can be sent", len(head), maxCallHead)
-	}
-	return string(proto.MessageName(m.Head)), head, nil
-}
-
-func vectorsOf(tensors []*protos.Tensor) (vectors []*protos.Vector) {
-	for _, t := range tensors {
-		vectors = append(vectors, &protos.Vector{Values: t.Data})
-	}
-	return vectors
-}
-
-func tensorsOf(pool *protos.TensorPool, vectors []*protos.Vector) (tensors []*protos.Tensor) {
-	for _, v := range vectors {
-		tensors = append(tensors, pool.Copy(v.Values))
-	}
-	return tensors
-}
-
-// put writes a call onto the line.
-func (c *Client) put(ctx context.Context, call *protos.ActorCall, s *sent) error {
-	a := &c.attached
-	select {
-	case a.turn <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("others have the line to the cluster: %w", context.Cause(ctx))
-	}
-	defer func() { <-a.turn }()
-	if err := c.attach(ctx); err != nil {
-		return err
-	}
-	a.sequence++
-	call.Client, call.Sequence = a.client, a.sequence
-	l := a.now
-	if err := l.enter(call.Sequence, s); err != nil {
-		return err
-	}
-	// Interrupted in the middle of a message the line would be of no use.
-	l.conn.SetWriteDeadline(time.Now().Add(writePatience)) //nolint:errcheck // the write fails in its place
-	if err := say(l.conn, call); err != nil {
-		l.end(err)
-	}
-	return nil
-}
-
-// writePatience is how long a message may take onto the line.
-const writePatience = 15 * time.Second
-
-// attach makes a line if there is none.
-func (c *Client) attach(ctx context.Context) error {
-	a := &c.attached
-	if a.now != nil && a.now.fine() {
-		return nil
-	}
-	if a.client == 0 {
-		var draw [8]byte
-		if _, err := rand.Read(draw[:]); err != nil {
-			return err
-		}
-		a.client = binary.LittleEndian.Uint64(draw[:])
-	}
-	t, err := c.ask(ctx, c.seed, &protos.Request{Kind: &protos.Request_Attach{Attach: &protos.AttachActors{}}})
-	if err != nil {
-		return err
-	}
-	if _, err := t.next(); err != nil {
-		t.close()
-		return err
-	}
-	if !t.release() { // the line outlives the context that it was made with
-		t.close()
-		return context.Cause(ctx)
-	}
-	a.now = &clientLine{address: c.seed, conn: t.conn, open: map[uint64]*sent{}}
-	go a.now.read(t.in, &c.tensors)
-	return nil
-}
-
-func (l *clientLine) fine() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.broken == nil
-}
-
-// enter notes a call before it is sent.
-func (l *clientLine) enter(sequence uint64, s *sent) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken != nil {
-		return l.broken
-	}
-	l.open[sequence] = s
-	s.count(func(n *RefStats) {
-		n.Sent++
-		n.UnderWay++
-	})
-	return nil
-}
-
-// read hears the ends of calls.
-func (l *clientLine) read(in *bufio.Reader, pool *protos.TensorPool) {
+// read forwards calls, in their order.
+func (l *line) read(in *bufio.Reader) {
 	for {
-		var r protos.ActorReceipt
-		if err := hear(in, &r); err != nil {
-			l.end(err)
+		var call protos.ActorCall
+		if err := hear(in, &call); err != nil {
 			return
 		}
-		l.mu.Lock()
-		s := l.open[r.Sequence]
-		delete(l.open, r.Sequence)
-		l.mu.Unlock()
-		if s != nil {
-			answer, err := openReceipt(&r, pool)
-			s.end(answer, err)
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.of.process.stop.Done():
+			return
+		}
+		call.Line = l.id
+		l.forward(&call)
+	}
+}
+
+// write tells the client the ends of its calls.
+func (l *line) write(c *caller) {
+	for {
+		select {
+		case r := <-l.receipts:
+			if proto.Size(r) > maxSpeech {
+				r = &protos.ActorReceipt{Sequence: r.Sequence, Error: fmt.Sprintf("the answer has %d bytes; at most %d can be sent", proto.Size(r), maxSpeech)}
+			}
+			if err := say(c.conn, r); err != nil {
+				c.conn.Close() //nolint:errcheck // it is of no use any more, and read hears of it
+			}
+			<-l.slots
+		case <-l.gone:
+			return
 		}
 	}
 }
 
-// openReceipt returns the answer in a receipt, nil if there is none.
-func openReceipt(r *protos.ActorReceipt, pool *protos.TensorPool) (*protos.Message, error) {
-	if r.Error != "" {
-		return nil, errors.New(r.Error)
+// forward hands a call over to its actor's node.
+func (l *line) forward(call *protos.ActorCall) {
+	p := l.of.process
+	f := forwarded{actor: call.Name, node: call.Node}
+	if s, ok := p.node.Peer(call.Node); ok {
+		f.connections = s.Connections
 	}
-	if r.Type == "" {
-		return nil, nil
-	}
-	head, err := wire.Message(r.Type, r.Head)
-	if err != nil {
-		return nil, err
-	}
-	return protos.NewMessage(head, tensorsOf(pool, r.Vectors)...), nil
-}
-
-// end is the end of the line: what is under way is not known to have been handled.
-func (l *clientLine) end(cause error) {
 	l.mu.Lock()
-	if l.broken == nil {
-		l.broken = cause
-		if !errors.Is(cause, errClientClosed) {
-			l.broken = fmt.Errorf("the line to the cluster through %s has broken: %w", l.address, cause)
-		}
+	_, twice := l.open[call.Sequence]
+	if !twice {
+		l.open[call.Sequence] = f
 	}
-	open := l.open
-	l.open = map[uint64]*sent{}
-	err := l.broken
 	l.mu.Unlock()
-	l.conn.Close() //nolint:errcheck // it is of no use any more
-	for _, s := range open {
-		s.end(nil, fmt.Errorf("whether %s has handled the message is not known: %w", s.of, err))
+	if twice { // which no client of ours does
+		<-l.slots
+		return
+	}
+	tensors := tensorsOf(&p.tensors, call.Vectors)
+	call.Vectors = nil
+	if call.Node == p.config.Name {
+		l.of.take("", call, tensors)
+		return
+	}
+	frame := wire.Frame{Kind: wire.User, Head: call, Tensors: tensors}
+	if err := p.node.Send(call.Node, &frame); err != nil {
+		forget(&frame)
+		l.end(&protos.ActorReceipt{Sequence: call.Sequence, Error: fmt.Sprintf("actor %s on node %s cannot be reached: %v", call.Name, call.Node, err)})
 	}
 }
 
-// end is the end of a call.
-func (s *sent) end(answer *protos.Message, err error) {
-	s.mu.Lock()
-	s.answer, s.err = answer, err
-	left := s.left
-	s.mu.Unlock()
-	if left && answer != nil {
-		answer.Release()
+// end tells the end of a call, once.
+func (l *line) end(r *protos.ActorReceipt) {
+	l.mu.Lock()
+	_, open := l.open[r.Sequence]
+	delete(l.open, r.Sequence)
+	l.mu.Unlock()
+	if open {
+		l.receipts <- r // there is room: the call has a slot
 	}
-	s.count(func(n *RefStats) {
-		n.UnderWay--
-		if err == nil {
-			n.Handled++
-		} else {
-			n.Lost++
-			n.Cause = err
+}
+
+// lose ends all calls that which picks.
+func (l *line) lose(which func(f forwarded) (why string)) {
+	var lost []*protos.ActorReceipt
+	l.mu.Lock()
+	for sequence, f := range l.open {
+		if why := which(f); why != "" {
+			lost = append(lost, &protos.ActorReceipt{Sequence: sequence, Error: fmt.Sprintf("actor %s on node %s: %s", f.actor, f.node, why)})
 		}
-	})
-	close(s.ended)
-	<-s.of.window
-}
-
-func (s *sent) count(change func(*RefStats)) {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	if s.counts {
-		change(&s.of.stats)
+	}
+	l.mu.Unlock()
+	for _, r := range lost {
+		l.end(r)
 	}
 }
 
-// wait waits for the end of a call, as long as the context lets it.
-func (s *sent) wait(ctx context.Context, not string) (*protos.Message, error) {
-	select {
-	case <-s.ended:
-		return s.answer, s.err
-	case <-ctx.Done():
+func (r *residents) all() []*line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []*line
+	for _, l := range r.lines {
+		all = append(all, l)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.answer != nil || s.err != nil {
-		return s.answer, s.err // at the last moment
+	return all
+}
+
+// gone ends what a process owes that is not there any more.
+func (r *residents) gone(node, why string) {
+	r.mu.Lock()
+	for _, a := range r.asked {
+		if a.node == node {
+			a.end(nil)
+		}
 	}
-	select {
-	case <-s.ended:
-		return s.answer, s.err
-	default:
+	r.mu.Unlock()
+	for _, l := range r.all() {
+		l.lose(func(f forwarded) string {
+			if f.node != node {
+				return ""
+			}
+			return fmt.Sprintf("node %s is gone (%s)", node, why)
+		})
 	}
-	s.left = true
-	return nil, fmt.Errorf("%s %s: %w", s.of, not, context.Cause(ctx))
+}
+
+// watchEvery is how soon calls are given up that a connection has taken with it.
+const watchEvery = time.Second
+
+// watch gives up calls that were under way to or from a node whose connection has broken and was made again: nobody will tell their end.
+func (r *residents) watch() {
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.process.stop.Done():
+			return
+		case <-t.C:
+		}
+		now := map[string]uint64{}
+		for _, s := range r.process.node.Stats().Peers {
+			now[s.Peer.Name] = s.Connections
+		}
+		for _, l := range r.all() {
+			l.lose(stale(now))
+		}
+	}
+}
+
+// stale picks the calls that were forwarded on a connection before the present one, of which now counts how
+// many there were with each node.
+func stale(now map[string]uint64) func(f forwarded) string {
+	return func(f forwarded) string {
+		if f.connections == 0 || now[f.node] <= f.connections {
+			return ""
+		}
+		return "whether the message was handled is not known, because the connection with the node has broken meanwhile"
+	}
+}
+
+// verbs are those of calls, as they travel and as they are.
+var verbs = map[protos.ActorCall_Verb]resident.Verb{
+	protos.ActorCall_SEND: resident.Send, protos.ActorCall_ASK: resident.Ask, protos.ActorCall_STOP: resident.Stop,
+}
+
+// take hands a call to an actor of this process. It comes from a process, or from a line of this one.
+func (r *residents) take(from string, m *protos.ActorCall, tensors []*protos.Tensor) {
+	done := func(answer *protos.Message, err error) { r.done(from, m, answer, err) }
+	verb, known := verbs[m.Verb]
+	c := &resident.Call{
+		Name: m.Name, ID: m.Id, Verb: verb, Client: m.Client, Sequence: m.Sequence, Patience: time.Duration(m.Patience), Done: done,
+	}
+	if !known {
+		forget(&wire.Frame{Tensors: tensors})
+		done(nil, fmt.Errorf("node %s does not know the verb %d: is it older than the others?", r.process.config.Name, m.Verb))
+		return
+	}
+	if verb != resident.Stop {
+		head, err := wire.Message(m.Type, m.Head)
+		if err != nil {
+			forget(&wire.Frame{Tensors: tensors})
+			done(nil, fmt.Errorf("actor %s on node %s: %w", m.Name, r.process.config.Name, err))
+			return
+		}
+		c.Message = protos.NewMessage(head, tensors...)
+	}
+	r.host.Post(c)
+}
+
+// done tells the end of a call to the process whose line it came on.
+func (r *residents) done(from string, m *protos.ActorCall, answer *protos.Message, err error) {
+	receipt := &protos.ActorReceipt{Line: m.Line, Sequence: m.Sequence}
+	var tensors []*protos.Tensor
+	if answer != nil {
+		defer answer.Release()
+		if receipt.Type, receipt.Head, err = sealMessage(answer); err == nil {
+			tensors = answer.Tensors
+		}
+	}
+	if err != nil {
+		receipt = &protos.ActorReceipt{Line: m.Line, Sequence: m.Sequence, Error: words(err.Error(), maxWords)}
+	}
+	for _, t := range tensors {
+		t.Retain()
+	}
+	if from == "" {
+		r.receipt(receipt, tensors)
+		return
+	}
+	frame := wire.Frame{Kind: wire.User, Head: receipt, Tensors: tensors}
+	if err := r.process.node.Send(from, &frame); err != nil {
+		forget(&frame)
+		r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
+	}
+}
+
+// receipt tells a line the end of a call.
+func (r *residents) receipt(m *protos.ActorReceipt, tensors []*protos.Tensor) {
+	r.mu.Lock()
+	l := r.lines[m.Line]
+	r.mu.Unlock()
+	if l != nil {
+		for _, t := range tensors {
+			m.Vectors = append(m.Vectors, &protos.Vector{Values: append([]float32(nil), t.Data...)})
+		}
+		l.end(m)
+	}
+	forget(&wire.Frame{Tensors: tensors})
 }

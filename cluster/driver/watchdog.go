@@ -27,7 +27,7 @@ const (
 	cutPause = 3 * time.Second
 )
 
-// vigil watches over a run of several processes, in waves: each is asked how its part stands. It finds out
+// watchdog watches a run of several processes, in waves: each is asked how its part stands. It finds out
 // when nothing can happen any more, and which processes cannot hear each other though the conductor hears both.
 //
 // A run stands still if two waves find the same counters, everybody idle, and nothing was under way in between.
@@ -35,7 +35,7 @@ const (
 // the second comes after all marks have arrived: a variant of the four counters of F. Mattern, "Algorithms for
 // distributed termination detection", Distributed Computing 2 (1987), section 4, that messages which a broken
 // connection took with it do not confuse. Whatever the links are like, a message that is under way is waited for.
-type vigil struct {
+type watchdog struct {
 	of    *conductor
 	wave  uint64
 	looks int                         // since the wave
@@ -65,7 +65,7 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 	if len(c.parties) == 0 {
 		return
 	}
-	v := &vigil{of: c, cut: map[[2]string]int{}, lost: map[[2]string]uint64{}}
+	w := &watchdog{of: c, cut: map[[2]string]int{}, lost: map[[2]string]uint64{}}
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
 	for {
@@ -75,44 +75,44 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 		case <-c.stop.Done():
 			return
 		case <-tick.C:
-			v.look()
+			w.look()
 		}
 	}
 }
 
 // look judges what the processes have answered, once all have, and asks anew.
-func (v *vigil) look() {
-	v.recall()
-	states, all := v.answers()
-	if v.looks++; !all && v.looks < maxLooks {
+func (w *watchdog) look() {
+	w.recall()
+	states, all := w.answers()
+	if w.looks++; !all && w.looks < maxLooks {
 		return
 	}
 	if !all || states == nil {
-		v.still = nil
+		w.still = nil
 	} else {
-		v.known = states
-		v.judgeConnections()
-		v.judgeStillness()
+		w.known = states
+		w.judgeConnections()
+		w.judgeStillness()
 	}
-	v.ask()
+	w.ask()
 }
 
 // answers are those to the present wave; nil if there is none yet, or who takes part has changed. All says that nobody
 // is waited for.
-func (v *vigil) answers() (states map[string]*protos.RunState, all bool) {
-	if v.own == nil {
+func (w *watchdog) answers() (states map[string]*protos.RunState, all bool) {
+	if w.own == nil {
 		return nil, true
 	}
-	states = map[string]*protos.RunState{v.of.process.config.Name: v.own}
-	now := v.party()
-	if !maps.Equal(now, v.asked) {
+	states = map[string]*protos.RunState{w.of.process.config.Name: w.own}
+	now := w.party()
+	if !maps.Equal(now, w.asked) {
 		return nil, true
 	}
-	v.of.mu.Lock()
-	defer v.of.mu.Unlock()
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
 	for name := range now {
-		s := v.of.parties[name].state
-		if s == nil || s.Wave != v.wave || s.Lives != now[name] {
+		s := w.of.parties[name].state
+		if s == nil || s.Wave != w.wave || s.Lives != now[name] {
 			return nil, false
 		}
 		states[name] = s
@@ -121,11 +121,11 @@ func (v *vigil) answers() (states map[string]*protos.RunState, all bool) {
 }
 
 // party are the other processes that take part now, and which life of each.
-func (v *vigil) party() map[string]uint32 {
-	v.of.mu.Lock()
-	defer v.of.mu.Unlock()
+func (w *watchdog) party() map[string]uint32 {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
 	in := map[string]uint32{}
-	for name, q := range v.of.parties {
+	for name, q := range w.of.parties {
 		if q.in() {
 			in[name] = q.lives
 		}
@@ -134,25 +134,25 @@ func (v *vigil) party() map[string]uint32 {
 }
 
 // ask begins a wave.
-func (v *vigil) ask() {
-	v.wave++
-	v.looks = 0
-	m := &protos.AskRun{Wave: v.wave, Why: v.why}
-	if s := v.still; s != nil && s.mark == 0 {
-		v.marks++
-		s.mark, s.wave, s.sent = v.marks, v.wave, time.Now()
+func (w *watchdog) ask() {
+	w.wave++
+	w.looks = 0
+	m := &protos.AskRun{Wave: w.wave, Why: w.why}
+	if s := w.still; s != nil && s.mark == 0 {
+		w.marks++
+		s.mark, s.wave, s.sent = w.marks, w.wave, time.Now()
 		m.Mark = s.mark
 	}
-	v.asked = v.party()
-	for _, name := range slices.Sorted(maps.Keys(v.asked)) {
-		v.of.process.report(name, v.of.run, m)
+	w.asked = w.party()
+	for _, name := range slices.Sorted(maps.Keys(w.asked)) {
+		w.of.process.report(name, w.of.run, m)
 	}
-	v.own = v.of.state(m)
+	w.own = w.of.state(m)
 }
 
 // recall has processes place their nodes anew that are out, though there is a connection.
-func (v *vigil) recall() {
-	c := v.of
+func (w *watchdog) recall() {
+	c := w.of
 	c.mu.Lock()
 	var ready []string
 	for name, q := range c.parties {
@@ -175,47 +175,47 @@ type complaint struct {
 
 // judgeConnections takes a process out of the run that another one does not hear, or that has missed messages of another
 // one because their connection had broken: it has to begin anew.
-func (v *vigil) judgeConnections() {
-	lives := v.party()
-	lives[v.of.process.config.Name] = 0
+func (w *watchdog) judgeConnections() {
+	lives := w.party()
+	lives[w.of.process.config.Name] = 0
 	var complaints []complaint
-	for _, by := range slices.Sorted(maps.Keys(v.known)) {
-		for _, peer := range v.known[by].Peers {
+	for _, by := range slices.Sorted(maps.Keys(w.known)) {
+		for _, peer := range w.known[by].Peers {
 			pair := [2]string{by, peer.Name}
-			before := v.lost[pair]
-			v.lost[pair] = peer.Lost
-			if !v.same(lives, by) || !v.same(lives, peer.Name) || peer.Up {
-				v.cut[pair] = 0
+			before := w.lost[pair]
+			w.lost[pair] = peer.Lost
+			if !w.same(lives, by) || !w.same(lives, peer.Name) || peer.Up {
+				w.cut[pair] = 0
 			} else {
-				v.cut[pair]++
+				w.cut[pair]++
 			}
 			switch {
-			case !v.same(lives, by) || !v.same(lives, peer.Name):
-			case v.cut[pair] >= cutWaves:
+			case !w.same(lives, by) || !w.same(lives, peer.Name):
+			case w.cut[pair] >= cutWaves:
 				complaints = append(complaints, complaint{by: by, about: peer.Name})
 			case peer.Lost > before:
 				complaints = append(complaints, complaint{by, peer.Name, peer.Lost - before})
 			}
 		}
 	}
-	v.lives = lives
-	v.settle(complaints)
+	w.lives = lives
+	w.settle(complaints)
 }
 
 // same reports whether a process takes part, and did so in the wave before in the same life.
-func (v *vigil) same(lives map[string]uint32, name string) bool {
-	before, was := v.lives[name]
+func (w *watchdog) same(lives map[string]uint32, name string) bool {
+	before, was := w.lives[name]
 	now, is := lives[name]
 	return was && is && before == now
 }
 
 // settle takes that process out whom most complaints are by or about, of equals the last by name. The conductor
 // cannot go, nor can processes that the run cannot do without. Who is left tells in the next wave.
-func (v *vigil) settle(complaints []complaint) {
+func (w *watchdog) settle(complaints []complaint) {
 	count := map[string]int{}
 	for _, c := range complaints {
 		for _, name := range []string{c.by, c.about} {
-			if name != v.of.process.config.Name && v.of.indispensable[name] == "" {
+			if name != w.of.process.config.Name && w.of.indispensable[name] == "" {
 				count[name]++
 			}
 		}
@@ -229,13 +229,13 @@ func (v *vigil) settle(complaints []complaint) {
 	for _, c := range complaints {
 		switch {
 		case goes == "" && c.lost > 0:
-			v.of.log("%d messages from %s to %s were lost when their connection broke, and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
+			w.of.log("%d messages from %s to %s were lost when their connection broke, and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
-			v.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)
+			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)
 			return
 		default:
-			v.of.gone(goes, fmt.Sprintf("%s does not hear %s", c.by, c.about), cutPause)
+			w.of.gone(goes, fmt.Sprintf("%s does not hear %s", c.by, c.about), cutPause)
 			return
 		}
 	}
@@ -243,32 +243,32 @@ func (v *vigil) settle(complaints []complaint) {
 
 // judgeStillness ends the run if it stands still. Between two waves that find everybody idle and the counters
 // as they were nothing has moved, whatever was computed to look at models in between.
-func (v *vigil) judgeStillness() {
-	c := v.of
-	if v.ending() {
+func (w *watchdog) judgeStillness() {
+	c := w.of
+	if w.ending() {
 		return
 	}
 	counters := map[string][3]int64{}
 	idle := true
-	for name, s := range v.known {
+	for name, s := range w.known {
 		idle = idle && s.Idle
 		counters[name] = [3]int64{s.Handled, s.Sent, s.Received}
 	}
-	switch s := v.still; {
+	switch s := w.still; {
 	case s == nil || !maps.Equal(s.of, counters):
-		v.still, v.why, c.stalled = nil, false, 0
+		w.still, w.why, c.stalled = nil, false, 0
 		if idle {
-			v.still = &stillness{of: counters, since: time.Now()}
+			w.still = &stillness{of: counters, since: time.Now()}
 		}
 	case !idle:
-		if v.why = false; s.wave == v.wave {
+		if w.why = false; s.wave == w.wave {
 			s.mark = 0 // they must come behind what an idle process has sent
 		}
-	case v.why:
-		v.why = false
-		c.end(v.standstill())
+	case w.why:
+		w.why = false
+		c.end(w.standstill())
 	case s.mark == 0:
-	case !v.arrived(s.mark):
+	case !w.arrived(s.mark):
 		if time.Since(s.sent) > markPatience {
 			s.mark = 0 // they were lost
 		}
@@ -277,15 +277,15 @@ func (v *vigil) judgeStillness() {
 	case c.deployment.Bounded:
 		c.stalled = cmp.Or(c.stalled, c.now())
 	default:
-		v.why = !v.hopes() || time.Since(s.since) > c.process.config.Absence
+		w.why = !w.hopes() || time.Since(s.since) > c.process.config.Absence
 	}
 }
 
 // ending reports whether some process has finished its part.
-func (v *vigil) ending() bool {
-	v.of.mu.Lock()
-	defer v.of.mu.Unlock()
-	for _, q := range v.of.parties {
+func (w *watchdog) ending() bool {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	for _, q := range w.of.parties {
 		if q.result != nil {
 			return true
 		}
@@ -294,10 +294,10 @@ func (v *vigil) ending() bool {
 }
 
 // arrived reports whether the marks of all processes have arrived at all others.
-func (v *vigil) arrived(mark uint64) bool {
-	for _, s := range v.known {
+func (w *watchdog) arrived(mark uint64) bool {
+	for _, s := range w.known {
 		for _, peer := range s.Peers {
-			if _, in := v.known[peer.Name]; in && peer.Mark != mark {
+			if _, in := w.known[peer.Name]; in && peer.Mark != mark {
 				return false
 			}
 		}
@@ -306,10 +306,10 @@ func (v *vigil) arrived(mark uint64) bool {
 }
 
 // hopes reports whether somebody is out, and may come back and set the run going again.
-func (v *vigil) hopes() bool {
-	v.of.mu.Lock()
-	defer v.of.mu.Unlock()
-	for _, q := range v.of.parties {
+func (w *watchdog) hopes() bool {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	for _, q := range w.of.parties {
 		if !q.in() {
 			return true
 		}
@@ -327,12 +327,12 @@ func (told) Receive(actor.Context) {}
 func (t told) Waiting() string { return string(t) }
 
 // standstill is the error of a run in which nothing is left to happen.
-func (v *vigil) standstill() error {
-	c := v.of
+func (w *watchdog) standstill() error {
+	c := w.of
 	waits := make([]actor.Actor, len(c.deployment.Nodes))
 	losses := ""
-	for _, name := range slices.Sorted(maps.Keys(v.known)) {
-		s := v.known[name]
+	for _, name := range slices.Sorted(maps.Keys(w.known)) {
+		s := w.known[name]
 		losses += s.Losses
 		for node, cause := range s.Waits {
 			if node >= 0 && int(node) < len(waits) {
