@@ -83,15 +83,6 @@ func (b Bursts) Validate() error {
 	return nil
 }
 
-// Mean returns the share of tries that fail, in the long run.
-func (l Loss) Mean() float64 {
-	b := l.Bursts
-	if b == (Bursts{}) {
-		return l.Probability
-	}
-	return (float64((1-b.K)*b.R) + float64((1-b.H)*b.P)) / (b.P + b.R)
-}
-
 // channel is the state of an edge with Bursts.
 type channel uint8
 
