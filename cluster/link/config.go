@@ -39,29 +39,6 @@ type Config struct {
 	Intermittent Intermittent
 }
 
-// Loss says how often a try to send a message fails, and what follows. The zero value loses nothing.
-type Loss struct {
-	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0 where there are Bursts.
-	Probability float64
-	// Bursts, unless zero, make failures depend on those before.
-	Bursts Bursts
-	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the failed try departed:
-	// every try takes the edge's rate, the wait between them does not.
-	Drop bool
-	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive where tries can fail
-	// and Drop is not set; Drop does not use it.
-	Timeout time.Duration
-	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does not use it.
-	Attempts int
-}
-
-// Outage is a time during which nothing departs on an edge: the half-open interval [From, To), To = Forever for one
-// that never ends. A message whose departure would fall into it waits for its end and is then sent whole, blocking the
-// edge's queue; with Loss.Drop, or if the outage never ends, it is lost. Messages on their way are not touched.
-type Outage struct {
-	From, To time.Duration
-}
-
 // FieldError is what Validate returns: a field of a description whose value is not accepted.
 type FieldError struct {
 	Field    string // path of the field, such as "Loss.Probability"
@@ -104,47 +81,6 @@ func (c Config) Validate() error {
 		return within("Intermittent", err)
 	}
 	return nil
-}
-
-// Validate reports the first field that is not accepted, as a *FieldError.
-func (l Loss) Validate() error {
-	if !(l.Probability >= 0 && l.Probability <= 1) {
-		return fieldError("Probability", l.Probability, "from 0 to 1")
-	}
-	if err := l.Bursts.Validate(); err != nil {
-		return within("Bursts", err)
-	}
-	if l.Probability > 0 && l.Bursts != (Bursts{}) {
-		return fieldError("Probability", l.Probability, "0 where there are bursts")
-	}
-	if err := validateDelay("Timeout", l.Timeout, 0); err != nil {
-		return err
-	}
-	if l.possible() && !l.Drop && l.Timeout == 0 {
-		return fieldError("Timeout", l.Timeout, "positive where lost messages are sent again")
-	}
-	if l.Attempts < 0 || l.Attempts > MaxAttempts {
-		return fieldError("Attempts", l.Attempts, "from 0 (%d tries) to %d", DefaultAttempts, MaxAttempts)
-	}
-	return nil
-}
-
-// Validate reports the first field that is not accepted, as a *FieldError.
-func (o Outage) Validate() error {
-	if o.From < 0 || o.From > Horizon {
-		return fieldError("From", o.From, "from 0s to %v", Horizon)
-	}
-	if o.To <= o.From || (o.To > Horizon && o.To != Forever) {
-		return fieldError("To", o.To, "after From (%v) and at most %v, or Forever", o.From, Horizon)
-	}
-	return nil
-}
-
-func (l Loss) attempts() int {
-	if l.Attempts == 0 {
-		return DefaultAttempts
-	}
-	return l.Attempts
 }
 
 func validateRate(field string, rate float64) error {

@@ -13,6 +13,24 @@ const (
 	maxDownPerUp = 1000
 )
 
+// Outage is a time during which nothing departs on an edge: the half-open interval [From, To), To = Forever for one
+// that never ends. A message whose departure would fall into it waits for its end and is then sent whole, blocking the
+// edge's queue; with Loss.Drop, or if the outage never ends, it is lost. Messages on their way are not touched.
+type Outage struct {
+	From, To time.Duration
+}
+
+// Validate reports the first field that is not accepted, as a *FieldError.
+func (o Outage) Validate() error {
+	if o.From < 0 || o.From > Horizon {
+		return fieldError("From", o.From, "from 0s to %v", Horizon)
+	}
+	if o.To <= o.From || (o.To > Horizon && o.To != Forever) {
+		return fieldError("To", o.To, "after From (%v) and at most %v, or Forever", o.From, Horizon)
+	}
+	return nil
+}
+
 // Intermittent makes an edge go down and come up again at random: the two-state Markov chain of Gilbert 1960 ("Capacity of a
 // burst-noise channel") and Elliott 1963 in continuous time. The times up and down are exponentially distributed with the
 // means Up and Down, the share of time down is Down/(Up + Down), from the beginning of the run on. While the edge is down it is
@@ -225,80 +243,3 @@ func (e *Edge) Outage(now, before time.Duration) (Outage, bool) {
 	to, _ := joined(list, random, from)
 	return Outage{From: from, To: to}, true
 }
-
-// Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters of Hasslinger and Hohlfeld
-// 2008 ("The Gilbert-Elliott model for packet loss in real time services on the Internet"). Each try to send is judged in the
-// present state, good or bad, and then the state changes. The share of tries in the bad state is P/(P + R), at the first try
-// too, that of lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the mean. The zero
-// value has no bursts.
-type Bursts struct {
-	P float64 // probability to go from the good state to the bad one, above 0 to 1
-	R float64 // probability to go back, above 0 to 1
-	H float64 // probability of a try to succeed in the bad state
-	K float64 // probability of a try to succeed in the good state
-}
-
-// Validate reports the first field that is not accepted, as a *FieldError.
-func (b Bursts) Validate() error {
-	if b == (Bursts{}) {
-		return nil
-	}
-	for _, f := range []struct {
-		name     string
-		value    float64
-		positive bool
-	}{{"P", b.P, true}, {"R", b.R, true}, {"H", b.H, false}, {"K", b.K, false}} {
-		switch {
-		case f.positive && !(f.value > 0 && f.value <= 1):
-			return fieldError(f.name, f.value, "above 0 and at most 1")
-		case !(f.value >= 0 && f.value <= 1):
-			return fieldError(f.name, f.value, "from 0 to 1")
-		}
-	}
-	return nil
-}
-
-// Mean returns the share of tries that fail, in the long run.
-func (l Loss) Mean() float64 {
-	b := l.Bursts
-	if b == (Bursts{}) {
-		return l.Probability
-	}
-	return (float64((1-b.K)*b.R) + float64((1-b.H)*b.P)) / (b.P + b.R)
-}
-
-// channel is the state of an edge with Bursts.
-type channel uint8
-
-const (
-	unset channel = iota // no try yet, or no bursts
-	good
-	bad
-)
-
-// fails draws whether a try fails.
-func (e *Edge) fails() bool {
-	loss := &e.config.Loss
-	if loss.Bursts == (Bursts{}) {
-		return loss.Probability > 0 && e.losses.Float64() < loss.Probability
-	}
-	b := &loss.Bursts
-	if e.channel == unset {
-		e.channel = good
-		if e.losses.Float64()*(b.P+b.R) < b.P {
-			e.channel = bad
-		}
-	}
-	success, change, other := b.K, b.P, bad
-	if e.channel == bad {
-		success, change, other = b.H, b.R, good
-	}
-	lost := e.losses.Float64() >= success
-	if e.losses.Float64() < change {
-		e.channel = other
-	}
-	return lost
-}
-
-// possible reports whether a try can fail.
-func (l *Loss) possible() bool { return l.Probability > 0 || l.Bursts != (Bursts{}) }

@@ -255,6 +255,15 @@ func (f *figure) addTarget(target *float64, end float64) error {
 
 // addSpread draws a group's band, lighter the more groups there are.
 func (f *figure) addSpread(b band, l look, groups int, scale float64) error {
+	alpha := uint8(45)
+	if groups > 5 {
+		alpha = 16
+	}
+	return f.addBand(b, scale, faded(l.color, alpha))
+}
+
+// addBand fills what lies between the low and the high values of a band, all of them times scale.
+func (f *figure) addBand(b band, scale float64, fill color.Color) error {
 	if len(b.x) == 0 {
 		return nil
 	}
@@ -269,11 +278,7 @@ func (f *figure) addSpread(b band, l look, groups int, scale float64) error {
 	if err != nil {
 		return err
 	}
-	alpha := uint8(45)
-	if groups > 5 {
-		alpha = 16
-	}
-	polygon.Color, polygon.LineStyle = faded(l.color, alpha), draw.LineStyle{Color: color.Transparent}
+	polygon.Color, polygon.LineStyle = fill, draw.LineStyle{Color: color.Transparent}
 	f.Add(polygon)
 	return nil
 }

@@ -140,7 +140,7 @@ func (f *figure) addRanges(p *Probed, end float64, u, v unit) error {
 		b.x = append(b.x, (float64(i)+0.5)*end/float64(len(bins))/u.seconds)
 		b.low, b.mean, b.high = append(b.low, values[0]), append(b.mean, rank(values, 0.5)), append(b.high, values[len(values)-1])
 	}
-	return f.addBand(b, 1/v.seconds, 60)
+	return f.addMedian(b, 1/v.seconds, 60)
 }
 
 // inBins divides the delays of an edge by the time of sending.
@@ -153,30 +153,24 @@ func inBins(p *Probed, end float64) [][]float64 {
 	return bins
 }
 
-func (f *figure) addBand(b band, scale float64, alpha uint8) error {
+// addMedian draws a band with its middle as a line.
+func (f *figure) addMedian(b band, scale float64, alpha uint8) error {
 	if len(b.x) == 0 {
 		return nil
 	}
-	outline := make(plotter.XYs, 0, 2*len(b.x))
-	for i, x := range b.x {
-		outline = append(outline, plotter.XY{X: x, Y: b.high[i] * scale})
-	}
-	middle := make(plotter.XYs, len(b.x))
-	for i := len(b.x) - 1; i >= 0; i-- {
-		outline = append(outline, plotter.XY{X: b.x[i], Y: b.low[i] * scale})
-		middle[i] = plotter.XY{X: b.x[i], Y: b.mean[i] * scale}
-	}
-	polygon, err := plotter.NewPolygon(outline)
-	if err != nil {
+	if err := f.addBand(b, scale, faded(okabeIto[0], alpha)); err != nil {
 		return err
 	}
-	polygon.Color, polygon.LineStyle = faded(okabeIto[0], alpha), draw.LineStyle{Color: color.Transparent}
+	middle := make(plotter.XYs, len(b.x))
+	for i, x := range b.x {
+		middle[i] = plotter.XY{X: x, Y: b.mean[i] * scale}
+	}
 	line, err := plotter.NewLine(middle)
 	if err != nil {
 		return err
 	}
 	line.Color, line.Width = okabeIto[0], 1.4
-	f.Add(polygon, line)
+	f.Add(line)
 	return nil
 }
 
@@ -213,7 +207,7 @@ func (s *sheetOfPanels) addQuantiles(all []*Probed, end float64, u unit) error {
 	v := timeUnit(longest)
 	f := newPanel("time, "+u.name, "delay, "+v.name)
 	for _, b := range []band{outer, inner} {
-		if err := f.addBand(b, 1/v.seconds, 50); err != nil {
+		if err := f.addMedian(b, 1/v.seconds, 50); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -119,15 +120,7 @@ func ProbeTable(w io.Writer, all []*Probed) error {
 	}
 	var notes []string
 	if len(rows) > MaxProbedRows {
-		slices.SortStableFunc(rows, func(a, b ProbeSummary) int {
-			switch {
-			case a.Delay.P50 < b.Delay.P50:
-				return -1
-			case a.Delay.P50 > b.Delay.P50:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(rows, func(a, b ProbeSummary) int { return cmp.Compare(a.Delay.P50, b.Delay.P50) })
 		sum := summaryOf(all)
 		sum.From, sum.Rate = fmt.Sprintf("all %d", len(all)), math.NaN()
 		rows = slices.Concat([]ProbeSummary{sum}, rows[:extremes], rows[len(rows)-extremes:])
