@@ -14,12 +14,16 @@ import (
 )
 
 // listen makes one end of a connection without a cluster around it.
-func listen(t *testing.T, name string, receive func(f *wire.Frame)) *transport.Node {
+func listen(t *testing.T, name string, receive func(f *wire.Frame), change ...func(*transport.Limits)) *transport.Node {
 	t.Helper()
+	limits := transport.Limits{Backoff: 10 * time.Millisecond, Drain: 10 * time.Millisecond}
+	for _, c := range change {
+		c(&limits)
+	}
 	n, err := transport.Listen(transport.Config{
 		Name: name, Incarnation: 1, Address: "127.0.0.1:0", Tensors: &protos.TensorPool{},
 		Receive: func(_ transport.Peer, f *wire.Frame) { receive(f) },
-		Limits:  transport.Limits{Backoff: 10 * time.Millisecond, Drain: 10 * time.Millisecond},
+		Limits:  limits,
 	})
 	if err != nil {
 		t.Fatal(err)

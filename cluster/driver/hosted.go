@@ -18,8 +18,6 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-type protoMessage = proto.Message
-
 // hosted is the part of a run that lives in this process.
 type hosted struct {
 	process *process
@@ -207,10 +205,10 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 	h.process.report(h.lead, h.run, last)
 }
 
-// report tells the process that conducts a run something. If that cannot be told, it is gone, and
-// the run with it.
-func (p *process) report(lead string, run uint64, m proto.Message) {
-	if err := p.tell(lead, run, m); err != nil {
+// report tells another process of a run something. Where that cannot be told, the process is gone, and who watches over the
+// connections hears of it.
+func (p *process) report(name string, run uint64, m proto.Message) {
+	if err := p.tell(name, run, m); err != nil {
 		p.log("run %x: %v", run, err)
 	}
 }

@@ -266,9 +266,8 @@ func (r *residents) done(from string, m *protos.ActorCall, answer *protos.Messag
 		r.receipt(receipt, tensors)
 		return
 	}
-	frame := wire.Frame{Kind: wire.User, Head: receipt, Tensors: tensors}
-	if err := r.process.node.Send(from, &frame); err != nil {
-		forget(&frame)
+	frame := &wire.Frame{Kind: wire.User, Head: receipt, Tensors: tensors}
+	if err := r.process.sendOn(r.process.stop, from, frame); err != nil {
 		r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
 	}
 }

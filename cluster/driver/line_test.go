@@ -1,9 +1,16 @@
 package driver
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -25,4 +32,41 @@ func TestCallsOfAConnectionThatHasBrokenAreGivenUpOnce(t *testing.T) {
 	if len(l.open) != 3 {
 		t.Errorf("%d are under way; want 3", len(l.open))
 	}
+}
+
+func TestEndsOfCallsAreToldOverANetworkThatIsSlowerThanTheActor(t *testing.T) {
+	const calls, patience = 64, 10 * time.Millisecond
+	slow, told := make(chan struct{}), make(chan uint64, calls)
+	a := listen(t, "a", func(f *wire.Frame) {
+		<-slow
+		told <- f.Head.(*protos.ActorReceipt).Sequence
+		forget(f)
+	})
+	p := &process{config: NodeConfig{Name: "b"}, node: listen(t, "b", func(*wire.Frame) {}, func(l *transport.Limits) {
+		l.QueueBytes, l.Patience = 1<<20, patience
+	})}
+	p.stop, p.halt = context.WithCancelCause(t.Context())
+	defer p.halt(nil)
+	if err := p.node.Connect("a", a.Address()); err != nil {
+		t.Fatal(err)
+	}
+	r := &residents{process: p}
+	var actor sync.WaitGroup
+	actor.Go(func() {
+		for i := range uint64(calls) { // together more than the queue and the connection hold
+			answer := protos.NewMessage(wrapperspb.Int64(1), protos.NewTensor(make([]float32, 1<<18)))
+			r.done("a", &protos.ActorCall{Name: "x", Sequence: i}, answer, nil)
+		}
+	})
+	time.AfterFunc(20*patience, func() { close(slow) })
+	missing, late := calls, time.After(20*time.Second)
+	for seen := map[uint64]bool{}; missing > 0; missing = calls - len(seen) {
+		select {
+		case sequence := <-told:
+			seen[sequence] = true
+		case <-late:
+			t.Fatalf("the ends of %d calls of %d were not told", missing, calls)
+		}
+	}
+	actor.Wait()
 }

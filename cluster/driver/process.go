@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
@@ -379,8 +381,20 @@ func forget(f *wire.Frame) {
 }
 
 // tell sends a message about a run to another process.
-func (p *process) tell(name string, run uint64, m protoMessage) error {
+func (p *process) tell(name string, run uint64, m proto.Message) error {
 	return p.node.Send(name, &wire.Frame{Kind: wire.User, Run: run, Head: m})
+}
+
+// sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it releases the tensors.
+func (p *process) sendOn(going context.Context, name string, f *wire.Frame) error {
+	err := p.node.Send(name, f)
+	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
+		err = p.node.Send(name, f)
+	}
+	if err != nil {
+		forget(f)
+	}
+	return err
 }
 
 // gossip is the TCP side of membership.

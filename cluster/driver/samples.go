@@ -3,14 +3,12 @@ package driver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/protos"
@@ -184,13 +182,5 @@ func (p *process) sendSamples(going context.Context, name string, run uint64, wo
 		copy(tensor.Data[i*set.Inputs:], set.Row(int(row)))
 		m.Labels = append(m.Labels, set.Y[row])
 	}
-	f := &wire.Frame{Kind: wire.User, Run: run, Head: m, Tensors: []*protos.Tensor{tensor}}
-	err := p.node.Send(name, f)
-	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
-		err = p.node.Send(name, f) // a slow network: wait on
-	}
-	if err != nil {
-		forget(f)
-	}
-	return err
+	return p.sendOn(going, name, &wire.Frame{Kind: wire.User, Run: run, Head: m, Tensors: []*protos.Tensor{tensor}})
 }
