@@ -21,7 +21,8 @@ type Env interface {
 	// View says who takes part. It is replaced, never changed, by the world: while an
 	// actor handles a *protos.View and from then on, it is the one that the message announces.
 	View() *View
-	// Now is the time since the run began, on this world's clock.
+	// Now is the time since the run began, on this world's clock. It stands still in a handler
+	// but for what the handler charges; see live for how far real time keeps to that.
 	Now() time.Duration
 	// After delivers msg to this actor once d has passed.
 	After(d time.Duration, msg any) Timer

@@ -77,6 +77,7 @@ func (o *outboxes) put(s sending) {
 type sending struct {
 	parcel *door.Parcel
 	id     string
+	late   time.Duration // since its arrival, when it became due to be taken
 	change *actors.MemberChange
 }
 
@@ -208,6 +209,7 @@ func (o *outbox) hand(s *sending, send func(int, *wire.Frame) (bool, error)) (ta
 func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool, err error) {
 	w := o.to.world
 	f := w.door.Frame(s.parcel, s.id)
+	f.Late = s.late
 	for _, t := range f.Tensors {
 		t.Retain()
 	}
@@ -288,7 +290,8 @@ func (w *World) take(node int, f *wire.Frame) {
 	own.Tensors = slices.Clone(f.Tensors)
 	if due, limited := w.downlink(n, f); limited {
 		w.clock.at(due, func() {
-			w.late.messages.add(w.clock.now() - due)
+			own.Late = w.clock.now() - due
+			w.late.messages.add(own.Late)
 			n.enter(&own)
 		})
 		return
@@ -307,7 +310,7 @@ func (w *World) downlink(to *node, f *wire.Frame) (due time.Duration, limited bo
 	if !edge.HasDownlink() {
 		return 0, false
 	}
-	return edge.Receive(w.clock.now(), wire.Size(f)), true
+	return edge.Receive(w.clock.now()-f.Late, wire.Size(f)), true
 }
 
 // enter hands a frame of another process to the actor that it is for.

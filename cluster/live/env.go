@@ -20,15 +20,13 @@ type env struct {
 	view    *actors.View
 	owner   string // of the random streams
 	streams actors.Streams
-	began   time.Duration // when the handler at work began
-	charged time.Duration // what it has charged so far
 }
 
 var _ actors.Env = (*env)(nil)
 
 func (e *env) Node() int                   { return int(e.node.index) }
 func (e *env) View() *actors.View          { return e.view }
-func (e *env) Now() time.Duration          { return e.node.world.clock.now() }
+func (e *env) Now() time.Duration          { return e.life.now() }
 func (e *env) Tensors() *protos.TensorPool { return &e.node.world.tensors }
 
 // Fail ends the run, unless the actor's part in it is over.
@@ -44,7 +42,7 @@ func (e *env) Rand(purpose string) *rand.Rand {
 
 func (e *env) Latency(node int) (d time.Duration) {
 	w := e.node.world
-	w.Locked(func() { d = w.config.Network.Edge(e.node.index, int32(node)).Delay(w.clock.now()) })
+	w.Locked(func() { d = w.config.Network.Edge(e.node.index, int32(node)).Delay(e.life.now()) })
 	if measured := w.config.RoundTrip; measured != nil && w.nodes[node].away != nil {
 		d += measured(node) / 2
 	}
@@ -52,15 +50,15 @@ func (e *env) Latency(node int) (d time.Duration) {
 }
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
-	c := e.node.world.clock
+	c, due := e.node.world.clock, e.life.now()+max(d, 0)
 	if e.life.over() {
 		return actors.Timer{}
 	}
-	call := func() { e.life.tell(msg) }
+	call := func() { e.life.tell(msg, due) }
 	if e.node.coordinates() {
-		return actors.Timer{Clock: c, ID: c.watch(c.now()+max(d, 0), call)}
+		return actors.Timer{Clock: c, ID: c.watch(due, call)}
 	}
-	return actors.Timer{Clock: c, ID: c.at(c.now()+max(d, 0), call)}
+	return actors.Timer{Clock: c, ID: c.at(due, call)}
 }
 
 // Compute pads a job to the time that the plan gives it; one that takes longer is late.
@@ -75,18 +73,18 @@ func (e *env) Compute(job actors.Job) {
 			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", e.node.name()))
 			return
 		}
-		e.submit(evaluations, func() { e.compute(job.Do, e.life.tell) })
+		e.submit(evaluations, func() { e.compute(job.Do, func(result any) { e.life.tell(result, promptly) }) })
 		return
 	}
 	var due time.Duration
-	w.Locked(func() { due = e.life.cores.Book(w.clock.now(), job.Cores, e.node.profile.Cost(job)) })
+	w.Locked(func() { due = e.life.cores.Book(e.life.now(), job.Cores, e.node.profile.Cost(job)) })
 	e.submit(steps, func() {
 		e.compute(job.Do, func(result any) {
 			w.clock.at(due, func() {
 				if !e.life.over() {
 					w.late.steps.add(w.clock.now() - due)
 				}
-				e.life.tell(result)
+				e.life.tell(result, due)
 			})
 		})
 	})
@@ -114,9 +112,9 @@ func (e *env) compute(do func() any, then func(result any)) {
 // Charge lets the rest of the handler, and with it what it sends and the actor's
 // next message, wait until the work would be done or the node's part is over.
 func (e *env) Charge(work float64) {
-	e.charged += e.node.profile.Time(work)
-	until := e.began + e.charged
-	if left := until - e.Now(); left > 2*time.Millisecond {
+	until := e.life.instant.charge(e.node.profile.Time(work))
+	clock := e.node.world.clock
+	if left := until - clock.now(); left > 2*time.Millisecond {
 		t := time.NewTimer(left - time.Millisecond)
 		defer t.Stop()
 		select {
@@ -125,7 +123,7 @@ func (e *env) Charge(work float64) {
 		case <-e.node.end:
 		}
 	}
-	for e.Now() < until && !e.life.over() {
+	for clock.now() < until && !e.life.over() {
 		runtime.Gosched() // a sleep below 1 ms would take longer than that
 	}
 }
@@ -150,7 +148,7 @@ func (e *env) observe(o actors.Observer, event actors.Event) {
 	w := e.node.world
 	w.observe.Lock()
 	defer w.observe.Unlock()
-	o.Observe(e.Now(), int(e.node.index), event)
+	o.Observe(w.clock.now(), int(e.node.index), event)
 }
 
 // recover turns a panic into the end of the run.
@@ -194,7 +192,9 @@ func (p *performer) Receive(ctx actor.Context) {
 		w.handling.Add(1)
 		defer w.handling.Add(-1)
 	}
-	p.env.began, p.env.charged = p.env.Now(), 0
+	l := p.env.life
+	l.instant.begin(w.clock.now(), l.mailbox.due, w.config.Bound)
+	defer l.instant.end()
 	p.actor.Receive(ctx)
 }
 

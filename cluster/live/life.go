@@ -25,6 +25,7 @@ type life struct {
 	mailbox *mailbox
 	actor   actor.Actor
 	gone    chan struct{} // closed when the node crashes or leaves
+	instant instant
 }
 
 func (n *node) newLife(number int) *life {
@@ -40,6 +41,7 @@ func (n *node) newLife(number int) *life {
 			n.world.lost.Add(1)
 		}
 	})
+	l.instant.end()
 	return l
 }
 
@@ -81,13 +83,16 @@ func (l *life) place(kind actors.Kind) error {
 	return nil
 }
 
-// tell puts a message into the actor's own mailbox.
-func (l *life) tell(message any) {
-	if l.over() {
+// tell puts a message that was due at an instant into the actor's own mailbox.
+func (l *life) tell(message any, due time.Duration) {
+	switch {
+	case l.over():
 		door.Release(message)
-		return
+	case l.alive(l.pid.Id):
+		l.mailbox.postDue(message, due)
+	default:
+		l.system.Root.Send(l.pid, message) // a dead letter
 	}
-	l.system.Root.Send(l.pid, message)
 }
 
 // resolve hands out the process behind which the door of this node stands.
@@ -115,11 +120,14 @@ func (l *life) arrive(f *wire.Frame) {
 	if f.SenderID != "" {
 		message = &actor.MessageEnvelope{Message: message, Sender: actor.NewPID(f.SenderAddress, f.SenderID)}
 	}
-	if there && f.Target == l.pid.Id && protos.IsControl(f.Head) {
+	switch {
+	case !there || f.Target != l.pid.Id:
+		process.SendUserMessage(target, message)
+	case protos.IsControl(f.Head):
 		l.mailbox.postControl(message)
-		return
+	default:
+		l.mailbox.postDue(message, l.node.world.clock.now()-f.Late)
 	}
-	process.SendUserMessage(target, message)
 }
 
 // alive reports whether an actor of this life is there to receive.

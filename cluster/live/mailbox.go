@@ -3,6 +3,7 @@ package live
 import (
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -19,13 +20,14 @@ import (
 type mailbox struct {
 	invoker actor.MessageInvoker
 	life    *life
+	due     time.Duration // when the message that is handled was; promptly if that is not known
 
 	mu                    sync.Mutex
 	system, control, user queue
 	suspended             bool
 	running               bool // a goroutine handles messages, or is about to
 	lent                  int  // goroutines that will handle what is posted meanwhile
-	due                   bool // one of these is to run the mailbox
+	called                bool // one of these is to run the mailbox
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
@@ -37,15 +39,21 @@ const (
 	lentTurns = 4
 )
 
+// letter is a message and the instant at which it was due; promptly if that is when it came.
+type letter struct {
+	message any
+	due     time.Duration
+}
+
 // queue is a first-in-first-out queue that reuses its memory.
 type queue struct {
-	items []any
+	items []letter
 	first int
 }
 
 func (q *queue) len() int { return len(q.items) - q.first }
 
-func (q *queue) push(x any) {
+func (q *queue) push(x letter) {
 	if q.first > 0 && len(q.items) == cap(q.items) {
 		n := copy(q.items, q.items[q.first:])
 		clear(q.items[n:])
@@ -54,9 +62,9 @@ func (q *queue) push(x any) {
 	q.items = append(q.items, x)
 }
 
-func (q *queue) pop() any {
+func (q *queue) pop() letter {
 	x := q.items[q.first]
-	q.items[q.first] = nil
+	q.items[q.first] = letter{}
 	if q.first++; q.first == len(q.items) {
 		q.items, q.first = q.items[:0], 0
 	}
@@ -81,22 +89,25 @@ func (m *mailbox) UserMessageCount() int {
 }
 
 // PostUserMessage takes a message of an actor.
-func (m *mailbox) PostUserMessage(message any) { m.post(&m.user, message) }
+func (m *mailbox) PostUserMessage(message any) { m.post(&m.user, letter{message, promptly}) }
+
+// postDue takes one that was due at an instant.
+func (m *mailbox) postDue(message any, due time.Duration) { m.post(&m.user, letter{message, due}) }
 
 // PostSystemMessage takes one of protoactor's own.
-func (m *mailbox) PostSystemMessage(message any) { m.post(&m.system, message) }
+func (m *mailbox) PostSystemMessage(message any) { m.post(&m.system, letter{message, promptly}) }
 
 // postControl takes a message of the control protocol.
-func (m *mailbox) postControl(message any) { m.post(&m.control, message) }
+func (m *mailbox) postControl(message any) { m.post(&m.control, letter{message, promptly}) }
 
-func (m *mailbox) post(q *queue, message any) {
+func (m *mailbox) post(q *queue, l letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q.push(message)
+	q.push(l)
 	switch {
 	case m.running:
 	case m.lent > 0:
-		m.running, m.due = true, true
+		m.running, m.called = true, true
 	default:
 		m.running = true
 		go m.run()
@@ -112,10 +123,10 @@ func (m *mailbox) lend(post func()) {
 	post()
 	m.mu.Lock()
 	m.lent--
-	due := m.due
-	m.due = false
+	called := m.called
+	m.called = false
 	m.mu.Unlock()
-	if due && !m.turn(lentTurns) {
+	if called && !m.turn(lentTurns) {
 		go m.run()
 	}
 }
@@ -131,17 +142,17 @@ func (m *mailbox) run() {
 // does not run any longer.
 func (m *mailbox) turn(messages int) (idle bool) {
 	for range messages {
-		message, system, ok := m.next()
+		l, system, ok := m.next()
 		if !ok {
 			return true
 		}
-		m.handle(message, system)
+		m.handle(l, system)
 	}
 	return false
 }
 
 // next takes the most urgent message.
-func (m *mailbox) next() (message any, system, ok bool) {
+func (m *mailbox) next() (l letter, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -154,10 +165,12 @@ func (m *mailbox) next() (message any, system, ok bool) {
 		return m.user.pop(), false, true
 	}
 	m.running = false
-	return nil, false, false
+	return letter{}, false, false
 }
 
-func (m *mailbox) handle(message any, system bool) {
+func (m *mailbox) handle(l letter, system bool) {
+	message := l.message
+	m.due = l.due
 	defer func() {
 		if reason := recover(); reason != nil {
 			m.invoker.EscalateFailure(reason, message)

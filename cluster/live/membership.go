@@ -147,7 +147,7 @@ func (w *World) tell(n *node, present bool) {
 	if lead.away != nil {
 		lead.away.control.put(sending{change: &change})
 	} else if lead.there {
-		lead.life.Load().tell(change)
+		lead.life.Load().tell(change, promptly)
 	}
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -32,7 +33,9 @@ func (r *remote) send(kind wire.Kind, message any) {
 		door.Release(message)
 		return
 	}
-	p, err := w.door.Pass(w.clock.now(), source.index, r.destination.index, r.id, kind, message)
+	now := max(r.source.now(), source.passed)
+	source.passed = now
+	p, err := w.door.Pass(now, source.index, r.destination.index, r.id, kind, message)
 	if err != nil || p.Lost {
 		w.network.Unlock()
 		if err != nil {
@@ -43,7 +46,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 	held := r.destination.away == nil && p.HasDownlink()
 	if p.Arrival == p.Sent && (p.Control || !held && w.underway[p.Edge] == 0) {
 		w.network.Unlock()
-		r.deliver(&p)
+		r.deliver(&p, w.clock.now())
 		return
 	}
 	r.hold(&p, held)
@@ -59,8 +62,9 @@ func (r *remote) hold(p *door.Parcel, downlink bool) {
 		return
 	}
 	w.underway[p.Edge]++
+	due := max(p.Arrival, w.clock.now())
 	w.clock.at(p.Arrival, func() {
-		r.deliver(p)
+		r.deliver(p, due)
 		w.Locked(func() {
 			if w.underway[p.Edge]--; w.underway[p.Edge] == 0 {
 				delete(w.underway, p.Edge)
@@ -75,25 +79,27 @@ func (r *remote) receive(p *door.Parcel) {
 	w.network.Lock()
 	due := p.Receive(p.Arrival)
 	p.Arrival = due
-	w.clock.at(due, func() { r.deliver(p) })
+	w.clock.at(due, func() { r.deliver(p, due) })
 	w.network.Unlock()
 }
 
-// deliver hands a parcel over to the transport of the destination.
-func (r *remote) deliver(p *door.Parcel) {
+// deliver hands a parcel over to the transport of the destination, which could be done at an
+// instant that is not before its arrival.
+func (r *remote) deliver(p *door.Parcel, due time.Duration) {
 	w := r.destination.world
 	if r.destination.over() {
 		return
 	}
 	now := w.clock.now()
 	if !p.Control {
-		w.late.messages.add(now - p.Arrival)
+		w.late.messages.add(now - due)
 	}
 	if away := r.destination.away; away != nil {
-		away.put(sending{parcel: p, id: r.id})
+		away.put(sending{parcel: p, id: r.id, late: now - p.Arrival})
 		return
 	}
 	f := w.door.Frame(p, r.id)
+	f.Late = now - p.Arrival
 	var there bool
 	var err error
 	w.Locked(func() {

@@ -4,7 +4,9 @@
 // of its own. Messages between nodes pass the door, wait as long as their link says, and
 // cross the in-memory transport in their wire form, or a Carrier to another process.
 // Computation runs on threads that give way to mailboxes and timers, and is padded to what
-// the plan says that it costs. How late the world was is recorded, and a run that fell behind is marked.
+// the plan says that it costs. A little lateness is made up for: what a handler sets going counts from
+// when its message was due, also in another process. How late the world was is recorded, and a run that
+// fell behind is marked.
 package live
 
 import (
@@ -56,7 +58,8 @@ type Config struct {
 	// It tells their random streams apart.
 	Lives int
 	// Bound is how late the 99th percentile of messages and steps may be before the
-	// run is marked; 0 stands for DefaultBound.
+	// run is marked; 0 stands for DefaultBound. It is also the lateness up to which an actor's
+	// time counts from when its message was due; more delays the run.
 	Bound time.Duration
 }
 
@@ -131,6 +134,7 @@ type node struct {
 	away    *outboxes            // of a node that lives in another process; nil if it lives here
 	life    atomic.Pointer[life] // changed under World.network; nil if the node is away
 	end     chan struct{}        // closed when its part is over
+	passed  time.Duration        // when its latest message did, guarded by World.network
 
 	// What follows belongs to attend while the run goes on.
 	there   bool               // an actor lives on it; changed under World.network

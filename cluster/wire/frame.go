@@ -4,11 +4,11 @@
 // A frame is a fixed prefix of 20 bytes, a head, and the tensors:
 //
 //	0   'G' 'W'              magic
-//	2   version              1
+//	2   version              2
 //	3   kind                 User or System
 //	4   length of the head   uint32
 //	8   number of tensors    uint16
-//	10  zero                 uint16
+//	10  lateness             uint16, in microseconds
 //	12  run                  uint64, tells the runs of one connection apart
 //	20  head: the length of each tensor (uint32, in values); then target id,
 //	    sender address, sender id and the name of the protobuf type, each a uvarint
@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -43,6 +44,9 @@ const (
 	MaxValues = 1 << 28
 )
 
+// MaxLate is the largest lateness that a frame tells.
+const MaxLate = math.MaxUint16 * time.Microsecond
+
 // Kind says to which queue of a mailbox a frame's message belongs.
 type Kind uint8
 
@@ -56,7 +60,7 @@ const (
 
 const (
 	prefixSize = 20
-	version    = 1
+	version    = 2
 )
 
 // ErrTooLarge is wrapped by errors about frames that exceed a limit.
@@ -67,6 +71,9 @@ type Frame struct {
 	Kind Kind
 	// Run tells the runs that go on between two processes apart; 0 where there is one.
 	Run uint64
+	// Late is how much later than it was due the frame has left its node. It travels in whole
+	// microseconds, MaxLate of it at most.
+	Late time.Duration
 	// Target is the id of the actor on the receiving node.
 	Target string
 	// SenderAddress and SenderID name who wants the answer; both empty if nobody does.
@@ -122,7 +129,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	start := len(b)
 	b = append(b, 'G', 'W', version, byte(f.Kind), 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
-	b = append(b, 0, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(min(max(f.Late, 0), MaxLate)/time.Microsecond))
 	b = binary.LittleEndian.AppendUint64(b, f.Run)
 	for _, t := range f.Tensors {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Data)))
@@ -193,6 +200,7 @@ func Encode(b []byte, f *Frame) ([]byte, error) {
 type Prefix struct {
 	Kind    Kind
 	Run     uint64
+	Late    time.Duration
 	Head    int
 	Tensors int
 }
@@ -209,6 +217,7 @@ func DecodePrefix(b []byte) (Prefix, error) {
 		Kind:    Kind(b[3]),
 		Head:    int(binary.LittleEndian.Uint32(b[4:])),
 		Tensors: int(binary.LittleEndian.Uint16(b[8:])),
+		Late:    time.Duration(binary.LittleEndian.Uint16(b[10:])) * time.Microsecond,
 		Run:     binary.LittleEndian.Uint64(b[12:]),
 	}
 	switch {
@@ -222,8 +231,6 @@ func DecodePrefix(b []byte) (Prefix, error) {
 		return Prefix{}, fmt.Errorf("wire: offset 4: head of %d bytes, at most %d: %w", p.Head, MaxHead, ErrTooLarge)
 	case p.Tensors > MaxTensors:
 		return Prefix{}, fmt.Errorf("wire: offset 8: %d tensors, at most %d: %w", p.Tensors, MaxTensors, ErrTooLarge)
-	case b[10] != 0 || b[11] != 0:
-		return Prefix{}, errors.New("wire: offset 10: reserved bytes are not zero")
 	}
 	return p, nil
 }
@@ -277,7 +284,7 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		}
 	}
 	f := Frame{
-		Kind: p.Kind, Run: p.Run, Target: n.target, SenderAddress: n.senderAddress, SenderID: n.senderID,
+		Kind: p.Kind, Run: p.Run, Late: p.Late, Target: n.target, SenderAddress: n.senderAddress, SenderID: n.senderID,
 		Head: n.kind.New().Interface(),
 	}
 	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {

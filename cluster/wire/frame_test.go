@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -38,7 +39,7 @@ func encode(t testing.TB, f *wire.Frame) []byte {
 
 // equal compares frames bit by bit, so that a NaN equals itself.
 func equal(f, g *wire.Frame) bool {
-	if f.Kind != g.Kind || f.Run != g.Run || f.Target != g.Target || f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
+	if f.Kind != g.Kind || f.Run != g.Run || f.Late != g.Late || f.Target != g.Target || f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
 		!proto.Equal(f.Head, g.Head) || len(f.Tensors) != len(g.Tensors) {
 		return false
 	}
@@ -63,6 +64,7 @@ func frames() *rapid.Generator[*wire.Frame] {
 		f := &wire.Frame{
 			Kind:          rapid.SampledFrom([]wire.Kind{wire.User, wire.System}).Draw(t, "kind"),
 			Run:           number.Draw(t, "run"),
+			Late:          time.Duration(rapid.Uint16().Draw(t, "late")) * time.Microsecond,
 			Target:        text.Draw(t, "target"),
 			SenderAddress: text.Draw(t, "sender address"),
 			SenderID:      text.Draw(t, "sender id"),
@@ -107,13 +109,23 @@ func TestDecodedFrameIsTheEncodedOneAndSizeIsItsLength(t *testing.T) {
 }
 
 func TestFrameIsLaidOutAsDocumented(t *testing.T) {
-	f := &wire.Frame{Kind: wire.System, Run: 9, Target: "a", SenderAddress: "b", SenderID: "c",
+	f := &wire.Frame{Kind: wire.System, Run: 9, Late: 258_999, Target: "a", SenderAddress: "b", SenderID: "c",
 		Head: &protos.Start{View: 5}, Tensors: []*protos.Tensor{protos.NewTensor([]float32{1})}}
-	want := "GW\x01\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x00\x00" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
+	want := "GW\x02\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x02\x01" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
 		"\x01\x00\x00\x00" + "\x01a\x01b\x01c" + "\x0egradwire.Start" + "\x08\x05" + // head
 		"\x00\x00\x80\x3f"
 	if got := string(encode(t, f)); got != want {
 		t.Errorf("encoded\n%q, want\n%q", got, want)
+	}
+}
+
+func TestLatenessTravelsFromNoneToItsLargest(t *testing.T) {
+	for late, want := range map[time.Duration]time.Duration{-time.Second: 0, time.Microsecond - 1: 0, time.Hour: wire.MaxLate} {
+		f := example()
+		f.Late = late
+		if g, err := wire.Decode(encode(t, f), &protos.TensorPool{}); err != nil || g.Late != want {
+			t.Errorf("a lateness of %v became %v, error %v; want %v", late, g.Late, err, want)
+		}
 	}
 }
 
@@ -161,7 +173,7 @@ func TestEveryBitFlipIsRefusedOrReadAsItStands(t *testing.T) {
 	for i := range 8 * len(b) {
 		c := bytes.Clone(b)
 		c[i/8] ^= 1 << (i % 8)
-		if run := i/8 >= 12 && i/8 < wire.PrefixSize; i/8 < fixed && !run {
+		if number := i/8 >= 10 && i/8 < wire.PrefixSize; i/8 < fixed && !number { // lateness and run are numbers
 			refused(t, c, fmt.Sprintf("bit %d of byte %d", i%8, i/8))
 			continue
 		}
@@ -178,7 +190,7 @@ func TestEveryBitFlipIsRefusedOrReadAsItStands(t *testing.T) {
 
 func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 	head := func(tensors int, rest string) []byte {
-		b := []byte("GW\x01\x01")
+		b := []byte("GW\x02\x01")
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(rest)))
 		b = binary.LittleEndian.AppendUint16(b, uint16(tensors))
 		return append(append(b, make([]byte, 10)...), rest...)
@@ -190,12 +202,11 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 	}{
 		"nothing":              {nil, "offset 0"},
 		"other magic":          {[]byte("HTTP/1.1 200 OK, then"), "offset 0"},
-		"other version":        {[]byte("GW\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 2"},
-		"no kind":              {[]byte("GW\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 3"},
-		"head of 4 GiB":        {[]byte("GW\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 4"},
-		"65,535 tensors":       {[]byte("GW\x01\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 8"},
-		"reserved":             {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 10"},
-		"head of the limit":    {[]byte("GW\x01\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 20"},
+		"other version":        {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 2"},
+		"no kind":              {[]byte("GW\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 3"},
+		"head of 4 GiB":        {[]byte("GW\x02\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 4"},
+		"65,535 tensors":       {[]byte("GW\x02\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 8"},
+		"head of the limit":    {[]byte("GW\x02\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 20"},
 		"lengths cut":          {head(2, "\x01\x00\x00\x00"), "offset 24"},
 		"huge tensor":          {head(1, "\xff\xff\xff\xff"), "offset 20"},
 		"huge sum of tensors":  {head(wire.MaxTensors, many), "offset 24"},
@@ -305,8 +316,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(f, example()))
 	f.Add(encode(f, &wire.Frame{Kind: wire.System, Target: "a/b", Head: &actor.Watch{Watcher: actor.NewPID("x", "y")}}))
 	f.Add(encode(f, &wire.Frame{Kind: wire.User, Head: &protos.Chunk{Index: 1}, Tensors: []*protos.Tensor{protos.NewTensor(nil)}}))
-	f.Add([]byte("GW\x01\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
-	f.Add([]byte("GW\x01\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
+	f.Add([]byte("GW\x02\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
+	f.Add([]byte("GW\x02\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pool protos.TensorPool
 		g, err := wire.Decode(b, &pool)

@@ -1,0 +1,117 @@
+package live_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/link"
+)
+
+// toil keeps the thread busy, as a machine does that is slower than its plan.
+func toil(d time.Duration) {
+	for until := time.Now().Add(d); time.Now().Before(until); {
+	}
+}
+
+const (
+	hops   = 10
+	late   = 30 * ms // of every handler
+	delay  = 50 * ms
+	behind = hops * late / 2 // a run whose delays add up is behind by twice that
+)
+
+// volley has two nodes send a message to and fro, each of whose handlers takes long before it sends.
+func volley(edge link.Config, bound time.Duration) (s *stage, took func() time.Duration) {
+	var began, ended time.Duration
+	s = &stage{edge: edge, bound: bound}
+	serve := func(ctx actor.Context, env actors.Env) {
+		began = env.Now()
+		ctx.Send(pid(env, 1), chunk(0))
+	}
+	back := func(ctx actor.Context, env actors.Env) {
+		i, ok := index(ctx)
+		switch {
+		case ok && i < hops:
+			toil(late)
+			ctx.Send(pid(env, 1-env.Node()), chunk(i+1))
+		case ok:
+			ended = env.Now()
+			done(ctx)
+		}
+	}
+	s.handlers = []handler{member(serve, back), member(nothing, back)}
+	s.untilDone()
+	return s, func() time.Duration { return ended - began }
+}
+
+func TestLatenessOfHandlersDoesNotAddUpInMessages(t *testing.T) {
+	for name, run := range map[string]func(s *stage){
+		"one process":   func(s *stage) { s.run(t) },
+		"two processes": func(s *stage) { s.split(0, 1, 1).run(t) },
+	} {
+		s, took := volley(constant(delay), 2*late)
+		run(s)
+		if want := (hops + 1) * delay; took() < want || took() > want+behind {
+			t.Errorf("%s: %d messages of %v took %v, want %v", name, hops+1, delay, took(), want)
+		}
+	}
+}
+
+func TestLatenessBeyondTheBoundDelaysTheRun(t *testing.T) {
+	s, took := volley(constant(delay), time.Millisecond)
+	s.run(t)
+	if want := (hops+1)*delay + hops*(late-time.Millisecond); took() < want {
+		t.Errorf("%d messages of %v by handlers that take %v took %v, want at least %v", hops+1, delay, late, took(), want)
+	}
+}
+
+func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
+	var ended time.Duration
+	s := &stage{bound: 2 * late}
+	s.handlers = []handler{member(func(_ actor.Context, env actors.Env) { env.After(delay, 0) }, func(ctx actor.Context, env actors.Env) {
+		switch n := ctx.Message().(type) {
+		case int:
+			if toil(late); n%2 == 0 {
+				env.Compute(actors.Job{Work: 50e6, Do: func() any { return n + 1 }}) // 50 ms at 1 GFLOP/s
+			} else if n < hops-1 {
+				env.After(delay, n+1)
+			} else {
+				ended = env.Now()
+				done(ctx)
+			}
+		}
+	})}
+	var began time.Duration
+	s.untilDone()
+	lead := s.lead
+	s.lead = func(ctx actor.Context, env actors.Env) {
+		if started(ctx) {
+			began = env.Now()
+		}
+		lead(ctx, env)
+	}
+	s.run(t)
+	if want := began + hops*delay; ended < want || ended > want+behind {
+		t.Errorf("%d timers and steps of %v came to an end at %v, want %v", hops, delay, ended, want)
+	}
+}
+
+func TestTimeStandsStillInAHandlerButForWhatItCharges(t *testing.T) {
+	var before, after, charged time.Duration
+	s := &stage{bound: time.Hour}
+	s.handlers = []handler{member(func(ctx actor.Context, env actors.Env) {
+		before = env.Now()
+		toil(3 * ms)
+		after = env.Now()
+		env.Charge(5e6) // 5 ms at 1 GFLOP/s
+		charged = env.Now()
+		done(ctx)
+	}, nothing)}
+	s.untilDone()
+	if r := s.run(t); after != before || charged != before+5*ms || r.Now < charged {
+		t.Errorf("a handler sees %v, %v after 3ms of work, %v after a charge of 5ms, and the run ends at %v", before, after, charged, r.Now)
+	}
+}
