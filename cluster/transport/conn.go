@@ -90,6 +90,9 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	if s.counted.patient, err = newPatient(s.tcp); err != nil {
 		return nil, err
 	}
+	if err := limitSendBuffer(s.tcp); err != nil {
+		return nil, err
+	}
 	c := &conn{
 		peer: p, socket: s, mine: mine, gather: g,
 		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
