@@ -72,16 +72,19 @@ func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
 	var ended time.Duration
 	s := &stage{bound: 2 * late}
 	s.handlers = []handler{member(func(_ actor.Context, env actors.Env) { env.After(delay, 0) }, func(ctx actor.Context, env actors.Env) {
-		switch n := ctx.Message().(type) {
-		case int:
-			if toil(late); n%2 == 0 {
-				env.Compute(actors.Job{Work: 50e6, Do: func() any { return n + 1 }}) // 50 ms at 1 GFLOP/s
-			} else if n < hops-1 {
-				env.After(delay, n+1)
-			} else {
-				ended = env.Now()
-				done(ctx)
-			}
+		n, ok := ctx.Message().(int)
+		if !ok {
+			return
+		}
+		toil(late)
+		switch {
+		case n%2 == 0:
+			env.Compute(actors.Job{Work: 50e6, Do: func() any { return n + 1 }}) // 50 ms at 1 GFLOP/s
+		case n < hops-1:
+			env.After(delay, n+1)
+		default:
+			ended = env.Now()
+			done(ctx)
 		}
 	})}
 	var began time.Duration

@@ -14,12 +14,12 @@ func TestConnectionInsideTheMachineBuffersAChunk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer l.Close() //nolint:errcheck // a test's
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // a test's
 	if err := limitSendBuffer(c.(*net.TCPConn)); err != nil {
 		t.Fatal(err)
 	}
