@@ -1,6 +1,7 @@
 package protos
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -39,6 +40,17 @@ func (m *Message) Retain(n int) *Message {
 		panic("protos: message retained after its last release, or a negative number of times")
 	}
 	return m
+}
+
+// Take returns a tensor of the message with one reference: that of the message where the caller
+// holds the sole reference to it, which then is without the tensor, so that the tensor can be Sole.
+func (m *Message) Take(i int) *Tensor {
+	t := m.Tensors[i]
+	if m.references.Load() > 1 {
+		return t.Retain()
+	}
+	m.Tensors = slices.Delete(m.Tensors, i, i+1)
+	return t
 }
 
 // Release gives one reference back; the last one releases the tensors and

@@ -30,6 +30,23 @@ func TestLastReleaseOfAMessageReleasesItsTensors(t *testing.T) {
 	}
 }
 
+func TestTakenTensorIsSoleUnlessOthersHoldTheMessage(t *testing.T) {
+	var pool protos.TensorPool
+	for others := range 2 {
+		v, w := pool.Get(1), pool.Get(2)
+		m := protos.NewMessage(&protos.Push{}, v, w).Retain(others)
+		if taken := m.Take(0); taken != v || v.Sole() != (others == 0) {
+			t.Errorf("with %d other holders of the message the right tensor was taken: %v, it is sole: %v", others, taken == v, v.Sole())
+		}
+		for range 1 + others {
+			m.Release()
+		}
+		if !v.Sole() || pool.Get(2) != w {
+			t.Errorf("with %d other holders the last release left the wrong tensors", others)
+		}
+	}
+}
+
 func TestMessageReleasedOrRetainedAfterItsLastReleasePanics(t *testing.T) {
 	m := protos.NewMessage(&protos.Push{})
 	m.Release()

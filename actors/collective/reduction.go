@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -22,11 +23,16 @@ type tag struct {
 //
 // The round's input is only read, and the sum put together in an output. What is sent are views
 // of either, not copies: an element of the output that has been sent is written again only
-// with a chunk that was made of what the receiver had then taken in.
+// with a chunk that was made of what the receiver had then taken in. A chunk that is sent on is sent
+// from the memory that it has arrived in, which still is in the cache; a sum that is sent on and then
+// replaced is put together there, where nobody else holds the chunk.
 type reduction struct {
 	rank   int
 	moves  []Move
 	first  []bool              // of each move, whether its values are not in the output yet
+	onward []bool              // of each move, whether the next one sends the same values on
+	brief  []bool              // of each addition, whether its sum is sent on and then replaced, but not read
+	passed *protos.Tensor      // what is sent on next; nil if that is part of the input or output
 	places map[tag]int         // of the move that waits for a chunk
 	chunks [2][]*protos.Tensor // of an even and an odd round, by the place of their move
 	round  uint64
@@ -40,6 +46,7 @@ type reduction struct {
 func newReduction(a *Architecture, n, rank, values int) *reduction {
 	r := &reduction{rank: rank, moves: a.Algorithm.schedule(n, rank, values, a.Segment), places: map[tag]int{}}
 	r.first = firsts(r.moves)
+	r.onward, r.brief = passing(r.moves, r.first)
 	for i, m := range r.moves {
 		if m.Action != Send {
 			r.places[tag{m.Peer, m.Step, m.Index}] = i
@@ -72,6 +79,41 @@ func firsts(moves []Move) []bool {
 		taken = append(taken, span)
 	}
 	return first
+}
+
+// passing tells of each move whether the next one sends the same values on, and of each addition to
+// which nothing was added before whether that and what then replaces them is all that becomes of its sum.
+func passing(moves []Move, first []bool) (onward, brief []bool) {
+	onward, brief = make([]bool, len(moves)), make([]bool, len(moves))
+	cut := partitions(moves)
+	after := make([]int, len(moves)) // the place of the next move of the same values
+	latest := map[[2]int]int{}
+	for i := len(moves) - 1; i >= 0; i-- {
+		m := &moves[i]
+		span := [2]int{m.Low, m.High}
+		next, more := latest[span]
+		after[i], latest[span] = len(moves), i
+		if !more {
+			continue
+		}
+		after[i] = next
+		onward[i] = m.Action != Send && next == i+1 && moves[next].Action == Send
+		then := after[next]
+		brief[i] = cut && onward[i] && m.Action == Add && first[i] && then < len(moves) && moves[then].Action == Replace
+	}
+	return onward, brief
+}
+
+// partitions reports whether the values of any two moves are the same or none in common.
+func partitions(moves []Move) bool {
+	sorted := slices.SortedFunc(slices.Values(moves), func(a, b Move) int { return cmp.Or(a.Low-b.Low, a.High-b.High) })
+	for i := range len(sorted) - 1 {
+		a, b := sorted[i], sorted[i+1]
+		if b.Low < a.High && (a.Low != b.Low || a.High != b.High) {
+			return false
+		}
+	}
+	return true
 }
 
 // begin starts the round with this rank's vector, and with another one that the sum will be in.
@@ -125,6 +167,10 @@ func (r *reduction) next() *Move {
 
 // piece returns what the move that next has returned last sends, with a reference for the caller.
 func (r *reduction) piece() *protos.Tensor {
+	if t := r.passed; t != nil {
+		r.passed = nil
+		return t
+	}
 	m, from := &r.moves[r.at-1], r.output
 	if r.first[r.at-1] {
 		from = r.input
@@ -135,20 +181,29 @@ func (r *reduction) piece() *protos.Tensor {
 // apply does a move whose chunk is there.
 func (r *reduction) apply(m *Move, i int) {
 	chunks := r.chunks[r.round&1]
-	piece := r.output.Data[m.Low:m.High]
+	chunk := chunks[i]
+	chunks[i] = nil
+	input, output := r.input.Data[m.Low:m.High], r.output.Data[m.Low:m.High]
+	if m.Action == Add {
+		r.work += float64(len(output))
+	}
 	switch {
 	case m.Action == Replace:
-		copy(piece, chunks[i].Data)
+		copy(output, chunk.Data)
+	case r.brief[i] && chunk.Sole():
+		nn.AddScaled(chunk.Data, 1, input)
+		r.passed = chunk
+		return
 	case r.first[i]:
-		add(piece, r.input.Data[m.Low:m.High], chunks[i].Data)
+		add(output, input, chunk.Data)
 	default:
-		nn.AddScaled(piece, 1, chunks[i].Data)
+		nn.AddScaled(output, 1, chunk.Data)
 	}
-	if m.Action == Add {
-		r.work += float64(len(piece))
+	if m.Action == Replace && r.onward[i] {
+		r.passed = chunk
+		return
 	}
-	chunks[i].Release()
-	chunks[i] = nil
+	chunk.Release()
 }
 
 // add puts the sum of two vectors into a third one, in parts that stay in the cache.

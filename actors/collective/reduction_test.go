@@ -28,7 +28,10 @@ type packet struct {
 type rehearsal struct {
 	n, rounds  int
 	vector     func(rank, round int) []float32
-	overtaking bool // packets of an edge may overtake each other
+	overtaking bool                    // packets of an edge may overtake each other
+	apart      bool                    // chunks arrive in memory of their own, as from another process
+	arrived    map[*protos.Tensor]bool // such chunks
+	passedOn   int                     // how many of them were sent
 	ranks      []*reduction
 	inputs     []*protos.Tensor
 	outputs    []*protos.Tensor
@@ -40,7 +43,7 @@ type rehearsal struct {
 }
 
 func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool, vector func(rank, round int) []float32) *rehearsal {
-	r := &rehearsal{n: n, rounds: rounds, vector: vector, overtaking: overtaking, sums: make([][][]float32, rounds)}
+	r := &rehearsal{n: n, rounds: rounds, vector: vector, overtaking: overtaking, sums: make([][][]float32, rounds), arrived: map[*protos.Tensor]bool{}}
 	r.pool.Poison = true
 	for i := range r.sums {
 		r.sums[i] = make([][]float32, n)
@@ -86,6 +89,9 @@ func (r *rehearsal) advance(rank, round int) {
 		}
 		r.messages++
 		r.values += m.High - m.Low
+		if r.arrived[piece] {
+			r.passedOn++
+		}
 		r.flying = append(r.flying, packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece})
 	}
 	if x.blocked() {
@@ -117,6 +123,11 @@ func (r *rehearsal) deliver(i int) error {
 	p := r.flying[i]
 	r.flying = append(r.flying[:i], r.flying[i+1:]...)
 	x := r.ranks[p.to]
+	if r.apart {
+		chunk := protos.NewTensor(slices.Clone(p.chunk.Data))
+		p.chunk.Release()
+		p.chunk, r.arrived[chunk] = chunk, true
+	}
 	was := x.active && x.blocked()
 	if err := x.take(uint64(p.round), tag{p.from, p.move.Step, p.move.Index}, p.chunk); err != nil {
 		return fmt.Errorf("rank %d, round %d, from rank %d, step %d: %w", p.to, p.round, p.from, p.move.Step, err)
@@ -241,8 +252,9 @@ func TestRanksHaveTheSameBitsInWhateverOrderChunksArrive(t *testing.T) {
 						segment = rapid.IntRange(0, 9).Draw(t, "segment")
 					}
 					var reference [][][]float32
-					for range 2 {
+					for _, apart := range []bool{false, true} {
 						r := newRehearsal(a, segment, n, 4, overtaking, rounded(values))
+						r.apart = apart
 						seed := rapid.Uint64().Draw(t, "order")
 						if err := r.check(rand.New(rand.NewPCG(seed, 1)), false); err != nil {
 							t.Fatal(err)
@@ -311,6 +323,20 @@ func TestValuesOfAMoveAreInTheOutputAllOrNone(t *testing.T) {
 					t.Errorf("%s, rank %d of %d: a value is never taken in", a, rank, n)
 				}
 			}
+		}
+	}
+}
+
+// A rank of a ring reads from its own memory the first piece that it sends and the one whose sum it completes.
+func TestRingSendsOnTheMemoryThatHasArrived(t *testing.T) {
+	for n := 2; n <= 9; n++ {
+		r := newRehearsal(Ring, 0, n, 1, false, whole(100))
+		r.apart = true
+		if err := r.check(rand.New(rand.NewPCG(1, 1)), true); err != nil {
+			t.Fatal(err)
+		}
+		if want := n * 2 * (n - 2); r.passedOn != want {
+			t.Errorf("%d ranks sent %d chunks on as they had arrived, want %d of %d", n, r.passedOn, want, r.messages)
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor) 
 
 // take takes in a chunk, and goes on with the round if it is the one that was missing.
 func (w *worker) take(ctx actor.Context, head *protos.Chunk, m *protos.Message) {
-	if err := w.accept(head, m.Tensors); err != nil {
+	if err := w.accept(head, m); err != nil {
 		w.env.Fail(fmt.Errorf("node %s: nobody waits for the chunk of rank %d in view %d, round %d, step %d, index %d: %w",
 			w.name(), head.Rank, head.View, head.Round, head.Step, head.Index, err))
 		return
@@ -151,10 +151,10 @@ func (w *worker) take(ctx actor.Context, head *protos.Chunk, m *protos.Message) 
 
 // accept hands a chunk to its reduction. Where there are votes, their steps are the first
 // of a round.
-func (w *worker) accept(head *protos.Chunk, tensors []*protos.Tensor) error {
+func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	switch {
-	case len(tensors) != 1:
-		return fmt.Errorf("it has %d tensors instead of 1", len(tensors))
+	case len(m.Tensors) != 1:
+		return fmt.Errorf("it has %d tensors instead of 1", len(m.Tensors))
 	case int(head.Rank) == w.rank:
 		return fmt.Errorf("that is this rank itself")
 	}
@@ -164,9 +164,9 @@ func (w *worker) accept(head *protos.Chunk, tensors []*protos.Tensor) error {
 			r, step = w.votes, int(head.Step)
 		}
 	}
-	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, tensors[0])
+	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, m.Tensors[0])
 	if err == nil {
-		tensors[0].Retain()
+		m.Take(0)
 	}
 	return err
 }
