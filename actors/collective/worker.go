@@ -166,7 +166,7 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	}
 	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, m.Tensors[0])
 	if err == nil {
-		m.Take(0)
+		m.Take(0) // the reference that the reduction has now
 	}
 	return err
 }

@@ -2,7 +2,9 @@ package driver
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/resident"
+	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -253,7 +256,7 @@ func (r *residents) done(from string, m *protos.ActorCall, answer *protos.Messag
 	if answer != nil {
 		defer answer.Release()
 		if receipt.Type, receipt.Head, err = sealMessage(answer); err == nil {
-			tensors = answer.Tensors
+			tensors = slices.Clone(answer.Tensors) // which the answer forgets
 		}
 	}
 	if err != nil {
@@ -267,7 +270,17 @@ func (r *residents) done(from string, m *protos.ActorCall, answer *protos.Messag
 		return
 	}
 	frame := &wire.Frame{Kind: wire.User, Head: receipt, Tensors: tensors}
-	if err := r.process.sendOn(r.process.stop, from, frame); err != nil {
+	err = r.process.node.TrySend(from, frame)
+	if errors.Is(err, transport.ErrQueueFull) { // what is refused is so on the goroutine that reads the connection, which must go on
+		r.process.telling.Go(func() {
+			if err := r.process.sendOn(r.process.stop, from, frame); err != nil {
+				r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
+			}
+		})
+		return
+	}
+	if err != nil {
+		forget(frame)
 		r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
 	}
 }

@@ -78,6 +78,7 @@ type process struct {
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
+	telling     sync.WaitGroup // ends of calls that wait for the network, until the connections are closed
 
 	mu          sync.Mutex
 	runs        map[uint64]*hosted
@@ -244,6 +245,7 @@ func (p *process) close() error {
 		if err := p.node.Close(); err != nil {
 			p.log("%v", err)
 		}
+		p.telling.Wait()
 	}
 	errs = append(errs, p.files.Close())
 	return errors.Join(errs...)

@@ -78,11 +78,12 @@ func (e *env) Compute(job actors.Job) {
 	}
 	var due time.Duration
 	w.Locked(func() { due = e.life.cores.Book(e.life.now(), job.Cores, e.node.profile.Cost(job)) })
+	asked := max(due, w.clock.now())
 	e.submit(steps, func() {
 		e.compute(job.Do, func(result any) {
 			w.clock.at(due, func() {
 				if !e.life.over() {
-					w.late.steps.add(w.clock.now() - due)
+					w.late.steps.add(w.clock.now() - asked)
 				}
 				e.life.tell(result, due)
 			})
@@ -192,9 +193,6 @@ func (p *performer) Receive(ctx actor.Context) {
 		w.handling.Add(1)
 		defer w.handling.Add(-1)
 	}
-	l := p.env.life
-	l.instant.begin(w.clock.now(), l.mailbox.due, w.config.Bound)
-	defer l.instant.end()
 	p.actor.Receive(ctx)
 }
 

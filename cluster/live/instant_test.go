@@ -102,6 +102,45 @@ func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
 	}
 }
 
+func TestContinuationChargesAndGoesOnFromItsHandlersTime(t *testing.T) {
+	var asked, before, after time.Duration
+	s := &stage{bound: time.Hour}
+	s.handlers = []handler{member(func(ctx actor.Context, env actors.Env) {
+		asked = env.Now()
+		future := ctx.RequestFuture(ctx.Self(), "answer", -1)
+		ctx.ReenterAfter(future, func(any, error) {
+			before = env.Now()
+			env.Charge(5e6) // 5 ms at 1 GFLOP/s
+			after = env.Now()
+			done(ctx)
+		})
+		ctx.Send(future.PID(), "answered")
+	}, nothing)}
+	s.untilDone()
+	if r := s.run(t); before < asked || after != before+5*ms || r.Now < after {
+		t.Errorf("a handler at %v, its continuation at %v, after a charge of 5ms at %v, the run's end at %v", asked, before, after, r.Now)
+	}
+}
+
+func TestMessageToItselfIsDueWhenItsHandlerWas(t *testing.T) {
+	var first, second time.Duration
+	s := &stage{bound: time.Hour}
+	s.handlers = []handler{member(func(ctx actor.Context, env actors.Env) {
+		first = env.Now()
+		toil(3 * ms)
+		ctx.Send(ctx.Self(), chunk(7))
+	}, func(ctx actor.Context, env actors.Env) {
+		if i, ok := index(ctx); ok && i == 7 {
+			second = env.Now()
+			done(ctx)
+		}
+	})}
+	s.untilDone()
+	if s.run(t); second != first {
+		t.Errorf("handled at %v what was sent at %v", second, first)
+	}
+}
+
 func TestTimeStandsStillInAHandlerButForWhatItCharges(t *testing.T) {
 	var before, after, charged time.Duration
 	s := &stage{bound: time.Hour}

@@ -20,7 +20,6 @@ import (
 type mailbox struct {
 	invoker actor.MessageInvoker
 	life    *life
-	due     time.Duration // when the message that is handled was; promptly if that is not known
 
 	mu                    sync.Mutex
 	system, control, user queue
@@ -88,8 +87,8 @@ func (m *mailbox) UserMessageCount() int {
 	return m.user.len()
 }
 
-// PostUserMessage takes a message of an actor.
-func (m *mailbox) PostUserMessage(message any) { m.post(&m.user, letter{message, promptly}) }
+// PostUserMessage takes a message of an actor of this node: what a handler sends there is due at its instant.
+func (m *mailbox) PostUserMessage(message any) { m.postDue(message, m.life.now()) }
 
 // postDue takes one that was due at an instant.
 func (m *mailbox) postDue(message any, due time.Duration) { m.post(&m.user, letter{message, due}) }
@@ -170,7 +169,9 @@ func (m *mailbox) next() (l letter, system, ok bool) {
 
 func (m *mailbox) handle(l letter, system bool) {
 	message := l.message
-	m.due = l.due
+	w := m.life.node.world
+	m.life.instant.begin(w.clock.now(), l.due, w.config.Bound)
+	defer m.life.instant.end()
 	defer func() {
 		if reason := recover(); reason != nil {
 			m.invoker.EscalateFailure(reason, message)

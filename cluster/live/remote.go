@@ -79,7 +79,8 @@ func (r *remote) receive(p *door.Parcel) {
 	w.network.Lock()
 	due := p.Receive(p.Arrival)
 	p.Arrival = due
-	w.clock.at(due, func() { r.deliver(p, due) })
+	entered := max(due, w.clock.now())
+	w.clock.at(due, func() { r.deliver(p, entered) })
 	w.network.Unlock()
 }
 

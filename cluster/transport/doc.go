@@ -19,7 +19,7 @@
 //     delivered, which is what its receiver says, or as lost. PeerStats adds up at any time.
 //   - Tensors ride beside the head: they are written from where they lie, with writev(2), and read
 //     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
-//   - Where nothing waits, whoever sends writes. Whoever reads looks for an answer for some 200 µs before
+//   - Where nothing waits, whoever sends writes. Whoever reads looks for an answer for some 100 µs before
 //     it goes to sleep, as long as one mostly comes: waking a core takes longer than a short message.
 //   - What is large goes in chunks of at most 1 MiB, between which heartbeats and urgent frames go: they do
 //     not wait for the end of a tensor.

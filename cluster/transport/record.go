@@ -102,7 +102,7 @@ type greeting struct {
 
 const (
 	greetingMagic   = "GWcn"
-	greetingVersion = 1
+	greetingVersion = 2
 )
 
 func (g *greeting) append(b []byte) []byte {
