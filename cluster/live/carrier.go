@@ -289,11 +289,9 @@ func (w *World) take(node int, f *wire.Frame) {
 	n, own := w.nodes[node], *f
 	own.Tensors = slices.Clone(f.Tensors)
 	if due, limited := w.downlink(n, f); limited {
-		entered := max(due, w.clock.now())
-		w.clock.at(due, func() {
-			now := w.clock.now()
-			own.Late = now - due
-			w.late.messages.add(now - entered)
+		w.clock.timed(due, func(late time.Duration) {
+			own.Late = w.clock.now() - due
+			w.late.messages.add(late)
 			n.enter(&own)
 		})
 		return

@@ -99,6 +99,12 @@ func (c *clock) at(t time.Duration, call func()) uint64 {
 	return e.seq
 }
 
+// timed is at for calls that are told how much later they come than they could have.
+func (c *clock) timed(t time.Duration, call func(late time.Duration)) {
+	could := max(t, c.now())
+	c.at(t, func() { call(c.now() - could) })
+}
+
 // watch is at for calls that set nothing going that has come to rest.
 func (c *clock) watch(t time.Duration, call func()) uint64 {
 	id := c.at(t, call)

@@ -46,7 +46,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 	held := r.destination.away == nil && p.HasDownlink()
 	if p.Arrival == p.Sent && (p.Control || !held && w.underway[p.Edge] == 0) {
 		w.network.Unlock()
-		r.deliver(&p, w.clock.now())
+		r.deliver(&p, 0)
 		return
 	}
 	r.hold(&p, held)
@@ -62,9 +62,8 @@ func (r *remote) hold(p *door.Parcel, downlink bool) {
 		return
 	}
 	w.underway[p.Edge]++
-	due := max(p.Arrival, w.clock.now())
-	w.clock.at(p.Arrival, func() {
-		r.deliver(p, due)
+	w.clock.timed(p.Arrival, func(late time.Duration) {
+		r.deliver(p, late)
 		w.Locked(func() {
 			if w.underway[p.Edge]--; w.underway[p.Edge] == 0 {
 				delete(w.underway, p.Edge)
@@ -79,21 +78,19 @@ func (r *remote) receive(p *door.Parcel) {
 	w.network.Lock()
 	due := p.Receive(p.Arrival)
 	p.Arrival = due
-	entered := max(due, w.clock.now())
-	w.clock.at(due, func() { r.deliver(p, entered) })
+	w.clock.timed(due, func(late time.Duration) { r.deliver(p, late) })
 	w.network.Unlock()
 }
 
-// deliver hands a parcel over to the transport of the destination, which could be done at an
-// instant that is not before its arrival.
-func (r *remote) deliver(p *door.Parcel, due time.Duration) {
+// deliver hands a parcel over to the transport of the destination, so much later than this world could have.
+func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 	w := r.destination.world
 	if r.destination.over() {
 		return
 	}
 	now := w.clock.now()
 	if !p.Control {
-		w.late.messages.add(now - due)
+		w.late.messages.add(late)
 	}
 	if away := r.destination.away; away != nil {
 		away.put(sending{parcel: p, id: r.id, late: now - p.Arrival})
