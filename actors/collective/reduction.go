@@ -190,6 +190,10 @@ func (r *reduction) apply(m *Move, i int) {
 	switch {
 	case m.Action == Replace:
 		copy(output, chunk.Data)
+		if r.onward[i] {
+			r.passed = chunk
+			return
+		}
 	case r.brief[i] && chunk.Sole():
 		nn.AddScaled(chunk.Data, 1, input)
 		r.passed = chunk
@@ -198,10 +202,6 @@ func (r *reduction) apply(m *Move, i int) {
 		add(output, input, chunk.Data)
 	default:
 		nn.AddScaled(output, 1, chunk.Data)
-	}
-	if m.Action == Replace && r.onward[i] {
-		r.passed = chunk
-		return
 	}
 	chunk.Release()
 }

@@ -164,9 +164,10 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 			r, step = w.votes, int(head.Step)
 		}
 	}
-	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, m.Tensors[0])
-	if err == nil {
-		m.Take(0) // the reference that the reduction has now
+	chunk := m.Take(0)
+	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, chunk)
+	if err != nil {
+		chunk.Release()
 	}
 	return err
 }
