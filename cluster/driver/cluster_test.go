@@ -99,6 +99,18 @@ func (c *testCluster) client(role identity.Role) *driver.Client {
 	return client
 }
 
+// gathered is a cluster of processes that see each other, until the test ends.
+func gathered(t *testing.T, names ...string) (*testCluster, *driver.Client) {
+	t.Helper()
+	c := newCluster(t)
+	for _, name := range names {
+		t.Cleanup(c.serve(name))
+	}
+	client := c.client(identity.Operator)
+	c.gather(client, len(names))
+	return c, client
+}
+
 // gather waits until the seed sees as many processes.
 func (c *testCluster) gather(client *driver.Client, n int) {
 	c.t.Helper()

@@ -44,12 +44,7 @@ func TestRunOfSeveralProcessesThatStandsStillEndsAndTellsWhoWaits(t *testing.T) 
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
-	c := newCluster(t)
-	for _, name := range []string{"a", "b", "c"} {
-		defer c.serve(name)()
-	}
-	client := c.client(identity.Operator)
-	c.gather(client, 3)
+	c, client := gathered(t, "a", "b", "c")
 	began := time.Now()
 	why := c.failed(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "architecture={kind: d-psgd}"))
 	t.Logf("after %v: %s", time.Since(began), why)
@@ -65,12 +60,7 @@ func TestSlowRunIsNoStandstill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed, several times")
 	}
-	c := newCluster(t)
-	for _, name := range []string{"a", "b"} {
-		defer c.serve(name)()
-	}
-	client := c.client(identity.Operator)
-	c.gather(client, 2)
+	c, client := gathered(t, "a", "b")
 	for _, set := range [][]string{
 		{"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
 		{"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}"},
@@ -121,12 +111,7 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
-	c := newCluster(t)
-	for _, name := range []string{"a", "b", "c"} {
-		defer c.serve(name)()
-	}
-	client := c.client(identity.Operator)
-	c.gather(client, 3)
+	c, client := gathered(t, "a", "b", "c")
 	s, _ := c.end(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"))
 	if at := s.Runs[0].Stalled; at <= 0 || at > 11 {
 		t.Errorf("stood still from %v s on, want from some instant before 11 s on: %s", at, fmt.Sprint(s.Runs[0]))
