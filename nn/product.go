@@ -58,3 +58,15 @@ func AddScaled(dst []float32, alpha float32, src []float32) {
 	}
 	kernel.Axpy(alpha, src, dst)
 }
+
+// Scale computes x *= alpha.
+func Scale(x []float32, alpha float32) { kernel.Scal(alpha, x) }
+
+// ScaledSum computes dst = alpha·(x + y), the sum being rounded before it is multiplied. The three must have the same
+// length; dst may be x or y.
+func ScaledSum(dst []float32, alpha float32, x, y []float32) {
+	if len(dst) != len(x) || len(dst) != len(y) {
+		panic(badVectors)
+	}
+	kernel.Sum(dst, alpha, x, y)
+}

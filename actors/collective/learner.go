@@ -1,8 +1,6 @@
 package collective
 
 import (
-	"math"
-
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
@@ -20,9 +18,9 @@ type learner interface {
 	// contribution is the vector that is summed over all ranks, to be read. The reference is the
 	// caller's; the same values can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// divide takes over the sum over all ranks and returns the round's mean; weight is that of all
-	// batches of the round.
-	divide(sum *protos.Tensor, weight float64) *protos.Tensor
+	// weight is what the sum over all ranks is to be divided by, if all batches of the round have the
+	// given weight together.
+	weight(batches float64) float64
 	// settle ends the round with its mean, which it owns. The mean is nil if the round did
 	// without.
 	settle(mean *protos.Tensor)
@@ -71,42 +69,8 @@ func (l *local) multiply(values []float32, weight float32) {
 	if weight == 1 {
 		return
 	}
-	for i := range values {
-		values[i] *= weight
-	}
+	nn.Scale(values, weight)
 	l.env.Charge(float64(len(values)))
-}
-
-// average divides a weighted sum by its weight: where it is, unless others still read it.
-func (l *local) average(sum *protos.Tensor, weight float64) *protos.Tensor {
-	divisor := float32(weight)
-	if divisor == 1 {
-		return sum
-	}
-	mean := sum
-	if !sum.Sole() {
-		mean = l.env.Tensors().Get(len(sum.Data))
-		defer sum.Release()
-	}
-	quotient(mean.Data, sum.Data, divisor)
-	l.env.Charge(float64(len(mean.Data)))
-	return mean
-}
-
-// quotient divides values. Where the divisor is a power of two, a product is the same number and
-// takes a fifth of the time.
-func quotient(to, values []float32, divisor float32) {
-	to = to[:len(values)]
-	if fraction, _ := math.Frexp(float64(divisor)); fraction == 0.5 && divisor <= 1<<64 && divisor >= 1.0/(1<<64) {
-		factor := 1 / divisor
-		for i, x := range values {
-			to[i] = x * factor
-		}
-		return
-	}
-	for i, x := range values {
-		to[i] = x / divisor
-	}
 }
 
 // accumulator learns by Gradients. Its model changes only when a round is settled.
@@ -128,9 +92,7 @@ func (a *accumulator) step(gradient *protos.Tensor, samples int) {
 
 func (a *accumulator) contribution() *protos.Tensor { return a.sum.Retain() }
 
-func (a *accumulator) divide(sum *protos.Tensor, weight float64) *protos.Tensor {
-	return a.average(sum, weight)
-}
+func (a *accumulator) weight(batches float64) float64 { return batches }
 
 func (a *accumulator) settle(mean *protos.Tensor) {
 	a.sum.Release()
@@ -172,9 +134,7 @@ func (a *averager) contribution() *protos.Tensor {
 	return v
 }
 
-func (a *averager) divide(sum *protos.Tensor, weight float64) *protos.Tensor {
-	return a.average(sum, weight/float64(a.steps))
-}
+func (a *averager) weight(batches float64) float64 { return batches / float64(a.steps) }
 
 func (a *averager) settle(mean *protos.Tensor) {
 	a.samples, a.steps = 0, 0

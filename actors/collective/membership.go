@@ -112,8 +112,8 @@ func (w *worker) abort() {
 	if w.current != nil {
 		w.resume(w.causes[w.current.awaited()])
 		w.input.Release()
-		w.sum.Release()
-		w.current, w.input, w.sum = nil, nil, nil
+		w.mean.Release()
+		w.current, w.input, w.mean = nil, nil, nil
 	}
 }
 

@@ -3,6 +3,7 @@ package collective
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gradwire/gradwire/nn"
@@ -21,7 +22,8 @@ type tag struct {
 // all others, no rank is more than one round ahead, and the chunks that wait
 // are at most those of two rounds.
 //
-// The round's input is only read, and the sum put together in an output. What is sent are views
+// The round's input is only read, and its mean put together in an output: the rank that completes the sum of a piece
+// divides it before anybody else gets it. What is sent are views
 // of either, not copies: an element of the output that has been sent is written again only
 // with a chunk that was made of what the receiver had then taken in. A chunk that is sent on is sent
 // from the memory that it has arrived in, which still is in the cache; a sum that is sent on and then
@@ -30,6 +32,7 @@ type reduction struct {
 	rank   int
 	moves  []Move
 	first  []bool              // of each move, whether its values are not in the output yet
+	last   []bool              // of each addition, whether its sum is complete
 	onward []bool              // of each move, whether the next one sends the same values on
 	brief  []bool              // of each addition, whether its sum is sent on and then replaced, but not read
 	passed *protos.Tensor      // what is sent on next; nil if that is part of the input or output
@@ -38,14 +41,16 @@ type reduction struct {
 	round  uint64
 	input  *protos.Tensor // of the round, nil between rounds
 	output *protos.Tensor
+	weight float32 // of the sum, by which it is divided
+	factor float32 // by which it is multiplied instead, if that is the same; else 0
 	active bool    // between begin and finish
 	at     int     // the place of the next move
-	work   float64 // FLOPs of sums since spent was last called
+	work   float64 // FLOPs of sums and quotients since spent was last called
 }
 
 func newReduction(a *Architecture, n, rank, values int) *reduction {
 	r := &reduction{rank: rank, moves: a.Algorithm.schedule(n, rank, values, a.Segment), places: map[tag]int{}}
-	r.first = firsts(r.moves)
+	r.first, r.last = firsts(r.moves), lasts(r.moves)
 	r.onward, r.brief = passing(r.moves, r.first)
 	for i, m := range r.moves {
 		if m.Action != Send {
@@ -79,6 +84,19 @@ func firsts(moves []Move) []bool {
 		taken = append(taken, span)
 	}
 	return first
+}
+
+// lasts tells of each addition whether none of its values is taken in by a move after it: sums that are not complete
+// are sent on, to be completed elsewhere, and are replaced in the end.
+func lasts(moves []Move) []bool {
+	backward := slices.Clone(moves)
+	slices.Reverse(backward)
+	last := firsts(backward)
+	slices.Reverse(last)
+	for i, m := range moves {
+		last[i] = last[i] && m.Action == Add
+	}
+	return last
 }
 
 // passing tells of each move whether the next one sends the same values on, and of each addition to
@@ -116,13 +134,24 @@ func partitions(moves []Move) bool {
 	return true
 }
 
-// begin starts the round with this rank's vector, and with another one that the sum will be in.
-// Both stay the caller's.
-func (r *reduction) begin(input, output *protos.Tensor) {
+// begin starts the round with this rank's vector, with another one for the sum divided by its weight, and
+// with that weight, which is the same for all ranks. The vectors stay the caller's.
+func (r *reduction) begin(input, output *protos.Tensor, weight float32) {
 	r.input, r.output, r.active, r.at = input, output, true, 0
+	r.weight, r.factor = weight, reciprocal(weight)
 	if len(r.moves) == 0 {
 		copy(output.Data, input.Data)
+		r.divide(output.Data)
 	}
+}
+
+// reciprocal is that of a power of two, by which a product has the bits of the quotient, in a fraction of the time;
+// 0 for other numbers.
+func reciprocal(x float32) float32 {
+	if fraction, _ := math.Frexp(float64(x)); fraction != 0.5 || x > 1<<64 || x < 1.0/(1<<64) {
+		return 0
+	}
+	return 1 / x
 }
 
 // take takes in a chunk of this round or the next, with the caller's reference to it. An
@@ -184,9 +213,6 @@ func (r *reduction) apply(m *Move, i int) {
 	chunk := chunks[i]
 	chunks[i] = nil
 	input, output := r.input.Data[m.Low:m.High], r.output.Data[m.Low:m.High]
-	if m.Action == Add {
-		r.work += float64(len(output))
-	}
 	switch {
 	case m.Action == Replace:
 		copy(output, chunk.Data)
@@ -195,24 +221,52 @@ func (r *reduction) apply(m *Move, i int) {
 			return
 		}
 	case r.brief[i] && chunk.Sole():
-		nn.AddScaled(chunk.Data, 1, input)
+		r.add(i, chunk.Data, chunk.Data, input)
 		r.passed = chunk
 		return
 	case r.first[i]:
-		add(output, input, chunk.Data)
+		r.add(i, output, input, chunk.Data)
 	default:
-		nn.AddScaled(output, 1, chunk.Data)
+		r.add(i, output, output, chunk.Data)
 	}
 	chunk.Release()
 }
 
-// add puts the sum of two vectors into a third one, in parts that stay in the cache.
-func add(sum, a, b []float32) {
-	const part = 4096
-	for low := 0; low < len(sum); low += part {
-		high := min(low+part, len(sum))
-		copy(sum[low:high], a[low:high])
-		nn.AddScaled(sum[low:high], 1, b[low:high])
+// add adds two vectors. A sum that is complete it divides as well.
+func (r *reduction) add(i int, sum, a, b []float32) {
+	r.work += float64(len(sum))
+	switch {
+	case !r.last[i]:
+		nn.ScaledSum(sum, 1, a, b)
+	case r.factor != 0:
+		nn.ScaledSum(sum, r.factor, a, b)
+		r.divided(len(sum))
+	default:
+		const part = 4096 // stays in the cache
+		for low := 0; low < len(sum); low += part {
+			high := min(low+part, len(sum))
+			nn.ScaledSum(sum[low:high], 1, a[low:high], b[low:high])
+			r.divide(sum[low:high])
+		}
+	}
+}
+
+// divide divides a sum that is complete by its weight.
+func (r *reduction) divide(sum []float32) {
+	if r.factor != 0 {
+		nn.Scale(sum, r.factor)
+	} else {
+		for i := range sum {
+			sum[i] /= r.weight
+		}
+	}
+	r.divided(len(sum))
+}
+
+// divided counts quotients.
+func (r *reduction) divided(n int) {
+	if r.weight != 1 {
+		r.work += float64(n)
 	}
 }
 

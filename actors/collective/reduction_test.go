@@ -27,6 +27,7 @@ type packet struct {
 // is drawn at random.
 type rehearsal struct {
 	n, rounds  int
+	weight     float32 // of the sums
 	vector     func(rank, round int) []float32
 	overtaking bool                    // packets of an edge may overtake each other
 	apart      bool                    // chunks arrive in memory of their own, as from another process
@@ -43,7 +44,7 @@ type rehearsal struct {
 }
 
 func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool, vector func(rank, round int) []float32) *rehearsal {
-	r := &rehearsal{n: n, rounds: rounds, vector: vector, overtaking: overtaking, sums: make([][][]float32, rounds), arrived: map[*protos.Tensor]bool{}}
+	r := &rehearsal{n: n, rounds: rounds, weight: 1, vector: vector, overtaking: overtaking, sums: make([][][]float32, rounds), arrived: map[*protos.Tensor]bool{}}
 	r.pool.Poison = true
 	for i := range r.sums {
 		r.sums[i] = make([][]float32, n)
@@ -75,7 +76,7 @@ func (r *rehearsal) run(random *rand.Rand) error {
 func (r *rehearsal) begin(rank, round int) {
 	r.inputs[rank] = r.pool.Copy(r.vector(rank, round))
 	r.outputs[rank] = r.pool.Get(len(r.inputs[rank].Data))
-	r.ranks[rank].begin(r.inputs[rank], r.outputs[rank])
+	r.ranks[rank].begin(r.inputs[rank], r.outputs[rank], r.weight)
 	r.advance(rank, round)
 }
 
@@ -174,6 +175,9 @@ func (r *rehearsal) check(random *rand.Rand, exact bool) error {
 				for i, v := range r.vector(rank, round) {
 					want[i] += v
 				}
+			}
+			for i := range want {
+				want[i] /= r.weight
 			}
 		}
 		for rank, got := range sums {
@@ -421,9 +425,79 @@ func TestRoundTakesTheStepsOfItsCostRow(t *testing.T) {
 	}
 }
 
+func TestMeanIsTheSumDividedByItsWeightOnceOnAllRanks(t *testing.T) {
+	for _, a := range algorithms {
+		for n := 1; n <= 9; n++ {
+			for _, weight := range []float32{1, 4, 0.5, 3, 0.3} {
+				for _, apart := range []bool{false, true} {
+					segment := 0
+					if a == Ring {
+						segment = 40
+					}
+					r := newRehearsal(a, segment, n, 2, true, whole(1009))
+					r.weight, r.apart = weight, apart
+					if err := r.check(rand.New(rand.NewPCG(uint64(n), 1)), true); err != nil {
+						t.Errorf("%s over %d ranks, weight %v: %v", a, n, weight, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What ranks that complete a part of the sum do for it, together: an addition for each other rank, and a division.
+func TestRanksShareTheWorkOfTheMean(t *testing.T) {
+	const values = 1000
+	for _, a := range algorithms {
+		for n := 1; n <= 8; n++ {
+			for _, weight := range []float32{1, 4, 3} {
+				r := newRehearsal(a, 0, n, 1, false, whole(values))
+				r.weight = weight
+				if err := r.run(rand.New(rand.NewPCG(1, 1))); err != nil {
+					t.Fatal(err)
+				}
+				copies := 1.0 // of the sum, made by different ranks
+				if a == AllToAll {
+					copies = float64(n)
+				}
+				want := copies * float64(n-1) * values
+				if weight != 1 {
+					want += copies * values
+				}
+				got := 0.0
+				for _, x := range r.ranks {
+					got += x.spent()
+				}
+				if got != want {
+					t.Errorf("%s over %d ranks, weight %v: %v FLOPs, want %v", a, n, weight, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestMeanHasTheBitsOfADivision(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bits := rapid.SliceOfN(rapid.Uint32(), 1, 50).Draw(t, "bits")
+		weight := rapid.SampledFrom([]float32{2, 4, 1 << 20, 0.5, 3, 1.5, 7.25, 1 << 70, 1e-30, float32(math.Inf(1))}).Draw(t, "weight")
+		r := &reduction{last: []bool{true}, weight: weight, factor: reciprocal(weight)}
+		a, b, got := make([]float32, len(bits)), make([]float32, len(bits)), make([]float32, len(bits))
+		for i := range bits {
+			a[i], b[i] = math.Float32frombits(bits[i]), math.Float32frombits(bits[len(bits)-1-i])
+		}
+		r.add(0, got, a, b)
+		for i := range got {
+			sum := a[i] + b[i]
+			if want := sum / weight; math.Float32bits(got[i]) != math.Float32bits(want) && !(got[i] != got[i] && want != want) {
+				t.Fatalf("(%v + %v) ÷ %v is %v, want %v", a[i], b[i], weight, got[i], want)
+			}
+		}
+	})
+}
+
 func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
 	r := newReduction(&Architecture{Algorithm: Ring}, 3, 1, 9)
-	r.begin(protos.NewTensor(make([]float32, 9)), protos.NewTensor(make([]float32, 9)))
+	r.begin(protos.NewTensor(make([]float32, 9)), protos.NewTensor(make([]float32, 9)), 1)
 	chunk := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
 	if err := r.take(1, tag{0, 0, 0}, chunk(3)); err != nil {
 		t.Errorf("a chunk of the next round is refused: %v", err)
@@ -495,7 +569,7 @@ func BenchmarkReduction(b *testing.B) {
 // round makes a round with each rank going as far as it can, in turn.
 func (r *rehearsal) round() {
 	for rank, x := range r.ranks {
-		x.begin(r.inputs[rank], r.outputs[rank])
+		x.begin(r.inputs[rank], r.outputs[rank], r.weight)
 	}
 	for left := r.n; left > 0; {
 		for rank, x := range r.ranks {

@@ -32,7 +32,7 @@ type worker struct {
 	models  *reduction
 	current *reduction     // that is under way, and waits for a chunk; nil between rounds
 	input   *protos.Tensor // what it sums
-	sum     *protos.Tensor // what that becomes
+	mean    *protos.Tensor // what that becomes
 	waiting bool           // idle since that instant
 	since   time.Duration
 }
@@ -122,16 +122,23 @@ func (w *worker) exchange(ctx actor.Context) {
 		if far {
 			vote.Data[0] = 1
 		}
-		w.reduce(ctx, w.votes, vote)
+		w.reduce(ctx, w.votes, vote, 1)
 	default:
-		w.reduce(ctx, w.models, w.learner.contribution())
+		w.average(ctx)
 	}
 }
 
-// reduce begins a reduction of this rank's vector, which it takes over.
-func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor) {
-	w.current, w.input, w.sum = r, vector, w.env.Tensors().Get(len(vector.Data))
-	r.begin(w.input, w.sum)
+// average begins the reduction of what the ranks have learned.
+func (w *worker) average(ctx actor.Context) {
+	samples := w.batches.joint(w.nodes, w.finished*uint64(w.architecture.Every), w.architecture.Every)
+	weight := w.learner.weight(float64(samples) / float64(w.batches.batch))
+	w.reduce(ctx, w.models, w.learner.contribution(), float32(weight))
+}
+
+// reduce begins a reduction of this rank's vector, which it takes over, to the sum divided by a weight.
+func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, weight float32) {
+	w.current, w.input, w.mean = r, vector, w.env.Tensors().Get(len(vector.Data))
+	r.begin(w.input, w.mean, weight)
 	w.advance(ctx)
 }
 
@@ -187,16 +194,15 @@ func (w *worker) advance(ctx actor.Context) {
 		w.wait()
 		return
 	}
-	sum := w.sum
+	mean := w.mean
 	w.input.Release()
-	w.current, w.input, w.sum = nil, nil, nil
+	w.current, w.input, w.mean = nil, nil, nil
 	r.finish()
 	if r == w.votes {
-		w.decide(ctx, sum)
+		w.decide(ctx, mean)
 		return
 	}
-	weight := float64(w.batches.joint(w.nodes, w.finished*uint64(w.architecture.Every), w.architecture.Every))
-	w.settle(w.learner.divide(sum, weight/float64(w.batches.batch)))
+	w.settle(mean)
 }
 
 // send sends a piece of the vector; to itself it takes no message.
@@ -221,7 +227,7 @@ func (w *worker) decide(ctx actor.Context, votes *protos.Tensor) {
 	moved := votes.Data[0] > 0
 	votes.Release()
 	if moved {
-		w.reduce(ctx, w.models, w.learner.contribution())
+		w.average(ctx)
 		return
 	}
 	w.models.finish()

@@ -58,6 +58,7 @@ type order struct {
 	Bare  []string // of those for bare connections
 	Steps int
 	Raw   int
+	Begin time.Time // when the steps do, in all processes alike: there is time to wake up until then
 }
 
 // answer is what a process says when it is ready, and after each order.
@@ -112,6 +113,7 @@ func (s *seat) sit() error {
 			a.Total, err = c.raw(o.Raw)
 		case o.Steps > 0:
 			c.running.Do(func() { go c.world.Run(ctx) }) //nolint:errcheck // it ends with the process
+			time.Sleep(time.Until(o.Begin))
 			a = c.actor.steps(o.Steps)
 		}
 		if err == nil {
@@ -329,7 +331,7 @@ type swift struct {
 	left     int // steps of the order
 	began    time.Time
 	told     time.Time    // when the actor was last told a result
-	charges  [3]time.Time // the latest
+	charges  [2]time.Time // the latest
 	measured answer
 }
 
@@ -337,7 +339,7 @@ type swift struct {
 type steps int
 
 // steps makes steps, and returns how long they took: of a round of an all-reduce, from the
-// gradient to the sum; of all steps, to the parameters for the next.
+// gradient to the mean; of all steps, to the parameters for the next.
 func (s *swift) steps(n int) answer {
 	<-s.up
 	if s.server {
@@ -350,12 +352,11 @@ func (s *swift) steps(n int) answer {
 func (s *swift) Compute(job actors.Job) { s.result = job.Do() }
 
 func (s *swift) Charge(work float64) {
-	s.charges = [...]time.Time{s.charges[1], s.charges[2], time.Now()}
+	s.charges = [...]time.Time{s.charges[1], time.Now()}
 	s.Env.Charge(work)
 }
 
-// Record sees the end of a round. The sum is there before the two charges for what is then made
-// of it, which are those of the division and of the optimiser.
+// Record sees the end of a round. The mean is there at the charge before that of the optimiser.
 func (s *swift) Record(e actors.Event) {
 	if e.Kind == actors.StepDone {
 		s.measured.Rounds = append(s.measured.Rounds, s.charges[0].Sub(s.told))

@@ -134,6 +134,9 @@ func axpyAVX512(alpha float32, x, y *float32, n int)
 func scalAVX2(alpha float32, x *float32, n int)
 
 //go:noescape
+func sumAVX2(alpha float32, x, y, z *float32, n int)
+
+//go:noescape
 func dotAVX2(x, y *float32, n int) float32
 
 func axpy(alpha float32, x, y []float32) {
@@ -155,6 +158,14 @@ func scal(alpha float32, x []float32) {
 		return
 	}
 	scalAVX2(alpha, &x[0], len(x))
+}
+
+func sum(alpha float32, x, y, z []float32) {
+	if active == portable {
+		sumPortable(alpha, x, y, z)
+		return
+	}
+	sumAVX2(alpha, &x[0], &y[0], &z[0], len(x))
 }
 
 func dot(x, y []float32) float32 {

@@ -39,6 +39,9 @@ func axpyNEON(alpha float32, x, y *float32, n int)
 func scalNEON(alpha float32, x *float32, n int)
 
 //go:noescape
+func sumNEON(alpha float32, x, y, z *float32, n int)
+
+//go:noescape
 func dotNEON(x, y *float32, n int) float32
 
 func axpy(alpha float32, x, y []float32) {
@@ -55,6 +58,14 @@ func scal(alpha float32, x []float32) {
 		return
 	}
 	scalNEON(alpha, &x[0], len(x))
+}
+
+func sum(alpha float32, x, y, z []float32) {
+	if active == portable {
+		sumPortable(alpha, x, y, z)
+		return
+	}
+	sumNEON(alpha, &x[0], &y[0], &z[0], len(x))
 }
 
 func dot(x, y []float32) float32 {

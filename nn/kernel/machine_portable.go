@@ -17,6 +17,8 @@ func axpy(alpha float32, x, y []float32) { axpyPortable(alpha, x, y) }
 
 func scal(alpha float32, x []float32) { scalPortable(alpha, x) }
 
+func sum(alpha float32, x, y, z []float32) { sumPortable(alpha, x, y, z) }
+
 func dot(x, y []float32) float32 { return dotPortable(x, y) }
 
 func offered() []instructions { return []instructions{portable} }

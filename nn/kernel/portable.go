@@ -102,6 +102,13 @@ func scalPortable(alpha float32, x []float32) {
 	}
 }
 
+func sumPortable(alpha float32, x, y, z []float32) {
+	y, z = y[:len(x)], z[:len(x)]
+	for i, v := range x {
+		z[i] = float32(v+y[i]) * alpha
+	}
+}
+
 func dotPortable(x, y []float32) float32 {
 	y = y[:len(x)]
 	var s0, s1, s2, s3 float32

@@ -17,6 +17,17 @@ func Scal(alpha float32, x []float32) {
 	}
 }
 
+// Sum computes z = alpha·(x + y), rounding the sum before it is multiplied. z may be x or y. It panics if the three
+// differ in length.
+func Sum(z []float32, alpha float32, x, y []float32) {
+	if len(x) != len(y) || len(x) != len(z) {
+		panic(badLength)
+	}
+	if len(x) > 0 {
+		sum(alpha, x, y, z)
+	}
+}
+
 // Dot returns the sum of the products of the elements of x and y. It panics if the two differ in length.
 func Dot(x, y []float32) float32 {
 	if len(x) != len(y) {

@@ -154,6 +154,60 @@ done:
 	VZEROUPPER
 	RET
 
+// func sumAVX2(alpha float32, x, y, z *float32, n int)
+TEXT ·sumAVX2(SB), NOSPLIT, $0-40
+	VBROADCASTSS alpha+0(FP), Y0
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), DI
+	MOVQ n+32(FP), CX
+	MOVQ CX, BX
+	SHRQ $5, BX
+	JZ   rest
+	PCALIGN $32
+
+loop:
+	VMOVUPS (SI), Y1
+	VMOVUPS 32(SI), Y2
+	VMOVUPS 64(SI), Y3
+	VMOVUPS 96(SI), Y4
+	VADDPS  (DX), Y1, Y1
+	VADDPS  32(DX), Y2, Y2
+	VADDPS  64(DX), Y3, Y3
+	VADDPS  96(DX), Y4, Y4
+	VMULPS  Y0, Y1, Y1
+	VMULPS  Y0, Y2, Y2
+	VMULPS  Y0, Y3, Y3
+	VMULPS  Y0, Y4, Y4
+	VMOVUPS Y1, (DI)
+	VMOVUPS Y2, 32(DI)
+	VMOVUPS Y3, 64(DI)
+	VMOVUPS Y4, 96(DI)
+	ADDQ    $128, SI
+	ADDQ    $128, DX
+	ADDQ    $128, DI
+	DECQ    BX
+	JNZ     loop
+
+rest:
+	ANDQ $31, CX
+	JZ   done
+
+one:
+	VMOVSS (SI), X1
+	VADDSS (DX), X1, X1
+	VMULSS X0, X1, X1
+	VMOVSS X1, (DI)
+	ADDQ   $4, SI
+	ADDQ   $4, DX
+	ADDQ   $4, DI
+	DECQ   CX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
 // func dotAVX2(x, y *float32, n int) float32
 //
 // The sum of 32 chains, every 32nd element each, halved again and again; then the elements that are left.

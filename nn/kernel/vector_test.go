@@ -57,6 +57,20 @@ func TestVectorOperationsAreThoseOfALoop(t *testing.T) {
 			}
 
 			copy(old, y)
+			z, beside := cut(r, n)
+			for _, to := range [][]float32{z, y} {
+				Sum(to, 0.3, x, y)
+				for i := range to {
+					if want := float32(x[i]+old[i]) * 0.3; to[i] != want {
+						t.Fatalf("Sum of %d elements: element %d is %v, want %v", n, i, to[i], want)
+					}
+				}
+			}
+			if got := guards(beside); got != 16 {
+				t.Fatalf("Sum of %d elements: wrote beside them", n)
+			}
+
+			copy(old, y)
 			Scal(0.3, y)
 			for i := range y {
 				if y[i] != 0.3*old[i] {
