@@ -1,5 +1,6 @@
 // Package collective is all-reduce: workers without a server, each with a copy of
-// the model, who sum vectors among themselves so that all of them get the sum.
+// the model, who sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
+// completes a piece of the sum divides it.
 //
 // An Algorithm says who sends which piece of the vector to whom, as a Schedule of
 // plain values; a file each. A reduction walks through the schedule of its rank
@@ -61,7 +62,7 @@ const maxEvery = 1 << 20
 
 // Architecture is synchronous data-parallel training by all-reduce.
 type Architecture struct {
-	// Algorithm says how the vectors are summed; it decides messages, bytes and the
+	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the arithmetic and the
 	// last bit of sums, nothing else.
 	Algorithm Algorithm
 	// Segment, if not 0, is how many values a message has at most: pieces of more travel as several, so

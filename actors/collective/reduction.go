@@ -278,7 +278,7 @@ func (r *reduction) blocked() bool {
 // awaited is the rank whose chunk the next move takes in.
 func (r *reduction) awaited() int { return r.moves[r.at].Peer }
 
-// spent returns the FLOPs of the sums since it was last called.
+// spent returns the FLOPs of sums and quotients since it was last called.
 func (r *reduction) spent() float64 {
 	work := r.work
 	r.work = 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -102,9 +103,7 @@ func (s *server) apply(gradient *protos.Tensor) {
 	if s.factor != 1 {
 		gradient = s.env.Tensors().Writable(gradient.Retain())
 		defer gradient.Release()
-		for i := range gradient.Data {
-			gradient.Data[i] *= s.factor
-		}
+		nn.Scale(gradient.Data, s.factor)
 		work += float64(len(s.params.Data))
 	}
 	s.optimizer.Step(s.params.Data, gradient.Data)

@@ -319,23 +319,29 @@ func TestCoefficientsOfZeroReadNothing(t *testing.T) {
 
 func TestMistakesPanic(t *testing.T) {
 	x := make([]float32, 100)
-	for want, call := range map[string]func(){
-		badSize:    func() { Gemm(false, false, -1, 2, 2, 1, x, 2, x, 2, 0, x, 2) },
-		badStrideA: func() { Gemm(true, false, 3, 2, 2, 1, x, 2, x, 2, 0, x, 2) },
-		badStrideB: func() { Gemm(false, true, 3, 2, 4, 1, x, 4, x, 3, 0, x, 2) },
-		badStrideC: func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x, 2, 0, x, 1) },
-		shortA:     func() { Gemm(false, false, 3, 2, 4, 1, x[:11], 4, x, 2, 0, x, 2) },
-		shortB:     func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x[:7], 2, 0, x, 2) },
-		shortC:     func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x, 2, 0, x[:5], 2) },
-		badLength:  func() { Axpy(1, x, x[:5]) },
+	for _, mistake := range []struct {
+		want string
+		call func()
+	}{
+		{badSize, func() { Gemm(false, false, -1, 2, 2, 1, x, 2, x, 2, 0, x, 2) }},
+		{badStrideA, func() { Gemm(true, false, 3, 2, 2, 1, x, 2, x, 2, 0, x, 2) }},
+		{badStrideB, func() { Gemm(false, true, 3, 2, 4, 1, x, 4, x, 3, 0, x, 2) }},
+		{badStrideC, func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x, 2, 0, x, 1) }},
+		{shortA, func() { Gemm(false, false, 3, 2, 4, 1, x[:11], 4, x, 2, 0, x, 2) }},
+		{shortB, func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x[:7], 2, 0, x, 2) }},
+		{shortC, func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x, 2, 0, x[:5], 2) }},
+		{badLength, func() { Axpy(1, x, x[:5]) }},
+		{badLength, func() { Sum(x, 1, x, x[:5]) }},
+		{badLength, func() { Sum(x[:5], 1, x, x) }},
+		{badLength, func() { Dot(x, x[:5]) }},
 	} {
 		func() {
 			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("panic %v, want %q", got, want)
+				if got := recover(); got != mistake.want {
+					t.Errorf("panic %v, want %q", got, mistake.want)
 				}
 			}()
-			call()
+			mistake.call()
 		}()
 	}
 }

@@ -58,10 +58,13 @@ func TestVectorOperationsAreThoseOfALoop(t *testing.T) {
 
 			copy(old, y)
 			z, beside := cut(r, n)
-			for _, to := range [][]float32{z, y} {
+			first := slices.Clone(x)
+			for _, to := range [][]float32{z, y, x} {
+				copy(x, first)
+				copy(y, old)
 				Sum(to, 0.3, x, y)
 				for i := range to {
-					if want := float32(x[i]+old[i]) * 0.3; to[i] != want {
+					if want := float32(first[i]+old[i]) * 0.3; to[i] != want {
 						t.Fatalf("Sum of %d elements: element %d is %v, want %v", n, i, to[i], want)
 					}
 				}
