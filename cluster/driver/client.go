@@ -340,7 +340,7 @@ type SubmitOptions struct {
 func (c *Client) Submit(ctx context.Context, p *Plan, o SubmitOptions) (string, error) {
 	m := &protos.SubmitPlan{File: filepath.Base(p.file), Text: string(p.text), Set: p.set, Place: o.Place}
 	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Submit{Submit: m}})
-	return r.GetSubmitted().GetId(), err
+	return r.GetSubmitted().GetId(), p.locate(err)
 }
 
 // Status returns the present state of a run, whose id may be shortened.

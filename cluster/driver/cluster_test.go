@@ -353,7 +353,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 		place     []string
 	}{
 		{set: "data={set: nsl-kdd}", want: "data set nsl-kdd: KDDTrain+.txt"},
-		{set: "model.layers=[93, 4]", want: "long.yaml:3:8: model: the model tells 4 classes apart"},
+		{set: "model.layers=[93, 4]", want: "plans/long.yaml:3:8: model: the model tells 4 classes apart"},
 		{set: "architecture.kind=solo", want: "unknown architecture \"solo\""},
 		{set: trace(secret), want: "the trace cannot be read: openat " + secret + ": path escapes from parent"},
 		{set: trace("../secret.csv"), want: "path escapes from parent"},
@@ -368,7 +368,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 		if x.set != "" {
 			sets = []string{x.set}
 		}
-		p, err := driver.Parse("long.yaml", []byte(long), sets...)
+		p, err := driver.Parse("plans/long.yaml", []byte(long), sets...)
 		if err == nil {
 			_, err = client.Submit(t.Context(), p, driver.SubmitOptions{Place: x.place})
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -196,4 +197,20 @@ func (p *point) text(seed uint64) (string, error) {
 func inside(path, section string) bool {
 	rest, ok := strings.CutPrefix(path, section)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// locate has the error of a process, which knows only the last element of the plan's path, name the file as it was named
+// here.
+func (p *Plan) locate(err error) error {
+	var wrong *InputError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	lines := strings.Split(wrong.Error(), "\n")
+	for i, line := range lines {
+		if place, ok := strings.CutPrefix(line, filepath.Base(p.file)+":"); ok {
+			lines[i] = p.file + ":" + place
+		}
+	}
+	return input(errors.New(strings.Join(lines, "\n")))
 }
