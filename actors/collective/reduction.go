@@ -141,7 +141,8 @@ func (r *reduction) begin(input, output *protos.Tensor, weight float32) {
 	r.weight, r.factor = weight, reciprocal(weight)
 	if len(r.moves) == 0 {
 		copy(output.Data, input.Data)
-		r.divide(output.Data)
+		divide(output.Data, weight)
+		r.countQuotients(len(output.Data))
 	}
 }
 
@@ -238,35 +239,30 @@ func (r *reduction) add(i int, sum, a, b []float32) {
 	switch {
 	case !r.last[i]:
 		nn.ScaledSum(sum, 1, a, b)
+		return
 	case r.factor != 0:
 		nn.ScaledSum(sum, r.factor, a, b)
-		r.divided(len(sum))
 	default:
 		const part = 4096 // stays in the cache
 		for low := 0; low < len(sum); low += part {
 			high := min(low+part, len(sum))
 			nn.ScaledSum(sum[low:high], 1, a[low:high], b[low:high])
-			r.divide(sum[low:high])
+			divide(sum[low:high], r.weight)
 		}
 	}
+	r.countQuotients(len(sum))
 }
 
-// divide divides a sum that is complete by its weight.
-func (r *reduction) divide(sum []float32) {
-	if r.factor != 0 {
-		nn.Scale(sum, r.factor)
-	} else {
-		for i := range sum {
-			sum[i] /= r.weight
-		}
-	}
-	r.divided(len(sum))
-}
-
-// divided counts quotients.
-func (r *reduction) divided(n int) {
+// countQuotients counts the work of dividing so many values.
+func (r *reduction) countQuotients(n int) {
 	if r.weight != 1 {
 		r.work += float64(n)
+	}
+}
+
+func divide(values []float32, divisor float32) {
+	for i := range values {
+		values[i] /= divisor
 	}
 }
 
