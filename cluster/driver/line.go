@@ -270,18 +270,20 @@ func (r *residents) done(from string, m *protos.ActorCall, answer *protos.Messag
 		return
 	}
 	frame := &wire.Frame{Kind: wire.User, Head: receipt, Tensors: tensors}
+	lost := func(err error) {
+		r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
+	}
 	err = r.process.node.TrySend(from, frame)
-	if errors.Is(err, transport.ErrQueueFull) { // what is refused is so on the goroutine that reads the connection, which must go on
+	switch {
+	case errors.Is(err, transport.ErrQueueFull): // what is refused is so on the goroutine that reads the connection, which must go on
 		r.process.telling.Go(func() {
 			if err := r.process.sendOn(r.process.stop, from, frame); err != nil {
-				r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
+				lost(err)
 			}
 		})
-		return
-	}
-	if err != nil {
+	case err != nil:
 		forget(frame)
-		r.process.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
+		lost(err)
 	}
 }
 
