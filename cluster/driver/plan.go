@@ -206,11 +206,14 @@ func (p *Plan) locate(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	lines := strings.Split(wrong.Error(), "\n")
+	lines, located := strings.Split(wrong.Error(), "\n"), false
 	for i, line := range lines {
 		if place, ok := strings.CutPrefix(line, filepath.Base(p.file)+":"); ok {
-			lines[i] = p.file + ":" + place
+			lines[i], located = p.file+":"+place, true
 		}
+	}
+	if !located {
+		return err
 	}
 	return input(errors.New(strings.Join(lines, "\n")))
 }
