@@ -123,6 +123,14 @@ func rate(n int, answers []answer) (sum float64) {
 	return sum
 }
 
+// slowest is the longest time of the answers.
+func slowest(answers []answer, of func(answer) time.Duration) (longest time.Duration) {
+	for _, a := range answers {
+		longest = max(longest, of(a))
+	}
+	return longest
+}
+
 func median[T int | float64 | time.Duration](values []T) T {
 	slices.Sort(values)
 	return values[len(values)/2]
@@ -140,11 +148,7 @@ func (fl *fleet) enough(least time.Duration) int {
 		fl.all(order{Steps: 1})
 	}
 	for n := 1; ; n *= 2 {
-		longest := time.Duration(0)
-		for _, a := range fl.all(order{Steps: n}) {
-			longest = max(longest, a.Total)
-		}
-		if longest > least {
+		if slowest(fl.all(order{Steps: n}), func(a answer) time.Duration { return a.Total }) > least {
 			return n
 		}
 	}
@@ -218,11 +222,7 @@ func (fl *fleet) rounds(b *testing.B) {
 		for range blocks {
 			answers := fl.all(order{Steps: n})
 			for round := range n {
-				slowest := time.Duration(0)
-				for _, a := range answers {
-					slowest = max(slowest, a.Rounds[round])
-				}
-				rounds = append(rounds, slowest)
+				rounds = append(rounds, slowest(answers, func(a answer) time.Duration { return a.Rounds[round] }))
 			}
 		}
 	}
