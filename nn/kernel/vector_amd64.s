@@ -2,30 +2,41 @@
 
 #include "textflag.h"
 
+// LOAD32 and STORE32 move 32 elements between memory and Y1 to Y4.
+#define LOAD32(from) \
+	VMOVUPS (from), Y1   \
+	VMOVUPS 32(from), Y2 \
+	VMOVUPS 64(from), Y3 \
+	VMOVUPS 96(from), Y4
+
+#define STORE32(to) \
+	VMOVUPS Y1, (to)   \
+	VMOVUPS Y2, 32(to) \
+	VMOVUPS Y3, 64(to) \
+	VMOVUPS Y4, 96(to)
+
+// BLOCKS32 sets BX to the blocks of 32 elements of CX, and goes on at rest if there are none.
+#define BLOCKS32(rest) \
+	MOVQ CX, BX \
+	SHRQ $5, BX \
+	JZ   rest   \
+	PCALIGN $32
+
 // func axpyAVX2(alpha float32, x, y *float32, n int)
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSS alpha+0(FP), Y0
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DI
 	MOVQ n+24(FP), CX
-	MOVQ CX, BX
-	SHRQ $5, BX
-	JZ   eights
-	PCALIGN $32
+	BLOCKS32(eights)
 
 loop:
-	VMOVUPS     (SI), Y1
-	VMOVUPS     32(SI), Y2
-	VMOVUPS     64(SI), Y3
-	VMOVUPS     96(SI), Y4
+	LOAD32(SI)
 	VFMADD213PS (DI), Y0, Y1
 	VFMADD213PS 32(DI), Y0, Y2
 	VFMADD213PS 64(DI), Y0, Y3
 	VFMADD213PS 96(DI), Y0, Y4
-	VMOVUPS     Y1, (DI)
-	VMOVUPS     Y2, 32(DI)
-	VMOVUPS     Y3, 64(DI)
-	VMOVUPS     Y4, 96(DI)
+	STORE32(DI)
 	ADDQ        $128, SI
 	ADDQ        $128, DI
 	DECQ        BX
@@ -121,20 +132,14 @@ TEXT ·scalAVX2(SB), NOSPLIT, $0-24
 	VBROADCASTSS alpha+0(FP), Y0
 	MOVQ x+8(FP), SI
 	MOVQ n+16(FP), CX
-	MOVQ CX, BX
-	SHRQ $5, BX
-	JZ   rest
-	PCALIGN $32
+	BLOCKS32(rest)
 
 loop:
 	VMULPS  (SI), Y0, Y1
 	VMULPS  32(SI), Y0, Y2
 	VMULPS  64(SI), Y0, Y3
 	VMULPS  96(SI), Y0, Y4
-	VMOVUPS Y1, (SI)
-	VMOVUPS Y2, 32(SI)
-	VMOVUPS Y3, 64(SI)
-	VMOVUPS Y4, 96(SI)
+	STORE32(SI)
 	ADDQ    $128, SI
 	DECQ    BX
 	JNZ     loop
@@ -161,16 +166,10 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-40
 	MOVQ y+16(FP), DX
 	MOVQ z+24(FP), DI
 	MOVQ n+32(FP), CX
-	MOVQ CX, BX
-	SHRQ $5, BX
-	JZ   rest
-	PCALIGN $32
+	BLOCKS32(rest)
 
 loop:
-	VMOVUPS (SI), Y1
-	VMOVUPS 32(SI), Y2
-	VMOVUPS 64(SI), Y3
-	VMOVUPS 96(SI), Y4
+	LOAD32(SI)
 	VADDPS  (DX), Y1, Y1
 	VADDPS  32(DX), Y2, Y2
 	VADDPS  64(DX), Y3, Y3
@@ -179,10 +178,7 @@ loop:
 	VMULPS  Y0, Y2, Y2
 	VMULPS  Y0, Y3, Y3
 	VMULPS  Y0, Y4, Y4
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
+	STORE32(DI)
 	ADDQ    $128, SI
 	ADDQ    $128, DX
 	ADDQ    $128, DI
@@ -219,10 +215,7 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-28
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   CX, BX
-	SHRQ   $5, BX
-	JZ     sum
-	PCALIGN $32
+	BLOCKS32(sum)
 
 loop:
 	VMOVUPS     (SI), Y4
@@ -270,10 +263,7 @@ TEXT ·rectifyAVX2(SB), NOSPLIT, $0-24
 	MOVQ   x+8(FP), SI
 	MOVQ   n+16(FP), CX
 	VXORPS Y0, Y0, Y0
-	MOVQ   CX, BX
-	SHRQ   $5, BX
-	JZ     eights
-	PCALIGN $32
+	BLOCKS32(eights)
 
 loop:
 	// Not (0 ≥ x), which holds for NaN.
@@ -285,10 +275,7 @@ loop:
 	VANDPS  32(DI), Y2, Y2
 	VANDPS  64(DI), Y3, Y3
 	VANDPS  96(DI), Y4, Y4
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, 32(DI)
-	VMOVUPS Y3, 64(DI)
-	VMOVUPS Y4, 96(DI)
+	STORE32(DI)
 	ADDQ    $128, SI
 	ADDQ    $128, DI
 	DECQ    BX

@@ -2,10 +2,21 @@
 
 #include "textflag.h"
 
+// ALPHA puts the coefficient into F0 and all lanes of V1.
+#define ALPHA \
+	FMOVS alpha+0(FP), F0 \
+	VDUP  V0.S[0], V1.S4
+
+// SCALE16 multiplies the 16 elements in V2 to V5 by the coefficient.
+#define SCALE16 \
+	WORD $0x6e21dc42 \ // FMUL V2.4S, V2.4S, V1.4S
+	WORD $0x6e21dc63 \ // FMUL V3.4S, V3.4S, V1.4S
+	WORD $0x6e21dc84 \ // FMUL V4.4S, V4.4S, V1.4S
+	WORD $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
+
 // func axpyNEON(alpha float32, x, y *float32, n int)
 TEXT ·axpyNEON(SB), NOSPLIT, $0-32
-	FMOVS alpha+0(FP), F0
-	VDUP  V0.S[0], V1.S4
+	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  y+16(FP), R1
 	MOVD  n+24(FP), R2
@@ -40,8 +51,7 @@ done:
 
 // func scalNEON(alpha float32, x *float32, n int)
 TEXT ·scalNEON(SB), NOSPLIT, $0-24
-	FMOVS alpha+0(FP), F0
-	VDUP  V0.S[0], V1.S4
+	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  n+16(FP), R2
 	SUBS  $16, R2
@@ -49,10 +59,7 @@ TEXT ·scalNEON(SB), NOSPLIT, $0-24
 
 loop:
 	VLD1   (R0), [V2.S4, V3.S4, V4.S4, V5.S4]
-	WORD   $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
-	WORD   $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
-	WORD   $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
-	WORD   $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
+	SCALE16
 	VST1.P [V2.S4, V3.S4, V4.S4, V5.S4], 64(R0)
 	SUBS   $16, R2
 	BGE    loop
@@ -73,8 +80,7 @@ done:
 
 // func sumNEON(alpha float32, x, y, z *float32, n int)
 TEXT ·sumNEON(SB), NOSPLIT, $0-40
-	FMOVS alpha+0(FP), F0
-	VDUP  V0.S[0], V1.S4
+	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  y+16(FP), R1
 	MOVD  z+24(FP), R3
@@ -89,10 +95,7 @@ loop:
 	WORD   $0x4e27d463 // FADD V3.4S, V3.4S, V7.4S
 	WORD   $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
 	WORD   $0x4e29d4a5 // FADD V5.4S, V5.4S, V9.4S
-	WORD   $0x6e21dc42 // FMUL V2.4S, V2.4S, V1.4S
-	WORD   $0x6e21dc63 // FMUL V3.4S, V3.4S, V1.4S
-	WORD   $0x6e21dc84 // FMUL V4.4S, V4.4S, V1.4S
-	WORD   $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
+	SCALE16
 	VST1.P [V2.S4, V3.S4, V4.S4, V5.S4], 64(R3)
 	SUBS   $16, R2
 	BGE    loop
