@@ -176,6 +176,40 @@ func TestEndDoesNotWaitForChargesTimersQueuesOrLongJobs(t *testing.T) {
 	}
 }
 
+func TestRunThatEndsWithAStepContainsWhatItsHandlerSends(t *testing.T) {
+	s := &stage{edge: constant(time.Hour)}
+	s.handlers = []handler{atStart(func(ctx actor.Context, env actors.Env) {
+		env.Record(actors.Event{Kind: actors.StepDone, Step: 1, Samples: 1})
+		toil(20 * ms) // in which the coordinator could end the run
+		ctx.Send(pid(env, 1), chunk(0))
+	}), nothing}
+	s.lead = func(ctx actor.Context, _ actors.Env) {
+		if m, ok := ctx.Message().(*protos.Message); ok {
+			m.Release()
+			s.finish()
+		}
+	}
+	if s.run(t); s.network.Edge(0, 1).Stats().Sent != 1 {
+		t.Error("the run ended without what its last step sent")
+	}
+}
+
+// A handler that charges tells of its steps before it waits, not when it has waited.
+func TestStepCountsWhenItIsRecordedNotAfterWhatItsHandlerCharges(t *testing.T) {
+	s := &stage{}
+	s.handlers = []handler{atStart(func(_ actor.Context, env actors.Env) {
+		env.Record(actors.Event{Kind: actors.StepDone, Step: 1, Samples: 1})
+		env.Charge(3600e9) // an hour at 1 GFLOP/s
+	})}
+	s.lead = func(ctx actor.Context, _ actors.Env) {
+		if m, ok := ctx.Message().(*protos.Message); ok {
+			m.Release()
+			s.finish()
+		}
+	}
+	s.run(t)
+}
+
 // swarm is a world of peers that send vectors to each other at random, compute and charge.
 func swarm(seed uint64, strict bool) *stage {
 	s := &stage{seed: seed, strict: strict, end: 150 * ms, edge: link.Config{

@@ -115,6 +115,9 @@ func (e *env) compute(do func() any, then func(result any)) {
 func (e *env) Charge(work float64) {
 	until := e.life.instant.charge(e.node.profile.Time(work))
 	clock := e.node.world.clock
+	if clock.now() < until {
+		e.life.report()
+	}
 	if left := until - clock.now(); left > 2*time.Millisecond {
 		t := time.NewTimer(left - time.Millisecond)
 		defer t.Stop()
@@ -142,7 +145,7 @@ func (e *env) Record(event actors.Event) {
 	}
 	m, head := w.progress.Get()
 	head.Node, head.Step, head.Samples = e.node.index, event.Step, uint32(event.Samples)
-	e.life.system.Root.Send(actors.CoordinatorPID(), m)
+	e.life.counted = append(e.life.counted, m)
 }
 
 func (e *env) observe(o actors.Observer, event actors.Event) {

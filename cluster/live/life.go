@@ -26,6 +26,7 @@ type life struct {
 	actor   actor.Actor
 	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
+	counted []*protos.Message // steps that the handler at work has recorded, for the coordinator
 }
 
 func (n *node) newLife(number int) *life {
@@ -81,6 +82,17 @@ func (l *life) place(kind actors.Kind) error {
 	}
 	w.Locked(func() { l.node.there, l.actor = true, a })
 	return nil
+}
+
+// report tells the coordinator of the steps that the handler at work has recorded. It is called when
+// that handler is done, or is about to wait: a run that ends with a step contains, as in virtual time,
+// what was sent together with it.
+func (l *life) report() {
+	for _, m := range l.counted {
+		l.system.Root.Send(actors.CoordinatorPID(), m)
+	}
+	clear(l.counted)
+	l.counted = l.counted[:0]
 }
 
 // tell puts a message that was due at an instant into the actor's own mailbox.

@@ -172,6 +172,7 @@ func (m *mailbox) handle(l letter, system bool) {
 	w := m.life.node.world
 	m.life.instant.begin(w.clock.now(), l.due, w.config.Bound)
 	defer m.life.instant.end()
+	defer m.life.report()
 	defer func() {
 		if reason := recover(); reason != nil {
 			m.invoker.EscalateFailure(reason, message)
