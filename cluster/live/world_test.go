@@ -35,8 +35,9 @@ func TestMessageTakesTheDelayOfItsLink(t *testing.T) {
 	r := s.run(t)
 	notBefore(t, "arrived", at, sent+10*ms)
 	stats := s.network.Edge(0, 1).Stats()
-	if r.Messages.Count != 1 || stats.Delivered != 1 || stats.TookSum < 10*ms || stats.TookSum > at-sent {
-		t.Errorf("%d messages, edge %+v, want one that took from 10ms to %v", r.Messages.Count, stats, at-sent)
+	longest := at - sent + live.DefaultBound // by which the receiver's time may lag behind the arrival
+	if r.Messages.Count != 1 || stats.Delivered != 1 || stats.TookSum < 10*ms || stats.TookSum > longest {
+		t.Errorf("%d messages, edge %+v, want one that took from 10ms to %v", r.Messages.Count, stats, longest)
 	}
 }
 
