@@ -154,16 +154,16 @@ func (c *testCluster) end(client *driver.Client, id string) (record.Summary, str
 }
 
 // turns is a plan whose result does not depend on time: server and worker take turns, and when the last of the steps ends
-// the run, its gradient is 200 ms from the server.
+// the run, its gradient is 100 ms from the server.
 const turns = `name: turns
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 8, 5]}
 train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
 architecture: {kind: parameter-server}
 nodes: [{name: server, role: server}, {name: worker, role: worker, compute: {step: 20ms}}]
-network: {default: {delay: 200ms}}
-evaluate: {every: 4 steps}
-stop: {steps: 8}
+network: {default: {delay: 100ms}}
+evaluate: {every: 12 steps}
+stop: {steps: 24}
 `
 
 // ring is a plan in which a peer's model depends on its number of steps alone. Each is looked at when it has finished a
