@@ -176,6 +176,16 @@ func TestEndDoesNotWaitForChargesTimersQueuesOrLongJobs(t *testing.T) {
 	}
 }
 
+// untilStep finishes when the coordinator hears of a step.
+func (s *stage) untilStep() {
+	s.lead = func(ctx actor.Context, _ actors.Env) {
+		if m, ok := ctx.Message().(*protos.Message); ok {
+			m.Release()
+			s.finish()
+		}
+	}
+}
+
 func TestRunThatEndsWithAStepContainsWhatItsHandlerSends(t *testing.T) {
 	s := &stage{edge: constant(time.Hour)}
 	s.handlers = []handler{atStart(func(ctx actor.Context, env actors.Env) {
@@ -183,12 +193,7 @@ func TestRunThatEndsWithAStepContainsWhatItsHandlerSends(t *testing.T) {
 		toil(20 * ms) // in which the coordinator could end the run
 		ctx.Send(pid(env, 1), chunk(0))
 	}), nothing}
-	s.lead = func(ctx actor.Context, _ actors.Env) {
-		if m, ok := ctx.Message().(*protos.Message); ok {
-			m.Release()
-			s.finish()
-		}
-	}
+	s.untilStep()
 	if s.run(t); s.network.Edge(0, 1).Stats().Sent != 1 {
 		t.Error("the run ended without what its last step sent")
 	}
@@ -201,12 +206,7 @@ func TestStepCountsWhenItIsRecordedNotAfterWhatItsHandlerCharges(t *testing.T) {
 		env.Record(actors.Event{Kind: actors.StepDone, Step: 1, Samples: 1})
 		env.Charge(3600e9) // an hour at 1 GFLOP/s
 	})}
-	s.lead = func(ctx actor.Context, _ actors.Env) {
-		if m, ok := ctx.Message().(*protos.Message); ok {
-			m.Release()
-			s.finish()
-		}
-	}
+	s.untilStep()
 	s.run(t)
 }
 

@@ -145,7 +145,7 @@ func (e *env) Record(event actors.Event) {
 	}
 	m, head := w.progress.Get()
 	head.Node, head.Step, head.Samples = e.node.index, event.Step, uint32(event.Samples)
-	e.life.counted = append(e.life.counted, m)
+	e.life.unreported = append(e.life.unreported, m)
 }
 
 func (e *env) observe(o actors.Observer, event actors.Event) {

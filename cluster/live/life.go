@@ -26,7 +26,8 @@ type life struct {
 	actor   actor.Actor
 	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
-	counted []*protos.Message // steps that the handler at work has recorded, for the coordinator
+
+	unreported []*protos.Message // steps that the handler at work has recorded
 }
 
 func (n *node) newLife(number int) *life {
@@ -88,11 +89,11 @@ func (l *life) place(kind actors.Kind) error {
 // that handler is done, or is about to wait: a run that ends with a step contains, as in virtual time,
 // what was sent together with it.
 func (l *life) report() {
-	for _, m := range l.counted {
+	for _, m := range l.unreported {
 		l.system.Root.Send(actors.CoordinatorPID(), m)
 	}
-	clear(l.counted)
-	l.counted = l.counted[:0]
+	clear(l.unreported)
+	l.unreported = l.unreported[:0]
 }
 
 // tell puts a message that was due at an instant into the actor's own mailbox.
