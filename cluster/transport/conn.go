@@ -90,7 +90,7 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	if s.counted.patient, err = newPatient(s.tcp); err != nil {
 		return nil, err
 	}
-	if err := adapt(s.tcp); err != nil {
+	if err := tuneLoopback(s.tcp); err != nil {
 		return nil, err
 	}
 	c := &conn{

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// adapt makes of a connection inside this machine what suits it. Over a network the kernel knows better.
-func adapt(c *net.TCPConn) error {
+// tuneLoopback suits a connection to what it is if both ends are on this machine. Over a network the kernel knows better.
+func tuneLoopback(c *net.TCPConn) error {
 	near, ok := c.LocalAddr().(*net.TCPAddr)
 	far, known := c.RemoteAddr().(*net.TCPAddr)
-	if !ok || !known || !near.IP.Equal(far.IP) {
+	if !ok || !known || !near.IP.Equal(far.IP) && !far.IP.IsLoopback() {
 		return nil
 	}
 	if err := dontPace(c); err != nil {
@@ -22,8 +22,8 @@ func adapt(c *net.TCPConn) error {
 	return limitSendBuffer(c)
 }
 
-// dontPace has nothing wait but for room: a congestion control that estimates a path's rate, as BBR does,
-// holds back what it could deliver, since inside a machine that rate depends on what else computes.
+// dontPace chooses a congestion control that sends what there is room for. One that estimates the rate of a path,
+// as BBR does, holds data back: inside a machine that rate is what else computes, and no congestion.
 func dontPace(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {

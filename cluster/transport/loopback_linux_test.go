@@ -8,7 +8,7 @@ import (
 )
 
 func TestConnectionInsideTheMachineBuffersAChunkAndIsNotPaced(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.2:0") // which a caller on 127.0.0.1 reaches
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestConnectionInsideTheMachineBuffersAChunkAndIsNotPaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close() //nolint:errcheck // a test's
-	if err := adapt(c.(*net.TCPConn)); err != nil {
+	if err := tuneLoopback(c.(*net.TCPConn)); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := c.(*net.TCPConn).SyscallConn()
