@@ -111,7 +111,7 @@ func addHeavyTails(c *Catalog) {
 }
 
 // readBeside reads the file that a plan names at n, beside the plan unless its path is absolute.
-// The path becomes absolute, so that the resolved plan can stand anywhere. A catalog with a
+// The path becomes absolute, at n too, so that the resolved plan can stand anywhere. A catalog with a
 // folder reads in it alone, and leaves the path as it is.
 func readBeside[T any](c *Catalog, n *plan.Node, path *string, what string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
 	f, err := c.open(n, path)
@@ -134,7 +134,7 @@ func (c *Catalog) open(n *plan.Node, path *string) (*os.File, error) {
 		name = filepath.Join(filepath.Dir(n.Pos.File), name)
 	}
 	if absolute, err := filepath.Abs(name); err == nil {
-		*path = absolute
+		*path, n.Text = absolute, absolute
 	}
 	return os.Open(name)
 }

@@ -8,6 +8,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,6 +95,7 @@ func (p *Plan) Set(path, value string) error {
 // point is one combination of a sweep's values.
 type point struct {
 	labels []plan.Label
+	root   *plan.Node // as written, but for the names of files, which are absolute now
 	spec   *catalog.Spec
 }
 
@@ -112,7 +114,7 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 		if err != nil {
 			return nil, input(about(at.Labels, err))
 		}
-		points[i] = point{labels: at.Labels, spec: spec}
+		points[i] = point{labels: at.Labels, root: at.Root, spec: spec}
 	}
 	return points, nil
 }
@@ -147,8 +149,8 @@ func describe(labels []plan.Label) string {
 	return s
 }
 
-// Resolved returns the text of the plan with every default spelled out. Of what
-// a sweep varies it shows the first point, and the sweep. A nil catalog stands for
+// Resolved returns the text of the plan with every default spelled out and every file by its absolute name. Sections
+// that a sweep varies, or that have other defaults at other points of it, stay as they were written. A nil catalog stands for
 // catalog.Default().
 func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
 	points, err := p.points(c)
@@ -163,23 +165,72 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
-	first := *points[0].spec.Plan
-	first.Sweep = axes
-	node, err := first.Node()
-	if err != nil {
-		return "", input(err)
-	}
-	// Where a sweep varies a section, the defaults of its first point are not those of
-	// the others: such a section stays as it was written.
-	for _, section := range []string{"data", "model", "train", "architecture", "nodes", "network", "schedule"} {
-		written, ok := p.root.Get(section)
-		if ok && slices.ContainsFunc(axes, func(a plan.Axis) bool { return inside(a.Path, section) }) {
-			if err := node.Set(section, written.Clone()); err != nil {
-				return "", input(err)
+	every := len(points) // points from one value of an axis to its next, once for each value of those before
+	for _, a := range axes {
+		every /= len(a.Values)
+		for i := range a.Values {
+			value := a.Values[i].Value.Clone()
+			if read, ok := points[i*every].root.Lookup(a.Path); ok {
+				takeFiles(value, read)
 			}
+			a.Values[i].Value = value
 		}
 	}
-	return node.YAML(), nil
+	var spelled *plan.Node
+	vary := map[string]bool{}
+	for i, at := range points {
+		one := *at.spec.Plan
+		one.Sweep = axes
+		node, err := one.Node()
+		if err != nil {
+			return "", input(err)
+		}
+		if i == 0 {
+			spelled = node
+		}
+		varying(vary, spelled, node)
+		varying(vary, node, spelled)
+	}
+	for _, key := range slices.Sorted(maps.Keys(vary)) {
+		written, ok := p.root.Get(key)
+		if !ok {
+			spelled = spelled.Without(key)
+			continue
+		}
+		written = written.Clone()
+		if read, ok := points[0].root.Get(key); ok {
+			takeFiles(written, read)
+		}
+		if err := spelled.Set(key, written); err != nil {
+			return "", input(err)
+		}
+	}
+	return spelled.YAML(), nil
+}
+
+// varying collects the keys of a plan whose values are not those of another.
+func varying(keys map[string]bool, one, other *plan.Node) {
+	for _, f := range one.Fields {
+		if value, ok := other.Get(f.Key); !ok || !value.Equal(f.Value) {
+			keys[f.Key] = true
+		}
+	}
+}
+
+// takeFiles copies the names of files, which were made absolute, from what was read to what was written.
+func takeFiles(written, read *plan.Node) {
+	if written.Pos != read.Pos {
+		return // what the sweep put in its place
+	}
+	written.Text = read.Text
+	for i := range min(len(written.Items), len(read.Items)) {
+		takeFiles(written.Items[i], read.Items[i])
+	}
+	for _, f := range written.Fields {
+		if value, ok := read.Get(f.Key); ok {
+			takeFiles(f.Value, value)
+		}
+	}
 }
 
 // text is the plan of the point alone, for one run with a seed.
@@ -191,12 +242,6 @@ func (p *point) text(seed uint64) (string, error) {
 		return "", err
 	}
 	return node.YAML(), nil
-}
-
-// inside reports whether a path of keys leads into a section of a plan.
-func inside(path, section string) bool {
-	rest, ok := strings.CutPrefix(path, section)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // locate has the error of a process, which knows only the last element of the plan's path, name the file as it was named

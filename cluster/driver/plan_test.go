@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -24,27 +26,101 @@ stop: {epochs: 1}
 		"{network.topology: [ring, {label: sparse, kind: tree, branching: 1}]}", "{network.topology.kind: [ring, tree]}",
 		"{schedule.0.topology.kind: [tree, star]}", "{detect: [0s, 10s], nodes.w.count: [2, 3]}",
 	} {
-		p, err := Parse("base.yaml", []byte(base), "sweep="+sweep)
+		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, "sweep="+sweep) })
+	}
+	// The roles that nodes have where they are given none are those of the architecture, which is varied.
+	const alike = `
+name: alike
+data: {set: synthetic-traffic, samples: 1000}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 8, optimizer: {kind: sgd}}
+architecture: {kind: all-reduce}
+nodes: [{name: n, count: 3}]
+network: {topology: ring, default: {delay: 1ms}}
+stop: {epochs: 1}
+`
+	for _, sweep := range []string{
+		"{architecture.kind: [all-reduce, gossip]}", "{architecture: [{label: a, kind: d-psgd}, {label: b, kind: all-reduce, every: 2}]}",
+		"{architecture.kind: [ad-psgd, all-reduce], detect: [0s, 10s]}",
+	} {
+		t.Run(sweep, func(t *testing.T) { resolves(t, "alike.yaml", alike, "sweep="+sweep) })
+	}
+	const file = "../../examples/links/plan.yaml" // which names a trace and a topology beside it
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const trace = "../../examples/links/bottleneck.csv"
+	other := filepath.Join(t.TempDir(), "other.csv")
+	if err := os.WriteFile(other, []byte("time_s,delay_ms\n0,10\n1,20\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, sweep := range []string{
+		"{network.default.delay: [10ms, 20ms]}",
+		"{network.links.6.delay.file: [" + trace + ", " + other + "]}",
+		"{network.links.kyiv->rome.delay: [{kind: trace, file: " + trace + "}, {label: constant, value: 3ms}], network.default.delay: [1ms, 2ms]}",
+	} {
+		t.Run(sweep, func(t *testing.T) { resolves(t, file, string(text), "sweep="+sweep) })
+	}
+}
+
+func TestExamplesResolveToPlansOfTheSamePoints(t *testing.T) {
+	files, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper, err := filepath.Glob("../../examples/*/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, file := range append(files, deeper...) {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := p.Resolved(nil)
+		p, err := Parse(file, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Parse("plan.yaml", []byte(text))
-		if err != nil {
-			t.Fatalf("sweep %s resolves to a plan that cannot be read: %v\n%s", sweep, err, text)
+		if _, err := p.points(nil); err != nil {
+			continue // an architecture of the example's own
 		}
-		want, got := spelled(t, p), spelled(t, again)
-		if len(want) != len(got) {
-			t.Fatalf("sweep %s: %d points, resolved %d", sweep, len(want), len(got))
+		count++
+		t.Run(file, func(t *testing.T) { resolves(t, file, string(text)) })
+	}
+	if count < 12 {
+		t.Errorf("only %d examples can be read", count)
+	}
+}
+
+// resolves checks that a plan and what it resolves to, in another folder, have the same points.
+func resolves(t *testing.T, file, text string, set ...string) {
+	t.Helper()
+	p, err := Parse(file, []byte(text), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := spelled(t, p)
+	resolved, err := p.Resolved(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("another/plan.yaml", []byte(resolved))
+	if err != nil {
+		t.Fatalf("the resolved plan cannot be read: %v\n%s", err, resolved)
+	}
+	got := spelled(t, again)
+	if len(want) != len(got) {
+		t.Fatalf("%d points, resolved %d", len(want), len(got))
+	}
+	for i := range want {
+		if want[i] != got[i] {
+			t.Errorf("point %d: resolved\n%s\nwant\n%s", i, got[i], want[i])
 		}
-		for i := range want {
-			if want[i] != got[i] {
-				t.Errorf("sweep %s, point %d: resolved\n%s\nwant\n%s", sweep, i, got[i], want[i])
-			}
-		}
+	}
+	if twice, err := again.Resolved(nil); err != nil || twice != resolved {
+		t.Errorf("resolved twice: %v\n%s\nonce\n%s", err, twice, resolved)
 	}
 }
 

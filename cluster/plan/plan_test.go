@@ -208,7 +208,7 @@ func TestMembersThatDifferAreNotFolded(t *testing.T) {
 }
 
 func TestPointsAreTheProductWithTheLastAxisFastest(t *testing.T) {
-	root := mustParse(t, "a: 0\nsweep: {a: [1, 2], b.c: [x, y, {label: z, k: 1}]}\n")
+	root := mustParse(t, "a: 0\nsweep: {a: [1, {label: two, value: 2}], b.c: [x, {label: y, value: [0, 1]}, {label: z, k: 1}]}\n")
 	before := root.Flow()
 	points, err := Points(root)
 	if err != nil {
@@ -219,8 +219,8 @@ func TestPointsAreTheProductWithTheLastAxisFastest(t *testing.T) {
 		got = append(got, fmt.Sprint(p.Labels, p.Root))
 	}
 	want := []string{
-		"[{a 1} {b.c x}] {a: 1, b: {c: x}}", "[{a 1} {b.c y}] {a: 1, b: {c: y}}", "[{a 1} {b.c z}] {a: 1, b: {c: {k: 1}}}",
-		"[{a 2} {b.c x}] {a: 2, b: {c: x}}", "[{a 2} {b.c y}] {a: 2, b: {c: y}}", "[{a 2} {b.c z}] {a: 2, b: {c: {k: 1}}}",
+		"[{a 1} {b.c x}] {a: 1, b: {c: x}}", "[{a 1} {b.c y}] {a: 1, b: {c: [0, 1]}}", "[{a 1} {b.c z}] {a: 1, b: {c: {k: 1}}}",
+		"[{a two} {b.c x}] {a: 2, b: {c: x}}", "[{a two} {b.c y}] {a: 2, b: {c: [0, 1]}}", "[{a two} {b.c z}] {a: 2, b: {c: {k: 1}}}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -230,6 +230,22 @@ func TestPointsAreTheProductWithTheLastAxisFastest(t *testing.T) {
 	}
 	if points, err := Points(mustParse(t, "a: 1\n")); err != nil || len(points) != 1 || len(points[0].Labels) != 0 {
 		t.Errorf("no sweep: %v %v", points, err)
+	}
+}
+
+func TestSweepKeepsItsLabelsWhenItIsWritten(t *testing.T) {
+	for _, sweep := range []string{
+		"{a: [1, x]}", "{a: [{label: one, value: 1}, 2]}", "{a: [{label: a list, value: [1, 2]}, [3]]}",
+		"{a: [{label: m, k: 1}, {k: 2}]}", "{a: [{label: v, value: {value: 1}}, {value: 2}]}", "{a: [{label: none}, {}]}",
+	} {
+		axes, err := Axes(mustParse(t, "sweep: "+sweep+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := axes.MarshalPlan()
+		if err != nil || written.Flow() != sweep {
+			t.Errorf("%s is written as %s, %v", sweep, written.Flow(), err)
+		}
 	}
 }
 

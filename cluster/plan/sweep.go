@@ -23,7 +23,8 @@ type Axis struct {
 	at     *Node // where the path is written
 }
 
-// AxisValue is one value of an axis. Its label is what a map's label: says, else the value in flow style.
+// AxisValue is one value of an axis. Its label is the value in flow style unless it has one: {label: L, ...} is a map with a
+// label, {label: L, value: V} any other value with one.
 type AxisValue struct {
 	Label string
 	Value *Node
@@ -92,7 +93,16 @@ func readAxisValue(item *Node) (AxisValue, error) {
 	if label.Kind != Scalar || strings.TrimSpace(label.Text) == "" || len(label.Text) > maxLabel {
 		return AxisValue{}, Errorf(label, "found %s; a label is a text of 1 to %d bytes", found(label), maxLabel)
 	}
-	return AxisValue{Label: label.Text, Value: item.Without("label")}, nil
+	value := item.Without("label")
+	if isWrapped(value) {
+		value = value.At("value")
+	}
+	return AxisValue{Label: label.Text, Value: value}, nil
+}
+
+// isWrapped reports whether a map has the one key value.
+func isWrapped(n *Node) bool {
+	return n.Kind == Map && len(n.Fields) == 1 && n.Fields[0].Key == "value"
 }
 
 // MarshalPlan writes the axes; a label is written where it is not the value itself.
@@ -102,7 +112,10 @@ func (s Sweep) MarshalPlan() (*Node, error) {
 		var items []*Node
 		for _, v := range a.Values {
 			item := v.Value.Clone()
-			if item.Kind == Map && v.Label != v.Value.Flow() {
+			if v.Label != v.Value.Flow() {
+				if item.Kind != Map || isWrapped(item) {
+					item = item.As("value")
+				}
 				item = NewMap(append([]Field{{Key: "label", Value: NewText(v.Label)}}, item.Fields...)...)
 			}
 			items = append(items, item)

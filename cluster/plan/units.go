@@ -197,6 +197,6 @@ func (*Sweep) PlanSchema() *Schema {
 		Type:  Types{"object", "null"},
 		Names: &Schema{Not: &Schema{Pattern: `^(sweep|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`}},
 		Others: &Schema{Type: Types{"array"}, MinItems: 1,
-			Description: "The values, one after the other; a map may have a label: for tables and plots."},
+			Description: "The values, one after the other; a map may have a label: for tables and plots, any other value is given one as {label: L, value: V}."},
 	}
 }
