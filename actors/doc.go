@@ -16,7 +16,8 @@
 // Parameters, Model, …); one of your own is a .proto file in your module, turned into Go by
 // protos/generate. Nothing has to be registered: every program that the type is linked into
 // can read it. Pools (protos.NewMessages, Env.Tensors) keep a cycle of messages free of
-// allocations.
+// allocations. An actor that knows where the values of a large tensor belong can have them
+// received there, see Poster.
 //
 // Then a role is an actor.Actor with a Receive, made by a Kind:
 //

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/protos"
 )
@@ -44,6 +45,18 @@ type Env interface {
 	Record(event Event)
 	// Fail ends the run with an error.
 	Fail(err error)
+}
+
+// Poster may be implemented by an actor that knows where large tensors of messages belong before they have arrived, as
+// with a posted receive of MPI. They are then received there, without a copy.
+type Poster interface {
+	// Posted returns the memory for the values of one tensor of a message from another process, of
+	// which only the head has arrived, with a reference for the message; its length is values. Nil leaves the
+	// memory to a pool. Where the values come from the same process, or are few, it is not asked.
+	//
+	// It is called by other goroutines, while Receive may be at work or the actor has ended. The message itself
+	// follows when all has arrived, or never.
+	Posted(head proto.Message, tensor, values int) *protos.Tensor
 }
 
 // Job is a piece of computation that is too long for a handler.

@@ -111,6 +111,7 @@ func (w *worker) abort() {
 	}
 	if w.current != nil {
 		w.resume(w.causes[w.current.awaited()])
+		w.posts.close()
 		w.input.Release()
 		w.mean.Release()
 		w.current, w.input, w.mean = nil, nil, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -27,7 +28,8 @@ type tag struct {
 // of either, not copies: an element of the output that has been sent is written again only
 // with a chunk that was made of what the receiver had then taken in. A chunk that is sent on is sent
 // from the memory that it has arrived in, which still is in the cache; a sum that is sent on and then
-// replaced is put together there, where nobody else holds the chunk.
+// replaced is put together there, where nobody else holds the chunk. One that has arrived in its place in the
+// output (see posts) is not copied.
 type reduction struct {
 	rank   int
 	moves  []Move
@@ -216,7 +218,9 @@ func (r *reduction) apply(m *Move, i int) {
 	input, output := r.input.Data[m.Low:m.High], r.output.Data[m.Low:m.High]
 	switch {
 	case m.Action == Replace:
-		copy(output, chunk.Data)
+		if !same(output, chunk.Data) {
+			copy(output, chunk.Data)
+		}
 		if r.onward[i] {
 			r.passed = chunk
 			return
@@ -232,6 +236,9 @@ func (r *reduction) apply(m *Move, i int) {
 	}
 	chunk.Release()
 }
+
+// same reports whether two vectors of one length are in the same memory.
+func same(a, b []float32) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }
 
 // add adds two vectors. A sum that is complete it divides as well.
 func (r *reduction) add(i int, sum, a, b []float32) {

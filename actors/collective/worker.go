@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
@@ -33,9 +34,12 @@ type worker struct {
 	current *reduction     // that is under way, and waits for a chunk; nil between rounds
 	input   *protos.Tensor // what it sums
 	mean    *protos.Tensor // what that becomes
+	posts   posts          // for the chunks of models
 	waiting bool           // idle since that instant
 	since   time.Duration
 }
+
+var _ actors.Poster = (*worker)(nil)
 
 func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error) {
 	local, err := task.NewLocal(env)
@@ -139,6 +143,9 @@ func (w *worker) average(ctx actor.Context) {
 func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, weight float32) {
 	w.current, w.input, w.mean = r, vector, w.env.Tensors().Get(len(vector.Data))
 	r.begin(w.input, w.mean, weight)
+	if r == w.models {
+		w.posts.open(r, w.view, w.before())
+	}
 	w.advance(ctx)
 }
 
@@ -165,11 +172,9 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	case int(head.Rank) == w.rank:
 		return fmt.Errorf("that is this rank itself")
 	}
-	r, step := w.models, int(head.Step)
-	if w.votes != nil {
-		if step -= w.voting(); step < 0 {
-			r, step = w.votes, int(head.Step)
-		}
+	r, step := w.models, int(head.Step)-w.before()
+	if step < 0 {
+		r, step = w.votes, int(head.Step)
 	}
 	chunk := m.Take(0)
 	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, chunk)
@@ -179,8 +184,22 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	return err
 }
 
-// voting is a number of steps that no algorithm exceeds.
-func (w *worker) voting() int { return 2 * len(w.nodes) }
+// before is how many steps of a round come before those of the exchange of models: none without votes, otherwise a
+// number that no algorithm exceeds.
+func (w *worker) before() int {
+	if w.votes == nil {
+		return 0
+	}
+	return 2 * len(w.nodes)
+}
+
+// Posted returns the place of a chunk in the round's output.
+func (w *worker) Posted(head proto.Message, _, values int) *protos.Tensor {
+	if chunk, ok := head.(*protos.Chunk); ok {
+		return w.posts.posted(chunk, values)
+	}
+	return nil
+}
 
 // advance goes on with the reduction until a chunk is missing or it is over.
 func (w *worker) advance(ctx actor.Context) {
@@ -195,6 +214,7 @@ func (w *worker) advance(ctx actor.Context) {
 		return
 	}
 	mean := w.mean
+	w.posts.close()
 	w.input.Release()
 	w.current, w.input, w.mean = nil, nil, nil
 	r.finish()
@@ -213,8 +233,8 @@ func (w *worker) send(ctx actor.Context, m *Move) {
 		return
 	}
 	step := m.Step
-	if w.votes != nil && w.current == w.models {
-		step += w.voting()
+	if w.current == w.models {
+		step += w.before()
 	}
 	message, head := w.chunks.Get(piece)
 	head.View, head.Round, head.Rank = w.view, w.current.round, int32(w.rank)

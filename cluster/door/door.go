@@ -217,12 +217,20 @@ func (p *Parcel) Receive(now time.Duration) time.Duration {
 func (p *Parcel) HasDownlink() bool { return !p.Control && p.Edge.HasDownlink() }
 
 // Arrive counts the parcel as handed over at instant now. In strict mode it returns
-// an error if a tensor was written between sending and delivery.
+// an error if a tensor was written between sending and delivery, see Check.
 func (p *Parcel) Arrive(now time.Duration) error {
 	if !p.Control {
 		p.Edge.Deliver(p.Size, now-p.Sent)
 	}
-	return p.evidence.check()
+	return p.Check()
+}
+
+// Check returns, in strict mode, an error if a tensor has been written since it was sent. It looks once: what is
+// carried to another process is to be checked before, since what that answers may then be written in its place.
+func (p *Parcel) Check() error {
+	e := p.evidence
+	p.evidence = nil
+	return e.check()
 }
 
 // Discard counts a parcel whose receiver is not there, and releases its message.
@@ -232,7 +240,7 @@ func (p *Parcel) Discard() error {
 		p.Edge.Discard(p.Size)
 	}
 	Release(p.Message)
-	return p.evidence.check()
+	return p.Check()
 }
 
 // Release gives back the receiver's reference to a message that no receiver gets.

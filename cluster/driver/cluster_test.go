@@ -167,10 +167,10 @@ stop: {steps: 24}
 `
 
 // ring is a plan in which a peer's model depends on its number of steps alone. Each is looked at when it has finished a
-// fourth one, 180 ms before the next.
+// fourth one, 180 ms before the next. Its model is so large that peers have memory ready for their pieces.
 const ring = `name: ring
 data: {set: synthetic-traffic, samples: 1500}
-model: {kind: mlp, layers: [93, 8, 5]}
+model: {kind: mlp, layers: [93, 150, 5]}
 train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
 architecture: {kind: all-reduce, algorithm: ring}
 nodes: [{name: peer, count: 3, compute: {step: 100ms}}]

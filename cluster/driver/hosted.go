@@ -316,17 +316,26 @@ func (h *hosted) gone(name, why string) {
 
 // deliver hands a frame to the node that it is for. A nil run is one that is over, or never was.
 func (h *hosted) deliver(f *wire.Frame) {
-	if h == nil {
-		forget(f)
+	if w, node := h.home(f); w != nil {
+		w.Deliver(node, f)
 		return
 	}
-	if w := h.world.Load(); w != nil {
-		if i, known := h.index[nodeOf(f.Target)]; known {
-			w.Deliver(int(i), f)
-			return
-		}
-	}
 	forget(f)
+}
+
+// home returns the world and the node that a frame is for; nil if there is none.
+func (h *hosted) home(f *wire.Frame) (w *live.World, node int) {
+	if h == nil {
+		return nil, 0
+	}
+	if w = h.world.Load(); w == nil {
+		return nil, 0
+	}
+	i, known := h.index[nodeOf(f.Target)]
+	if !known {
+		return nil, 0
+	}
+	return w, int(i)
 }
 
 var _ live.Prompt = (*hosted)(nil)

@@ -199,7 +199,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 	}
 	p.node, err = transport.Listen(transport.Config{
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
-		Tensors: &p.tensors, Receive: p.receive, Changed: p.changed,
+		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
 		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
 	})
 	if err != nil {
@@ -373,6 +373,17 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	default:
 		h.deliver(f)
 	}
+}
+
+// posted asks the actor that a frame is for where the values of a tensor belong.
+func (p *process) posted(f *wire.Frame, tensor, values int) *protos.Tensor {
+	p.mu.Lock()
+	h := p.runs[f.Run]
+	p.mu.Unlock()
+	if w, node := h.home(f); w != nil {
+		return w.Posted(node, f, tensor, values)
+	}
+	return nil
 }
 
 // forget releases the tensors of a frame that nobody wants.

@@ -208,6 +208,10 @@ func (o *outbox) hand(s *sending, send func(int, *wire.Frame) (bool, error)) (ta
 // becomes of it then, this world does not hear.
 func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool, err error) {
 	w := o.to.world
+	if err := s.parcel.Check(); err != nil {
+		s.release()
+		return true, err
+	}
 	f := w.door.Frame(s.parcel, s.id)
 	f.Late = s.late
 	for _, t := range f.Tensors {
@@ -248,6 +252,30 @@ func (w *World) Deliver(node int, f *wire.Frame) {
 		return
 	}
 	w.take(node, f)
+}
+
+// Posted returns where the values of a tensor belong whose frame Deliver will be called with once they have arrived;
+// nil if that makes no difference. See actors.Poster.
+func (w *World) Posted(node int, f *wire.Frame, tensor, values int) *protos.Tensor {
+	if node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil {
+		return nil
+	}
+	l := w.nodes[node].life.Load()
+	if p := l.poster.Load(); p != nil && f.Target == l.pid.Id && !l.over() {
+		return p.posted(f.Head, tensor, values)
+	}
+	return nil
+}
+
+// poster is an actor that knows where values belong, with its panics caught.
+type poster struct {
+	actors.Poster
+	env *env
+}
+
+func (p *poster) posted(head proto.Message, tensor, values int) *protos.Tensor {
+	defer p.env.recover()
+	return p.Posted(head, tensor, values)
 }
 
 // atOnce is the size in bytes of the tensors of a message up to which it is handled on the

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/link"
@@ -429,6 +430,61 @@ func TestWhatIsDeliveredToNobodyIsReleasedAndCounted(t *testing.T) {
 	m.run(t)
 	if m.results[0].DeadLetters != 1 || !tensor.Sole() {
 		t.Errorf("%d dead letters, want that of the actor that does not exist; all released: %v", m.results[0].DeadLetters, tensor.Sole())
+	}
+}
+
+// postingActor has memory ready for tensors of 3 values, and panics at those of 4.
+type postingActor struct {
+	actor.ReceiveFunc
+	ready *protos.Tensor
+}
+
+func (a postingActor) Posted(_ proto.Message, tensor, values int) *protos.Tensor {
+	switch {
+	case values == 4:
+		panic("four")
+	case tensor == 1 && values == 3:
+		return a.ready.Retain()
+	}
+	return nil
+}
+
+func TestActorsOfThisWorldAreAskedWhereValuesBelong(t *testing.T) {
+	s := &stage{handlers: []handler{nothing, nothing, nothing}}
+	m := s.split(0, 1, 0, 1)
+	ready := protos.NewTensor(make([]float32, 3))
+	for i := range 2 { // of n0 and n1, but not of n2
+		m.make[0].Deployment.Nodes[i].Kind = func(actors.Env) (actor.Actor, error) {
+			return postingActor{func(actor.Context) {}, ready}, nil
+		}
+	}
+	s.lead = nothing
+	wait := m.start(t)
+	w := m.worlds[0]
+	for _, c := range []struct {
+		node           int
+		target         string
+		tensor, values int
+		posted         bool
+	}{
+		{0, "n0/peer", 1, 3, true}, {0, "n0/peer", 0, 3, false}, {0, "n0/other", 1, 3, false}, {0, "n1/peer", 1, 3, false},
+		{1, "n1/peer", 1, 3, false}, {2, "n2/peer", 1, 3, false}, {3, "coordinator/run", 1, 3, false}, {-1, "n0/peer", 1, 3, false}, {4, "n0/peer", 1, 3, false},
+		{0, "n0/peer", 1, 4, false}, {0, "n0/peer", 1, 3, false}, // it has failed
+	} {
+		got := w.Posted(c.node, &wire.Frame{Kind: wire.User, Target: c.target, Head: &protos.Chunk{}}, c.tensor, c.values)
+		if posted := got == ready; posted != c.posted || !posted && got != nil {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if got != nil {
+			got.Release()
+		}
+		if c.values == 4 {
+			<-m.ended[0]
+		}
+	}
+	wait()
+	if err := m.failures[0]; err == nil || !strings.Contains(err.Error(), "node n0, actor n0/peer: panic: four") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -24,7 +25,8 @@ type life struct {
 	pid     *actor.PID    // of the node's actor, which lives from its placing on
 	mailbox *mailbox
 	actor   actor.Actor
-	gone    chan struct{} // closed when the node crashes or leaves
+	poster  atomic.Pointer[poster] // the actor, where it is one
+	gone    chan struct{}          // closed when the node crashes or leaves
 	instant instant
 
 	unreported []*protos.Message // steps that the handler at work has recorded
@@ -73,6 +75,9 @@ func (l *life) place(kind actors.Kind) error {
 	a, err := kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
+	}
+	if p, ok := a.(actors.Poster); ok {
+		l.poster.Store(&poster{p, env})
 	}
 	w.stopped.Add(1)
 	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,8 @@ type mesh struct {
 	sending func(from, node int, f *wire.Frame) error
 	// carry, if not nil, makes a world's carrier of that of a mesh.
 	carry func(c *carrier) live.Carrier
+
+	posted atomic.Int64 // tensors for which their receivers had memory ready
 
 	mu     sync.RWMutex
 	worlds []*live.World
@@ -74,6 +77,14 @@ func (c *carrier) Send(node int, f *wire.Frame) error {
 	arrived, err := wire.Decode(b, &c.pool)
 	if err != nil {
 		return err
+	}
+	for i, t := range arrived.Tensors {
+		if ready := w.Posted(node, &arrived, i, len(t.Data)); ready != nil {
+			copy(ready.Data, t.Data)
+			t.Release()
+			arrived.Tensors[i] = ready
+			c.mesh.posted.Add(1)
+		}
 	}
 	w.Deliver(node, &arrived)
 	for _, t := range f.Tensors {

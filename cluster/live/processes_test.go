@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
@@ -150,6 +151,9 @@ func (c *cluster) listen() (err error) {
 	c.node, err = transport.Listen(transport.Config{
 		Name: c.name(c.seat.Index), Incarnation: 1, Address: "127.0.0.1:0", Identity: id, Tensors: &c.pool,
 		Receive: func(_ transport.Peer, f *wire.Frame) { c.placed.Load().Deliver(c.seat.Index, f) },
+		Posted: func(f *wire.Frame, tensor, values int) *protos.Tensor {
+			return c.placed.Load().Posted(c.seat.Index, f, tensor, values)
+		},
 	})
 	if err != nil {
 		return err
@@ -347,6 +351,14 @@ func (s *swift) steps(n int) answer {
 	}
 	s.system.Root.Send(s.self, steps(n))
 	return <-s.done
+}
+
+// Posted is the actor's, where it knows where values belong.
+func (s *swift) Posted(head proto.Message, tensor, values int) *protos.Tensor {
+	if inner, ok := s.inner.(actors.Poster); ok {
+		return inner.Posted(head, tensor, values)
+	}
+	return nil
 }
 
 func (s *swift) Compute(job actors.Job) { s.result = job.Do() }

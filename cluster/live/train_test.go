@@ -198,7 +198,11 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 				seen := models{}
 				r := plan(seen, func(node int) bool { return common(seen, want, node) >= looks || len(seen[node]) >= rounds })
 				r.strict = i == 2
-				r.split(hosts...).run(t)
+				m := r.split(hosts...)
+				m.run(t)
+				if collects := len(c.holders) > 1 && i > 0; collects != (m.posted.Load() > 0) {
+					t.Errorf("hosts %v: %d chunks arrived where they belong", hosts, m.posted.Load())
+				}
 				for _, node := range c.holders {
 					if n := common(seen, want, node); n < looks {
 						t.Errorf("hosts %v: only %d versions of the model of node %d can be compared", hosts, n, node)

@@ -142,7 +142,7 @@ func (c *conn) run(in *bufio.Reader) {
 // receive hands over what arrives, until the connection ends.
 func (c *conn) receive(in *bufio.Reader) error {
 	p := c.peer
-	s := &stream{in: in, tensors: p.node.config.Tensors, limit: p.node.config.Limits.Frame}
+	s := &stream{in: in, tensors: p.node.config.Tensors, posted: p.node.config.Posted, limit: p.node.config.Limits.Frame}
 	defer s.close()
 	for {
 		a, err := s.read()

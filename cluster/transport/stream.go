@@ -18,7 +18,8 @@ import (
 type stream struct {
 	in      *bufio.Reader
 	tensors *protos.TensorPool
-	limit   int // bytes of values of a frame
+	posted  func(f *wire.Frame, tensor, values int) *protos.Tensor // may be nil
+	limit   int                                                    // bytes of values of a frame
 
 	heads   wire.Decoder
 	scratch []byte
@@ -168,7 +169,7 @@ func (s *stream) values(n int) error {
 	p := &s.partial
 	for {
 		for len(p.open) == 0 && len(p.frame.Tensors) < len(p.lengths) && (n > 0 || p.lengths[len(p.frame.Tensors)] == 0) {
-			t := s.tensors.Get(p.lengths[len(p.frame.Tensors)])
+			t := s.memory(p.lengths[len(p.frame.Tensors)])
 			p.frame.Tensors = append(p.frame.Tensors, t)
 			p.open = view(t.Data)
 		}
@@ -181,6 +182,20 @@ func (s *stream) values(n int) error {
 		}
 		p.open, n, p.left = p.open[part:], n-part, p.left-part
 	}
+}
+
+// memory is that for the values of the next tensor of the partial frame. A small one has arrived with the head.
+func (s *stream) memory(values int) *protos.Tensor {
+	if s.posted != nil && 4*values >= readAhead {
+		f := &s.partial.frame
+		if t := s.posted(f, len(f.Tensors), values); t != nil {
+			if len(t.Data) == values {
+				return t
+			}
+			t.Release()
+		}
+	}
+	return s.tensors.Get(values)
 }
 
 // close gives the tensors of a frame that will never be whole back.

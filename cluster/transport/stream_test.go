@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -99,6 +100,57 @@ func TestRecordsCarryTheEncodedFrame(t *testing.T) {
 		if _, err := s.read(); !errors.Is(err, io.EOF) {
 			t.Fatalf("error %v, want the end", err)
 		}
+	}
+}
+
+func TestLargeTensorsArriveInTheMemoryThatIsPostedForThem(t *testing.T) {
+	const large = readAhead / 4
+	sizes := []int{large, large - 1, 3 * large, large + 1, 0}
+	ready := protos.NewTensor(make([]float32, 8*large))
+	asked := map[int]int{}
+	posted := func(f *wire.Frame, tensor, values int) *protos.Tensor {
+		if f.Target != "t" || f.Head.(*protos.Chunk).Index != 3 {
+			t.Errorf("asked with the frame %v", f)
+		}
+		asked[tensor] = values
+		switch tensor {
+		case 0:
+			return ready.View(large, 2*large)
+		case 3:
+			return ready.View(0, large) // is not of the right size
+		}
+		return nil
+	}
+	b := written(t, example(sizes...))
+	s := newStream(b, 4*wire.MaxValues)
+	s.posted = posted
+	a, err := s.read()
+	if err != nil || len(a.frame.Tensors) != len(sizes) {
+		t.Fatalf("read %+v, %v", a, err)
+	}
+	for i, v := range a.frame.Tensors {
+		if !slices.Equal(v.Data, example(sizes...).Tensors[i].Data) {
+			t.Errorf("tensor %d is not what was sent", i)
+		}
+		if posted := i == 0; posted != (len(v.Data) > 0 && &v.Data[0] == &ready.Data[large]) {
+			t.Errorf("tensor %d is in memory of its own or not: want %v", i, !posted)
+		}
+	}
+	if want := map[int]int{0: large, 2: 3 * large, 3: large + 1}; !maps.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v", asked, want)
+	}
+	release(a.frame.Tensors)
+	if !ready.Sole() {
+		t.Error("a posted tensor is still held")
+	}
+
+	s = newStream(b[:len(b)/8], 4*wire.MaxValues)
+	s.posted = posted
+	if _, err := s.read(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v, want that of a connection that breaks inside a tensor", err)
+	}
+	if s.close(); !ready.Sole() {
+		t.Error("what was posted for a frame that never became whole is still held")
 	}
 }
 
