@@ -46,7 +46,7 @@ func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show FILE",
 		Short:   "Show a plan with every default spelled out",
-		Long:    "Show a plan with every default spelled out. Of what a sweep varies the first point is shown, and the sweep.",
+		Long:    "Show a plan with every default spelled out. Sections that a sweep varies stay as they were written.",
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    exactly(1, "one plan"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -95,7 +95,8 @@ func (p *Plan) Set(path, value string) error {
 // point is one combination of a sweep's values.
 type point struct {
 	labels []plan.Label
-	root   *plan.Node // as written, but for the names of files, which are absolute now
+	root   *plan.Node   // as written, but for the names of files, which are absolute now
+	values []*plan.Node // in it, what each axis has put there
 	spec   *catalog.Spec
 }
 
@@ -114,7 +115,7 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 		if err != nil {
 			return nil, input(about(at.Labels, err))
 		}
-		points[i] = point{labels: at.Labels, root: at.Root, spec: spec}
+		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, spec: spec}
 	}
 	return points, nil
 }
@@ -165,19 +166,20 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
-	every := len(points) // points from one value of an axis to its next, once for each value of those before
-	for _, a := range axes {
+	every := len(points) // so many points further an axis has its next value, and those before have the same
+	for k, a := range axes {
 		every /= len(a.Values)
 		for i := range a.Values {
 			value := a.Values[i].Value.Clone()
-			if read, ok := points[i*every].root.Lookup(a.Path); ok {
-				takeFiles(value, read)
-			}
+			takeFiles(value, points[i*every].values[k])
 			a.Values[i].Value = value
 		}
 	}
 	var spelled *plan.Node
 	vary := map[string]bool{}
+	for _, a := range axes {
+		vary[a.Section()] = true // its path need not lead anywhere once the value is in its place
+	}
 	for i, at := range points {
 		one := *at.spec.Plan
 		one.Sweep = axes

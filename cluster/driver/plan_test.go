@@ -3,6 +3,7 @@ package driver
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +26,7 @@ stop: {epochs: 1}
 		"{nodes.w.count: [2, 3], nodes.w.compute: [{step: 5ms}, {speed: 1 GFLOP/s}]}", "{stop.epochs: [1, 2]}",
 		"{network.topology: [ring, {label: sparse, kind: tree, branching: 1}]}", "{network.topology.kind: [ring, tree]}",
 		"{schedule.0.topology.kind: [tree, star]}", "{detect: [0s, 10s], nodes.w.count: [2, 3]}",
+		"{nodes.s.name: [server]}", "{nodes.w: [{name: w, role: worker, count: 3}]}", "{network.default.delay: [1ms]}", "{seed: [3, 4]}",
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, "sweep="+sweep) })
 	}
@@ -55,7 +57,11 @@ stop: {epochs: 1}
 	if err := os.WriteFile(other, []byte("time_s,delay_ms\n0,10\n1,20\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	long := "{from: lyon, to: oslo, delay: {kind: trace, file: " + trace + ", repeat: true}}"
 	for _, sweep := range []string{
+		"{network.links: [[" + long + "], [" + strings.Repeat(strings.Replace(long, "lyon", "riga", 1)+", ", 5) + long + "]]}",
+		"{network.links.kyiv->rome: [{from: rome, to: kyiv, delay: {kind: trace, file: " + trace + "}}]}",
+		"{network.links.kyiv->rome.delay.file: [" + trace + ", " + other + "], network.links.kyiv->rome.to: [bern, rome]}",
 		"{network.default.delay: [10ms, 20ms]}",
 		"{network.links.6.delay.file: [" + trace + ", " + other + "]}",
 		"{network.links.kyiv->rome.delay: [{kind: trace, file: " + trace + "}, {label: constant, value: 3ms}], network.default.delay: [1ms, 2ms]}",

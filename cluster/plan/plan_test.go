@@ -237,6 +237,7 @@ func TestSweepKeepsItsLabelsWhenItIsWritten(t *testing.T) {
 	for _, sweep := range []string{
 		"{a: [1, x]}", "{a: [{label: one, value: 1}, 2]}", "{a: [{label: a list, value: [1, 2]}, [3]]}",
 		"{a: [{label: m, k: 1}, {k: 2}]}", "{a: [{label: v, value: {value: 1}}, {value: 2}]}", "{a: [{label: none}, {}]}",
+		"{a: [{label: l, value: {label: m, k: 1}}]}", "{a: [{label: " + strings.Repeat("long ", 100) + "label, value: 1}]}",
 	} {
 		axes, err := Axes(mustParse(t, "sweep: "+sweep+"\n"))
 		if err != nil {

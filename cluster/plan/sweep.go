@@ -9,7 +9,6 @@ import (
 const (
 	MaxPoints     = 10_000
 	MaxPointNodes = 2_000_000 // values, lists and maps of all points together
-	maxLabel      = 200       // bytes
 )
 
 // Sweep is the axes that a plan is multiplied out over, in the order of the file.
@@ -23,8 +22,11 @@ type Axis struct {
 	at     *Node // where the path is written
 }
 
+// Section is the key of the plan that the path begins with.
+func (a *Axis) Section() string { return a.steps[0].text }
+
 // AxisValue is one value of an axis. Its label is the value in flow style unless it has one: {label: L, ...} is a map with a
-// label, {label: L, value: V} any other value with one.
+// label, {label: L, value: V} any other value with one, or a map that has a label: of its own.
 type AxisValue struct {
 	Label string
 	Value *Node
@@ -90,8 +92,8 @@ func readAxisValue(item *Node) (AxisValue, error) {
 	if !ok {
 		return AxisValue{Label: item.Flow(), Value: item}, nil
 	}
-	if label.Kind != Scalar || strings.TrimSpace(label.Text) == "" || len(label.Text) > maxLabel {
-		return AxisValue{}, Errorf(label, "found %s; a label is a text of 1 to %d bytes", found(label), maxLabel)
+	if label.Kind != Scalar || strings.TrimSpace(label.Text) == "" {
+		return AxisValue{}, Errorf(label, "found %s; a label is a text", found(label))
 	}
 	value := item.Without("label")
 	if isWrapped(value) {
@@ -113,7 +115,7 @@ func (s Sweep) MarshalPlan() (*Node, error) {
 		for _, v := range a.Values {
 			item := v.Value.Clone()
 			if v.Label != v.Value.Flow() {
-				if item.Kind != Map || isWrapped(item) {
+				if _, labelled := item.Get("label"); item.Kind != Map || labelled || isWrapped(item) {
 					item = item.As("value")
 				}
 				item = NewMap(append([]Field{{Key: "label", Value: NewText(v.Label)}}, item.Fields...)...)
@@ -128,6 +130,7 @@ func (s Sweep) MarshalPlan() (*Node, error) {
 // Point is one combination of a sweep's values.
 type Point struct {
 	Labels []Label // one for each axis, in the order of the file
+	Values []*Node // what each axis has put into Root
 	Root   *Node   // the plan with the values in place, without its sweep
 }
 
@@ -201,7 +204,7 @@ func point(base *Node, axes Sweep, i int) (Point, error) {
 			}
 		}
 		paths = append(paths, path)
-		p.Labels = append(p.Labels, Label{a.Path, v.Label})
+		p.Labels, p.Values = append(p.Labels, Label{a.Path, v.Label}), append(p.Values, value)
 	}
 	return p, join(errs)
 }
