@@ -29,6 +29,8 @@ type churn struct {
 	end          time.Duration
 	threads      int
 	strict       bool
+	posted       bool // chunks arrive where their receivers have memory ready, as from another process
+	landed       int  // how many did
 
 	// late is how long the coordinator's messages to a node take; nil stands for no time.
 	late func(node int) time.Duration
@@ -68,7 +70,7 @@ func (c *churn) run(t testing.TB) {
 		profile := actors.Profile{Cores: 1, Speed: math.Inf(1), Step: churnStep + time.Duration(i)*1300*time.Microsecond}
 		d.Nodes = append(d.Nodes, actors.Node{
 			Name: name, Role: collective.RoleWorker, Profile: profile, Absent: slices.Contains(c.absent, i),
-			Kind: c.architecture.Kind(c.task, train.Place{Role: collective.RoleWorker}),
+			Kind: c.kind(),
 		})
 		for j := range n {
 			delay := time.Duration(700+310*((3*i+5*j)%11)) * time.Microsecond
@@ -94,6 +96,38 @@ func (c *churn) run(t testing.TB) {
 	if c.result, err = w.Run(context.Background()); err != nil {
 		t.Fatalf("%s, %v: %v", c.architecture.Algorithm, c.schedule, err)
 	}
+}
+
+// kind is that of all nodes.
+func (c *churn) kind() actors.Kind {
+	inner := c.architecture.Kind(c.task, train.Place{Role: collective.RoleWorker})
+	return func(env actors.Env) (actor.Actor, error) {
+		a, err := inner(env)
+		if c.posted && err == nil {
+			a = &receiver{a, c}
+		}
+		return a, err
+	}
+}
+
+// receiver stands before a worker and does what the transport would do with chunks of another process.
+type receiver struct {
+	actor.Actor
+	churn *churn
+}
+
+func (r *receiver) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*protos.Message); ok {
+		for i, t := range m.Tensors {
+			if ready := r.Actor.(actors.Poster).Posted(m.Head, i, len(t.Data)); ready != nil {
+				copy(ready.Data, t.Data)
+				t.Release()
+				m.Tensors[i] = ready
+				r.churn.landed++
+			}
+		}
+	}
+	r.Actor.Receive(ctx)
 }
 
 // look takes in a model, if it is one between two rounds: the last of a round's steps is

@@ -11,8 +11,9 @@ import (
 // The other chunks, and those that come before this rank is in their round, arrive elsewhere.
 //
 // A chunk that lands before it has its turn overwrites nothing that is needed. The first of some values finds none
-// of them in the output. One that replaces values is made of what the others have taken in of this rank's: they
-// have all that it had to send of them, and it adds nothing to them any more.
+// of them in the output. Another one that replaces values is made of what the others have taken in of this rank's: they
+// have all that it had to send of them, and it adds nothing to them any more. That holds as long as ranks send each
+// chunk once; one that comes again has no place.
 //
 // Its methods may be called by any goroutine.
 type posts struct {
@@ -22,7 +23,7 @@ type posts struct {
 	before int        // steps of a round, before those of the reduction
 	of     *reduction // nil between rounds
 	output *protos.Tensor
-	given  []bool // of each move
+	given  []bool // of each move, whether its chunk has a place already, here or elsewhere
 }
 
 // open hands out the output of the round that a reduction has begun, until close is called.
@@ -33,7 +34,18 @@ func (p *posts) open(r *reduction, view uint64, before int) {
 	if len(p.given) != len(r.moves) {
 		p.given = make([]bool, len(r.moves))
 	}
-	clear(p.given)
+	for i, chunk := range r.chunks[r.round&1] {
+		p.given[i] = chunk != nil
+	}
+}
+
+// arrived notes that a chunk of a reduction has come.
+func (p *posts) arrived(r *reduction, round uint64, t tag) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == r && p.round == round {
+		p.given[r.places[t]] = true
+	}
 }
 
 // close is called before the caller gives its reference to the output away.

@@ -39,6 +39,7 @@ func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *test
 	if testing.Short() {
 		runs = 40
 	}
+	landed := 0
 	for run := range runs {
 		random := rand.New(rand.NewPCG(uint64(run), 5))
 		n := 2 + random.IntN(4)
@@ -49,7 +50,7 @@ func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *test
 		c := churn{
 			task: churnTask(n, momentum(0.05)), schedule: shuffle(random, n), end: 500 * time.Millisecond, strict: run%3 == 0,
 			architecture: collective.Architecture{Algorithm: algorithms[run%4], Every: 1, Reduce: collective.Gradients},
-			late:         func(node int) time.Duration { return late[node] },
+			late:         func(node int) time.Duration { return late[node] }, posted: run%2 == 1,
 		}
 		if node := 1 + random.IntN(n-1); run%2 == 0 {
 			c.absent = []int{node}
@@ -59,6 +60,10 @@ func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *test
 		}
 		c.run(t)
 		c.explain(t)
+		landed += c.landed
+	}
+	if landed == 0 {
+		t.Error("no chunk arrived where it belongs")
 	}
 }
 
@@ -157,18 +162,23 @@ func TestFarAwayBoundNeverExchangesAndNearOneAlways(t *testing.T) {
 
 func TestVotedRoundsAreBySomeViewAloneWheneverANodeCrashesOrJoins(t *testing.T) {
 	everywhere(t, 2, 5, func(t *testing.T, a collective.Algorithm, n int) {
+		landed := 0
 		sweep(n, 2900*time.Microsecond, func(i int, at time.Duration) {
 			node := i % n
 			c := churn{
 				task: churnTask(n, sgd(0.1)), end: 400 * time.Millisecond, schedule: []actors.NodeChange{{At: at, Node: node, Do: actors.Crash}},
-				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Models, Moved: 0.08},
+				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Models, Moved: 0.08}, posted: i%3 == 0,
 			}
 			if i%2 == 1 {
 				c.absent, c.schedule[0].Do = []int{node}, actors.Join
 			}
 			c.run(t)
 			c.explain(t)
+			landed += c.landed
 		})
+		if landed == 0 {
+			t.Error("no chunk arrived where it belongs")
+		}
 	})
 }
 

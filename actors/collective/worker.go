@@ -176,12 +176,13 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	if step < 0 {
 		r, step = w.votes, int(head.Step)
 	}
-	chunk := m.Take(0)
-	err := r.take(head.Round, tag{int(head.Rank), step, int(head.Index)}, chunk)
-	if err != nil {
+	chunk, t := m.Take(0), tag{int(head.Rank), step, int(head.Index)}
+	if err := r.take(head.Round, t, chunk); err != nil {
 		chunk.Release()
+		return err
 	}
-	return err
+	w.posts.arrived(r, head.Round, t)
+	return nil
 }
 
 // before is how many steps of a round come before those of the exchange of models: none without votes, otherwise a

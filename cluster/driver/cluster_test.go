@@ -9,15 +9,23 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // testCluster is a cluster of processes that are goroutines of this one.
@@ -172,19 +180,56 @@ const ring = `name: ring
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 150, 5]}
 train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
-architecture: {kind: all-reduce, algorithm: ring}
+architecture: {kind: watched-ring}
 nodes: [{name: peer, count: 3, compute: {step: 100ms}}]
 network: {default: {delay: 20ms}}
 evaluate: {every: 4 steps}
 stop: {steps: 9}
 `
 
+// watched has the all-reduce of ring, which counts the chunks that arrive where they belong.
+func watched(landed *atomic.Int64) *catalog.Catalog {
+	c := catalog.Default()
+	c.Architectures.Add(catalog.Define("watched-ring", "all-reduce over a ring", func() struct{} { return struct{}{} },
+		func(*catalog.Catalog, *struct{}) (train.Architecture, error) {
+			return watchedRing{collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Gradients}, landed}, nil
+		}))
+	return c
+}
+
+type watchedRing struct {
+	collective.Architecture
+	landed *atomic.Int64
+}
+
+func (a watchedRing) Kind(task *train.Task, place train.Place) actors.Kind {
+	inner := a.Architecture.Kind(task, place)
+	return func(env actors.Env) (actor.Actor, error) {
+		w, err := inner(env)
+		return watchedWorker{w, a.landed}, err
+	}
+}
+
+type watchedWorker struct {
+	actor.Actor
+	landed *atomic.Int64
+}
+
+func (w watchedWorker) Posted(head proto.Message, tensor, values int) *protos.Tensor {
+	place := w.Actor.(actors.Poster).Posted(head, tensor, values)
+	if place != nil {
+		w.landed.Add(1)
+	}
+	return place
+}
+
 func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	// A question that memberlist has asked waits for its answer.
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 	c := newCluster(t)
+	var landed atomic.Int64
 	for _, name := range []string{"a", "b", "c"} {
-		defer c.serve(name)()
+		defer c.serve(name, func(n *driver.NodeConfig) { n.Catalog = watched(&landed) })()
 	}
 	client := c.client(identity.Operator)
 	c.gather(client, 3)
@@ -202,7 +247,10 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 		t.Error(diff)
 	}
 	_, dir = c.result(client, ring)
-	virtual = run(t, load(t, ring), driver.Options{})
+	if landed.Load() == 0 {
+		t.Error("no chunk arrived where it belongs")
+	}
+	virtual = run(t, load(t, ring), driver.Options{Catalog: watched(&landed)})
 	if diff := cmp.Diff(losses(t, virtual.Dir), losses(t, dir)); diff != "" {
 		t.Error(diff)
 	}

@@ -433,6 +433,46 @@ func TestWhatIsDeliveredToNobodyIsReleasedAndCounted(t *testing.T) {
 	}
 }
 
+// What the other world answers may be received in the place of what it has been given.
+func TestStrictModeFindsWhatIsWrittenBeforeItIsCarriedAndNotAfter(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		tensor := protos.NewTensor([]float32{1, 2, 3})
+		var m *mesh
+		s := &stage{strict: true, edge: link.Config{Delay: link.Constant{Delay: ms}}, handlers: []handler{
+			member(func(ctx actor.Context, env actors.Env) {
+				ctx.Send(pid(env, 1), protos.NewMessage(&protos.Chunk{Index: 7}, tensor.Retain()))
+				if before {
+					m.worlds[0].Locked(func() { tensor.Data[0] = 9 }) // under which it is looked at
+				}
+			}, nothing),
+			member(nothing, func(ctx actor.Context, _ actors.Env) {
+				if i, ok := index(ctx); ok && i == 7 {
+					done(ctx)
+				}
+			}),
+		}}
+		s.untilDone()
+		m = s.split(0, 1, 1)
+		m.sending = func(_, node int, f *wire.Frame) error {
+			if node == 1 && len(f.Tensors) > 0 && !before {
+				tensor.Data[0] = 9
+			}
+			return nil
+		}
+		m.start(t)()
+		err := errors.Join(m.failures...)
+		if found := err != nil && strings.Contains(err.Error(), "tensor 0 of a gradwire.Chunk was written after it had been sent"); found != before || err != nil != before {
+			t.Errorf("written before: %v, error %v", before, err)
+		}
+		if sum := m.total(0, 1); sum.Sent != 1 || before && sum.Dropped != 1 || !before && sum.Delivered != 1 {
+			t.Errorf("written before: %v, %+v", before, sum)
+		}
+		if !tensor.Sole() {
+			t.Errorf("written before: %v, the tensor is held", before)
+		}
+	}
+}
+
 // postingActor has memory ready for tensors of 3 values, and panics at those of 4.
 type postingActor struct {
 	actor.ReceiveFunc

@@ -134,7 +134,7 @@ type Config struct {
 	Receive func(from Peer, f *wire.Frame)
 	// Posted, if not nil, is asked for the memory of a tensor of so many values when the head of its
 	// frame has arrived, with a reference for the frame; nil stands for Tensors. Of small tensors it is not asked. It is called
-	// on the goroutine that reads, before Receive, which does not follow if the connection breaks.
+	// on the goroutine that reads from the peer, must not wait, and is followed by Receive unless the connection breaks.
 	Posted func(f *wire.Frame, tensor, values int) *protos.Tensor
 	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
 	// order, on a goroutine of its own. The reason is nil for Up.

@@ -184,7 +184,7 @@ func (s *stream) values(n int) error {
 	}
 }
 
-// memory is that for the values of the next tensor of the partial frame. A small one has arrived with the head.
+// memory is that for the values of the next tensor of the partial frame. Of a small one much has arrived with the head.
 func (s *stream) memory(values int) *protos.Tensor {
 	if s.posted != nil && 4*values >= readAhead {
 		f := &s.partial.frame
