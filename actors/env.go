@@ -52,7 +52,7 @@ type Env interface {
 type Poster interface {
 	// Posted returns the memory for the values of one tensor of a message from another process, of
 	// which only the head has arrived, with a reference for the message; its length is values. Nil leaves the
-	// memory to a pool. Where the values come from the same process, or are few, it is not asked.
+	// memory to a pool. Where the values come from the same process, or are few, and in strict mode, it is not asked.
 	//
 	// It is called by other goroutines, several at a time, while Receive may be at work or the actor has ended, and must
 	// not wait: they read what comes from a process. The message itself follows when all has arrived, or never.

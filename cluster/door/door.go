@@ -33,8 +33,8 @@ type Door struct {
 
 // New returns the door of the nodes with these addresses, in the order of the
 // network. In strict mode every frame is encoded and decoded on its way, with
-// tensors from the pool, the decoded message is delivered, and delivery (or Check, for
-// what goes to another process) finds whether somebody wrote what had been sent.
+// tensors from the pool, the decoded message is delivered, and delivery
+// checks that nobody wrote what had been sent.
 func New(network *link.Network, nodes []string, strict bool, tensors *protos.TensorPool) *Door {
 	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict, tensors: tensors}
 	for i, name := range nodes {
@@ -219,24 +219,10 @@ func (p *Parcel) HasDownlink() bool { return !p.Control && p.Edge.HasDownlink() 
 // Arrive counts the parcel as handed over at instant now. In strict mode it returns
 // an error if a tensor was written between sending and delivery.
 func (p *Parcel) Arrive(now time.Duration) error {
-	p.count(now)
-	return p.evidence.end()
-}
-
-func (p *Parcel) count(now time.Duration) {
 	if !p.Control {
 		p.Edge.Deliver(p.Size, now-p.Sent)
 	}
-}
-
-// Check returns, in strict mode, an error if a tensor has been written since it was sent. It is for parcels that are about
-// to be carried to another process, before Carried: what that process answers may be received in their place.
-func (p *Parcel) Check() error { return p.evidence.check() }
-
-// Carried counts the parcel as handed over at instant now, and does not look at its tensors any more.
-func (p *Parcel) Carried(now time.Duration) {
-	p.count(now)
-	p.evidence.release()
+	return p.evidence.check()
 }
 
 // Discard counts a parcel whose receiver is not there, and releases its message.
@@ -246,7 +232,7 @@ func (p *Parcel) Discard() error {
 		p.Edge.Discard(p.Size)
 	}
 	Release(p.Message)
-	return p.evidence.end()
+	return p.evidence.check()
 }
 
 // Release gives back the receiver's reference to a message that no receiver gets.

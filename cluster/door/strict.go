@@ -47,7 +47,7 @@ func (d *Door) roundTrip(f *wire.Frame, p *Parcel) error {
 	}
 	if p.Lost {
 		Release(p.Message)
-		return p.evidence.end()
+		return p.evidence.check()
 	}
 	return nil
 }
@@ -75,23 +75,13 @@ func same(f, g *wire.Frame) error {
 	return nil
 }
 
-// end checks, and gives the sender's reference back.
-func (e *evidence) end() error {
-	defer e.release()
-	return e.check()
-}
-
-func (e *evidence) release() {
-	if e != nil {
-		e.message.Release()
-	}
-}
-
-// check compares the tensors with their checksums at sending.
+// check compares the tensors with their checksums at sending and gives the
+// sender's reference back.
 func (e *evidence) check() error {
 	if e == nil {
 		return nil
 	}
+	defer e.message.Release()
 	for i, sum := range checksums(e.message.Tensors) {
 		if sum != e.sums[i] {
 			return fmt.Errorf("strict: tensor %d of a %s was written after it had been sent",

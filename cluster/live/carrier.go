@@ -208,16 +208,6 @@ func (o *outbox) hand(s *sending, send func(int, *wire.Frame) (bool, error)) (ta
 // becomes of it then, this world does not hear.
 func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool, err error) {
 	w := o.to.world
-	if w.config.Deployment.Strict {
-		w.Locked(func() {
-			if err = s.parcel.Check(); err != nil {
-				_ = s.parcel.Discard() // which finds the same
-			}
-		})
-	}
-	if err != nil {
-		return true, err
-	}
 	f := w.door.Frame(s.parcel, s.id)
 	f.Late = s.late
 	for _, t := range f.Tensors {
@@ -225,9 +215,9 @@ func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (ta
 	}
 	taken, failure := send(int(o.to.index), &f)
 	if taken && failure == nil {
-		w.Locked(func() { s.parcel.Carried(w.clock.now()) })
+		w.Locked(func() { err = s.parcel.Arrive(w.clock.now()) })
 		s.release()
-		return true, nil
+		return true, err
 	}
 	release(f.Tensors)
 	if failure == nil {
@@ -261,9 +251,10 @@ func (w *World) Deliver(node int, f *wire.Frame) {
 }
 
 // Posted returns where the values of a tensor belong whose frame Deliver will be called with once they have arrived;
-// nil if that makes no difference. See actors.Poster.
+// nil if that makes no difference. See actors.Poster. In strict mode it is nil as well: what this world has sent is looked at
+// once more when it has been taken, and the answer must not be there yet.
 func (w *World) Posted(node int, f *wire.Frame, tensor, values int) *protos.Tensor {
-	if node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil {
+	if w.config.Deployment.Strict || node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil {
 		return nil
 	}
 	l := w.nodes[node].life.Load()
