@@ -150,9 +150,9 @@ func describe(labels []plan.Label) string {
 	return s
 }
 
-// Resolved returns the text of the plan with every default spelled out and every file by its absolute name. Sections
-// that a sweep varies, or that have other defaults at other points of it, stay as they were written. A nil catalog stands for
-// catalog.Default().
+// Resolved returns the text of the plan with every default spelled out and every file by its absolute name, but for
+// those in values of a sweep whose labels are longer than plan.MaxLabel. Sections that a sweep varies, or that have other
+// defaults at other points of it, stay as they were written. A nil catalog stands for catalog.Default().
 func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
 	points, err := p.points(c)
 	if err != nil {
@@ -170,6 +170,9 @@ func (p *Plan) resolved(points []point) (string, error) {
 	for k, a := range axes {
 		every /= len(a.Values)
 		for i := range a.Values {
+			if len(a.Values[i].Label) > plan.MaxLabel {
+				continue // with other names of files its label could not be given to it
+			}
 			value := a.Values[i].Value.Clone()
 			takeFiles(value, points[i*every].values[k])
 			a.Values[i].Value = value

@@ -237,7 +237,7 @@ func TestSweepKeepsItsLabelsWhenItIsWritten(t *testing.T) {
 	for _, sweep := range []string{
 		"{a: [1, x]}", "{a: [{label: one, value: 1}, 2]}", "{a: [{label: a list, value: [1, 2]}, [3]]}",
 		"{a: [{label: m, k: 1}, {k: 2}]}", "{a: [{label: v, value: {value: 1}}, {value: 2}]}", "{a: [{label: none}, {}]}",
-		"{a: [{label: l, value: {label: m, k: 1}}]}", "{a: [{label: " + strings.Repeat("long ", 100) + "label, value: 1}]}",
+		"{a: [{label: l, value: {label: m, k: 1}}]}", "{a: [{label: " + strings.Repeat("l", MaxLabel) + ", value: 1}]}",
 	} {
 		axes, err := Axes(mustParse(t, "sweep: "+sweep+"\n"))
 		if err != nil {
@@ -247,6 +247,9 @@ func TestSweepKeepsItsLabelsWhenItIsWritten(t *testing.T) {
 		if err != nil || written.Flow() != sweep {
 			t.Errorf("%s is written as %s, %v", sweep, written.Flow(), err)
 		}
+	}
+	if _, err := Axes(mustParse(t, "sweep: {a: [{label: "+strings.Repeat("l", MaxLabel+1)+", value: 1}]}\n")); err == nil || !strings.Contains(err.Error(), "1 to 200 bytes") {
+		t.Errorf("a label that is too long: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 const (
 	MaxPoints     = 10_000
 	MaxPointNodes = 2_000_000 // values, lists and maps of all points together
+	MaxLabel      = 200       // bytes, of a label that is given
 )
 
 // Sweep is the axes that a plan is multiplied out over, in the order of the file.
@@ -92,8 +93,8 @@ func readAxisValue(item *Node) (AxisValue, error) {
 	if !ok {
 		return AxisValue{Label: item.Flow(), Value: item}, nil
 	}
-	if label.Kind != Scalar || strings.TrimSpace(label.Text) == "" {
-		return AxisValue{}, Errorf(label, "found %s; a label is a text", found(label))
+	if label.Kind != Scalar || strings.TrimSpace(label.Text) == "" || len(label.Text) > MaxLabel {
+		return AxisValue{}, Errorf(label, "found %s; a label is a text of 1 to %d bytes", found(label), MaxLabel)
 	}
 	value := item.Without("label")
 	if isWrapped(value) {
