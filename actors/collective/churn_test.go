@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
@@ -31,6 +32,8 @@ type churn struct {
 	strict       bool
 	posted       bool // chunks arrive where their receivers have memory ready, as from another process
 	landed       int  // how many did
+	asked        int  // how many there were
+	again        int  // how many had a place after they had come
 
 	// late is how long the coordinator's messages to a node take; nil stands for no time.
 	late func(node int) time.Duration
@@ -116,18 +119,26 @@ type receiver struct {
 	churn *churn
 }
 
+// Every other chunk it lets arrive elsewhere, as those whose heads come before their round.
 func (r *receiver) Receive(ctx actor.Context) {
-	if m, ok := ctx.Message().(*protos.Message); ok {
-		for i, t := range m.Tensors {
-			if ready := r.Actor.(actors.Poster).Posted(m.Head, i, len(t.Data)); ready != nil {
-				copy(ready.Data, t.Data)
-				t.Release()
-				m.Tensors[i] = ready
-				r.churn.landed++
-			}
+	m, ok := ctx.Message().(*protos.Message)
+	if !ok || len(m.Tensors) != 1 {
+		r.Actor.Receive(ctx)
+		return
+	}
+	c, place := r.churn, r.Actor.(actors.Poster).Posted
+	head, values := proto.Clone(m.Head), len(m.Tensors[0].Data)
+	if c.asked++; c.asked%2 == 0 {
+		if ready := place(head, 0, values); ready != nil {
+			copy(ready.Data, m.Tensors[0].Data)
+			m.Tensors[0].Release()
+			m.Tensors[0] = ready
+			c.landed++
 		}
 	}
-	r.Actor.Receive(ctx)
+	if r.Actor.Receive(ctx); place(head, 0, values) != nil {
+		c.again++
+	}
 }
 
 // look takes in a model, if it is one between two rounds: the last of a round's steps is

@@ -60,7 +60,9 @@ func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *test
 		}
 		c.run(t)
 		c.explain(t)
-		landed += c.landed
+		if landed += c.landed; c.again > 0 {
+			t.Errorf("run %d: %d chunks had a place after they had come", run, c.again)
+		}
 	}
 	if landed == 0 {
 		t.Error("no chunk arrived where it belongs")
@@ -174,7 +176,9 @@ func TestVotedRoundsAreBySomeViewAloneWheneverANodeCrashesOrJoins(t *testing.T) 
 			}
 			c.run(t)
 			c.explain(t)
-			landed += c.landed
+			if landed += c.landed; c.again > 0 {
+				t.Errorf("at %v: %d chunks had a place after they had come", at, c.again)
+			}
 		})
 		if landed == 0 {
 			t.Error("no chunk arrived where it belongs")
