@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -247,6 +248,16 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 		t.Error(diff)
 	}
 	_, dir = c.result(client, ring)
+	order := map[string]int{"peer1": 0, "peer2": 1, "peer3": 2, "coordinator": 3}
+	var from []int
+	for line := range strings.Lines(string(read(t, dir, "links.csv"))) {
+		if i, known := order[strings.Split(line, ",")[3]]; known {
+			from = append(from, i)
+		}
+	}
+	if len(from) < 6 || !slices.IsSorted(from) {
+		t.Errorf("links begin at the nodes %v, not in their order", from)
+	}
 	if landed.Load() == 0 {
 		t.Error("no chunk arrived where it belongs")
 	}

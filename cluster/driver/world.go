@@ -1,9 +1,11 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -256,8 +258,19 @@ func target(p *plan.Plan) (accuracy float64, goOn bool) {
 	return 0, false
 }
 
-// links are the counters of every used edge, in whatever process it begins.
-func (s *stage) links() []record.Link { return append(s.ownLinks(), s.elsewhere()...) }
+// links are the counters of every used edge, in whatever process it begins, in the order of the nodes.
+func (s *stage) links() []record.Link {
+	own, others := s.ownLinks(), s.elsewhere()
+	if len(others) == 0 {
+		return own
+	}
+	at := positions(s.names)
+	links := slices.Concat(own, others)
+	slices.SortFunc(links, func(a, b record.Link) int {
+		return cmp.Or(cmp.Compare(at[a.From], at[b.From]), cmp.Compare(at[a.To], at[b.To]))
+	})
+	return links
+}
 
 // ownLinks are the counters of every edge used in this process; of more than record.MaxLinks, those of each
 // node's edges together.
