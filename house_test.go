@@ -85,7 +85,7 @@ var table = map[string]string{
 	"cluster/sim/simtest": "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
 	"cluster/live":        "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
 	"cluster/resident":    "actors cluster/door" + mailbox + message,
-	"cluster/transport":   "cluster/wire cluster/identity" + message,
+	"cluster/transport":   "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
 	"cluster/membership":  "cluster/identity github.com/hashicorp/memberlist",
 	"cluster/identity":    "",
 	"cluster/plan":        "github.com/goccy/go-yaml/...",

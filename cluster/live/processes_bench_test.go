@@ -192,8 +192,8 @@ func (fl *fleet) measure(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// segment is what the ring of BenchmarkAllReduce has, 4 MB.
-const segment = 1_000_000
+// segment is what the ring of BenchmarkAllReduce has, 2 MB.
+const segment = 500_000
 
 // BenchmarkAllReduce averages the vectors of several processes, which run where the system lets
 // them. A round takes from the gradient in a worker's mailbox to the mean, for the slowest of them.

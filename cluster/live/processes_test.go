@@ -114,7 +114,9 @@ func (s *seat) sit() error {
 			a.Total, err = c.raw(o.Raw)
 		case o.Steps > 0:
 			c.running.Do(func() { go c.world.Run(ctx) }) //nolint:errcheck // it ends with the process
-			time.Sleep(time.Until(o.Begin))
+			time.Sleep(time.Until(o.Begin) - time.Millisecond)
+			for time.Now().Before(o.Begin) {
+			}
 			a = c.actor.steps(o.Steps)
 		}
 		if err == nil {

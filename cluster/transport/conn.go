@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"crypto/tls"
 	"errors"
+	"io"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -56,6 +59,8 @@ type conn struct {
 	serial   uint64
 	socket   *socket
 	mine     bool // called by this side
+	near     bool // the peer is on this machine
+	line     line // the socket's, or the endpoint
 	gather   *gather
 	batch    batch
 	rest     [][]byte // of the batch, what is not written yet
@@ -64,10 +69,11 @@ type conn struct {
 	buffers  net.Buffers
 	token    chan struct{} // holds one while nobody writes
 	handover chan struct{} // holds the token for the writing goroutine
-	closed   chan struct{}
-	closing  sync.Once
-	reason   error // set before closed is closed
-	done     chan struct{}
+	duplex
+	closed  chan struct{}
+	closing sync.Once
+	reason  error // set before closed is closed
+	done    chan struct{}
 
 	// Guarded by the peer's lock. Of the frames whose writing has begun, begun in all, the
 	// peer is known to have handled acked; acked <= begun.
@@ -82,27 +88,64 @@ type conn struct {
 	busy     atomic.Bool // the handler is at work
 }
 
+// line is that of the connection that carries what is written.
+type line interface {
+	io.WriteCloser
+	CloseWrite() error
+}
+
+// newConn begins to use a socket, which stays the caller's if there is an error.
 func newConn(p *peer, s *socket, mine bool) (*conn, error) {
-	g, err := newGather(s.tcp)
+	c := &conn{
+		peer: p, socket: s, mine: mine, near: inside(s.tcp), line: s.tcp,
+		token: make(chan struct{}, 1), handover: make(chan struct{}, 1), duplex: duplex{relay: make(chan struct{}, 1)},
+		closed: make(chan struct{}), done: make(chan struct{}), batch: batch{chunk: chunk},
+	}
+	raw, err := s.tcp.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	if s.counted.patient, err = newPatient(s.tcp); err != nil {
-		return nil, err
+	if c.near {
+		if raw, err = c.settle(raw); err != nil {
+			return nil, err
+		}
 	}
-	if err := tuneLoopback(s.tcp); err != nil {
-		return nil, err
-	}
-	c := &conn{
-		peer: p, socket: s, mine: mine, gather: g,
-		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
-		closed: make(chan struct{}), done: make(chan struct{}), batch: batch{chunk: chunk},
-	}
+	c.gather = newGather(raw)
+	s.counted.patient = newPatient(raw, c)
 	if s.sealed != nil {
 		c.batch.chunk = sealedChunk
 		s.sealed.hold()
 	}
 	return c, nil
+}
+
+// settle suits a connection inside the machine to what it is, and returns what is read from and written to.
+func (c *conn) settle(raw syscall.RawConn) (_ syscall.RawConn, err error) {
+	if err = tuneLoopback(c.socket.tcp); err != nil {
+		return nil, err
+	}
+	n := c.peer.node
+	n.near.Add(1)
+	if !n.crowded() {
+		return raw, nil
+	}
+	if c.end, err = newEndpoint(c.socket.tcp); err != nil {
+		n.near.Add(-1)
+		return nil, err
+	}
+	if c.end == nil {
+		return raw, nil
+	}
+	c.line = c.end
+	c.state.Store(awake)
+	return c.end.raw, nil
+}
+
+// inside reports whether both ends of a connection are on this machine.
+func inside(c *net.TCPConn) bool {
+	near, ok := c.LocalAddr().(*net.TCPAddr)
+	far, known := c.RemoteAddr().(*net.TCPAddr)
+	return ok && known && (near.IP.Equal(far.IP) || far.IP.IsLoopback())
 }
 
 // close ends the connection; the first to do so says why. It does not wait: done is
@@ -111,7 +154,7 @@ func (c *conn) close(reason error) {
 	c.closing.Do(func() {
 		c.reason = reason
 		close(c.closed)
-		c.socket.tcp.Close() //nolint:errcheck // whatever it says, the connection is over
+		c.line.Close() //nolint:errcheck // whatever it says, the connection is over
 	})
 }
 
@@ -123,7 +166,9 @@ func (c *conn) run(in *bufio.Reader) {
 		defer close(written)
 		c.write()
 	}()
-	c.close(c.receive(in))
+	err := c.receive(in)
+	c.retire()
+	c.close(err)
 	<-written
 	select {
 	case <-c.token:
@@ -134,6 +179,9 @@ func (c *conn) run(in *bufio.Reader) {
 	if p := c.batch.open; p != nil {
 		freed[p.class] += p.size()
 		p.end()
+	}
+	if c.near {
+		c.peer.node.near.Add(-1)
 	}
 	c.peer.ended(c, freed)
 	close(c.done)
@@ -161,7 +209,9 @@ func (c *conn) receive(in *bufio.Reader) error {
 			return c.farewell()
 		default:
 			c.busy.Store(true)
+			c.depart()
 			p.node.config.Receive(c.from, a.frame)
+			c.comeBack()
 			c.handled.Add(1)
 			c.busy.Store(false)
 		}
@@ -172,6 +222,7 @@ func (c *conn) receive(in *bufio.Reader) error {
 // says that all has arrived, and the end of what is written.
 func (c *conn) farewell() error {
 	p := c.peer
+	c.retire()
 	p.mu.Lock()
 	c.beatDue, c.farewellDue = true, true
 	p.drop()
@@ -185,7 +236,7 @@ func (c *conn) farewell() error {
 	case <-c.closed:
 	case <-deadline.C:
 	}
-	c.socket.tcp.CloseWrite() //nolint:errcheck // the connection is over in any case
+	c.line.CloseWrite() //nolint:errcheck // the connection is over in any case
 	return ErrLeft
 }
 
@@ -216,7 +267,7 @@ func (p *peer) pump(c *conn) {
 			c.close(err)
 		}
 		if !all {
-			c.handover <- struct{}{}
+			c.pass()
 			return
 		}
 		freed := c.finish()
@@ -224,7 +275,7 @@ func (p *peer) pump(c *conn) {
 		p.free(freed)
 	}
 	p.mu.Unlock()
-	c.handover <- struct{}{}
+	c.pass()
 }
 
 // inlineBatches is how many batches a sender writes before it leaves the rest to the
@@ -264,12 +315,19 @@ func (c *conn) fill() bool {
 	return b.size > 0
 }
 
-// attempt writes as much of a fresh batch as the socket takes now.
+// attempt writes as much of a fresh batch as the socket takes now. Of a large parcel the first chunk is left to where the
+// others are written, if that is where the peer's are read.
 func (c *conn) attempt() (all bool, err error) {
-	if err := c.seal(); err != nil {
+	if err := c.seal(); err != nil || c.end != nil && c.batch.open != nil {
 		return false, err
 	}
-	n, err := c.gather.write(c.rest)
+	n, err := c.gather.write(c.rest, math.MaxInt)
+	c.advance(n)
+	return len(c.rest) == 0, err
+}
+
+// advance takes note of n bytes that were written.
+func (c *conn) advance(n int) {
 	c.bytesOut.Add(int64(n))
 	for n > 0 && n >= len(c.rest[0]) {
 		n -= len(c.rest[0])
@@ -278,7 +336,6 @@ func (c *conn) attempt() (all bool, err error) {
 	if n > 0 {
 		c.rest[0] = c.rest[0][n:]
 	}
-	return len(c.rest) == 0, err
 }
 
 // seal makes the batch what goes to the socket.
@@ -325,29 +382,39 @@ func (c *conn) write() {
 	}
 }
 
-// drain writes the rest of a batch and all that is due, and puts the token back.
+// drain writes the rest of a batch and all that is due, as long as it is left to it.
 func (c *conn) drain() error {
-	p := c.peer
 	for {
 		if len(c.rest) > 0 {
 			c.buffers = c.rest
-			n, err := c.buffers.WriteTo(c.socket.tcp)
+			n, err := c.buffers.WriteTo(c.line)
 			c.bytesOut.Add(n)
 			if err != nil {
 				return err
 			}
 		}
-		freed := c.finish()
-		p.mu.Lock()
-		p.free(freed)
-		if !c.fill() {
-			c.token <- struct{}{}
-			p.mu.Unlock()
-			return nil
-		}
-		p.mu.Unlock()
-		if err := c.seal(); err != nil {
+		if more, err := c.next(); err != nil || !more {
 			return err
 		}
+		if c.state.Load() != away {
+			c.pass()
+			return nil
+		}
 	}
+}
+
+// next finishes a batch that is written and puts together another. If nothing is due it puts the token back, and
+// reports false.
+func (c *conn) next() (bool, error) {
+	p := c.peer
+	freed := c.finish()
+	p.mu.Lock()
+	p.free(freed)
+	if !c.fill() {
+		c.token <- struct{}{}
+		p.mu.Unlock()
+		return false, nil
+	}
+	p.mu.Unlock()
+	return true, c.seal()
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net"
 	"syscall"
 	"unsafe"
 )
@@ -17,21 +16,21 @@ type gather struct {
 	count int
 }
 
-func newGather(c *net.TCPConn) (*gather, error) {
-	raw, err := c.SyscallConn()
+func newGather(raw syscall.RawConn) *gather {
 	g := &gather{raw: raw}
 	g.do = g.writev
-	return g, err
+	return g
 }
 
-// write writes what the socket takes now, and returns how many bytes that was.
-func (g *gather) write(parts [][]byte) (int, error) {
+// write writes what the socket takes now, of so many bytes at most, and returns how many that was.
+func (g *gather) write(parts [][]byte, most int) (int, error) {
 	total := 0
-	for len(parts) > 0 {
+	for len(parts) > 0 && total < most {
 		g.count, g.n, g.err = 0, 0, nil // a closed socket leaves them as they are
 		asked := 0
-		for g.count < min(len(g.iov), len(parts)) {
+		for g.count < min(len(g.iov), len(parts)) && total+asked < most {
 			part := parts[g.count]
+			part = part[:min(len(part), most-total-asked)]
 			g.iov[g.count].Base = unsafe.SliceData(part)
 			g.iov[g.count].SetLen(len(part))
 			asked += len(part)

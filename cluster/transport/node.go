@@ -160,6 +160,7 @@ type Node struct {
 	began    time.Time
 	attempts atomic.Uint64
 	closing  atomic.Bool
+	near     atomic.Int32 // connections inside this machine
 	stop     context.Context
 	halt     context.CancelFunc
 	work     sync.WaitGroup

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"io"
-	"net"
 	"runtime"
 	"syscall"
 	"time"
@@ -14,6 +13,8 @@ import (
 // threads: Linux takes that as giving up the thread's share, and lets it wait when it has work to do.
 type patient struct {
 	raw   syscall.RawConn
+	both  *conn // that is written to in turns with this; nil if another goroutine does
+	sleep bool  // nothing came, and nothing could be written
 	do    func(fd uintptr) bool
 	to    []byte
 	n     int
@@ -32,11 +33,13 @@ const (
 	probes    = 16
 )
 
-func newPatient(c *net.TCPConn) (*patient, error) {
-	raw, err := c.SyscallConn()
+func newPatient(raw syscall.RawConn, c *conn) *patient {
 	p := &patient{raw: raw, score: bestScore}
+	if c.end != nil {
+		p.both = c
+	}
 	p.do = p.read
-	return p, err
+	return p
 }
 
 // Read is that of an io.Reader, for one goroutine at a time.
@@ -48,6 +51,12 @@ func (p *patient) Read(b []byte) (int, error) {
 	p.since++
 	p.looks = p.score > 0 || p.since > probes
 	err := p.raw.Read(p.do)
+	for err == nil && p.sleep {
+		p.sleep = false
+		if err = p.both.sleep(); err == nil {
+			err = p.raw.Read(p.do)
+		}
+	}
 	p.to = nil
 	switch {
 	case err != nil:
@@ -62,28 +71,46 @@ func (p *patient) Read(b []byte) (int, error) {
 
 // read reports whether it is done; otherwise it is called again when there is something.
 func (p *patient) read(fd uintptr) bool {
-	if p.try(fd) {
+	if p.once(fd) {
 		return true
 	}
-	if !p.looks {
-		return false
-	}
-	p.looks, p.since = false, 0
-	for until := time.Now().Add(spin); time.Now().Before(until); {
-		runtime.Gosched()
-		if p.try(fd) {
-			p.score = min(p.score+1, bestScore)
-			return true
+	// What waits for room is written as soon as there is some.
+	if p.looks && (p.both == nil || !p.both.holds) {
+		p.looks, p.since = false, 0
+		for until := time.Now().Add(spin); time.Now().Before(until); {
+			runtime.Gosched()
+			if p.once(fd) {
+				p.score = min(p.score+1, bestScore)
+				return true
+			}
 		}
+		p.score = max(p.score-vain, 0)
 	}
-	p.score = max(p.score-vain, 0)
-	return false
+	p.sleep = p.both != nil
+	return p.sleep
+}
+
+// once reports whether there was something to read now, or an error.
+func (p *patient) once(fd uintptr) bool {
+	if p.both == nil {
+		return p.try(fd)
+	}
+	done, err := p.both.exchange(func() bool { return p.try(fd) })
+	if err != nil {
+		p.err = err
+	}
+	p.both.ahead = max(p.both.ahead-p.n, 0)
+	return done || err != nil
 }
 
 // try reports whether there was something to read, or an error.
 func (p *patient) try(fd uintptr) bool {
+	to := p.to
+	if p.both != nil {
+		to = to[:min(len(to), piece)]
+	}
 	for {
-		n, err := syscall.Read(int(fd), p.to)
+		n, err := syscall.Read(int(fd), to)
 		switch err {
 		case nil:
 			p.n = n

@@ -2,9 +2,12 @@
 
 package transport
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // patient goes to sleep at once: only on Linux is it known here what that costs.
 type patient struct{ *net.TCPConn }
 
-func newPatient(c *net.TCPConn) (*patient, error) { return &patient{c}, nil }
+func newPatient(_ syscall.RawConn, c *conn) *patient { return &patient{c.socket.tcp} }

@@ -1,0 +1,80 @@
+package transport_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// slow are limits with which nothing is sent but what is told.
+var slow = transport.Limits{Heartbeat: time.Minute, Suspend: 5 * time.Minute, Absent: 10 * time.Minute}
+
+func TestHandlerThatWaitsForWhatIsBeingWrittenGetsIt(t *testing.T) {
+	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
+		begun, arrived := make(chan struct{}), make(chan struct{})
+		a := start(t, "a", 1, func(n *node, c *transport.Config) {
+			if first != nil {
+				first(n, c)
+			}
+			c.Limits = slow
+			c.Posted = func(*wire.Frame, int, int) *protos.Tensor {
+				close(begun)
+				return nil
+			}
+			c.Receive = func(p transport.Peer, f *wire.Frame) {
+				n.receive(p, f)
+				close(arrived)
+			}
+		})
+		b := start(t, "b", 1, func(n *node, c *transport.Config) {
+			if second != nil {
+				second(n, c)
+			}
+			c.Limits = slow
+			c.Receive = func(p transport.Peer, f *wire.Frame) {
+				<-arrived // its own frame, which has just begun
+				n.receive(p, f)
+			}
+		})
+		b.connect(t, "a", a)
+		b.send(t, "a", 0, b.pool.Get(5_000_000))
+		<-begun
+		a.send(t, "b", 0)
+		until(t, "the handler returns", func() bool { return b.handled.Load() == 1 })
+	})
+}
+
+func TestLargeFramesAreWrittenWhileNothingArrives(t *testing.T) {
+	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
+		edit := func(other func(*node, *transport.Config)) func(*node, *transport.Config) {
+			return func(n *node, c *transport.Config) {
+				if other != nil {
+					other(n, c)
+				}
+				c.Limits = slow
+			}
+		}
+		a, b := start(t, "a", 1, edit(first)), start(t, "b", 1, edit(second))
+		a.connect(t, "b", b)
+		for i := range 4 {
+			a.send(t, "b", i, a.pool.Get(1_000_000))
+			until(t, "it is there", func() bool { return b.handled.Load() == int64(i+1) })
+		}
+	})
+}
+
+func TestLargeFramesInBothDirectionsDoNotWaitForEachOther(t *testing.T) {
+	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
+		a, b := start(t, "a", 1, first), start(t, "b", 1, second)
+		a.connect(t, "b", b)
+		until(t, "b knows of it", func() bool { return b.stats("a").State == transport.Up })
+		for i := range 8 {
+			a.send(t, "b", i, a.pool.Get(1_000_000))
+			b.send(t, "a", i, b.pool.Get(1_000_000))
+		}
+		until(t, "all are there", func() bool { return a.handled.Load() == 8 && b.handled.Load() == 8 })
+	})
+}
