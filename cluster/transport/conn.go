@@ -9,7 +9,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -52,7 +51,8 @@ const readAhead = 16 << 10
 //
 // Whoever holds the token writes: a sender that finds the queue empty and the
 // token free writes at once, as much as the socket takes without waiting, and passes the
-// rest with the token to the connection's own goroutine.
+// rest with the token to a goroutine of the connection's own: the one that reads, if it writes as well
+// (see duplex), or one that only writes. The token is with one of them, in token, in relay or in handover.
 type conn struct {
 	peer     *peer
 	from     Peer
@@ -106,8 +106,13 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 		return nil, err
 	}
 	if c.near {
-		if raw, err = c.settle(raw); err != nil {
+		if err := tuneLoopback(s.tcp); err != nil {
 			return nil, err
+		}
+		p.node.near.Add(1)
+		c.settle()
+		if c.end != nil {
+			raw = c.end.raw
 		}
 	}
 	c.gather = newGather(raw)
@@ -119,26 +124,15 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	return c, nil
 }
 
-// settle suits a connection inside the machine to what it is, and returns what is read from and written to.
-func (c *conn) settle(raw syscall.RawConn) (_ syscall.RawConn, err error) {
-	if err = tuneLoopback(c.socket.tcp); err != nil {
-		return nil, err
+// settle has one goroutine read and write, where that is better and can be had: it takes more descriptors.
+func (c *conn) settle() {
+	if !c.peer.node.crowded() {
+		return
 	}
-	n := c.peer.node
-	n.near.Add(1)
-	if !n.crowded() {
-		return raw, nil
+	if end, err := newEndpoint(c.socket.tcp); err == nil && end != nil {
+		c.end, c.line = end, end
+		c.state.Store(awake)
 	}
-	if c.end, err = newEndpoint(c.socket.tcp); err != nil {
-		n.near.Add(-1)
-		return nil, err
-	}
-	if c.end == nil {
-		return raw, nil
-	}
-	c.line = c.end
-	c.state.Store(awake)
-	return c.end.raw, nil
 }
 
 // inside reports whether both ends of a connection are on this machine.
@@ -279,7 +273,7 @@ func (p *peer) pump(c *conn) {
 }
 
 // inlineBatches is how many batches a sender writes before it leaves the rest to the
-// connection's own goroutine, lest it works for all other senders.
+// connection's own goroutines, lest it works for all other senders.
 const inlineBatches = 4
 
 // fill puts together the next batch. It reports false if nothing is due. The caller holds
@@ -340,8 +334,8 @@ func (c *conn) advance(n int) {
 
 // seal makes the batch what goes to the socket.
 func (c *conn) seal() error {
-	c.rest = c.batch.parts
 	if c.socket.sealed == nil {
+		c.rest = c.batch.parts
 		return nil
 	}
 	for _, part := range c.batch.parts {
@@ -365,7 +359,7 @@ func (c *conn) finish() [classes]int {
 	return c.batch.written()
 }
 
-// write is the connection's own goroutine: it writes whatever a sender could not.
+// write is the goroutine that only writes: what senders could not, and the one that reads does not.
 func (c *conn) write() {
 	for {
 		select {

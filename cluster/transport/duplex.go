@@ -17,7 +17,8 @@ type duplex struct {
 	state atomic.Int32  // of that goroutine
 	holds bool          // it has the token, which only itself knows
 	ahead int           // bytes that it has written since it read as many
-	late  *time.Timer   // takes the token from it
+	late  *time.Timer   // relieves it
+	due   atomic.Bool   // and is about to
 }
 
 // The states of the goroutine that reads.
@@ -33,14 +34,15 @@ const (
 	// lead is how far its writing can be ahead of its reading as long as there is something to read. If both sides wrote
 	// first, what has arrived would wait until it is in no cache any more.
 	lead = 2 * piece
-	// handling is how long a handler can keep what that goroutine has begun from being written.
+	// handling is how long handlers can keep what that goroutine has begun from being written.
 	handling = time.Millisecond
 )
 
 // cores are those of this machine.
 var cores = runtime.NumCPU()
 
-// crowded reports whether the processes of this machine that are connected have fewer than two cores each.
+// crowded reports whether the processes of this machine that are connected have fewer than two cores each. A connection is
+// made as it is at the time.
 func (n *Node) crowded() bool { return cores < 2*(1+int(n.near.Load())) }
 
 // pass gives the token to the goroutine that is to write what is left.
@@ -82,11 +84,14 @@ func (c *conn) depart() {
 		return
 	}
 	c.leave()
-	if len(c.relay) == 0 {
+	if len(c.relay) == 0 || c.due.Swap(true) { // the timer runs since an earlier handler
 		return
 	}
 	if c.late == nil {
-		c.late = time.AfterFunc(handling, c.relieve)
+		c.late = time.AfterFunc(handling, func() {
+			c.due.Store(false)
+			c.relieve()
+		})
 	} else {
 		c.late.Reset(handling)
 	}
@@ -94,13 +99,9 @@ func (c *conn) depart() {
 
 // comeBack follows a handler.
 func (c *conn) comeBack() {
-	if c.end == nil {
-		return
+	if c.end != nil {
+		c.state.Store(awake)
 	}
-	if c.late != nil {
-		c.late.Stop()
-	}
-	c.state.Store(awake)
 }
 
 // leave puts the token, if it has it, where it can be taken from.
@@ -128,20 +129,37 @@ func (c *conn) share() (n int, err error) {
 		default:
 			return 0, nil
 		}
-	}
-	if len(c.rest) > 0 {
-		n, err = c.gather.write(c.rest, piece)
-		c.advance(n)
-		if err != nil {
-			return n, err
+		if c.due.Swap(false) {
+			c.late.Stop()
 		}
 	}
-	if len(c.rest) == 0 {
-		var more bool
-		more, err = c.next()
-		c.holds = more || err != nil
+	for wrote := false; ; wrote = true {
+		if len(c.rest) == 0 {
+			more, err := c.next()
+			if c.holds = more || err != nil; !more || err != nil {
+				return n, err
+			}
+		}
+		if wrote {
+			return n, nil
+		}
+		if n, err = c.gather.write(c.rest, c.portion()); err != nil {
+			return n, err
+		}
+		c.advance(n)
 	}
-	return n, err
+}
+
+// portion is a piece, or what is left of the batch if that is hardly more.
+func (c *conn) portion() int {
+	left := 0
+	for _, part := range c.rest {
+		left += len(part)
+	}
+	if left <= piece+piece/8 {
+		return left
+	}
+	return piece
 }
 
 // exchange reads with try, and writes what is due, until something was read; it reports false if there is nothing to do.

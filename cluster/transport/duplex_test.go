@@ -78,3 +78,53 @@ func TestLargeFramesInBothDirectionsDoNotWaitForEachOther(t *testing.T) {
 		until(t, "all are there", func() bool { return a.handled.Load() == 8 && b.handled.Load() == 8 })
 	})
 }
+
+func TestShortHandlersInARowDoNotKeepWhatWasBegunFromBeingWritten(t *testing.T) {
+	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
+		const frames = 2000
+		begun := make(chan struct{})
+		a := start(t, "a", 1, func(n *node, c *transport.Config) {
+			if first != nil {
+				first(n, c)
+			}
+			c.Limits = slow
+			c.Posted = func(*wire.Frame, int, int) *protos.Tensor {
+				close(begun)
+				return nil
+			}
+		})
+		b := start(t, "b", 1, func(n *node, c *transport.Config) {
+			if second != nil {
+				second(n, c)
+			}
+			c.Limits = slow
+			c.Receive = func(p transport.Peer, f *wire.Frame) {
+				for until := time.Now().Add(500 * time.Microsecond); time.Now().Before(until); {
+				}
+				n.receive(p, f)
+			}
+		})
+		b.connect(t, "a", a)
+		until(t, "a knows of it", func() bool { return a.stats("b").State == transport.Up })
+		b.send(t, "a", 0, b.pool.Get(2_500_000))
+		<-begun
+		for i := range frames {
+			a.send(t, "b", i)
+		}
+		until(t, "the large one is there", func() bool { return a.handled.Load() == 1 })
+		if n := b.handled.Load(); n > frames/2 {
+			t.Errorf("%d of %d small frames were handled before the large one was written", n, frames)
+		}
+		until(t, "the small ones are handled", func() bool { return b.handled.Load() == frames })
+	})
+}
+
+func TestConnectionsInsideTheMachineAreCountedWhileTheyLast(t *testing.T) {
+	a, b := start(t, "a", 1, nil), start(t, "b", 1, nil)
+	a.connect(t, "b", b)
+	until(t, "both know", func() bool { return a.Near() == 1 && b.Near() == 1 })
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is over", func() bool { return a.Near() == 0 && b.Near() == 0 })
+}

@@ -26,7 +26,7 @@ type endpoint struct {
 	err    error
 }
 
-// newEndpoint takes a connection over and closes it; it is left as it is if there is an error.
+// newEndpoint takes a connection over, which is left as it is if there is an error.
 func newEndpoint(c *net.TCPConn) (*endpoint, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -37,13 +37,12 @@ func newEndpoint(c *net.TCPConn) (*endpoint, error) {
 	if gone := raw.Control(func(fd uintptr) { err = e.open(fd) }); gone != nil {
 		return nil, gone
 	}
-	if err == nil {
-		err = c.Close()
-	}
 	if err != nil {
-		e.Close() //nolint:errcheck // of what was opened, for another error
+		e.socket.Close() //nolint:errcheck // there is another error, and perhaps nothing to close
+		e.poller.Close() //nolint:errcheck // as well
 		return nil, err
 	}
+	c.Close() //nolint:errcheck // the socket has another descriptor
 	return e, nil
 }
 
@@ -114,14 +113,14 @@ func (e *endpoint) wake() {
 	e.poller.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // where it is closed nobody waits
 }
 
-// Write waits for room. It is for a goroutine that has no other way to wait, and looks for the endpoint's end ten times a second.
+// Write waits for room, until the endpoint is closed.
 func (e *endpoint) Write(b []byte) (written int, err error) {
 	for written < len(b) {
 		n, failed := 0, error(nil)
 		err = e.raw.Write(func(fd uintptr) bool {
 			if n, failed = unix.Write(int(fd), b[written:]); errors.Is(failed, unix.EAGAIN) {
-				n, failed = 0, nil
-				_, failed = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 100)
+				n = 0
+				_, failed = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1)
 			}
 			return true
 		})
@@ -137,11 +136,15 @@ func (e *endpoint) Write(b []byte) (written int, err error) {
 }
 
 // CloseWrite ends what is written.
-func (e *endpoint) CloseWrite() error {
-	var err error
-	gone := e.raw.Control(func(fd uintptr) { err = unix.Shutdown(int(fd), unix.SHUT_WR) })
-	return cmp.Or(gone, os.NewSyscallError("shutdown", err))
+func (e *endpoint) CloseWrite() error { return e.shutdown(unix.SHUT_WR) }
+
+// Close ends both directions, and what waits for them.
+func (e *endpoint) Close() error {
+	return errors.Join(e.shutdown(unix.SHUT_RDWR), e.socket.Close(), e.poller.Close())
 }
 
-// Close ends both directions.
-func (e *endpoint) Close() error { return errors.Join(e.socket.Close(), e.poller.Close()) }
+func (e *endpoint) shutdown(how int) error {
+	var err error
+	gone := e.raw.Control(func(fd uintptr) { err = unix.Shutdown(int(fd), how) })
+	return cmp.Or(gone, os.NewSyscallError("shutdown", err))
+}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net"
+	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -80,13 +81,16 @@ func TestEndpointWaitsForWhatIsAskedForAndSaysNothingElse(t *testing.T) {
 	if n := near.read(t, b); n != 1 {
 		t.Fatalf("%d bytes, want 1", n)
 	}
-	wait(false)
-	select {
-	case err := <-waited:
-		t.Fatalf("nothing is there; %v", err)
-	default:
+	near.events = unix.EPOLLIN | unix.EPOLLONESHOT
+	if err := near.asked.Control(func(poller uintptr) {
+		if near.ask(poller) {
+			t.Error("nothing is there")
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
-	near.wake()
+	near.wake() // as if wait had asked
+	wait(false)
 	returns("it was woken")
 	if _, err := far.Write([]byte("x")); err != nil {
 		t.Fatal(err)
@@ -136,6 +140,85 @@ func TestEndpointWritesMoreThanThereIsRoomFor(t *testing.T) {
 	}
 	if err := <-written; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWriterThatWaitsForRoomEndsWithTheEndpoint(t *testing.T) {
+	near, _ := endpoints(t)
+	full := false
+	for b := make([]byte, 1<<20); !full; {
+		if err := near.raw.Write(func(fd uintptr) bool {
+			_, err := unix.Write(int(fd), b)
+			full = err != nil
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun, ended := make(chan struct{}), make(chan error)
+	go func() {
+		close(begun)
+		_, err := near.Write([]byte("x"))
+		ended <- err
+	}()
+	<-begun
+	for range 1000 {
+		runtime.Gosched() // so that most often it waits
+	}
+	if err := near.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("written to a full socket")
+	}
+}
+
+func TestWakingIsNotLostOnTheWayToSleep(t *testing.T) {
+	near, _ := endpoints(t)
+	c := &conn{duplex: duplex{end: near, relay: make(chan struct{}, 1)}}
+	c.state.Store(awake)
+	c.pass()
+	if err := c.sleep(); err != nil || c.state.Load() != awake { // it would sleep for good
+		t.Error(err)
+	}
+}
+
+func TestWritingIsNotFarAheadOfReading(t *testing.T) {
+	near, far := endpoints(t)
+	if err := unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 16<<20); err != nil {
+		if err = unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &conn{duplex: duplex{end: near, holds: true, relay: make(chan struct{}, 1)}, gather: newGather(near.raw), rest: [][]byte{make([]byte, 7), make([]byte, 64<<20)}}
+	for i, want := range []int64{piece, 2 * piece, 2 * piece, 2 * piece} {
+		if read, err := c.exchange(func() bool { return true }); !read || err != nil || c.bytesOut.Load() != want {
+			t.Errorf("after %d reads %d bytes are written, want %d; %v, %v", i+1, c.bytesOut.Load(), want, read, err)
+		}
+	}
+	c.ahead -= piece // as many were read
+	if _, err := c.exchange(func() bool { return true }); err != nil || c.bytesOut.Load() != 3*piece {
+		t.Errorf("%d bytes written, want %d; %v", c.bytesOut.Load(), 3*piece, err)
+	}
+	// With nothing to read it writes what there is room for.
+	if read, err := c.exchange(func() bool { return false }); read || err != nil || c.bytesOut.Load() <= 3*piece {
+		t.Errorf("%d bytes written; %v, %v", c.bytesOut.Load(), read, err)
+	}
+	b, n := make([]byte, 1<<20), int64(0)
+	for n < c.bytesOut.Load() {
+		if err := far.wait(false); err != nil {
+			t.Fatal(err)
+		}
+		n += int64(far.read(t, b))
+	}
+}
+
+func TestRestThatIsHardlyMoreThanAPieceIsWrittenWithIt(t *testing.T) {
+	for left, want := range map[int]int{piece / 2: piece / 2, piece + 8: piece + 8, 2 * piece: piece} {
+		c := &conn{rest: [][]byte{make([]byte, left/2), make([]byte, left-left/2)}}
+		if got := c.portion(); got != want {
+			t.Errorf("of %d bytes %d are written at a time, want %d", left, got, want)
+		}
 	}
 }
 

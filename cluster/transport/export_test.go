@@ -5,3 +5,6 @@ func SetCores(n int) (before int) {
 	before, cores = cores, n
 	return before
 }
+
+// Near is how many connections to processes of this machine there are.
+func (n *Node) Near() int { return int(n.near.Load()) }
