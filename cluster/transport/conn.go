@@ -124,9 +124,10 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	return c, nil
 }
 
-// settle has one goroutine read and write, where that is better and can be had: it takes more descriptors.
+// settle has one goroutine read and write, where that is better and can be had: it takes more descriptors. With TLS, which
+// opens what comes while the next is sealed, two are better.
 func (c *conn) settle() {
-	if !c.peer.node.crowded() {
+	if c.socket.sealed != nil || !c.peer.node.crowded() {
 		return
 	}
 	if end, err := newEndpoint(c.socket.tcp); err == nil && end != nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// duplex lets the goroutine that reads from a connection write to it as well, in turns, where the processes of this
-// machine have fewer than two cores each: a second one would take the core from another process's, and find what it
-// copies in the other core's cache.
+// duplex lets the goroutine that reads from a connection without TLS write to it as well, in turns, where the processes
+// of this machine have fewer than two cores each: a second one would take the core from another process's, and find what
+// it copies in the other core's cache.
 //
 // The token goes to the goroutine that reads, but while a handler keeps that busy.
 type duplex struct {
