@@ -114,6 +114,7 @@ func (s *seat) sit() error {
 			a.Total, err = c.raw(o.Raw)
 		case o.Steps > 0:
 			c.running.Do(func() { go c.world.Run(ctx) }) //nolint:errcheck // it ends with the process
+			// No timer is as exact as a barrier, and who begins late keeps the others waiting.
 			time.Sleep(time.Until(o.Begin) - time.Millisecond)
 			for time.Now().Before(o.Begin) {
 			}

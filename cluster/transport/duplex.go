@@ -143,10 +143,10 @@ func (c *conn) share() (n int, err error) {
 		if wrote {
 			return n, nil
 		}
-		if n, err = c.gather.write(c.rest, c.portion()); err != nil {
+		n, err = c.gather.write(c.rest, c.portion())
+		if c.advance(n); err != nil {
 			return n, err
 		}
-		c.advance(n)
 	}
 }
 

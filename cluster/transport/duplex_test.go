@@ -9,36 +9,43 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// slow are limits with which nothing is sent but what is told.
-var slow = transport.Limits{Heartbeat: time.Minute, Suspend: 5 * time.Minute, Absent: 10 * time.Minute}
+// alone has nothing sent but what is told, besides what the other edits, if any, change.
+func alone(edits ...func(*node, *transport.Config)) func(*node, *transport.Config) {
+	return func(n *node, c *transport.Config) {
+		c.Limits = transport.Limits{Heartbeat: time.Minute, Suspend: 5 * time.Minute, Absent: 10 * time.Minute}
+		for _, edit := range edits {
+			if edit != nil {
+				edit(n, c)
+			}
+		}
+	}
+}
+
+// tells closes a channel when the first large frame has begun to arrive.
+func tells(begun chan struct{}) func(*node, *transport.Config) {
+	return func(_ *node, c *transport.Config) {
+		c.Posted = func(*wire.Frame, int, int) *protos.Tensor {
+			close(begun)
+			return nil
+		}
+	}
+}
 
 func TestHandlerThatWaitsForWhatIsBeingWrittenGetsIt(t *testing.T) {
 	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
 		begun, arrived := make(chan struct{}), make(chan struct{})
-		a := start(t, "a", 1, func(n *node, c *transport.Config) {
-			if first != nil {
-				first(n, c)
-			}
-			c.Limits = slow
-			c.Posted = func(*wire.Frame, int, int) *protos.Tensor {
-				close(begun)
-				return nil
-			}
+		a := start(t, "a", 1, alone(first, tells(begun), func(n *node, c *transport.Config) {
 			c.Receive = func(p transport.Peer, f *wire.Frame) {
 				n.receive(p, f)
 				close(arrived)
 			}
-		})
-		b := start(t, "b", 1, func(n *node, c *transport.Config) {
-			if second != nil {
-				second(n, c)
-			}
-			c.Limits = slow
+		}))
+		b := start(t, "b", 1, alone(second, func(n *node, c *transport.Config) {
 			c.Receive = func(p transport.Peer, f *wire.Frame) {
 				<-arrived // its own frame, which has just begun
 				n.receive(p, f)
 			}
-		})
+		}))
 		b.connect(t, "a", a)
 		b.send(t, "a", 0, b.pool.Get(5_000_000))
 		<-begun
@@ -49,15 +56,7 @@ func TestHandlerThatWaitsForWhatIsBeingWrittenGetsIt(t *testing.T) {
 
 func TestLargeFramesAreWrittenWhileNothingArrives(t *testing.T) {
 	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
-		edit := func(other func(*node, *transport.Config)) func(*node, *transport.Config) {
-			return func(n *node, c *transport.Config) {
-				if other != nil {
-					other(n, c)
-				}
-				c.Limits = slow
-			}
-		}
-		a, b := start(t, "a", 1, edit(first)), start(t, "b", 1, edit(second))
+		a, b := start(t, "a", 1, alone(first)), start(t, "b", 1, alone(second))
 		a.connect(t, "b", b)
 		for i := range 4 {
 			a.send(t, "b", i, a.pool.Get(1_000_000))
@@ -83,27 +82,14 @@ func TestShortHandlersInARowDoNotKeepWhatWasBegunFromBeingWritten(t *testing.T) 
 	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
 		const frames = 2000
 		begun := make(chan struct{})
-		a := start(t, "a", 1, func(n *node, c *transport.Config) {
-			if first != nil {
-				first(n, c)
-			}
-			c.Limits = slow
-			c.Posted = func(*wire.Frame, int, int) *protos.Tensor {
-				close(begun)
-				return nil
-			}
-		})
-		b := start(t, "b", 1, func(n *node, c *transport.Config) {
-			if second != nil {
-				second(n, c)
-			}
-			c.Limits = slow
+		a := start(t, "a", 1, alone(first, tells(begun)))
+		b := start(t, "b", 1, alone(second, func(n *node, c *transport.Config) {
 			c.Receive = func(p transport.Peer, f *wire.Frame) {
 				for until := time.Now().Add(500 * time.Microsecond); time.Now().Before(until); {
 				}
 				n.receive(p, f)
 			}
-		})
+		}))
 		b.connect(t, "a", a)
 		until(t, "a knows of it", func() bool { return a.stats("b").State == transport.Up })
 		b.send(t, "a", 0, b.pool.Get(2_500_000))
