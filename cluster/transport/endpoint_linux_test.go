@@ -1,11 +1,15 @@
 package transport
 
 import (
+	"errors"
 	"net"
 	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // endpoints returns the ends of a connection.
@@ -180,6 +184,74 @@ func TestWakingIsNotLostOnTheWayToSleep(t *testing.T) {
 	c.pass()
 	if err := c.sleep(); err != nil || c.state.Load() != awake { // it would sleep for good
 		t.Error(err)
+	}
+}
+
+func TestGoroutineThatHasNothingToWriteDoesNotWaitForRoom(t *testing.T) {
+	near, far := endpoints(t)
+	c := &conn{duplex: duplex{end: near, relay: make(chan struct{}, 1)}}
+	for _, holds := range []bool{true, false} {
+		c.holds = holds
+		if !holds {
+			if _, err := far.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.sleep(); err != nil || near.said[0].Events&unix.EPOLLOUT != 0 != holds {
+			t.Errorf("with the token %v, events %#x; %v", holds, near.said[0].Events, err)
+		}
+	}
+}
+
+func TestFirstChunkOfALargeFrameIsLeftToTheGoroutineThatReads(t *testing.T) {
+	near, _ := endpoints(t)
+	for _, large := range []bool{false, true} {
+		c := &conn{duplex: duplex{end: near}, gather: newGather(near.raw), socket: &socket{}}
+		c.batch.add(make([]byte, 100))
+		if large {
+			c.batch.open = &parcel{}
+		}
+		if all, err := c.attempt(); err != nil || all == large || (c.bytesOut.Load() == 0) != large {
+			t.Errorf("large %v: all %v, %d bytes written; %v", large, all, c.bytesOut.Load(), err)
+		}
+	}
+}
+
+func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T) {
+	const frames = 3
+	for state, want := range map[int32]int{away: frames, awake: 1, asleep: 1} {
+		near, far := endpoints(t)
+		go func() {
+			for b := make([]byte, 1<<20); ; {
+				if _, err := far.socket.Read(b); err != nil && far.wait(false) != nil {
+					return
+				}
+			}
+		}()
+		p := &peer{node: &Node{}}
+		c := &conn{
+			peer: p, line: near, socket: &socket{}, gather: newGather(near.raw), batch: batch{chunk: chunk},
+			duplex: duplex{end: near, relay: make(chan struct{}, 1)}, token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
+		}
+		p.conn = c
+		c.state.Store(state)
+		for range frames { // of which each is a batch
+			parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{}, Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.queues[bulk].push(parcel)
+		}
+		if !c.fill() {
+			t.Fatal("nothing is due")
+		}
+		if err := errors.Join(c.seal(), c.drain()); err != nil {
+			t.Fatal(err)
+		}
+		// One more has been put together when it gives the token back.
+		if written := frames - p.waiting() - min(len(c.rest), 1); written != want || (len(c.token) == 1) != (state == away) || (len(c.relay) == 1) != (state != away) {
+			t.Errorf("in state %d %d frames are written, want %d; token %d, relay %d", state, written, want, len(c.token), len(c.relay))
+		}
 	}
 }
 
