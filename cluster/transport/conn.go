@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -316,7 +315,7 @@ func (c *conn) attempt() (all bool, err error) {
 	if err := c.seal(); err != nil || c.end != nil && c.batch.open != nil {
 		return false, err
 	}
-	n, err := c.gather.write(c.rest, math.MaxInt)
+	n, err := c.gather.write(c.rest)
 	c.advance(n)
 	return len(c.rest) == 0, err
 }

@@ -28,15 +28,12 @@ const (
 	asleep              // it can be woken to do so
 )
 
-const (
-	// piece is how many bytes that goroutine reads, or writes, before it turns to the other.
-	piece = 256 << 10
-	// lead is how far its writing can be ahead of its reading as long as there is something to read. If both sides wrote
-	// first, what has arrived would wait until it is in no cache any more.
-	lead = 2 * piece
-	// handling is how long handlers can keep what that goroutine has begun from being written.
-	handling = time.Millisecond
-)
+// lead is how far that goroutine's writing can be ahead of its reading as long as there is something to read. If both
+// sides wrote first, what has arrived would wait until it is in no cache any more.
+const lead = chunk
+
+// handling is how long handlers can keep what that goroutine has begun from being written.
+const handling = time.Millisecond
 
 // cores are those of this machine.
 var cores = runtime.NumCPU()
@@ -119,8 +116,8 @@ func (c *conn) retire() {
 	c.relieve()
 }
 
-// share writes a piece of what is due, if the token is here or is passed on to here, and returns its bytes: none if
-// nothing is due, or there is no room.
+// share writes what the socket takes of a batch of what is due, if the token is here or is passed on to here, and returns
+// its bytes: none if nothing is due, or there is no room.
 func (c *conn) share() (n int, err error) {
 	if !c.holds {
 		select {
@@ -143,23 +140,11 @@ func (c *conn) share() (n int, err error) {
 		if wrote {
 			return n, nil
 		}
-		n, err = c.gather.write(c.rest, c.portion())
+		n, err = c.gather.write(c.rest)
 		if c.advance(n); err != nil {
 			return n, err
 		}
 	}
-}
-
-// portion is a piece, or what is left of the batch if that is hardly more.
-func (c *conn) portion() int {
-	left := 0
-	for _, part := range c.rest {
-		left += len(part)
-	}
-	if left <= piece+piece/8 {
-		return left
-	}
-	return piece
 }
 
 // exchange reads with try, and writes what is due, until something was read; it reports false if there is nothing to do.

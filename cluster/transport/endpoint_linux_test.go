@@ -217,6 +217,23 @@ func TestFirstChunkOfALargeFrameIsLeftToTheGoroutineThatReads(t *testing.T) {
 	}
 }
 
+// writing returns the connection of an endpoint with frames to write, of which each is a batch of somewhat less than a chunk.
+func writing(t *testing.T, e *endpoint, frames int) *conn {
+	p := &peer{node: &Node{}}
+	p.conn = &conn{
+		peer: p, line: e, socket: &socket{}, gather: newGather(e.raw), batch: batch{chunk: chunk},
+		duplex: duplex{end: e, relay: make(chan struct{}, 1)}, token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
+	}
+	for range frames {
+		parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{}, Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.queues[bulk].push(parcel)
+	}
+	return p.conn
+}
+
 func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T) {
 	const frames = 3
 	for state, want := range map[int32]int{away: frames, awake: 1, asleep: 1} {
@@ -228,20 +245,8 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 				}
 			}
 		}()
-		p := &peer{node: &Node{}}
-		c := &conn{
-			peer: p, line: near, socket: &socket{}, gather: newGather(near.raw), batch: batch{chunk: chunk},
-			duplex: duplex{end: near, relay: make(chan struct{}, 1)}, token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
-		}
-		p.conn = c
+		c := writing(t, near, frames)
 		c.state.Store(state)
-		for range frames { // of which each is a batch
-			parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{}, Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.queues[bulk].push(parcel)
-		}
 		if !c.fill() {
 			t.Fatal("nothing is due")
 		}
@@ -249,7 +254,7 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 			t.Fatal(err)
 		}
 		// One more has been put together when it gives the token back.
-		if written := frames - p.waiting() - min(len(c.rest), 1); written != want || (len(c.token) == 1) != (state == away) || (len(c.relay) == 1) != (state != away) {
+		if written := frames - c.peer.waiting() - min(len(c.rest), 1); written != want || (len(c.token) == 1) != (state == away) || (len(c.relay) == 1) != (state != away) {
 			t.Errorf("in state %d %d frames are written, want %d; token %d, relay %d", state, written, want, len(c.token), len(c.relay))
 		}
 	}
@@ -262,18 +267,25 @@ func TestWritingIsNotFarAheadOfReading(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &conn{duplex: duplex{end: near, holds: true, relay: make(chan struct{}, 1)}, gather: newGather(near.raw), rest: [][]byte{make([]byte, 7), make([]byte, 64<<20)}}
-	for i, want := range []int64{piece, 2 * piece, 2 * piece, 2 * piece} {
+	c := writing(t, near, 8)
+	c.holds = true
+	first, err := c.share()
+	if err != nil || first < chunk/2 || first >= chunk {
+		t.Fatalf("%d bytes of a batch written; %v", first, err)
+	}
+	frame := int64(first)
+	c.ahead = first
+	for i, want := range []int64{2 * frame, 2 * frame, 2 * frame} {
 		if read, err := c.exchange(func() bool { return true }); !read || err != nil || c.bytesOut.Load() != want {
 			t.Errorf("after %d reads %d bytes are written, want %d; %v, %v", i+1, c.bytesOut.Load(), want, read, err)
 		}
 	}
-	c.ahead -= piece // as many were read
-	if _, err := c.exchange(func() bool { return true }); err != nil || c.bytesOut.Load() != 3*piece {
-		t.Errorf("%d bytes written, want %d; %v", c.bytesOut.Load(), 3*piece, err)
+	c.ahead -= first // as many were read
+	if _, err := c.exchange(func() bool { return true }); err != nil || c.bytesOut.Load() != 3*frame {
+		t.Errorf("%d bytes written, want %d; %v", c.bytesOut.Load(), 3*frame, err)
 	}
 	// With nothing to read it writes what there is room for.
-	if read, err := c.exchange(func() bool { return false }); read || err != nil || c.bytesOut.Load() <= 3*piece {
+	if read, err := c.exchange(func() bool { return false }); read || err != nil || c.bytesOut.Load() <= 4*frame {
 		t.Errorf("%d bytes written; %v, %v", c.bytesOut.Load(), read, err)
 	}
 	b, n := make([]byte, 1<<20), int64(0)
@@ -282,15 +294,6 @@ func TestWritingIsNotFarAheadOfReading(t *testing.T) {
 			t.Fatal(err)
 		}
 		n += int64(far.read(t, b))
-	}
-}
-
-func TestRestThatIsHardlyMoreThanAPieceIsWrittenWithIt(t *testing.T) {
-	for left, want := range map[int]int{piece / 2: piece / 2, piece + 8: piece + 8, 2 * piece: piece} {
-		c := &conn{rest: [][]byte{make([]byte, left/2), make([]byte, left-left/2)}}
-		if got := c.portion(); got != want {
-			t.Errorf("of %d bytes %d are written at a time, want %d", left, got, want)
-		}
 	}
 }
 

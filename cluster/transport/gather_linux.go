@@ -22,15 +22,14 @@ func newGather(raw syscall.RawConn) *gather {
 	return g
 }
 
-// write writes what the socket takes now, of so many bytes at most, and returns how many that was.
-func (g *gather) write(parts [][]byte, most int) (int, error) {
+// write writes what the socket takes now, and returns how many bytes that was.
+func (g *gather) write(parts [][]byte) (int, error) {
 	total := 0
-	for len(parts) > 0 && total < most {
+	for len(parts) > 0 {
 		g.count, g.n, g.err = 0, 0, nil // a closed socket leaves them as they are
 		asked := 0
-		for g.count < min(len(g.iov), len(parts)) && total+asked < most {
+		for g.count < min(len(g.iov), len(parts)) {
 			part := parts[g.count]
-			part = part[:min(len(part), most-total-asked)]
 			g.iov[g.count].Base = unsafe.SliceData(part)
 			g.iov[g.count].SetLen(len(part))
 			asked += len(part)

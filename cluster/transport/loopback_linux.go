@@ -30,14 +30,15 @@ func dontPace(c *net.TCPConn) error {
 	})
 }
 
-// limitSendBuffer has a connection buffer no more than a chunk: the kernel lets the buffer grow to several of
-// them, and what has waited there is no longer in the processor's cache when it is received. It does nothing
-// where the system's bound is lower than that: less than a chunk keeps the sender waiting.
+// limitSendBuffer has a connection buffer a chunk, with what Linux keeps beside the data: the kernel lets the buffer
+// grow to several of them, and what has waited there is no longer in the processor's cache when it is received. Where
+// the system's bound is lower it is that, or nothing is done if it is less than half: that would keep the sender waiting.
 func limitSendBuffer(c *net.TCPConn) error {
-	if largestSendBuffer() < chunk/2 {
+	n := min(chunk, largestSendBuffer())
+	if n < chunk/2 {
 		return nil
 	}
-	return c.SetWriteBuffer(chunk / 2) // which Linux doubles, for what it keeps beside the data
+	return c.SetWriteBuffer(n) // which Linux doubles, for what it keeps
 }
 
 // largestSendBuffer is the system's bound of what SetWriteBuffer accepts; 0 if it does not tell.

@@ -107,7 +107,7 @@ func (p *patient) once(fd uintptr) bool {
 func (p *patient) try(fd uintptr) bool {
 	to := p.to
 	if p.both != nil {
-		to = to[:min(len(to), piece)]
+		to = to[:min(len(to), chunk)] // before it turns to what is due
 	}
 	for {
 		n, err := syscall.Read(int(fd), to)
