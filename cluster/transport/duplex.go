@@ -28,8 +28,8 @@ const (
 	asleep              // it can be woken to do so
 )
 
-// lead is how far that goroutine's writing can be ahead of its reading as long as there is something to read. If both
-// sides wrote first, what has arrived would wait until it is in no cache any more.
+// lead is how far that goroutine's writing can be ahead of its reading before it begins another batch, as long as there is
+// something to read. If both sides wrote first, what has arrived would wait until it is in no cache any more.
 const lead = chunk
 
 // handling is how long handlers can keep what that goroutine has begun from being written.

@@ -262,10 +262,10 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 
 func TestWritingIsNotFarAheadOfReading(t *testing.T) {
 	near, far := endpoints(t)
-	if err := unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 16<<20); err != nil {
-		if err = unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<20); err != nil {
-			t.Fatal(err)
-		}
+	unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 16<<20)      //nolint:errcheck // what counts is what comes of it
+	unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 16<<20) //nolint:errcheck // as well
+	if room, err := unix.GetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || room < 8<<20 {
+		t.Skipf("the system buffers no more than %d bytes; %v", room, err)
 	}
 	c := writing(t, near, 8)
 	c.holds = true

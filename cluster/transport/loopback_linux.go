@@ -14,7 +14,7 @@ func tuneLoopback(c *net.TCPConn) error {
 	if err := dontPace(c); err != nil {
 		return err
 	}
-	return limitSendBuffer(c)
+	return limitSendBuffer(c, largestSendBuffer())
 }
 
 // dontPace chooses a congestion control that sends what there is room for. One that estimates the rate of a path,
@@ -30,15 +30,15 @@ func dontPace(c *net.TCPConn) error {
 	})
 }
 
-// limitSendBuffer has a connection buffer a chunk, with what Linux keeps beside the data: the kernel lets the buffer
-// grow to several of them, and what has waited there is no longer in the processor's cache when it is received. Where
-// the system's bound is lower it is that, or nothing is done if it is less than half: that would keep the sender waiting.
-func limitSendBuffer(c *net.TCPConn) error {
-	n := min(chunk, largestSendBuffer())
-	if n < chunk/2 {
+// limitSendBuffer has a connection buffer a chunk, which Linux doubles for what it keeps beside the data: the kernel lets
+// the buffer grow to several times that, and what has waited there is no longer in the processor's cache when it is
+// received. Where the system allows less it is that, or, below half a chunk, what the system makes it: still less would
+// keep the sender waiting.
+func limitSendBuffer(c *net.TCPConn, most int) error {
+	if most < chunk/2 {
 		return nil
 	}
-	return c.SetWriteBuffer(n) // which Linux doubles, for what it keeps
+	return c.SetWriteBuffer(min(chunk, most))
 }
 
 // largestSendBuffer is the system's bound of what SetWriteBuffer accepts; 0 if it does not tell.

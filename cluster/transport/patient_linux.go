@@ -105,12 +105,8 @@ func (p *patient) once(fd uintptr) bool {
 
 // try reports whether there was something to read, or an error.
 func (p *patient) try(fd uintptr) bool {
-	to := p.to
-	if p.both != nil {
-		to = to[:min(len(to), chunk)] // before it turns to what is due
-	}
 	for {
-		n, err := syscall.Read(int(fd), to)
+		n, err := syscall.Read(int(fd), p.to)
 		switch err {
 		case nil:
 			p.n = n
