@@ -2,24 +2,42 @@ package record
 
 import "math"
 
-// Evaluation is a point of the curve: the verdict on one model.
+// Evaluation is a point of the curve: the verdict on the models of one instant.
 type Evaluation struct {
 	// Number counts the run's evaluations, from 1.
 	Number uint64 `json:"evaluation"`
-	// Time is the instant of the snapshot in seconds since the run began.
+	// Time is the instant of the snapshots in seconds since the run began.
 	Time float64 `json:"time_s"`
-	// Step is how many steps the model's node, or all workers where it does not train, had made.
+	// Step counts the steps of all workers, divided by the number of nodes that hold a model where these train.
 	Step uint64 `json:"step"`
 	// Epoch is samples processed by all workers ÷ training samples.
 	Epoch float64 `json:"epoch"`
-	// Node is the name of the node whose model it was.
-	Node string `json:"node"`
-	// Accuracy is a fraction; Loss the mean over the test set.
+	// Accuracy is that of what is judged, a fraction; Loss the mean over the test set, of the same.
 	Accuracy Float `json:"accuracy"`
 	Loss     Float `json:"loss"`
+	// Models is how many were looked at; AverageModel, Mean, All and Any are the four figures of them.
+	Models       int   `json:"models"`
+	AverageModel Float `json:"average_model"`
+	Mean         Float `json:"mean"`
+	All          Float `json:"all"`
+	Any          Float `json:"any"`
 	// Bytes were put on all links until the snapshot, without control; 0 in records of
 	// before they were counted.
 	Bytes int64 `json:"bytes"`
+	// Node is the name of the node whose model it was in records of before version 2, which have a
+	// point for each model.
+	Node string `json:"node,omitempty"`
+}
+
+// ModelVerdict is the verdict on the model of one node.
+type ModelVerdict struct {
+	// Number is that of the evaluation.
+	Number uint64 `json:"evaluation"`
+	Node   string `json:"node"`
+	// Step is how many steps the node, or all workers where it does not train, had made.
+	Step     uint64 `json:"step"`
+	Accuracy Float  `json:"accuracy"`
+	Loss     Float  `json:"loss"`
 }
 
 // MaxLinks is how many edges of a run are recorded one by one. Of a run with more, the
@@ -122,6 +140,9 @@ type Measurement struct {
 type Data struct {
 	// Curve is in the order of the evaluations' numbers.
 	Curve []Evaluation `json:"curve"`
+	// Models has the verdicts on each model, in the order of the evaluations' numbers and in them of the nodes'. It
+	// is nil where every evaluation was of one model.
+	Models []ModelVerdict `json:"models,omitempty"`
 	// Links are the used edges, in the order in which Config.Links returned them.
 	Links []Link `json:"links"`
 	// Updates are the workers, in the order of the nodes' numbers.

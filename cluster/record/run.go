@@ -102,6 +102,44 @@ func (p *Point) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Outcome says how much the figures of a run are worth.
+type Outcome string
+
+// The outcomes.
+const (
+	// Done: everything happened as the plan says.
+	Done Outcome = "done"
+	// Degraded: the run went to its end, but lost state or had nodes that stood still.
+	Degraded Outcome = "degraded"
+	// Failed: the run could not go on.
+	Failed Outcome = "failed"
+)
+
+// Incident is something that makes the figures of a run worth less.
+type Incident struct {
+	// At is in seconds on the run's clock.
+	At float64 `json:"at_s"`
+	// Node is the node that it happened to, or "coordinator".
+	Node string `json:"node"`
+	// What says what happened, and why, in a sentence without a full stop.
+	What string `json:"what"`
+}
+
+// Of says which model an accuracy is of, where several nodes hold one.
+type Of string
+
+// What can be judged. Where one node alone holds a model, all four are its accuracy.
+const (
+	// AverageModel is the model whose parameters are the mean of those of the nodes' models.
+	AverageModel Of = "average-model"
+	// Mean is the mean of the nodes' accuracies: what the owner of one node can expect.
+	Mean Of = "mean"
+	// All is the worst node's accuracy: one that all nodes have at least.
+	All Of = "all"
+	// Any is the best node's accuracy.
+	Any Of = "any"
+)
+
 // Run is what a run has led to: an element of runs in summary.json.
 type Run struct {
 	// Number is the run's place in the plan, from 0: point after point, and within
@@ -109,11 +147,19 @@ type Run struct {
 	Number int    `json:"run"`
 	Point  Point  `json:"point"`
 	Seed   uint64 `json:"seed"`
-	// Reached says whether a model arrived at the target; if not, the times to it are nil.
+	// Outcome says how much the figures are worth, and Incidents what has happened that makes them worth less.
+	Outcome   Outcome    `json:"outcome"`
+	Incidents []Incident `json:"incidents,omitempty"`
+	// Of is what is judged: which model, or which of several, the accuracies and the target are about.
+	Of Of `json:"of"`
+	// Reached says whether what is judged arrived at the target; if not, the times to it are nil.
 	Reached bool `json:"reached"`
 	// TimeToTarget is in seconds on the run's clock.
 	TimeToTarget   *float64 `json:"time_to_target_s"`
 	EpochsToTarget *float64 `json:"epochs_to_target"`
+	// Crossings are the seconds after which each of the four figures arrived at the target; one
+	// that did not before the run ended is not in it.
+	Crossings map[Of]float64 `json:"crossings_s,omitempty"`
 	// FinalAccuracy is that of the last evaluation, BestAccuracy the highest of all.
 	FinalAccuracy Float `json:"final_accuracy"`
 	BestAccuracy  Float `json:"best_accuracy"`
