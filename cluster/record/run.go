@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gradwire/gradwire/actors"
 )
 
 // Setting is the value that a key of the plan has at a point of its sweep.
@@ -125,19 +127,15 @@ type Incident struct {
 	What string `json:"what"`
 }
 
-// Of says which model an accuracy is of, where several nodes hold one.
-type Of string
+// Of says which model an accuracy is of, where several nodes hold one; see [actors.Of].
+type Of = actors.Of
 
-// What can be judged. Where one node alone holds a model, all four are its accuracy.
+// What can be judged.
 const (
-	// AverageModel is the model whose parameters are the mean of those of the nodes' models.
-	AverageModel Of = "average-model"
-	// Mean is the mean of the nodes' accuracies: what the owner of one node can expect.
-	Mean Of = "mean"
-	// All is the worst node's accuracy: one that all nodes have at least.
-	All Of = "all"
-	// Any is the best node's accuracy.
-	Any Of = "any"
+	AverageModel = actors.AverageModel
+	Mean         = actors.Mean
+	All          = actors.All
+	Any          = actors.Any
 )
 
 // Run is what a run has led to: an element of runs in summary.json.
