@@ -77,6 +77,7 @@ var table = map[string]string{
 	"actors/dpsgd":       architecture,
 	"actors/adpsgd":      architecture,
 	"actors/federated":   architecture,
+	"actors/local":       architecture,
 
 	"cluster/link":        "",
 	"cluster/wire":        "protos" + protobuf + xxhash,

@@ -88,8 +88,8 @@ func commonKeys() []string { return []string{"test", "scale", "fit", "split", "d
 
 // How samples get to the processes of a cluster.
 const (
-	local = "local" // each process reads the data set
-	sent  = "sent"  // the one that conducts the run reads it, and sends each worker's samples to its process
+	readLocally = "local" // each process reads the data set
+	sent        = "sent"  // the one that conducts the run reads it, and sends each worker's samples to its process
 )
 
 // data reads a plan's section data.
@@ -99,7 +99,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: local}
+	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: readLocally}
 	shared := section.Without(others(section)...)
 	if err := plan.Decode(shared, &settings); err != nil {
 		return Data{}, nil, err

@@ -60,7 +60,7 @@ func readAxis(n *Node, f Field) (Axis, error) {
 	if a.steps[0].text == "sweep" {
 		return a, Errorf(a.at, "a sweep cannot sweep over itself")
 	}
-	if slices.Contains([]string{"name", "repeats", "record"}, a.steps[0].text) {
+	if slices.Contains([]string{"version", "name", "repeats", "record"}, a.steps[0].text) {
 		return a, Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it", quote(a.steps[0].text))
 	}
 	if f.Value.Kind != List || len(f.Value.Items) == 0 {
