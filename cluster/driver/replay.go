@@ -95,5 +95,5 @@ func (p *point) again(ctx context.Context, seed uint64, o Options) (string, erro
 		}
 		return "", err
 	}
-	return digest(out.digest, s.result.Params), nil
+	return digest(out.digest, s.result.Models), nil
 }

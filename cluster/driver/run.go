@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,12 +12,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -92,9 +97,10 @@ type runner struct {
 	folder  *record.Folder
 	queue   []run
 
-	mu    sync.Mutex
-	done  int
-	parts map[int]float64 // how far the runs under way are
+	mu       sync.Mutex
+	failures []error // of runs that were made, and could not go on
+	done     int
+	parts    map[int]float64 // how far the runs under way are
 }
 
 // run is one repeat of one point.
@@ -279,9 +285,21 @@ func (r *runner) all(ctx context.Context) error {
 	}
 	workers.Wait()
 	if r.done == len(r.points)*r.repeats {
-		return nil // whoever cancelled came too late
+		return r.failure() // whoever cancelled came too late
 	}
-	return context.Cause(ctx)
+	return errors.Join(context.Cause(ctx), r.failure())
+}
+
+// maxFailures is how many failures are told one by one.
+const maxFailures = 8
+
+// failure is the error of the runs that could not go on.
+func (r *runner) failure() error {
+	failures := r.failures
+	if more := len(failures) - maxFailures; more > 0 {
+		failures = append(slices.Clone(failures[:maxFailures]), fmt.Errorf("and %d more runs failed", more))
+	}
+	return errors.Join(failures...)
 }
 
 // one makes one run and saves it.
@@ -305,20 +323,50 @@ func (r *runner) one(ctx context.Context, next run) error {
 	if err != nil {
 		return wrap(err)
 	}
-	out, err := r.play(ctx, next, s)
-	if err != nil {
-		return errors.Join(wrap(err), closeEvents())
+	out, failure := r.play(ctx, next, s)
+	if failure != nil && (ctx.Err() != nil || errors.Is(failure, errStopping)) {
+		return errors.Join(wrap(failure), closeEvents())
 	}
-	data, err := s.collector.Close(s.result.Last)
+	last := s.result.Last
+	if failure != nil {
+		last = 0 // the record ends where the run did
+	}
+	data, err := s.collector.Close(last)
 	if err := errors.Join(err, closeEvents()); err != nil {
 		return wrap(err)
 	}
 	row := r.row(next, s, out, &data, time.Since(began))
-	if err := r.folder.SaveRun(next.number, row, data, s.result.Params, tensors(task.Model)); err != nil {
+	row.judge(s, out, failure)
+	models := record.Models{}
+	if failure == nil {
+		models = s.models(next.point.spec.Plan)
+	}
+	if err := r.folder.SaveRun(next.number, row.Run, data, models); err != nil {
 		return wrap(err)
 	}
-	r.finished(next, &row)
+	if failure != nil {
+		failure = wrap(failure)
+	}
+	r.finished(next, &row.Run, failure)
 	return nil
+}
+
+// models are those that a run has ended with: the one that is judged, or each of those that are judged together.
+func (s *stage) models(p *plan.Plan) record.Models {
+	of, ends := record.Of(p.Evaluate.Of), s.result.Models
+	m := record.Models{Tensors: tensors(s.task.Model), Metadata: map[string]string{"of": string(of)}}
+	switch {
+	case len(ends) == 1:
+		m.Judged = ends[0].Params
+	case of == record.AverageModel:
+		m.Judged = s.result.Average
+	}
+	if m.Judged == nil || len(ends) > 1 && p.Record == plan.RecordModels {
+		for _, e := range ends {
+			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.names[e.Node], Params: e.Params, Accuracy: e.Score.Accuracy})
+		}
+	}
+	return m
 }
 
 func prefix(labels []plan.Label) string {
@@ -367,34 +415,86 @@ func (r *runner) observe(s *stage, next run) (closeEvents func() error, err erro
 	return closeEvents, nil
 }
 
-// row sums a run up.
-func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall time.Duration) record.Run {
-	row := record.Run{
-		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
-		Reached: s.result.Reached,
-		Steps:   data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
-		Clock: string(r.Clock), Insecure: r.venue != nil && r.venue.process.config.Insecure, Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
+// row is what a run has led to.
+type row struct{ record.Run }
+
+// judge says how much the figures are worth.
+func (r *row) judge(s *stage, out outcome, failure error) {
+	for _, i := range s.result.Incidents {
+		r.Incidents = append(r.Incidents, record.Incident{At: i.At.Seconds(), Node: s.names[i.Node], What: i.What})
 	}
+	if s.network.Dropped() > 0 || out.stalled > 0 {
+		st := standing{names: s.names[:len(s.names)-1], waits: out.waits, paces: s.collector.Paces(), end: out.halted}
+		if r.Clock != string(Virtual) {
+			st.least = time.Second
+		}
+		r.Incidents = append(r.Incidents, st.still()...)
+	}
+	if out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
+		r.Incidents = append(r.Incidents, record.Incident{At: out.stalled.Seconds(), Node: actors.Coordinator, What: "from here to the end nobody did anything any more"})
+	}
+	degraded := out.degraded || len(r.Incidents) > 0
+	r.Incidents = append(r.Incidents, out.incidents...)
+	r.Outcome = record.Done
+	switch {
+	case failure != nil:
+		r.Outcome = record.Failed
+		r.Incidents = append(r.Incidents, record.Incident{At: out.end.Seconds(), Node: culprit(failure), What: firstLine(failure.Error())})
+	case degraded:
+		r.Outcome = record.Degraded
+	}
+	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
+}
+
+// firstLine leaves out where in the program an actor panicked.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// culprit is the node that an error is about, the coordinator where that is not known.
+func culprit(err error) string {
+	var diverged *train.DivergedError
+	if errors.As(err, &diverged) {
+		return diverged.Node
+	}
+	return actors.Coordinator
+}
+
+// row sums a run up.
+func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall time.Duration) *row {
+	row := &row{record.Run{
+		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
+		Of: record.Of(next.point.spec.Plan.Evaluate.Of), Reached: s.result.Reached,
+		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
+		Clock: string(r.Clock), Insecure: r.venue != nil && r.venue.process.config.Insecure, Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
+	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
-	if n := len(data.Curve); n > 0 {
-		row.Duration = data.Curve[n-1].Time
+	row.Duration = cmp.Or(s.result.End, out.end).Seconds()
+	for of, at := range s.result.Crossings {
+		if row.Crossings == nil {
+			row.Crossings = map[record.Of]float64{}
+		}
+		row.Crossings[of] = at.Seconds()
 	}
 	if s.result.Reached {
 		t, e := s.result.TimeToTarget.Seconds(), s.result.EpochsToTarget
 		row.TimeToTarget, row.EpochsToTarget = &t, &e
 	}
 	if r.Clock == Virtual {
-		row.Digest = digest(out.digest, s.result.Params)
+		row.Digest = digest(out.digest, s.result.Models)
 	}
 	return row
 }
 
-// digest joins the hash of a run's messages with that of its final parameters.
-func digest(messages uint64, params []float32) string {
+// digest joins the hash of a run's messages with that of the final parameters of its models.
+func digest(messages uint64, models []coordinator.Model) string {
 	d := xxhash.New()
 	b := binary.LittleEndian.AppendUint64(nil, messages)
-	for _, v := range params {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	for _, m := range models {
+		for _, v := range m.Params {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
 	}
 	_, _ = d.Write(b)
 	return fmt.Sprintf("%016x", d.Sum64())
@@ -427,9 +527,13 @@ func (r *runner) progress(next run, e record.Evaluation) {
 	r.tell(nil)
 }
 
-func (r *runner) finished(next run, row *record.Run) {
+// finished notes that a run is saved, with the error if it could not go on.
+func (r *runner) finished(next run, row *record.Run, failure error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if failure != nil {
+		r.failures = append(r.failures, failure)
+	}
 	delete(r.parts, next.number)
 	r.done++
 	r.tell(row)

@@ -37,6 +37,7 @@ const (
 	runsName    = "runs"
 	runName     = "run.json"
 	modelName   = "model.safetensors"
+	modelsName  = "models.safetensors"
 	eventsName  = "events.jsonl"
 )
 
@@ -239,10 +240,9 @@ func (e *eventsFile) Close() error {
 	return nil
 }
 
-// SaveRun writes run n: its model, its events if EventsWriter was asked for them,
-// and at last run.json, with which the run is finished. r.Number is set to n. The
-// tensors say how params is divided, as in WriteTensors.
-func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tensor) error {
+// SaveRun writes run n: its models, its events if EventsWriter was asked for them,
+// and at last run.json, with which the run is finished. r.Number is set to n.
+func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	if n < 0 || n >= MaxRuns {
 		return fmt.Errorf("run %d: a folder holds runs 0 to %d", n, MaxRuns-1)
 	}
@@ -258,7 +258,7 @@ func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tenso
 	if len(text) > MaxFile {
 		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName), len(text), MaxFile)
 	}
-	if err := f.writeRun(&r, append(text, '\n'), params, tensors); err != nil {
+	if err := f.writeRun(&r, append(text, '\n'), m); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -268,17 +268,26 @@ func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tenso
 }
 
 // writeRun writes a run's files, the one that finishes it last.
-func (f *Folder) writeRun(r *Run, text []byte, params []float32, tensors []Tensor) error {
+func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	n := r.Number
 	if err := f.disk.MakeDir(filepath.Dir(f.runPath(n, runName))); err != nil {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
 	metadata := map[string]string{"seed": strconv.FormatUint(r.Seed, 10), "point": r.Point.String()}
-	err := replace(f.disk, f.runPath(n, modelName), func(w io.Writer) error {
-		return WriteTensors(w, params, tensors, metadata)
-	})
-	if err != nil {
-		return err
+	maps.Copy(metadata, m.Metadata)
+	m.Metadata = metadata
+	if m.Judged != nil {
+		err := replace(f.disk, f.runPath(n, modelName), func(w io.Writer) error {
+			return WriteTensors(w, m.Judged, m.Tensors, m.Metadata)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(m.Nodes) > 0 {
+		if err := replace(f.disk, f.runPath(n, modelsName), m.writeNodes); err != nil {
+			return err
+		}
 	}
 	if err := f.commitEvents(n); err != nil {
 		return err
