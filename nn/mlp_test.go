@@ -293,7 +293,7 @@ func TestBadWidthsAreNamed(t *testing.T) {
 		{[]int{4, 0, 3}, nn.ReLU, "width 0 (number 2)"},
 		{[]int{-1, 3}, nn.ReLU, "width -1 (number 1)"},
 		{[]int{4, 1}, nn.ReLU, "width 1 (the last)"},
-		{[]int{4, 1 << 40, 2}, nn.ReLU, "width 1099511627776 (number 2)"},
+		{[]int{4, math.MaxInt32, 2}, nn.ReLU, "width 2147483647 (number 2)"},
 		{[]int{4, 1 << 20, 1 << 20, 2}, nn.ReLU, "with width 1048576 (number 3)"},
 		{[]int{4, 3}, 9, "activation(9) does not exist"},
 	} {
