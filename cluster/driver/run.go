@@ -313,6 +313,11 @@ func (r *runner) one(ctx context.Context, next run) error {
 	if err := errors.Join(err, closeEvents()); err != nil {
 		return wrap(err)
 	}
+	about, err := next.point.metadata(r.shelf, next.seed)
+	if err != nil {
+		return wrap(err)
+	}
+	r.folder.Describe(next.number, about)
 	row := r.row(next, s, out, &data, time.Since(began))
 	if err := r.folder.SaveRun(next.number, row, data, s.result.Params, tensors(task.Model)); err != nil {
 		return wrap(err)

@@ -50,8 +50,9 @@ type Folder struct {
 	mu       sync.Mutex
 	plan     []byte // nil until it is saved
 	runs     map[int]Run
-	finished map[string]int // by point and seed
-	events   map[int]bool   // runs whose events are being written
+	finished map[string]int            // by point and seed
+	events   map[int]bool              // runs whose events are being written
+	about    map[int]map[string]string // of runs, what their model's file is to say
 	filled   [len(tables)]bool
 }
 
@@ -81,7 +82,7 @@ func create(dir string, d disk) (*Folder, error) {
 }
 
 func newFolder(dir string, d disk) *Folder {
-	return &Folder{dir: dir, disk: d, runs: map[int]Run{}, finished: map[string]int{}, events: map[int]bool{}}
+	return &Folder{dir: dir, disk: d, runs: map[int]Run{}, finished: map[string]int{}, events: map[int]bool{}, about: map[int]map[string]string{}}
 }
 
 // readPlan reads the plan of a folder, which every record has.
@@ -273,7 +274,7 @@ func (f *Folder) writeRun(r *Run, text []byte, params []float32, tensors []Tenso
 	if err := f.disk.MakeDir(filepath.Dir(f.runPath(n, runName))); err != nil {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
-	metadata := map[string]string{"seed": strconv.FormatUint(r.Seed, 10), "point": r.Point.String()}
+	metadata := f.metadata(r)
 	err := replace(f.disk, f.runPath(n, modelName), func(w io.Writer) error {
 		return WriteTensors(w, params, tensors, metadata)
 	})
