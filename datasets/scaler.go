@@ -100,6 +100,26 @@ func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
 // Scaling returns what the scaler was fitted for.
 func (sc *Scaler) Scaling() Scaling { return sc.scaling }
 
+// ScaledColumn says what becomes of a numeric column x: (x − Offset)/Width, with LogMinMax
+// (sign(x)·log(1+|x|) − Offset)/Width; 0 where Width is 0.
+type ScaledColumn struct {
+	Column int     `json:"column"` // among the inputs, from 0
+	Offset float64 `json:"offset"`
+	Width  float64 `json:"width"`
+}
+
+// Columns returns what the scaler does to each numeric column, in their order; nil with NoScaling.
+func (sc *Scaler) Columns() []ScaledColumn {
+	if sc.scaling == NoScaling {
+		return nil
+	}
+	columns := make([]ScaledColumn, len(sc.columns))
+	for j, c := range sc.columns {
+		columns[j] = ScaledColumn{c, sc.offset[j], sc.width[j]}
+	}
+	return columns
+}
+
 func (sc *Scaler) fitRange(set *Set, rows []int32) {
 	highest := make([]float64, len(sc.columns))
 	for j := range sc.columns {

@@ -28,6 +28,10 @@ type Set struct {
 	// Numeric lists, ascending, the columns that a Scaler may change. The
 	// others (one-hot columns, pixels already in [0, 1]) are left alone.
 	Numeric []int
+	// Columns are the names of the inputs, in their order; nil where they have none.
+	Columns []string
+	// Shape is that of a sample as its publisher has it, for instance 28 × 28; nil for a plain vector.
+	Shape []int
 }
 
 // Source is what a reader delivers.
@@ -48,7 +52,7 @@ func (s *Set) Row(i int) []float32 {
 }
 
 // Subset returns a new set of the given rows in the given order, which may
-// repeat. Inputs and labels are copied; names and column lists are shared. A
+// repeat. Inputs and labels are copied; names, column lists and the shape are shared. A
 // row outside the set panics.
 func (s *Set) Subset(rows []int32) *Set {
 	sub := &Set{
@@ -58,6 +62,8 @@ func (s *Set) Subset(rows []int32) *Set {
 		Inputs:  s.Inputs,
 		Classes: s.Classes,
 		Numeric: s.Numeric,
+		Columns: s.Columns,
+		Shape:   s.Shape,
 	}
 	for i, row := range rows {
 		copy(sub.X[i*s.Inputs:(i+1)*s.Inputs], s.Row(int(row)))

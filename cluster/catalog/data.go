@@ -203,7 +203,11 @@ func addDatasets(c *Catalog) {
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
 		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
 		func(_ *Catalog, s *trafficSettings) (Loader, error) {
-			l := fixed(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }, 0.25)
+			l := fixed(func() *datasets.Set {
+				set := synthetic.Traffic(s.Seed, s.Samples, s.Encoding)
+				set.Columns, _ = nslkdd.Columns(s.Encoding) // the encoding is one of the two
+				return set
+			}, 0.25)
 			l.Scaling, l.Inputs, l.Classes = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5
 			return l, nil
 		}))

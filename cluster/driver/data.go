@@ -16,7 +16,10 @@ import (
 )
 
 // samples are a data set, cut and scaled.
-type samples struct{ train, test *datasets.Set }
+type samples struct {
+	train, test *datasets.Set
+	scaler      *datasets.Scaler // that scaled them; nil for samples that are as they were read
+}
 
 // shelf keeps what is costly to make while it is in use: data sets as long as the
 // plan runs, cut and scaled ones for the last few seeds.
@@ -170,9 +173,9 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error)
 	if d.FitAll {
 		rows = nil
 	}
-	scaler := datasets.FitScaler(d.Scaling, source.Pool, rows)
-	scaler.Apply(c.train)
-	scaler.Apply(c.test)
+	c.scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
+	c.scaler.Apply(c.train)
+	c.scaler.Apply(c.test)
 	return c, nil
 }
 

@@ -339,7 +339,9 @@ func (r *runner) one(ctx context.Context, next run) error {
 	row.judge(s, out, failure)
 	models := record.Models{}
 	if failure == nil {
-		models = s.models(next.point.spec.Plan)
+		if models, err = next.models(s, r.shelf); err != nil {
+			return wrap(err)
+		}
 	}
 	if err := r.folder.SaveRun(next.number, row.Run, data, models); err != nil {
 		return wrap(err)
@@ -352,9 +354,14 @@ func (r *runner) one(ctx context.Context, next run) error {
 }
 
 // models are those that a run has ended with: the one that is judged, or each of those that are judged together.
-func (s *stage) models(p *plan.Plan) record.Models {
+func (n run) models(s *stage, shelf *shelf) (m record.Models, err error) {
+	p := n.point.spec.Plan
 	of, ends := record.Of(p.Evaluate.Of), s.result.Models
-	m := record.Models{Tensors: tensors(s.task.Model), Metadata: map[string]string{"of": string(of)}}
+	m.Tensors = tensors(s.task.Model)
+	if m.Metadata, err = n.point.metadata(shelf, n.seed); err != nil {
+		return m, err
+	}
+	m.Metadata["of"] = string(of)
 	switch {
 	case len(ends) == 1:
 		m.Judged = ends[0].Params
@@ -366,7 +373,7 @@ func (s *stage) models(p *plan.Plan) record.Models {
 			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.names[e.Node], Params: e.Params, Accuracy: e.Score.Accuracy})
 		}
 	}
-	return m
+	return m, nil
 }
 
 func prefix(labels []plan.Label) string {

@@ -71,7 +71,7 @@ func newExample(t *testing.T) *Folder {
 			r.Reached, r.TimeToTarget, r.EpochsToTarget, r.FinalAccuracy = false, nil, nil, 0.85
 			r.Clock, r.Lateness = "real", &Lateness{Late: true, P99: 0.002}
 		}
-		if err := f.SaveRun(n, r, d, params, nil); err != nil {
+		if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestTablesAreWrittenOnlyWhereTheyHaveRows(t *testing.T) {
 		if !wanted {
 			d.Selections, d.Measured = nil, nil
 		}
-		if err := f.SaveRun(n, r, d, params, nil); err != nil {
+		if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Open(f.Dir())
@@ -219,7 +219,7 @@ func TestRecordsOfBeforeBytesWereCountedAreReadAndContinued(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, d := example(3, "share 20 %, skewed", 2)
-	if err := again.SaveRun(3, r, d, params, nil); err != nil {
+	if err := again.SaveRun(3, r, d, Models{Judged: params}); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := again.Write(overview); err != nil || !s.Complete {
@@ -316,7 +316,7 @@ func TestTooLargeAFileIsRefused(t *testing.T) {
 func TestTwoRunsOfOnePointAndSeedAreRefused(t *testing.T) {
 	f := newExample(t)
 	r, d := example(3, "iid", 1)
-	if err := f.SaveRun(3, r, d, params, nil); err != nil {
+	if err := f.SaveRun(3, r, d, Models{Judged: params}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "run 0 has the same point") {
@@ -340,7 +340,7 @@ func TestEventsHaveTheirNameOnceTheRunIsSaved(t *testing.T) {
 		t.Error("the events have their name before the run is saved")
 	}
 	r, d := example(3, "x", 1)
-	if err := f.SaveRun(3, r, d, params, nil); err != nil {
+	if err := f.SaveRun(3, r, d, Models{Judged: params}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(f.runPath(3, eventsName)); err != nil || string(text) != "{}\n" {
@@ -360,7 +360,7 @@ func TestRunsSaveSideBySide(t *testing.T) {
 	for n := range 20 {
 		group.Go(func() {
 			r, d := example(n, "iid", uint64(n))
-			if err := f.SaveRun(n, r, d, params, nil); err != nil {
+			if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -455,7 +455,7 @@ func save(dir string, d disk) error {
 		return err
 	}
 	r, data := example(0, "iid", 1)
-	if err := f.SaveRun(0, r, data, params, nil); err != nil {
+	if err := f.SaveRun(0, r, data, Models{Judged: params}); err != nil {
 		return err
 	}
 	_, err = f.Write(overview)
@@ -496,7 +496,7 @@ func TestMain(m *testing.M) {
 	large := make([]float32, 1<<18)
 	for n := 0; err == nil; n++ {
 		r, d := example(n, "iid", uint64(n))
-		err = f.SaveRun(n, r, d, large, nil)
+		err = f.SaveRun(n, r, d, Models{Judged: large})
 		_, _ = os.Stdout.WriteString(".")
 	}
 	_, _ = os.Stderr.WriteString(err.Error())

@@ -160,7 +160,7 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		f := newExample(t)
 		r, d := example(7, "bad", 9)
 		c.spoil(&r, &d)
-		if err := f.SaveRun(7, r, d, params, nil); err != nil {
+		if err := f.SaveRun(7, r, d, Models{Judged: params}); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		path := f.runPath(7, "")

@@ -48,9 +48,13 @@ func (t *table) set(name string) *datasets.Set {
 		case number:
 			s.Numeric = append(s.Numeric, s.Inputs)
 			places = append(places, place{first: s.Inputs})
+			s.Columns = append(s.Columns, c.name)
 			s.Inputs++
 		case word:
-			_, position := c.words.sorted()
+			words, position := c.words.sorted()
+			for _, w := range words {
+				s.Columns = append(s.Columns, c.name+"="+w)
+			}
 			places = append(places, place{s.Inputs, position})
 			s.Inputs += len(position)
 		case label:

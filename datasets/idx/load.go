@@ -147,5 +147,5 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 		}
 		y[i] = int32(label)
 	}
-	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names}, nil
+	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names, Shape: images.dims[1:]}, nil
 }

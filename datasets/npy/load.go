@@ -103,6 +103,9 @@ func join(get func(name string) (*Array, string, error), inputs, targets string,
 		return nil, nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX, x.Dims[0], where, len(s.Y))
 	}
 	s.X, s.Inputs = x.Values, len(x.Values)/x.Dims[0]
+	if len(x.Dims) > 2 {
+		s.Shape = x.Dims[1:]
+	}
 	if s.Inputs > MaxInputs {
 		return nil, nil, fmt.Errorf("%s: %d inputs a sample; at most %d are accepted", whereX, s.Inputs, MaxInputs)
 	}
