@@ -97,6 +97,7 @@ type point struct {
 	labels []plan.Label
 	root   *plan.Node   // as written, but for the names of files, which are absolute now
 	values []*plan.Node // in it, what each axis has put there
+	choice []int        // which of its values each axis has
 	spec   *catalog.Spec
 }
 
@@ -112,7 +113,7 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 	points := make([]point, len(all))
 	many := severalKinds(all)
 	for i, at := range all {
-		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values}
+		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
 		if points[i].spec, err = read(c, at.Root, many); err == nil {
 			continue
 		}
@@ -223,15 +224,13 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
-	every := len(points) // so many points further an axis has its next value, and those before have the same
 	for k, a := range axes {
-		every /= len(a.Values)
 		for i := range a.Values {
 			if len(a.Values[i].Label) > plan.MaxLabel {
 				continue // with other names of files its label could not be given to it
 			}
 			value := a.Values[i].Value.Clone()
-			takeFiles(value, points[i*every].values[k])
+			takeFiles(value, points[slices.IndexFunc(points, func(p point) bool { return p.choice[k] == i })].values[k])
 			a.Values[i].Value = value
 		}
 	}
