@@ -22,8 +22,8 @@ type Axis struct {
 	// Zip numbers the group of axes, from 1, whose values are paired: the first of each with the first of the others, and so
 	// on. 0 is an axis whose values meet all of the others.
 	Zip   int
-	steps  []step
-	at     *Node // where the path is written
+	steps []step
+	at    *Node // where the path is written
 }
 
 // Section is the key of the plan that the path begins with.
