@@ -235,6 +235,7 @@ var unnameable = []struct{ sort, text, want string }{
 	{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: unknown scale \"median\"; did you mean mean? (accepted: sum, mean)"},
 	{"arch", "{kind: d-psgd, moved: -1}", "plan.yaml:1:26: x.moved: -1 is out of range; accepted is 0 or more"},
 	{"arch", "{kind: d-psgd, lead: -2}", "plan.yaml:1:25: x.lead: -2 is out of range; accepted is 0 or more"},
+	{"arch", "{kind: parameter-server, every: 0}", "plan.yaml:1:36: x.every: 0 is out of range; accepted is 1 to 1048576"},
 	{"arch", "{kind: ad-psgd, moved: 0, lead: -2}", "plan.yaml:1:36: x.lead: -2 is out of range; accepted is 0 or more"},
 	{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: 0 is out of range; accepted is 1 to 1048576"},
 	{"optimizer", "{kind: adam, weight-decay: -1}", "plan.yaml:1:31: x.weight-decay: -1 is out of range; accepted is 0 or more"},

@@ -97,6 +97,7 @@ type point struct {
 	labels []plan.Label
 	root   *plan.Node   // as written, but for the names of files, which are absolute now
 	values []*plan.Node // in it, what each axis has put there
+	choice []int        // which of its values each axis has
 	spec   *catalog.Spec
 }
 
@@ -110,33 +111,90 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 		return nil, input(err)
 	}
 	points := make([]point, len(all))
+	many := severalKinds(all)
 	for i, at := range all {
-		spec, err := read(c, at.Root)
-		if err != nil {
-			return nil, input(about(at.Labels, err))
+		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
+		if points[i].spec, err = read(c, at.Root, many); err == nil {
+			continue
 		}
-		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, spec: spec}
+		if last := len(all) - 1; i == 0 && last > 0 {
+			if _, other := read(c, all[last].Root, many); other != nil && other.Error() == err.Error() {
+				return nil, input(err) // whatever the sweep puts in its place
+			}
+		}
+		return nil, input(points[i].about(err))
+	}
+	if many {
+		return points, input(knownRoles(points))
 	}
 	return points, nil
 }
 
-func read(c *catalog.Catalog, root *plan.Node) (*catalog.Spec, error) {
+// knownRoles returns an error about a role of a node that no architecture of the sweep knows.
+func knownRoles(points []point) error {
+	var known []string
+	for _, p := range points {
+		for _, r := range p.spec.Architecture.Roles() {
+			if !slices.Contains(known, r.Name) {
+				known = append(known, r.Name)
+			}
+		}
+	}
+	for i := range points {
+		for _, node := range points[i].root.At("nodes").Items {
+			if role, given := node.Get("role"); given && role.Text != "" && !slices.Contains(known, role.Text) {
+				return plan.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text, plan.Suggestion(role.Text, known))
+			}
+		}
+	}
+	return nil
+}
+
+func read(c *catalog.Catalog, root *plan.Node, anyRole bool) (*catalog.Spec, error) {
 	p, err := plan.ReadPlan(root)
 	if err != nil {
 		return nil, err
 	}
+	p.AnyRole = anyRole
 	return c.Read(p)
 }
 
-// about says at which point of the sweep something is wrong, unless the place in
-// the plan does.
-func about(labels []plan.Label, err error) error {
-	var one *plan.Error
-	var many plan.Errors
-	if len(labels) == 0 || errors.As(err, &one) || errors.As(err, &many) {
+// severalKinds reports whether the points have several kinds of architectures.
+func severalKinds(points []plan.Point) bool {
+	kind := func(p *plan.Point) string { return p.Root.At("architecture").At("kind").Text }
+	return slices.ContainsFunc(points, func(p plan.Point) bool { return kind(&p) != kind(&points[0]) })
+}
+
+// about says at which point of the sweep something is wrong, and where the sweep's values for it are written.
+func (p *point) about(err error) error {
+	if len(p.labels) == 0 {
 		return err
 	}
-	return fmt.Errorf("at %s: %w", describe(labels), err)
+	var one *plan.Error
+	var many plan.Errors
+	switch {
+	case errors.As(err, &many):
+		told := make(plan.Errors, len(many))
+		for i := range many {
+			told[i] = many[i].At(p.where())
+		}
+		return told
+	case errors.As(err, &one):
+		return one.At(p.where())
+	}
+	return fmt.Errorf("at %s: %w", p.where(), err)
+}
+
+// where names the point, and the lines that its values come from.
+func (p *point) where() string {
+	texts := make([]string, len(p.labels))
+	for i, l := range p.labels {
+		texts[i] = l.Key + " = " + l.Value
+		if pos := p.values[i].Pos; pos.Line > 0 {
+			texts[i] += fmt.Sprintf(" (%s:%d)", pos.File, pos.Line)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 func describe(labels []plan.Label) string {
@@ -166,15 +224,13 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
-	every := len(points) // so many points further an axis has its next value, and those before have the same
 	for k, a := range axes {
-		every /= len(a.Values)
 		for i := range a.Values {
 			if len(a.Values[i].Label) > plan.MaxLabel {
 				continue // with other names of files its label could not be given to it
 			}
 			value := a.Values[i].Value.Clone()
-			takeFiles(value, points[i*every].values[k])
+			takeFiles(value, points[slices.IndexFunc(points, func(p point) bool { return p.choice[k] == i })].values[k])
 			a.Values[i].Value = value
 		}
 	}

@@ -156,7 +156,7 @@ func (r *runner) rehearse(ctx context.Context) error {
 			err = r.venue.rehearse(ctx, pt, task)
 		}
 		if err != nil {
-			return input(about(pt.labels, err))
+			return input(pt.about(err))
 		}
 	}
 	return nil

@@ -47,6 +47,10 @@ type Plan struct {
 	// Detect is the time until a crash of a node is noticed. Default 1.5s.
 	Detect Duration `plan:"detect" doc:"until a crash is noticed"`
 
+	// AnyRole lets nodes have roles that the architecture does not know: the plan is a point of a sweep over several kinds of
+	// architectures, of which others know them.
+	AnyRole bool
+
 	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
 	Sweep Sweep `plan:"sweep,omitzero" doc:"what is varied: paths of keys, such as nodes.slow.compute.step, each with a list of values"`
 	// Record is RecordSummary, RecordModels or RecordEvents. Default RecordSummary.
@@ -352,15 +356,19 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 	if first.Group == "" {
 		return members
 	}
+	role := first.Role
 	for i, m := range members {
-		alike := m.Name == memberName(m.Group, i) && m.Role == first.Role && m.Uplink == first.Uplink &&
+		if m.Role != first.Role {
+			role = "" // the architecture says which member has which
+		}
+		alike := m.Name == memberName(m.Group, i) && m.Uplink == first.Uplink &&
 			m.Downlink == first.Downlink && m.Compute.equal(first.Compute)
 		if !alike {
 			return slices.Clone(members)
 		}
 	}
 	count := len(members)
-	first.Name, first.Count = first.Group, &count
+	first.Name, first.Role, first.Count = first.Group, role, &count
 	return []NodeSpec{first}
 }
 
