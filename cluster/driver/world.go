@@ -312,6 +312,9 @@ type outcome struct {
 	dead     uint64
 	stalled  time.Duration
 	lateness *record.Lateness
+
+	incidents []record.Incident // in the order of time
+	degraded  bool              // state was lost, or nodes stood still
 }
 
 // play lets the run happen in the world of a clock.
