@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -22,6 +23,7 @@ type party struct {
 	first  error            // the err that it is out for, when it could not come back since
 	lives  uint32           // that it had before
 	again  time.Time        // from when on it may be taken in again, if it is out
+	silent *time.Duration   // the instant at which nothing was heard of it, while the run waits for it
 	// connection is the number of the one over which it was told to place its nodes.
 	connection uint64
 }
@@ -93,14 +95,64 @@ func (c *conductor) silent(name, why string) {
 	q := c.parties[name]
 	in := c.begun && q != nil && q.in()
 	c.mu.Unlock()
-	switch node := c.indispensable[name]; {
-	case !in:
-	case node != "":
-		c.log("%s is silent (%s); the run waits for it, because %s lives there", name, why, node)
-	default:
-		c.gone(name, why, 0)
+	if !in {
+		return
 	}
+	node := c.needed(name)
+	if node == "" {
+		c.gone(name, why, 0)
+		return
+	}
+	c.log("%s is silent (%s); the run waits for it, because %s lives there", name, why, node)
+	now := c.now()
+	c.note(name, func(q *party) { q.silent = &now })
 }
+
+// heardAgain takes note that a process that the run has waited for was only silent.
+func (c *conductor) heardAgain(name string) {
+	var since *time.Duration
+	c.note(name, func(q *party) {
+		if q.in() {
+			since = q.silent
+		}
+		q.silent = nil
+	})
+	if since == nil {
+		return
+	}
+	from, to := max(*since-silence, 0), c.now()
+	nodes := c.nodesOf(name)
+	c.events.interrupted(to)
+	c.log("%s is heard of again", name)
+	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", seconds(to), name)
+	c.history.add(from, c.deployment.Nodes[nodes[0]].Name, what, to-from >= pausedAfter)
+}
+
+// needed names a node of a process that the run cannot do without: because nobody can stand in for it, or
+// because nobody else has a model. A new life of it would have lost what it alone knows. It is empty if there is none.
+func (c *conductor) needed(name string) string {
+	if node := c.needsOf(name); node != "" {
+		return node
+	}
+	nodes := c.nodesOf(name)
+	if len(nodes) > 0 && c.history != nil && c.history.alone(c.now(), nodes) {
+		return c.deployment.Nodes[nodes[0]].Name
+	}
+	return ""
+}
+
+// nodesOf are the nodes that live in a process.
+func (c *conductor) nodesOf(name string) (nodes []int) {
+	for i, where := range c.where[:len(c.where)-1] {
+		if where == name {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// isGone stands before why a process is not there any more.
+const isGone = "it is gone: "
 
 // gone takes note that a process is not there any more: its nodes have crashed. It is taken in again when it
 // comes back, or, if its connection is fine, after a pause.
@@ -108,7 +160,7 @@ func (c *conductor) gone(name, why string, pause time.Duration) {
 	news := false
 	c.note(name, func(q *party) {
 		if news = q.err == nil; news {
-			q.err, q.again = fmt.Errorf("it is gone: %s", why), time.Now().Add(pause)
+			q.err, q.again, q.silent = errors.New(isGone+why), time.Now().Add(pause), nil
 		}
 	})
 	if news {
@@ -129,15 +181,18 @@ func (c *conductor) left(name string) {
 		return
 	}
 	c.log("without %s from now on: %v", name, why)
+	nodes, now := c.nodesOf(name), c.now()
+	c.history.gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.leave(name)
+	c.events.interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or not any more.
 func (c *conductor) change(name string, present bool) {
 	w := c.world.Load()
-	for i, where := range c.where[:len(c.where)-1] {
-		if where == name && w != nil {
+	for _, i := range c.nodesOf(name) {
+		if w != nil {
 			w.Change(i, present)
 		}
 	}
@@ -187,6 +242,9 @@ func (c *conductor) back(name string) {
 		c.log("%s is back and stays out: %v", name, err)
 	default:
 		c.log("%s is back", name)
+		nodes, now := c.nodesOf(name), c.now()
+		c.events.interrupted(now, nodes...)
+		c.history.back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between
 	}

@@ -52,7 +52,8 @@ type NodeConfig struct {
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
 	// Absence is how long a run that stands still waits for processes that are gone and could set it going
-	// again; 0 stands for half a minute.
+	// again, and how long a process that is silent is waited for that a run cannot do without, as is the one that
+	// conducts it: this one for 15 s at least. 0 stands for half a minute.
 	Absence time.Duration
 	// Ready, if not nil, is told the address when the process is part of the cluster.
 	Ready func(address string)
@@ -201,6 +202,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
 		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
 		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
+		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	if err != nil {
 		return err
@@ -216,6 +218,9 @@ func (p *process) connect(ctx context.Context) (err error) {
 	p.members, err = membership.Join(ctx, about)
 	return err
 }
+
+// leastAbsence is how long a process is silent at least before it is given up.
+const leastAbsence = 15 * time.Second
 
 // address is where others reach the process.
 func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Address()) }
@@ -274,8 +279,13 @@ func (p *process) member(e membership.Event) {
 			p.log("%v", err)
 		}
 	case membership.Left, membership.Failed:
-		if peer, known := p.node.Peer(e.Member.Name); known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
+		peer, known := p.node.Peer(e.Member.Name)
+		if known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
 			return // a later life of it is here already
+		}
+		if known && peer.State != transport.Down && e.Kind == membership.Failed && p.waitsFor(e.Member.Name) {
+			p.residents.gone(e.Member.Name, e.Kind.String())
+			break // while the connection is there, what is on its way is not given up
 		}
 		p.node.Remove(e.Member.Name)
 		p.gone(e.Member.Name, e.Kind.String())
@@ -289,6 +299,7 @@ func (p *process) member(e membership.Event) {
 func (p *process) changed(peer transport.Peer, state transport.State, reason error) {
 	switch {
 	case state == transport.Up:
+		p.heardAgain(peer.Name)
 		p.back(peer.Name)
 	case state == transport.Suspended:
 		p.silent(peer.Name, reason.Error())
@@ -318,6 +329,16 @@ func (p *process) silent(name, why string) {
 	p.mu.Unlock()
 	for _, c := range conducts {
 		c.silent(name, why)
+	}
+}
+
+// heardAgain tells all runs that are conducted here that a process is not silent any more.
+func (p *process) heardAgain(name string) {
+	p.mu.Lock()
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		c.heardAgain(name)
 	}
 }
 

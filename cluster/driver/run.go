@@ -428,9 +428,12 @@ type row struct{ record.Run }
 // judge says how much the figures are worth.
 func (r *row) judge(s *stage, out outcome, failure error) {
 	for _, i := range s.result.Incidents {
-		r.Incidents = append(r.Incidents, record.Incident{At: i.At.Seconds(), Node: s.names[i.Node], What: i.What})
+		known := record.Incident{At: i.At.Seconds(), Node: s.names[i.Node], What: i.What}
+		if !slices.ContainsFunc(out.incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
+			r.Incidents = append(r.Incidents, known)
+		}
 	}
-	if s.network.Dropped() > 0 || out.stalled > 0 {
+	if r.Clock != string(Cluster) && (s.network.Dropped() > 0 || out.stalled > 0) {
 		st := standing{names: s.names[:len(s.names)-1], waits: out.waits, paces: s.collector.Paces(), end: out.halted}
 		if r.Clock != string(Virtual) {
 			st.least = time.Second
@@ -451,6 +454,11 @@ func (r *row) judge(s *stage, out outcome, failure error) {
 		r.Outcome = record.Degraded
 	}
 	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
+}
+
+// sameIncident reports whether the process that conducts a run has told of what its coordinator noticed.
+func sameIncident(a, b record.Incident) bool {
+	return a.Node == b.Node && math.Abs(a.At-b.At) < 5
 }
 
 // firstLine leaves out where in the program an actor panicked.

@@ -2,49 +2,126 @@ package driver
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/actors"
 )
 
-// A node that waits has stood still if its last step lies back by more than so many times the longest pause that it
-// made between two steps before.
-const stillFactor = 10
+// steps are how the nodes of a run make theirs.
+type steps map[int]*pace
 
-// standing is what is known of the nodes of a run when it ends.
-type standing struct {
-	names []string
-	waits map[int]string // by node, what it waits for
-	paces []record.Pace
-	end   time.Duration // of the members' part
-	least time.Duration // pauses up to this are none
+// pace is how a node makes its steps.
+type pace struct {
+	last    time.Duration // its latest step, or from when on it could make one
+	longest time.Duration // between two steps that follow each other
+	count   int           // of steps since it could
+	waited  bool          // it has waited for others, and went on
 }
 
-// still returns an incident for each node that has stood still. It is asked where messages were lost for good:
-// elsewhere, who waits is waiting for something that is on its way.
-func (s *standing) still() (incidents []record.Incident) {
-	longest := time.Duration(0)
-	for _, p := range s.paces {
-		longest = max(longest, p.Longest)
+func (s steps) of(node int) *pace {
+	p := s[node]
+	if p == nil {
+		p = &pace{}
+		s[node] = p
 	}
-	if longest == 0 {
-		longest = s.end / (2 * stillFactor) // nobody has made two steps
+	return p
+}
+
+func (s steps) take(e *gathered) {
+	switch e.event.Kind {
+	case actors.StepDone:
+		p := s.of(e.node)
+		if p.count > 0 {
+			p.longest = max(p.longest, e.at-p.last)
+		}
+		p.last = max(p.last, e.at)
+		p.count++
+	case actors.Waited:
+		s.of(e.node).waited = true
 	}
-	for i, name := range s.names {
-		cause, waits := s.waits[i]
-		if !waits || i >= len(s.paces) {
+}
+
+func (s steps) interrupt(at time.Duration, nodes ...int) {
+	for node, p := range s {
+		if len(nodes) == 0 || slices.Contains(nodes, node) {
+			p.last, p.count = max(p.last, at), 0
+		}
+	}
+}
+
+// A node that waits stands still if its latest step is stillFactor times as long ago as it ever took to the next one,
+// and leastStill at least.
+const (
+	stillFactor = 10
+	leastStill  = time.Second
+)
+
+// still reports whether a node that waits at an instant stands still. Without a pause between two steps of its own, the
+// longest of any node counts. A node that has not waited for others before has not shown how long that takes:
+// whether it stands still is then only known if something was lost that it can wait for.
+func (p *pace) still(at, longest time.Duration, lost bool) bool {
+	if p.longest > 0 {
+		longest = p.longest
+	}
+	return at-p.last >= leastStill && at-p.last > stillFactor*longest && (lost || p.waited)
+}
+
+// waits are what nodes wait for at the end of a run.
+type waits struct {
+	causes map[int]string // by node; those that wait, and say for what
+	lost   bool           // messages were lost that somebody may wait for
+	losses string         // on emulated links
+}
+
+// waits gathers what the nodes of all processes waited for when their worlds ended.
+func (c *conductor) waits() waits {
+	w := waits{causes: map[int]string{}}
+	if world := c.world.Load(); world != nil {
+		causes, losses := world.Waits()
+		maps.Copy(w.causes, causes)
+		w.losses = losses
+	}
+	c.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		q := c.parties[name]
+		w.lost = w.lost || q.err != nil || q.first != nil || q.lives > 0
+		if q.state == nil {
 			continue
 		}
-		usual := s.paces[i].Longest
-		if usual == 0 {
-			usual = longest
+		for node, cause := range q.state.Waits {
+			w.causes[int(node)] = cause
 		}
-		if pause := s.end - s.paces[i].Last; pause > max(stillFactor*usual, s.least) {
-			incidents = append(incidents, record.Incident{
-				At: s.paces[i].Last.Seconds(), Node: name,
-				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s, and messages were lost", pause.Seconds(), cause),
-			})
+		w.losses += q.state.Losses
+		for _, peer := range q.state.Peers {
+			w.lost = w.lost || peer.Lost > 0
 		}
 	}
-	return incidents
+	c.mu.Unlock()
+	w.lost = w.lost || w.losses != ""
+	return w
+}
+
+// stoodStill takes down which of the nodes that are there have stood still at the end of the run. Those of a run in which
+// nothing moved any more all have.
+func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
+	for node := range c.deployment.Nodes {
+		cause, waiting := w.causes[node]
+		if !c.roles[node].Trains || !c.history.there(at, node) {
+			continue
+		}
+		p, longest := c.events.pace(node)
+		still := p.still(at, longest, w.lost)
+		switch {
+		case waiting && (still || stalled > 0):
+			cause = "waits for " + cause
+		case !waiting && still && (stalled > 0 || w.lost): // its actor does not say what it waits for
+			cause = "made no step any more"
+		default:
+			continue
+		}
+		what := fmt.Sprintf("stood still from %s on: %s", seconds(p.last), cause)
+		c.history.add(p.last, c.deployment.Nodes[node].Name, what, true)
+	}
 }

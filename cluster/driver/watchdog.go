@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -47,6 +48,7 @@ type watchdog struct {
 	cut   map[[2]string]int           // for how many waves the first one has not heard the second
 	lost  map[[2]string]uint64        // messages from the first to the second, as of the latest wave
 	lives map[string]uint32           // as of the latest wave
+	slept int64                       // pauses of this process that are known
 	known map[string]*protos.RunState // of the latest wave
 }
 
@@ -83,6 +85,12 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 // look judges what the processes have answered, once all have, and asks anew.
 func (w *watchdog) look() {
 	w.recall()
+	if slept := w.of.pauses.Load(); slept != w.slept {
+		w.slept, w.still = slept, nil
+		clear(w.cut) // the others are heard anew before anybody is judged
+		w.ask()
+		return
+	}
 	states, all := w.answers()
 	if w.looks++; !all && w.looks < maxLooks {
 		return
@@ -215,7 +223,7 @@ func (w *watchdog) settle(complaints []complaint) {
 	count := map[string]int{}
 	for _, c := range complaints {
 		for _, name := range []string{c.by, c.about} {
-			if name != w.of.process.config.Name && w.of.indispensable[name] == "" {
+			if name != w.of.process.config.Name && w.of.needed(name) == "" {
 				count[name]++
 			}
 		}
@@ -229,7 +237,8 @@ func (w *watchdog) settle(complaints []complaint) {
 	for _, c := range complaints {
 		switch {
 		case goes == "" && c.lost > 0:
-			w.of.log("%d messages from %s to %s were lost when their connection broke, and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
+			w.of.history.add(w.of.now(), actors.Coordinator, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke, "+
+				"and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about), true)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
 			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)

@@ -1,0 +1,158 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// addresses are those of the processes of the cluster, by name, once each of them knows all.
+func addresses(t *testing.T) map[string]string {
+	t.Helper()
+	var all []driver.Node
+	if err := json.Unmarshal([]byte(must(t, "nodes", "--format", "json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]string{}
+	for _, n := range all {
+		at[n.Name] = n.Address
+		await(t, "cluster", func() bool { return strings.Count(must(t, "nodes", "--join", n.Address), "\n") == len(all)+1 })
+	}
+	return at
+}
+
+// submitTo has a process conduct a plan with these settings, whose nodes live where the rest says.
+func submitTo(t *testing.T, process, plan, name string, args ...string) (id string) {
+	t.Helper()
+	write(t, name+".yaml", plan)
+	id = strings.TrimSpace(must(t, append([]string{"submit", name + ".yaml", "--detach", "--join", process}, args...)...))
+	await(t, "progress of "+name, func() bool { return status(t, id).Share > 0 })
+	return id
+}
+
+// over waits for the end of a submission, and returns its log.
+func over(t *testing.T, id string) string {
+	t.Helper()
+	await(t, "end of "+id, func() bool { s := status(t, id); return s.Over() })
+	return must(t, "logs", id)
+}
+
+// fetched is the record of a submission of one run, which is degraded or not.
+func fetched(t *testing.T, id string, degraded bool) record.Run {
+	t.Helper()
+	must(t, "fetch", id, "--out", id)
+	s, err := record.ReadSummary(id)
+	if err != nil || len(s.Runs) != 1 {
+		t.Fatalf("%+v, %v\n%s", s, err, must(t, "logs", id))
+	}
+	want := record.Done
+	if degraded {
+		want = record.Degraded
+	}
+	if r := s.Runs[0]; r.Outcome != "" && r.Outcome != want {
+		t.Errorf("the run is %q: %+v", r.Outcome, r.Incidents)
+	}
+	return s.Runs[0]
+}
+
+func signal(t *testing.T, s os.Signal, all ...*program) {
+	t.Helper()
+	for _, p := range all {
+		if err := p.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// peers gossip without a server, and do not wait for each other.
+const peers = `name: peers
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.02}}
+architecture: {kind: gossip, wait: false}
+nodes: [{name: peer, count: 2, compute: {step: 20ms}}]
+evaluate: {every: 500ms}
+record: events
+stop: {time: 23s}
+`
+
+// Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts a node.
+func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and stops processes")
+	}
+	_, nodes := settle(t, "c", "a", "b", "d")
+	at := addresses(t)
+	within := submitTo(t, at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
+	beyond := submitTo(t, at["b"], strings.Replace(asynchronous, "1h", "9s", 1), "beyond", "--place=server=c", "--place=worker=d")
+	signal(t, syscall.SIGSTOP, nodes["a"], nodes["b"])
+	time.Sleep(17 * time.Second) // how long it lasts
+	signal(t, syscall.SIGCONT, nodes["a"], nodes["b"])
+
+	log := over(t, within)
+	if !strings.Contains(log, "coordinator evaluated nothing from ") || !strings.Contains(log, "because process a, which conducts the run, was paused for 1") {
+		t.Errorf("of the pause nothing is told: %s", log)
+	}
+	if strings.Contains(log, "without ") || strings.Contains(log, "lost") {
+		t.Errorf("somebody was thrown out: %s", log)
+	}
+	run := fetched(t, within, true)
+	for _, peer := range []string{"peer1", "peer2"} {
+		steps := stepsOf(t, within, peer)
+		pause, from := longest(steps)
+		if last := steps[len(steps)-1]; pause > 3*time.Second || last < 22*time.Second || len(steps) < 700 {
+			t.Errorf("%s made %d steps, the last at %v, and paused for %v from %v on, while the conductor was", peer, len(steps), last, pause, from)
+		}
+	}
+	if run.Steps < 1400 || run.Duration < 22 {
+		t.Errorf("a record of %d steps and %v s", run.Steps, run.Duration)
+	}
+
+	log = over(t, beyond)
+	if !strings.Contains(log, "because process b, which conducts the run, was paused") || !strings.Contains(log, "; the run was to end at 9.0 s") || strings.Contains(log, "without ") {
+		t.Error(log)
+	}
+	fetched(t, beyond, true)
+}
+
+// The server's process is killed and comes back; that of the other run's server leaves for good.
+func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	seed, nodes := settle(t, "a", "b", "c", "d")
+	at := addresses(t)
+	again := submitTo(t, at["a"], strings.Replace(asynchronous, "1h", "8s", 1), "again", "--place=server=c", "--place=worker=a")
+	gone := submitTo(t, at["b"], strings.Replace(asynchronous, "1h", "5s", 1)+"repeats: 2\n", "gone", "--place=server=d", "--place=worker=b")
+	next := strings.TrimSpace(must(t, "submit", "again.yaml", "--set", "stop.time=200ms", "--detach", "--join", at["b"], "--place=server=b", "--place=worker=a"))
+	kill(t, nodes["c"])
+	signal(t, syscall.SIGTERM, nodes["d"])
+	left := time.Now()
+	await(t, "news of c", logged(t, again, "without c from now on"))
+	startNode(t, "c", seed)
+
+	log := over(t, again)
+	if !strings.Contains(log, "server lost its model: its process c was gone from ") || !strings.Contains(log, "; it began again from the initial model at ") {
+		t.Errorf("of the loss nothing is told: %s", log)
+	}
+	fetched(t, again, true)
+
+	log = over(t, gone)
+	if took := time.Since(left); took > 40*time.Second {
+		t.Errorf("a run of 5 s whose server has left ended after %v", took)
+	}
+	if s := status(t, gone); s.State != driver.Failed || !strings.Contains(s.Error, "server") || !strings.Contains(s.Error, "process d") {
+		t.Errorf("%+v\n%s", s, log)
+	}
+	if s := status(t, next); !s.Over() {
+		await(t, "end of what waited", func() bool { return status(t, next).State == driver.Done })
+	}
+}
