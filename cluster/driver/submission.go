@@ -80,11 +80,6 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	if err != nil {
 		return nil, input(err)
 	}
-	select {
-	case <-p.remembered:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 	file := filepath.Base(m.File)
 	pl, err := Parse(file, []byte(m.Text), m.Set...)
 	if err != nil {
