@@ -191,7 +191,7 @@ func (p *process) answerStop(c *caller, id string) error {
 	if s.over() {
 		return input(fmt.Errorf("run %s is over already", s.id))
 	}
-	s.end(errStopped{c.name})
+	s.halt(errStopped{c.name})
 	return c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
 }
 

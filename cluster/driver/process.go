@@ -86,7 +86,10 @@ type process struct {
 	shelves     shelves
 	clients     map[*caller]bool
 	submissions []*submission
-	queue       chan *submission
+	common      commons
+	queue       []*submission // those that wait
+	queued      chan struct{} // has room for one: something waits
+	trying      chan struct{} // holds one for each submission that is tried
 	declining   chan struct{} // holds one for each caller that is told why it is not let in
 	joined      chan struct{} // closed when the process is part of the cluster
 	remembered  chan struct{} // closed when submissions has those of earlier lives
@@ -174,8 +177,8 @@ func (c NodeConfig) process() *process {
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
 		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
-		clients: map[*caller]bool{}, declining: make(chan struct{}, maxDeclined), queue: make(chan *submission, maxWaiting),
-		joined: make(chan struct{}), remembered: make(chan struct{}),
+		clients: map[*caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried), joined: make(chan struct{}), remembered: make(chan struct{}),
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
