@@ -16,6 +16,11 @@ import (
 // Bounds of the connections of clients that are open at a time.
 const (
 	maxClients = 256
+	// maxOthers is how many of them those have together that are no operators: the rest is kept for operators.
+	maxOthers = 192
+	// maxOperator is how many one operator has, and maxOther anybody else.
+	maxOperator = 192
+	maxOther    = 64
 	// declinePatience is how long somebody who is turned away may take to hear why.
 	declinePatience = time.Second
 	// maxDeclined is how many are told at a time; others are turned away without a word.
@@ -60,11 +65,37 @@ func (p *process) admit(c *caller) error {
 	if p.stop.Err() != nil {
 		return again(fmt.Errorf("process %s is stopping", p.config.Name))
 	}
-	if len(p.clients) == maxClients {
-		return again(fmt.Errorf("process %s has %d connections, which is as many as it takes", p.config.Name, maxClients))
+	if err := p.room(c); err != nil {
+		return again(fmt.Errorf("process %s has %w", p.config.Name, err))
 	}
 	p.clients[c] = true
 	p.work.Add(1)
+	return nil
+}
+
+// room returns an error if a caller has all the connections that are for it; p.mu is held.
+func (p *process) room(c *caller) error {
+	own, others := 0, 0
+	for o := range p.clients {
+		if o.name == c.name && o.role == c.role {
+			own++
+		}
+		if o.role != identity.Operator {
+			others++
+		}
+	}
+	most := maxOther
+	if c.role == identity.Operator {
+		most = maxOperator
+	}
+	switch {
+	case own >= most:
+		return fmt.Errorf("%d connections with %s %s already, which is as many as one has", own, c.role, c.name)
+	case len(p.clients) >= maxClients:
+		return fmt.Errorf("%d connections, which is as many as it takes", len(p.clients))
+	case c.role != identity.Operator && others >= maxOthers:
+		return fmt.Errorf("%d connections; the others are kept for operators", others)
+	}
 	return nil
 }
 
