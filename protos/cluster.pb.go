@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{42, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -1359,6 +1359,7 @@ type Request struct {
 	//	*Request_Spawn
 	//	*Request_Actors
 	//	*Request_Attach
+	//	*Request_Remove
 	Kind          isRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1491,6 +1492,15 @@ func (x *Request) GetAttach() *AttachActors {
 	return nil
 }
 
+func (x *Request) GetRemove() *RemoveRun {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_Remove); ok {
+			return x.Remove
+		}
+	}
+	return nil
+}
+
 type isRequest_Kind interface {
 	isRequest_Kind()
 }
@@ -1535,6 +1545,10 @@ type Request_Attach struct {
 	Attach *AttachActors `protobuf:"bytes,10,opt,name=attach,proto3,oneof"`
 }
 
+type Request_Remove struct {
+	Remove *RemoveRun `protobuf:"bytes,11,opt,name=remove,proto3,oneof"`
+}
+
 func (*Request_Submit) isRequest_Kind() {}
 
 func (*Request_Nodes) isRequest_Kind() {}
@@ -1554,6 +1568,8 @@ func (*Request_Spawn) isRequest_Kind() {}
 func (*Request_Actors) isRequest_Kind() {}
 
 func (*Request_Attach) isRequest_Kind() {}
+
+func (*Request_Remove) isRequest_Kind() {}
 
 // SubmitPlan has a plan carried out.
 type SubmitPlan struct {
@@ -1844,6 +1860,51 @@ func (x *StopRun) GetId() string {
 	return ""
 }
 
+// RemoveRun removes a submission that has ended, and its record.
+type RemoveRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRun) Reset() {
+	*x = RemoveRun{}
+	mi := &file_protos_cluster_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRun) ProtoMessage() {}
+
+func (x *RemoveRun) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRun.ProtoReflect.Descriptor instead.
+func (*RemoveRun) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RemoveRun) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 // FetchRecord asks for the files of a submission's record.
 type FetchRecord struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1854,7 +1915,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1927,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +1940,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -1910,7 +1971,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +1983,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +1996,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -2089,14 +2150,16 @@ type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Error string                 `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// The fault is in what the user gave.
-	Input         bool `protobuf:"varint,2,opt,name=input,proto3" json:"input,omitempty"`
+	Input bool `protobuf:"varint,2,opt,name=input,proto3" json:"input,omitempty"`
+	// The same request may succeed later.
+	Again         bool `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2171,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2184,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Refusal) GetError() string {
@@ -2138,6 +2201,13 @@ func (x *Refusal) GetInput() bool {
 	return false
 }
 
+func (x *Refusal) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
 // Submitted answers SubmitPlan.
 type Submitted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2148,7 +2218,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2230,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2243,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Submitted) GetId() string {
@@ -2193,7 +2263,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2205,7 +2275,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2218,7 +2288,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -2240,15 +2310,17 @@ type Process struct {
 	Incarnation uint64 `protobuf:"varint,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// State of the connection that the answering process has with it, and what a heartbeat takes there and back,
 	// in ns; 0 before the first.
-	State         string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
-	RoundTrip     int64  `protobuf:"varint,8,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	State     string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	RoundTrip int64  `protobuf:"varint,8,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
+	// When its certificate expires, in s since 1970; 0 if it has none or the answering process does not know.
+	Expires       int64 `protobuf:"varint,9,opt,name=expires,proto3" json:"expires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2332,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2345,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Process) GetName() string {
@@ -2332,6 +2404,13 @@ func (x *Process) GetRoundTrip() int64 {
 	return 0
 }
 
+func (x *Process) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
 // Submissions answers ListRuns.
 type Submissions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2342,7 +2421,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2433,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2446,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -2403,14 +2482,17 @@ type Submission struct {
 	// Connections were neither encrypted nor authenticated.
 	Insecure bool `protobuf:"varint,12,opt,name=insecure,proto3" json:"insecure,omitempty"`
 	// Where the process keeps the record.
-	Folder        string `protobuf:"bytes,13,opt,name=folder,proto3" json:"folder,omitempty"`
+	Folder string `protobuf:"bytes,13,opt,name=folder,proto3" json:"folder,omitempty"`
+	// Since when the process is away, in ns since 1970, and why; 0 while it is there. The rest is then what it said last.
+	Away          int64  `protobuf:"varint,14,opt,name=away,proto3" json:"away,omitempty"`
+	Why           string `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2504,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2517,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Submission) GetId() string {
@@ -2529,6 +2611,83 @@ func (x *Submission) GetFolder() string {
 	return ""
 }
 
+func (x *Submission) GetAway() int64 {
+	if x != nil {
+		return x.Away
+	}
+	return 0
+}
+
+func (x *Submission) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+// News is what a process tells each other one about itself: its submissions that have changed, and when its
+// certificate expires, in s since 1970, 0 without one.
+type News struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Submissions []*Submission          `protobuf:"bytes,1,rep,name=submissions,proto3" json:"submissions,omitempty"`
+	Expires     int64                  `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"`
+	// All that was told before is void: the process has begun to tell anew.
+	First         bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *News) Reset() {
+	*x = News{}
+	mi := &file_protos_cluster_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *News) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*News) ProtoMessage() {}
+
+func (x *News) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use News.ProtoReflect.Descriptor instead.
+func (*News) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *News) GetSubmissions() []*Submission {
+	if x != nil {
+		return x.Submissions
+	}
+	return nil
+}
+
+func (x *News) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *News) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
+}
+
 // LogLines are the next lines of a log.
 type LogLines struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2539,7 +2698,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2551,7 +2710,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2564,7 +2723,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -2584,7 +2743,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2755,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2768,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -2628,7 +2787,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2799,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2812,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -2678,7 +2837,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2849,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2862,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -2780,7 +2939,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2951,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2964,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListActors) GetName() string {
@@ -2825,7 +2984,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2837,7 +2996,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2850,7 +3009,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 // Actors are those of one process or of all.
@@ -2871,7 +3030,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +3042,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +3055,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -2968,7 +3127,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3139,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3152,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Actor) GetName() string {
@@ -3095,7 +3254,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3266,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3279,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -3186,7 +3345,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3198,7 +3357,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3211,7 +3370,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -3274,7 +3433,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3445,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3458,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -3389,7 +3548,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3560,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3573,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -3441,7 +3600,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3612,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3625,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -3621,7 +3780,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\fdead_letters\x18\x02 \x01(\x04R\vdeadLetters\x12\x1a\n" +
 	"\blateness\x18\x03 \x01(\x03R\blateness\x12\x12\n" +
 	"\x04late\x18\x04 \x01(\bR\x04late\x12\x12\n" +
-	"\x04left\x18\x05 \x01(\bR\x04left\"\xd3\x03\n" +
+	"\x04left\x18\x05 \x01(\bR\x04left\"\x82\x04\n" +
 	"\aRequest\x12.\n" +
 	"\x06submit\x18\x01 \x01(\v2\x14.gradwire.SubmitPlanH\x00R\x06submit\x12+\n" +
 	"\x05nodes\x18\x02 \x01(\v2\x13.gradwire.ListNodesH\x00R\x05nodes\x12(\n" +
@@ -3633,7 +3792,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05spawn\x18\b \x01(\v2\x14.gradwire.SpawnActorH\x00R\x05spawn\x12.\n" +
 	"\x06actors\x18\t \x01(\v2\x14.gradwire.ListActorsH\x00R\x06actors\x120\n" +
 	"\x06attach\x18\n" +
-	" \x01(\v2\x16.gradwire.AttachActorsH\x00R\x06attachB\x06\n" +
+	" \x01(\v2\x16.gradwire.AttachActorsH\x00R\x06attach\x12-\n" +
+	"\x06remove\x18\v \x01(\v2\x13.gradwire.RemoveRunH\x00R\x06removeB\x06\n" +
 	"\x04kind\"\\\n" +
 	"\n" +
 	"SubmitPlan\x12\x12\n" +
@@ -3650,6 +3810,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\"\x19\n" +
 	"\aStopRun\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x1b\n" +
+	"\tRemoveRun\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x1d\n" +
 	"\vFetchRecord\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\xc8\x03\n" +
@@ -3665,14 +3827,15 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aportion\x18\a \x01(\v2\x11.gradwire.PortionH\x00R\aportion\x12$\n" +
 	"\x04done\x18\b \x01(\v2\x0e.gradwire.DoneH\x00R\x04done\x12*\n" +
 	"\x06actors\x18\t \x01(\v2\x10.gradwire.ActorsH\x00R\x06actorsB\x06\n" +
-	"\x04kind\"5\n" +
+	"\x04kind\"K\n" +
 	"\aRefusal\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
-	"\x05input\x18\x02 \x01(\bR\x05input\"\x1b\n" +
+	"\x05input\x18\x02 \x01(\bR\x05input\x12\x14\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"\x1b\n" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"<\n" +
 	"\tProcesses\x12/\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xaa\x02\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xc4\x02\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -3682,12 +3845,13 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\vincarnation\x18\x06 \x01(\x04R\vincarnation\x12\x14\n" +
 	"\x05state\x18\a \x01(\tR\x05state\x12\x1d\n" +
 	"\n" +
-	"round_trip\x18\b \x01(\x03R\troundTrip\x1a9\n" +
+	"round_trip\x18\b \x01(\x03R\troundTrip\x12\x18\n" +
+	"\aexpires\x18\t \x01(\x03R\aexpires\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"\vSubmissions\x126\n" +
-	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\x99\x03\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xbf\x03\n" +
 	"\n" +
 	"Submission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -3703,10 +3867,16 @@ const file_protos_cluster_proto_rawDesc = "" +
 	" \x01(\x03R\tsubmitted\x12A\n" +
 	"\tplacement\x18\v \x03(\v2#.gradwire.Submission.PlacementEntryR\tplacement\x12\x1a\n" +
 	"\binsecure\x18\f \x01(\bR\binsecure\x12\x16\n" +
-	"\x06folder\x18\r \x01(\tR\x06folder\x1a<\n" +
+	"\x06folder\x18\r \x01(\tR\x06folder\x12\x12\n" +
+	"\x04away\x18\x0e \x01(\x03R\x04away\x12\x10\n" +
+	"\x03why\x18\x0f \x01(\tR\x03why\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\" \n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +
+	"\x04News\x126\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\x12\x18\n" +
+	"\aexpires\x18\x02 \x01(\x03R\aexpires\x12\x14\n" +
+	"\x05first\x18\x03 \x01(\bR\x05first\" \n" +
 	"\bLogLines\x12\x14\n" +
 	"\x05lines\x18\x01 \x03(\tR\x05lines\"\x1f\n" +
 	"\aPortion\x12\x14\n" +
@@ -3799,7 +3969,7 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
@@ -3826,35 +3996,37 @@ var file_protos_cluster_proto_goTypes = []any{
 	(*WatchRun)(nil),      // 22: gradwire.WatchRun
 	(*ReadLog)(nil),       // 23: gradwire.ReadLog
 	(*StopRun)(nil),       // 24: gradwire.StopRun
-	(*FetchRecord)(nil),   // 25: gradwire.FetchRecord
-	(*Reply)(nil),         // 26: gradwire.Reply
-	(*Refusal)(nil),       // 27: gradwire.Refusal
-	(*Submitted)(nil),     // 28: gradwire.Submitted
-	(*Processes)(nil),     // 29: gradwire.Processes
-	(*Process)(nil),       // 30: gradwire.Process
-	(*Submissions)(nil),   // 31: gradwire.Submissions
-	(*Submission)(nil),    // 32: gradwire.Submission
-	(*LogLines)(nil),      // 33: gradwire.LogLines
-	(*Portion)(nil),       // 34: gradwire.Portion
-	(*Done)(nil),          // 35: gradwire.Done
-	(*SpawnActor)(nil),    // 36: gradwire.SpawnActor
-	(*ListActors)(nil),    // 37: gradwire.ListActors
-	(*AttachActors)(nil),  // 38: gradwire.AttachActors
-	(*Actors)(nil),        // 39: gradwire.Actors
-	(*Actor)(nil),         // 40: gradwire.Actor
-	(*ActorRequest)(nil),  // 41: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 42: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 43: gradwire.ActorCall
-	(*Vector)(nil),        // 44: gradwire.Vector
-	(*ActorReceipt)(nil),  // 45: gradwire.ActorReceipt
-	nil,                   // 46: gradwire.RunState.WaitsEntry
-	nil,                   // 47: gradwire.Process.LabelsEntry
-	nil,                   // 48: gradwire.Submission.PlacementEntry
+	(*RemoveRun)(nil),     // 25: gradwire.RemoveRun
+	(*FetchRecord)(nil),   // 26: gradwire.FetchRecord
+	(*Reply)(nil),         // 27: gradwire.Reply
+	(*Refusal)(nil),       // 28: gradwire.Refusal
+	(*Submitted)(nil),     // 29: gradwire.Submitted
+	(*Processes)(nil),     // 30: gradwire.Processes
+	(*Process)(nil),       // 31: gradwire.Process
+	(*Submissions)(nil),   // 32: gradwire.Submissions
+	(*Submission)(nil),    // 33: gradwire.Submission
+	(*News)(nil),          // 34: gradwire.News
+	(*LogLines)(nil),      // 35: gradwire.LogLines
+	(*Portion)(nil),       // 36: gradwire.Portion
+	(*Done)(nil),          // 37: gradwire.Done
+	(*SpawnActor)(nil),    // 38: gradwire.SpawnActor
+	(*ListActors)(nil),    // 39: gradwire.ListActors
+	(*AttachActors)(nil),  // 40: gradwire.AttachActors
+	(*Actors)(nil),        // 41: gradwire.Actors
+	(*Actor)(nil),         // 42: gradwire.Actor
+	(*ActorRequest)(nil),  // 43: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 44: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 45: gradwire.ActorCall
+	(*Vector)(nil),        // 46: gradwire.Vector
+	(*ActorReceipt)(nil),  // 47: gradwire.ActorReceipt
+	nil,                   // 48: gradwire.RunState.WaitsEntry
+	nil,                   // 49: gradwire.Process.LabelsEntry
+	nil,                   // 50: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
 	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
 	13, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
-	46, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	48, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
 	15, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
 	16, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
 	19, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
@@ -3863,35 +4035,37 @@ var file_protos_cluster_proto_depIdxs = []int32{
 	22, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
 	23, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
 	24, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
-	25, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	36, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	37, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
-	38, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	27, // 15: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	28, // 16: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	29, // 17: gradwire.Reply.processes:type_name -> gradwire.Processes
-	31, // 18: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	32, // 19: gradwire.Reply.submission:type_name -> gradwire.Submission
-	33, // 20: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	34, // 21: gradwire.Reply.portion:type_name -> gradwire.Portion
-	35, // 22: gradwire.Reply.done:type_name -> gradwire.Done
-	39, // 23: gradwire.Reply.actors:type_name -> gradwire.Actors
-	30, // 24: gradwire.Processes.processes:type_name -> gradwire.Process
-	47, // 25: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	32, // 26: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	48, // 27: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	40, // 28: gradwire.Actors.actors:type_name -> gradwire.Actor
-	36, // 29: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	37, // 30: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	39, // 31: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
-	0,  // 32: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	44, // 33: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	44, // 34: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	26, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	38, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	39, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	40, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	25, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
+	28, // 16: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	29, // 17: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	30, // 18: gradwire.Reply.processes:type_name -> gradwire.Processes
+	32, // 19: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	33, // 20: gradwire.Reply.submission:type_name -> gradwire.Submission
+	35, // 21: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	36, // 22: gradwire.Reply.portion:type_name -> gradwire.Portion
+	37, // 23: gradwire.Reply.done:type_name -> gradwire.Done
+	41, // 24: gradwire.Reply.actors:type_name -> gradwire.Actors
+	31, // 25: gradwire.Processes.processes:type_name -> gradwire.Process
+	49, // 26: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	33, // 27: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	50, // 28: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	33, // 29: gradwire.News.submissions:type_name -> gradwire.Submission
+	42, // 30: gradwire.Actors.actors:type_name -> gradwire.Actor
+	38, // 31: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	39, // 32: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	41, // 33: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 34: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	46, // 35: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	46, // 36: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -3910,8 +4084,9 @@ func file_protos_cluster_proto_init() {
 		(*Request_Spawn)(nil),
 		(*Request_Actors)(nil),
 		(*Request_Attach)(nil),
+		(*Request_Remove)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[25].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[26].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -3922,7 +4097,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[40].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[42].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -3932,7 +4107,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   48,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

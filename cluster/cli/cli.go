@@ -34,6 +34,8 @@ const (
 	ExitDegraded = 3
 	// ExitInput: the command, the plan, the data or the folder is not as it must be.
 	ExitInput = 2
+	// ExitTryAgain: a process cannot do now what it was asked to, but perhaps later; EX_TEMPFAIL of sysexits.h.
+	ExitTryAgain = 75
 )
 
 // Program is a command line: every command, for a catalog.
@@ -193,6 +195,10 @@ func exit(err error, named func(string) string, errs io.Writer) int {
 	var wrong usageError
 	if errors.As(err, &input) || errors.As(err, &wrong) {
 		return ExitInput
+	}
+	var later *driver.AgainError
+	if errors.As(err, &later) {
+		return ExitTryAgain
 	}
 	return ExitFailed
 }

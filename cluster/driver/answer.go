@@ -8,70 +8,20 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
-	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
 
 const (
 	// requestPatience is how long a client may take to say what it wants.
 	requestPatience = 10 * time.Second
-	// maxClients is how many connections of clients are open at a time.
-	maxClients = 256
 	// showEvery is the least time between two states of a submission that is watched.
 	showEvery = 100 * time.Millisecond
 )
-
-// caller is a client at the other end of a connection.
-type caller struct {
-	conn net.Conn
-	name string
-	role identity.Role
-}
-
-// client takes a client's connection.
-func (p *process) client(conn net.Conn, from transport.Peer) {
-	p.mu.Lock()
-	full := len(p.clients) == maxClients || p.stop.Err() != nil
-	if !full {
-		p.clients[conn] = true
-		p.work.Add(1)
-	}
-	p.mu.Unlock()
-	if full {
-		conn.Close() //nolint:errcheck // it was never used
-		return
-	}
-	go func() {
-		defer p.work.Done()
-		c := &caller{conn: conn, name: from.Name, role: from.Role}
-		if p.config.Identity == nil { // then everybody may do everything
-			c.name, c.role = "somebody", identity.Operator
-		}
-		if err := p.answer(c); err != nil {
-			var wrong *InputError
-			_ = c.say(&protos.Reply{Kind: &protos.Reply_Refusal{Refusal: &protos.Refusal{Error: words(err.Error(), maxWords), Input: errors.As(err, &wrong)}}})
-		}
-		p.mu.Lock()
-		delete(p.clients, conn)
-		p.mu.Unlock()
-		conn.Close() //nolint:errcheck // the answer is complete, or the client is gone
-	}()
-}
-
-// closeClients ends all connections of clients.
-func (p *process) closeClients() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for conn := range p.clients {
-		conn.SetDeadline(time.Now().Add(time.Second)) //nolint:errcheck // who does not hear the end finds out
-	}
-}
 
 func (c *caller) say(m *protos.Reply) error { return say(c.conn, m) }
 
@@ -96,6 +46,9 @@ func (p *process) answer(c *caller) error {
 		return input(fmt.Errorf("the request cannot be read: %w", err))
 	}
 	if err := c.conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if err := p.entered(); err != nil {
 		return err
 	}
 	if r.GetAttach() != nil {
@@ -238,7 +191,7 @@ func (p *process) answerStop(c *caller, id string) error {
 	if s.over() {
 		return input(fmt.Errorf("run %s is over already", s.id))
 	}
-	s.end(errStopped{c.name})
+	s.halt(errStopped{c.name})
 	return c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
 }
 

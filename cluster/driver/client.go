@@ -78,6 +78,18 @@ type Submission struct {
 // Over reports whether nothing will come any more.
 func (s *Submission) Over() bool { return s.State != Waiting && s.State != Running }
 
+// AgainError says that the same request may succeed later: a process is joining the cluster, stopping or
+// crowded, or the process that keeps a submission is away.
+type AgainError struct{ Err error }
+
+func (e *AgainError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error inside.
+func (e *AgainError) Unwrap() error { return e.Err }
+
+// again marks an error as an AgainError.
+func again(err error) error { return &AgainError{err} }
+
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
 
@@ -173,8 +185,11 @@ func (t *conversation) next() (*protos.Reply, error) {
 	t.heard = true
 	if no := r.GetRefusal(); no != nil {
 		err := errors.New(no.Error)
-		if no.Input {
+		switch {
+		case no.Input:
 			return nil, input(err)
+		case no.Again:
+			return nil, again(err)
 		}
 		return nil, err
 	}

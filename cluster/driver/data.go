@@ -26,10 +26,11 @@ type samples struct {
 type shelf struct {
 	folders []string
 	keep    int
+	common  *commons // may be nil
 
 	mu      sync.Mutex
 	sources map[string]*once[*datasets.Source]
-	cut     map[string]*once[samples]
+	cut     map[string]*once[*samples]
 	recent  []string // keys of cut, the latest last
 }
 
@@ -96,7 +97,10 @@ func LoadData(l catalog.Loader, folders []string, published bool) (source *datas
 }
 
 func newShelf(folder string, keep int) *shelf {
-	return &shelf{folders: DataFolders(folder), keep: keep, sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[samples]{}}
+	return &shelf{
+		folders: DataFolders(folder), keep: keep,
+		sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[*samples]{},
+	}
 }
 
 func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
@@ -109,7 +113,9 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 		s.sources[key] = o
 	}
 	s.mu.Unlock()
-	source, err := o.get(func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+	source, err := o.get(func() (*datasets.Source, error) {
+		return s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+	})
 	switch {
 	case err != nil:
 		return nil, plan.Errorf(d.Section.At("set"), "%w", err)
@@ -128,18 +134,25 @@ func (s *shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	s.mu.Lock()
 	o := s.cut[key]
 	if o == nil {
-		o = &once[samples]{}
+		o = &once[*samples]{}
 		s.cut[key] = o
 	}
 	s.touch(key)
 	s.mu.Unlock()
-	return o.get(func() (samples, error) {
-		source, err := s.source(d)
-		if err != nil {
-			return samples{}, err
-		}
-		return cut(d, source, seed)
+	c, err := o.get(func() (*samples, error) {
+		return s.common.samples(s.stamped(d, key), func() (*samples, error) {
+			source, err := s.source(d)
+			if err != nil {
+				return nil, err
+			}
+			c, err := cut(d, source, seed)
+			return &c, err
+		})
 	})
+	if err != nil {
+		return samples{}, err
+	}
+	return *c, nil
 }
 
 // touch makes a key the latest and lets the oldest beyond keep go.

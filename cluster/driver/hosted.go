@@ -478,7 +478,7 @@ func (p *process) shelfOf(submission string) *shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shelves.submission != submission {
-		p.shelves = shelves{submission, newShelf(p.config.Data, 2)}
+		p.shelves = shelves{submission, newShelf(p.config.Data, 2).sharing(&p.common)}
 	}
 	return p.shelves.shelf
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // Bounds of a ledger that is read back.
@@ -176,10 +175,11 @@ func (p *process) submissionOf(e *entry) *submission {
 	if e.Error != "" {
 		s.err = errors.New(e.Error)
 	}
+	s.progress.Total = e.Total
 	if !s.ended() {
 		s.interrupted(e)
 	}
-	s.progress = Progress{Done: e.Done, Total: e.Total}
+	s.progress.Done = e.Done
 	if e.Total > 0 {
 		s.progress.Share = float64(e.Done) / float64(e.Total)
 	}
@@ -187,7 +187,7 @@ func (p *process) submissionOf(e *entry) *submission {
 	if s.err != nil {
 		line = fmt.Sprintf("%s: %v", line, s.err)
 	}
-	s.lines = []string{e.Submitted.Format("15:04:05.000 ") + line}
+	s.lines = []string{e.Submitted.Format(logTime) + " " + line}
 	return s
 }
 
@@ -196,13 +196,11 @@ func (s *submission) interrupted(e *entry) {
 	was := s.state
 	s.state = Interrupted
 	s.err = fmt.Errorf("the process ended while this was %s; what had finished is in %s", was, s.out)
-	folder, err := record.Open(s.out)
-	if err == nil {
-		e.Done = min(len(folder.Runs()), e.Total)
-		_, err = folder.Write(record.Overview{Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: e.Total, Target: s.target})
-	}
+	done, err := s.closeRecord()
 	if err != nil {
 		s.err = fmt.Errorf("%w; it cannot be closed: %w", s.err, err)
+	} else {
+		e.Done = done
 	}
 	e.State, e.Error = s.state, s.err.Error()
 }

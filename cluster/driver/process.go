@@ -85,9 +85,14 @@ type process struct {
 	runs        map[uint64]*hosted
 	conducts    map[uint64]*conductor
 	shelves     shelves
-	clients     map[net.Conn]bool
+	clients     map[*caller]bool
 	submissions []*submission
-	queue       chan *submission
+	common      commons
+	queue       []*submission // those that wait
+	queued      chan struct{} // has room for one: something waits
+	trying      chan struct{} // holds one for each submission that is tried
+	declining   chan struct{} // holds one for each caller that is told why it is not let in
+	joined      chan struct{} // closed when the process is part of the cluster
 	remembered  chan struct{} // closed when submissions has those of earlier lives
 }
 
@@ -152,28 +157,34 @@ func (c *NodeConfig) complete() error {
 
 // join makes the process a part of its cluster.
 func (c NodeConfig) join(ctx context.Context) (*process, error) {
-	own := *c.Catalog
-	p := &process{
-		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
-		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
-		clients: map[net.Conn]bool{}, queue: make(chan *submission, maxWaiting), remembered: make(chan struct{}),
-	}
-	p.stop, p.halt = context.WithCancelCause(context.Background())
-	p.gossip.stop = p.stop.Done()
-	p.residents.init(p)
+	p := c.process()
 	if err := p.openFiles(); err != nil {
 		return nil, input(err)
 	}
-	err := p.connect(ctx)
-	if err != nil {
+	if err := p.connect(ctx); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	p.residents.joined.Store(true)
+	close(p.joined)
 	p.remember() // not before: until now the file may have belonged to a process of this name that lives
 	close(p.remembered)
 	p.work.Go(p.carryOut)
 	p.work.Go(p.residents.watch)
 	return p, nil
+}
+
+// process is a process that is no part of a cluster yet.
+func (c NodeConfig) process() *process {
+	own := *c.Catalog
+	p := &process{
+		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
+		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
+		clients: map[*caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried), joined: make(chan struct{}), remembered: make(chan struct{}),
+	}
+	p.stop, p.halt = context.WithCancelCause(context.Background())
+	p.gossip.stop = p.stop.Done()
+	p.residents.init(p)
+	return p
 }
 
 // openFiles lets plans name files in the folder of data, or none at all.
@@ -198,13 +209,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 		conn, _, err := p.node.Open(ctx, address, identity.Gossip)
 		return conn, err
 	}
-	p.node, err = transport.Listen(transport.Config{
-		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
-		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
-		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
-		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
-	})
-	if err != nil {
+	if err := p.listen(); err != nil {
 		return err
 	}
 	about := membership.Config{
@@ -221,6 +226,20 @@ func (p *process) connect(ctx context.Context) (err error) {
 
 // leastAbsence is how long a process is silent at least before it is given up.
 const leastAbsence = 15 * time.Second
+
+// listen opens the process's port. Whoever calls before that is done waits for the lock.
+func (p *process) listen() (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := &p.config
+	p.node, err = transport.Listen(transport.Config{
+		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
+		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
+		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
+	})
+	return err
+}
 
 // address is where others reach the process.
 func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Address()) }

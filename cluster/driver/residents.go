@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
@@ -33,7 +32,6 @@ const (
 type residents struct {
 	process *process
 	host    *resident.Host
-	joined  atomic.Bool
 
 	mu       sync.Mutex
 	lines    map[uint64]*line
@@ -164,17 +162,30 @@ func (r *residents) reports(ctx context.Context, name string, skip ...string) (a
 
 // answer answers another process.
 func (r *residents) answer(from string, m *protos.ActorRequest) {
-	answer := r.carryOut(r.process.stop, m)
+	answer := r.attempt(m)
 	answer.Id = m.Id
 	if err := r.process.tell(from, 0, answer); err != nil {
 		r.process.log("to %s about actors: %v", from, err)
 	}
 }
 
+// attempt carries out a request of another process. One at which this process fails ends alone.
+func (r *residents) attempt(m *protos.ActorRequest) *protos.ActorResponse {
+	var err error
+	answer := func() *protos.ActorResponse {
+		defer r.process.survive("a request about actors", &err)
+		return r.carryOut(r.process.stop, m)
+	}()
+	if err != nil {
+		return &protos.ActorResponse{Error: words(err.Error(), maxWords)}
+	}
+	return answer
+}
+
 // carryOut carries out a request to this process.
 func (r *residents) carryOut(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
-	if !r.joined.Load() {
-		return &protos.ActorResponse{Error: fmt.Sprintf("node %s is only about to join", r.process.config.Name)}
+	if err := r.process.entered(); err != nil {
+		return &protos.ActorResponse{Error: err.Error()}
 	}
 	switch k := m.Kind.(type) {
 	case *protos.ActorRequest_List:

@@ -49,7 +49,8 @@ type Options struct {
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)
 
-	venue *venue // where runs on a cluster take place
+	venue  *venue   // where runs on a cluster take place
+	common *commons // data that plans of one process share; may be nil
 }
 
 // Progress says how far a plan is.
@@ -137,7 +138,7 @@ func prepare(ctx context.Context, p *Plan, o Options) (*runner, error) {
 		r.Jobs = 1
 	}
 	r.Jobs = min(r.Jobs, len(points)*r.repeats)
-	r.shelf = newShelf(o.Data, r.Jobs+1)
+	r.shelf = newShelf(o.Data, r.Jobs+1).sharing(o.common)
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}

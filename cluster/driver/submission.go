@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/nn/kernel"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -42,6 +45,9 @@ const (
 	Interrupted = "interrupted"
 )
 
+// logTime is how instants stand in logs.
+const logTime = "2006-01-02T15:04:05.000Z07:00"
+
 // errStopped is why the runs of a submission end that somebody stops.
 type errStopped struct{ by string }
 
@@ -53,12 +59,13 @@ type submission struct {
 	id      string
 	number  uint64 // the upper half of its runs' numbers
 	file    string
-	plan    string // its name
+	plan    string // the plan's name
 	by      string
 	at      time.Time
 	out     string  // the folder of its record
 	target  float64 // the plan's; 0 if it has none
-	runner  *runner // nil when it has ended
+	source  *Plan   // nil when it has ended
+	rules   []rule
 	stop    context.Context
 	end     context.CancelCauseFunc
 
@@ -69,21 +76,17 @@ type submission struct {
 	err       error
 	runs      uint64 // so far, rehearsals included
 	placement map[string]string
+	past      bool // an earlier life of the process carried it out
 	lines     []string
 	dropped   int // lines that were not kept
 	last      int // percent of the latest line about progress
 }
 
-// submit checks a plan and queues it. What cannot run is told at once.
+// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only the plan is kept.
 func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*submission, error) {
 	rules, err := parseRules(m.Place)
 	if err != nil {
 		return nil, input(err)
-	}
-	select {
-	case <-p.remembered:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 	file := filepath.Base(m.File)
 	pl, err := Parse(file, []byte(m.Text), m.Set...)
@@ -96,59 +99,121 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	}
 	s := &submission{
 		process: p, id: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), file: file, by: by, at: time.Now(),
-		state: Waiting, changed: make(chan struct{}), last: -1,
+		state: Waiting, changed: make(chan struct{}), last: -1, source: pl, rules: rules,
 	}
-	v := &venue{process: p, submission: s, place: rules}
-	s.runner, err = prepare(ctx, pl, Options{
-		Catalog: p.catalog, Data: p.config.Data, Clock: Cluster, Progress: s.tell, venue: v,
-		Out: filepath.Join(p.config.Out, planName(file)+"-"+s.id),
-	})
-	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
-		err = fmt.Errorf("process %s: %w", p.config.Name, err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	first := s.runner.points[0].spec.Plan
-	s.plan, s.out, s.progress.Total = first.Name, s.runner.Out, len(s.runner.queue)
-	s.target, _ = target(first)
+	s.out = filepath.Join(p.config.Out, planName(file)+"-"+s.id)
 	s.stop, s.end = context.WithCancelCause(p.stop)
-	if err := p.enqueue(s); err != nil {
+	if err := s.try(ctx); err != nil {
 		s.end(nil)
 		return nil, err
 	}
-	s.change(s.note)
+	if err := p.enqueue(s); err != nil {
+		s.end(nil)
+		return nil, errors.Join(err, os.RemoveAll(s.out))
+	}
 	return s, nil
+}
+
+// maxTried is how many submissions are tried at a time: each loads its data.
+const maxTried = 2
+
+// try finds out whether the plan can run, and makes the folder of its record.
+func (s *submission) try(ctx context.Context) error {
+	select {
+	case s.process.trying <- struct{}{}:
+		defer func() { <-s.process.trying }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	r, err := s.prepare(ctx, false)
+	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
+		err = fmt.Errorf("process %s: %w", s.process.config.Name, err)
+	}
+	if err != nil {
+		return err
+	}
+	first := r.points[0].spec.Plan
+	s.plan, s.progress.Total = first.Name, len(r.queue)
+	s.target, _ = target(first)
+	return nil
+}
+
+// prepare makes everything ready to run: for a new record, or to go on with the one that is there.
+func (s *submission) prepare(ctx context.Context, goOn bool) (*runner, error) {
+	return prepare(ctx, s.source, Options{
+		Catalog: s.process.catalog, Data: s.process.config.Data, Clock: Cluster, Progress: s.tell, Out: s.out, Continue: goOn,
+		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common,
+	})
 }
 
 // planName is a plan's file without its folder and ending.
 func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
 
+// enqueue has a submission wait for its turn.
 func (p *process) enqueue(s *submission) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case p.queue <- s:
-	default:
-		return fmt.Errorf("%d submissions wait already, which is as many as can", maxWaiting)
+	if len(p.queue) == maxWaiting {
+		return again(fmt.Errorf("%d submissions wait already, which is as many as can", maxWaiting))
 	}
 	if len(p.submissions) == maxSubmissions {
 		i := slices.IndexFunc(p.submissions, (*submission).over)
 		p.submissions = slices.Delete(p.submissions, max(i, 0), max(i, 0)+1)
 	}
 	p.submissions = append(p.submissions, s)
+	p.queue = append(p.queue, s)
+	s.change(s.note)
+	select {
+	case p.queued <- struct{}{}:
+	default: // it is known already that something waits
+	}
 	return nil
+}
+
+// dequeue takes the submission whose turn it is; nil if none waits or the process is stopping.
+func (p *process) dequeue() *submission {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 || p.stop.Err() != nil {
+		return nil
+	}
+	s := p.queue[0]
+	p.queue = slices.Delete(p.queue, 0, 1)
+	return s
+}
+
+// unqueue takes a submission out of the queue; false if it is not there.
+func (p *process) unqueue(s *submission) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.queue, s)
+	if i >= 0 {
+		p.queue = slices.Delete(p.queue, i, i+1)
+	}
+	return i >= 0
 }
 
 // carryOut carries out what is submitted, one after the other.
 func (p *process) carryOut() {
 	for {
-		select {
-		case s := <-p.queue:
+		if s := p.dequeue(); s != nil {
 			s.run()
+			continue
+		}
+		select {
+		case <-p.queued:
 		case <-p.stop.Done():
 			return
 		}
+	}
+}
+
+// halt ends a submission, which is over at once if it waits.
+func (s *submission) halt(why error) {
+	s.end(why)
+	if s.process.unqueue(s) {
+		_, err := s.closeRecord()
+		s.finish(errors.Join(why, err))
 	}
 }
 
@@ -173,17 +238,40 @@ func (p *process) find(id string) (*submission, error) {
 
 // run carries the submission out.
 func (s *submission) run() {
-	if s.stop.Err() == nil {
-		s.change(func() {
-			s.state = Running
-			s.note()
-		})
-		s.log("%s, %d runs, submitted by %s", s.file, s.progress.Total, s.by)
-	}
+	s.change(func() {
+		s.state = Running
+		s.note()
+	})
+	s.log("%s, %d runs, submitted by %s", s.file, s.progress.Total, s.by)
 	began := time.Now()
-	failure := s.runner.all(s.stop)
-	_, err := s.runner.report(time.Since(began))
-	err = errors.Join(failure, err)
+	r, err := s.prepare(s.stop, true)
+	if err == nil {
+		failure := r.all(s.stop)
+		_, err = r.report(time.Since(began))
+		err = errors.Join(failure, err)
+	} else {
+		if cause := context.Cause(s.stop); cause != nil {
+			err = cause
+		}
+		_, failure := s.closeRecord()
+		err = errors.Join(err, failure)
+	}
+	s.finish(err)
+}
+
+// closeRecord writes the summary of a record whose runs have not all finished; done is how many have.
+func (s *submission) closeRecord() (done int, err error) {
+	folder, err := record.Open(s.out)
+	if err != nil {
+		return 0, err
+	}
+	o := record.Overview{Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target}
+	_, err = folder.Write(o)
+	return min(len(folder.Runs()), s.progress.Total), err
+}
+
+// finish is the end of the submission, with the error that it ended with, if any.
+func (s *submission) finish(err error) {
 	state := Done
 	var stopped errStopped
 	switch {
@@ -197,11 +285,10 @@ func (s *submission) run() {
 	if err != nil {
 		s.log("%s: %v", state, err)
 	} else {
-		s.log("done, record in %s", s.runner.Out)
+		s.log("done, record in %s", s.out)
 	}
-	s.runner = nil // the plan and the data can go, the record stays
 	s.change(func() {
-		s.state, s.err = state, err
+		s.state, s.err, s.source = state, err, nil
 		s.note()
 	})
 	s.end(nil)
@@ -228,7 +315,7 @@ func (s *submission) ended() bool { return s.state != Waiting && s.state != Runn
 // log adds a line.
 func (s *submission) log(format string, args ...any) {
 	text := words(fmt.Sprintf(format, args...), maxLine)
-	line := time.Now().Format("15:04:05.000 ") + text
+	line := time.Now().Format(logTime) + " " + text
 	s.process.log("%s %s", s.id, text)
 	s.change(func() {
 		if len(s.lines) == maxLines {

@@ -14,7 +14,7 @@ import (
 
 // serve takes calls until the node closes.
 func (n *Node) serve() {
-	slots := make(chan struct{}, n.config.Limits.Handshakes)
+	waiting := &lobby{most: n.config.Limits.Handshakes}
 	for {
 		raw, err := n.listener.AcceptTCP()
 		switch {
@@ -31,22 +31,24 @@ func (n *Node) serve() {
 			}
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		default:
+		g := newGuest(newSocket(raw))
+		if out := waiting.enter(g); out != nil {
 			n.refused.crowd.Add(1)
-			raw.Close() //nolint:errcheck // it was never used
-			continue
+			out.socket.tcp.Close() //nolint:errcheck // nothing was agreed on it
+			if out == g {
+				continue
+			}
 		}
 		n.work.Go(func() {
-			defer func() { <-slots }()
-			n.greet(newSocket(raw))
+			defer waiting.leave(g)
+			n.greet(g.socket, func() bool { return waiting.leave(g) })
 		})
 	}
 }
 
-// greet finds out what a caller wants, and closes the connection unless somebody takes it.
-func (n *Node) greet(s *socket) {
+// greet finds out what a caller wants, and closes the connection unless somebody takes it, for which
+// may must report true.
+func (n *Node) greet(s *socket, may func() bool) {
 	ctx, cancel := context.WithTimeout(n.stop, n.config.Limits.Handshake)
 	defer cancel()
 	interrupt := context.AfterFunc(ctx, func() { s.tcp.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the call fails in any case
@@ -54,11 +56,11 @@ func (n *Node) greet(s *socket) {
 	if err != nil {
 		n.refused.stranger.Add(1)
 	} else if take := n.config.Protocols[protocol]; take != nil {
-		if from, err := s.other(); err == nil && interrupt() {
+		if from, err := s.other(); err == nil && interrupt() && may() {
 			take(s, from)
 			return
 		}
-	} else if n.meet(s, interrupt) {
+	} else if n.meet(s, func() bool { return interrupt() && may() }) {
 		return
 	}
 	interrupt()

@@ -56,7 +56,8 @@ type Limits struct {
 	Frame int
 	// Peers is how many peers are known at a time, 1024 by default.
 	Peers int
-	// Handshakes is how many callers may be about to prove who they are, 64 by default.
+	// Handshakes is how many callers may be about to prove who they are, 64 by default. Of more, those go first that
+	// say nothing.
 	Handshakes int
 	// Handshake is how long that may take, 5 s by default.
 	Handshake time.Duration

@@ -44,7 +44,7 @@ type Refusals struct {
 	Double uint64
 	// Stale were earlier incarnations of known peers.
 	Stale uint64
-	// Crowded were more than Limits.Handshakes at a time.
+	// Crowded were more than Limits.Handshakes at a time, or had to go for others.
 	Crowded uint64
 	// Other wanted a node of another name, or were more than Limits.Peers.
 	Other uint64

@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// came is a guest that came a while ago from an address and has sent so many bytes.
+func came(ago time.Duration, from string, bytes int64) *guest {
+	g := &guest{socket: newSocket(&net.TCPConn{}), from: netip.MustParseAddr(from), since: time.Now().Add(-ago)}
+	g.socket.counted.bytes.Store(bytes)
+	return g
+}
+
+func TestLobbyHasThoseGoWhoKeepOthersOut(t *testing.T) {
+	const a, b = "192.0.2.1", "192.0.2.2"
+	for _, x := range []struct {
+		name string
+		here []*guest // the lobby is full with them
+		next *guest
+		out  int // its number among those who are here; -1 is the newcomer
+	}{
+		{"who is silent", []*guest{came(time.Hour, a, 9), came(2, a, 0), came(1, a, 0)}, came(0, a, 0), 1},
+		{"nobody, where all have spoken in time", []*guest{came(9, a, 9), came(9, a, 9), came(9, a, 9)}, came(0, a, 9), -1},
+		{"who has had time enough", []*guest{came(2*guestPatience, a, 9), came(1, a, 9), came(1, a, 9)}, came(0, a, 9), 0},
+		{"who has most, for another address", []*guest{came(3, b, 9), came(2, a, 9), came(1, a, 9), came(0, a, 9)}, came(0, b, 9), -1},
+		{"the oldest of who has more by two", []*guest{came(3, b, 9), came(2, a, 9), came(1, a, 9), came(1, a, 9), came(1, a, 9)}, came(0, b, 9), 1},
+	} {
+		l := &lobby{most: len(x.here)}
+		for _, g := range x.here {
+			if out := l.enter(g); out != nil {
+				t.Fatalf("%s: somebody went while there was room", x.name)
+			}
+		}
+		want := x.next
+		if x.out >= 0 {
+			want = x.here[x.out]
+		}
+		if out := l.enter(x.next); out != want {
+			t.Errorf("%s: another one went", x.name)
+		}
+		if l.leave(want) || len(l.guests) != len(x.here) {
+			t.Errorf("%s: who went is there still, or the lobby holds %d", x.name, len(l.guests))
+		}
+	}
+}
