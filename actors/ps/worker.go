@@ -2,6 +2,7 @@ package ps
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -24,6 +25,7 @@ type worker struct {
 	params  int // of the model
 	pushes  *protos.Messages[*protos.Push]
 	version uint64 // of the parameters in use
+	life    uint64 // of the server that they are from
 	pushed  time.Duration
 	waiting bool // a push is under way
 }
@@ -47,7 +49,7 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	w := &worker{
 		env:    env,
 		local:  local,
-		server: view.Members[view.Role(RoleServer)[0]].PID,
+		server: view.Members[serverOf(view)].PID,
 		params: task.Model.Params(),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
 		round:  round{every: max(a.Every, 1)},
@@ -56,6 +58,22 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		w.round.optimizer = task.Method.New(w.params)
 	}
 	return w, nil
+}
+
+// serverOf is the position of the server, whether it is present or not.
+func serverOf(view *actors.View) int {
+	return slices.IndexFunc(view.Members, func(m actors.Member) bool { return m.Role == RoleServer })
+}
+
+var _ actors.Waiter = (*worker)(nil)
+
+// Waiting implements [actors.Waiter].
+func (w *worker) Waiting() string {
+	if w.busy {
+		return ""
+	}
+	view := w.env.View()
+	return "parameters from " + view.Members[serverOf(view)].Name
 }
 
 func (w *worker) Receive(ctx actor.Context) {
@@ -82,7 +100,7 @@ func (w *worker) receive(m *protos.Message) {
 			w.env.Fail(fmt.Errorf("node %s: parameters that are not one vector of %d", name(w.env), w.params))
 			return
 		}
-		w.version = head.Version
+		w.version, w.life = head.Version, head.Life
 		w.busy = true
 		if w.round.every > 1 {
 			w.round.begin(m.Tensors[0].Retain())
@@ -106,7 +124,7 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		gradient, samples = w.round.end()
 	}
 	m, head := w.pushes.Get(gradient)
-	head.Node, head.Step, head.Version, head.Samples = int32(w.env.Node()), g.Step, w.version, uint32(samples)
+	head.Node, head.Step, head.Version, head.Samples, head.Life = int32(w.env.Node()), g.Step, w.version, uint32(samples), w.life
 	w.busy = false
 	w.pushed, w.waiting = w.env.Now(), true
 	ctx.Send(w.server, m)

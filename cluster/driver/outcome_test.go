@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,11 +124,9 @@ func TestServerThatGoesTakesTheModelWithItAndTheRunIsDegraded(t *testing.T) {
 		"for good": "[{at: 1s, node: hub, do: crash}]", "and comes back": "[{at: 1s, node: hub, do: leave}, {at: 1.5s, node: hub, do: join}]",
 	} {
 		r := outcome(t, hub, "schedule="+schedule, "detect=10ms")
-		if r.Outcome != record.Degraded || r.Duration != 2 || !strings.Contains(r.Incidents[0].What, "the model with it") || r.Incidents[0].Node != "hub" {
-			t.Errorf("%s: %s after %v s, %+v", what, r.Outcome, r.Duration, r.Incidents)
-		}
-		if at := r.Incidents[0].At; math.Abs(at-1) > 0.011 {
-			t.Errorf("%s: at %v s, want at 1 s", what, at)
+		lost := slices.IndexFunc(r.Incidents, func(i record.Incident) bool { return i.Node == "hub" && strings.Contains(i.What, "the model with it") })
+		if r.Outcome != record.Degraded || r.Duration != 2 || lost < 0 || math.Abs(r.Incidents[lost].At-1) > 0.011 {
+			t.Errorf("%s: %s after %v s, %+v; want that the model is lost at 1 s", what, r.Outcome, r.Duration, r.Incidents)
 		}
 	}
 	// What the server that came back has learnt since is what the record ends with.

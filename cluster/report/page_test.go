@@ -52,7 +52,7 @@ func writeRecord(t testing.TB, name, plan string, labels []string, seeds int, ch
 		if change != nil {
 			change(&r, &d)
 		}
-		if err := f.SaveRun(r.Number, r, d, []float32{1, 2, float32(i)}, nil); err != nil {
+		if err := f.SaveRun(r.Number, r, d, record.Models{Judged: []float32{1, 2, float32(i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
