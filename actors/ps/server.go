@@ -95,10 +95,11 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 			name(s.env), head.Node, head.Version, len(members), len(s.params.Data), s.version))
 		return
 	}
-	if head.Life == s.life { // a gradient on the model of a server that is gone says nothing of this one's
-		s.apply(m.Tensors[0])
-		s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: node})
+	if head.Life != s.life {
+		return // a gradient on the model of a server that is gone; its worker has been greeted by this one
 	}
+	s.apply(m.Tensors[0])
+	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: node})
 	if s.workers[node] != nil {
 		s.answer(ctx, node)
 	}

@@ -24,8 +24,9 @@ type worker struct {
 	server  *actor.PID
 	params  int // of the model
 	pushes  *protos.Messages[*protos.Push]
-	version uint64 // of the parameters in use
-	life    uint64 // of the server that they are from
+	version uint64          // of the parameters in use
+	life    uint64          // of the server that they are from
+	next    *protos.Message // the greeting of a later server, which came during a round
 	pushed  time.Duration
 	waiting bool // a push is under way
 }
@@ -90,31 +91,52 @@ func (w *worker) receive(m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
 	case *protos.Parameters:
-		if w.busy {
-			return // an answer to what this node pushed in its former life
-		}
-		if w.waiting {
-			w.env.Record(actors.Event{Kind: actors.Waited, Duration: w.env.Now() - w.pushed, Cause: "parameters"})
-		}
-		if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != w.params {
+		switch {
+		case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != w.params:
 			w.env.Fail(fmt.Errorf("node %s: parameters that are not one vector of %d", name(w.env), w.params))
-			return
+		case w.busy && head.Life > w.life:
+			w.next = m
+			m.Retain(1)
+		case w.busy: // an answer to what this node pushed in its former life
+		default:
+			if w.waiting {
+				w.env.Record(actors.Event{Kind: actors.Waited, Duration: w.env.Now() - w.pushed, Cause: "parameters"})
+			}
+			w.begin(head, m.Tensors[0])
 		}
-		w.version, w.life = head.Version, head.Life
-		w.busy = true
-		if w.round.every > 1 {
-			w.round.begin(m.Tensors[0].Retain())
-		}
-		w.local.Begin(m.Tensors[0].Retain())
 	default:
 		unexpected(w.env, m)
 	}
+}
+
+// begin starts a round on parameters.
+func (w *worker) begin(head *protos.Parameters, params *protos.Tensor) {
+	w.version, w.life = head.Version, head.Life
+	w.busy = true
+	if w.round.every > 1 {
+		w.round.begin(params.Retain())
+	}
+	w.local.Begin(params.Retain())
+}
+
+// restart gives a round up and begins one on the parameters of a later server.
+func (w *worker) restart(gradient *protos.Tensor) {
+	gradient.Release()
+	w.round.abandon()
+	m := w.next
+	w.next = nil
+	w.begin(m.Head.(*protos.Parameters), m.Tensors[0])
+	m.Release()
 }
 
 // step takes a gradient in, and pushes at the end of a round.
 func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 	gradient, samples := g.Values, g.Samples
 	w.local.Done(g)
+	if w.next != nil {
+		w.restart(gradient)
+		return
+	}
 	if w.round.every > 1 {
 		w.env.Charge(w.round.take(w.env, gradient, samples))
 		if w.round.steps < w.round.every {
@@ -147,6 +169,16 @@ func (r *round) take(env actors.Env, gradient *protos.Tensor, samples int) (work
 	nn.AddScaled(r.sum.Data, 1, gradient.Data)
 	gradient.Release()
 	return work + float64(len(r.sum.Data))
+}
+
+// abandon gives back what a round that does not end has.
+func (r *round) abandon() {
+	for _, t := range []*protos.Tensor{r.model, r.sum} {
+		if t != nil {
+			t.Release()
+		}
+	}
+	r.model, r.sum = nil, nil
 }
 
 // end gives the copy back and hands the sum of the gradients over.
