@@ -92,7 +92,7 @@ var table = map[string]string{
 	"cluster/catalog":      "cluster/plan cluster/link actors/... nn/... datasets/..." + message,
 	"cluster/record":       "actors cluster/record/stats",
 	"cluster/record/stats": gonum,
-	"cluster/report":       "cluster/record" + gonum + plot,
+	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
 	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
 		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
