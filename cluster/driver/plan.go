@@ -99,6 +99,8 @@ type point struct {
 	values []*plan.Node // in it, what each axis has put there
 	choice []int        // which of its values each axis has
 	spec   *catalog.Spec
+	// candidates are what can be chosen for the point; none once that has been done, or if there is nothing to choose.
+	candidates []candidate
 }
 
 // points resolves every point of the plan; a nil catalog stands for catalog.Default().
@@ -115,6 +117,9 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 	for i, at := range all {
 		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
 		if points[i].spec, err = read(c, at.Root, many); err == nil {
+			if err := points[i].readCandidates(c); err != nil {
+				return nil, input(err)
+			}
 			continue
 		}
 		if last := len(all) - 1; i == 0 && last > 0 {

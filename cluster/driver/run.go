@@ -77,7 +77,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	failure := r.all(ctx)
+	failure := r.tune(ctx)
+	if failure == nil {
+		failure = r.all(ctx)
+	}
 	report, err := r.report(time.Since(began))
 	return report, errors.Join(failure, err)
 }
