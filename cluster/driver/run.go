@@ -184,7 +184,7 @@ func (r *runner) open(first *plan.Plan) error {
 	if err != nil {
 		return folderError(err)
 	}
-	if err := r.folder.SavePlan(text); err != nil {
+	if err := r.savePlan(text); err != nil {
 		return folderError(err)
 	}
 	if err := r.compatible(); err != nil {
@@ -199,6 +199,7 @@ func (r *runner) open(first *plan.Plan) error {
 			}
 		}
 	}
+	r.renumber()
 	r.done = len(r.points)*r.repeats - len(r.queue)
 	return nil
 }

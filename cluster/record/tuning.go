@@ -70,3 +70,14 @@ func ReadTunings(dir string) ([]Tuning, error) {
 	}
 	return t.Tunings, nil
 }
+
+// ReplacePlan writes another plan in the place of the one that the folder was made by: one that all of its runs are runs of.
+func (f *Folder) ReplacePlan(text string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := WriteFile(filepath.Join(f.dir, planName), []byte(text)); err != nil {
+		return err
+	}
+	f.plan = []byte(text)
+	return nil
+}
