@@ -25,8 +25,9 @@ type Set struct {
 	Inputs int
 	// Classes are the names of the labels; the index is the label.
 	Classes []string
-	// Numeric lists, ascending, the columns that a Scaler may change. The
-	// others (one-hot columns, pixels already in [0, 1]) are left alone.
+	// Numeric lists, ascending, the columns that a Scaler may change, each by
+	// itself. The others, such as one-hot columns, are left alone. Without a
+	// list (nil), as of images, all inputs are scaled alike.
 	Numeric []int
 	// Columns are the names of the inputs, in their order; nil where they have none.
 	Columns []string

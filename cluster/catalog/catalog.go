@@ -108,6 +108,9 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if s.Data, p.Data, err = c.data(p.Data); err != nil {
 		return nil, err
 	}
+	if p.Tune.Axes != nil && s.Data.Validation == 0 {
+		return nil, plan.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add one under data, such as data: {validation: 10%%}")
+	}
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
 	}

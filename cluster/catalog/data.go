@@ -31,6 +31,8 @@ type Data struct {
 	Section *plan.Node
 	// Test is the share of the samples that is held out; 0 stands for the published test set.
 	Test float64
+	// Validation is the share of the training samples that is held out to choose settings by; 0 for none.
+	Validation float64
 	// Scaling maps the numeric columns; it is fitted on the training samples, or on
 	// all if FitAll.
 	Scaling datasets.Scaling
@@ -75,16 +77,47 @@ func (h holdout) MarshalPlan() (*plan.Node, error) {
 	return plan.Fraction(h).MarshalPlan()
 }
 
-// common are the settings that all data sets share.
-type common struct {
-	Test     holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
-	Scale    string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit      string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
-	Split    *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
-	Delivery string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+// validation is `validation`: a share such as 10%, or the word none.
+type validation float64
+
+const noValidation = "none"
+
+func (v *validation) UnmarshalPlan(n *plan.Node) error {
+	if n.Kind == plan.Scalar && n.Text == noValidation {
+		*v = 0
+		return nil
+	}
+	var f plan.Fraction
+	if err := f.UnmarshalPlan(n); err != nil {
+		return plan.Errorf(n, "%q is neither a share such as 10%% nor the word %s", n.Text, noValidation)
+	}
+	if f <= 0 || f >= 1 {
+		return plan.Errorf(n, "a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less than 100%%, or the word %s", f, noValidation)
+	}
+	*v = validation(f)
+	return nil
 }
 
-func commonKeys() []string { return []string{"test", "scale", "fit", "split", "delivery"} }
+func (v validation) MarshalPlan() (*plan.Node, error) {
+	if v == 0 {
+		return plan.NewScalar(noValidation), nil
+	}
+	return plan.Fraction(v).MarshalPlan()
+}
+
+// common are the settings that all data sets share.
+type common struct {
+	Test       holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Validation validation `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
+	Scale      string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit        string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split      *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery   string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+}
+
+func commonKeys() []string {
+	return []string{"test", "validation", "scale", "fit", "split", "delivery"}
+}
 
 // How samples get to the processes of a cluster.
 const (
@@ -104,7 +137,7 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 	if err := plan.Decode(shared, &settings); err != nil {
 		return Data{}, nil, err
 	}
-	d.Test = float64(settings.Test)
+	d.Test, d.Validation = float64(settings.Test), float64(settings.Validation)
 	if d.Scaling, err = datasets.ParseScaling(settings.Scale); err != nil {
 		return Data{}, nil, plan.Errorf(section.At("scale"), "%w", err)
 	}

@@ -187,7 +187,7 @@ var unnameable = []struct{ sort, text, want string }{
 	{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: 94 is not accepted; accepted are 93, 122"},
 	{"data", "{set: nsl-kdd, samples: 100}", "plan.yaml:1:19: x.samples: unknown key"},
 	{"data", "{set: synthetic-digits, encoding: 93}", "plan.yaml:1:28: x.encoding: unknown key"},
-	{"data", "{set: synthetic-digits, splt: 3}", "plan.yaml:1:28: x.splt: unknown key \"splt\"; did you mean split? (accepted: delivery, fit, samples, scale, seed, split, test)"},
+	{"data", "{set: synthetic-digits, splt: 3}", "plan.yaml:1:28: x.splt: unknown key \"splt\"; did you mean split? (accepted: delivery, fit, samples, scale, seed, split, test, validation)"},
 	{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: 3 is out of range; accepted is 100 to 10000000"},
 	{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
 	{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},

@@ -67,6 +67,13 @@ func (*holdout) PlanSchema() *plan.Schema {
 	return &plan.Schema{AnyOf: []*plan.Schema{{Const: published}, share}}
 }
 
+// PlanSchema is the word none or a share.
+func (*validation) PlanSchema() *plan.Schema {
+	share := new(plan.Fraction).PlanSchema()
+	share.Not = &plan.Schema{Enum: []any{0, 1}}
+	return &plan.Schema{AnyOf: []*plan.Schema{{Const: noValidation}, share}}
+}
+
 // PlanSchema is the word metropolis or a list of rows.
 func (*mixing) PlanSchema() *plan.Schema {
 	return &plan.Schema{AnyOf: []*plan.Schema{{Const: metropolis}, plan.SchemaOf(&[][]float64{})}}

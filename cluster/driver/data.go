@@ -15,10 +15,11 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// samples are a data set, cut and scaled.
+// samples are a data set, cut and scaled. Validation is nil unless the plan asks for it.
 type samples struct {
-	train, test *datasets.Set
-	scaler      *datasets.Scaler // that scaled them; nil for samples that are as they were read
+	train, test, validation *datasets.Set
+
+	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
 }
 
 // shelf keeps what is costly to make while it is in use: data sets as long as the
@@ -128,7 +129,7 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 // samples cuts and scales a data set for a seed.
 func (s *shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	key := d.Key
-	if d.Test != 0 {
+	if d.Test != 0 || d.Validation != 0 {
 		key = fmt.Sprint(d.Key, seed)
 	}
 	s.mu.Lock()
@@ -168,28 +169,71 @@ func (s *shelf) touch(key string) {
 }
 
 func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error) {
-	var rows []int32
+	rows, tests, held, err := parts(d, source.Pool.Len(), seed)
+	if err != nil {
+		return samples{}, err
+	}
+	if rows == nil && d.Scaling == datasets.NoScaling {
+		return samples{train: source.Pool, test: source.Test}, nil
+	}
 	var c samples
-	if d.Test == 0 {
-		if d.Scaling == datasets.NoScaling {
-			return samples{train: source.Pool, test: source.Test}, nil
-		}
-		c.train, c.test = source.Pool.Subset(all(source.Pool)), source.Test.Subset(all(source.Test))
+	if tests == nil {
+		c.test = source.Test.Subset(all(source.Test))
 	} else {
-		train, test, err := datasets.Holdout(source.Pool.Len(), d.Test, seed)
-		if err != nil {
-			return samples{}, plan.Errorf(d.Section.At("test"), "%w", err)
-		}
-		rows = train
-		c.train, c.test = source.Pool.Subset(train), source.Pool.Subset(test)
+		c.test = source.Pool.Subset(tests)
+	}
+	if rows == nil {
+		c.train = source.Pool.Subset(all(source.Pool))
+	} else {
+		c.train = source.Pool.Subset(rows)
+	}
+	if held != nil {
+		c.validation = source.Pool.Subset(held)
 	}
 	if d.FitAll {
 		rows = nil
 	}
 	c.scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
-	c.scaler.Apply(c.train)
-	c.scaler.Apply(c.test)
+	for _, set := range []*datasets.Set{c.train, c.test, c.validation} {
+		if set != nil {
+			c.scaler.Apply(set)
+		}
+	}
 	return c, nil
+}
+
+// parts are the rows of n samples that are trained on, tested on and held out to choose settings by: nil to train on all, to
+// test on the published set, and to hold none out.
+func parts(d *catalog.Data, n int, seed uint64) (rows, tests, held []int32, err error) {
+	if d.Test != 0 {
+		if rows, tests, err = datasets.Holdout(n, d.Test, seed); err != nil {
+			return nil, nil, nil, plan.Errorf(d.Section.At("test"), "%w", err)
+		}
+	}
+	if d.Validation == 0 {
+		return rows, tests, nil, nil
+	}
+	left := n
+	if rows != nil {
+		left = len(rows)
+	}
+	learnt, chosen, err := datasets.Validation(left, d.Validation, seed)
+	if err != nil {
+		return nil, nil, nil, plan.Errorf(d.Section.At("validation"), "%w", err)
+	}
+	if rows == nil {
+		return learnt, nil, chosen, nil
+	}
+	return pick(rows, learnt), tests, pick(rows, chosen), nil
+}
+
+// pick returns the values at some positions.
+func pick(values, positions []int32) []int32 {
+	picked := make([]int32, len(positions))
+	for i, at := range positions {
+		picked[i] = values[at]
+	}
+	return picked
 }
 
 func all(set *datasets.Set) []int32 {

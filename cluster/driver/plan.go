@@ -8,7 +8,6 @@ package driver
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,6 +98,8 @@ type point struct {
 	values []*plan.Node // in it, what each axis has put there
 	choice []int        // which of its values each axis has
 	spec   *catalog.Spec
+	// candidates are what can be chosen for the point; none once that has been done, or if there is nothing to choose.
+	candidates []candidate
 }
 
 // points resolves every point of the plan; a nil catalog stands for catalog.Default().
@@ -115,6 +116,9 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 	for i, at := range all {
 		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
 		if points[i].spec, err = read(c, at.Root, many); err == nil {
+			if err := points[i].readCandidates(c); err != nil {
+				return nil, input(err)
+			}
 			continue
 		}
 		if last := len(all) - 1; i == 0 && last > 0 {
@@ -209,8 +213,9 @@ func describe(labels []plan.Label) string {
 }
 
 // Resolved returns the text of the plan with every default spelled out and every file by its absolute name, but for
-// those in values of a sweep whose labels are longer than plan.MaxLabel. Sections that a sweep varies, or that have other
-// defaults at other points of it, stay as they were written. A nil catalog stands for catalog.Default().
+// those in values of a sweep whose labels are longer than plan.MaxLabel. What has other defaults at other points of a sweep
+// stays as it was written, and an architecture that the sweep varies says which nodes have which role. A nil catalog stands
+// for catalog.Default().
 func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
 	points, err := p.points(c)
 	if err != nil {
@@ -224,58 +229,88 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
-	for k, a := range axes {
-		for i := range a.Values {
-			if len(a.Values[i].Label) > plan.MaxLabel {
+	resolved, err := spelledOut(points)
+	if err != nil {
+		return "", input(err)
+	}
+	written := p.root.Without("sweep").Clone()
+	takeFiles(written, points[0].root)
+	spelled := plan.Spell(written, axes, resolved)
+	for k := range axes {
+		for i := range axes[k].Values {
+			v := &axes[k].Values[i]
+			if len(v.Label) > plan.MaxLabel {
 				continue // with other names of files its label could not be given to it
 			}
-			value := a.Values[i].Value.Clone()
-			takeFiles(value, points[slices.IndexFunc(points, func(p point) bool { return p.choice[k] == i })].values[k])
-			a.Values[i].Value = value
+			var used []*plan.Node
+			var at *point
+			for n := range points {
+				if points[n].choice[k] == i {
+					used, at = append(used, resolved[n]), &points[n]
+				}
+			}
+			value := v.Value.Clone()
+			takeFiles(value, at.values[k])
+			v.Value = plan.SpellValue(axes, k, value, used).Clone()
 		}
 	}
-	var spelled *plan.Node
-	vary := map[string]bool{}
-	for _, a := range axes {
-		vary[a.Section()] = true // its path need not lead anywhere once the value is in its place
+	if len(axes) == 0 {
+		return spelled.YAML(), nil
 	}
-	for i, at := range points {
-		one := *at.spec.Plan
-		one.Sweep = axes
-		node, err := one.Node()
-		if err != nil {
-			return "", input(err)
-		}
-		if i == 0 {
-			spelled = node
-		}
-		varying(vary, spelled, node)
-		varying(vary, node, spelled)
+	sweep, err := axes.MarshalPlan()
+	if err != nil {
+		return "", input(err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(vary)) {
-		written, ok := p.root.Get(key)
-		if !ok {
-			spelled = spelled.Without(key)
-			continue
-		}
-		written = written.Clone()
-		if read, ok := points[0].root.Get(key); ok {
-			takeFiles(written, read)
-		}
-		if err := spelled.Set(key, written); err != nil {
-			return "", input(err)
-		}
-	}
-	return spelled.YAML(), nil
+	return withSweep(spelled, sweep).YAML(), nil
 }
 
-// varying collects the keys of a plan whose values are not those of another.
-func varying(keys map[string]bool, one, other *plan.Node) {
-	for _, f := range one.Fields {
-		if value, ok := other.Get(f.Key); !ok || !value.Equal(f.Value) {
-			keys[f.Key] = true
+// Casts says, for each kind of architecture that a sweep varies and that gives the nodes other roles than others, which nodes
+// have which role, in the order of the points. A nil catalog stands for catalog.Default().
+func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
+	points, err := p.points(c)
+	if err != nil || !points[0].spec.Plan.AnyRole {
+		return nil, err
+	}
+	var casts []string
+	for i := range points {
+		spec := points[i].spec
+		cast := spec.Plan.Architecture.At("kind").Text + ": " + spec.Casting().Flow()
+		if !slices.Contains(casts, cast) {
+			casts = append(casts, cast)
 		}
 	}
+	return casts, nil
+}
+
+// spelledOut are the points with every default. Where nodes have other roles at other points, the architecture says which
+// have which.
+func spelledOut(points []point) ([]*plan.Node, error) {
+	nodes := make([]*plan.Node, len(points))
+	for i := range points {
+		node, err := points[i].spec.Plan.Node()
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = node
+	}
+	others := func(n *plan.Node) bool { return !n.At("nodes").Equal(nodes[0].At("nodes")) }
+	if points[0].spec.Plan.AnyRole && slices.ContainsFunc(nodes, others) {
+		for i := range nodes {
+			if err := nodes[i].Set("architecture.roles", points[i].spec.Casting()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// withSweep puts a sweep where plans have it.
+func withSweep(spelled, sweep *plan.Node) *plan.Node {
+	at := slices.IndexFunc(spelled.Fields, func(f plan.Field) bool { return f.Key == "record" })
+	if at < 0 {
+		at = len(spelled.Fields)
+	}
+	return plan.NewMap(slices.Insert(slices.Clone(spelled.Fields), at, plan.Field{Key: "sweep", Value: sweep})...)
 }
 
 // takeFiles copies the names of files, which were made absolute, from what was read to what was written.

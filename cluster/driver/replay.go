@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -60,6 +61,13 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 	at := slices.IndexFunc(points, func(pt point) bool { return slices.Equal(settings(pt.labels), run.Point) })
 	if at < 0 {
 		return nil, input(fmt.Errorf("%s: the plan has no point %q", dir, run.Point.String()))
+	}
+	tunings, err := record.ReadTunings(reader.Dir())
+	if err != nil {
+		return nil, input(err)
+	}
+	if settled, err := points[at].settle(tunings); err != nil || !settled {
+		return nil, input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point", dir)))
 	}
 	r := &Replayed{
 		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,

@@ -83,7 +83,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	failure := r.all(ctx)
+	failure := r.tune(ctx)
+	if failure == nil {
+		failure = r.all(ctx)
+	}
 	report, err := r.report(time.Since(began))
 	return report, errors.Join(failure, err)
 }
@@ -188,7 +191,7 @@ func (r *runner) open(first *plan.Plan) error {
 	if err != nil {
 		return folderError(err)
 	}
-	if err := r.folder.SavePlan(text); err != nil {
+	if err := r.savePlan(text); err != nil {
 		return folderError(err)
 	}
 	if err := r.compatible(); err != nil {
@@ -203,6 +206,7 @@ func (r *runner) open(first *plan.Plan) error {
 			}
 		}
 	}
+	r.renumber()
 	r.done = len(r.points)*r.repeats - len(r.queue)
 	return nil
 }

@@ -1,7 +1,9 @@
 package driver_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,4 +69,53 @@ func TestErrorsInASweepNameThePointAndItsLine(t *testing.T) {
 	text := strings.Replace(nodesOnce[:strings.Index(nodesOnce, "sweep:")], "{name: hub,", "{name: hub, role: server,", 1)
 	_, err = driver.Run(t.Context(), load(t, text), driver.Options{Out: filepath.Join(t.TempDir(), "out")})
 	expectInput(t, err, `node hub has the role "server", which this architecture does not know (accepted: peer)`)
+}
+
+func TestResolvedSweepSpellsOutDefaultsAndRoles(t *testing.T) {
+	text, err := load(t, nodesOnce, `sweep."data.split"=[{kind: iid}, {label: two, kind: shards}]`).Resolved(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"scale: min-max", "{name: hub, compute: {speed: 50 GFLOP/s, cores: 1}, uplink: unlimited, downlink: unlimited}",
+		"roles: {server: hub, worker: site}", "roles: {server: added, worker: [hub, site]}", "roles: {peer: [hub, site]}",
+		"{label: two, kind: shards, per-worker: 2}", "moved: 0", "validation: none",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in the resolved plan:\n%s", want, text)
+		}
+	}
+	casts, err := load(t, nodesOnce, "sweep={architecture.kind: [gossip, parameter-server]}").Casts(nil)
+	if want := []string{"gossip: {peer: [hub, site]}", "parameter-server: {server: hub, worker: site}"}; err != nil || !slices.Equal(casts, want) {
+		t.Errorf("got %v, %v, want %v", casts, err, want)
+	}
+}
+
+func TestRecordIsContinuedWithMoreRepeats(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	one := run(t, load(t, nodesOnce), driver.Options{Out: out})
+	more := run(t, load(t, nodesOnce, "repeats=3"), driver.Options{Out: out, Continue: true})
+	whole := run(t, load(t, nodesOnce, "repeats=3"), driver.Options{Out: filepath.Join(t.TempDir(), "out")})
+	if len(one.Runs) != 5 || len(more.Runs) != 15 || !more.Complete {
+		t.Fatalf("%d runs, and then %d", len(one.Runs), len(more.Runs))
+	}
+	digests := func(r *driver.Report) (list []string) {
+		for _, one := range r.Runs {
+			list = append(list, fmt.Sprint(one.Point, one.Seed, one.Digest))
+		}
+		slices.Sort(list)
+		return list
+	}
+	if got, want := digests(more), digests(whole); !slices.Equal(got, want) {
+		t.Errorf("continued:\n%v\nat once:\n%v", got, want)
+	}
+	for i, before := range one.Runs {
+		if after := more.Runs[before.Number]; after.Digest != before.Digest {
+			t.Errorf("run %d is another one now", i)
+		}
+	}
+	_, err := driver.Run(t.Context(), load(t, nodesOnce, "repeats=2"), driver.Options{Out: out, Continue: true})
+	expectInput(t, err, "made by another plan")
+	_, err = driver.Run(t.Context(), load(t, nodesOnce, "repeats=4", "stop.steps=7"), driver.Options{Out: out, Continue: true})
+	expectInput(t, err, "made by another plan")
 }

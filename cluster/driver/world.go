@@ -54,7 +54,7 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 // taskOf puts a task together, of samples of which each worker has a shard.
 func (p *point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
-		Model: p.spec.Model, Train: data.train, Test: data.test,
+		Model: p.spec.Model, Train: data.train, Test: data.test, Validation: data.validation,
 		Batch: p.spec.Batch, Method: p.spec.Method, Seed: seed,
 	}
 	for i, role := range p.spec.Roles {

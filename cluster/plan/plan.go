@@ -51,6 +51,8 @@ type Plan struct {
 	// architectures, of which others know them.
 	AnyRole bool
 
+	// Tune is what is chosen for each point before its repeats.
+	Tune Tune `plan:"tune,omitzero" doc:"what is chosen for each point of the sweep on a validation split (data: {validation: 10%}), before its repeats: paths of keys, each with a list of values; default: nothing"`
 	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
 	Sweep Sweep `plan:"sweep,omitzero" doc:"what is varied: paths of keys, such as nodes.slow.compute.step, each with a list of values"`
 	// Record is RecordSummary, RecordModels or RecordEvents. Default RecordSummary.

@@ -263,6 +263,11 @@ func Points(root *Node) ([]Point, error) {
 	if err != nil {
 		return nil, err
 	}
+	return multiply(root, root.Without("sweep"), axes)
+}
+
+// multiply puts every combination of the axes' values into base, which is what root is without them.
+func multiply(root, base *Node, axes Sweep) ([]Point, error) {
 	count := 1
 	for k, a := range axes {
 		if axes.follows(k) {
@@ -272,13 +277,13 @@ func Points(root *Node) ([]Point, error) {
 			return nil, Errorf(a.at, "the sweep has more than %d points up to this key", MaxPoints)
 		}
 	}
-	base := root.Without("sweep")
 	if total := count * root.size(); total > MaxPointNodes && count > 1 {
 		return nil, Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are accepted in all",
 			count, root.size(), MaxPointNodes)
 	}
 	points := make([]Point, count)
 	for i := range points {
+		var err error
 		if points[i], err = point(base, axes, i); err != nil {
 			return nil, err
 		}
@@ -311,7 +316,7 @@ func point(base *Node, axes Sweep, i int) (Point, error) {
 		}
 		path := value.Path()
 		for _, before := range paths {
-			if rest, under := strings.CutPrefix(before, path); under && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			if within(before, path) {
 				errs = append(errs, Errorf(a.at, "this replaces what the sweep puts at %s before; give this key first, or only one", before))
 			}
 		}
