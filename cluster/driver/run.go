@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -230,6 +231,9 @@ func (r *runner) compatible() error {
 	before, err := record.ReadSummary(r.Out)
 	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
+	}
+	if other := record.OtherData(before.Data, r.shelf.files()); err == nil && len(other) > 0 {
+		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
 	}
 	return nil
 }
@@ -458,6 +462,7 @@ func (r *runner) report(wall time.Duration) (*Report, error) {
 	first := r.points[0].spec.Plan
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
+		Data: r.shelf.files(),
 	}
 	o.Target, _ = target(first)
 	summary, err := r.folder.Write(o)

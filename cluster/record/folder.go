@@ -417,6 +417,8 @@ type Overview struct {
 	Target float64
 	// RunsPlanned is how many runs the plan has.
 	RunsPlanned int
+	// Data are the files of samples that were read.
+	Data []DataFile
 }
 
 // Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
@@ -426,7 +428,7 @@ type Overview struct {
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
-		Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
+		Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned, Data: SortFiles(slices.Clone(o.Data)),
 		Complete: len(runs) >= o.RunsPlanned, Runs: runs, Groups: GroupRuns(runs),
 	}
 	if o.Target > 0 {

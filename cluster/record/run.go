@@ -252,6 +252,8 @@ type Summary struct {
 	// Complete says that all planned runs are there, RunsPlanned how many these are.
 	Complete    bool    `json:"complete"`
 	RunsPlanned int     `json:"runs_planned"`
+	// Data are the files of samples, by their names; none of generated samples.
+	Data []DataFile `json:"data,omitempty"`
 	Runs        []Run   `json:"runs"`
 	Groups      []Group `json:"groups"`
 }
