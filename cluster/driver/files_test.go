@@ -59,7 +59,9 @@ func TestFilesOfSamplesAreInTheRecordAndACutOneIsNamed(t *testing.T) {
 	}
 	second := run(t, parse(), driver.Options{})
 	c, err := report.Diff(first.Dir, second.Dir)
-	if err != nil || !slices.ContainsFunc(c.Notes, func(s string) bool { return strings.Contains(s, want.SHA256) && strings.Contains(s, second.Data[0].SHA256) }) {
+	if err != nil || !slices.ContainsFunc(c.Notes, func(s string) bool {
+		return strings.Contains(s, want.SHA256) && strings.Contains(s, second.Data[0].SHA256)
+	}) {
 		t.Errorf("notes %q, %v", c.Notes, err)
 	}
 	_, err = driver.Run(context.Background(), parse(), driver.Options{Out: first.Dir, Continue: true})
