@@ -53,6 +53,7 @@ type Folder struct {
 	finished map[string]int            // by point and seed
 	events   map[int]bool              // runs whose events are being written
 	about    map[int]map[string]string // of runs, what their model's file is to say
+	unlock   func() error              // nil unless this program may write
 	filled   [len(tables)]bool
 }
 
@@ -62,8 +63,8 @@ type saved struct {
 	Data Data `json:"data"`
 }
 
-// Create makes a new folder; its parents may be missing. An existing folder that is
-// not empty is refused with ErrExists.
+// Create makes a new folder, into which nobody else may write until Close; its parents may be missing. An existing
+// folder that is not empty is refused with ErrExists.
 func Create(dir string) (*Folder, error) { return create(dir, osDisk{}) }
 
 func create(dir string, d disk) (*Folder, error) {
@@ -77,6 +78,9 @@ func create(dir string, d disk) (*Folder, error) {
 	f := newFolder(dir, d)
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
 		return nil, fmt.Errorf("output folder %s: %w", dir, err)
+	}
+	if err := f.lock(); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	return f, nil
 }
