@@ -55,7 +55,7 @@ var table = map[string]string{
 	"nn/optim":    "nn",
 	"nn/compress": "nn",
 
-	"datasets":           "",
+	"datasets":           "datasets/input",
 	"datasets/input":     "",
 	"datasets/hostile":   "datasets/input",
 	"datasets/published": "datasets/input",

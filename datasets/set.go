@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 // MaxSamples is the largest number of samples of a Set: rows are numbered by
@@ -35,12 +37,17 @@ type Set struct {
 	Shape []int
 }
 
+// File is a file of samples that was read.
+type File = input.File
+
 // Source is what a reader delivers.
 type Source struct {
 	// Pool is there to train on, or to be split into training and test rows.
 	Pool *Set
 	// Test is the published test set: nil if there is none or it is not wanted.
 	Test *Set
+	// Files are all that were read, in the order of reading; none for a generated set.
+	Files []File
 }
 
 // Len returns the number of samples.

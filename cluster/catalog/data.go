@@ -203,9 +203,9 @@ func addDatasets(c *Catalog) {
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
 				Inputs:  s.Encoding, Classes: 5,
-				Load: func(folder string, published bool) (*datasets.Source, error) {
+				Load: verified("nsl-kdd", func(folder string, published bool) (*datasets.Source, error) {
 					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
-				},
+				}),
 			}, nil
 		}))
 	for _, set := range []struct{ name, doc string }{
@@ -215,7 +215,7 @@ func addDatasets(c *Catalog) {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Inputs: 28 * 28, Classes: 10,
-				Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) },
+				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }),
 			}, nil
 		}))
 	}
@@ -225,12 +225,12 @@ func addDatasets(c *Catalog) {
 				Test:    0.25,
 				Scaling: datasets.Standard,
 				Inputs:  57, Classes: 2,
-				Load: func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
+				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) }),
 			}, nil
 		}))
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: libsvm.LoadA9A, Inputs: 123, Classes: 2}, nil
+			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2}, nil
 		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -31,6 +32,7 @@ type shelf struct {
 
 	mu      sync.Mutex
 	sources map[string]*once[*datasets.Source]
+	read    []datasets.File // of the sources
 	cut     map[string]*once[*samples]
 	recent  []string // keys of cut, the latest last
 }
@@ -115,7 +117,13 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	}
 	s.mu.Unlock()
 	source, err := o.get(func() (*datasets.Source, error) {
-		return s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+		source, err := s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+		if err == nil {
+			s.mu.Lock()
+			s.read = append(s.read, source.Files...)
+			s.mu.Unlock()
+		}
+		return source, err
 	})
 	switch {
 	case err != nil:
@@ -124,6 +132,16 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 		return nil, plan.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such as 25%%", source.Pool.Name)
 	}
 	return source, nil
+}
+
+// files describes the files that have been read.
+func (s *shelf) files() (files []record.DataFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.read {
+		files = append(files, record.DataFile{Name: f.Name, Size: f.Size, SHA256: f.SHA256})
+	}
+	return record.SortFiles(files)
 }
 
 // samples cuts and scales a data set for a seed.

@@ -2,7 +2,10 @@ package driver
 
 import (
 	"encoding/json"
+	"path/filepath"
+	"slices"
 
+	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -40,7 +43,11 @@ func (p *point) metadata(shelf *shelf, seed uint64) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := p.spec.Plan.Data.Without("split", "delivery").JSON()
+	read, err := shelf.source(&p.spec.Data)
+	if err != nil {
+		return nil, err
+	}
+	source, err := withoutFolders(p.spec.Plan.Data.Without("split", "delivery"), read.Files).JSON()
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +68,18 @@ func (p *point) metadata(shelf *shelf, seed uint64) (map[string]string, error) {
 		about[key] = string(text)
 	}
 	return about, nil
+}
+
+// withoutFolders returns a section in which the files that were read are called by their names alone, wherever they lay.
+func withoutFolders(section *plan.Node, files []datasets.File) *plan.Node {
+	section = section.Clone()
+	for _, f := range section.Fields {
+		name := filepath.Base(f.Value.Text)
+		if f.Value.Kind == plan.Scalar && slices.ContainsFunc(files, func(file datasets.File) bool { return file.Name == name }) {
+			f.Value.Text = name
+		}
+	}
+	return section
 }
 
 // scalingOf describes a scaler; nil stands for samples as they were read.

@@ -168,7 +168,12 @@ func (r *runner) rehearse(ctx context.Context) error {
 
 // open opens the folder and finds out what is to be run: repeat after repeat, so
 // that runs that share their samples come together.
-func (r *runner) open(first *plan.Plan) error {
+func (r *runner) open(first *plan.Plan) (err error) {
+	defer func() {
+		if err != nil && r.folder != nil {
+			err = errors.Join(err, r.folder.Close())
+		}
+	}()
 	text, err := r.plan.resolved(r.points)
 	if err != nil {
 		return err
@@ -177,7 +182,7 @@ func (r *runner) open(first *plan.Plan) error {
 	case r.Continue && r.Out == "":
 		return input(errors.New("nothing to continue: no folder was named"))
 	case r.Continue:
-		if r.folder, err = record.Open(r.Out); err != nil {
+		if r.folder, err = record.OpenToWrite(r.Out); err != nil {
 			err = fmt.Errorf("the record to continue: %w", err)
 		}
 	default:
@@ -242,6 +247,9 @@ func (r *runner) compatible() error {
 	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
 	}
+	if other := record.OtherData(before.Data, r.shelf.files()); err == nil && len(other) > 0 {
+		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
+	}
 	return nil
 }
 
@@ -249,7 +257,7 @@ func (r *runner) compatible() error {
 // has done.
 func folderError(err error) error {
 	for _, mistake := range []error{
-		record.ErrExists, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
+		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
 	} {
 		if errors.Is(err, mistake) {
 			return input(err)
@@ -572,11 +580,13 @@ func (r *runner) tell(row *record.Run) {
 	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
 }
 
-// report assembles the files of the record.
-func (r *runner) report(wall time.Duration) (*Report, error) {
+// report assembles the files of the record, and lets others write into it.
+func (r *runner) report(wall time.Duration) (_ *Report, err error) {
+	defer func() { err = errors.Join(err, r.folder.Close()) }()
 	first := r.points[0].spec.Plan
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
+		Data: r.shelf.files(),
 	}
 	o.Target, _ = target(first)
 	summary, err := r.folder.Write(o)

@@ -54,6 +54,7 @@ type Folder struct {
 	runs     map[int]Run
 	finished map[string]int // by point and seed
 	events   map[int]bool   // runs whose events are being written
+	unlock   func() error   // nil unless this program may write
 	filled   [len(tables)]bool
 }
 
@@ -64,8 +65,8 @@ type saved struct {
 	Data Data `json:"data"`
 }
 
-// Create makes a new folder; its parents may be missing. An existing folder that is
-// not empty is refused with ErrExists.
+// Create makes a new folder, into which nobody else may write until Close; its parents may be missing. An existing
+// folder that is not empty is refused with ErrExists.
 func Create(dir string) (*Folder, error) { return create(dir, osDisk{}) }
 
 func create(dir string, d disk) (*Folder, error) {
@@ -79,6 +80,9 @@ func create(dir string, d disk) (*Folder, error) {
 	f := newFolder(dir, d)
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
 		return nil, fmt.Errorf("output folder %s: %w", dir, err)
+	}
+	if err := f.lock(); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	return f, nil
 }
@@ -474,6 +478,8 @@ type Overview struct {
 	Target float64
 	// RunsPlanned is how many runs the plan has.
 	RunsPlanned int
+	// Data are the files of samples that were read.
+	Data []DataFile
 }
 
 // Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
@@ -483,7 +489,7 @@ type Overview struct {
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
-		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
+		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned, Data: SortFiles(slices.Clone(o.Data)),
 		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs, func(r Run) bool { return r.Outcome != Done }),
 		Runs:     runs,
 	}

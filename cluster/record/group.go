@@ -96,10 +96,12 @@ type Summary struct {
 	// Target is the accuracy at which runs end, as a fraction; nil if the plan has none.
 	Target *float64 `json:"target,omitempty"`
 	// Complete says that all planned runs are there and done, RunsPlanned how many these are.
-	Complete    bool    `json:"complete"`
-	RunsPlanned int     `json:"runs_planned"`
-	Runs        []Run   `json:"runs"`
-	Groups      []Group `json:"groups"`
+	Complete    bool `json:"complete"`
+	RunsPlanned int  `json:"runs_planned"`
+	// Data are the files of samples, by their names; none of generated samples.
+	Data   []DataFile `json:"data,omitempty"`
+	Runs   []Run      `json:"runs"`
+	Groups []Group    `json:"groups"`
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target and

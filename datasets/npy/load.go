@@ -2,6 +2,7 @@ package npy
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -28,15 +29,30 @@ type Pairs struct{ X, Y, TestX, TestY string }
 // Pool and those to test on, if there are any, into Test. All columns are Numeric. The classes are the
 // labels of the training samples in ascending order.
 func Load(p Pairs) (*datasets.Source, error) {
-	return p.load(func(path string) (*Array, string, error) {
-		a, err := input.Open(path, Read)
+	var files []input.File
+	source, err := p.load(func(path string) (*Array, string, error) {
+		a, file, err := input.Open(path, Read)
+		files = append(files, file)
 		return a, path, err
 	}, p.X)
+	if err != nil {
+		return nil, err
+	}
+	source.Files = files
+	return source, nil
 }
 
 // LoadArchive reads arrays of one NPZ file; see Load.
 func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
-	return inArchive(path, func(a *archive) (*datasets.Source, error) { return a.load(p) })
+	return inArchive(path, func(a *archive) (*datasets.Source, error) {
+		source, err := a.load(p)
+		if err != nil {
+			return nil, err
+		}
+		file, err := input.Sum(io.NewSectionReader(a.content, 0, a.size), path) // members are read here and there
+		source.Files = []input.File{file}
+		return source, err
+	})
 }
 
 func (a *archive) load(p Pairs) (*datasets.Source, error) {
