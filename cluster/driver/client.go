@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -48,6 +49,8 @@ type Node struct {
 	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in seconds,
 	// smoothed; 0 if none has come back yet.
 	RoundTrip float64 `json:"round_trip_s"`
+	// Expires is when its certificate does; zero if it has none, or the process that was asked does not know.
+	Expires time.Time `json:"certificate_expires,omitzero"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -73,6 +76,10 @@ type Submission struct {
 	Placement map[string]string `json:"placement,omitempty"`
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool `json:"insecure,omitempty"`
+	// Away is since when the process is, as another one sees it, and Why; zero while it is there. The rest is then as it
+	// was when last heard of.
+	Away time.Time `json:"away_since,omitzero"`
+	Why  string    `json:"away_because,omitempty"`
 }
 
 // Over reports whether nothing will come any more.
@@ -229,10 +236,14 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 	}
 	var nodes []Node
 	for _, p := range r.GetProcesses().GetProcesses() {
-		nodes = append(nodes, Node{
+		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
-		})
+		}
+		if p.Expires != 0 {
+			n.Expires = time.Unix(p.Expires, 0)
+		}
+		nodes = append(nodes, n)
 	}
 	return nodes, nil
 }
@@ -286,8 +297,8 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	return trips, err
 }
 
-// Runs returns what was submitted to the processes of the cluster, in the order of time. Processes that
-// do not answer are passed over; the error then says so.
+// Runs returns what was submitted to the processes of the cluster, in the order of time, those that are away included as far
+// as others know. Processes that do not answer are passed over; the error then says so.
 func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -298,49 +309,82 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 		replies[i], err = c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 		return err
 	})
-	var all []Submission
-	for _, r := range replies {
-		for _, s := range r.GetSubmissions().GetSubmissions() {
-			all = append(all, submissionOf(s))
-		}
-	}
+	all := merge(replies)
 	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
 	return all, err
 }
 
+// merge are the submissions of all replies, each once: as its process tells it, or as one that has missed it for longest.
+func merge(replies []*protos.Reply) (all []Submission) {
+	at := map[string]int{}
+	for _, r := range replies {
+		for _, m := range r.GetSubmissions().GetSubmissions() {
+			s := submissionOf(m)
+			i, twice := at[s.ID]
+			switch {
+			case !twice:
+				at[s.ID] = len(all)
+				all = append(all, s)
+			case s.Away.IsZero() || !all[i].Away.IsZero() && s.Away.Before(all[i].Away):
+				all[i] = s
+			}
+		}
+	}
+	return all
+}
+
 func submissionOf(s *protos.Submission) Submission {
+	var away time.Time
+	if s.Away != 0 {
+		away = time.Unix(0, s.Away)
+	}
 	return Submission{
 		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
+		Away: away, Why: s.Why,
 	}
 }
 
-// keeper returns the address of the process that keeps a run, and the run's full id.
-func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
+// find returns a run, and the address of the process that keeps it.
+func (c *Client) find(ctx context.Context, id string) (address string, found Submission, err error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
-		return "", "", err
+		return "", found, err
 	}
 	all, failed := c.Runs(ctx)
 	for _, s := range all {
 		if id == "" || !strings.HasPrefix(s.ID, id) {
 			continue
 		}
-		if whole != "" {
-			return "", "", input(fmt.Errorf("%s stands for more than one run: %s and %s", id, whole, s.ID))
+		if found.ID != "" {
+			return "", found, input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID, s.ID))
 		}
-		i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == s.Process })
-		if i >= 0 {
-			address, whole = nodes[i].Address, s.ID
-		}
+		found = s
 	}
 	switch {
-	case whole == "" && failed != nil:
-		return "", "", fmt.Errorf("no node that answers knows a run %q: %w", id, failed)
-	case whole == "":
-		return "", "", input(fmt.Errorf("the cluster knows no run %q", id))
+	case found.ID == "" && failed != nil:
+		return "", found, again(fmt.Errorf("no node that answers knows a run %q: %w", id, failed))
+	case found.ID == "":
+		return "", found, input(fmt.Errorf("the cluster knows no run %q", id))
 	}
-	return address, whole, nil
+	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == found.Process }); i >= 0 {
+		address = nodes[i].Address
+	}
+	return address, found, nil
+}
+
+// keeper returns the address of the process that keeps a run, which is there, and the run's full id.
+func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
+	address, s, err := c.find(ctx, id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !s.Away.IsZero():
+		return "", "", absent(s)
+	case address == "":
+		return "", "", again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID, s.Process))
+	}
+	return address, s.ID, nil
 }
 
 // SubmitOptions say how a plan is submitted.
@@ -358,10 +402,13 @@ func (c *Client) Submit(ctx context.Context, p *Plan, o SubmitOptions) (string, 
 	return r.GetSubmitted().GetId(), p.locate(err)
 }
 
-// Status returns the present state of a run, whose id may be shortened.
+// Status returns the present state of a run, whose id may be shortened; of one whose process is away, the last that was heard.
 func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
-	var now Submission
-	err := c.watch(ctx, id, func(s Submission) bool {
+	_, now, err := c.find(ctx, id)
+	if err != nil || !now.Away.IsZero() {
+		return now, err
+	}
+	err = c.watch(ctx, now.ID, func(s Submission) bool {
 		now = s
 		return false
 	})
@@ -432,7 +479,18 @@ func (c *Client) Stop(ctx context.Context, id string) error {
 	return err
 }
 
-// Fetch copies the record of a run that has ended into a folder that does not exist or is empty.
+// Remove removes a run that has ended from the process that keeps it, with its record, and returns its full id.
+func (c *Client) Remove(ctx context.Context, id string) (whole string, err error) {
+	address, whole, err := c.keeper(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: whole}}})
+	return whole, err
+}
+
+// Fetch copies the record of a run that has ended into a folder that does not exist or is empty. The folder is there when
+// all of it is: until then what has come is in one beside it, or in it, whose name begins with .partial-.
 func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	address, id, err := c.keeper(ctx, id)
 	if err != nil {
@@ -450,10 +508,55 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	if err := Vacant(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	return assemble(dir, func(part string) error { return unpack(tar.NewReader(archive), part) })
+}
+
+// assemble makes a folder as a whole or not at all. Into one that is there already, which must be empty, the
+// files come at the end, the summary as the last.
+func assemble(dir string, write func(part string) error) (err error) {
+	dir = filepath.Clean(dir)
+	_, missing := os.Stat(dir)
+	around := dir
+	if missing != nil {
+		around = filepath.Dir(dir)
+	}
+	if err := os.MkdirAll(around, 0o750); err != nil {
 		return input(err)
 	}
-	return unpack(tar.NewReader(archive), dir)
+	part, err := os.MkdirTemp(around, ".partial-"+filepath.Base(dir)+"-")
+	if err != nil {
+		return input(err)
+	}
+	defer func() {
+		if _, left := os.Stat(part); left == nil {
+			err = errors.Join(err, os.RemoveAll(part))
+		}
+	}()
+	if err := write(part); err != nil {
+		return err
+	}
+	if missing != nil {
+		return errors.Join(os.Chmod(part, 0o750), os.Rename(part, dir)) //nolint:gosec // as other folders of records
+	}
+	entries, err := os.ReadDir(part)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(lastFile(a), lastFile(b)) })
+	for _, e := range entries {
+		if err := os.Rename(filepath.Join(part, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastFile orders the file behind all others by which a record counts as whole.
+func lastFile(e fs.DirEntry) int {
+	if e.Name() == "summary.json" {
+		return 1
+	}
+	return 0
 }
 
 // Vacant returns an InputError for a folder that no record can be copied into, because something is in it.
