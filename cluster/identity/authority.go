@@ -106,7 +106,7 @@ func issueAt(caDir, outDir string, subject Subject, now time.Time) error {
 	if _, err := decode(files[gossipFile], gossipFile, gossipBlock); err != nil {
 		return fmt.Errorf("identity: %s: %w", caDir, err)
 	}
-	if err := subject.issued(caDir, now); err != nil {
+	if err := errors.Join(vacant(outDir), subject.issued(caDir, now)); err != nil {
 		return err
 	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
