@@ -89,8 +89,9 @@ back; or, with --round-trips, from each to each.`,
 				return f.tell(out, nodes, func(w io.Writer) {
 					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
 					for _, n := range nodes {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n", n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores,
-							orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second), certificate(n.Expires))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+							n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
+							time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 					}
 				})
 			})
@@ -159,7 +160,8 @@ func runsCommand(out io.Writer) *cobra.Command {
 				if told := f.tell(out, runs, func(w io.Writer) {
 					_, _ = fmt.Fprintln(w, "run\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
 					for _, r := range runs {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", r.ID, r.Plan, r.State, r.Done, r.Total, 100*r.Share, where(&r), r.By, r.Submitted.Format(time.DateTime))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", r.ID, r.Plan, r.State, r.Done, r.Total,
+							100*r.Share, where(&r), r.By, r.Submitted.Format(time.DateTime))
 					}
 				}); told != nil {
 					return told
@@ -202,7 +204,8 @@ func describe(w io.Writer, s *driver.Submission) {
 	_, _ = fmt.Fprintf(w, "run\t%s\nplan\t%s\nstate\t%s\nruns\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
 		s.ID, s.Plan, s.State, s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
 	if !s.Away.IsZero() {
-		_, _ = fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n", s.Process, s.Away.Format(time.DateTime), s.Why)
+		_, _ = fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
+			s.Process, s.Away.Format(time.DateTime), s.Why)
 	}
 	if s.Error != "" {
 		_, _ = fmt.Fprintf(w, "because\t%s\n", s.Error)
@@ -263,7 +266,8 @@ func stopCommand(out io.Writer) *cobra.Command {
 func removeCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	cmd := &cobra.Command{
-		Use: "remove RUN...", Short: "Remove runs that have ended, with their records", Example: "  gradwire remove 1a2b3c4d 5e6f7a8b",
+		Use: "remove RUN...", Short: "Remove runs that have ended, with their records",
+		Example: "  gradwire remove 1a2b3c4d 5e6f7a8b",
 		Long: `Remove runs that have ended from the nodes that keep them, with their records and logs. What was not
 fetched is lost. Nothing is removed otherwise.`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -184,7 +184,8 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 			t.Errorf("%v: code %d: %s", args, code, errs)
 		}
 	}
-	if code, _, errs := gradwire(t, "status", "zzz"); code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
+	code, _, errs := gradwire(t, "status", "zzz")
+	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 	must(t, "submit", "plan.yaml", "--set", "stop.time=200ms") // b is free for it

@@ -83,7 +83,7 @@ ends, issue another one into a new folder, put its files in the place of the old
 	flags.Lookup("operator").NoOptDefVal, flags.Lookup("client").NoOptDefVal = "operator", "client"
 	flags.StringVar(&f.out, "out", "", "folder to make (default: the name)")
 	flags.DurationVar(&f.lifetime, "lifetime", identity.DefaultLifetime, "how long the certificate is valid")
-	flags.BoolVar(&f.again, "again", false, "also if the name has a certificate that does not end within 30 days; both hold then")
+	flags.BoolVar(&f.again, "again", false, "also if the name has one that does not end within 30 days; both hold then")
 	return cmd
 }
 

@@ -33,8 +33,9 @@ func (p *process) watchIdentity() {
 		id := p.identity.Load()
 		left := time.Until(id.Expires())
 		if left <= 0 {
-			p.expired <- fmt.Errorf("node %s leaves the cluster: its certificate expired at %s; issue a new one with: gradwire identity issue AUTHORITY --node %s: %w",
-				id.Name(), id.Expires().UTC().Format(time.RFC3339), id.Name(), identity.ErrExpired)
+			p.expired <- fmt.Errorf("node %s leaves the cluster: its certificate expired at %s; "+
+				"issue a new one with: gradwire identity issue AUTHORITY --node %[1]s: %[3]w",
+				id.Name(), id.Expires().UTC().Format(time.RFC3339), identity.ErrExpired)
 			return
 		}
 		if left <= identity.Soon && time.Since(warned) >= warnEvery {

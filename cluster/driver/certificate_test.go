@@ -17,7 +17,8 @@ import (
 func (c *testCluster) brief(name string, lifetime time.Duration) *identity.Identity {
 	c.t.Helper()
 	dir := filepath.Join(c.t.TempDir(), name)
-	if err := identity.Issue(c.ca, dir, identity.Subject{Name: name, Role: identity.Node, Lifetime: lifetime, Again: true}); err != nil {
+	s := identity.Subject{Name: name, Role: identity.Node, Lifetime: lifetime, Again: true}
+	if err := identity.Issue(c.ca, dir, s); err != nil {
 		c.t.Fatal(err)
 	}
 	id, err := identity.Load(dir)
@@ -56,7 +57,8 @@ func TestProcessWarnsOfTheEndOfItsCertificateTakesAnotherAndOtherwiseLeaves(t *t
 	ended, ready := make(chan error, 1), make(chan string, 1)
 	go func() {
 		ended <- driver.Serve(context.Background(), driver.NodeConfig{
-			Bind: "127.0.0.1:0", Identity: short, Seeds: []string{c.seed}, Out: t.TempDir(), Ready: func(a string) { ready <- a },
+			Bind: "127.0.0.1:0", Identity: short, Seeds: []string{c.seed}, Out: t.TempDir(),
+			Ready: func(a string) { ready <- a },
 		})
 	}()
 	await(t, "warning", told("the certificate of node kept expires at "+kept.Expires().UTC().Format(time.RFC3339)+", in "))

@@ -111,7 +111,9 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	}
 	s.mu.Unlock()
 	source, err := o.get(func() (*datasets.Source, error) {
-		return s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+		return s.common.source(s.stamped(d, key), func() (*datasets.Source, error) {
+			return LoadData(d.Loader, s.folders, published)
+		})
 	})
 	switch {
 	case err != nil:

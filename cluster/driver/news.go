@@ -91,7 +91,8 @@ func (o *others) away() (all []*protos.Submission) {
 		for _, s := range of.submissions {
 			all = append(all, &protos.Submission{
 				Id: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: s.Done, Total: s.Total, Share: s.Share,
-				Error: s.Error, Submitted: s.Submitted, Insecure: s.Insecure, Folder: s.Folder, Away: of.away.UnixNano(), Why: of.why,
+				Error: s.Error, Submitted: s.Submitted, Insecure: s.Insecure, Folder: s.Folder,
+				Away: of.away.UnixNano(), Why: of.why,
 			})
 		}
 	}
@@ -113,8 +114,8 @@ func (o *others) expires(name string) int64 {
 
 // absent says of a submission that its process is away.
 func absent(s Submission) error {
-	return again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); it was %s, with %d of %d runs, when last heard of",
-		s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
+	return again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
+		"it was %s, with %d of %d runs, when last heard of", s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 }
 
 // tell has the other processes told what has changed here; it returns the number of the change.
@@ -143,8 +144,8 @@ type listener struct {
 	begun       bool
 }
 
-// spread tells the other processes of this one's submissions: each all of them when there is a new connection with it, and
-// then what changes. It is the one goroutine that does, so that nothing is told in another order.
+// spread tells the other processes of this one's submissions: each all of them when there is a new connection with it,
+// and then what changes. It is the one goroutine that does, so that nothing is told in another order.
 func (p *process) spread() {
 	listeners := map[string]*listener{}
 	retry := time.NewTicker(tellAgain)

@@ -40,8 +40,8 @@ type NodeConfig struct {
 	// at all, and only loopback addresses are accepted.
 	Identity *identity.Identity
 	Insecure bool
-	// Renew, if not nil, gives identities that take the place of Identity: those of the same node, with another certificate.
-	// They hold for connections that are made from then on.
+	// Renew, if not nil, gives identities that take the place of Identity: those of the same node, with another
+	// certificate. They hold for connections that are made from then on.
 	Renew <-chan *identity.Identity
 	// Catalog is what plans can name; nil stands for catalog.Default().
 	Catalog *catalog.Catalog
@@ -193,7 +193,8 @@ func (c NodeConfig) process() *process {
 		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
 		clients: map[*caller]bool{}, declining: make(chan struct{}, maxDeclined),
 		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
-		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried), joined: make(chan struct{}), remembered: make(chan struct{}),
+		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried),
+		joined: make(chan struct{}), remembered: make(chan struct{}),
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -120,8 +122,19 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	return s, nil
 }
 
-// maxTried is how many submissions are tried at a time: each loads its data.
-const maxTried = 2
+const (
+	// maxTried is how many submissions are tried at a time: each loads its data.
+	maxTried = 2
+	// maxLeft is how much memory in bytes one that was tried may leave to be collected some time.
+	maxLeft = 64 << 20
+)
+
+// heap is how much memory objects take, whether in use or not collected yet, in bytes.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
 
 // try finds out whether the plan can run, and makes the folder of its record.
 func (s *submission) try(ctx context.Context) error {
@@ -131,6 +144,12 @@ func (s *submission) try(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	before := heap()
+	defer func() {
+		if heap() > before+maxLeft {
+			runtime.GC() // while nobody else tries: what many leave would add up
+		}
+	}()
 	r, err := s.prepare(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
 		err = fmt.Errorf("process %s: %w", s.process.config.Name, err)
@@ -285,8 +304,9 @@ func (s *submission) closeRecord() (done int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o := record.Overview{Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target}
-	_, err = folder.Write(o)
+	_, err = folder.Write(record.Overview{
+		Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target,
+	})
 	return min(len(folder.Runs()), s.progress.Total), err
 }
 
@@ -360,7 +380,7 @@ func (s *submission) write(line string) error {
 	if s.out == "" {
 		return nil
 	}
-	f, err := os.OpenFile(filepath.Join(s.out, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640) //nolint:gosec // as the record
+	f, err := os.OpenFile(filepath.Join(s.out, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return err
 	}

@@ -84,9 +84,9 @@ func initAt(dir string, now time.Time) error {
 
 // Issue makes a certificate for a subject, signed by the authority in caDir, in a folder
 // that does not exist or is empty: ca.pem, cert.pem, cert.key, and for nodes gossip.key.
-// It returns an error that wraps ErrExists rather than replace anything, ErrIssued where a certificate of the subject holds for
-// longer than Soon and none is wanted beside it, ErrExpired where
-// the authority is, and ErrPermissions where its key could be read by others.
+// It returns an error that wraps ErrExists rather than replace anything, ErrIssued where a certificate of the
+// subject holds for longer than Soon and none is wanted beside it, ErrExpired where the authority is, and
+// ErrPermissions where its key could be read by others.
 func Issue(caDir, outDir string, subject Subject) error {
 	return issueAt(caDir, outDir, subject, time.Now())
 }
@@ -161,8 +161,8 @@ func (s Subject) issued(caDir string, now time.Time) error {
 	if c.NotAfter.Sub(now) <= Soon {
 		return nil
 	}
-	return fmt.Errorf("identity: %s was issued to %s %s on %s and holds until %s: %w; another one would hold beside it, as --again asks for",
-		name, s.Role, s.Name, c.NotBefore.Add(skew).UTC().Format(time.DateOnly), c.NotAfter.UTC().Format(time.DateOnly), ErrIssued)
+	return fmt.Errorf("identity: %s was issued to %s %s on %s and holds until %s: %w; "+
+		"another one would hold beside it, as --again asks for", name, s.Role, s.Name, c.NotBefore.Add(skew).UTC().Format(time.DateOnly), c.NotAfter.UTC().Format(time.DateOnly), ErrIssued)
 }
 
 // note keeps a copy of the subject's certificate.
@@ -173,7 +173,7 @@ func (s Subject) note(caDir string, certificate []byte) error {
 		err = os.WriteFile(name, certificate, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("identity: the certificate of %s is issued, but the authority could not keep a copy of it: %w", s.Name, err)
+		return fmt.Errorf("identity: the certificate of %s is issued, but no copy of it is kept: %w", s.Name, err)
 	}
 	return nil
 }
