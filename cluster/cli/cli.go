@@ -94,7 +94,8 @@ same bits; in real time the same actors meet the same delays.`,
 	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out), planCommand(c, out), linksCommand(c, out), listCommand(c, out),
 		dataCommand(c, out, errs))
 	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs), nodesCommand(out), actorsCommand(out),
-		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out), manCommand(out))
+		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out), removeCommand(out),
+		manCommand(out))
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -86,9 +87,11 @@ back; or, with --round-trips, from each to each.`,
 					return err
 				}
 				return f.tell(out, nodes, func(w io.Writer) {
-					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for")
+					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
 					for _, n := range nodes {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\n", n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+							n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
+							time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 					}
 				})
 			})
@@ -97,6 +100,18 @@ back; or, with --round-trips, from each to each.`,
 	f.add(cmd, true)
 	cmd.Flags().BoolVar(&pairwise, "round-trips", false, "from each node to each: its rows to its columns")
 	return cmd
+}
+
+// certificate says until when one holds, and warns of its end.
+func certificate(expires time.Time) string {
+	left := time.Until(expires)
+	switch {
+	case expires.IsZero():
+		return "–"
+	case left <= identity.Soon:
+		return fmt.Sprintf("EXPIRES %s, in %v", expires.Format(time.DateTime), left.Round(time.Second))
+	}
+	return "until " + expires.Format(time.DateOnly)
 }
 
 // trip writes a round trip, in seconds, in milliseconds.
@@ -145,7 +160,8 @@ func runsCommand(out io.Writer) *cobra.Command {
 				if told := f.tell(out, runs, func(w io.Writer) {
 					_, _ = fmt.Fprintln(w, "run\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
 					for _, r := range runs {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", r.ID, r.Plan, r.State, r.Done, r.Total, 100*r.Share, r.Process, r.By, r.Submitted.Format(time.DateTime))
+						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", r.ID, r.Plan, r.State, r.Done, r.Total,
+							100*r.Share, where(&r), r.By, r.Submitted.Format(time.DateTime))
 					}
 				}); told != nil {
 					return told
@@ -156,6 +172,14 @@ func runsCommand(out io.Writer) *cobra.Command {
 	}
 	f.add(cmd, true)
 	return cmd
+}
+
+// where is the process of a run, and since when it is away.
+func where(s *driver.Submission) string {
+	if s.Away.IsZero() {
+		return s.Process
+	}
+	return fmt.Sprintf("%s (away since %s)", s.Process, s.Away.Format(time.DateTime))
 }
 
 func statusCommand(out io.Writer) *cobra.Command {
@@ -179,6 +203,10 @@ func statusCommand(out io.Writer) *cobra.Command {
 func describe(w io.Writer, s *driver.Submission) {
 	_, _ = fmt.Fprintf(w, "run\t%s\nplan\t%s\nstate\t%s\nruns\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
 		s.ID, s.Plan, s.State, s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
+	if !s.Away.IsZero() {
+		_, _ = fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
+			s.Process, s.Away.Format(time.DateTime), s.Why)
+	}
 	if s.Error != "" {
 		_, _ = fmt.Fprintf(w, "because\t%s\n", s.Error)
 	}
@@ -228,6 +256,37 @@ func stopCommand(out io.Writer) *cobra.Command {
 					_, err = fmt.Fprintf(out, "%s is %s with %d of %d runs\n", s.ID, s.State, s.Done, s.Total)
 				}
 				return err
+			})
+		},
+	}
+	f.add(cmd, false)
+	return cmd
+}
+
+func removeCommand(out io.Writer) *cobra.Command {
+	f := &clusterFlags{}
+	cmd := &cobra.Command{
+		Use: "remove RUN...", Short: "Remove runs that have ended, with their records",
+		Example: "  gradwire remove 1a2b3c4d 5e6f7a8b",
+		Long: `Remove runs that have ended from the nodes that keep them, with their records and logs. What was not
+fetched is lost. Nothing is removed otherwise.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(cmd, fmt.Errorf("%s takes one run at least", cmd.CommandPath()))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
+				var errs []error
+				for _, id := range args {
+					whole, err := c.Remove(ctx, id)
+					if err == nil {
+						_, err = fmt.Fprintf(out, "%s is removed\n", whole)
+					}
+					errs = append(errs, err)
+				}
+				return errors.Join(errs...)
 			})
 		},
 	}

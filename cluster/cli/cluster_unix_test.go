@@ -172,15 +172,47 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	kill(t, nodes["a"])
 	t.Setenv("GRADWIRE_JOIN", seed+","+all[1].Address) // the first does not answer
 	await(t, "news of a", func() bool { return !strings.Contains(must(t, "nodes"), "\na ") })
-	if code, _, errs := gradwire(t, "status", id); code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
+	if s := status(t, id); s.Process != "a" || s.State != driver.Running || s.Away.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if out := must(t, "status", id); !strings.Contains(out, "a is since 2") {
+		t.Error(out)
+	}
+	for _, args := range [][]string{{"logs", id}, {"stop", id}, {"fetch", id, "--out", "x"}, {"remove", id}} {
+		code, _, errs := gradwire(t, args...)
+		if code != cli.ExitTryAgain || !strings.Contains(errs, "run "+id+" is kept by process a, which is away since 2") {
+			t.Errorf("%v: code %d: %s", args, code, errs)
+		}
+	}
+	code, _, errs := gradwire(t, "status", "zzz")
+	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 	must(t, "submit", "plan.yaml", "--set", "stop.time=200ms") // b is free for it
+	hangUp(t, "b", nodes["b"])
 	if err := nodes["b"].Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if s := nodes["b"].end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("b ends with %v", s) // it waits for all that it hosts
+	}
+}
+
+// hangUp gives a node a certificate that ends soon, has it read with SIGHUP, and then one that holds.
+func hangUp(t *testing.T, name string, node *program) {
+	t.Helper()
+	for _, x := range []struct{ lifetime, want string }{{"1h", "EXPIRES 2"}, {"9000h", "until 2"}} {
+		next := "next-" + x.lifetime
+		must(t, "identity", "issue", "ca", "--node", name, "--again", "--lifetime", x.lifetime, "--out", next)
+		for _, file := range []string{"cert.pem", "cert.key"} {
+			if err := os.Rename(filepath.Join(next, file), filepath.Join(name, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := node.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "new certificate", func() bool { return strings.Contains(must(t, "nodes"), x.want) })
 	}
 }
 
@@ -242,6 +274,9 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 		await(t, "end", func() bool { return status(t, told["run"]).State == driver.Done })
+		if keys, _ := filepath.Glob(filepath.Join(os.TempDir(), "gradwire-up-*", "*", "ca.key")); len(keys) > 0 {
+			t.Errorf("the authority's key lies in %v", keys)
+		}
 		join := os.Getenv("GRADWIRE_JOIN")
 		if err := up.Process.Signal(signal); err != nil {
 			t.Fatal(err)

@@ -45,6 +45,7 @@ type issueFlags struct {
 	node, operator, client string
 	out                    string
 	lifetime               time.Duration
+	again                  bool
 }
 
 func issueCommand(out io.Writer) *cobra.Command {
@@ -53,7 +54,8 @@ func issueCommand(out io.Writer) *cobra.Command {
 		Use:   "issue AUTHORITY",
 		Short: "Issue a certificate to a node, an operator or a client",
 		Long: `Issue a certificate. Nodes host what is submitted; operators submit, stop and read; clients
-submit and read. The folder that is made belongs to one machine or person alone.`,
+submit and read. The folder that is made belongs to one machine or person alone. To replace a certificate that
+ends, issue another one into a new folder, put its files in the place of the old ones, and send SIGHUP to the node.`,
 		Example: `  gradwire identity issue ca/ --node a                 # into a/
   gradwire identity issue ca/ --operator               # into operator/
   gradwire identity issue ca/ --operator=ann --out op/`,
@@ -81,6 +83,7 @@ submit and read. The folder that is made belongs to one machine or person alone.
 	flags.Lookup("operator").NoOptDefVal, flags.Lookup("client").NoOptDefVal = "operator", "client"
 	flags.StringVar(&f.out, "out", "", "folder to make (default: the name)")
 	flags.DurationVar(&f.lifetime, "lifetime", identity.DefaultLifetime, "how long the certificate is valid")
+	flags.BoolVar(&f.again, "again", false, "also if the name has one that does not end within 30 days; both hold then")
 	return cmd
 }
 
@@ -88,7 +91,7 @@ func (f *issueFlags) subject(cmd *cobra.Command) (identity.Subject, error) {
 	var subjects []identity.Subject
 	for _, s := range []identity.Subject{{Name: f.node, Role: identity.Node}, {Name: f.operator, Role: identity.Operator}, {Name: f.client, Role: identity.Client}} {
 		if s.Name != "" {
-			s.Lifetime = f.lifetime
+			s.Lifetime, s.Again = f.lifetime, f.again
 			subjects = append(subjects, s)
 		}
 	}

@@ -35,7 +35,8 @@ func nodeCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 		Short: "Be a node of a cluster",
 		Long: `Be a node of a cluster: a process that hosts nodes of the plans that are submitted to it or to others. The
 first node begins the cluster, any other joins it through the address of one that is in it. One
-port number is needed, for TCP and UDP. Ctrl-C and SIGTERM take leave of the others.`,
+port number is needed, for TCP and UDP. Ctrl-C and SIGTERM take leave of the others; SIGHUP reads the
+identity anew, whose end the log warns of from 30 days before. When it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
   gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
 		Args: exactly(0, "no arguments"),
@@ -70,8 +71,13 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, out, errs io.Wri
 		return err
 	}
 	o.Ready = func(address string) { fmt.Fprintf(out, "%s%s\n", readyLine, address) }
-	o.Log = func(line string) { fmt.Fprintf(errs, "%s %s\n", time.Now().Format("15:04:05.000"), line) }
+	o.Log = func(line string) {
+		fmt.Fprintf(errs, "%s %s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), line)
+	}
 	ctx := cmd.Context()
+	if o.Identity != nil {
+		o.Renew = renewals(ctx, cmp.Or(f.identity, os.Getenv("GRADWIRE_IDENTITY")), o.Log)
+	}
 	if f.leash {
 		var cancel func()
 		ctx, cancel = leashed(ctx, os.Stdin)

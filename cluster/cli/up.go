@@ -68,11 +68,20 @@ func up(ctx context.Context, program string, count int, data string, out, log io
 	if err := errors.Join(identity.Init(ca), identity.Issue(ca, operator, identity.Subject{Name: "operator", Role: identity.Operator})); err != nil {
 		return err
 	}
+	for i := range count {
+		s := identity.Subject{Name: nodeName(i), Role: identity.Node}
+		if err := identity.Issue(ca, filepath.Join(dir, s.Name), s); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(ca); err != nil { // nobody needs its key any more, and who kills this process leaves the folder
+		return err
+	}
 	var children []*child
 	defer func() { err = errors.Join(err, end(children)) }()
 	seed := ""
 	for i := range count {
-		c, err := startChild(dir, fmt.Sprintf("n%d", i+1), seed, data, log)
+		c, err := startChild(dir, nodeName(i), seed, data, log)
 		if err != nil {
 			return err
 		}
@@ -91,6 +100,9 @@ func up(ctx context.Context, program string, count int, data string, out, log io
 	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n", count, seed, operator, program)
 	return anyEnds(ctx, children)
 }
+
+// nodeName is that of a node that gradwire up starts.
+func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // anyEnds waits until ctx is cancelled, or a node has ended, which is an error.
 func anyEnds(ctx context.Context, children []*child) error {
@@ -115,12 +127,9 @@ func anyEnds(ctx context.Context, children []*child) error {
 	return errors.New("all nodes have ended")
 }
 
-// startChild starts a node with a new identity.
+// startChild starts a node with the identity that was made for it.
 func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
 	own := filepath.Join(dir, name)
-	if err := identity.Issue(filepath.Join(dir, "ca"), own, identity.Subject{Name: name, Role: identity.Node}); err != nil {
-		return nil, err
-	}
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err

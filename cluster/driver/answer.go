@@ -74,6 +74,8 @@ func (p *process) answer(c *caller) error {
 		return p.answerLog(ctx, c, k.Log)
 	case *protos.Request_Stop:
 		return p.answerStop(c, k.Stop.Id)
+	case *protos.Request_Remove:
+		return p.answerRemove(c, k.Remove.Id)
 	case *protos.Request_Fetch:
 		return p.answerFetch(c, k.Fetch.Id)
 	case *protos.Request_Spawn:
@@ -103,14 +105,19 @@ func (p *process) processes() *protos.Processes {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
 	}
 	for _, m := range p.members.View().Members {
+		expires := p.others.expires(m.Name)
+		if m.Name == p.config.Name {
+			expires = p.expires()
+		}
 		all.Processes = append(all.Processes, &protos.Process{
 			Name: m.Name, Address: m.Meta.Address, Role: m.Meta.Role, Cores: int32(m.Meta.Cores), Labels: m.Meta.Labels,
-			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]),
+			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]), Expires: expires,
 		})
 	}
 	return all
 }
 
+// answerRuns tells what was submitted here, and what is known of submissions whose processes are away.
 func (p *process) answerRuns(c *caller) error {
 	p.mu.Lock()
 	submissions := append([]*submission(nil), p.submissions...)
@@ -122,6 +129,7 @@ func (p *process) answerRuns(c *caller) error {
 		m.Error = words(m.Error, maxListed)
 		all.Submissions = append(all.Submissions, m)
 	}
+	all.Submissions = append(all.Submissions, p.others.away()...)
 	return c.say(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
 }
 
@@ -192,6 +200,25 @@ func (p *process) answerStop(c *caller, id string) error {
 		return input(fmt.Errorf("run %s is over already", s.id))
 	}
 	s.halt(errStopped{c.name})
+	return c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
+// answerRemove removes a submission that has ended, and its record.
+func (p *process) answerRemove(c *caller, id string) error {
+	if err := c.may("remove runs", identity.Operator); err != nil {
+		return err
+	}
+	s, err := p.find(id)
+	if err != nil {
+		return err
+	}
+	if m, over, _ := s.now(); !over {
+		return input(fmt.Errorf("run %s is %s; it can be removed when it has ended", s.id, m.State))
+	}
+	if err := p.remove(s); err != nil {
+		return err
+	}
+	p.log("%s has removed run %s with its record in %s", c.name, s.id, s.out)
 	return c.say(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
 }
 

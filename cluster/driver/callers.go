@@ -139,7 +139,8 @@ func (p *process) closeClients() {
 func (c *caller) refuse(err error) {
 	var wrong *InputError
 	var later *AgainError
-	no := &protos.Refusal{Error: words(err.Error(), maxWords), Input: errors.As(err, &wrong), Again: errors.As(err, &later)}
+	no := &protos.Refusal{Error: words(err.Error(), maxWords)}
+	no.Input, no.Again = errors.As(err, &wrong), errors.As(err, &later)
 	_ = c.say(&protos.Reply{Kind: &protos.Reply_Refusal{Refusal: no}}) // who does not hear it finds the end
 }
 
@@ -153,7 +154,7 @@ func (p *process) attend(c *caller) (err error) {
 func (p *process) survive(what string, err *error) {
 	if cause := recover(); cause != nil {
 		p.log("%s has panicked: %v\n%s", what, cause, debug.Stack())
-		*err = fmt.Errorf("process %s has failed at this, by a fault of the program that its log shows: %v", p.config.Name, cause)
+		*err = fmt.Errorf("process %s has failed at this, by a fault that its log shows: %v", p.config.Name, cause)
 	}
 }
 

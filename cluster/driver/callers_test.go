@@ -160,7 +160,7 @@ func TestRequestAtWhichAProcessFailsEndsAlone(t *testing.T) {
 	close(p.remembered)
 	for range 2 {
 		no := asks(t, p, requests()[1]).GetRefusal()
-		if no == nil || no.Again || no.Input || !strings.Contains(no.Error, "process joining has failed at this, by a fault of the program") {
+		if no == nil || no.Again || no.Input || !strings.Contains(no.Error, "process joining has failed at this, by a fault") {
 			t.Errorf("answered with %v", no)
 		}
 	}
@@ -172,7 +172,8 @@ func TestRequestAtWhichAProcessFailsEndsAlone(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends anything to a process that is joining, is up, is stopping or has stopped: it answers or closes the connection.
+// FuzzRequest sends anything to a process that is joining, is up, is stopping or has stopped: it answers or closes the
+// connection.
 func FuzzRequest(f *testing.F) {
 	for state := range uint8(4) {
 		for _, r := range requests() {

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"archive/tar"
 	"bufio"
 	"cmp"
 	"context"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
-	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -48,6 +46,8 @@ type Node struct {
 	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in seconds,
 	// smoothed; 0 if none has come back yet.
 	RoundTrip float64 `json:"round_trip_s"`
+	// Expires is when its certificate does; zero if it has none, or the process that was asked does not know.
+	Expires time.Time `json:"certificate_expires,omitzero"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -73,6 +73,10 @@ type Submission struct {
 	Placement map[string]string `json:"placement,omitempty"`
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool `json:"insecure,omitempty"`
+	// Away is since when the process is, as another one sees it, and Why; zero while it is there. The rest is then as it
+	// was when last heard of.
+	Away time.Time `json:"away_since,omitzero"`
+	Why  string    `json:"away_because,omitempty"`
 }
 
 // Over reports whether nothing will come any more.
@@ -229,10 +233,14 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 	}
 	var nodes []Node
 	for _, p := range r.GetProcesses().GetProcesses() {
-		nodes = append(nodes, Node{
+		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
-		})
+		}
+		if p.Expires != 0 {
+			n.Expires = time.Unix(p.Expires, 0)
+		}
+		nodes = append(nodes, n)
 	}
 	return nodes, nil
 }
@@ -286,8 +294,8 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	return trips, err
 }
 
-// Runs returns what was submitted to the processes of the cluster, in the order of time. Processes that
-// do not answer are passed over; the error then says so.
+// Runs returns what was submitted to the processes of the cluster, in the order of time, and what others know of
+// those that are away. Processes that do not answer are passed over; the error then says so.
 func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -298,49 +306,83 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 		replies[i], err = c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 		return err
 	})
-	var all []Submission
-	for _, r := range replies {
-		for _, s := range r.GetSubmissions().GetSubmissions() {
-			all = append(all, submissionOf(s))
-		}
-	}
+	all := merge(replies)
 	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
 	return all, err
 }
 
+// merge are the submissions of all replies, each once: as its process tells it, or as told by the one that has missed
+// its process for longest.
+func merge(replies []*protos.Reply) (all []Submission) {
+	at := map[string]int{}
+	for _, r := range replies {
+		for _, m := range r.GetSubmissions().GetSubmissions() {
+			s := submissionOf(m)
+			i, twice := at[s.ID]
+			switch {
+			case !twice:
+				at[s.ID] = len(all)
+				all = append(all, s)
+			case s.Away.IsZero() || !all[i].Away.IsZero() && s.Away.Before(all[i].Away):
+				all[i] = s
+			}
+		}
+	}
+	return all
+}
+
 func submissionOf(s *protos.Submission) Submission {
+	var away time.Time
+	if s.Away != 0 {
+		away = time.Unix(0, s.Away)
+	}
 	return Submission{
 		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
+		Away: away, Why: s.Why,
 	}
 }
 
-// keeper returns the address of the process that keeps a run, and the run's full id.
-func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
+// find returns a run, and the address of the process that keeps it.
+func (c *Client) find(ctx context.Context, id string) (address string, found Submission, err error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
-		return "", "", err
+		return "", found, err
 	}
 	all, failed := c.Runs(ctx)
 	for _, s := range all {
 		if id == "" || !strings.HasPrefix(s.ID, id) {
 			continue
 		}
-		if whole != "" {
-			return "", "", input(fmt.Errorf("%s stands for more than one run: %s and %s", id, whole, s.ID))
+		if found.ID != "" {
+			return "", found, input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID, s.ID))
 		}
-		i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == s.Process })
-		if i >= 0 {
-			address, whole = nodes[i].Address, s.ID
-		}
+		found = s
 	}
 	switch {
-	case whole == "" && failed != nil:
-		return "", "", fmt.Errorf("no node that answers knows a run %q: %w", id, failed)
-	case whole == "":
-		return "", "", input(fmt.Errorf("the cluster knows no run %q", id))
+	case found.ID == "" && failed != nil:
+		return "", found, again(fmt.Errorf("no node that answers knows a run %q: %w", id, failed))
+	case found.ID == "":
+		return "", found, input(fmt.Errorf("the cluster knows no run %q", id))
 	}
-	return address, whole, nil
+	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == found.Process }); i >= 0 {
+		address = nodes[i].Address
+	}
+	return address, found, nil
+}
+
+// keeper returns the address of the process that keeps a run, which is there, and the run's full id.
+func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
+	address, s, err := c.find(ctx, id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !s.Away.IsZero():
+		return "", "", absent(s)
+	case address == "":
+		return "", "", again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID, s.Process))
+	}
+	return address, s.ID, nil
 }
 
 // SubmitOptions say how a plan is submitted.
@@ -358,10 +400,13 @@ func (c *Client) Submit(ctx context.Context, p *Plan, o SubmitOptions) (string, 
 	return r.GetSubmitted().GetId(), p.locate(err)
 }
 
-// Status returns the present state of a run, whose id may be shortened.
+// Status returns the present state of a run, whose id may be shortened; the last that was heard if its process is away.
 func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
-	var now Submission
-	err := c.watch(ctx, id, func(s Submission) bool {
+	_, now, err := c.find(ctx, id)
+	if err != nil || !now.Away.IsZero() {
+		return now, err
+	}
+	err = c.watch(ctx, now.ID, func(s Submission) bool {
 		now = s
 		return false
 	})
@@ -432,96 +477,12 @@ func (c *Client) Stop(ctx context.Context, id string) error {
 	return err
 }
 
-// Fetch copies the record of a run that has ended into a folder that does not exist or is empty.
-func (c *Client) Fetch(ctx context.Context, id, dir string) error {
-	address, id, err := c.keeper(ctx, id)
+// Remove removes a run that has ended from the process that keeps it, with its record, and returns its full id.
+func (c *Client) Remove(ctx context.Context, id string) (whole string, err error) {
+	address, whole, err := c.keeper(ctx, id)
 	if err != nil {
-		return err
+		return "", err
 	}
-	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: id}}})
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	archive := &pieces{of: t}
-	if err := archive.await(); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	if err := Vacant(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return input(err)
-	}
-	return unpack(tar.NewReader(archive), dir)
-}
-
-// Vacant returns an InputError for a folder that no record can be copied into, because something is in it.
-func Vacant(dir string) error {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return input(fmt.Errorf("%s: %w", dir, record.ErrExists))
-	}
-	return nil
-}
-
-// pieces reads the portions of an archive.
-type pieces struct {
-	of   *conversation
-	left []byte
-}
-
-func (p *pieces) Read(b []byte) (int, error) {
-	if err := p.await(); err != nil {
-		return 0, err
-	}
-	n := copy(b, p.left)
-	p.left = p.left[n:]
-	return n, nil
-}
-
-// await waits until there is something to read.
-func (p *pieces) await() error {
-	for len(p.left) == 0 {
-		r, err := p.of.next()
-		if err != nil {
-			return err
-		}
-		if r.GetDone() != nil {
-			return io.EOF
-		}
-		p.left = r.GetPortion().GetBytes()
-	}
-	return nil
-}
-
-// unpack writes the files of an archive into a folder, and nowhere else.
-func unpack(archive *tar.Reader, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // nothing is written through it
-	for {
-		head, err := archive.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("the record is cut short: %w", err)
-		case head.Typeflag != tar.TypeReg:
-			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
-		}
-		name := filepath.FromSlash(head.Name)
-		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-			return err
-		}
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(f, archive) //nolint:gosec // the archive says how much, and a record has no bound
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: whole}}})
+	return whole, err
 }

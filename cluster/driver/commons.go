@@ -12,8 +12,8 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// commons are the data sets that are in use in a process, for all plans that want the same. It keeps none in memory: what
-// nobody uses is collected. A nil one shares nothing.
+// commons are the data sets that are in use in a process, for all plans that want the same. It keeps none in
+// memory: what nobody uses is collected. A nil one shares nothing.
 type commons struct {
 	sources shared[datasets.Source]
 	cuts    shared[samples]

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -118,6 +119,7 @@ func (l ledger) read() (entries []*entry, bad int, err error) {
 			}
 		}
 		if errors.Is(err, io.EOF) {
+			entries = slices.DeleteFunc(entries, func(e *entry) bool { return e.State == removed })
 			return entries[max(len(entries)-maxSubmissions, 0):], bad, nil
 		}
 		if err != nil {
@@ -168,7 +170,7 @@ func (p *process) remember() {
 func (p *process) submissionOf(e *entry) *submission {
 	s := &submission{
 		process: p, id: e.ID, file: e.File, plan: e.Plan, by: e.By, at: e.Submitted, out: filepath.Join(p.config.Out, e.Folder),
-		state: e.State, changed: make(chan struct{}), last: -1, target: e.Target,
+		state: e.State, past: true, changed: make(chan struct{}), last: -1, target: e.Target,
 	}
 	s.stop, s.end = context.WithCancelCause(p.stop)
 	s.end(nil)
@@ -205,8 +207,9 @@ func (s *submission) interrupted(e *entry) {
 	e.State, e.Error = s.state, s.err.Error()
 }
 
-// note writes the submission's state into the ledger; s.mu is held.
+// note writes the submission's state into the ledger, and has others told; s.mu is held.
 func (s *submission) note() {
+	s.noted = s.process.others.tell()
 	e := &entry{
 		ID: s.id, Plan: s.plan, File: s.file, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done, Total: s.progress.Total,
 		Target: s.target, Folder: filepath.Base(s.out),

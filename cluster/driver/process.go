@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +40,9 @@ type NodeConfig struct {
 	// at all, and only loopback addresses are accepted.
 	Identity *identity.Identity
 	Insecure bool
+	// Renew, if not nil, gives identities that take the place of Identity: those of the same node, with another
+	// certificate. They hold for connections that are made from then on.
+	Renew <-chan *identity.Identity
 	// Catalog is what plans can name; nil stands for catalog.Default().
 	Catalog *catalog.Catalog
 	// Data is the folder of data sets, and of all other files that a plan may name.
@@ -91,15 +95,19 @@ type process struct {
 	queue       []*submission // those that wait
 	queued      chan struct{} // has room for one: something waits
 	trying      chan struct{} // holds one for each submission that is tried
-	declining   chan struct{} // holds one for each caller that is told why it is not let in
-	joined      chan struct{} // closed when the process is part of the cluster
-	remembered  chan struct{} // closed when submissions has those of earlier lives
+	removed     int           // submissions so far
+	others      others
+	identity    atomic.Pointer[identity.Identity] // nil without any
+	expired     chan error                        // gets why the process has to leave
+	declining   chan struct{}                     // holds one for each caller that is told why it is not let in
+	joined      chan struct{}                     // closed when the process is part of the cluster
+	remembered  chan struct{}                     // closed when submissions has those of earlier lives
 }
 
 var errStopping = errors.New("the process is stopping")
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if
-// the process has taken its leave.
+// the process has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has expired.
 func Serve(ctx context.Context, c NodeConfig) error {
 	p, err := start(ctx, c)
 	if err != nil {
@@ -108,8 +116,12 @@ func Serve(ctx context.Context, c NodeConfig) error {
 	if c.Ready != nil {
 		c.Ready(p.address())
 	}
-	<-ctx.Done()
-	return p.close()
+	select {
+	case <-ctx.Done():
+		return p.close()
+	case err := <-p.expired:
+		return errors.Join(err, p.close())
+	}
 }
 
 // portAttempts is how often a free port is looked for whose two sides are both free.
@@ -169,6 +181,8 @@ func (c NodeConfig) join(ctx context.Context) (*process, error) {
 	close(p.remembered)
 	p.work.Go(p.carryOut)
 	p.work.Go(p.residents.watch)
+	p.work.Go(p.spread)
+	p.work.Go(p.watchIdentity)
 	return p, nil
 }
 
@@ -179,10 +193,13 @@ func (c NodeConfig) process() *process {
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
 		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
 		clients: map[*caller]bool{}, declining: make(chan struct{}, maxDeclined),
-		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried), joined: make(chan struct{}), remembered: make(chan struct{}),
+		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
+		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried),
+		joined: make(chan struct{}), remembered: make(chan struct{}),
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
+	p.identity.Store(c.Identity)
 	p.residents.init(p)
 	return p
 }
@@ -302,6 +319,7 @@ func (p *process) member(e membership.Event) {
 		if known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
 			return // a later life of it is here already
 		}
+		p.others.left(e.Member.Name, e.Kind.String())
 		if known && peer.State != transport.Down && e.Kind == membership.Failed && p.waitsFor(e.Member.Name) {
 			p.residents.gone(e.Member.Name, e.Kind.String())
 			break // while the connection is there, what is on its way is not given up
@@ -319,10 +337,14 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	switch {
 	case state == transport.Up:
 		p.heardAgain(peer.Name)
+		p.others.back(peer.Name)
+		p.others.tell()
 		p.back(peer.Name)
 	case state == transport.Suspended:
+		p.others.left(peer.Name, reason.Error())
 		p.silent(peer.Name, reason.Error())
 	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
+		p.others.left(peer.Name, reason.Error())
 		p.gone(peer.Name, reason.Error())
 	}
 }
@@ -408,6 +430,9 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			run := f.Run // whoever conducted it was this process in an earlier life
 			p.begin(func() { p.report(from.Name, run, &protos.EndRun{}) })
 		}
+	case *protos.News:
+		forget(f)
+		p.others.hear(from.Name, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.receive(from.Name, f)
 	default:

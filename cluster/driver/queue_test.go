@@ -60,7 +60,8 @@ func TestSubmissionThatWaitsIsStoppedAtOnceAndLeavesTheQueue(t *testing.T) {
 	began := time.Now()
 	stop(t, operator, second)
 	s, err := operator.Watch(t.Context(), second, func(driver.Submission) {})
-	if took := time.Since(began); err != nil || s.State != driver.Stopped || s.Error != "stopped by my-operator" || took > time.Second {
+	took := time.Since(began)
+	if err != nil || s.State != driver.Stopped || s.Error != "stopped by my-operator" || took > time.Second {
 		t.Errorf("%+v after %v, %v", s, took, err)
 	}
 	if err := operator.Stop(t.Context(), second); err == nil {

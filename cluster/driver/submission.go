@@ -6,9 +6,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +48,9 @@ const (
 	Interrupted = "interrupted"
 )
 
+// removed is the state of a submission in a ledger that is not there any more.
+const removed = "removed"
+
 // logTime is how instants stand in logs.
 const logTime = "2006-01-02T15:04:05.000Z07:00"
 
@@ -78,8 +84,9 @@ type submission struct {
 	placement map[string]string
 	past      bool // an earlier life of the process carried it out
 	lines     []string
-	dropped   int // lines that were not kept
-	last      int // percent of the latest line about progress
+	dropped   int    // lines that were not kept
+	last      int    // percent of the latest line about progress
+	noted     uint64 // the number of the latest change that others are told of
 }
 
 // submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only the plan is kept.
@@ -111,11 +118,23 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 		s.end(nil)
 		return nil, errors.Join(err, os.RemoveAll(s.out))
 	}
+	s.change(s.note)
 	return s, nil
 }
 
-// maxTried is how many submissions are tried at a time: each loads its data.
-const maxTried = 2
+const (
+	// maxTried is how many submissions are tried at a time: each loads its data.
+	maxTried = 2
+	// maxLeft is how much memory in bytes one that was tried may leave to be collected some time.
+	maxLeft = 64 << 20
+)
+
+// heap is how much memory objects take, whether in use or not collected yet, in bytes.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
 
 // try finds out whether the plan can run, and makes the folder of its record.
 func (s *submission) try(ctx context.Context) error {
@@ -125,6 +144,12 @@ func (s *submission) try(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	before := heap()
+	defer func() {
+		if heap() > before+maxLeft {
+			runtime.GC() // while nobody else tries: what many leave would add up
+		}
+	}()
 	r, err := s.prepare(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
 		err = fmt.Errorf("process %s: %w", s.process.config.Name, err)
@@ -162,12 +187,26 @@ func (p *process) enqueue(s *submission) error {
 	}
 	p.submissions = append(p.submissions, s)
 	p.queue = append(p.queue, s)
-	s.change(s.note)
 	select {
 	case p.queued <- struct{}{}:
 	default: // it is known already that something waits
 	}
 	return nil
+}
+
+// remove forgets a submission that has ended, and deletes its record. It comes first in the ledger: what is not deleted
+// then, because the process is killed, is in nobody's way.
+func (p *process) remove(s *submission) error {
+	s.change(func() {
+		s.state = removed
+		s.note()
+	})
+	p.mu.Lock()
+	p.submissions = slices.DeleteFunc(p.submissions, func(o *submission) bool { return o == s })
+	p.removed++
+	p.mu.Unlock()
+	p.others.tell()
+	return os.RemoveAll(s.out)
 }
 
 // dequeue takes the submission whose turn it is; nil if none waits or the process is stopping.
@@ -265,8 +304,9 @@ func (s *submission) closeRecord() (done int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o := record.Overview{Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target}
-	_, err = folder.Write(o)
+	_, err = folder.Write(record.Overview{
+		Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target,
+	})
 	return min(len(folder.Runs()), s.progress.Total), err
 }
 
@@ -317,6 +357,9 @@ func (s *submission) log(format string, args ...any) {
 	text := words(fmt.Sprintf(format, args...), maxLine)
 	line := time.Now().Format(logTime) + " " + text
 	s.process.log("%s %s", s.id, text)
+	if err := s.write(line); err != nil {
+		s.process.log("the log of %s is not whole: %v", s.id, err)
+	}
 	s.change(func() {
 		if len(s.lines) == maxLines {
 			s.lines = s.lines[1:]
@@ -324,6 +367,48 @@ func (s *submission) log(format string, args ...any) {
 		}
 		s.lines = append(s.lines, line)
 	})
+}
+
+// logName is the file of a submission's log, in the folder of its record.
+const logName = "log.txt"
+
+// maxLog bounds a log that is read back, in bytes: its end.
+const maxLog = 4 << 20
+
+// write adds a line to the file of the log, which outlives the process.
+func (s *submission) write(line string) error {
+	if s.out == "" {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.out, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// written are the last lines of the log's file, which anybody may have changed.
+func (s *submission) written() []string {
+	f, err := os.Open(filepath.Join(s.out, logName))
+	if err != nil {
+		return nil // there is no log, as before it was kept
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(size-maxLog, 0), maxLog))
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	lines = lines[max(len(lines)-maxLines, 0):]
+	for i, line := range lines {
+		lines[i] = words(line, maxLine)
+	}
+	return lines
 }
 
 // tell is told by the runner how far it is.
@@ -374,6 +459,15 @@ func (s *submission) message() *protos.Submission {
 	return m
 }
 
+// news is what other processes are told of the submission, and the number of the change.
+func (s *submission) news() (*protos.Submission, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.message()
+	m.Placement, m.Plan, m.Error = nil, words(m.Plan, maxListed), words(m.Error, maxListed)
+	return m, s.noted
+}
+
 // now returns the present state, and a channel that is closed when it is not the present any more.
 func (s *submission) now() (m *protos.Submission, over bool, changed <-chan struct{}) {
 	s.mu.Lock()
@@ -383,6 +477,10 @@ func (s *submission) now() (m *protos.Submission, over bool, changed <-chan stru
 
 // since returns the lines from the given number on, and the number of the next.
 func (s *submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
+	if s.past { // nothing comes any more
+		lines = append(s.written(), s.lines...)
+		return lines[min(from, len(lines)):], len(lines), true, s.changed
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from = max(from, s.dropped)

@@ -7,9 +7,13 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net/url"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -20,6 +24,8 @@ const (
 	gossipFile      = "gossip.key"
 	certificateFile = "cert.pem"
 	keyFile         = "cert.key"
+	// issuedFolder of an authority's folder holds a copy of the latest certificate of each subject, ROLE-NAME.pem.
+	issuedFolder = "issued"
 )
 
 const (
@@ -78,8 +84,9 @@ func initAt(dir string, now time.Time) error {
 
 // Issue makes a certificate for a subject, signed by the authority in caDir, in a folder
 // that does not exist or is empty: ca.pem, cert.pem, cert.key, and for nodes gossip.key.
-// It returns an error that wraps ErrExists rather than replace anything, ErrExpired where
-// the authority is, and ErrPermissions where its key could be read by others.
+// It returns an error that wraps ErrExists rather than replace anything, ErrIssued where a certificate of the
+// subject holds for longer than Soon and none is wanted beside it, ErrExpired where the authority is, and
+// ErrPermissions where its key could be read by others.
 func Issue(caDir, outDir string, subject Subject) error {
 	return issueAt(caDir, outDir, subject, time.Now())
 }
@@ -98,6 +105,9 @@ func issueAt(caDir, outDir string, subject Subject, now time.Time) error {
 	}
 	if _, err := decode(files[gossipFile], gossipFile, gossipBlock); err != nil {
 		return fmt.Errorf("identity: %s: %w", caDir, err)
+	}
+	if err := errors.Join(vacant(outDir), subject.issued(caDir, now)); err != nil {
+		return err
 	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -123,7 +133,49 @@ func issueAt(caDir, outDir string, subject Subject, now time.Time) error {
 	if subject.Role == Node {
 		made = append(made, file{gossipFile, files[gossipFile]})
 	}
-	return writeFolder(outDir, made)
+	if err := writeFolder(outDir, made); err != nil {
+		return err
+	}
+	return subject.note(caDir, encode(certificateBlock, der))
+}
+
+// copyOf is where an authority keeps the latest certificate of a subject.
+func (s Subject) copyOf(caDir string) string {
+	return filepath.Join(caDir, issuedFolder, string(s.Role)+"-"+s.Name+".pem")
+}
+
+// issued returns an error that wraps ErrIssued if a certificate of the subject holds that does not end soon.
+func (s Subject) issued(caDir string, now time.Time) error {
+	name := s.copyOf(caDir)
+	text, err := readFile(name, false)
+	if errors.Is(err, fs.ErrNotExist) || s.Again {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("identity: %w", err)
+	}
+	c, err := parseCertificate(text, name)
+	if err != nil {
+		return fmt.Errorf("identity: %w", err)
+	}
+	if c.NotAfter.Sub(now) <= Soon {
+		return nil
+	}
+	return fmt.Errorf("identity: %s was issued to %s %s on %s and holds until %s: %w; "+
+		"another one would hold beside it, as --again asks for", name, s.Role, s.Name, c.NotBefore.Add(skew).UTC().Format(time.DateOnly), c.NotAfter.UTC().Format(time.DateOnly), ErrIssued)
+}
+
+// note keeps a copy of the subject's certificate.
+func (s Subject) note(caDir string, certificate []byte) error {
+	name := s.copyOf(caDir)
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		err = os.WriteFile(name, certificate, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("identity: the certificate of %s is issued, but no copy of it is kept: %w", s.Name, err)
+	}
+	return nil
 }
 
 func (s Subject) template(now time.Time, parent *x509.Certificate) (*x509.Certificate, error) {

@@ -27,10 +27,8 @@ func writeFolder(dir string, files []file) (err error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return fmt.Errorf("identity: %w", err)
 	}
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return fmt.Errorf("identity: %s: %w; nothing in it was changed", dir, ErrExists)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("identity: %w", err)
+	if err := vacant(dir); err != nil {
+		return err
 	}
 	made, err := os.MkdirTemp(parent, ".identity-")
 	if err != nil {
@@ -57,6 +55,16 @@ func writeFolder(dir string, files []file) (err error) {
 		return fmt.Errorf("identity: %w", err)
 	}
 	return syncFolder(parent)
+}
+
+// vacant returns an error unless a folder is empty or not there.
+func vacant(dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return fmt.Errorf("identity: %s: %w; nothing in it was changed", dir, ErrExists)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("identity: %w", err)
+	}
+	return nil
 }
 
 func writeFile(name string, text []byte) error {

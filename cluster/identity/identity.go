@@ -10,6 +10,7 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -53,6 +54,8 @@ const MaxName = 64
 var (
 	// ErrExists says that a folder holds something already.
 	ErrExists = errors.New("this folder exists and is not empty")
+	// ErrIssued says that a subject has a certificate already.
+	ErrIssued = errors.New("it has a certificate already")
 	// ErrExpired says that a certificate is not valid at this time.
 	ErrExpired = errors.New("the certificate is not valid now")
 	// ErrPermissions says that a secret could be read, or a folder written, by others.
@@ -70,6 +73,8 @@ type Subject struct {
 	// Lifetime is how long the certificate is valid, at most as long as the authority
 	// itself; 0 stands for DefaultLifetime.
 	Lifetime time.Duration
+	// Again issues a certificate although the latest one of this name and role holds for longer than Soon. Both hold then.
+	Again bool
 }
 
 // DefaultLifetime is how long a certificate is valid.
@@ -97,6 +102,23 @@ func (id *Identity) Expires() time.Time { return id.expires }
 // GossipKey returns a copy of the key that encrypts gossip, 32 bytes; nil for roles
 // other than Node.
 func (id *Identity) GossipKey() []byte { return slices.Clone(id.gossip) }
+
+// Soon is how long before its end a certificate is warned of, and may be issued again without further ado.
+const Soon = 30 * 24 * time.Hour
+
+// Succeeds returns an error unless the identity can take the place of an earlier one in a process that runs: that
+// of the same name and role in the same cluster.
+func (id *Identity) Succeeds(before *Identity) error {
+	switch {
+	case id.name != before.name || id.role != before.role:
+		return fmt.Errorf("identity: it is of %s %s, the one before of %s %s", id.role, id.name, before.role, before.name)
+	case !id.authority.Equal(before.authority):
+		return fmt.Errorf("identity: that of %s is of another authority; start the process anew", id.name)
+	case !bytes.Equal(id.gossip, before.gossip):
+		return errors.New("identity: its key for gossip is another one, which cannot be replaced while the process runs")
+	}
+	return nil
+}
 
 func (s Subject) check() error {
 	if err := checkName(s.Name); err != nil {

@@ -400,3 +400,76 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+func TestSecondCertificateOfOneNameIsRefusedUnlessItIsAskedForOrTheFirstEndsSoon(t *testing.T) {
+	dir := t.TempDir()
+	ca := filepath.Join(dir, "ca")
+	if err := Init(ca); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	issue := func(out string, at time.Time, s Subject) error { return issueAt(ca, filepath.Join(dir, out), s, at) }
+	a := Subject{Name: "a", Role: Node}
+	if err := issue("first", now, a); err != nil {
+		t.Fatal(err)
+	}
+	err := issue("second", now, a)
+	if !errors.Is(err, ErrIssued) {
+		t.Fatalf("a second one: %v", err)
+	}
+	for _, part := range []string{filepath.Join("ca", "issued", "node-a.pem"), "--again"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("no %s in %v", part, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
+		t.Error("a folder for nothing")
+	}
+	if err := issue("operator", now, Subject{Name: "a", Role: Operator}); err != nil {
+		t.Errorf("another role: %v", err)
+	}
+	if err := issue("asked", now, Subject{Name: "a", Role: Node, Again: true}); err != nil {
+		t.Errorf("asked for: %v", err)
+	}
+	if err := issue("early", now.Add(DefaultLifetime-Soon-time.Hour), a); !errors.Is(err, ErrIssued) {
+		t.Errorf("31 days before the end: %v", err)
+	}
+	if err := issue("soon", now.Add(DefaultLifetime-Soon+time.Hour), a); err != nil {
+		t.Errorf("29 days before the end: %v", err)
+	}
+}
+
+func TestIdentitySucceedsOneOfTheSameNodeInTheSameClusterAlone(t *testing.T) {
+	dir := t.TempDir()
+	load := func(ca, name string, role Role) *Identity {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), name)
+		if _, err := os.Stat(filepath.Join(dir, ca)); err != nil {
+			if err := Init(filepath.Join(dir, ca)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := Issue(filepath.Join(dir, ca), out, Subject{Name: name, Role: role, Again: true}); err != nil {
+			t.Fatal(err)
+		}
+		id, err := Load(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	first := load("ca", "a", Node)
+	if err := load("ca", "a", Node).Succeeds(first); err != nil {
+		t.Error(err)
+	}
+	otherGossip := *first
+	otherGossip.gossip = make([]byte, gossipSize)
+	for what, id := range map[string]*Identity{
+		"another name": load("ca", "b", Node), "another role": load("ca", "a", Operator),
+		"another authority": load("other", "a", Node), "another key": &otherGossip,
+	} {
+		if err := id.Succeeds(first); err == nil {
+			t.Errorf("%s is accepted", what)
+		}
+	}
+}

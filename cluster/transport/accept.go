@@ -69,8 +69,8 @@ func (n *Node) greet(s *socket, may func() bool) {
 
 // protocol makes the connection secure and returns what is spoken on it.
 func (n *Node) protocol(ctx context.Context, s *socket) (string, error) {
-	if n.config.Identity != nil {
-		err := s.secure(ctx, tls.Server(s.sealing(), n.config.Identity.ServerTLS(n.protocols()...)))
+	if id := n.identity.Load(); id != nil {
+		err := s.secure(ctx, tls.Server(s.sealing(), id.ServerTLS(n.protocols()...)))
 		return s.state.NegotiatedProtocol, err
 	}
 	protocol, err := readProtocol(s)

@@ -118,7 +118,7 @@ func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socke
 	if err = n.mayBePlain(address); err != nil { // the peer itself may have said it
 		return nil, nil, about, welcome, err
 	}
-	s, err = connect(ctx, n.config.Identity, address, identity.Actors)
+	s, err = connect(ctx, n.identity.Load(), address, identity.Actors)
 	if err != nil {
 		return nil, nil, about, welcome, err
 	}

@@ -161,7 +161,8 @@ type Node struct {
 	began    time.Time
 	attempts atomic.Uint64
 	closing  atomic.Bool
-	near     atomic.Int32 // connections inside this machine
+	near     atomic.Int32                      // connections inside this machine
+	identity atomic.Pointer[identity.Identity] // nil without TLS
 	stop     context.Context
 	halt     context.CancelFunc
 	work     sync.WaitGroup
@@ -179,6 +180,7 @@ func Listen(config Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{config: config, began: time.Now(), peers: map[string]*peer{}}
+	n.identity.Store(config.Identity)
 	if err := n.listen(); err != nil {
 		return nil, err
 	}
@@ -362,7 +364,7 @@ func (n *Node) Open(ctx context.Context, address, protocol string) (c net.Conn, 
 	if err := n.mayBePlain(address); err != nil {
 		return nil, Peer{}, err
 	}
-	return open(ctx, n.config.Identity, address, protocol)
+	return open(ctx, n.identity.Load(), address, protocol)
 }
 
 // Open makes a connection for a protocol that the node at the address has in its
@@ -389,6 +391,19 @@ func open(ctx context.Context, id *identity.Identity, address, protocol string) 
 		return nil, Peer{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
 	}
 	return s, to, nil
+}
+
+// Renew has connections that are made from now on use another identity of the same node.
+func (n *Node) Renew(id *identity.Identity) error {
+	before := n.identity.Load()
+	if before == nil {
+		return errors.New("transport: a node without an identity cannot get one")
+	}
+	if err := id.Succeeds(before); err != nil {
+		return err
+	}
+	n.identity.Store(id)
+	return nil
 }
 
 // Close takes leave of all peers, once what waits for them has arrived, but after
