@@ -55,15 +55,19 @@ func (t *timer) run(over <-chan struct{}) {
 // look notices a pause, and returns how long this process has run since the look before.
 func (t *timer) look() time.Duration {
 	now := time.Now()
-	ran := now.Sub(t.last)
-	// A clock that stood still while the system slept does not show it, but that of the day does.
-	slept := now.Round(0).Sub(t.last.Round(0)) - ran
+	ran, day := now.Sub(t.last), now.Round(0).Sub(t.last.Round(0))
 	t.last = now
+	return t.of.judgePause(ran, day)
+}
+
+// judgePause is told how far two clocks have gone since the look before: the one that the run goes by, and that of the day,
+// which goes on while the system sleeps.
+func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:
-		t.of.paused(t.of.now()-ran, "was paused for "+seconds(ran))
-	case slept >= pausedAfter:
-		t.of.paused(t.of.now()-ran, "slept for "+seconds(slept)+", or its clock was set forward")
+		c.paused(c.now()-ran, "was paused for "+seconds(ran))
+	case day-ran >= pausedAfter:
+		c.paused(c.now()-ran, "slept for "+seconds(day-ran)+", or its clock was set forward")
 	default:
 		return ran
 	}
