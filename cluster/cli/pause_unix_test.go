@@ -84,7 +84,8 @@ record: events
 stop: {time: 23s}
 `
 
-// Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts a node.
+// Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts a node of its own run, but the
+// first one the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and stops processes")
@@ -93,6 +94,7 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	at := addresses(t)
 	within := submitTo(t, at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
 	beyond := submitTo(t, at["b"], strings.Replace(asynchronous, "1h", "9s", 1), "beyond", "--place=server=c", "--place=worker=d")
+	served := submitTo(t, at["d"], strings.Replace(asynchronous, "1h", "22s", 1), "served", "--place=server=a", "--place=worker=c")
 	signal(t, syscall.SIGSTOP, nodes["a"], nodes["b"])
 	time.Sleep(17 * time.Second) // how long it lasts
 	signal(t, syscall.SIGCONT, nodes["a"], nodes["b"])
@@ -121,6 +123,12 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 		t.Error(log)
 	}
 	fetched(t, beyond, true)
+
+	log = over(t, served)
+	if !strings.Contains(log, "server was silent until ") || strings.Contains(log, "without ") || strings.Contains(log, "lost") {
+		t.Errorf("a server that was only paused: %s", log)
+	}
+	fetched(t, served, true)
 }
 
 // The server's process of the first run is killed and comes back, that of the second leaves for good, and that of the third is

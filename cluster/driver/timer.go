@@ -74,11 +74,17 @@ func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	return 0
 }
 
-// hurry ends a run that has not ended by itself: first with the models that are there, then without.
+// hurry ends a run that has not ended by itself: first with the models that are there, then without. Once the coordinator
+// has all that it has asked for, and has halted the nodes, only verdicts are left, which take as long as they take.
 func (t *timer) hurry(ran time.Duration) {
 	c := t.of
-	if c.bound == 0 || c.now() < c.bound {
+	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 {
 		return
+	}
+	select {
+	case <-c.halt:
+		return
+	default:
 	}
 	t.overdue += ran
 	switch {
