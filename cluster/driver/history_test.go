@@ -22,6 +22,10 @@ var (
 	peer   = train.Role{Name: "peer", Trains: true, Holds: true}
 )
 
+func incident(at float64, node, what string) record.Incident {
+	return record.Incident{At: at, Node: node, What: what}
+}
+
 // historyOf is that of a run of nodes with these roles, named a, b, ….
 func historyOf(roles ...train.Role) *history {
 	d := &actors.Deployment{}
@@ -33,7 +37,12 @@ func historyOf(roles ...train.Role) *history {
 
 // What a node's absence costs follows from its role and from who else has a model.
 func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
-	const s = time.Second
+	const (
+		s       = time.Second
+		pKilled = "its process P was gone from 2.0 s on (killed)"
+		pLeft   = "its process P was gone from 2.0 s on (left)"
+		qKilled = "its process Q was gone from 3.0 s on (killed)"
+	)
 	for name, x := range map[string]struct {
 		roles    []train.Role
 		happens  func(h *history)
@@ -44,55 +53,55 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 		"worker is back": {
 			roles:   []train.Role{server, worker},
 			happens: func(h *history) { h.gone(2*s, "P", "killed", []int{1}); h.back(3*s, []int{1}) },
-			told:    []record.Incident{{At: 2, Node: "b", What: "began again at 3.0 s: its process P was gone from 2.0 s on (killed)"}},
+			told:    []record.Incident{incident(2, "b", "began again at 3.0 s: "+pKilled)},
 		},
 		"worker stays away": {
 			roles:   []train.Role{server, worker},
 			happens: func(h *history) { h.gone(2*s, "P", "killed", []int{1}) },
-			told:    []record.Incident{{At: 2, Node: "b", What: "was gone from 2.0 s on with its process P (killed)"}},
+			told:    []record.Incident{incident(2, "b", "was gone from 2.0 s on with its process P (killed)")},
 		},
 		"server is back": {
 			roles:    []train.Role{server, worker},
 			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{0}); h.back(3*s, []int{0}) },
 			degraded: true,
-			told: []record.Incident{{
-				At: 2, Node: "a", What: "lost its model: its process P was gone from 2.0 s on (left); it began again from the initial model at 3.0 s",
-			}},
+			told: []record.Incident{
+				incident(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
+			},
 		},
 		"server stays away": {
 			roles:    []train.Role{server, worker},
 			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{0}) },
 			degraded: true, fails: true,
-			told: []record.Incident{{At: 2, Node: "a", What: "was gone from 2.0 s on with its process P (left)"}},
+			told: []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
 		},
 		"one of two servers stays away": {
 			roles:    []train.Role{server, server, worker},
 			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{0}) },
 			degraded: true,
-			told:     []record.Incident{{At: 2, Node: "a", What: "was gone from 2.0 s on with its process P (left)"}},
+			told:     []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
 		},
 		"site without a model is back": {
 			roles:    []train.Role{server, site, worker},
 			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{1}); h.back(3*s, []int{1}) },
 			degraded: true,
-			told: []record.Incident{{
-				At: 2, Node: "b", What: "lost what it alone knew: its process P was gone from 2.0 s on (left); it began again at 3.0 s",
-			}},
+			told: []record.Incident{
+				incident(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
+			},
 		},
 		"peer joins from another": {
 			roles:   []train.Role{peer, peer},
 			happens: func(h *history) { h.gone(2*s, "P", "killed", []int{1}); h.back(3*s, []int{1}) },
-			told: []record.Incident{{
-				At: 2, Node: "b", What: "began again at 3.0 s with another node's model: its process P was gone from 2.0 s on (killed)",
-			}},
+			told: []record.Incident{
+				incident(2, "b", "began again at 3.0 s from another node's model: "+pKilled),
+			},
 		},
 		"both peers of the only process are back": {
 			roles:    []train.Role{peer, peer},
 			happens:  func(h *history) { h.gone(2*s, "P", "killed", []int{0, 1}); h.back(3*s, []int{0, 1}) },
 			degraded: true,
 			told: []record.Incident{
-				{At: 2, Node: "a", What: "lost its model: its process P was gone from 2.0 s on (killed); it began again from the initial model at 3.0 s"},
-				{At: 2, Node: "b", What: "lost its model: its process P was gone from 2.0 s on (killed); it began again from the initial model at 3.0 s"},
+				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+				incident(2, "b", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
 			},
 		},
 		"first peer is back when the second has gone": {
@@ -105,8 +114,8 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 			},
 			degraded: true,
 			told: []record.Incident{
-				{At: 2, Node: "a", What: "lost its model: its process P was gone from 2.0 s on (killed); it began again from the initial model at 4.0 s"},
-				{At: 3, Node: "b", What: "lost its model: its process Q was gone from 3.0 s on (killed); it began again from the initial model at 5.0 s"},
+				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 4.0 s"),
+				incident(3, "b", "lost its model: "+qKilled+"; it began again from another node's model at 5.0 s"),
 			},
 		},
 		"all peers stay away": {
@@ -117,8 +126,8 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 			},
 			degraded: true, fails: true,
 			told: []record.Incident{
-				{At: 2, Node: "a", What: "was gone from 2.0 s on with its process P (killed)"},
-				{At: 3, Node: "b", What: "was gone from 3.0 s on with its process Q (killed)"},
+				incident(2, "a", "was gone from 2.0 s on with its process P (killed)"),
+				incident(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
 			},
 		},
 	} {
@@ -126,7 +135,8 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 			h := historyOf(x.roles...)
 			x.happens(h)
 			told, degraded, err := h.close(10 * s)
-			if diff := cmp.Diff(x.told, told); diff != "" || degraded != x.degraded || errors.Is(err, errNoModel) != x.fails {
+			fails := errors.Is(err, errNoModel)
+			if diff := cmp.Diff(x.told, told); diff != "" || degraded != x.degraded || fails != x.fails {
 				t.Errorf("degraded: %v, error: %v\n%s", degraded, err, diff)
 			}
 		})
@@ -155,10 +165,10 @@ func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
 		want    bool
 	}{
 		{p: pace{last: 5 * s, longest: 100 * ms, count: 9, waited: true}, at: 6001 * ms, want: true},
-		{p: pace{last: 5 * s, longest: 100 * ms, count: 9}, at: 6001 * ms, want: false}, // how long an exchange takes is not known
+		{p: pace{last: 5 * s, longest: 100 * ms, count: 9}, at: 6001 * ms, want: false}, // it has shown no exchange
 		{p: pace{last: 5 * s, longest: 100 * ms, count: 9}, at: 6001 * ms, lost: true, want: true},
 		{p: pace{last: 5 * s, longest: 100 * ms, count: 9, waited: true}, at: 6 * s, longest: s, want: false},
-		{p: pace{last: 5 * s, longest: ms, count: 9, waited: true}, at: 5900 * ms, lost: true, want: false}, // less than a second
+		{p: pace{last: 5 * s, longest: ms, count: 9, waited: true}, at: 5900 * ms, lost: true, want: false},
 		{p: pace{last: 5 * s, longest: s, count: 9, waited: true}, at: 14 * s, lost: true, want: false},
 		{p: pace{last: 5 * s, count: 1}, at: 8 * s, longest: 200 * ms, lost: true, want: true},
 		{p: pace{last: 5 * s, count: 1}, at: 8 * s, longest: s, lost: true, want: false},
@@ -221,8 +231,11 @@ func TestPauseIsNoticedByBothClocks(t *testing.T) {
 				}
 				return
 			}
-			if ran != 0 || len(told) != 1 || !degraded || told[0].Node != actors.Coordinator || !strings.Contains(told[0].What, x.want) || c.pauses.Load() != 1 {
-				t.Errorf("ran %v, degraded: %v, %v", ran, degraded, told)
+			if ran != 0 || !degraded || c.pauses.Load() != 1 {
+				t.Errorf("ran %v, degraded: %v, %d pauses", ran, degraded, c.pauses.Load())
+			}
+			if len(told) != 1 || told[0].Node != actors.Coordinator || !strings.Contains(told[0].What, x.want) {
+				t.Errorf("told: %v", told)
 			}
 		})
 	}

@@ -90,8 +90,8 @@ func (c *conductor) heard(name string, m proto.Message) {
 }
 
 // silent takes note that a process has not been heard of for a while. The run goes on without it, until it is
-// heard of again, if it can. Where there are several, the others' silence is awaited first: a process that hears nobody is
-// likely to be cut off itself, as a machine is that has slept, and does not judge those who cannot answer.
+// heard of again, if it can. Where there are several, it is seen first whether the others are silent as well: a process
+// that hears nobody is likely to be cut off itself, as a machine is that has slept, and throws nobody out.
 func (c *conductor) silent(name, why string) {
 	c.mu.Lock()
 	q := c.parties[name]
@@ -137,7 +137,8 @@ func (c *conductor) judgeSilence(name, why string, after time.Duration) {
 	case hears:
 		c.gone(name, why, 0)
 	case !known:
-		c.waitFor(name, fmt.Sprintf("%s is silent (%s), as all others are; the run waits for them, because this process may be cut off", name, why))
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s), as all others are; the run waits for them, because process %s "+
+			"may be cut off", name, why, c.process.config.Name))
 	}
 }
 

@@ -28,7 +28,8 @@ const (
 // errUnended is why a run has failed that did not end at its time.
 var errUnended = errors.New("the run did not end when its time was over")
 
-// timer notices when the process that conducts a run was paused, and ends a run that does not end when its time is over.
+// timer notices when the process that conducts a run was paused, and ends a run that does not end when its time is
+// over.
 type timer struct {
 	of        *conductor
 	last      time.Time
@@ -60,8 +61,8 @@ func (t *timer) look() time.Duration {
 	return t.of.judgePause(ran, day)
 }
 
-// judgePause is told how far two clocks have gone since the look before: the one that the run goes by, and that of the day,
-// which goes on while the system sleeps.
+// judgePause is told how far two clocks have gone since the look before: the one that the run goes by, and that of
+// the day, which goes on while the system sleeps. It returns the time in which this process ran.
 func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:
@@ -74,8 +75,9 @@ func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	return 0
 }
 
-// hurry ends a run that has not ended by itself: first with the models that are there, then without. Once the coordinator
-// has all that it has asked for, and has halted the nodes, only verdicts are left, which take as long as they take.
+// hurry ends a run that has not ended by itself: first with the models that are there, then without. Once the
+// coordinator has all models that it has asked for, and has halted the nodes, only verdicts are left, which take as
+// long as they take.
 func (t *timer) hurry(ran time.Duration) {
 	c := t.of
 	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 {
@@ -100,7 +102,8 @@ func (t *timer) hurry(ran time.Duration) {
 func (c *conductor) paused(from time.Duration, how string) {
 	to := c.now()
 	from = max(from, 0)
-	what := fmt.Sprintf("evaluated nothing from %s to %s, because process %s, which conducts the run, %s", seconds(from), seconds(to), c.process.config.Name, how)
+	what := fmt.Sprintf("evaluated nothing from %s to %s, because process %s, which conducts the run, %s",
+		seconds(from), seconds(to), c.process.config.Name, how)
 	if c.bound > 0 && to > c.bound {
 		what += fmt.Sprintf("; the run was to end at %s", seconds(c.bound))
 	}
@@ -109,11 +112,12 @@ func (c *conductor) paused(from time.Duration, how string) {
 	c.history.add(from, actors.Coordinator, what, true)
 }
 
-// conclude takes all nodes out of the view whose processes have not answered in time when the run was to end, and then the
-// others: the coordinator does not wait for their models any more, and ends the run with those that it has.
+// conclude takes all nodes of other processes out of the view: the coordinator does not wait for their models any more,
+// and ends the run with the verdicts that it has. Processes that are not heard of are given up.
 func (c *conductor) conclude() {
-	c.history.add(c.now(), actors.Coordinator, fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
-		seconds(endPatience), seconds(c.bound), c.missing()), true)
+	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
+		seconds(endPatience), seconds(c.bound), c.missing())
+	c.history.add(c.now(), actors.Coordinator, what, true)
 	for _, name := range c.others() {
 		if c.up(name) {
 			c.change(name, false)
