@@ -199,14 +199,16 @@ func (c *conductor) outcome(r live.Result, failure error) (outcome, error) {
 	out := outcome{end: r.Now, dead: r.DeadLetters, stalled: cmp.Or(r.Stalled, c.stalled)}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
-	for name, q := range c.parties {
+	for _, q := range c.parties {
 		if q.result != nil {
 			out.dead += q.result.DeadLetters
 			late, p99 = late || q.result.Late, max(p99, time.Duration(q.result.Lateness))
 		}
-		defer c.events.leave(name)
 	}
 	c.mu.Unlock()
+	for name := range c.parties {
+		c.events.leave(name)
+	}
 	out.lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
 		c.stoodStill(r.Now, out.stalled, c.waits())

@@ -95,11 +95,15 @@ func (h *history) back(at time.Duration, nodes []int) {
 		what, degrades := "", true
 		switch {
 		case role.Holds && (a.lost || !others):
-			what = fmt.Sprintf("lost its model: %s; it began again from the initial model at %s", went, seconds(at))
+			source := "the initial model"
+			if role.Trains && others {
+				source = "another node's model"
+			}
+			what = fmt.Sprintf("lost its model: %s; it began again from %s at %s", went, source, seconds(at))
 		case a.lost:
 			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, seconds(at))
 		case role.Holds:
-			what, degrades = fmt.Sprintf("began again at %s with another node's model: %s", seconds(at), went), false
+			what, degrades = fmt.Sprintf("began again at %s from another node's model: %s", seconds(at), went), false
 		default:
 			what, degrades = fmt.Sprintf("began again at %s: %s", seconds(at), went), false
 		}
@@ -125,7 +129,8 @@ func (h *history) alone(at time.Duration, nodes []int) bool {
 // modelsAt reports whether a node has a model that is neither away nor one of those. The lock is held.
 func (h *history) modelsAt(at time.Duration, without ...int) bool {
 	for node, role := range h.roles {
-		if _, away := h.away[node]; role.Holds && !away && !slices.Contains(without, node) && scheduled(h.deployment, node, at) {
+		_, away := h.away[node]
+		if role.Holds && !away && !slices.Contains(without, node) && scheduled(h.deployment, node, at) {
 			return true
 		}
 	}
@@ -165,7 +170,7 @@ func (h *history) close(at time.Duration) (incidents []record.Incident, degraded
 		h.note(a.from, h.deployment.Nodes[node].Name, went, a.lost)
 	}
 	if name != "" && !h.modelsAt(at) {
-		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s), and did not come back before the run ended at %s",
+		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s) when the run ended at %s",
 			errNoModel, seconds(last.from), name, last.process, last.why, seconds(at))
 	}
 	slices.SortStableFunc(h.incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })

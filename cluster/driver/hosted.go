@@ -57,7 +57,8 @@ var (
 func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
 	h := &hosted{
 		process: p, run: run, lead: lead, where: where, begin: make(chan struct{}), over: make(chan struct{}),
-		marks: map[string]uint64{}, dropped: map[string]uint64{}, halt: make(chan struct{}), indispensable: map[string]string{},
+		marks: map[string]uint64{}, dropped: map[string]uint64{},
+		halt: make(chan struct{}), indispensable: map[string]string{},
 	}
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
@@ -252,7 +253,8 @@ func (h *hosted) lastState(w *live.World) *protos.RunState {
 	return s
 }
 
-// tellLead tells the process that conducts the run something. While that one is silent, as when it is paused, this waits.
+// tellLead tells the process that conducts the run something. While that one is silent, as when it is paused, this
+// waits.
 func (h *hosted) tellLead(m proto.Message) {
 	if err := h.process.sendOn(h.stop, h.lead, &wire.Frame{Kind: wire.User, Run: h.run, Head: m}); err != nil {
 		h.process.log("run %x: %v", h.run, err)
@@ -411,8 +413,8 @@ func (h *hosted) Send(node int, f *wire.Frame) error {
 	return h.carried(node, err)
 }
 
-// waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the one that conducts the run, and
-// those that the run cannot do without. When the part of the nodes is over, nobody waits any more.
+// waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the one that conducts
+// the run, and those that the run cannot do without. When the part of the nodes is over, nobody waits any more.
 func (h *hosted) waitsFor(name string) bool {
 	select {
 	case <-h.halt:

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -89,21 +90,61 @@ func (c *conductor) heard(name string, m proto.Message) {
 }
 
 // silent takes note that a process has not been heard of for a while. The run goes on without it, until it is
-// heard of again, if it can.
+// heard of again, if it can. Where there are several, it is seen first whether the others are silent as well: a process
+// that hears nobody is likely to be cut off itself, as a machine is that has slept, and throws nobody out.
 func (c *conductor) silent(name, why string) {
 	c.mu.Lock()
 	q := c.parties[name]
 	in := c.begun && q != nil && q.in()
 	c.mu.Unlock()
-	if !in {
-		return
-	}
-	node := c.needed(name)
-	if node == "" {
+	switch node := c.needed(name); {
+	case !in:
+	case node != "":
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s); the run waits for it, because %s lives there", name, why, node))
+	case len(c.parties) > 1:
+		c.process.begin(func() { c.judgeSilence(name, why, beat) })
+	default:
 		c.gone(name, why, 0)
+	}
+}
+
+// How long it takes until others that are silent as well are known to be, and until those who are not are heard again
+// when the first of them is: a connection that was cut off tries again after pauses that grow.
+const (
+	beat     = 300 * time.Millisecond
+	hearsAll = 10 * time.Second
+)
+
+// judgeSilence goes on without a process that is still silent after a while, if another one is heard of.
+func (c *conductor) judgeSilence(name, why string, after time.Duration) {
+	patience := time.NewTimer(after)
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+	case <-c.stop.Done():
 		return
 	}
-	c.log("%s is silent (%s); the run waits for it, because %s lives there", name, why, node)
+	c.mu.Lock()
+	q := c.parties[name]
+	judged, known := c.begun && q.in() && !c.up(name), q.silent != nil
+	hears := false
+	for other, q := range c.parties {
+		hears = hears || q.in() && c.up(other)
+	}
+	c.mu.Unlock()
+	switch {
+	case !judged:
+	case hears:
+		c.gone(name, why, 0)
+	case !known:
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s), as all others are; the run waits for them, because process %s "+
+			"may be cut off", name, why, c.process.config.Name))
+	}
+}
+
+// waitFor has the run wait for a process that is silent.
+func (c *conductor) waitFor(name, why string) {
+	c.log("%s", why)
 	now := c.now()
 	c.note(name, func(q *party) { q.silent = &now })
 }
@@ -121,11 +162,15 @@ func (c *conductor) heardAgain(name string) {
 		return
 	}
 	from, to := max(*since-silence, 0), c.now()
-	nodes := c.nodesOf(name)
 	c.events.interrupted(to)
 	c.log("%s is heard of again", name)
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", seconds(to), name)
-	c.history.add(from, c.deployment.Nodes[nodes[0]].Name, what, to-from >= pausedAfter)
+	c.history.add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
+	for _, other := range c.others() {
+		if other != name && c.needed(other) == "" && !c.up(other) {
+			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
+		}
+	}
 }
 
 // needed names a node of a process that the run cannot do without: because nobody can stand in for it, or

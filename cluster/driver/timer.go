@@ -28,7 +28,8 @@ const (
 // errUnended is why a run has failed that did not end at its time.
 var errUnended = errors.New("the run did not end when its time was over")
 
-// timer notices when the process that conducts a run was paused, and ends a run that does not end when its time is over.
+// timer notices when the process that conducts a run was paused, and ends a run that does not end when its time is
+// over.
 type timer struct {
 	of        *conductor
 	last      time.Time
@@ -55,26 +56,37 @@ func (t *timer) run(over <-chan struct{}) {
 // look notices a pause, and returns how long this process has run since the look before.
 func (t *timer) look() time.Duration {
 	now := time.Now()
-	ran := now.Sub(t.last)
-	// A clock that stood still while the system slept does not show it, but that of the day does.
-	slept := now.Round(0).Sub(t.last.Round(0)) - ran
+	ran, day := now.Sub(t.last), now.Round(0).Sub(t.last.Round(0))
 	t.last = now
+	return t.of.judgePause(ran, day)
+}
+
+// judgePause is told how far two clocks have gone since the look before: the one that the run goes by, and that of
+// the day, which goes on while the system sleeps. It returns the time in which this process ran.
+func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:
-		t.of.paused(t.of.now()-ran, "was paused for "+seconds(ran))
-	case slept >= pausedAfter:
-		t.of.paused(t.of.now()-ran, "slept for "+seconds(slept)+", or its clock was set forward")
+		c.paused(c.now()-ran, "was paused for "+seconds(ran))
+	case day-ran >= pausedAfter:
+		c.paused(c.now()-ran, "slept for "+seconds(day-ran)+", or its clock was set forward")
 	default:
 		return ran
 	}
 	return 0
 }
 
-// hurry ends a run that has not ended by itself: first with the models that are there, then without.
+// hurry ends a run that has not ended by itself: first with the models that are there, then without. Once the
+// coordinator has all models that it has asked for, and has halted the nodes, only verdicts are left, which take as
+// long as they take.
 func (t *timer) hurry(ran time.Duration) {
 	c := t.of
-	if c.bound == 0 || c.now() < c.bound {
+	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 {
 		return
+	}
+	select {
+	case <-c.halt:
+		return
+	default:
 	}
 	t.overdue += ran
 	switch {
@@ -90,7 +102,8 @@ func (t *timer) hurry(ran time.Duration) {
 func (c *conductor) paused(from time.Duration, how string) {
 	to := c.now()
 	from = max(from, 0)
-	what := fmt.Sprintf("evaluated nothing from %s to %s, because process %s, which conducts the run, %s", seconds(from), seconds(to), c.process.config.Name, how)
+	what := fmt.Sprintf("evaluated nothing from %s to %s, because process %s, which conducts the run, %s",
+		seconds(from), seconds(to), c.process.config.Name, how)
 	if c.bound > 0 && to > c.bound {
 		what += fmt.Sprintf("; the run was to end at %s", seconds(c.bound))
 	}
@@ -99,11 +112,12 @@ func (c *conductor) paused(from time.Duration, how string) {
 	c.history.add(from, actors.Coordinator, what, true)
 }
 
-// conclude takes all nodes out of the view whose processes have not answered in time when the run was to end, and then the
-// others: the coordinator does not wait for their models any more, and ends the run with those that it has.
+// conclude takes all nodes of other processes out of the view: the coordinator does not wait for their models any more,
+// and ends the run with the verdicts that it has. Processes that are not heard of are given up.
 func (c *conductor) conclude() {
-	c.history.add(c.now(), actors.Coordinator, fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
-		seconds(endPatience), seconds(c.bound), c.missing()), true)
+	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
+		seconds(endPatience), seconds(c.bound), c.missing())
+	c.history.add(c.now(), actors.Coordinator, what, true)
 	for _, name := range c.others() {
 		if c.up(name) {
 			c.change(name, false)

@@ -41,6 +41,7 @@ type watchdog struct {
 	wave  uint64
 	looks int                         // since the wave
 	asked map[string]uint32           // who was, and which life of it
+	over  map[string]uint64           // over which of its connections
 	own   *protos.RunState            // of this process
 	still *stillness                  // nil if something moves
 	marks uint64                      // the latest
@@ -92,7 +93,7 @@ func (w *watchdog) look() {
 		return
 	}
 	states, all := w.answers()
-	if w.looks++; !all && w.looks < maxLooks {
+	if w.looks++; !all && w.looks < maxLooks && !w.cutOff() {
 		return
 	}
 	if !all || states == nil {
@@ -128,6 +129,16 @@ func (w *watchdog) answers() (states map[string]*protos.RunState, all bool) {
 	return states, true
 }
 
+// cutOff reports whether a connection has been made anew since somebody was asked, who may not have heard it.
+func (w *watchdog) cutOff() bool {
+	for name, connection := range w.over {
+		if peer, _ := w.of.process.node.Peer(name); peer.Connected && peer.Connections > connection {
+			return true
+		}
+	}
+	return false
+}
+
 // party are the other processes that take part now, and which life of each.
 func (w *watchdog) party() map[string]uint32 {
 	w.of.mu.Lock()
@@ -151,8 +162,10 @@ func (w *watchdog) ask() {
 		s.mark, s.wave, s.sent = w.marks, w.wave, time.Now()
 		m.Mark = s.mark
 	}
-	w.asked = w.party()
+	w.asked, w.over = w.party(), map[string]uint64{}
 	for _, name := range slices.Sorted(maps.Keys(w.asked)) {
+		peer, _ := w.of.process.node.Peer(name)
+		w.over[name] = peer.Connections
 		w.of.process.report(name, w.of.run, m)
 	}
 	w.own = w.of.state(m)
@@ -237,8 +250,9 @@ func (w *watchdog) settle(complaints []complaint) {
 	for _, c := range complaints {
 		switch {
 		case goes == "" && c.lost > 0:
-			w.of.history.add(w.of.now(), actors.Coordinator, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke, "+
-				"and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about), true)
+			what := fmt.Sprintf("saw %d messages from %s to %s lost with their connection, and the run can do without "+
+				"neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
+			w.of.history.add(w.of.now(), actors.Coordinator, what, true)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
 			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)
