@@ -227,7 +227,7 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 	text := tableOf(t, joined(0.9, arrivals("slow", 30, 1, 4, record.AverageModel), arrivals("fast", 10, 1, 4, record.AverageModel)))
 	for _, want := range []string{
 		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
-		"* fastest: time to 90 % average model, in pairs of equal seeds, t test.\n", "95 % confidence interval of the mean by Student's t",
+		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n", "95 % confidence interval of the mean by Student's t",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -254,7 +254,7 @@ func TestTableComparesWithinOneTarget(t *testing.T) {
 		}
 	}
 	text := tableOf(t, joined(0.5, all...))
-	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % (2 points), in pairs") || !strings.Contains(text, "* fastest: time to 80 % (2 points), in pairs") {
+	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % at 2 points, in pairs") || !strings.Contains(text, "* fastest: time to 80 % at 2 points, in pairs") {
 		t.Errorf("%s", text)
 	}
 }

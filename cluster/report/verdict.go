@@ -68,11 +68,11 @@ func (f *family) note(s record.Summary, named bool) string {
 	}
 	what := percent(f.target)
 	if several(s) {
-		what += " " + judgedWords[f.of]
+		what += " (" + judgedWords[f.of] + ")"
 	}
 	text := strings.Join(marks, ", ") + ": time to " + what
 	if named {
-		text += fmt.Sprintf(" (%s)", count(len(f.groups), "point"))
+		text += " at " + count(len(f.groups), "point")
 	}
 	n := len(f.groups)
 	text += ", in pairs of equal seeds, t test"

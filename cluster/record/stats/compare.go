@@ -203,7 +203,7 @@ func paired(best, other Sample) difference {
 	}
 	if d.plain = stat.Mean(plain, nil); d.plain < 0 {
 		d.sign, d.plain = -1, -d.plain
-		least, most = most, least
+		least = most
 	}
 	d.mean, d.std = d.sign*stat.Mean(least, nil), stat.StdDev(least, nil)
 	if d.pairs < LeastRepeats || d.mean <= 0 {
@@ -271,7 +271,7 @@ func repeats(effect, level float64, present int) int {
 	if low >= high || power(effect, level, high) < Power {
 		// Guenther (The American Statistician 1981).
 		a, b := distuv.UnitNormal.Quantile(1-level/2), distuv.UnitNormal.Quantile(Power)
-		n := math.Ceil(math.Pow((a+b)/effect, 2) + a*a/2)
+		n := math.Ceil((a+b)*(a+b)/(effect*effect) + a*a/2)
 		if n > MostRepeats {
 			return 0
 		}
