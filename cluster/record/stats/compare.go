@@ -63,7 +63,7 @@ func judge(points []Sample, repeats func(effect, level float64, present int) int
 	}
 	best := candidate(points)
 	all := against(points, best)
-	for range points { // a point that is faster for certain takes the candidate's place
+	for range maxCandidates { // a point that is faster for certain takes the candidate's place
 		faster := slices.IndexFunc(all, func(d difference) bool { return d.certain && d.sign < 0 })
 		if faster < 0 {
 			break
@@ -79,6 +79,10 @@ func judge(points []Sample, repeats func(effect, level float64, present int) int
 	verdicts[best] = champion(len(points[best]), others)
 	return verdicts
 }
+
+// maxCandidates is how often a point that looked fastest makes room for one that is faster: seldom once, as it was the
+// one of the smallest mean.
+const maxCandidates = 8
 
 // champion is the verdict on the point that looks fastest, of those on all others.
 func champion(n int, others []Verdict) Verdict {
@@ -249,7 +253,7 @@ func (d *difference) verdict(repeats func(effect, level float64, present int) in
 	case d.pairs < LeastRepeats:
 		v.Word, v.Repeats = Unjudged, LeastRepeats
 		return v
-	case d.certain:
+	case d.certain && d.sign > 0:
 		v.Word = Slower
 		return v
 	}
