@@ -400,7 +400,7 @@ func readRun(dir, folder string, n int) (saved, error) {
 		return saved{}, err
 	}
 	if s.Version < Version {
-		s.Run.upgrade()
+		s.upgrade()
 	}
 	if err := s.check(n); err != nil {
 		return saved{}, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)

@@ -23,6 +23,9 @@ var fourOf = []struct {
 
 // modelDrawings are the figures of what each of the four accuracies gives, for the first points of several models.
 func modelDrawings(s record.Summary, traces []record.Trace) (all []drawing) {
+	if !several(s) {
+		return nil
+	}
 	for _, g := range s.Groups {
 		if len(all) == maxModelFigures || !severalOf(s, g.Point) {
 			continue

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"

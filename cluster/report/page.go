@@ -110,8 +110,12 @@ func (b *builder) page() (*page, error) {
 	if b.several() && len(targetsOf(b.all.Summary)) > 1 {
 		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
 	}
+	target := "Time and epochs to the target"
+	if word := judgedWord(b.all.Summary); word != "" {
+		target += " (" + word + ")"
+	}
 	parts := []*section{
-		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: capital(what)}, {ID: "target", Title: "Time and epochs to the target"},
+		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: capital(what)}, {ID: "target", Title: target},
 		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
 		{ID: "plan", Title: "Plan and build"},
 	}

@@ -222,9 +222,7 @@ func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 	page = draw.Crop(page, margin, -margin, margin, -margin)
 	p := *f.Plot
 	if l.titled {
-		small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
-		page.FillText(small, page.Min, f.caption)
-		page = draw.Crop(page, 0, 0, 22, 0)
+		page = drawCaption(page, f.caption)
 	} else {
 		p.Title.Text = ""
 	}
@@ -240,6 +238,25 @@ func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 		p.Y.Max *= uprightRoom
 	}
 	p.Draw(page)
+}
+
+// drawCaption writes a caption at the foot, in as many lines as it needs, and returns what it leaves of the page.
+func drawCaption(page draw.Canvas, caption string) draw.Canvas {
+	const lineHeight = 15
+	small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
+	var lines []string
+	for _, word := range strings.Fields(caption) {
+		last := len(lines) - 1
+		if last >= 0 && small.Width(lines[last]+" "+word) <= page.Size().X {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	for i, line := range lines {
+		page.FillText(small, vg.Point{X: page.Min.X, Y: page.Min.Y + vg.Length(len(lines)-1-i)*lineHeight}, line)
+	}
+	return draw.Crop(page, 0, 0, 22+vg.Length(max(len(lines)-1, 0))*lineHeight, 0)
 }
 
 // fullLegend is the legend with a last line where there were more entries than it has room for.

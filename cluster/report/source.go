@@ -105,14 +105,14 @@ func readSource(r *record.Reader) (*Source, error) {
 		w.add(group, run.Duration, data.Updates)
 	}
 	s.work = w.sorted()
-	for i, g := range s.Summary.Groups {
-		if !severalOf(s.Summary, g.Point) {
-			continue
-		}
-		for _, one := range s.work {
-			if one.group == i && one.staleness.total() == 0 {
-				one.staleness, one.serverless = nil, true
-			}
+	serverless := make([]bool, len(s.Summary.Groups))
+	for _, r := range s.Summary.Runs {
+		group := groups[pointID(r.Point)]
+		serverless[group] = serverless[group] || r.Models > 1
+	}
+	for _, one := range s.work {
+		if serverless[one.group] && one.staleness.total() == 0 {
+			one.staleness, one.serverless = nil, true
 		}
 	}
 	return s, nil

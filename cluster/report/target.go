@@ -56,7 +56,8 @@ func timeToTarget(s record.Summary) (*figure, error) {
 	return b.figure(s)
 }
 
-const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: ends of runs that did not. Above: how many arrived."
+const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: ends of runs that did not. Above: " +
+	"how many arrived; * fastest, = not distinguishable from it, ? too few repeats."
 
 // figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or a target.
 func (b *bars) figure(s record.Summary) (*figure, error) {

@@ -61,15 +61,18 @@ func (f *family) note(s record.Summary, named bool) string {
 	for _, w := range []stats.Word{stats.Fastest, stats.Undecided, stats.Unjudged} {
 		if slices.ContainsFunc(f.groups, func(g record.Group) bool { return g.Verdict == w }) {
 			marks = append(marks, verdictMarks[w]+" "+string(w))
+			if w == stats.Unjudged {
+				marks[len(marks)-1] += fmt.Sprintf(" (at least %d)", stats.LeastRepeats)
+			}
 		}
 	}
 	what := percent(f.target)
 	if several(s) {
-		what += " " + judgedWords[f.of]
+		what += " (" + judgedWords[f.of] + ")"
 	}
 	text := strings.Join(marks, ", ") + ": time to " + what
 	if named {
-		text += fmt.Sprintf(" (%s)", count(len(f.groups), "point"))
+		text += " at " + count(len(f.groups), "point")
 	}
 	n := len(f.groups)
 	text += ", in pairs of equal seeds, t test"
@@ -84,7 +87,7 @@ func (f *family) needs() string {
 	var decide, finer []string
 	for _, g := range f.groups {
 		switch {
-		case g.Repeats > 0 && g.Verdict != stats.Slower:
+		case g.Repeats > 0 && g.Verdict == stats.Undecided:
 			decide = append(decide, fmt.Sprintf("%s %d", pointName(g.Point), g.Repeats))
 		case g.Finer:
 			finer = append(finer, pointName(g.Point))

@@ -63,7 +63,7 @@ func judge(points []Sample, repeats func(effect, level float64, present int) int
 	}
 	best := candidate(points)
 	all := against(points, best)
-	for range points { // a point that is faster for certain takes the candidate's place
+	for range maxCandidates { // a point that is faster for certain takes the candidate's place
 		faster := slices.IndexFunc(all, func(d difference) bool { return d.certain && d.sign < 0 })
 		if faster < 0 {
 			break
@@ -79,6 +79,10 @@ func judge(points []Sample, repeats func(effect, level float64, present int) int
 	verdicts[best] = champion(len(points[best]), others)
 	return verdicts
 }
+
+// maxCandidates is how often a point that looked fastest makes room for one that is faster: seldom once, as it was the
+// one of the smallest mean.
+const maxCandidates = 8
 
 // champion is the verdict on the point that looks fastest, of those on all others.
 func champion(n int, others []Verdict) Verdict {
@@ -203,7 +207,7 @@ func paired(best, other Sample) difference {
 	}
 	if d.plain = stat.Mean(plain, nil); d.plain < 0 {
 		d.sign, d.plain = -1, -d.plain
-		least, most = most, least
+		least = most
 	}
 	d.mean, d.std = d.sign*stat.Mean(least, nil), stat.StdDev(least, nil)
 	if d.pairs < LeastRepeats || d.mean <= 0 {
@@ -249,7 +253,7 @@ func (d *difference) verdict(repeats func(effect, level float64, present int) in
 	case d.pairs < LeastRepeats:
 		v.Word, v.Repeats = Unjudged, LeastRepeats
 		return v
-	case d.certain:
+	case d.certain && d.sign > 0:
 		v.Word = Slower
 		return v
 	}
@@ -271,7 +275,7 @@ func repeats(effect, level float64, present int) int {
 	if low >= high || power(effect, level, high) < Power {
 		// Guenther (The American Statistician 1981).
 		a, b := distuv.UnitNormal.Quantile(1-level/2), distuv.UnitNormal.Quantile(Power)
-		n := math.Ceil(math.Pow((a+b)/effect, 2) + a*a/2)
+		n := math.Ceil((a+b)*(a+b)/(effect*effect) + a*a/2)
 		if n > MostRepeats {
 			return 0
 		}
