@@ -32,6 +32,9 @@ const (
 	// and Epoch are those of the snapshots, Step is how far the run was; Accuracy and Loss
 	// are those of what is judged.
 	Summarized
+	// Merged: a peer has taken in a model of the node at position Origin, which had made Step
+	// steps when it sent it.
+	Merged
 )
 
 // String returns the kind's name in the record.
@@ -53,6 +56,8 @@ func (k EventKind) String() string {
 		return "selection"
 	case Summarized:
 		return "summary"
+	case Merged:
+		return "merge"
 	}
 	return "unknown"
 }

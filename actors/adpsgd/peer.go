@@ -279,10 +279,12 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 		p.busy(ctx, head.Node, head.Exchange)
 	case head.Wanted:
 		p.average(m.Tensors[0].Data)
+		p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
 		p.send(ctx, int(head.Node), head.Exchange, false)
 	case p.phase == pulling && head.Exchange == p.since:
 		p.adopt(head, m.Tensors[0])
 	case p.partner == int(head.Node) && head.Exchange == p.exchange:
+		p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
 		p.replica.Replace(m.Tensors[0].Retain())
 		p.drift.Mark(p.replica.Params)
 		p.partner = none

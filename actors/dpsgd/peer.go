@@ -287,6 +287,7 @@ func (p *peer) mix() bool {
 				p.env.Fail(fmt.Errorf("node %s: model of %s in step %d: %w", p.name(), x.name, p.step, err))
 				return false
 			}
+			p.env.Record(actors.Event{Kind: actors.Merged, Origin: x.node, Step: p.step})
 			self -= x.weight
 			others++
 		}

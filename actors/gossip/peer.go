@@ -349,6 +349,7 @@ func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
 	p.replica.Replace(merged)
 	p.replica.Version = max(p.replica.Version, head.Age)
 	p.merged++
+	p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
 	p.env.Charge(3 * float64(len(merged.Data)))
 }
 

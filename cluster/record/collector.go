@@ -40,6 +40,8 @@ const (
 type tally struct {
 	steps, samples uint64
 	ages           ages
+	merged         ages          // of models
+	last           time.Duration // instant of the last step
 	waits          []waits
 	chosen         []choice
 }
@@ -49,6 +51,7 @@ type node struct {
 	mu sync.Mutex
 	tally
 	pace   Pace
+	latest uint64        // step, as the node counts
 	places map[int32]int // of a neighbour in chosen
 	_      [64]byte      // nodes on different cores must not share a cache line
 }
@@ -118,7 +121,7 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 	switch event.Kind {
 	case actors.StepDone:
 		if n := c.node(number); n != nil {
-			n.step(at, event.Samples)
+			n.step(at, &event)
 		}
 	case actors.UpdateApplied:
 		if n := c.node(event.Origin); n != nil {
@@ -136,6 +139,10 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 		c.summarized(&event)
 	case actors.Measured:
 		c.measure(at, number, &event)
+	case actors.Merged:
+		if n, origin := c.node(number), c.node(event.Origin); n != nil && origin != nil {
+			n.merge(origin.since(event.Step))
+		}
 	case actors.Selected:
 		if n := c.node(number); n != nil && c.node(event.Origin) != nil {
 			n.choose(c.neighbour(event.Origin))
@@ -170,14 +177,27 @@ func (c *Collector) Paces() []Pace {
 	return paces
 }
 
-func (n *node) step(at time.Duration, samples int) {
+// since is how many steps a node has made since it had made so many.
+func (n *node) since(steps uint64) uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return max(n.latest, steps) - steps
+}
+
+func (n *node) merge(age uint64) {
+	n.mu.Lock()
+	n.merged.add(age)
+	n.mu.Unlock()
+}
+
+func (n *node) step(at time.Duration, event *actors.Event) {
 	n.mu.Lock()
 	if n.steps > 0 {
 		n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
 	}
-	n.pace.Last = at
+	n.pace.Last, n.last, n.latest = at, at, event.Step
 	n.steps++
-	n.samples += uint64(max(samples, 0))
+	n.samples += uint64(max(event.Samples, 0))
 	n.mu.Unlock()
 }
 
@@ -237,7 +257,9 @@ func (n *node) copyTo(t *tally) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t.steps, t.samples = n.steps, n.samples
+	t.last = n.last
 	n.ages.copyTo(&t.ages)
+	n.merged.copyTo(&t.merged)
 	t.chosen = append(t.chosen[:0], n.chosen...)
 	t.waits = slices.Grow(t.waits[:0], len(n.waits))[:len(n.waits)]
 	for i := range n.waits {
@@ -436,8 +458,12 @@ func (t *tally) selection(number int, names []string) Selection {
 
 func (t *tally) summary(name string) Update {
 	u := Update{
-		Node: name, Steps: t.steps, Samples: t.samples, Updates: t.ages.count,
+		Node: name, Steps: t.steps, Samples: t.samples, Updates: t.ages.count, LastStep: t.last.Seconds(),
 		Staleness: t.ages.staleness(), Waiting: make([]Waiting, len(t.waits)),
+	}
+	if t.merged.count > 0 {
+		age := t.merged.staleness()
+		u.Age = &age
 	}
 	for i := range t.waits {
 		u.Waiting[i] = t.waits[i].waiting()

@@ -104,6 +104,29 @@ func TestVerdictsOnModelsAreKeptWhereSeveralWereLookedAt(t *testing.T) {
 	}
 }
 
+func TestAgeOfAModelIsWhatItsNodeHasLearntSince(t *testing.T) {
+	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	step := func(node int, step uint64) {
+		c.Observe(time.Duration(step), node, actors.Event{Kind: actors.StepDone, Step: step})
+	}
+	merge := func(node, origin int, step uint64) {
+		c.Observe(0, node, actors.Event{Kind: actors.Merged, Origin: origin, Step: step})
+	}
+	for n := uint64(11); n <= 15; n++ { // it has joined with the model of ten steps
+		step(1, n)
+	}
+	merge(2, 1, 15)
+	merge(2, 1, 12)
+	merge(2, 1, 16) // sent with the step, which is recorded behind it
+	d, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slow := d.Updates[1]; slow.Age == nil || slow.Age.Max != 3 || slow.Age.Mean != 1 || d.Updates[0].Age != nil || d.Updates[0].LastStep != 15e-9 {
+		t.Errorf("%+v", d.Updates)
+	}
+}
+
 var kinds = []actors.EventKind{
 	actors.StepDone, actors.UpdateApplied, actors.Waited, actors.SnapshotTaken, actors.Measured, actors.Selected,
 }

@@ -77,6 +77,11 @@ type Update struct {
 	Samples   uint64    `json:"samples"`
 	Updates   uint64    `json:"updates"`
 	Staleness Staleness `json:"staleness"`
+	// LastStep is the instant of its last step in seconds, 0 if it made none.
+	LastStep float64 `json:"last_step_s,omitempty"`
+	// Age is how old the models of others were when it merged them into its own: the steps that their node had made
+	// since it sent them. It is nil for nodes that merge none.
+	Age *Staleness `json:"age,omitempty"`
 	// Waiting is sorted by cause.
 	Waiting []Waiting `json:"waiting"`
 }

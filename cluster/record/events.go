@@ -110,6 +110,9 @@ func (e *eventWriter) encode(b []byte, at time.Duration, number int, event *acto
 		b = appendFloat(append(b, `,"accuracy":`...), event.Accuracy)
 		b = appendFloat(append(b, `,"loss":`...), event.Loss)
 		b = encodeFigures(b, event.Figures)
+	case actors.Merged:
+		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
+		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
 	case actors.Selected:
 		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
 	case actors.Measured:
