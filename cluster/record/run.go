@@ -249,7 +249,8 @@ type Summary struct {
 	Wall float64 `json:"wall_s"`
 	// Target is the accuracy at which runs end, as a fraction; nil if the plan has none.
 	Target *float64 `json:"target,omitempty"`
-	// Complete says that all planned runs are there, RunsPlanned how many these are.
+	// Complete says that all planned runs are there, RunsPlanned how many these are; 0 where nobody knows, because the
+	// program was killed.
 	Complete    bool `json:"complete"`
 	RunsPlanned int  `json:"runs_planned"`
 	// Data are the files of samples, by their names; none of generated samples.

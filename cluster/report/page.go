@@ -151,8 +151,8 @@ func lead(s *Source) string {
 	if s.Summary.Target != nil {
 		text += ", target " + percent(*s.Summary.Target)
 	}
-	if !s.Summary.Complete {
-		text += fmt.Sprintf(", not complete: %d runs are planned", s.Summary.RunsPlanned)
+	if missing := s.Summary.Missing(); missing != "" {
+		text += ", " + missing
 	}
 	return text + "."
 }

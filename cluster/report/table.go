@@ -305,8 +305,8 @@ func notes(s record.Summary) []string {
 		}
 		lines = append(lines, line+".")
 	}
-	if !s.Complete {
-		lines = append(lines, fmt.Sprintf("Not complete: %d of %d runs are recorded.", len(s.Runs), s.RunsPlanned))
+	if missing := s.Missing(); missing != "" {
+		lines = append(lines, "N"+missing[1:]+".")
 	}
 	missed := 0
 	for _, g := range s.Groups {
