@@ -26,10 +26,8 @@ type Mean struct{}
 // Weight implements Rule.
 func (Mean) Weight(Counts, Counts) float64 { return 0.5 }
 
-// Age counts each model in proportion to its age, so that a model that has seen little changes
-// little, and two that have seen nothing half and half (I. Hegedűs, G. Danner and M. Jelasity,
-// "Gossip Learning as a Decentralized Alternative to Federated Learning", DAIS 2019; the formula is given
-// from memory of the paper).
+// Age counts each model in proportion to its age: the more a model has seen beside the other, the more it counts; two
+// that have seen nothing count half and half.
 type Age struct{}
 
 // Weight implements Rule.

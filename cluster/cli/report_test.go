@@ -42,6 +42,42 @@ func TestReportLeavesAPageInTheRecordOrWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestReportAndDiffWorkFromTheFinishedRunsOfAProgramThatWasKilled(t *testing.T) {
+	enter(t, small)
+	recorded(t, "whole", "--seed", "1")
+	recorded(t, "killed", "--seed", "1")
+	// What SIGKILL leaves in the second run: no table, no summary, a run that is being saved.
+	for _, name := range []string{"summary.json", "curve.csv", "links.csv", "updates.csv"} {
+		if err := os.Remove(filepath.Join("killed", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := filepath.Join("killed", "runs", "0001", "run.json")
+	if err := os.Rename(run, run+".partial"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := gradwire(t, "report", "killed")
+	expectCode(t, cli.ExitDone, code, errs)
+	page, err := os.ReadFile(filepath.Join("killed", "report.html"))
+	const missing = "not complete: the program was ended before it summed up its runs, of which 1 are finished"
+	if err != nil || !strings.Contains(string(page), missing) {
+		t.Errorf("%v; a page of %d bytes without %q", err, len(page), missing)
+	}
+	code, out, errs := gradwire(t, "diff", "whole", "killed")
+	expectCode(t, cli.ExitFailed, code, errs)
+	if !strings.Contains(out, "killed is "+missing) || !strings.Contains(out, "run 1") {
+		t.Errorf("diff says\n%s", out)
+	}
+	if err := os.Remove(filepath.Join("killed", "runs", "0000", "run.json")); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = gradwire(t, "report", "killed")
+	expectCode(t, cli.ExitInput, code, errs)
+	if !strings.Contains(errs, "killed: there is no summary.json, and no run is finished") {
+		t.Errorf("report of nothing says\n%s", errs)
+	}
+}
+
 func TestDiffTellsWhereRunsDifferAndEndsWithOne(t *testing.T) {
 	golden, err := filepath.Abs("testdata")
 	if err != nil {

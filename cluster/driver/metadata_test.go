@@ -36,7 +36,7 @@ type described struct {
 func describedIn(t *testing.T, dir string) (d described) {
 	t.Helper()
 	file := read(t, filepath.Join(dir, "runs", "0000"), "model.safetensors")
-	params, tensors, metadata, err := record.ReadTensors(bytes.NewReader([]byte(file)))
+	params, tensors, metadata, err := record.ReadTensors(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ const (
 	// MaxDelay bounds every configured and every drawn delay, and every timeout.
 	MaxDelay = year
 	// DefaultAttempts is the bound on tries when Loss.Attempts is 0.
-	DefaultAttempts = 16
+	DefaultAttempts = 15
 	// MaxAttempts bounds Loss.Attempts.
 	MaxAttempts = 10_000
 

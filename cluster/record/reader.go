@@ -3,10 +3,13 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,14 +26,20 @@ type Reader struct {
 	Summary Summary
 }
 
-// NewReader reads the plan and the summary of a folder. ErrNoRecord stands for a folder without
-// a plan. Errors name the file, and where there is one the line.
+// NewReader reads the plan and the summary of a folder. Where a program was killed before it wrote the summary, that
+// is put together of the runs that are finished; see Summary.RunsPlanned. ErrNoRecord stands for a folder without a
+// plan. Errors name the file, and where there is one the line.
 func NewReader(dir string) (*Reader, error) {
 	plan, err := readPlan(dir)
 	if err != nil {
 		return nil, err
 	}
 	s, err := ReadSummary(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if s, err = summaryOf(dir, string(plan)); err == nil && len(s.Runs) == 0 {
+			err = fmt.Errorf("%s: there is no %s, and no run is finished: %w", dir, summaryName, fs.ErrNotExist)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +48,45 @@ func NewReader(dir string) (*Reader, error) {
 	}
 	s.Groups = GroupRuns(s.Runs, s.Target)
 	return &Reader{dir: dir, Plan: string(plan), Summary: s}, nil
+}
+
+// In a resolved plan, its name and the target.
+var (
+	planNameLine   = regexp.MustCompile(`(?m)^name: (.+)$`)
+	planTargetLine = regexp.MustCompile(`(?m)^(?:stop|evaluate): \{.*\btarget: ([0-9.]+)%`)
+)
+
+// summaryOf sums up the finished runs of a folder without summary.json.
+func summaryOf(dir, plan string) (Summary, error) {
+	f, err := Open(dir)
+	if err != nil {
+		return Summary{}, err
+	}
+	s := Summary{Plan: "unknown", Build: Build{Commit: "unknown"}, Runs: f.Runs()}
+	if name := planNameLine.FindStringSubmatch(plan); name != nil {
+		s.Plan = strings.Trim(name[1], `"'`)
+	}
+	if target := planTargetLine.FindStringSubmatch(plan); target != nil {
+		if percent, err := strconv.ParseFloat(target[1], 64); err == nil {
+			percent /= 100
+			s.Target = &percent
+		}
+	}
+	for _, r := range s.Runs {
+		s.Wall += r.Wall
+	}
+	return s, nil
+}
+
+// Missing says in words what a record that is not complete lacks; nothing of one that is.
+func (s *Summary) Missing() string {
+	switch {
+	case s.Complete, s.RunsPlanned > 0 && len(s.Runs) >= s.RunsPlanned: // what is wrong with runs that are there is told of each
+		return ""
+	case s.RunsPlanned == 0:
+		return fmt.Sprintf("not complete: the program was ended before it summed up its runs, of which %d are finished", len(s.Runs))
+	}
+	return fmt.Sprintf("not complete: %d of %d runs are recorded", len(s.Runs), s.RunsPlanned)
 }
 
 // check finds what no summary is without, and what cannot be.

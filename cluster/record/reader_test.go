@@ -71,8 +71,14 @@ func TestReaderNamesWhatIsMissing(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, summaryName)); err != nil {
 		t.Fatal(err)
 	}
+	if again, err := NewReader(dir); err != nil || len(again.Summary.Runs) != len(r.Summary.Runs) || again.Summary.Complete || again.Summary.Plan != "p" {
+		t.Errorf("without a summary: %+v, %v", again, err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, runsName)); err != nil {
+		t.Fatal(err)
+	}
 	for what, err := range map[string]error{
-		filepath.Join(dir, summaryName):               second(NewReader(dir)),
+		"there is no " + summaryName:                  second(NewReader(dir)),
 		filepath.Join(dir, runsName, "0999", runName): third(r.Run(999).Read()),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), what) {

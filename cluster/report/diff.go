@@ -106,6 +106,11 @@ func (c *Comparison) records() error {
 	if one.Summary.Build != two.Summary.Build {
 		c.Notes = append(c.Notes, fmt.Sprintf("the builds differ: %+v and %+v", one.Summary.Build, two.Summary.Build))
 	}
+	for _, r := range []*record.Reader{one, two} {
+		if missing := r.Summary.Missing(); missing != "" {
+			c.Notes = append(c.Notes, r.Dir()+" is "+missing)
+		}
+	}
 	c.Notes = append(c.Notes, record.OtherData(one.Summary.Data, two.Summary.Data)...)
 	c.Plan = diffText("plan", one.Plan, two.Plan)
 	places := map[string]record.Run{}

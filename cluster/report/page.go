@@ -172,8 +172,8 @@ func lead(s *Source) string {
 	if degraded > 0 {
 		text += fmt.Sprintf(", %d degraded", degraded)
 	}
-	if len(s.Summary.Runs) < s.Summary.RunsPlanned {
-		text += fmt.Sprintf(", not complete: %d runs are planned", s.Summary.RunsPlanned)
+	if missing := s.Summary.Missing(); missing != "" {
+		text += ", " + missing
 	}
 	return text + "."
 }

@@ -344,8 +344,8 @@ func notes(s record.Summary) []string {
 	lines = append(lines, verdictNotes(s)...)
 	lines = append(lines, intervalNotes(s)...)
 	lines = append(lines, outcomeNotes(s)...)
-	if len(s.Runs) < s.RunsPlanned {
-		lines = append(lines, fmt.Sprintf("Not complete: %d of %d runs are recorded.", len(s.Runs), s.RunsPlanned))
+	if missing := s.Missing(); missing != "" {
+		lines = append(lines, "N"+missing[1:]+".")
 	}
 	crowded, missing := 0, uint64(0)
 	for _, r := range s.Runs {
