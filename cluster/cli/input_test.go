@@ -141,6 +141,9 @@ func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
 			if m.old != "" {
 				plan = edit(t, small, m.old, m.new)
 			}
+			if m.new == digits {
+				plan = edit(t, plan, "[93, 8, 5]", "[784, 8, 10]")
+			}
 			enter(t, plan)
 			if m.prepare != nil {
 				m.prepare(t)
@@ -213,7 +216,8 @@ func mnistGzip(t *testing.T) {
 }
 
 func TestDataThatIsWholeIsRead(t *testing.T) {
-	plan := edit(t, small, "{set: synthetic-traffic, samples: 1500}", "{set: mnist}")
+	plan := edit(t, small, "{set: synthetic-traffic, samples: 1500}", "{set: idx, images: data/mnist/train-images-idx3-ubyte, "+
+		"labels: data/mnist/train-labels-idx1-ubyte, test-images: data/mnist/t10k-images-idx3-ubyte, test-labels: data/mnist/t10k-labels-idx1-ubyte}")
 	enter(t, edit(t, plan, "[93, 8, 5]", "[4, 10]"))
 	mnist(func(b []byte) []byte { return b })(t)
 	code, _, errs := gradwire(t, "run", "plan.yaml", "--data", "data", "--out", "out")
