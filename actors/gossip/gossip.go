@@ -105,6 +105,11 @@ func (a Architecture) Roles() []train.Role {
 	return []train.Role{{Name: RolePeer, Doc: "trains a model on its shard and exchanges it with neighbours", Trains: true, Holds: true, Min: 1}}
 }
 
+var _ train.FreeRunner = Architecture{}
+
+// FreeRunning reports whether a peer makes its steps whatever becomes of its exchanges.
+func (a Architecture) FreeRunning() bool { return !a.Wait && a.Lead < 0 }
+
 // Kind makes a peer. It fails for an Architecture that is not valid.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {

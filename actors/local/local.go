@@ -25,6 +25,11 @@ func (Architecture) Roles() []train.Role {
 	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true, Min: 1}}
 }
 
+var _ train.FreeRunner = Architecture{}
+
+// FreeRunning is true: nobody waits for anybody.
+func (Architecture) FreeRunning() bool { return true }
+
 // Kind makes a peer.
 func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {

@@ -109,6 +109,11 @@ type Architecture interface {
 	Kind(task *Task, place Place) actors.Kind
 }
 
+// FreeRunner is an Architecture that can say whether its nodes make their steps without ever waiting for a message.
+type FreeRunner interface {
+	FreeRunning() bool
+}
+
 // Fitter is an Architecture that does not suit every topology.
 type Fitter interface {
 	// Fit returns an error that says why a run whose first view was first cannot go on, or

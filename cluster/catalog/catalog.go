@@ -114,10 +114,16 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
 	}
+	if err := s.shape(); err != nil {
+		return nil, err
+	}
 	if err := c.training(s); err != nil {
 		return nil, err
 	}
 	if err := c.cast(s); err != nil {
+		return nil, err
+	}
+	if err := s.shares(); err != nil {
 		return nil, err
 	}
 	if err := s.attendance(); err != nil {
@@ -126,7 +132,70 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if err := c.network(s); err != nil {
 		return nil, err
 	}
+	if err := s.pace(); err != nil {
+		return nil, err
+	}
 	return s, c.topologies(s)
+}
+
+// shape checks that the model takes what the data set has, as far as that is known before it is loaded.
+func (s *Spec) shape() error {
+	set := s.Data.Section.At("set").Text
+	if n := s.Data.Inputs; n > 0 && s.Model.Inputs() != n {
+		return plan.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d", s.Model.Inputs(), set, n)
+	}
+	if n := s.Data.Classes; n > 0 && s.Model.Classes() != n {
+		return plan.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d", s.Model.Classes(), set, n)
+	}
+	return nil
+}
+
+// shares checks that a split by classes names workers and classes that exist, as far as these are known before the data set is
+// loaded.
+func (s *Spec) shares() error {
+	split, ok := s.Data.Split.(partition.Classes)
+	if !ok {
+		return nil
+	}
+	var workers []string
+	for i, r := range s.Roles {
+		if r.Trains {
+			workers = append(workers, s.Plan.Nodes[i].Name)
+		}
+	}
+	if err := split.Check(s.Data.ClassNames, workers); err != nil {
+		return plan.Errorf(s.Data.Section.At("split"), "%w", err)
+	}
+	return nil
+}
+
+// pace checks that virtual time goes on where it alone ends a run: steps that take no time must wait for something that does.
+func (s *Spec) pace() error {
+	if stop := s.Plan.Stop; stop.Epochs > 0 || stop.Steps > 0 || s.held() {
+		return nil
+	}
+	for i := range s.Plan.Nodes {
+		node := &s.Plan.Nodes[i]
+		if step := node.Compute.Step; s.Roles[i].Trains && step != nil && *step == 0 {
+			return plan.Errorf(node.Source.At("compute"), "the steps of %s take no time, and it waits for nothing that takes any: "+
+				"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of steps or epochs", node.Name, s.Plan.Stop.Time)
+		}
+	}
+	return nil
+}
+
+// held reports whether the nodes that train wait for something that takes time: a link, or a node that works for them.
+func (s *Spec) held() bool {
+	if free, ok := s.Architecture.(train.FreeRunner); ok && free.FreeRunning() {
+		return false
+	}
+	for i := range s.Plan.Nodes {
+		node := &s.Plan.Nodes[i]
+		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || node.Uplink > 0 || node.Downlink > 0 {
+			return true
+		}
+	}
+	return s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate > 0 || len(s.Links) > 0
 }
 
 func (c *Catalog) training(s *Spec) error {

@@ -22,6 +22,8 @@ type Loader struct {
 	Scaling datasets.Scaling
 	// Inputs and Classes of the samples, where they are known before any is loaded; else 0.
 	Inputs, Classes int
+	// ClassNames are the names of the classes, where they are known before any sample is loaded; else nil.
+	ClassNames []string
 }
 
 // Data says how samples get from a data set to the workers.
@@ -202,7 +204,7 @@ func addDatasets(c *Catalog) {
 			return Loader{
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
-				Inputs:  s.Encoding, Classes: 5,
+				Inputs:  s.Encoding, Classes: 5, ClassNames: nslkdd.ClassNames(),
 				Load: verified("nsl-kdd", func(folder string, published bool) (*datasets.Source, error) {
 					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
 				}),
@@ -214,7 +216,7 @@ func addDatasets(c *Catalog) {
 	} {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
 			return Loader{
-				Inputs: 28 * 28, Classes: 10,
+				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set.name),
 				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }),
 			}, nil
 		}))
@@ -224,13 +226,13 @@ func addDatasets(c *Catalog) {
 			return Loader{
 				Test:    0.25,
 				Scaling: datasets.Standard,
-				Inputs:  57, Classes: 2,
+				Inputs:  57, Classes: 2, ClassNames: []string{"ham", "spam"},
 				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) }),
 			}, nil
 		}))
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2}, nil
+			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2, ClassNames: []string{"-1", "+1"}}, nil
 		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
@@ -241,14 +243,14 @@ func addDatasets(c *Catalog) {
 				set.Columns, _ = nslkdd.Columns(s.Encoding) // the encoding is one of the two
 				return set
 			}, 0.25)
-			l.Scaling, l.Inputs, l.Classes = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5
+			l.Scaling, l.Inputs, l.Classes, l.ClassNames = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5, nslkdd.ClassNames()
 			return l, nil
 		}))
 	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",
 		func() digitsSettings { return digitsSettings{Samples: 12_000, Seed: 1} },
 		func(_ *Catalog, s *digitsSettings) (Loader, error) {
 			l := fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25)
-			l.Inputs, l.Classes = 28*28, 10
+			l.Inputs, l.Classes, l.ClassNames = 28*28, 10, idx.ClassNames("mnist")
 			return l, nil
 		}))
 }

@@ -177,7 +177,10 @@ func (c *Catalog) network(s *Spec) error {
 	}
 	var err error
 	if s.Default, err = c.configure(base, link.Config{}); err != nil {
-		return err
+		if p.Network.Source == nil {
+			return err
+		}
+		return Located(p.Network.Source.At("default"), err)
 	}
 	for i := range p.Network.Links {
 		spec := &p.Network.Links[i]
@@ -227,6 +230,9 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 			continue
 		}
 		from := time.Duration(o.From)
+		if from > link.Horizon || time.Duration(o.For) > link.Horizon-from {
+			return config, About("outages", fmt.Errorf("an outage from %v for %v ends later than a run can; accepted is an end up to %v", o.From, o.For, plan.Duration(link.Horizon)))
+		}
 		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
 	config.Outages = merge(config.Outages)

@@ -188,7 +188,9 @@ func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 		{"name: s, role: server", "name: s, role: worker", "schedule: [{at: 1s, node: s, do: crash}]", "0 nodes have the role server"},
 		{"", "", "schedule: [{at: 1s, link: [s, a], do: up}]", "schedule[0].do: the link from s to a is not down at 1s"},
 		{"", "", "schedule: [{at: 200000h, link: [s, a], do: down}, {at: 1000000h, link: [s, a], do: up}]", "schedule[1].at: 1000000h is later than a run can be"},
-		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}", "network.links[0]"},
+		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}",
+			"network.links[0].outages: an outage from 1s for 2562047h ends later than a run can; accepted is an end up to 876000h"},
+		{"", "", "network: {default: {outages: [{from: 2562047h, for: 2562047h}]}}", "plan.yaml:7:30: network.default.outages: an outage from 2562047h"},
 		{"", "", "network: {links: [{between: [s, a], outages: [{kind: gilbert-elliott, up: 1s, down: 1s}, {kind: gilbert-elliott, up: 1s, down: 1s}]}]}",
 			"plan.yaml:7:46: network.links[0].outages: the outages name gilbert-elliott twice"},
 		{"", "", "train: {batch: 0}", "plan.yaml:7:16: train.batch: 0 is out of range; accepted is 1 to 65536"},
@@ -204,6 +206,58 @@ func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, x.want)
 			}
 		})
+	}
+}
+
+func TestModelAndSplitAreComparedWithTheDataSetBeforeItIsLoaded(t *testing.T) {
+	for _, x := range []struct{ data, model, want string }{
+		{"set: nsl-kdd", "layers: [90, 5]", "plan.yaml:2:8: model: the model takes 90 inputs, data set nsl-kdd has 93"},
+		{"set: nsl-kdd, encoding: 122", "layers: [93, 5]", "the model takes 93 inputs, data set nsl-kdd has 122"},
+		{"set: mnist", "layers: [784, 9]", "the model tells 9 classes apart, data set mnist has 10"},
+		{"set: nsl-kdd, split: {kind: classes, workers: {a: {DOS: 1%}}}", "layers: [93, 5]", `plan.yaml:1:29: data.split: split classes: worker "a": unknown class "DOS"; there are ["Normal" "DoS"`},
+		{"set: fashion-mnist, split: {kind: classes, workers: {a: {Hat: 1%}}}", "layers: [784, 10]", `unknown class "Hat"`},
+		{"set: a9a, split: {kind: classes, workers: {c: {+1: 1%}}}", "layers: [123, 2]", `unknown worker "c"; there are ["a" "b"]`},
+		{"set: a9a, split: {kind: classes, workers: {s: {+1: 1%}}}", "layers: [123, 2]", `unknown worker "s"; there are ["a" "b"]`},
+		{"set: a9a, split: {kind: classes, workers: {a: {+1: 1%}, b: {-1: 1%}}}", "layers: [123, 2]", ""},
+	} {
+		text := "data: {" + x.data + "}\nmodel: {kind: mlp, " + x.model + "}\narchitecture: {kind: parameter-server}\n" +
+			"nodes: [{name: s, role: server}, {name: a}, {name: b}]\nstop: {epochs: 1}\n"
+		p, err := plan.ReadPlan(parse(t, "plan.yaml", text))
+		if err == nil {
+			_, err = Default().Read(p)
+		}
+		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
+			t.Errorf("%s: got %v\nwant %s", x.data, err, x.want)
+		}
+	}
+}
+
+func TestStepsThatTakeNoTimeNeedSomethingToWaitFor(t *testing.T) {
+	const nodes = "nodes: [{name: n, count: 3, compute: {step: 0s}}]\n"
+	for _, x := range []struct {
+		architecture, more string
+		refused            bool
+	}{
+		{"{kind: gossip, wait: false}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", true},
+		{"{kind: gossip, wait: false, lead: 2}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", false},
+		{"{kind: gossip, period: 1s, wait: false}", "network: {default: {delay: 5ms}}\nstop: {target: 90%, time: 1s}\n", true},
+		{"{kind: local}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", true},
+		{"{kind: local}", "stop: {time: 1s, epochs: 3}\n", false},
+		{"{kind: gossip}", "stop: {time: 1s}\n", true},
+		{"{kind: gossip}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", false},
+		{"{kind: gossip}", "network: {default: {rate: 1 Mbit/s}}\nstop: {time: 1s}\n", false},
+		{"{kind: all-reduce}", "network: none\nstop: {time: 1s}\n", true},
+		{"{kind: all-reduce}", "network: none\nstop: {steps: 10}\n", false},
+		{"{kind: parameter-server, roles: {server: added}}", "stop: {time: 1s}\n", false}, // the server takes time
+	} {
+		text := "data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\narchitecture: " + x.architecture + "\n" + nodes + x.more
+		p, err := plan.ReadPlan(parse(t, "plan.yaml", text))
+		if err == nil {
+			_, err = Default().Read(p)
+		}
+		if x.refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "plan.yaml:4:38: nodes[0].compute: the steps of n1 take no time") {
+			t.Errorf("%s with %s: %v", x.architecture, x.more, err)
+		}
 	}
 }
 

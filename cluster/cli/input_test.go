@@ -141,6 +141,9 @@ func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
 			if m.old != "" {
 				plan = edit(t, small, m.old, m.new)
 			}
+			if m.new == digits {
+				plan = edit(t, plan, "[93, 8, 5]", "[784, 8, 10]")
+			}
 			enter(t, plan)
 			if m.prepare != nil {
 				m.prepare(t)

@@ -30,10 +30,14 @@ func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    exactly(1, "one plan"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if _, err := resolve(c, args[0], set); err != nil {
+			p, err := driver.Load(args[0], set...)
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(out, "%s is in order\n", args[0])
+			if err := p.Check(c); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(out, "%s is in order\n", args[0])
 			return err
 		},
 	}
@@ -72,12 +76,4 @@ func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set a key of the plan (repeated)")
 	return cmd
-}
-
-func resolve(c *catalog.Catalog, path string, set []string) (string, error) {
-	p, err := driver.Load(path, set...)
-	if err != nil {
-		return "", err
-	}
-	return p.Resolved(c)
 }

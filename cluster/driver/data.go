@@ -127,7 +127,7 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, plan.Errorf(d.Section.At("set"), "%w", err)
+		return nil, plan.Errorf(blamed(d.Section, err), "%w", err)
 	case published && source.Test == nil:
 		return nil, plan.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such as 25%%", source.Pool.Name)
 	}
@@ -142,6 +142,25 @@ func (s *shelf) files() (files []record.DataFile) {
 		files = append(files, record.DataFile{Name: f.Name, Size: f.Size, SHA256: f.SHA256})
 	}
 	return record.SortFiles(files)
+}
+
+// blamed is the value of a section data that an error of loading is about: the file that it names, or else the set.
+func blamed(section *plan.Node, err error) *plan.Node {
+	at := section.At("set")
+	longest := 0
+	for _, f := range section.Fields {
+		switch f.Key {
+		case "file", "test-file", "images", "labels", "test-images", "test-labels", "x", "y", "test-x", "test-y":
+			named := f.Value.Kind == plan.Scalar && filepath.Base(f.Value.Text) != "." && strings.Contains(err.Error(), f.Value.Text)
+			if _, archive := section.Get("file"); archive && f.Key != "file" && f.Key != "test-file" {
+				named = false // an array of the file
+			}
+			if named && len(f.Value.Text) > longest {
+				at, longest = f.Value, len(f.Value.Text)
+			}
+		}
+	}
+	return at
 }
 
 // samples cuts and scales a data set for a seed.

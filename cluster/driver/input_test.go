@@ -22,8 +22,8 @@ func TestBadInputIsToldBeforeAnythingIsWritten(t *testing.T) {
 	}{
 		{name: "missing data set", set: "data={set: nsl-kdd}", want: "small.yaml:--set data={set: nsl-kdd}: data.set: data set nsl-kdd: KDDTrain+.txt"},
 		{name: "no published test set", set: "data.test=published", want: "data.test: synthetic traffic has no published test set; give a share to hold out, such as 25%"},
-		{name: "another number of inputs", set: "model.layers=[94, 5]", want: "small.yaml:4:8: model: the model takes 94 inputs, data set synthetic traffic has 93"},
-		{name: "another number of classes", set: "model.layers=[93, 6]", want: "small.yaml:4:8: model: the model tells 6 classes apart, data set synthetic traffic has 5"},
+		{name: "another number of inputs", set: "model.layers=[94, 5]", want: "small.yaml:4:8: model: the model takes 94 inputs, data set synthetic-traffic has 93"},
+		{name: "another number of classes", set: "model.layers=[93, 6]", want: "small.yaml:4:8: model: the model tells 6 classes apart, data set synthetic-traffic has 5"},
 		{name: "a worker that does not exist", set: "sweep={data.split: [{kind: classes, workers: {fast: {DoS: 10%}}}]}", want: "split classes: unknown worker \"fast\""},
 		{name: "a worker without samples", set: "sweep={data.split: [{kind: classes, workers: {near: {DoS: 10%}}}]}", want: "split classes leaves worker \"far\" without samples"},
 		{name: "native in virtual time", set: "nodes.near.compute=native", want: "nodes[1].compute: compute: native has no meaning in virtual time"},
@@ -136,6 +136,22 @@ func TestFaultOfDataNamesThePlanAndTheLineOfTheFile(t *testing.T) {
 	var place *plan.Error
 	if !errors.As(err, &place) || place.Pos.Line != 3 {
 		t.Errorf("no place in %v", err)
+	}
+}
+
+func TestFaultOfAFileOfOnesOwnPointsAtItsKey(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "t.csv"), filepath.Join(dir, "t.csv.more")
+	if err := errors.Join(os.WriteFile(good, []byte("1,a\n2,b\n"), 0o600), os.WriteFile(bad, []byte("1,a\nx,b\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string]string{
+		"file: " + bad:                          "data.file: " + bad,
+		"file: " + good + ", test-file: " + bad: "data.test-file: " + bad,
+	} {
+		text := strings.Replace(small, "set: synthetic-traffic, samples: 1500", "set: csv, "+set, 1)
+		_, err := driver.Run(t.Context(), load(t, text), driver.Options{Out: filepath.Join(dir, "out")})
+		expectInput(t, err, want)
 	}
 }
 

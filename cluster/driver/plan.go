@@ -160,7 +160,11 @@ func read(c *catalog.Catalog, root *plan.Node, anyRole bool) (*catalog.Spec, err
 		return nil, err
 	}
 	p.AnyRole = anyRole
-	return c.Read(p)
+	s, err := c.Read(p)
+	if err != nil {
+		return nil, err
+	}
+	return s, sendable(s)
 }
 
 // severalKinds reports whether the points have several kinds of architectures.

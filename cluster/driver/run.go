@@ -129,6 +129,11 @@ func prepare(ctx context.Context, p *Plan, o Options) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.venue == nil {
+		if err := affordable(points, memory()); err != nil {
+			return nil, err
+		}
+	}
 	first := points[0].spec.Plan
 	r := &runner{Options: o, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
 	if len(points)*r.repeats > record.MaxRuns {

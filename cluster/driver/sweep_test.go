@@ -66,7 +66,8 @@ func TestErrorsInASweepNameThePointAndItsLine(t *testing.T) {
 	_, err = driver.Run(t.Context(), load(t, nodesOnce, "nodes.hub.role=sever"), driver.Options{Out: filepath.Join(t.TempDir(), "out")})
 	expectInput(t, err, `no architecture of this sweep knows the role "sever"; did you mean server? (accepted: peer, server, worker)`)
 	// Where nothing varies the kind of the architecture, a role that it does not know is a mistake.
-	text := strings.Replace(nodesOnce[:strings.Index(nodesOnce, "sweep:")], "{name: hub,", "{name: hub, role: server,", 1)
+	text, _, _ := strings.Cut(nodesOnce, "sweep:")
+	text = strings.Replace(text, "{name: hub,", "{name: hub, role: server,", 1)
 	_, err = driver.Run(t.Context(), load(t, text), driver.Options{Out: filepath.Join(t.TempDir(), "out")})
 	expectInput(t, err, `node hub has the role "server", which this architecture does not know (accepted: peer)`)
 }

@@ -179,6 +179,8 @@ type NetworkSpec struct {
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what it leaves out is as in Default.
 	// [Plan.Links] carries this out.
 	Links []LinkSpec `plan:"links" doc:"the links that differ; of several that name a pair the last one counts"`
+	// Source is the syntax that the network was read from, for errors; nil if the plan has none.
+	Source *Node `plan:",node"`
 }
 
 // none is NetworkSpec.None as a plan says it.

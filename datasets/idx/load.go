@@ -49,6 +49,9 @@ func Load(dir, set string) (*datasets.Source, error) {
 	return source, nil
 }
 
+// ClassNames are the names of the classes of a set that Load knows, in the order of their labels; nil for another set.
+func ClassNames(set string) []string { return slices.Clone(classes[set]) }
+
 // loadPart joins the images and labels whose file names begin with part, and lists the files.
 func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, error) {
 	images, imageFile, err := published.Open(dir, set, part+"-images-idx3-ubyte", readImages)

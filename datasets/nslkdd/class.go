@@ -2,6 +2,7 @@ package nslkdd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gradwire/gradwire/datasets/input"
@@ -20,6 +21,9 @@ const (
 )
 
 var classNames = []string{"Normal", "DoS", "Probe", "R2L", "U2R"}
+
+// ClassNames are the names of the classes, in the order of their labels.
+func ClassNames() []string { return slices.Clone(classNames) }
 
 // String returns the class's name.
 func (c Class) String() string {

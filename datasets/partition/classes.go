@@ -48,6 +48,21 @@ func (c Classes) Assign(set *datasets.Set, workers []string, seed uint64) ([][]i
 	return finish("classes", assigned, workers)
 }
 
+// Check finds what Assign would refuse in the names and sums, before there are any samples: classes may be nil where they are
+// not known yet.
+func (c Classes) Check(classes, workers []string) error {
+	if classes != nil {
+		_, err := c.table(classes, workers)
+		return err
+	}
+	for _, s := range c.Workers {
+		if !slices.Contains(workers, s.Worker) {
+			return fmt.Errorf("split classes: unknown worker %q; there are %q", s.Worker, workers)
+		}
+	}
+	return nil
+}
+
 // table returns shares[class][worker] after checking all names and sums.
 func (c Classes) table(classes, workers []string) ([][]float64, error) {
 	shares := make([][]float64, len(classes))
