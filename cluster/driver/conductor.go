@@ -218,15 +218,18 @@ func (c *conductor) outcome(r live.Result, failure error) (outcome, error) {
 	return out, cmp.Or(failure, bereft)
 }
 
-// awaitResults waits for what the other processes say last, while they are heard of. It counts looks: time in
-// which this process was paused is nobody's fault. Who says nothing is missing in the counters, which is all that it
-// has left to tell.
+// silentLooks is how many looks those are waited for of whom nothing is heard.
+const silentLooks = 4
+
+// awaitResults waits for what the other processes say last, and less long for those that are not heard of. It counts
+// looks: time in which this process was paused is nobody's fault. Who says nothing is missing in the counters, which is
+// all that it has left to tell.
 func (c *conductor) awaitResults() {
 	looks := 0
 	ctx, cancel := context.WithCancel(c.process.stop)
 	defer cancel()
 	_ = c.await(ctx, func(name string, q *party) (bool, error) {
-		return q.result != nil || q.err != nil || !c.up(name), nil
+		return q.result != nil || q.err != nil || looks >= silentLooks && !c.up(name), nil
 	}, func() {
 		if looks++; time.Duration(looks)*askEvery > resultPatience {
 			cancel()
