@@ -63,7 +63,10 @@ func TestPointsAreComparedWithinOneTargetAndOneOf(t *testing.T) {
 	}
 	other := runsOf(Point{{"of", "any"}}, 10, 5)
 	for i := range other {
-		other[i].Of = Any
+		other[i].Of, other[i].Models = Any, 4
+	}
+	for i := range runs {
+		runs[i].Models = 4
 	}
 	named := runsOf(Point{{"stop", "label"}}, 10, 3)
 	for i := range named {
@@ -80,6 +83,17 @@ func TestPointsAreComparedWithinOneTargetAndOneOf(t *testing.T) {
 	}
 	if want := []float64{0.5, 0.5, 0.5, 0.8, 0.8, 0.8, 0.5, 0.7}; !slices.Equal(targets, want) {
 		t.Errorf("targets %g, want %g", targets, want)
+	}
+}
+
+func TestPointsOfASingleModelAreComparedWithThoseOfSeveral(t *testing.T) {
+	peers, server, second := runsOf(Point{{"k", "peers"}}, 10, 20), runsOf(Point{{"k", "server"}}, 10, 10), runsOf(Point{{"k", "second"}}, 10, 30)
+	for i := range peers {
+		peers[i].Of, peers[i].Models, server[i].Models = Any, 4, 1
+	}
+	groups := GroupRuns(slices.Concat(server, peers, second), number(0.5))
+	if groups[0].Verdict != stats.Fastest || groups[1].Verdict != stats.Slower || groups[2].Verdict != stats.Slower || groups[0].Of != Any {
+		t.Errorf("%+v", groups)
 	}
 }
 

@@ -466,6 +466,10 @@ func FuzzPageBearsAnyRecord(f *testing.F) {
 		f.Add(summary, fmt.Sprintf(run, curve, link+","+link, worker))
 	}
 	f.Add(summary, fmt.Sprintf(run, "", "", ""))
+	second := `"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual", "outcome": "degraded", "of": "all", "models": 3, "reached": true,
+		"time_to_target_s": 1, "epochs_to_target": 5e-324, "crossings_s": {"any": 0}, "incidents": [{"at_s": 1e12, "node": "n", "what": "w"}]`
+	f.Add(`{"version": 2, "plan": "p", "target": 0.5, "runs": [{`+second+`}]}`, `{"version": 2, `+second+`, "data": {"curve": [{"evaluation": 1, "time_s": 1,
+		"accuracy": 0.5, "models": 3, "average_model": null, "mean": 0.5, "all": 0, "any": 1}], "links": [], "updates": []}}`)
 	f.Add(`{"runs": []}`, "")
 	f.Add(`{"plan": "p"`, "{")
 	f.Fuzz(func(t *testing.T, summary, run string) {
