@@ -137,8 +137,8 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alike gives groups of single models the Of of those of several models and the same target, where these have but one, and
-// else all of them that of the first.
+// alike gives groups of single models the Of of those of several models and the same target, where these have but one,
+// and else all of them that of the first.
 func alike(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
 		return !slices.ContainsFunc(members[pointKey(g.Point)], func(r Run) bool { return r.Models > 1 })
