@@ -112,7 +112,8 @@ func TestFilesHaveTheirNamesColumnsAndKeys(t *testing.T) {
 	if _, err := f.Write(overview); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"summary.json", "curve.csv", "models.csv", "links.csv", "updates.csv", "selections.csv", "measured.csv", "runs/0001/run.json"} {
+	for _, name := range []string{"summary.json", "curve.csv", "models.csv", "links.csv", "updates.csv", "selections.csv",
+		"measured.csv", "runs/0001/run.json"} {
 		text, err := os.ReadFile(filepath.Join(f.Dir(), name))
 		if err != nil {
 			t.Fatal(err)
@@ -257,9 +258,12 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 		{`{"run": 0}`, `key "clock" is ""; virtual, real and cluster are accepted`},
 		{`{"version": 3}`, `key "version" is 3; up to 2 is accepted`},
 		{`{"version": 2, "clock": "real"}`, `key "outcome" is ""; done, degraded and failed are accepted`},
-		{`{"version": 2, "clock": "real", "outcome": "done", "of": "best"}`, `key "of" is "best"; average-model, mean, all and any are accepted`},
-		{`{"version": 2, "clock": "real", "outcome": "done", "of": "any", "crossings_s": {"some": 1}}`, `key "crossings_s" is "some"; average-model`},
-		{`{"version": 2, "clock": "real", "outcome": "failed", "of": "any", "incidents": [{"at_s": 1, "what": "diverged"}]}`, `element 0 of incidents: "diverged" at node ""`},
+		{`{"version": 2, "clock": "real", "outcome": "done", "of": "best"}`,
+			`key "of" is "best"; average-model, mean, all and any are accepted`},
+		{`{"version": 2, "clock": "real", "outcome": "done", "of": "any", "crossings_s": {"some": 1}}`,
+			`key "crossings_s" is "some"; average-model`},
+		{`{"version": 2, "clock": "real", "outcome": "failed", "of": "any", "incidents": [{"at_s": 1, "what": "diverged"}]}`,
+			`element 0 of incidents: "diverged" at node ""`},
 		{`{"clock": "real", "reached": true}`, `key`},
 		{`{"clock": "real"}`, `key "data" must have the lists curve, links and updates`},
 		{`{"final_accuracy": "many"}`, `"many" is no number`},

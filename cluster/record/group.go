@@ -65,7 +65,8 @@ type Group struct {
 	Done     int `json:"done"`
 	Degraded int `json:"degraded"`
 	Failed   int `json:"failed"`
-	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none.
+	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A point whose runs have a
+	// single model, of which all four accuracies are the same, takes the Of of the points that it is compared with.
 	Of     Of       `json:"of"`
 	Target *float64 `json:"target,omitempty"`
 	// TimeToTarget, in seconds, and EpochsToTarget are nil if no run arrived.
@@ -116,11 +117,13 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		}
 		members[key] = append(members[key], r)
 	}
+	for i := range groups {
+		groups[i].sum(members[pointKey(groups[i].Point)])
+	}
+	alike(groups, members)
 	families := map[string][]int{}
 	var order []string
-	for i := range groups {
-		g := &groups[i]
-		g.sum(members[pointKey(g.Point)])
+	for i, g := range groups {
 		if g.Target == nil {
 			continue
 		}
@@ -134,6 +137,37 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		judge(groups, families[family], members)
 	}
 	return groups
+}
+
+// alike gives groups of single models the Of of those of several models and the same target, where these have but one,
+// and else all of them that of the first.
+func alike(groups []Group, members map[string][]Run) {
+	single := func(g *Group) bool {
+		return !slices.ContainsFunc(members[pointKey(g.Point)], func(r Run) bool { return r.Models > 1 })
+	}
+	kinds, first := map[float64][]Of{}, map[float64]Of{}
+	for i := range groups {
+		g := &groups[i]
+		switch {
+		case g.Target == nil:
+		case single(g):
+			if first[*g.Target] == "" {
+				first[*g.Target] = g.Of
+			}
+		case !slices.Contains(kinds[*g.Target], g.Of):
+			kinds[*g.Target] = append(kinds[*g.Target], g.Of)
+		}
+	}
+	for i := range groups {
+		g := &groups[i]
+		switch {
+		case g.Target == nil || !single(g):
+		case len(kinds[*g.Target]) == 1:
+			g.Of = kinds[*g.Target][0]
+		default:
+			g.Of = first[*g.Target]
+		}
+	}
 }
 
 // judge compares the groups of one family.

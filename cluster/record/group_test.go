@@ -16,7 +16,8 @@ func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
 	groups := GroupRuns([]Run{
 		{Point: b, Reached: true, TimeToTarget: number(2), EpochsToTarget: number(1), FinalAccuracy: 0.5, Of: Mean},
 		{Point: a, FinalAccuracy: 0.25, Of: Mean},
-		{Point: b, Seed: 1, Reached: true, TimeToTarget: number(4), EpochsToTarget: number(1), FinalAccuracy: 0.75, Outcome: Degraded, Of: Mean},
+		{Point: b, Seed: 1, Reached: true, TimeToTarget: number(4), EpochsToTarget: number(1), FinalAccuracy: 0.75,
+			Outcome: Degraded, Of: Mean},
 		{Point: b, Seed: 2, FinalAccuracy: 1, Duration: 9, Epochs: 3, Of: Mean},
 		{Point: b, Seed: 3, FinalAccuracy: Float(math.NaN()), Outcome: Failed, Of: Mean},
 	}, number(0.9))
@@ -58,12 +59,16 @@ func TestPointsAreComparedWithinOneTargetAndOneOf(t *testing.T) {
 	var runs []Run
 	for _, target := range []string{"50%", "0.8"} {
 		for i, every := range []float64{10, 20, 30} {
-			runs = append(runs, runsOf(Point{{"stop.target", target}, {"every", strconv.Itoa(i)}}, 10, every+float64(len(target)))...)
+			runs = append(runs, runsOf(Point{{"stop.target", target}, {"every", strconv.Itoa(i)}}, 10,
+				every+float64(len(target)))...)
 		}
 	}
 	other := runsOf(Point{{"of", "any"}}, 10, 5)
 	for i := range other {
-		other[i].Of = Any
+		other[i].Of, other[i].Models = Any, 4
+	}
+	for i := range runs {
+		runs[i].Models = 4
 	}
 	named := runsOf(Point{{"stop", "label"}}, 10, 3)
 	for i := range named {
@@ -80,6 +85,19 @@ func TestPointsAreComparedWithinOneTargetAndOneOf(t *testing.T) {
 	}
 	if want := []float64{0.5, 0.5, 0.5, 0.8, 0.8, 0.8, 0.5, 0.7}; !slices.Equal(targets, want) {
 		t.Errorf("targets %g, want %g", targets, want)
+	}
+}
+
+func TestPointsOfASingleModelAreComparedWithThoseOfSeveral(t *testing.T) {
+	peers, server, second := runsOf(Point{{"k", "peers"}}, 10, 20), runsOf(Point{{"k", "server"}}, 10,
+		10), runsOf(Point{{"k", "second"}}, 10, 30)
+	for i := range peers {
+		peers[i].Of, peers[i].Models, server[i].Models = Any, 4, 1
+	}
+	groups := GroupRuns(slices.Concat(server, peers, second), number(0.5))
+	if groups[0].Verdict != stats.Fastest || groups[1].Verdict != stats.Slower || groups[2].Verdict != stats.Slower ||
+		groups[0].Of != Any {
+		t.Errorf("%+v", groups)
 	}
 }
 

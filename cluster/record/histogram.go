@@ -108,7 +108,8 @@ type waits struct {
 func (w *waits) add(d time.Duration) {
 	ns := uint64(max(d, 0))
 	bucket := bucketOf(ns)
-	i, found := slices.BinarySearchFunc(w.spans, bucket, func(s span, bucket uint16) int { return cmp.Compare(s.bucket, bucket) })
+	i, found := slices.BinarySearchFunc(w.spans, bucket,
+		func(s span, bucket uint16) int { return cmp.Compare(s.bucket, bucket) })
 	if !found {
 		w.spans = slices.Insert(w.spans, i, span{bucket: bucket})
 	}

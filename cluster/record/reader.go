@@ -188,7 +188,8 @@ func (r *Run) words() error {
 	}
 	for i, n := range r.Incidents {
 		if !within(n.At, 0, longest) || n.Node == "" || n.What == "" {
-			return fmt.Errorf("element %d of incidents: %q at node %q after %g s; a sentence, a node and 0 to %g s are accepted", i, n.What, n.Node, n.At, longest)
+			return fmt.Errorf("element %d of incidents: %q at node %q after %g s; a sentence, a node and 0 to %g s are accepted",
+				i, n.What, n.Node, n.At, longest)
 		}
 	}
 	return nil
@@ -201,7 +202,8 @@ func unknown[T ~string](key string, is T, accepted []T) error {
 		words[i] = string(word)
 	}
 	last := len(words) - 1
-	return fmt.Errorf("key %q is %q; %s and %s are accepted", key, string(is), strings.Join(words[:last], ", "), words[last])
+	return fmt.Errorf("key %q is %q; %s and %s are accepted", key, string(is), strings.Join(words[:last], ", "),
+		words[last])
 }
 
 // check finds figures that no run has.
@@ -245,7 +247,8 @@ func (d *Data) check() error {
 	}
 	for i, m := range d.Models {
 		if !fraction(m.Accuracy) {
-			return fmt.Errorf("element %d of models: accuracy %v of node %q; a fraction from 0 to 1 is accepted", i, m.Accuracy, m.Node)
+			return fmt.Errorf("element %d of models: accuracy %v of node %q; a fraction from 0 to 1 is accepted", i, m.Accuracy,
+				m.Node)
 		}
 		if i > 0 && m.Number < d.Models[i-1].Number {
 			return fmt.Errorf("element %d of models: evaluation %d comes after evaluation %d", i, m.Number, d.Models[i-1].Number)

@@ -13,12 +13,14 @@ const Version = 2
 // checkVersion refuses files of programs to come.
 func checkVersion(version int) error {
 	if version < 0 || version > Version {
-		return fmt.Errorf("key \"version\" is %d; up to %d is accepted: a newer gradwire has made this record", version, Version)
+		return fmt.Errorf("key \"version\" is %d; up to %d is accepted: a newer gradwire has made this record", version,
+			Version)
 	}
 	return nil
 }
 
-// upgrade makes of a run without a version one that says what it then meant: it was done, and judged was any node's model.
+// upgrade makes of a run without a version one that says what it then meant: it was done, and judged was any node's
+// model.
 func (r *Run) upgrade() {
 	if r.Outcome == "" {
 		r.Outcome = Done
@@ -73,7 +75,8 @@ func (d *Data) upgrade() {
 		d.Curve = append(d.Curve, e)
 		if len(nodes) > 1 {
 			for _, one := range old[i:end] {
-				d.Models = append(d.Models, ModelVerdict{Number: e.Number, Node: one.Node, Step: one.Step, Accuracy: one.Accuracy, Loss: one.Loss})
+				d.Models = append(d.Models,
+					ModelVerdict{Number: e.Number, Node: one.Node, Step: one.Step, Accuracy: one.Accuracy, Loss: one.Loss})
 			}
 		}
 		i = end

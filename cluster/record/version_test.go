@@ -35,7 +35,8 @@ func TestRecordsWithoutAVersionSayWhatTheyThenMeant(t *testing.T) {
 		t.Errorf("%+v of version %d", run, r.Summary.Version)
 	}
 	both, one := d.Curve[1], d.Curve[len(d.Curve)-1]
-	if both.Models != 2 || both.Number != 2 || both.Time <= 0 || both.Node != "" || !math.IsNaN(float64(both.AverageModel)) ||
+	if both.Models != 2 || both.Number != 2 || both.Time <= 0 || both.Node != "" ||
+		!math.IsNaN(float64(both.AverageModel)) ||
 		both.All > both.Mean || both.Mean > both.Any || both.Accuracy != both.Any {
 		t.Errorf("an instant of both peers: %+v", both)
 	}
@@ -46,7 +47,8 @@ func TestRecordsWithoutAVersionSayWhatTheyThenMeant(t *testing.T) {
 		t.Errorf("%d verdicts on models: %+v", n, d.Models)
 	}
 	b := r.Summary.Runs[1].Bracket
-	if b == nil || b.TimeBefore != one.Time || b.TimeAfter >= *run.TimeToTarget || b.EpochsBefore != one.Epoch || r.Summary.Runs[1].Epochs != one.Epoch {
+	if b == nil || b.TimeBefore != one.Time || b.TimeAfter >= *run.TimeToTarget || b.EpochsBefore != one.Epoch ||
+		r.Summary.Runs[1].Epochs != one.Epoch {
 		t.Errorf("%+v around %g s", b, *run.TimeToTarget)
 	}
 	if g := r.Summary.Groups[0]; g.Done != 2 || g.Of != Any || g.TimeToTarget.Method != "too few repeats" {
@@ -97,7 +99,8 @@ func TestAFailedRunIsMadeAgainAndReplaced(t *testing.T) {
 			t.Errorf("a failed run counts as finished, as run %d", n)
 		}
 		s, err := folder.Write(overview)
-		if err != nil || s.Complete || len(s.Runs) != 4 || s.Groups[1].Failed != 1 || s.Groups[1].N != 2 || s.Groups[1].FinalAccuracy.N != 1 {
+		if err != nil || s.Complete || len(s.Runs) != 4 || s.Groups[1].Failed != 1 || s.Groups[1].N != 2 ||
+			s.Groups[1].FinalAccuracy.N != 1 {
 			t.Errorf("%v: %+v", err, s.Groups)
 		}
 	}
@@ -108,7 +111,8 @@ func TestAFailedRunIsMadeAgainAndReplaced(t *testing.T) {
 	if n, ok := reopened(t, f.Dir()).Finished(r.Point, 2); !ok || n != 3 {
 		t.Errorf("made again: run %d, %v", n, ok)
 	}
-	if s, err := f.Write(overview); err != nil || s.Complete || s.Groups[0].Degraded != 1 { // a degraded run is not made again
+	if s, err := f.Write(overview); err != nil || s.Complete ||
+		s.Groups[0].Degraded != 1 { // a degraded run is not made again
 		t.Errorf("%v: complete %v, %+v", err, s.Complete, s.Groups)
 	}
 }

@@ -220,7 +220,8 @@ func (r *RunDifference) data(a, b *record.Data) {
 	r.add(diffLists("curve", a.Curve, b.Curve, func(e record.Evaluation) string {
 		return fmt.Sprintf("evaluation %d at %g s", e.Number, e.Time)
 	}))
-	r.add(diffLists("models", a.Models, b.Models, func(m record.ModelVerdict) string { return fmt.Sprintf("evaluation %d of %q", m.Number, m.Node) }))
+	r.add(diffLists("models", a.Models, b.Models,
+		func(m record.ModelVerdict) string { return fmt.Sprintf("evaluation %d of %q", m.Number, m.Node) }))
 	r.add(diffLists("updates", a.Updates, b.Updates, func(u record.Update) string { return fmt.Sprintf("worker %q", u.Node) }))
 	r.add(diffLists("links", a.Links, b.Links, func(l record.Link) string { return fmt.Sprintf("from %q to %q", l.From, l.To) }))
 	r.add(diffLists("selections", a.Selections, b.Selections, func(s record.Selection) string { return fmt.Sprintf("of %q", s.Node) }))

@@ -73,10 +73,14 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 			what: "updates", where: `worker "near", samples`, a: "0", b: "5",
 		},
 		{
-			name: "models", change: func(_ *record.Run, d *record.Data) { d.Models = []record.ModelVerdict{{Number: 1, Node: "n"}} },
+			name: "models", change: func(_ *record.Run,
+				d *record.Data) {
+				d.Models = []record.ModelVerdict{{Number: 1, Node: "n"}}
+			},
 			what: "models", where: `evaluation 1 of "n"`, a: "null",
 		},
-		{name: "outcome", change: func(r *record.Run, _ *record.Data) { r.Outcome = record.Degraded }, what: "outcome", a: `"done"`, b: `"degraded"`},
+		{name: "outcome", change: func(r *record.Run, _ *record.Data) { r.Outcome = record.Degraded }, what: "outcome",
+			a: `"done"`, b: `"degraded"`},
 		{
 			name: "measured", change: func(_ *record.Run, d *record.Data) {
 				d.Measured = []record.Measurement{{Time: 2, Node: "n", Name: "x"}}

@@ -68,10 +68,12 @@ func accuracyOverBytes(s record.Summary, traces []record.Trace) (*figure, error)
 		most = max(most, own)
 	}
 	u := byteUnit(float64(most))
-	return accuracyOver(s, counted, "bytes sent", "sent on all links, "+u.name, func(e record.Evaluation) float64 { return float64(e.Bytes) / u.bytes })
+	return accuracyOver(s, counted, "bytes sent", "sent on all links, "+u.name,
+		func(e record.Evaluation) float64 { return float64(e.Bytes) / u.bytes })
 }
 
-func accuracyOver(s record.Summary, traces []record.Trace, over, x string, abscissa func(record.Evaluation) float64) (*figure, error) {
+func accuracyOver(s record.Summary, traces []record.Trace, over, x string,
+	abscissa func(record.Evaluation) float64) (*figure, error) {
 	l := accuracyLines(s, traces, x, abscissa)
 	l.what += " over " + over
 	return l.figure(s)
@@ -104,7 +106,8 @@ const diverged = 1e100
 
 func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error) {
 	longest, highest := 0.0, 0.0
-	l := &lines{what: consensusDistance + " over time", y: consensusDistance, limit: math.Inf(1), scale: 1, caption: caption(s, false)}
+	l := &lines{what: consensusDistance + " over time", y: consensusDistance, limit: math.Inf(1), scale: 1,
+		caption: caption(s, false)}
 	for _, t := range traces {
 		var points []xy
 		for _, m := range t.Measured {
@@ -159,9 +162,11 @@ func bandText(fewest, most int) string {
 	case most <= 1:
 		return "One run per point."
 	case most < manyRuns:
-		return fmt.Sprintf("Median of %s, band: lowest to highest; a run that has ended counts with its last value.", upTo(fewest, most))
+		return fmt.Sprintf("Median of %s, band: lowest to highest; a run that has ended counts with its last value.",
+			upTo(fewest, most))
 	case fewest >= manyRuns:
-		return fmt.Sprintf("Mean of %s, band: its 95 %% interval (t); a run that has ended counts with its last value.", upTo(fewest, most))
+		return fmt.Sprintf("Mean of %s, band: its 95 %% interval (t); a run that has ended counts with its last value.",
+			upTo(fewest, most))
 	}
 	return fmt.Sprintf("From %d runs on mean and band of its 95 %% interval (t), of fewer median and range; an ended run keeps its last value.", manyRuns)
 }

@@ -34,7 +34,8 @@ func modelDrawings(s record.Summary, traces []record.Trace) (all []drawing) {
 		if len(g.Point) > 0 {
 			text += " of " + name(g.Point)
 		}
-		all = append(all, drawing{fmt.Sprintf("models-%d", len(all)+1), text, func() (*figure, error) { return whichModel(s, traces, g) }})
+		all = append(all, drawing{fmt.Sprintf("models-%d", len(all)+1), text,
+			func() (*figure, error) { return whichModel(s, traces, g) }})
 	}
 	return all
 }

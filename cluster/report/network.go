@@ -53,8 +53,8 @@ func networksOf(s record.Summary, traces []record.Trace) []*network {
 	return all
 }
 
-// elsewhere are the sections of a plan that say nothing about the network: points that differ in them alone may run over
-// the same one.
+// elsewhere are the sections of a plan that say nothing about the network: points that differ in them alone may run
+// over the same one.
 var elsewhere = []string{"architecture", "train", "data", "model", "evaluate", "stop", "record"}
 
 // overOneNetwork reports whether the plan gives two points the same network.
@@ -173,7 +173,8 @@ func (n *network) histogram(s record.Summary, low, high float64, unit string) (*
 		bin.Weight++
 		most = max(most, bin.Weight)
 	}
-	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.", len(n.links), len(n.nodes)) + n.whose()
+	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.", len(n.links),
+		len(n.nodes)) + n.whose()
 	f := newFigure(n.title(s), "mean delay of a link, "+unit, "links", caption)
 	f.Add(h)
 	f.X.Min, f.X.Max = max(low-h.Width, 0), high+h.Width

@@ -204,7 +204,8 @@ func TestTheFourAccuraciesOfAPointAreDrawnAndTheJudgedOneIsWide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"best node", "mean of the nodes", "worst node"}; !slices.Equal(f.names, want) || !strings.Contains(f.caption, "Wide: what is judged, the mean of the nodes' accuracies.") {
+	if want := []string{"best node", "mean of the nodes", "worst node"}; !slices.Equal(f.names, want) ||
+		!strings.Contains(f.caption, "Wide: what is judged, the mean of the nodes' accuracies.") {
 		t.Errorf("%q, %q", f.names, f.caption)
 	}
 	if f.Title.Text != "async-ps-unequal-links: which model (b)" {
@@ -226,7 +227,8 @@ func TestFiguresNameWhatIsJudged(t *testing.T) {
 		if f.Y.Label.Text != want+", %" || f.Title.Text != "async-ps-unequal-links: "+want+" over time" {
 			t.Errorf("%s: axis %q, title %q", of, f.Y.Label.Text, f.Title.Text)
 		}
-		if d := curveDrawings(s, traces); d[0].title != capital(want)+" over epochs" || !strings.Contains(d[len(d)-1].title, "("+judgedWords[of]+")") {
+		if d := curveDrawings(s, traces); d[0].title != capital(want)+" over epochs" ||
+			!strings.Contains(d[len(d)-1].title, "("+judgedWords[of]+")") {
 			t.Errorf("%s: headings %q and %q", of, d[0].title, d[len(d)-1].title)
 		}
 	}
@@ -257,9 +259,11 @@ func TestPointsOfOtherNetworksDoNotShareAFigureHoweverLittleTheyDiffer(t *testin
 }
 
 func TestLinksAreShownOfEachPoint(t *testing.T) {
-	s, traces := over([]string{"1", "8"}, []record.Link{between("a", "b", 47, 0.01)}, []record.Link{between("a", "b", 5, 0.01)})
+	s, traces := over([]string{"1", "8"}, []record.Link{between("a", "b", 47, 0.01)},
+		[]record.Link{between("a", "b", 5, 0.01)})
 	table := linkTable(&Source{Summary: s, traces: traces}, "Links")
-	if len(table.Rows) != 2 || table.Rows[0][0] != "1" || table.Rows[0][3] != "47" || table.Rows[1][0] != "8" || table.Rows[1][3] != "5" {
+	if len(table.Rows) != 2 || table.Rows[0][0] != "1" || table.Rows[0][3] != "47" || table.Rows[1][0] != "8" ||
+		table.Rows[1][3] != "5" {
 		t.Errorf("%q", table.Rows)
 	}
 }

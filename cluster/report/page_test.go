@@ -135,7 +135,8 @@ func TestPageEscapesAllThatARecordSays(t *testing.T) {
 	labels := []string{hostile("label"), "]]></svg></pre><!--"}
 	dir := writeRecord(t, "first", hostile("plan"), labels, 1, func(r *record.Run, d *record.Data) {
 		r.Point[0].Key, r.Digest = hostile("key"), hostile("digest")
-		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 1, Node: hostile("where"), What: hostile("incident")}}
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 1, Node: hostile("where"),
+			What: hostile("incident")}}
 		d.Links[0].From, d.Links[1].To = hostile("node"), hostile("node")
 		d.Updates[0].Node = hostile("worker")
 	})
@@ -182,7 +183,8 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 	if strings.Index(text, "over time, all records<") > strings.Index(text, "over time, one<") || strings.Index(text, "over time, two<") > strings.Index(text, "over bytes sent, all") {
 		t.Error("figures of a kind are not beside each other")
 	}
-	if strings.Count(text, "<caption>Means and their 95 % intervals, all records</caption>") != 1 || strings.Count(text, "<caption>Means") != 1 {
+	if strings.Count(text, "<caption>Means and their 95 % intervals, all records</caption>") != 1 ||
+		strings.Count(text, "<caption>Means") != 1 {
 		t.Error("the records do not share a table")
 	}
 	for _, folder := range []string{"0-all", "1-one", "2-two"} {
@@ -277,7 +279,8 @@ func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
 		t.Errorf("groups: %v", groups)
 	}
 	workers := readTable(t, filepath.Join(o.Folder, "workers.csv"))
-	if len(workers) != 6 || workers[0]["count"] != "36" || workers[0]["mean"] != "0.5" || workers[0]["p99"] != "3" || workers[2]["p50"] != "0.15" {
+	if len(workers) != 6 || workers[0]["count"] != "36" || workers[0]["mean"] != "0.5" || workers[0]["p99"] != "3" ||
+		workers[2]["p50"] != "0.15" {
 		t.Errorf("workers: %v", workers)
 	}
 	if links := readTable(t, filepath.Join(o.Folder, "links.csv")); len(links) != 4 || links[1]["delay_achieved_s"] != "0.5" {
@@ -466,6 +469,10 @@ func FuzzPageBearsAnyRecord(f *testing.F) {
 		f.Add(summary, fmt.Sprintf(run, curve, link+","+link, worker))
 	}
 	f.Add(summary, fmt.Sprintf(run, "", "", ""))
+	second := `"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual", "outcome": "degraded", "of": "all", "models": 3, "reached": true,
+		"time_to_target_s": 1, "epochs_to_target": 5e-324, "crossings_s": {"any": 0}, "incidents": [{"at_s": 1e12, "node": "n", "what": "w"}]`
+	f.Add(`{"version": 2, "plan": "p", "target": 0.5, "runs": [{`+second+`}]}`, `{"version": 2, `+second+`, "data": {"curve": [{"evaluation": 1, "time_s": 1,
+		"accuracy": 0.5, "models": 3, "average_model": null, "mean": 0.5, "all": 0, "any": 1}], "links": [], "updates": []}}`)
 	f.Add(`{"runs": []}`, "")
 	f.Add(`{"plan": "p"`, "{")
 	f.Fuzz(func(t *testing.T, summary, run string) {

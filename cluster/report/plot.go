@@ -107,7 +107,8 @@ func curveDrawings(s record.Summary, traces []record.Trace) []drawing {
 		target += " (" + word + ")"
 	}
 	return append(all,
-		drawing{"consensus-distance", "Distance from the consensus", func() (*figure, error) { return consensusOverTime(s, traces) }},
+		drawing{"consensus-distance", "Distance from the consensus",
+			func() (*figure, error) { return consensusOverTime(s, traces) }},
 		drawing{"target-epochs", "Epochs" + target, func() (*figure, error) { return epochsToTarget(s) }},
 		drawing{"target-time", "Time" + target, func() (*figure, error) { return timeToTarget(s) }},
 	)

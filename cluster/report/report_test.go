@@ -33,10 +33,13 @@ func small() record.Summary {
 			Number: 0, Point: first, Seed: 1, Outcome: record.Done, Of: record.Mean, Reached: true, TimeToTarget: pointer(80), EpochsToTarget: pointer(1.5), FinalAccuracy: 0.95,
 			Messages: 100, Bytes: 2e6, Lateness: &record.Lateness{Late: true, P99: 0.0025},
 		},
-		{Number: 1, Point: first, Seed: 2, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2, FinalAccuracy: 0.91, Messages: 200, Bytes: 4e6, Lateness: &record.Lateness{P99: 0.5}},
-		{Number: 2, Point: second, Seed: 1, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2, FinalAccuracy: 0.5, Messages: 300, Bytes: 6e6},
+		{Number: 1, Point: first, Seed: 2, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2,
+			FinalAccuracy: 0.91, Messages: 200, Bytes: 4e6, Lateness: &record.Lateness{P99: 0.5}},
+		{Number: 2, Point: second, Seed: 1, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2,
+			FinalAccuracy: 0.5, Messages: 300, Bytes: 6e6},
 	}
-	return record.Summary{Plan: "p", Target: pointer(0.94), RunsPlanned: 4, Runs: runs, Groups: record.GroupRuns(runs, pointer(0.94))}
+	return record.Summary{Plan: "p", Target: pointer(0.94), RunsPlanned: 4, Runs: runs,
+		Groups: record.GroupRuns(runs, pointer(0.94))}
 }
 
 func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
@@ -142,7 +145,8 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 				continue
 			}
 			marks := strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *")
-			if strings.Contains(heading, "reached") != (columns > 40 || name != "with a target") || !strings.Contains(heading, "time") || name == "with a target" && marks != 1 {
+			if strings.Contains(heading, "reached") != (columns > 40 || name != "with a target") ||
+				!strings.Contains(heading, "time") || name == "with a target" && marks != 1 {
 				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s", name, columns, text)
 			}
 		}
@@ -198,7 +202,8 @@ func arrivals(label string, seconds, deviation float64, models int, of record.Of
 	for seed := range uint64(20) {
 		at := seconds + deviation*rng.NormFloat64()
 		runs = append(runs, record.Run{
-			Point: record.Point{{Key: "k", Value: label}}, Seed: seed, Outcome: record.Done, Of: of, Models: models, FinalAccuracy: 0.9,
+			Point: record.Point{{Key: "k",
+				Value: label}}, Seed: seed, Outcome: record.Done, Of: of, Models: models, FinalAccuracy: 0.9,
 			Reached: true, TimeToTarget: &at, EpochsToTarget: &at, Duration: at, Epochs: at,
 		})
 	}
@@ -210,7 +215,8 @@ func joined(target float64, all ...[]record.Run) record.Summary {
 	for i := range runs {
 		runs[i].Number = i
 	}
-	return record.Summary{Plan: "p", Target: &target, RunsPlanned: len(runs), Complete: true, Runs: runs, Groups: record.GroupRuns(runs, &target)}
+	return record.Summary{Plan: "p", Target: &target, RunsPlanned: len(runs), Complete: true, Runs: runs,
+		Groups: record.GroupRuns(runs, &target)}
 }
 
 // tableOf is the table in a terminal that is wide enough.
@@ -224,7 +230,8 @@ func tableOf(t *testing.T, s record.Summary) string {
 }
 
 func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
-	text := tableOf(t, joined(0.9, arrivals("slow", 30, 1, 4, record.AverageModel), arrivals("fast", 10, 1, 4, record.AverageModel)))
+	text := tableOf(t, joined(0.9, arrivals("slow", 30, 1, 4, record.AverageModel),
+		arrivals("fast", 10, 1, 4, record.AverageModel)))
 	for _, want := range []string{
 		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
 		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n", "95 % confidence interval of the mean by Student's t",
@@ -233,8 +240,10 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	text = tableOf(t, joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 10.3, 2, 1, record.Mean), arrivals("c", 40, 1, 1, record.Mean)))
-	if strings.Contains(text, "Judged") || strings.Contains(text, "fastest:") == strings.Contains(text, "* fastest") || strings.Count(text, "] =") != 2 ||
+	text = tableOf(t, joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 10.3, 2, 1, record.Mean),
+		arrivals("c", 40, 1, 1, record.Mean)))
+	if strings.Contains(text, "Judged") || strings.Contains(text, "fastest:") == strings.Contains(text, "* fastest") ||
+		strings.Count(text, "] =") != 2 ||
 		!strings.Contains(text, "= not distinguishable from the fastest: time to 90 %, in pairs of equal seeds, t test, Holm's correction for 3 comparisons.") ||
 		!strings.Contains(text, "Repeats that would decide in 4 of 5 experiments: a ") {
 		t.Errorf("two that cannot be told apart:\n%s", text)
@@ -254,7 +263,8 @@ func TestTableComparesWithinOneTarget(t *testing.T) {
 		}
 	}
 	text := tableOf(t, joined(0.5, all...))
-	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % at 2 points, in pairs") || !strings.Contains(text, "* fastest: time to 80 % at 2 points, in pairs") {
+	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % at 2 points, in pairs") ||
+		!strings.Contains(text, "* fastest: time to 80 % at 2 points, in pairs") {
 		t.Errorf("%s", text)
 	}
 }
@@ -263,7 +273,8 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
 	for i := range 8 {
 		r := &s.Runs[3*i]
-		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server", What: "its model was lost"}, {At: 7, Node: "w1", What: "stood still"}, {At: 8, Node: "w2", What: "x"}}
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server", What: "its model was lost"},
+			{At: 7, Node: "w1", What: "stood still"}, {At: 8, Node: "w2", What: "x"}}
 	}
 	r := &s.Runs[0]
 	r.Outcome, r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Incidents = record.Failed, false, nil, nil, []record.Incident{{At: 0.5, Node: "peer3", What: "the loss is NaN"}}
@@ -393,7 +404,8 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 		{"no curves", bare, make([]record.Trace, 2), target},
 		{"no runs", record.Summary{Plan: "p"}, nil, nil},
 		{"bytes not counted", old, oldTraces, accuracy[:2]},
-		{"everything", full, fullTraces, append(append([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy...), target...)},
+		{"everything", full, fullTraces,
+			append(append([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy...), target...)},
 	} {
 		dir := t.TempDir()
 		paths, err := Plots(dir, c.s, c.traces)
@@ -442,14 +454,16 @@ func TestBandOfFewRunsIsMedianAndRangeWithEndedRunsHeld(t *testing.T) {
 	b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), nil, straight(0, 0.2, 2, 0.8), straight(0, 0.1, 2, 0.1)}, 1, gridPoints)
 	last := len(b.x) - 1
 	for what, c := range map[string][2]float64{
-		"first median": {b.mean[0], 0.2}, "first low": {b.low[0], 0.1}, "end": {b.x[last], 2}, "last median": {b.mean[last], 0.6},
+		"first median": {b.mean[0], 0.2}, "first low": {b.low[0], 0.1}, "end": {b.x[last], 2}, "last median": {b.mean[last],
+			0.6},
 		"last high": {b.high[last], 0.8}, "last low": {b.low[last], 0.1}, "in between": {b.mean[100], 0.2 + 0.3*b.x[100]},
 	} {
 		if math.Abs(c[0]-c[1]) > 1e-9 {
 			t.Errorf("%s is %g, want %g", what, c[0], c[1])
 		}
 	}
-	if b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), straight(0, 0.4, 1, 0.8)}, 1, gridPoints); math.Abs(b.mean[0]-0.3) > 1e-12 {
+	if b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), straight(0, 0.4, 1, 0.8)}, 1,
+		gridPoints); math.Abs(b.mean[0]-0.3) > 1e-12 {
 		t.Errorf("the median of two is %g, want 0.3", b.mean[0])
 	}
 }
@@ -462,10 +476,12 @@ func TestBandOfManyRunsIsTheMeanAndItsInterval(t *testing.T) {
 	b := bandOf(runs, 0.6, gridPoints)
 	last := len(b.x) - 1
 	half := 2.2621571628 * math.Sqrt(0.0916666667/10) // of t with 9 degrees of freedom, from a table
-	if math.Abs(b.mean[last]-0.45) > 1e-9 || math.Abs(b.low[last]-(0.45-half)) > 1e-9 || b.high[last] != 0.6 || b.high[0] != b.low[0] {
+	if math.Abs(b.mean[last]-0.45) > 1e-9 || math.Abs(b.low[last]-(0.45-half)) > 1e-9 || b.high[last] != 0.6 ||
+		b.high[0] != b.low[0] {
 		t.Errorf("mean %g from %g to %g, want 0.45 from %g to the limit", b.mean[last], b.low[last], b.high[last], 0.45-half)
 	}
-	for n, want := range map[int]string{1: "One run per point.", 9: "Median of 9 runs, band: lowest to highest", 10: "Mean of 10 runs, band: its 95 % interval (t)"} {
+	for n, want := range map[int]string{1: "One run per point.", 9: "Median of 9 runs, band: lowest to highest",
+		10: "Mean of 10 runs, band: its 95 % interval (t)"} {
 		if got := bandText(n, n); !strings.HasPrefix(got, want) {
 			t.Errorf("%d runs: %q", n, got)
 		}

@@ -16,7 +16,8 @@ func sample(labels []string, seeds int, target float64) (record.Summary, []recor
 	var traces []record.Trace
 	for i, label := range labels {
 		for seed := range seeds {
-			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual", Outcome: record.Done, Of: record.Mean, Models: 1}
+			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual", Outcome: record.Done, Of: record.Mean,
+				Models: 1}
 			if label != "" {
 				r.Point = record.Point{{Key: "data.split", Value: label}}
 			}
@@ -44,7 +45,8 @@ func fakeCurve(r *record.Run, ceiling, rate, target float64, rng *rand.Rand) []r
 		if accuracy >= target {
 			seconds := 60 * epoch
 			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, &seconds, &epoch
-			r.Bracket = &record.Bracket{TimeAfter: max(60*epoch-6, 0), TimeBefore: 60 * epoch, EpochsAfter: max(epoch-0.1, 0), EpochsBefore: epoch}
+			r.Bracket = &record.Bracket{TimeAfter: max(60*epoch-6, 0), TimeBefore: 60 * epoch, EpochsAfter: max(epoch-0.1, 0),
+				EpochsBefore: epoch}
 			break
 		}
 	}

@@ -28,15 +28,15 @@ type column struct {
 }
 
 // Table writes a row for each point: how many of its runs arrived at the target, the mean time and epochs to it
-// (restricted, where runs did not arrive), and of the final accuracy, with their 95 % intervals, and the means of messages
-// and megabytes. Columns about a target are left out where the plan has none. Marks behind the times are verdicts: which
-// point is the fastest, and which cannot be told from it. Lines below say what is judged, how points were compared and
-// how many repeats would decide, and which runs failed or are degraded, where, when and why.
+// (restricted, where runs did not arrive), and of the final accuracy, with their 95 % intervals, and the means of
+// messages and megabytes. Columns about a target are left out where the plan has none. Marks behind the times are
+// verdicts: which point is the fastest, and which cannot be told from it. Lines below say what is judged, how points
+// were compared and how many repeats would decide, and which runs failed or are degraded, where, when and why.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
 // terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is not enough cuts labels. Where a terminal
-// is narrower still, it leaves out messages and megabytes, then epochs and runs, accuracy (where there is a time to target), how
-// many runs arrived, and last the intervals, says so below, and keeps every line within the width.
+// is narrower still, it leaves out messages and megabytes, then epochs and runs, accuracy (where there is a time to
+// target), how many runs arrived, and last the intervals, says so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
@@ -178,8 +178,8 @@ func accuracyColumn(s record.Summary) column {
 	return long
 }
 
-// targetColumn has the means to the target, in units of scale, with their intervals; its brief form is shorter where no run
-// arrived, and its last one is without intervals.
+// targetColumn has the means to the target, in units of scale, with their intervals; its brief form is shorter where no
+// run arrived, and its last one is without intervals.
 func targetColumn(s record.Summary, heading string, scale float64, of func(record.Group) *record.Arrivals) column {
 	var means []float64
 	for _, g := range s.Groups {

@@ -96,14 +96,16 @@ const serverlessNote = "An architecture without a server has no version to be st
 // linkTable shows the links of each point, as its first run used them.
 func linkTable(s *Source, caption string) *pageTable {
 	all := keys(s.Summary)
-	t := &pageTable{Caption: caption, Folded: true, Labels: len(all) + 2, Head: headings(all, "from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"),
+	t := &pageTable{Caption: caption, Folded: true, Labels: len(all) + 2,
+		Head: headings(all, "from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"),
 		Note: "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and outages."}
 	for i, trace := range s.traces {
 		if trace.Links == nil {
 			continue
 		}
 		for _, l := range newNetwork(trace.Links).links {
-			t.Rows = append(t.Rows, append(pointCells(s.Summary.Runs[i].Point, all), l.From, l.To, strconv.FormatInt(l.Messages, 10), short(float64(l.Bytes)/1e6),
+			t.Rows = append(t.Rows, append(pointCells(s.Summary.Runs[i].Point, all), l.From, l.To,
+				strconv.FormatInt(l.Messages, 10), short(float64(l.Bytes)/1e6),
 				short(l.DelayAsked), short(l.DelayAchieved), strconv.FormatInt(l.Lost, 10)))
 		}
 	}
@@ -113,10 +115,12 @@ func linkTable(s *Source, caption string) *pageTable {
 // incidentTable lists what makes the figures of runs worth less.
 func incidentTable(s *Source) *pageTable {
 	all := keys(s.Summary)
-	t := &pageTable{Caption: "What went wrong", Labels: len(all) + 5, Head: headings(all, "run", "seed", "outcome", "node", "what", "at, s")}
+	t := &pageTable{Caption: "What went wrong", Labels: len(all) + 5,
+		Head: headings(all, "run", "seed", "outcome", "node", "what", "at, s")}
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10), string(r.Outcome),
+			t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
+				string(r.Outcome),
 				n.Node, n.What, short(n.At)))
 		}
 	}
@@ -130,10 +134,12 @@ func runTable(s *Source) *pageTable {
 	if word := judgedWord(s.Summary); word != "" {
 		accuracy = "final accuracy (" + word + "), %"
 	}
-	t := &pageTable{Caption: "Every run", Folded: true, Labels: len(all), Head: headings(all, "run", "seed", "outcome", "time to target, s",
-		"epochs", accuracy, "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
+	t := &pageTable{Caption: "Every run", Folded: true, Labels: len(all),
+		Head: headings(all, "run", "seed", "outcome", "time to target, s",
+			"epochs", accuracy, "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
 	for _, r := range s.Summary.Runs {
-		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10), string(r.Outcome),
+		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
+			string(r.Outcome),
 			short(known(r.TimeToTarget)), short(known(r.EpochsToTarget)), short(100*float64(r.FinalAccuracy)), short(100*float64(r.BestAccuracy)),
 			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), short(float64(r.Bytes)/1e6), short(r.Duration), r.Clock, r.Digest))
 	}
@@ -173,13 +179,16 @@ var csvTables = []struct {
 }{
 	{"groups.csv", slices.Concat([]string{"point", "n", "reached", "done", "degraded", "failed", "of", "target"},
 		arrivalHead("time", "time_to_target_s"), arrivalHead("epochs", "epochs_to_target"),
-		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high", "verdict", "pairs", "repeats_needed", "messages", "bytes"}), groupRows},
-	{"runs.csv", []string{"run", "point", "seed", "outcome", "of", "reached", "time_to_target_s", "epochs_to_target", "average_model_s", "mean_s", "all_s", "any_s",
+		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high", "verdict", "pairs", "repeats_needed",
+			"messages", "bytes"}), groupRows},
+	{"runs.csv", []string{"run", "point", "seed", "outcome", "of", "reached", "time_to_target_s", "epochs_to_target",
+		"average_model_s", "mean_s", "all_s", "any_s",
 		"final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s", "digest"}, runRows},
 	{"incidents.csv", []string{"run", "point", "seed", "outcome", "at_s", "node", "what"}, incidentRows},
 	{"curves.csv", []string{"point", "over", "x", "accuracy", "low", "high", "band"}, curveRows},
 	{"workers.csv", []string{"point", "node", "quantity", "count", "mean", "p1", "p25", "p50", "p75", "p99"}, workRows},
-	{"links.csv", []string{"point", "from", "to", "messages", "bytes", "delay_asked_s", "delay_achieved_s", "lost"}, linkRows},
+	{"links.csv", []string{"point", "from", "to", "messages", "bytes", "delay_asked_s", "delay_achieved_s", "lost"},
+		linkRows},
 }
 
 // writeTables writes the CSV files: all that is in the figures and tables, of all records.
@@ -212,9 +221,11 @@ func optional(v *float64) string {
 	return exact(*v)
 }
 
-// arrivalHead names the columns of how long it takes to the target, the first of which is the mean of those that arrived.
+// arrivalHead names the columns of how long it takes to the target, the first of which is the mean of those that
+// arrived.
 func arrivalHead(what, mean string) []string {
-	return []string{mean, what + "_std", what + "_restricted", what + "_low", what + "_high", what + "_median", what + "_horizon", what + "_method"}
+	return []string{mean, what + "_std", what + "_restricted", what + "_low", what + "_high", what + "_median",
+		what + "_horizon", what + "_method"}
 }
 
 func arrivalCells(a *record.Arrivals) []string {
@@ -239,14 +250,16 @@ func groupRows(s *Source, row func(...string)) {
 			cells = append(cells, "", "", "", "")
 		}
 		messages, bytes := traffic(s.Summary, g.Point)
-		row(append(cells, string(g.Verdict), strconv.Itoa(g.Pairs), strconv.Itoa(g.Repeats), exact(messages), exact(bytes))...)
+		row(append(cells, string(g.Verdict), strconv.Itoa(g.Pairs), strconv.Itoa(g.Repeats), exact(messages),
+			exact(bytes))...)
 	}
 }
 
 func runRows(s *Source, row func(...string)) {
 	for _, r := range s.Summary.Runs {
 		cells := []string{
-			strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome), string(r.Of), strconv.FormatBool(r.Reached),
+			strconv.Itoa(r.Number), r.Point.String(),
+			strconv.FormatUint(r.Seed, 10), string(r.Outcome), string(r.Of), strconv.FormatBool(r.Reached),
 			optional(r.TimeToTarget), optional(r.EpochsToTarget),
 		}
 		for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
@@ -256,7 +269,8 @@ func runRows(s *Source, row func(...string)) {
 			}
 			cells = append(cells, cell)
 		}
-		row(append(cells, r.FinalAccuracy.String(), r.BestAccuracy.String(), strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10),
+		row(append(cells, r.FinalAccuracy.String(), r.BestAccuracy.String(), strconv.FormatUint(r.Steps, 10),
+			strconv.FormatInt(r.Messages, 10),
 			strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Evaluations), r.Clock, exact(r.Duration), r.Digest)...)
 	}
 }
@@ -264,7 +278,8 @@ func runRows(s *Source, row func(...string)) {
 func incidentRows(s *Source, row func(...string)) {
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome), exact(n.At), n.Node, n.What)
+			row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome), exact(n.At), n.Node,
+				n.What)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 const maxNamed = 5
 
 // verdictMarks stand behind times to the target.
-var verdictMarks = map[stats.Word]string{stats.Fastest: "*", stats.Undecided: "=", stats.Unjudged: "?", stats.Slower: " ", "": " "}
+var verdictMarks = map[stats.Word]string{stats.Fastest: "*", stats.Undecided: "=", stats.Unjudged: "?",
+	stats.Slower: " ", "": " "}
 
 // anyVerdict reports whether points are compared.
 func anyVerdict(s record.Summary) bool {
@@ -147,7 +148,8 @@ func intervalNotes(s record.Summary) (lines []string) {
 		lines = append(lines, "[ ]: 95 % confidence interval of the mean by Student's t.")
 	}
 	if few > 0 {
-		lines = append(lines, fmt.Sprintf("Too few repeats for an interval of the time to the target: %s.", count(few, "point")))
+		lines = append(lines, fmt.Sprintf("Too few repeats for an interval of the time to the target: %s.",
+			count(few, "point")))
 	}
 	if len(targetsOf(s)) > 0 && missed > 0 {
 		text := fmt.Sprintf("%d of %d runs did not reach %s", missed, len(s.Runs), targetName(s))

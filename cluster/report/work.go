@@ -128,8 +128,8 @@ func (c counts) total() (sum float64) {
 // mean is NaN where there is nothing.
 func (c counts) mean() float64 { return c.total() / c.count() }
 
-// quantile returns the smallest value that a share of all do not exceed. Values in a bin count as its mean, as they do in
-// the mean of all, so that this and quantiles agree; NaN where there is nothing.
+// quantile returns the smallest value that a share of all do not exceed. Values in a bin count as its mean, as they do
+// in the mean of all, so that this and quantiles agree; NaN where there is nothing.
 func (c counts) quantile(share float64) float64 {
 	rank := share * c.count()
 	last := math.NaN()

@@ -46,9 +46,9 @@ type Verdict struct {
 }
 
 // Judge compares points. Runs of the same seed are pairs, and Student's t test of their differences has to hold in the
-// worst case of what lies between evaluations. Runs that did not arrive count up to the shortest time at which one of the
-// two points' runs was no longer watched. The tests are corrected for all pairs of points by Holm's method (Scandinavian
-// Journal of Statistics 1979), so that the chance of any wrong "fastest" or "slower" is Error.
+// worst case of what lies between evaluations. Runs that did not arrive count up to the shortest time at which one of
+// the two points' runs was no longer watched. The tests are corrected for all pairs of points by Holm's method
+// (Scandinavian Journal of Statistics 1979), so that the chance of any wrong "fastest" or "slower" is Error.
 func Judge(points []Sample) []Verdict { return judge(points, repeats) }
 
 // judge is Judge with a way to find how many repeats decide, which takes most of its time.

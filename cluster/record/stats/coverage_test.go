@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// world makes up experiments: times to the target of a point, how long runs are watched, and how often they are evaluated.
+// world makes up experiments: times to the target of a point, how long runs are watched, and how often they are
+// evaluated.
 type world struct {
 	name string
 	time func(*rand.Rand) float64
@@ -172,7 +173,8 @@ func TestAmongEqualsHardlyAnybodyIsCalledFastestOrSlower(t *testing.T) {
 				slower += min(words[Slower], 1)
 			}
 			if fastest > experiments/20 || slower > experiments/20 {
-				t.Errorf("%s, evaluated every %g, %d points of %d repeats: %d of %d call one fastest, %d one slower", w.name, w.every,
+				t.Errorf("%s, evaluated every %g, %d points of %d repeats: %d of %d call one fastest, %d one slower", w.name,
+					w.every,
 					c.points, c.repeats, fastest, experiments, slower)
 			}
 		}

@@ -1,9 +1,10 @@
 // Package stats says what repeated runs of an experiment show, and what they do not.
 //
-// Each point of an experiment has a [Sample]: one [Arrival] for each seed, which says when the run arrived at its target,
-// or how long it ran without arriving. [Estimated] sums a sample up by the Kaplan–Meier curve: the median, and the
-// mean restricted to a horizon with its 95 % interval. [Judge] compares points pair by pair, seed by seed, corrected
-// for how many pairs there are, and gives each point a [Verdict]. [MeanOf] is the mean of plain values with its interval.
+// Each point of an experiment has a [Sample]: one [Arrival] for each seed, which says when the run arrived at its
+// target, or how long it ran without arriving. [Estimated] sums a sample up by the Kaplan–Meier curve: the median, and
+// the mean restricted to a horizon with its 95 % interval. [Judge] compares points pair by pair, seed by seed,
+// corrected for how many pairs there are, and gives each point a [Verdict]. [MeanOf] is the mean of plain values with
+// its interval.
 //
 // An arrival is known only up to the evaluations around it. Intervals and comparisons take the worst case of
 // that: the earliest possible arrivals at one end, the latest at the other. Where the repeats do not support an

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// remissions are the weeks of the 21 patients with 6-MP and of the 21 with a placebo until their leukaemia came back, negative
-// where it had not yet (Freireich and others, Blood 1963; the example of most textbooks).
+// remissions are the weeks of the 21 patients with 6-MP and of the 21 with a placebo until their leukaemia came back,
+// negative where it had not yet (Freireich and others, Blood 1963; the example of most textbooks).
 var (
 	treated = []float64{6, 6, 6, -6, 7, -9, 10, -10, -11, 13, 16, -17, -19, -20, 22, 23, -25, -32, -32, -34, -35}
 	placebo = []float64{1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23}
@@ -34,7 +34,8 @@ func TestKaplanMeierGivesTheTextbooksCurveOfTheLeukaemiaPatients(t *testing.T) {
 	want := []struct {
 		at, left float64
 		atRisk   int
-	}{{6, 0.8571, 21}, {7, 0.8067, 17}, {10, 0.7529, 15}, {13, 0.6902, 12}, {16, 0.6275, 11}, {22, 0.5378, 7}, {23, 0.4482, 6}}
+	}{{6, 0.8571, 21}, {7, 0.8067, 17}, {10, 0.7529, 15}, {13, 0.6902, 12}, {16, 0.6275, 11}, {22, 0.5378, 7}, {23, 0.4482,
+		6}}
 	if len(curve) != len(want) {
 		t.Fatalf("%d steps, want %d", len(curve), len(want))
 	}
@@ -43,14 +44,16 @@ func TestKaplanMeierGivesTheTextbooksCurveOfTheLeukaemiaPatients(t *testing.T) {
 			t.Errorf("step %d: %+v, want %+v", i, s, w)
 		}
 	}
-	if e := Estimated(sampleOf(treated)); e.Median != 23 || e.Reached != 9 || e.Censored != 12 || e.Horizon != 35 || e.Method != TooFew {
+	if e := Estimated(sampleOf(treated)); e.Median != 23 || e.Reached != 9 || e.Censored != 12 || e.Horizon != 35 ||
+		e.Method != TooFew {
 		t.Errorf("treated: %+v", e)
 	}
 	if e := Estimated(sampleOf(placebo)); e.Median != 8 || math.Abs(e.Mean-182.0/21) > 1e-12 || e.Method != StudentT {
 		t.Errorf("placebo: %+v", e)
 	}
 	// The restricted mean of the treated up to week 35 and its error, as R's survival prints them: 23.29, 2.83.
-	if mean, variance := restricted(curve, 35); math.Abs(mean-23.29) > 0.005 || math.Abs(math.Sqrt(variance)-2.83) > 0.005 {
+	if mean, variance := restricted(curve, 35); math.Abs(mean-23.29) > 0.005 ||
+		math.Abs(math.Sqrt(variance)-2.83) > 0.005 {
 		t.Errorf("restricted mean %g, error %g", mean, math.Sqrt(variance))
 	}
 }
@@ -61,13 +64,14 @@ func drawSample(t *rapid.T, name string) Sample {
 	s := make(Sample, n)
 	for i := range s {
 		at := float64(rapid.IntRange(1, 9).Draw(t, "at"))
-		s[i] = Arrival{Seed: uint64(i), Fate: Fate(rapid.IntRange(0, 2).Draw(t, "fate")), At: at, Early: at - 0.5, Late: at + 0.25}
+		s[i] = Arrival{Seed: uint64(i), Fate: Fate(rapid.IntRange(0, 2).Draw(t, "fate")), At: at, Early: at - 0.5,
+			Late: at + 0.25}
 	}
 	return s
 }
 
-// redistributed is Kaplan–Meier by another way: each run weighs 1/n, and what a censored one weighs goes in equal parts to
-// those after it (Efron, Fifth Berkeley Symposium 1967).
+// redistributed is Kaplan–Meier by another way: each run weighs 1/n, and what a censored one weighs goes in equal parts
+// to those after it (Efron, Fifth Berkeley Symposium 1967).
 func redistributed(s Sample, horizon float64) (mean float64) {
 	s = slices.Clone(s)
 	slices.SortStableFunc(s, func(a, b Arrival) int { // at one instant arrivals come first, and those of no instant last
@@ -137,7 +141,8 @@ func TestWhereEverybodyArrivesTheIntervalIsThatOfTheMean(t *testing.T) {
 			values[i] = 1 + rng.Float64()
 		}
 		e, m := Estimated(sampleOf(values)), MeanOf(values)
-		if math.Abs(e.Low-max(m.Low, 0)) > 1e-9 || math.Abs(e.High-m.High) > 1e-9 || math.Abs(e.Mean-stat.Mean(values, nil)) > 1e-12 || e.Method != m.Method {
+		if math.Abs(e.Low-max(m.Low, 0)) > 1e-9 || math.Abs(e.High-m.High) > 1e-9 ||
+			math.Abs(e.Mean-stat.Mean(values, nil)) > 1e-12 || e.Method != m.Method {
 			t.Fatalf("%+v, want %+v", e, m)
 		}
 	}
@@ -149,7 +154,8 @@ func TestFailedRunsCountAsNeverThere(t *testing.T) {
 		s = append(s, Arrival{Seed: uint64(100 + i), Fate: Never})
 	}
 	e := Estimated(s)
-	if want := (4.0 + 16 + 4) / 14; e.N != 14 || e.Reached != 12 || e.Censored != 0 || e.Median != 2 || math.Abs(e.Mean-want) > 1e-12 || e.Horizon != 2 {
+	if want := (4.0 + 16 + 4) / 14; e.N != 14 || e.Reached != 12 || e.Censored != 0 || e.Median != 2 ||
+		math.Abs(e.Mean-want) > 1e-12 || e.Horizon != 2 {
 		t.Errorf("%+v, want a mean of %g up to 2", e, want)
 	}
 }
@@ -173,8 +179,8 @@ func TestTheTimeBetweenEvaluationsIsPartOfTheInterval(t *testing.T) {
 	}
 }
 
-// seeds has the times of two points whose difference is much smaller than that between seeds: in the mean 0.15, with t =
-// 4.6 in pairs and 0.7 without.
+// seeds has the times of two points whose difference is much smaller than that between seeds: in the mean 0.15, with t
+// = 4.6 in pairs and 0.7 without.
 func seeds() (a, b Sample) {
 	rng := rand.New(rand.NewPCG(2, 3))
 	for i := range 20 {

@@ -108,8 +108,8 @@ func median(curve []step) float64 {
 }
 
 // restricted is the area under the curve up to a horizon, which is the mean of the arrivals with those after it counted
-// as if they were at it, and the variance of this estimate (Greenwood's, as in Klein and Moeschberger, Survival Analysis,
-// 2003, section 4.5).
+// as if they were at it, and the variance of this estimate (Greenwood's, as in Klein and Moeschberger, Survival
+// Analysis, 2003, section 4.5).
 func restricted(curve []step, horizon float64) (mean, variance float64) {
 	areas := make([]float64, len(curve)) // from each step on
 	steps := len(curve)
@@ -138,7 +138,8 @@ type Estimate struct {
 	// Mean is restricted to Horizon: runs that arrive later, or never, count as if they arrived there. The horizon is how
 	// long it is known what happened: the longest that a run was watched. Where all arrive it is plainly the mean.
 	Mean, Horizon float64
-	// Low and High are the 95 % interval of Mean, wide enough for what lies between evaluations; NaN where Method is TooFew.
+	// Low and High are the 95 % interval of Mean, wide enough for what lies between evaluations; NaN where Method is
+	// TooFew.
 	Low, High float64
 	Method    string
 }
@@ -190,7 +191,8 @@ func (s Sample) watched() (longest float64) {
 }
 
 // bound is the restricted mean of the sample read in one way, and half the width of its interval. The variance has the
-// factor d/(d − 1) for d arrivals that Kaplan and Meier advise, with which it is that of the mean where everybody arrives.
+// factor d/(d − 1) for d arrivals that Kaplan and Meier advise, with which it is that of the mean where everybody
+// arrives.
 func (s Sample) bound(read func(Arrival) float64, horizon float64) (mean, half float64) {
 	moments := s.at(read)
 	if math.IsInf(horizon, 1) {
