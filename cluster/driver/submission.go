@@ -163,11 +163,11 @@ func (s *submission) try(ctx context.Context) error {
 	return nil
 }
 
-// prepare makes everything ready to run: for a new record, or to go on with the one that is there.
+// prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
 func (s *submission) prepare(ctx context.Context, goOn bool) (*runner, error) {
 	return prepare(ctx, s.source, Options{
 		Catalog: s.process.catalog, Data: s.process.config.Data, Clock: Cluster, Progress: s.tell, Out: s.out, Continue: goOn,
-		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common,
+		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common, rehearsed: goOn,
 	})
 }
 
