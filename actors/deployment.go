@@ -49,6 +49,20 @@ type Deployment struct {
 	unionOnce sync.Once
 }
 
+// Waits returns what actors of the deployment's nodes, by their position, say that they wait for. A nil actor waits for
+// nothing.
+func Waits(there []actor.Actor) map[int]string {
+	waits := map[int]string{}
+	for i, a := range there {
+		if w, ok := a.(Waiter); ok {
+			if cause := w.Waiting(); cause != "" {
+				waits[i] = cause
+			}
+		}
+	}
+	return waits
+}
+
 // ErrStandstill is returned when nothing is left to happen and the run has not ended.
 var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, and nobody has ended it")
 
@@ -66,11 +80,10 @@ const mostWaiting = 8
 // that says so: actors has the node's actor, or nil, at its position.
 func (d *Deployment) Standstill(actors []actor.Actor) error {
 	var waits []string
-	for i, a := range actors {
-		if w, ok := a.(Waiter); ok {
-			if cause := w.Waiting(); cause != "" {
-				waits = append(waits, d.Nodes[i].Name+" waits for "+cause)
-			}
+	causes := Waits(actors)
+	for i := range actors {
+		if cause, waiting := causes[i]; waiting {
+			waits = append(waits, d.Nodes[i].Name+" waits for "+cause)
 		}
 	}
 	if len(waits) == 0 {
@@ -121,14 +134,23 @@ const (
 	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not
 	// heard yet that its predecessor crashed, it hears that first.
 	Join
+	// Pause: the node's actor handles no message for a while. A step that is under way ends as it
+	// would, and is noticed afterwards; nobody takes the node for gone.
+	Pause
 )
 
 // NodeChange is something that happens to a node at an instant of the run.
 type NodeChange struct {
-	At   time.Duration
+	At time.Duration
+	// Node is its position; that of the coordinator is the number of nodes, and it cannot Join.
 	Node int
 	Do   NodeEvent
+	// For is how long a Pause lasts.
+	For time.Duration
 }
+
+// ErrLeaderless ends a run whose coordinator the schedule takes away.
+var ErrLeaderless = errors.New("the coordinator is gone, and nobody leads the run any more")
 
 // Profile is the emulated speed of a node.
 type Profile struct {

@@ -18,7 +18,7 @@ const (
 	// SnapshotTaken: the coordinator holds the model that an Evaluation, whose number
 	// it is, will be made of. Epoch and Step say how far the run is.
 	SnapshotTaken
-	// Evaluated: the verdict on the snapshot of Evaluation is in. Origin is the node
+	// Evaluated: the verdict on a model of an Evaluation is in. Origin is the node
 	// whose model it was; At, Epoch and Step are those of the snapshot; Accuracy and
 	// Loss are the means over the test set.
 	Evaluated
@@ -28,6 +28,10 @@ const (
 	Measured
 	// Selected: a peer has chosen the node at position Origin to exchange models with.
 	Selected
+	// Summarized: the verdicts on all models of an Evaluation are in, as Figures says. At
+	// and Epoch are those of the snapshots, Step is how far the run was; Accuracy and Loss
+	// are those of what is judged.
+	Summarized
 )
 
 // String returns the kind's name in the record.
@@ -47,6 +51,8 @@ func (k EventKind) String() string {
 		return "measured"
 	case Selected:
 		return "selection"
+	case Summarized:
+		return "summary"
 	}
 	return "unknown"
 }
@@ -71,6 +77,48 @@ type Event struct {
 	Accuracy   float64
 	Name       string
 	Value      float64
+	Figures    *Figures
+}
+
+// Of says what is judged, where several nodes hold a model.
+type Of string
+
+// What can be judged. Where one node alone holds a model, all four are the same.
+const (
+	// AverageModel is the model whose parameters are the mean of those of the nodes' models.
+	AverageModel Of = "average-model"
+	// Mean is the mean of the nodes' accuracies: what the owner of one node can expect.
+	Mean Of = "mean"
+	// All is the worst node's accuracy: one that all nodes have at least.
+	All Of = "all"
+	// Any is the best node's accuracy.
+	Any Of = "any"
+)
+
+// Score is what a test set says of a model.
+type Score struct {
+	// Accuracy is a fraction, Loss the mean over the samples.
+	Accuracy, Loss float64
+}
+
+// Figures are the scores of the models of one instant.
+type Figures struct {
+	// Models is how many were looked at.
+	Models                       int
+	AverageModel, Mean, All, Any Score
+}
+
+// Score returns the one of what is judged.
+func (f *Figures) Score(of Of) Score {
+	switch of {
+	case AverageModel:
+		return f.AverageModel
+	case All:
+		return f.All
+	case Any:
+		return f.Any
+	}
+	return f.Mean
 }
 
 // Observer is told of every event of a run. Worlds in real time call it from

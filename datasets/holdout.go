@@ -7,14 +7,27 @@ import (
 	"slices"
 )
 
-// holdoutStream keeps Holdout's draws apart from others that use the same seed.
-const holdoutStream = 0x686f6c646f757400
+// Streams keep draws apart from others that use the same seed.
+const (
+	holdoutStream    = 0x686f6c646f757400
+	validationStream = 0x76616c6964617465
+)
 
 // Holdout splits the rows 0..n-1 at random: round(share·n) of them to test on,
 // the others to train on, both in ascending order. The split is a function of
 // (n, share, seed). A share outside (0, 1), or one that leaves either part
 // empty, is an error.
 func Holdout(n int, share float64, seed uint64) (train, test []int32, err error) {
+	return holdout(n, share, rand.NewPCG(seed, holdoutStream))
+}
+
+// Validation splits the positions 0..n-1 of training samples as Holdout does, by draws of its own: round(share·n) of them
+// are for choosing settings, the others to train on.
+func Validation(n int, share float64, seed uint64) (train, validation []int32, err error) {
+	return holdout(n, share, rand.NewPCG(seed, validationStream))
+}
+
+func holdout(n int, share float64, source rand.Source) (train, test []int32, err error) {
 	if n < 2 || n > MaxSamples {
 		return nil, nil, fmt.Errorf("hold-out of %d samples: 2 to %d can be split", n, MaxSamples)
 	}
@@ -30,7 +43,7 @@ func Holdout(n int, share float64, seed uint64) (train, test []int32, err error)
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	rng := rand.New(rand.NewPCG(seed, holdoutStream))
+	rng := rand.New(source)
 	for i := range tests {
 		j := i + rng.IntN(n-i)
 		rows[i], rows[j] = rows[j], rows[i]

@@ -61,7 +61,8 @@ func (s *Scaling) UnmarshalText(text []byte) error {
 // Scaler maps each numeric column x to (x − offset)/width, or to
 // (log1p(x) − offset)/width. Values outside the fitted range are left outside
 // the target range, never clipped. A column that is constant on the fitted
-// rows says nothing there and becomes 0 everywhere.
+// rows says nothing there and becomes 0 everywhere. All inputs of a set without
+// a list of numeric columns, as of images, are one column: they are scaled alike.
 type Scaler struct {
 	scaling Scaling
 	inputs  int
@@ -81,6 +82,9 @@ func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
 		panic("datasets: scaler fitted on no rows")
 	}
 	k := len(set.Numeric)
+	if set.Numeric == nil {
+		k = 1
+	}
 	sc := &Scaler{
 		scaling: s,
 		inputs:  set.Inputs,
@@ -88,17 +92,77 @@ func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
 		offset:  make([]float64, k),
 		width:   make([]float64, k),
 	}
-	switch s {
-	case MinMax, LogMinMax:
-		sc.fitRange(set, rows)
-	case Standard:
+	switch {
+	case s == NoScaling:
+	case set.Numeric == nil && s == Standard:
+		sc.fitMomentsOfAll(set, rows)
+	case set.Numeric == nil:
+		sc.fitRangeOfAll(set, rows)
+	case s == Standard:
 		sc.fitMoments(set, rows)
+	default:
+		sc.fitRange(set, rows)
 	}
 	return sc
 }
 
+// fitRangeOfAll is fitRange for inputs that are one column.
+func (sc *Scaler) fitRangeOfAll(set *Set, rows []int32) {
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	eachRow(set, rows, func(x []float32) {
+		for _, v := range x {
+			m := sc.measure(v)
+			lowest, highest = min(lowest, m), max(highest, m)
+		}
+	})
+	sc.offset[0], sc.width[0] = lowest, highest-lowest
+}
+
+// fitMomentsOfAll is fitMoments for inputs that are one column.
+func (sc *Scaler) fitMomentsOfAll(set *Set, rows []int32) {
+	n, sum, squares := 0.0, 0.0, 0.0
+	lowest, highest := float32(math.Inf(1)), float32(math.Inf(-1))
+	eachRow(set, rows, func(x []float32) {
+		n += float64(len(x))
+		for _, v := range x {
+			sum += float64(v)
+			lowest, highest = min(lowest, v), max(highest, v)
+		}
+	})
+	mean := sum / n
+	eachRow(set, rows, func(x []float32) {
+		for _, v := range x {
+			d := float64(v) - mean
+			squares += float64(d * d)
+		}
+	})
+	if lowest < highest {
+		sc.offset[0], sc.width[0] = mean, math.Sqrt(squares/n)
+	}
+}
+
 // Scaling returns what the scaler was fitted for.
 func (sc *Scaler) Scaling() Scaling { return sc.scaling }
+
+// ScaledColumn says what becomes of a numeric column x: (x − Offset)/Width, with LogMinMax
+// (sign(x)·log(1+|x|) − Offset)/Width; 0 where Width is 0.
+type ScaledColumn struct {
+	Column int     `json:"column"` // among the inputs, from 0
+	Offset float64 `json:"offset"`
+	Width  float64 `json:"width"`
+}
+
+// Columns returns what the scaler does to each numeric column, in their order; nil with NoScaling.
+func (sc *Scaler) Columns() []ScaledColumn {
+	if sc.scaling == NoScaling {
+		return nil
+	}
+	columns := make([]ScaledColumn, len(sc.columns))
+	for j, c := range sc.columns {
+		columns[j] = ScaledColumn{c, sc.offset[j], sc.width[j]}
+	}
+	return columns
+}
 
 func (sc *Scaler) fitRange(set *Set, rows []int32) {
 	highest := make([]float64, len(sc.columns))
@@ -179,7 +243,7 @@ func (sc *Scaler) measure(x float32) float64 {
 // Apply scales the numeric columns of set in place. It panics if set has
 // another width or other numeric columns than the set that was fitted.
 func (sc *Scaler) Apply(set *Set) {
-	if set.Inputs != sc.inputs || !slices.Equal(set.Numeric, sc.columns) {
+	if set.Inputs != sc.inputs || (set.Numeric == nil) != (sc.columns == nil) || !slices.Equal(set.Numeric, sc.columns) {
 		panic("datasets: scaler applied to a set of other columns")
 	}
 	if sc.scaling == NoScaling {
@@ -187,12 +251,20 @@ func (sc *Scaler) Apply(set *Set) {
 	}
 	for i := range set.Len() {
 		x := set.Row(i)
-		for j, column := range sc.columns {
-			if sc.width[j] == 0 {
-				x[column] = 0
-				continue
+		if sc.columns == nil {
+			for column := range x {
+				x[column] = sc.scaled(0, x[column])
 			}
-			x[column] = float32((sc.measure(x[column]) - sc.offset[j]) / sc.width[j])
+		}
+		for j, column := range sc.columns {
+			x[column] = sc.scaled(j, x[column])
 		}
 	}
+}
+
+func (sc *Scaler) scaled(j int, x float32) float32 {
+	if sc.width[j] == 0 {
+		return 0
+	}
+	return float32((sc.measure(x) - sc.offset[j]) / sc.width[j])
 }

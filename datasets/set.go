@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 // MaxSamples is the largest number of samples of a Set: rows are numbered by
@@ -25,10 +27,18 @@ type Set struct {
 	Inputs int
 	// Classes are the names of the labels; the index is the label.
 	Classes []string
-	// Numeric lists, ascending, the columns that a Scaler may change. The
-	// others (one-hot columns, pixels already in [0, 1]) are left alone.
+	// Numeric lists, ascending, the columns that a Scaler may change, each by
+	// itself. The others, such as one-hot columns, are left alone. Without a
+	// list (nil), as of images, all inputs are scaled alike.
 	Numeric []int
+	// Columns are the names of the inputs, in their order; nil where they have none.
+	Columns []string
+	// Shape is that of a sample as its publisher has it, for instance 28 × 28; nil for a plain vector.
+	Shape []int
 }
+
+// File is a file of samples that was read.
+type File = input.File
 
 // Source is what a reader delivers.
 type Source struct {
@@ -36,6 +46,8 @@ type Source struct {
 	Pool *Set
 	// Test is the published test set: nil if there is none or it is not wanted.
 	Test *Set
+	// Files are all that were read, in the order of reading; none for a generated set.
+	Files []File
 }
 
 // Len returns the number of samples.
@@ -48,7 +60,7 @@ func (s *Set) Row(i int) []float32 {
 }
 
 // Subset returns a new set of the given rows in the given order, which may
-// repeat. Inputs and labels are copied; names and column lists are shared. A
+// repeat. Inputs and labels are copied; names, column lists and the shape are shared. A
 // row outside the set panics.
 func (s *Set) Subset(rows []int32) *Set {
 	sub := &Set{
@@ -58,6 +70,8 @@ func (s *Set) Subset(rows []int32) *Set {
 		Inputs:  s.Inputs,
 		Classes: s.Classes,
 		Numeric: s.Numeric,
+		Columns: s.Columns,
+		Shape:   s.Shape,
 	}
 	for i, row := range rows {
 		copy(sub.X[i*s.Inputs:(i+1)*s.Inputs], s.Row(int(row)))

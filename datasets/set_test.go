@@ -118,6 +118,27 @@ func TestHoldoutOfNSLKDDQuarter(t *testing.T) {
 	}
 }
 
+func TestValidationIsDrawnByAStreamOfItsOwn(t *testing.T) {
+	train, validation, err := Validation(1000, 0.25, 7)
+	if err != nil || len(train) != 750 || len(validation) != 250 {
+		t.Fatalf("%d and %d rows, %v", len(train), len(validation), err)
+	}
+	_, test, _ := Holdout(1000, 0.25, 7)
+	alike := 0
+	for _, row := range validation {
+		if _, found := slices.BinarySearch(test, row); found {
+			alike++
+		}
+	}
+	// Of two independent draws a quarter is alike: 62.5 ± 5 standard deviations of 6.
+	if alike < 32 || alike > 93 {
+		t.Errorf("%d of 250 rows for validation are those of the test set of that seed", alike)
+	}
+	if _, again, _ := Validation(1000, 0.25, 7); !slices.Equal(again, validation) {
+		t.Error("drawn again, the rows differ")
+	}
+}
+
 func TestHoldoutRefusesSillyShares(t *testing.T) {
 	for _, share := range []float64{0, 1, -0.1, 1.5, math.NaN(), math.Inf(1), 1e-9, 1 - 1e-9} {
 		if _, _, err := Holdout(100, share, 1); err == nil {

@@ -80,14 +80,14 @@ func (l *lossSum) exponentials(logits []float32, classes int, y []int32) (correc
 // maximum returns the first place of the largest value of z, and any place if there is NaN. It has no branches on
 // values, which would be mispredicted.
 func maximum(z []float32) int {
-	const places = 1<<32 - 1
+	const places = int64(1<<32 - 1)
 	best := int64(math.MinInt64)
 	for j, v := range z {
 		// Bits of floats have as integers the order of their values if those of negative ones are inverted; -0 + 0 is 0.
 		b := int64(int32(math.Float32bits(v + 0)))
-		best = max(best, (b^(b>>63)&math.MaxInt32)<<32|int64(places-j))
+		best = max(best, (b^(b>>63)&math.MaxInt32)<<32|(places-int64(j)))
 	}
-	return places - int(best&places)
+	return int(places - best&places)
 }
 
 // sumWide returns the sum of x in float64.

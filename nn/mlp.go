@@ -13,10 +13,9 @@ const MaxParams = 1 << 30
 // MLP is a multilayer perceptron: fully connected layers, an activation between them, log-softmax with the negative
 // log-likelihood on top. Without a hidden layer it is multinomial logistic regression.
 //
-// Layer l of widths in and out takes from the parameter vector its weight, in×out row-major (the transpose of
-// PyTorch's nn.Linear), followed by its bias of length out. With inputs in the rows the layer computes X·W + b, and
-// the sparse X is the left operand of both products in which it takes part. Where there are no SIMD kernels, zeros there
-// are skipped: an infinite or NaN weight shows only where its input is not zero.
+// Layer l of widths in and out takes from the parameter vector its weight, out×in row-major as in PyTorch's nn.Linear,
+// followed by its bias of length out. With inputs in the rows the layer computes X·Wᵀ + b. Where there are no SIMD
+// kernels, zeros of X are skipped: an infinite or NaN weight shows only where its input is not zero.
 type MLP struct {
 	layers     []layer
 	activation Activation
@@ -78,12 +77,12 @@ func (m *MLP) Classes() int { return m.layers[len(m.layers)-1].out }
 // Params is the sum of (in+1)·out over the layers.
 func (m *MLP) Params() int { return m.params }
 
-// Tensors lists for each layer "layerN.weight" of shape in×out and "layerN.bias" of shape out, N counting from 1.
+// Tensors lists for each layer "layerN.weight" of shape out×in and "layerN.bias" of shape out, N counting from 1.
 func (m *MLP) Tensors() []Tensor {
 	ts := make([]Tensor, 0, 2*len(m.layers))
 	for i, l := range m.layers {
 		ts = append(ts,
-			Tensor{Name: fmt.Sprintf("layer%d.weight", i+1), Shape: []int{l.in, l.out}, Offset: l.weight},
+			Tensor{Name: fmt.Sprintf("layer%d.weight", i+1), Shape: []int{l.out, l.in}, Offset: l.weight},
 			Tensor{Name: fmt.Sprintf("layer%d.bias", i+1), Shape: []int{l.out}, Offset: l.bias})
 	}
 	return slices.Clip(ts)

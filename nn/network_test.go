@@ -335,10 +335,10 @@ func TestBadLayersAreNamed(t *testing.T) {
 	}{
 		{image, nil, "the last of 0 layers yields 1×8×8"},
 		{nn.Shape{Channels: 1, Height: 0, Width: 8}, nil, "input 1×0×8"},
-		{nn.Shape{Channels: 1 << 20, Height: 1 << 20, Width: 1 << 40}, nil, "at most 1073741824"},
+		{nn.Shape{Channels: 1 << 20, Height: 1 << 20, Width: 1 << 30}, nil, "at most 1073741824"},
 		{image, []nn.Layer{nn.Dense{Outputs: 3}}, "layer 1: dense: its input is 1×8×8; a flatten layer must come before"},
 		{image, []nn.Layer{nn.Flatten{}, nn.Dense{}}, "layer 2: dense: with 64 inputs and 0 outputs"},
-		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: 1 << 40}}, "layer 2: dense"},
+		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: math.MaxInt32}}, "layer 2: dense"},
 		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: 1}}, "needed is a plain vector of at least 2 classes"},
 		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: 4}, nn.Conv2D{Channels: 1, Kernel: 1}}, "layer 3: convolution and pooling are not possible after a dense layer"},
 		{image, []nn.Layer{nn.Conv2D{Channels: 3, Kernel: 9}}, "layer 1: conv2d: a window of 9×9 does not fit into 8×8 with padding 0"},

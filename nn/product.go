@@ -2,37 +2,37 @@ package nn
 
 import "github.com/gradwire/gradwire/nn/kernel"
 
-// addProduct computes Z += A·W for A m×k, W k×n and Z m×n. If nz is not nil it is left with the non-zero elements
-// of A.
+// addProductTransposed computes Z += A·Wᵀ for A m×k, W n×k and Z m×n. If nz is not nil it is left with the non-zero
+// elements of A.
 //
 // Where there are no SIMD kernels, zeros of a narrow product's left operand are skipped, so inputs that are mostly zero
 // (one-hot columns, dark pixels) cost what their other elements cost; the price is that 0·NaN and 0·Inf count as 0 there.
-func addProduct(z, a, w []float32, nz *nonzeros, m, n, k int) {
+func addProductTransposed(z, a, w []float32, nz *nonzeros, m, n, k int) {
 	if nz == nil || !portable {
-		sgemm(noTrans, noTrans, m, n, k, a, k, w, n, 1, z, n)
+		sgemm(noTrans, trans, m, n, k, a, k, w, k, 1, z, n)
 		return
 	}
 	nz.find(a)
 	addSparseProduct(z, a, w, nz, m, n, k)
 }
 
-// addTransposedProduct computes G += Aᵀ·D for A m×k, D m×n and G k×n, the gradient of the weights. If nz is not nil
-// it is as addProduct left it for the same A.
-func addTransposedProduct(g, a, d []float32, nz *nonzeros, m, n, k int) {
+// addTransposedProduct computes G += Dᵀ·A for D m×n, A m×k and G n×k, the gradient of the weights. If nz is not nil
+// it is as addProductTransposed left it for the same A.
+func addTransposedProduct(g, d, a []float32, nz *nonzeros, m, n, k int) {
 	if nz == nil || !portable {
-		sgemm(trans, noTrans, k, n, m, a, k, d, n, 1, g, n)
+		sgemm(trans, noTrans, n, k, m, d, n, a, k, 1, g, k)
 		return
 	}
-	addSparseTransposedProduct(g, a, d, nz, m, n, k)
+	addSparseTransposedProduct(g, d, a, nz, m, n, k)
 }
 
-// productTransposed computes C = D·Wᵀ for D m×n, W k×n and C m×k, the gradient of a layer's inputs.
-func productTransposed(c, d, w []float32, m, n, k int) {
+// product computes C = D·W for D m×n, W n×k and C m×k, the gradient of a layer's inputs.
+func product(c, d, w []float32, m, n, k int) {
 	if n > narrowInner || !portable {
-		sgemm(noTrans, trans, m, k, n, d, n, w, n, 0, c, k)
+		sgemm(noTrans, noTrans, m, k, n, d, n, w, k, 0, c, k)
 		return
 	}
-	narrowProductTransposed(c, d, w, m, n, k)
+	narrowProduct(c, d, w, m, n, k)
 }
 
 // portable tells that no SIMD kernels are at hand, so that the loops of narrow.go are faster for few columns.

@@ -28,13 +28,16 @@ func (r reference) activate(z float64) (h, derivative float64) {
 	return 0, 0
 }
 
-// weight returns where W[i][j] of a layer is; i = in names the bias.
+// weight returns where the weight of input i for output j of a layer is, out×in as in PyTorch; i = in names the bias.
 func (r reference) weight(layer, i, j int) int {
 	offset := 0
 	for l := range layer {
 		offset += (r.layers[l] + 1) * r.layers[l+1]
 	}
-	return offset + i*r.layers[layer+1] + j
+	if i == r.layers[layer] {
+		return offset + i*r.layers[layer+1] + j
+	}
+	return offset + j*r.layers[layer] + i
 }
 
 // sample returns the loss of one sample and the predicted class, and adds the gradient of the loss to grad.

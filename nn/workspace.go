@@ -14,7 +14,6 @@ type mlpWorkspace struct {
 	outputs  [][]float32 // rows×out of each layer after its activation; the last are the logits, then their gradient
 	deltas   [][]float32 // rows×out of each hidden layer: gradient of the loss with respect to the layer's output
 	nonzeros []*nonzeros // of each layer's input, nil where the layer is not narrow
-	turned   [][]float32 // out×in of each layer: transpose of its weight's gradient, nil where that is summed in place
 	ones     []float32   // times the rows of a matrix: their sum
 }
 
@@ -34,10 +33,6 @@ func (m *MLP) NewWorkspace(maxBatch int) Workspace {
 		if l.out <= narrowColumns {
 			w.nonzeros[i] = newNonzeros(w.rows, l.in)
 		}
-		w.turned = append(w.turned, nil)
-		if !portable && l.out < min(narrowColumns, l.in) && maxBatch > tileRows {
-			w.turned[i] = make([]float32, l.in*l.out)
-		}
 		if i < len(m.layers)-1 {
 			w.deltas = append(w.deltas, make([]float32, w.rows*l.out))
 		}
@@ -56,9 +51,6 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	}
 	w.check(params, b)
 	clear(grad)
-	for _, turned := range w.turned {
-		clear(turned)
-	}
 	scale := 1 / float32(n)
 	sum := lossSum{product: 1}
 	for i := 0; i < n; i += w.rows {
@@ -66,12 +58,6 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 		logits := w.forward(params, x, len(y))
 		sum.gradient(logits, w.model.Classes(), y, scale)
 		w.backward(params, grad, x, len(y))
-	}
-	for i, turned := range w.turned {
-		if turned != nil {
-			l := w.model.layers[i]
-			transpose(grad[l.weight:l.bias], turned, l.out, l.in)
-		}
 	}
 	return sum.total() / float64(n)
 }
@@ -120,7 +106,7 @@ func (w *mlpWorkspace) forward(params, x []float32, rows int) []float32 {
 		for n := l.out; n < len(z); n *= 2 {
 			copy(z[n:], z[:n])
 		}
-		addProduct(z, x, weight, w.nonzeros[i], rows, l.out, l.in)
+		addProductTransposed(z, x, weight, w.nonzeros[i], rows, l.out, l.in)
 		if i < last {
 			w.model.activation.apply(z)
 		}
@@ -142,17 +128,12 @@ func (w *mlpWorkspace) backward(params, grad, x []float32, rows int) {
 			input = w.outputs[i-1][:rows*l.in]
 		}
 		weightGrad, biasGrad := l.split(grad)
-		if turned := w.turned[i]; turned != nil {
-			// The few columns of the gradient would leave lanes of the vectors empty.
-			addTransposedProduct(turned, d, input, nil, rows, l.in, l.out)
-		} else {
-			addTransposedProduct(weightGrad, input, d, w.nonzeros[i], rows, l.out, l.in)
-		}
+		addTransposedProduct(weightGrad, d, input, w.nonzeros[i], rows, l.out, l.in)
 		sgemm(noTrans, noTrans, 1, l.out, rows, w.ones, rows, d, l.out, 1, biasGrad, l.out)
 		if i > 0 {
 			weight, _ := l.split(params)
 			delta := w.deltas[i-1][:rows*l.in]
-			productTransposed(delta, d, weight, rows, l.out, l.in)
+			product(delta, d, weight, rows, l.out, l.in)
 			w.model.activation.chain(delta, input)
 			d = delta
 		}

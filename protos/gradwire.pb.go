@@ -35,7 +35,9 @@ type Push struct {
 	// Version of the parameters that the gradient was computed on.
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// Number of samples in the batch.
-	Samples       uint32 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
+	Samples uint32 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
+	// The server's life that the parameters came from, as in Parameters.
+	Life          uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -98,12 +100,22 @@ func (x *Push) GetSamples() uint32 {
 	return 0
 }
 
+func (x *Push) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
 // Parameters answers a Push, or greets a worker at the start of a run.
 // Tensors: the parameters, shared by all receivers and read-only to them.
 type Parameters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of updates applied so far.
-	Version       uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Number of the view with which the server joined, 0 if it has been there since the run began: versions of
+	// different lives of a server have nothing to do with each other.
+	Life          uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,6 +153,13 @@ func (*Parameters) Descriptor() ([]byte, []int) {
 func (x *Parameters) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *Parameters) GetLife() uint64 {
+	if x != nil {
+		return x.Life
 	}
 	return 0
 }
@@ -1006,15 +1025,17 @@ var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
-	"\x15protos/gradwire.proto\x12\bgradwire\"b\n" +
+	"\x15protos/gradwire.proto\x12\bgradwire\"v\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x18\n" +
-	"\asamples\x18\x04 \x01(\rR\asamples\"&\n" +
+	"\asamples\x18\x04 \x01(\rR\asamples\x12\x12\n" +
+	"\x04life\x18\x05 \x01(\x04R\x04life\":\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\x04R\aversion\"o\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\"o\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +

@@ -134,7 +134,7 @@ func TestModelsAreExchangedOnlyWhenSomebodyHasMovedFarEnough(t *testing.T) {
 	}
 	for _, a := range algorithms {
 		for _, every := range []int{1, 3} {
-			s, last := voted(t, a, 0.08*float64(every), every)
+			s, last := voted(t, a, 0.1*float64(every), every)
 			if last.exchanges == 0 || last.exchanges == s.rounds {
 				t.Fatalf("every %d: %d exchanges in %d rounds decide nothing", every, last.exchanges, s.rounds)
 			}

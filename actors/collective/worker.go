@@ -59,6 +59,21 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	return w, nil
 }
 
+var _ actors.Waiter = (*worker)(nil)
+
+// Waiting implements [actors.Waiter].
+func (w *worker) Waiting() string {
+	switch {
+	case w.stage == outside || w.stage == going && !w.ready():
+		return ""
+	case w.stage != going:
+		return agreement
+	case w.current != nil && w.current.blocked():
+		return fmt.Sprintf("a chunk of round %d from %s", w.finished, w.env.View().Members[w.nodes[w.current.awaited()]].Name)
+	}
+	return ""
+}
+
 func (w *worker) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *protos.Message:

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -39,11 +40,11 @@ func TestEvaluationIsDueAtTheFirstStepPastAMultipleOfTheEpochs(t *testing.T) {
 	equal(t, "epochs", []float64{0, 0.3, 0.5, 0.8, 1}, epochs)
 }
 
-func TestStepsOfAHolderThatTrainsAreItsOwn(t *testing.T) {
+func TestEvaluationsByStepsOfHoldersThatTrainComeAfterSoManyOfEachOnAverage(t *testing.T) {
 	s := &script{players: []player{
 		{steps: every(10*ms, 9), models: []float32{0.1}, holds: true},
-		{steps: every(4*ms, 20), models: []float32{0.2}, holds: true},
-	}, samples: 100, policy: coordinator.Policy{Every: coordinator.Interval{Steps: 2}, Steps: 5, Lag: ms}}
+		{steps: every(4*ms+1, 20), models: []float32{0.2}, holds: true},
+	}, samples: 100, policy: coordinator.Policy{Every: coordinator.Interval{Steps: 2}, Steps: 8, Lag: ms}}
 	s.run(t)
 	type look struct {
 		At     time.Duration
@@ -52,10 +53,10 @@ func TestStepsOfAHolderThatTrainsAreItsOwn(t *testing.T) {
 	}
 	var got []look
 	for _, e := range s.evaluated() {
-		got = append(got, look{e.At, e.Origin, e.Step})
+		got = append(got, look{e.At.Round(ms), e.Origin, e.Step})
 	}
-	// The second one arrives at five steps first, which ends the run for both.
-	want := []look{{0, 0, 0}, {0, 1, 0}, {8 * ms, 1, 2}, {16 * ms, 1, 4}, {20 * ms, 0, 2}, {20 * ms, 0, 2}, {20 * ms, 1, 5}}
+	// Both are looked at after every fourth step of the two, and when the second one arrives at eight steps of its own.
+	want := []look{{0, 0, 0}, {0, 1, 0}, {12 * ms, 0, 1}, {12 * ms, 1, 3}, {24 * ms, 0, 2}, {24 * ms, 1, 6}, {32 * ms, 0, 3}, {32 * ms, 1, 8}}
 	equal(t, "looks", want, got)
 }
 
@@ -85,7 +86,7 @@ func TestBoundByTimeEndsBetweenTwoEvaluations(t *testing.T) {
 	if r.Now != 39*ms || s.result.Last != 2 || s.result.Reached {
 		t.Errorf("ended at %v with %+v", r.Now, s.result)
 	}
-	equal(t, "final model", []float32{0.2}, s.result.Params)
+	equal(t, "final model", []float32{0.2}, s.params())
 }
 
 func TestFirstBoundThatIsMetEndsTheRun(t *testing.T) {
@@ -130,8 +131,8 @@ func TestTimeToTargetIsInterpolatedBetweenTheLastTwoEvaluations(t *testing.T) {
 		if got := s.result.EpochsToTarget; math.Abs(got-at/2) > 1e-9 {
 			r.Errorf("epochs to target %v, want %v", got, at/2)
 		}
-		if s.result.Params[0] != models[first] || s.result.Last != uint64(first+1) {
-			r.Errorf("ended with model %v at evaluation %d, want %v at %d", s.result.Params, s.result.Last, models[first], first+1)
+		if s.params()[0] != models[first] || s.result.Last != uint64(first+1) {
+			r.Errorf("ended with model %v at evaluation %d, want %v at %d", s.params(), s.result.Last, models[first], first+1)
 		}
 	})
 }
@@ -140,8 +141,9 @@ func TestRunThatBeginsAtTheTargetEndsAtOnce(t *testing.T) {
 	s := &script{players: serverAndWorker(every(10*ms, 100), 0.9), samples: 100,
 		policy: coordinator.Policy{Every: coordinator.Interval{Epochs: 1}, Epochs: 10, Target: 0.9 - 1e-6}}
 	r := s.run(t)
-	want := coordinator.Result{Reached: true, Last: 1, Params: []float32{0.9}, Evaluations: 1, Computed: 1}
-	equal(t, "result", want, s.result)
+	if !s.result.Reached || s.result.TimeToTarget != 0 || s.result.Last != 1 || s.result.Evaluations != 1 || s.result.Computed != 1 || s.params()[0] != 0.9 {
+		t.Errorf("got %+v", s.result)
+	}
 	if r.Now != ms {
 		t.Errorf("ended at %v", r.Now)
 	}
@@ -154,26 +156,78 @@ func TestRunThatGoesOnReportsItsFirstArrivalAndEndsAtItsBound(t *testing.T) {
 	if !s.result.Reached || s.result.TimeToTarget.Round(time.Microsecond) != 15*ms || s.result.Evaluations != 7 || s.result.Last != 7 {
 		t.Errorf("got %+v", s.result)
 	}
-	equal(t, "final model", []float32{0.4}, s.result.Params)
+	equal(t, "final model", []float32{0.4}, s.params())
 	if r.Now != 61*ms {
 		t.Errorf("ended at %v, want 61ms", r.Now)
 	}
 }
 
-func TestEachHolderIsComparedWithItsOwnEvaluationBefore(t *testing.T) {
-	s := &script{players: []player{
-		{steps: every(10*ms, 9), models: []float32{0.1, 0.2, 0.3}, holds: true},
-		{steps: every(10*ms, 9), models: []float32{0, 0.4, 0.8}, holds: true},
-	}, samples: 1000, policy: coordinator.Policy{Every: coordinator.Interval{Time: 10 * ms}, Time: 90 * ms, Target: 0.6, Lag: ms}}
-	for i := range s.players {
-		s.players[i].steps = every(9*ms, 9)
-	}
-	s.run(t)
-	// The second holder is at 0.4 at 10 ms and at 0.8 at 20 ms.
-	if got := s.result.TimeToTarget.Round(time.Microsecond); !s.result.Reached || got != 15*ms {
-		t.Errorf("got %+v", s.result)
-	}
-	equal(t, "the model that arrived", []float32{0.8}, s.result.Params)
+// The figures of every evaluation and the times to the target, by a second implementation of a few lines.
+func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		nodes, rounds := rapid.IntRange(1, 4).Draw(r, "nodes"), 6
+		of := rapid.SampledFrom([]actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any}).Draw(r, "of")
+		target := rapid.Float64Range(0.01, 1).Draw(r, "target")
+		s := &script{samples: 1000, accuracy: func(p float64) float64 { return p * p }, policy: coordinator.Policy{
+			Every: coordinator.Interval{Time: 10 * ms}, Time: 50 * ms, Target: target, Of: of, Lag: ms,
+			GoOn: rapid.Bool().Draw(r, "goes on"),
+		}}
+		for range nodes {
+			models := rapid.SliceOfN(rapid.Float32Range(0, 1), rounds, rounds).Draw(r, "models")
+			s.players = append(s.players, player{steps: every(9*ms, 9), models: models, holds: true})
+		}
+		s.run(t)
+		figure := func(of actors.Of, round int) float64 {
+			sum, params, low, high := 0.0, 0.0, 1.0, 0.0
+			for _, p := range s.players {
+				v := float64(p.models[round])
+				sum, params, low, high = sum+v*v, params+v, min(low, v*v), max(high, v*v)
+			}
+			average := float64(float32(params / float64(nodes)))
+			return map[actors.Of]float64{
+				actors.AverageModel: average * average, actors.Mean: sum / float64(nodes), actors.All: low, actors.Any: high,
+			}[of]
+		}
+		crossing := func(of actors.Of) (at float64, round int) {
+			for round := range rounds {
+				if now := figure(of, round); now >= target && round == 0 {
+					return 0, 0
+				} else if now >= target {
+					before := figure(of, round-1)
+					return float64(round-1) + (target-before)/(now-before), round
+				}
+			}
+			return -1, rounds
+		}
+		_, last := crossing(of)
+		for _, each := range []actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any} {
+			at, round := crossing(each)
+			got, has := s.result.Crossings[each]
+			if wanted := round < rounds && (s.policy.GoOn || round <= last); has != wanted {
+				r.Fatalf("%s arrived: %v, want %v", each, has, wanted)
+			} else if has && math.Abs(float64(got)-at*float64(10*ms)) > 10 {
+				r.Errorf("%s arrived at %v, want %v intervals", each, got, at)
+			}
+		}
+		if at, round := crossing(of); s.result.Reached != (round < rounds) {
+			r.Errorf("reached: %v at %v", s.result.Reached, at)
+		}
+		for i, e := range s.summarized() {
+			if f := e.Figures; f.Models != nodes || math.Abs(f.Score(of).Accuracy-figure(of, i)) > 1e-9 || e.Accuracy != f.Score(of).Accuracy {
+				r.Errorf("evaluation %d: %+v, judged %v; want %v of %d models", i, f, e.Accuracy, figure(of, i), nodes)
+			}
+		}
+		// The models that the run ended with are those of the judged figure.
+		ended := min(last, rounds-1)
+		if s.policy.GoOn {
+			ended = rounds - 1
+		}
+		for i, p := range s.players {
+			if got := s.result.Models[i]; got.Node != i || got.Params[0] != p.models[ended] {
+				r.Errorf("node %d ended with %+v, want %v", i, got, p.models[ended])
+			}
+		}
+	})
 }
 
 func TestVerdictsAreSettledInTheOrderOfTheirSnapshots(t *testing.T) {
@@ -233,8 +287,9 @@ func TestEqualModelsAreJudgedOnce(t *testing.T) {
 			{steps: every(10*ms, 9), models: []float32{0.1, 0.2, 0.3}, holds: true},
 		}, samples: 1000, threads: threads, policy: coordinator.Policy{Every: coordinator.Interval{Time: 10*ms - 1}, Time: 35 * ms}}
 		s.run(t)
-		if s.result.Evaluations != 10 || s.result.Computed != 3 || s.calls.Load() != 3 {
-			t.Errorf("%d evaluations, %d computed, %d calls; want 10, 3, 3", s.result.Evaluations, s.result.Computed, s.calls.Load())
+		// And the average of 0.1 and 0.3 at two instants, which is computed each time.
+		if s.result.Evaluations != 10 || s.result.Computed != 5 || s.calls.Load() != 5 {
+			t.Errorf("%d evaluations, %d computed, %d calls; want 10, 5, 5", s.result.Evaluations, s.result.Computed, s.calls.Load())
 		}
 		for _, e := range s.evaluated() {
 			if e.Loss != 1-e.Accuracy {
@@ -266,10 +321,10 @@ func TestRunWithoutAModelToEvaluateIsRefused(t *testing.T) {
 
 func TestAnswerThatNobodyAskedForEndsTheRun(t *testing.T) {
 	for want, reply := range map[string]func(*protos.TakeSnapshot) *protos.Message{
-		"a snapshot of 1 tensors for evaluation 77": func(*protos.TakeSnapshot) *protos.Message {
+		"a snapshot of 1 tensors for evaluation 77 of node 0": func(*protos.TakeSnapshot) *protos.Message {
 			return protos.NewMessage(&protos.Snapshot{Evaluation: 77}, protos.NewTensor([]float32{1}))
 		},
-		"a snapshot of 0 tensors for evaluation 1": func(r *protos.TakeSnapshot) *protos.Message {
+		"a snapshot of 0 tensors for evaluation 1 of node 0": func(r *protos.TakeSnapshot) *protos.Message {
 			return protos.NewMessage(&protos.Snapshot{Evaluation: r.Evaluation})
 		},
 		"coordinator: unexpected message *protos.Chunk": func(*protos.TakeSnapshot) *protos.Message {

@@ -38,11 +38,14 @@ type script struct {
 	policy  coordinator.Policy
 	samples int // of an epoch; each step has ten
 	threads int
+	seed    uint64
 	// what happens to the players, and to their topologies
 	schedule   []actors.NodeChange
 	topologies []actors.Graph
 	changes    []coordinator.TopologyChange
 	absent     []int
+
+	accuracy func(param float64) float64 // of a model; nil for the parameter itself
 
 	heard  []string // by the members: views and starts
 	result coordinator.Result
@@ -58,7 +61,7 @@ type entry struct {
 }
 
 func (s *script) Observe(at time.Duration, _ int, event actors.Event) {
-	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken || event.Kind == actors.Measured {
+	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken || event.Kind == actors.Measured || event.Kind == actors.Summarized {
 		s.log = append(s.log, entry{at, event})
 	}
 }
@@ -69,6 +72,24 @@ func (s *script) evaluated() (list []entry) {
 		if e.Kind == actors.Evaluated {
 			list = append(list, e)
 		}
+	}
+	return list
+}
+
+// summarized are the evaluations in the order in which they were settled.
+func (s *script) summarized() (list []entry) {
+	for _, e := range s.log {
+		if e.Kind == actors.Summarized {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// params are those of the models that the run has ended with.
+func (s *script) params() (list []float32) {
+	for _, m := range s.result.Models {
+		list = append(list, m.Params...)
 	}
 	return list
 }
@@ -91,10 +112,14 @@ func (s *script) run(t *testing.T) sim.Result {
 }
 
 func (s *script) try() (sim.Result, error) {
-	d := &actors.Deployment{Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms, Bounded: s.policy.Time > 0}
+	d := &actors.Deployment{Seed: s.seed, Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms, Bounded: s.policy.Time > 0}
 	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Topologies: s.changes, Result: &s.result, Evaluate: func(params []float32) train.Verdict {
 		s.calls.Add(1)
-		return train.Verdict{Accuracy: float64(params[0]), Loss: 1 - float64(params[0])}
+		accuracy := float64(params[0])
+		if s.accuracy != nil {
+			accuracy = s.accuracy(accuracy)
+		}
+		return train.Verdict{Accuracy: accuracy, Loss: 1 - accuracy}
 	}}
 	names := []string{}
 	for i := range s.players {

@@ -15,14 +15,13 @@ type views struct {
 	gone     []bool // by node
 	topology int
 	hold     []bool // by node: it holds a model
-	looks    []bool // by node: its model is looked at
-	looking  int    // how many models are looked at now
+	order    []int  // holders, in the order in which their models are preferred to be looked at
 }
 
 func newViews(env actors.Env, holders []int) views {
 	v := env.View()
 	n := len(v.Members)
-	views := views{number: v.Number, gone: make([]bool, n), hold: make([]bool, n), looks: make([]bool, n)}
+	views := views{number: v.Number, gone: make([]bool, n), hold: make([]bool, n), order: slices.Clone(holders)}
 	for i := range v.Members {
 		views.gone[i] = !v.Members[i].Present
 	}
@@ -32,32 +31,27 @@ func newViews(env actors.Env, holders []int) views {
 	return views
 }
 
-// sample chooses the holders whose models are looked at.
-func (c *coordinator) sample() {
-	chosen := c.run.Holders
-	if s := c.run.Policy.Sample; s > 0 && s < len(chosen) {
-		chosen = nil
-		for _, i := range c.env.Rand("sample of models").Perm(len(c.run.Holders))[:s] {
-			chosen = append(chosen, c.run.Holders[i])
+// draw draws whose models are preferred, where not all are looked at.
+func (c *coordinator) draw() {
+	if s := c.run.Policy.Sample; s > 0 && s < len(c.order) {
+		for i, k := range c.env.Rand("sample of models").Perm(len(c.order)) {
+			c.order[i] = c.run.Holders[k]
 		}
 	}
-	for _, node := range chosen {
-		c.looks[node] = true
-	}
-	c.looking = len(c.holders())
 }
 
-// looked reports whether the model of a node is looked at.
-func (c *coordinator) looked(node int) bool { return c.looks[node] && !c.gone[node] }
-
-// holders are the nodes whose models are looked at now.
-func (c *coordinator) holders() []int {
+// looked are the nodes whose models are looked at now, in the order of the plan.
+func (c *coordinator) looked() []int {
 	var nodes []int
-	for _, node := range c.run.Holders {
-		if c.looked(node) {
+	for _, node := range c.order {
+		if s := c.run.Policy.Sample; s > 0 && len(nodes) == s {
+			break
+		}
+		if !c.gone[node] {
 			nodes = append(nodes, node)
 		}
 	}
+	slices.Sort(nodes)
 	return nodes
 }
 
@@ -67,20 +61,15 @@ func (c *coordinator) member(ctx actor.Context, m actors.MemberChange) {
 		return // nothing new
 	}
 	c.gone[m.Node] = !m.Present
-	c.looking = len(c.holders())
 	c.announce(ctx)
 	if m.Present {
 		ctx.Send(c.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: c.number, Joins: true}))
 		return
 	}
-	for i := c.settled + 1; i <= c.asked; i++ {
-		if e := c.pending[i]; e.node == m.Node && e.params == nil && !e.void {
-			e.void, e.ready = true, true
-			c.answered()
-		}
+	if c.holds(m.Node) && !slices.ContainsFunc(c.run.Holders, func(node int) bool { return !c.gone[node] }) {
+		c.incident(m.Node, "the node has gone, and the model with it: no other node held it")
 	}
-	c.forget(m.Node)
-	c.advance()
+	c.leave(m.Node)
 }
 
 // announce issues the next view.

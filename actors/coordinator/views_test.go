@@ -90,7 +90,7 @@ func TestSnapshotOfANodeThatGoesIsNotWaitedFor(t *testing.T) {
 		if last.At != 50*ms || last.Origin != 1 {
 			t.Errorf("crash at %v: the last verdict is on node %d at %v", c.crash, last.Origin, last.At)
 		}
-		equal(t, "final model", []float32{0.1}, s.result.Params)
+		equal(t, "final models", []float32{0.1, 0.2}, s.params())
 	}
 }
 
@@ -131,19 +131,34 @@ func TestConsensusDistanceIsTheRootMeanSquareFromTheMean(t *testing.T) {
 	equal(t, "instants", []time.Duration{0, 20 * ms, 40 * ms, 50 * ms}, instants)
 }
 
-// Two players look at themselves after each own step, every 10 and every 20 ms.
-func TestConsensusDistanceOfLooksByStepsTakesEachNodesLatestModel(t *testing.T) {
-	s := &script{players: []player{
-		{steps: every(10*ms, 9), models: []float32{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}, holds: true},
-		{steps: every(20*ms, 9), models: []float32{0.1, 0.5, 0.9}, holds: true},
-	}, samples: 1000, policy: coordinator.Policy{Every: coordinator.Interval{Steps: 1}, Time: 50 * ms, Lag: ms}}
-	s.run(t)
-	var got []float64
-	for _, e := range s.log {
-		if e.Kind == actors.Measured {
-			got = append(got, math.Round(1e6*e.Value)/1e6)
+// The one model that is looked at is that of another node when its node has gone.
+func TestSampleIsDrawnOfThosePresent(t *testing.T) {
+	for seed := range uint64(4) {
+		s := &script{players: holders(0.1, 0.2, 0.3), samples: 1000, seed: seed, policy: coordinator.Policy{
+			Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms, Sample: 1}}
+		s.schedule = []actors.NodeChange{{At: 15 * ms, Node: 0, Do: actors.Crash}}
+		s.run(t)
+		if n := len(s.evaluated()); n != 4 {
+			t.Errorf("seed %d: %d verdicts, want one at 0, 20, 40 and 50 ms", seed, n)
+		}
+		for _, e := range s.evaluated()[1:] {
+			if e.Origin == 0 {
+				t.Errorf("seed %d: node 0, which has crashed, was looked at at %v", seed, e.At)
+			}
 		}
 	}
-	// At 0, at 20 ms of 0.3 and 0.5, at 40 ms of 0.5 and 0.9, and at the end, before the first's fifth step.
-	equal(t, "distances", []float64{0, 0.1, 0.2, 0.2}, got)
+}
+
+// With nobody left to look at, a run ends at its bound, and says that the model is lost.
+func TestRunWhoseHoldersAreAllGoneEndsAtItsBound(t *testing.T) {
+	s := &script{players: holders(0.1, 0.2), samples: 1000,
+		policy: coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms}}
+	s.schedule = []actors.NodeChange{{At: 25 * ms, Node: 0, Do: actors.Leave}, {At: 30 * ms, Node: 1, Do: actors.Leave}}
+	s.run(t)
+	if s.result.End != 50*ms || len(s.result.Models) != 2 {
+		t.Errorf("ended at %v with %d models, want 50ms and those of 20 ms", s.result.End, len(s.result.Models))
+	}
+	if n := s.result.Incidents; len(n) != 1 || n[0].At != 30*ms || n[0].Node != 1 {
+		t.Errorf("incidents %+v, want that the last holder left at 30ms", n)
+	}
 }

@@ -224,7 +224,7 @@ func TestPeerThatJoinsGoesOnWhereItsNeighbourIs(t *testing.T) {
 	if len(updates) != 1 || updates[0].Version != 6 {
 		t.Errorf("its updates: %+v", updates)
 	}
-	if got := result.Params[0]; got != 6 {
+	if got := result.Models[0].Params[0]; got != 6 {
 		t.Errorf("its model has %v, want 5 of its neighbour's steps and one of its own", got)
 	}
 }

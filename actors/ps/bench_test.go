@@ -2,6 +2,7 @@ package ps_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -18,10 +19,10 @@ import (
 func rated(rate float64) optim.Method { return optim.SGD{Rate: optim.Constant(rate)} }
 
 // cycles runs the 93-21-5 network, batch 32, over two unequal links for so many steps.
-func cycles(tb testing.TB, scale ps.Scale, watch *simtest.Stopwatch) {
+func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 	task := newTask(tb, 1, []int{93, 21, 5}, 32, 4000, "fast", "slow")
 	s := &stage{
-		task: task, arch: ps.Architecture{Scale: scale}, server: actors.Profile{Cores: 1, Speed: 10e9}, observer: watch,
+		task: task, arch: a, server: actors.Profile{Cores: 1, Speed: 10e9}, observer: watch,
 		steps: []time.Duration{5 * time.Millisecond, 5 * time.Millisecond}, delays: []time.Duration{time.Millisecond, 100 * time.Millisecond},
 	}
 	var result coordinator.Result
@@ -44,16 +45,16 @@ const warm = 500 // steps until pools and queues have their size
 func BenchmarkCycle(b *testing.B) {
 	for _, scale := range []ps.Scale{ps.Sum, ps.Mean} {
 		b.Run(string(scale), func(b *testing.B) {
-			simtest.Benchmark(b, warm, func(watch *simtest.Stopwatch) { cycles(b, scale, watch) })
+			simtest.Benchmark(b, warm, func(watch *simtest.Stopwatch) { cycles(b, ps.Architecture{Scale: scale}, watch) })
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 		})
 	}
 }
 
 func TestCycleAllocatesNothing(t *testing.T) {
-	for _, scale := range []ps.Scale{ps.Sum, ps.Mean} {
-		t.Run(string(scale), func(t *testing.T) {
-			simtest.ExpectNoAllocations(t, warm, 1000, func(watch *simtest.Stopwatch) { cycles(t, scale, watch) })
+	for _, a := range []ps.Architecture{{Scale: ps.Sum}, {Scale: ps.Mean}, {Scale: ps.Sum, Every: 4}} {
+		t.Run(fmt.Sprint(a.Scale, a.Every), func(t *testing.T) {
+			simtest.ExpectNoAllocations(t, warm, 1000, func(watch *simtest.Stopwatch) { cycles(t, a, watch) })
 		})
 	}
 }

@@ -38,14 +38,21 @@ const (
 type Architecture struct {
 	// Scale is Sum or Mean.
 	Scale Scale
+	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 it changes its copy of the parameters
+	// with an optimiser of its own after each step, and the server makes one step of its optimiser with the sum of the
+	// gradients.
+	Every int
 }
 
 var _ train.Architecture = Architecture{}
 
-// Validate returns an error for a scale that does not exist.
+// Validate returns an error for a scale that does not exist, and for a negative number of steps.
 func (a Architecture) Validate() error {
 	if a.Scale != Sum && a.Scale != Mean {
 		return fmt.Errorf("scale %q is not known, accepted are %s and %s", a.Scale, Sum, Mean)
+	}
+	if a.Every < 0 {
+		return fmt.Errorf("every is %d, accepted is 1 step or more", a.Every)
 	}
 	return nil
 }
@@ -63,7 +70,7 @@ func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	if place.Role == RoleServer {
 		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
 	}
-	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task) }
+	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task, a) }
 }
 
 // unexpected ends the run because of a message that the actor has no answer to.

@@ -22,6 +22,30 @@ type applied struct {
 	Staleness uint64
 }
 
+// localRound is what a worker does between fetching parameters and pushing, written out: so many steps on a copy, the sum of
+// their gradients, and the time that its own steps of the optimiser and its sums take.
+func localRound(s *stage, sampler *datasets.Sampler, first int, params []float32, rate float32) (sum []float32, own time.Duration) {
+	every := max(s.arch.Every, 1)
+	params = append([]float32(nil), params...)
+	for k := range every {
+		gradient := gradientOf(s.task, sampler, first+k, params)
+		work := 2 * float64(len(params))
+		if k == 0 {
+			sum = append([]float32(nil), gradient...)
+		} else {
+			for i := range sum {
+				sum[i] += gradient[i]
+			}
+			work += float64(len(params))
+		}
+		nn.AddScaled(params, -rate, gradient)
+		if every > 1 {
+			own += time.Duration(work) // a worker makes 1e9 operations a second
+		}
+	}
+	return sum, own
+}
+
 // replay is a second, dumb implementation of the whole cycle: no actors, no
 // messages, no pools, plain SGD written out. It returns the model after each update.
 func replay(tb testing.TB, s *stage, rate float32, end time.Duration) (models [][]float32, updates []applied) {
@@ -30,16 +54,27 @@ func replay(tb testing.TB, s *stage, rate float32, end time.Duration) (models []
 		version int           // that the push was computed on
 		steps   int
 		sampler *datasets.Sampler
+		push    []float32
 	}
+	// fetch lets a worker begin a round with the latest model, which is on its way from an instant on.
+	fetch := func(w *worker, i int, at time.Duration) {
+		var own time.Duration
+		w.version = len(models) - 1
+		w.push, own = localRound(s, w.sampler, w.steps, models[w.version], rate)
+		every := max(s.arch.Every, 1)
+		w.steps += every
+		w.arrives = at + 2*s.delays[i] + time.Duration(every)*s.steps[i] + own
+	}
+	models = [][]float32{s.task.Initial()}
 	workers := make([]worker, len(s.task.Workers))
 	for i, name := range s.task.Workers {
 		sampler, err := datasets.NewSampler(s.task.Train, s.task.Shards[i], s.task.Batch, s.task.Seed, name)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		workers[i] = worker{arrives: 2*s.delays[i] + s.steps[i], sampler: sampler}
+		workers[i] = worker{sampler: sampler}
+		fetch(&workers[i], i, 0)
 	}
-	models = [][]float32{s.task.Initial()}
 	free := time.Duration(0) // when the server has done what it charged
 	for {
 		next := 0
@@ -54,7 +89,7 @@ func replay(tb testing.TB, s *stage, rate float32, end time.Duration) (models []
 			return models, updates
 		}
 		params := append([]float32(nil), models[len(models)-1]...)
-		gradient, work := gradientOf(s.task, w.sampler, w.steps, models[w.version]), 2*float64(len(params))
+		gradient, work := w.push, 2*float64(len(params))
 		factor := float32(1)
 		if s.arch.Scale == ps.Mean && len(workers) > 1 {
 			factor = 1 / float32(len(workers))
@@ -67,9 +102,7 @@ func replay(tb testing.TB, s *stage, rate float32, end time.Duration) (models []
 		free = at + time.Duration(work/s.server.Speed*1e9)
 		updates = append(updates, applied{Done: free, Worker: next, Staleness: uint64(len(models) - 1 - w.version)})
 		models = append(models, params)
-		w.steps++
-		w.version = len(models) - 1
-		w.arrives = free + 2*s.delays[next] + s.steps[next]
+		fetch(w, next, free)
 	}
 }
 
@@ -98,8 +131,10 @@ func TestAsynchronousServerEqualsSequentialReplay(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		workers := []string{"w0", "w1", "w2"}[:rapid.IntRange(1, 3).Draw(r, "workers")]
 		s := &stage{
-			task:   newTask(t, rapid.Uint64Range(0, 1000).Draw(r, "seed"), []int{4, 3, 2}, 5, 40, workers...),
-			arch:   ps.Architecture{Scale: rapid.SampledFrom([]ps.Scale{ps.Sum, ps.Mean}).Draw(r, "scale")},
+			task: newTask(t, rapid.Uint64Range(0, 1000).Draw(r, "seed"), []int{4, 3, 2}, 5, 40, workers...),
+			arch: ps.Architecture{
+				Scale: rapid.SampledFrom([]ps.Scale{ps.Sum, ps.Mean}).Draw(r, "scale"), Every: rapid.IntRange(0, 5).Draw(r, "every"),
+			},
 			server: actors.Profile{Cores: 1, Speed: rapid.SampledFrom([]float64{math.Inf(1), 1e6, 1e4}).Draw(r, "server speed")},
 			strict: rapid.Bool().Draw(r, "strict"),
 		}

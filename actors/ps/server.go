@@ -18,6 +18,7 @@ type server struct {
 	env        actors.Env
 	params     *protos.Tensor
 	version    uint64 // updates applied to params
+	life       uint64 // number of the view with which this server joined; 0 for the first
 	optimizer  optim.Optimizer
 	scale      Scale
 	factor     float32      // of a gradient
@@ -65,6 +66,9 @@ func (s *server) Receive(ctx actor.Context) {
 	defer m.Release()
 	switch head := m.Head.(type) {
 	case *protos.Start:
+		if head.Joins {
+			s.life = head.View
+		}
 		for _, node := range s.env.View().Role(RoleWorker) {
 			s.answer(ctx, node)
 		}
@@ -85,10 +89,14 @@ func (s *server) Receive(ctx actor.Context) {
 func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	node := int(head.Node)
 	members := s.env.View().Members
-	if node < 0 || node >= len(members) || members[node].Role != RoleWorker || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) || head.Version > s.version {
+	if node < 0 || node >= len(members) || members[node].Role != RoleWorker || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) ||
+		head.Version > s.version && head.Life == s.life {
 		s.env.Fail(fmt.Errorf("node %s: a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d",
 			name(s.env), head.Node, head.Version, len(members), len(s.params.Data), s.version))
 		return
+	}
+	if head.Life != s.life {
+		return // a gradient on the model of a server that is gone; its worker has been greeted by this one
 	}
 	s.apply(m.Tensors[0])
 	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: node})
@@ -113,6 +121,6 @@ func (s *server) apply(gradient *protos.Tensor) {
 
 func (s *server) answer(ctx actor.Context, node int) {
 	m, head := s.parameters.Get(s.params.Retain())
-	head.Version = s.version
+	head.Version, head.Life = s.version, s.life
 	ctx.Send(s.workers[node], m)
 }

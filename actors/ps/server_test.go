@@ -215,7 +215,7 @@ func TestEvaluatorCountsAsAPlainLoopDoes(t *testing.T) {
 		for c := range z {
 			z[c] = float64(params[8+c])
 			for j := range 4 {
-				z[c] += float64(params[2*j+c]) * float64(task.Test.X[4*i+j])
+				z[c] += float64(params[4*c+j]) * float64(task.Test.X[4*i+j])
 			}
 		}
 		y := task.Test.Y[i]

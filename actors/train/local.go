@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -131,10 +132,27 @@ func (l *Local) Done(g *Gradient) {
 }
 
 // End gives back the parameters of the step whose result has come. With Record it is
-// Done, for workers whose models take the step in only later.
+// Done, for workers whose models take the step in only later. A step that has diverged ends
+// the run with a DivergedError.
 func (l *Local) End() {
 	l.params.Release()
 	l.params = nil
+	if loss := l.gradient.Loss; math.IsNaN(loss) || math.IsInf(loss, 0) {
+		l.env.Fail(&DivergedError{Node: l.env.View().Members[l.env.Node()].Name, Step: l.gradient.Step, Loss: loss})
+	}
+}
+
+// DivergedError ends a run in which the loss of a step is not a finite number.
+type DivergedError struct {
+	// Node is the name of the node that made the step, and Step its count of steps, this one included.
+	Node string
+	Step uint64
+	// Loss is the mean over the batch.
+	Loss float64
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("node %s: training has diverged: the loss of step %d is %v; a lower learning rate may help", e.Node, e.Step, e.Loss)
 }
 
 // Record counts and records the step that g is the result of, before the next begins.

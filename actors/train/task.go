@@ -24,6 +24,8 @@ type Task struct {
 	// Train and Test are the samples to learn from and to judge by. On a cluster a process may have
 	// those rows of Train alone that its own workers see, the others being 0, and no Test.
 	Train, Test *datasets.Set
+	// Validation are samples by which settings are chosen, in neither of the other sets; nil for none.
+	Validation *datasets.Set
 	// Workers are the names of the nodes that train, in the order of the plan.
 	Workers []string
 	// Shards are the rows of Train that each worker sees, in the order of Workers. A worker
@@ -60,6 +62,13 @@ func (t *Task) Validate() error {
 		}
 	}
 	return nil
+}
+
+// OnValidation is the same task, judged by its validation samples in the place of the test samples.
+func (t *Task) OnValidation() *Task {
+	judged := *t
+	judged.Test = t.Validation
+	return &judged
 }
 
 // Initial returns the parameters that every model of the run starts from.

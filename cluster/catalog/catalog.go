@@ -81,6 +81,8 @@ type Spec struct {
 	ArchitectureSection *plan.Node
 	// Roles are the architecture's roles of the plan's nodes, in their order.
 	Roles []train.Role
+	// Added are the roles for which the architecture has added a node, called like the role.
+	Added []string
 	// Default is the edge of pairs that Links does not name.
 	Default link.Config
 	// Links are the edges that differ, later ones winning.
@@ -106,17 +108,16 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if s.Data, p.Data, err = c.data(p.Data); err != nil {
 		return nil, err
 	}
+	if p.Tune.Axes != nil && s.Data.Validation == 0 {
+		return nil, plan.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add one under data, such as data: {validation: 10%%}")
+	}
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
 	}
 	if err := c.training(s); err != nil {
 		return nil, err
 	}
-	s.ArchitectureSection = p.Architecture
-	if s.Architecture, p.Architecture, err = c.Architectures.read(c, p.Architecture, "kind"); err != nil {
-		return nil, err
-	}
-	if err := s.cast(s.ArchitectureSection); err != nil {
+	if err := c.cast(s); err != nil {
 		return nil, err
 	}
 	if err := s.attendance(); err != nil {
@@ -147,34 +148,6 @@ func (c *Catalog) training(s *Spec) error {
 	}
 	s.Plan.Train, err = plan.Encode(&t)
 	return err
-}
-
-// cast finds the role of every node and checks that each role is filled.
-func (s *Spec) cast(section *plan.Node) error {
-	roles := s.Architecture.Roles()
-	names := make([]string, len(roles))
-	count := make([]int, len(roles))
-	for i, r := range roles {
-		names[i] = r.Name
-	}
-	for i := range s.Plan.Nodes {
-		node := &s.Plan.Nodes[i]
-		if node.Role == "" && len(roles) == 1 {
-			node.Role = roles[0].Name
-		}
-		k := index(names, node.Role)
-		if k < 0 {
-			return plan.Errorf(node.Source.At("role"), "node %s has the role %q, which this architecture does not know%s", node.Name, node.Role, plan.Suggestion(node.Role, names))
-		}
-		count[k]++
-		s.Roles = append(s.Roles, roles[k])
-	}
-	for i, r := range roles {
-		if count[i] < r.Min || (r.Max > 0 && count[i] > r.Max) {
-			return plan.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i], r.Name, r.Doc, wanted(r))
-		}
-	}
-	return nil
 }
 
 func index(words []string, word string) int {

@@ -31,6 +31,8 @@ type Data struct {
 	Section *plan.Node
 	// Test is the share of the samples that is held out; 0 stands for the published test set.
 	Test float64
+	// Validation is the share of the training samples that is held out to choose settings by; 0 for none.
+	Validation float64
 	// Scaling maps the numeric columns; it is fitted on the training samples, or on
 	// all if FitAll.
 	Scaling datasets.Scaling
@@ -75,21 +77,52 @@ func (h holdout) MarshalPlan() (*plan.Node, error) {
 	return plan.Fraction(h).MarshalPlan()
 }
 
-// common are the settings that all data sets share.
-type common struct {
-	Test     holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
-	Scale    string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit      string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
-	Split    *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
-	Delivery string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+// validation is `validation`: a share such as 10%, or the word none.
+type validation float64
+
+const noValidation = "none"
+
+func (v *validation) UnmarshalPlan(n *plan.Node) error {
+	if n.Kind == plan.Scalar && n.Text == noValidation {
+		*v = 0
+		return nil
+	}
+	var f plan.Fraction
+	if err := f.UnmarshalPlan(n); err != nil {
+		return plan.Errorf(n, "%q is neither a share such as 10%% nor the word %s", n.Text, noValidation)
+	}
+	if f <= 0 || f >= 1 {
+		return plan.Errorf(n, "a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less than 100%%, or the word %s", f, noValidation)
+	}
+	*v = validation(f)
+	return nil
 }
 
-func commonKeys() []string { return []string{"test", "scale", "fit", "split", "delivery"} }
+func (v validation) MarshalPlan() (*plan.Node, error) {
+	if v == 0 {
+		return plan.NewScalar(noValidation), nil
+	}
+	return plan.Fraction(v).MarshalPlan()
+}
+
+// common are the settings that all data sets share.
+type common struct {
+	Test       holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Validation validation `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
+	Scale      string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit        string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split      *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery   string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+}
+
+func commonKeys() []string {
+	return []string{"test", "validation", "scale", "fit", "split", "delivery"}
+}
 
 // How samples get to the processes of a cluster.
 const (
-	local = "local" // each process reads the data set
-	sent  = "sent"  // the one that conducts the run reads it, and sends each worker's samples to its process
+	readLocally = "local" // each process reads the data set
+	sent        = "sent"  // the one that conducts the run reads it, and sends each worker's samples to its process
 )
 
 // data reads a plan's section data.
@@ -99,12 +132,12 @@ func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: local}
+	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: readLocally}
 	shared := section.Without(others(section)...)
 	if err := plan.Decode(shared, &settings); err != nil {
 		return Data{}, nil, err
 	}
-	d.Test = float64(settings.Test)
+	d.Test, d.Validation = float64(settings.Test), float64(settings.Validation)
 	if d.Scaling, err = datasets.ParseScaling(settings.Scale); err != nil {
 		return Data{}, nil, plan.Errorf(section.At("scale"), "%w", err)
 	}
@@ -170,9 +203,9 @@ func addDatasets(c *Catalog) {
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
 				Inputs:  s.Encoding, Classes: 5,
-				Load: func(folder string, published bool) (*datasets.Source, error) {
+				Load: verified("nsl-kdd", func(folder string, published bool) (*datasets.Source, error) {
 					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
-				},
+				}),
 			}, nil
 		}))
 	for _, set := range []struct{ name, doc string }{
@@ -182,7 +215,7 @@ func addDatasets(c *Catalog) {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Inputs: 28 * 28, Classes: 10,
-				Load: func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) },
+				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }),
 			}, nil
 		}))
 	}
@@ -192,18 +225,22 @@ func addDatasets(c *Catalog) {
 				Test:    0.25,
 				Scaling: datasets.Standard,
 				Inputs:  57, Classes: 2,
-				Load: func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) },
+				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) }),
 			}, nil
 		}))
 	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: libsvm.LoadA9A, Inputs: 123, Classes: 2}, nil
+			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2}, nil
 		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
 		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
 		func(_ *Catalog, s *trafficSettings) (Loader, error) {
-			l := fixed(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }, 0.25)
+			l := fixed(func() *datasets.Set {
+				set := synthetic.Traffic(s.Seed, s.Samples, s.Encoding)
+				set.Columns, _ = nslkdd.Columns(s.Encoding) // the encoding is one of the two
+				return set
+			}, 0.25)
 			l.Scaling, l.Inputs, l.Classes = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5
 			return l, nil
 		}))

@@ -3,6 +3,7 @@ package catalog
 import (
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan"
 )
@@ -40,7 +41,8 @@ func lead(bound *int) int {
 	return *bound
 }
 
-// addDecentralised adds the architectures whose peers average models with their neighbours.
+// addDecentralised adds the architectures whose peers average models with their neighbours, and the one without exchange that
+// they are to be compared with.
 func addDecentralised(c *Catalog) {
 	type dPSGD struct {
 		Matrix mixing  `plan:"matrix" doc:"metropolis, or a list of rows: the weights by which peers average"`
@@ -64,4 +66,7 @@ func addDecentralised(c *Catalog) {
 			a := adpsgd.Architecture{Graph: adpsgd.Graph(s.Graph), Moved: s.Moved, Lead: lead(s.Lead)}
 			return a, a.Validate()
 		}))
+	c.Architectures.Add(Define("local", "the baseline: peers train alone and exchange nothing",
+		func() none { return none{} },
+		func(*Catalog, *none) (train.Architecture, error) { return local.Architecture{}, nil }))
 }

@@ -185,7 +185,7 @@ func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\", which this architecture does not know (accepted: server, worker)"},
 		{"name: a, role: worker", "name: a, role: server", "", "2 nodes have the role server"},
 		{"name: s, role: server", "name: s, role: worker", "", "0 nodes have the role server, which holds the model and applies the workers' gradients; this architecture needs exactly 1"},
-		{"name: a, role: worker", "name: a", "", "node a has the role \"\""},
+		{"name: s, role: server", "name: s, role: worker", "schedule: [{at: 1s, node: s, do: crash}]", "0 nodes have the role server"},
 		{"", "", "schedule: [{at: 1s, link: [s, a], do: up}]", "schedule[0].do: the link from s to a is not down at 1s"},
 		{"", "", "schedule: [{at: 200000h, link: [s, a], do: down}, {at: 1000000h, link: [s, a], do: up}]", "schedule[1].at: 1000000h is later than a run can be"},
 		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}", "network.links[0]"},

@@ -12,6 +12,7 @@ func (c *Catalog) Schema(title string) *plan.Schema {
 	for _, key := range []string{"test", "scale"} {
 		shared.Get(key).Default = nil // each set has its own
 	}
+	roles := plan.SchemaOf(&parts{}).Properties
 	return plan.Document(title, plan.Properties{
 		{Name: "data", Schema: c.Datasets.schema("set", shared)},
 		{Name: "split", Schema: c.Splits.schema("kind", nil)},
@@ -22,7 +23,7 @@ func (c *Catalog) Schema(title string) *plan.Schema {
 		{Name: "rate", Schema: &plan.Schema{AnyOf: []*plan.Schema{
 			{Type: plan.Types{"number"}, Minimum: "0", Description: "The same at every step."}, c.Schedules.schema("kind", nil),
 		}}},
-		{Name: "architecture", Schema: c.Architectures.schema("kind", nil)},
+		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
 		{Name: "delay", Schema: &plan.Schema{AnyOf: []*plan.Schema{new(plan.Duration).PlanSchema(), c.Delays.schema("kind", nil)}}},
 		{Name: "topology", Schema: c.Topologies.wordOrMap()},
 	})
@@ -64,6 +65,13 @@ func (*holdout) PlanSchema() *plan.Schema {
 	share := new(plan.Fraction).PlanSchema()
 	share.Not = &plan.Schema{Enum: []any{0, 1}}
 	return &plan.Schema{AnyOf: []*plan.Schema{{Const: published}, share}}
+}
+
+// PlanSchema is the word none or a share.
+func (*validation) PlanSchema() *plan.Schema {
+	share := new(plan.Fraction).PlanSchema()
+	share.Not = &plan.Schema{Enum: []any{0, 1}}
+	return &plan.Schema{AnyOf: []*plan.Schema{{Const: noValidation}, share}}
 }
 
 // PlanSchema is the word metropolis or a list of rows.

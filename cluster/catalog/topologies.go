@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 )
@@ -141,10 +140,9 @@ func byTime(schedule []plan.Change) []*plan.Change {
 	return changes
 }
 
-// attendance checks that at every instant there are as many nodes of each role as the
-// architecture needs.
+// attendance checks that a run begins with as many nodes of each role as the architecture needs. Who goes later may leave
+// too few: what becomes of the others then is what such a schedule asks.
 func (s *Spec) attendance() error {
-	events := s.Plan.NodeEvents()
 	absent := s.Plan.Absent()
 	present := map[string]int{}
 	for i, role := range s.Roles {
@@ -152,20 +150,12 @@ func (s *Spec) attendance() error {
 			present[role.Name]++
 		}
 	}
-	few := func(when string, at *plan.Node, r train.Role) error {
-		return plan.Errorf(at, "%s this %d nodes have the role %s; this architecture needs %s", when, present[r.Name], r.Name, wanted(r))
-	}
-	for _, e := range events {
-		if r := s.Roles[e.Node]; present[r.Name] < r.Min {
-			return few("before", e.Source, r)
+	for _, e := range s.Plan.NodeEvents() {
+		if e.Node == len(s.Roles) {
+			continue // the coordinator
 		}
-	}
-	for _, e := range events {
-		r := s.Roles[e.Node]
-		if e.Do == plan.Join {
-			present[r.Name]++
-		} else if present[r.Name]--; present[r.Name] < r.Min {
-			return few("after", e.Source, r)
+		if r := s.Roles[e.Node]; present[r.Name] < r.Min {
+			return plan.Errorf(e.Source, "before this %d nodes have the role %s; this architecture needs %s", present[r.Name], r.Name, wanted(r))
 		}
 	}
 	return nil

@@ -30,6 +30,8 @@ const (
 	// ExitFailed: a run failed, was interrupted, or its record could not be written; or what
 	// was compared differs.
 	ExitFailed = 1
+	// ExitDegraded: everything ran to its end, but a run lost state or had nodes that stood still.
+	ExitDegraded = 3
 	// ExitInput: the command, the plan, the data or the folder is not as it must be.
 	ExitInput = 2
 	// ExitTryAgain: a process cannot do now what it was asked to, but perhaps later; EX_TEMPFAIL of sysexits.h.
@@ -121,6 +123,9 @@ func addCobras(root *cobra.Command) {
 // errDiffers ends a command that has told that two things differ.
 var errDiffers = errors.New("they differ")
 
+// errDegraded ends a command that has told which runs are degraded.
+var errDegraded = errors.New("a run is degraded")
+
 // usageError is a mistake in the command line itself.
 type usageError struct{ error }
 
@@ -182,6 +187,9 @@ func exit(err error, named func(string) string, errs io.Writer) int {
 	}
 	if errors.Is(err, errDiffers) {
 		return ExitFailed // what differs has been told
+	}
+	if err == errDegraded { //nolint:errorlint // joined with another error, that one counts
+		return ExitDegraded
 	}
 	fmt.Fprintln(errs, named(err.Error()))
 	var input *driver.InputError

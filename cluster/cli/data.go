@@ -237,7 +237,8 @@ func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Use:   "check [NAME...]",
 		Short: "Compare data sets with their published checksums, and read them",
 		Long: `Compare the files of data sets with their published checksums, and read them. Without names, all that
-are there are checked. The exit code is 2 if one is missing or not as it was published.`,
+are there are checked. The exit code is 2 if one that is named is missing or one is not as it was published,
+and 1 if none is named and none is there.`,
 		Example: "  gradwire data check\n  gradwire data check mnist --data ~/datasets",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := named(cmd, args)
@@ -249,10 +250,12 @@ are there are checked. The exit code is 2 if one is missing or not as it was pub
 					sets = append(sets, &s)
 				}
 			}
+			missing := 0
 			var faults []error
 			for _, s := range sets {
 				err := checkSet(c, s, driver.DataFolders(data), out)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
+					missing++
 					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n", s.Name, cmd.Root().Name(), s.Name)
 					continue
 				}
@@ -260,6 +263,9 @@ are there are checked. The exit code is 2 if one is missing or not as it was pub
 			}
 			if err := errors.Join(faults...); err != nil {
 				return &driver.InputError{Err: err}
+			}
+			if missing == len(sets) {
+				return fmt.Errorf("nothing was checked: no published data set is in %s", strings.Join(driver.DataFolders(data), " or "))
 			}
 			return nil
 		},

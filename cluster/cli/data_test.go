@@ -68,6 +68,7 @@ func TestDataCommandsTellWhatIsWrong(t *testing.T) {
 		{"get-not-there", cli.ExitFailed, []string{"data", "get", "mnist", "--from", junk, "--from", junk + "/elsewhere"}, ""},
 		{"get-no-address", cli.ExitInput, []string{"data", "get", "mnist", "--from", "mirror"}, ""},
 		{"check-unknown", cli.ExitInput, []string{"data", "check", "cifar-10"}, ""},
+		{"check-nothing", cli.ExitFailed, []string{"data", "check"}, ""},
 		{"check-missing", cli.ExitInput, []string{"data", "check", "spambase", "--data", "data"}, ""},
 		{"check-damaged", cli.ExitInput, []string{"data", "check", "--data", "data"}, "data/spambase/spambase.data"},
 	} {

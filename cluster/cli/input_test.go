@@ -213,9 +213,17 @@ func mnistGzip(t *testing.T) {
 }
 
 func TestDataThatIsWholeIsRead(t *testing.T) {
-	plan := edit(t, small, "{set: synthetic-traffic, samples: 1500}", "{set: mnist}")
+	own := "{set: idx, images: data/mnist/train-images-idx3-ubyte, labels: data/mnist/train-labels-idx1-ubyte, " +
+		"test-images: data/mnist/t10k-images-idx3-ubyte, test-labels: data/mnist/t10k-labels-idx1-ubyte}"
+	plan := edit(t, small, "{set: synthetic-traffic, samples: 1500}", own)
 	enter(t, edit(t, plan, "[93, 8, 5]", "[4, 10]"))
 	mnist(func(b []byte) []byte { return b })(t)
-	code, _, errs := gradwire(t, "run", "plan.yaml", "--data", "data", "--out", "out")
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--out", "out")
 	expectCode(t, cli.ExitDone, code, errs)
+	write(t, "plan.yaml", strings.Replace(plan, own, "{set: mnist}", 1))
+	code, _, errs = gradwire(t, "run", "plan.yaml", "--data", "data", "--out", "other")
+	expectCode(t, cli.ExitInput, code, errs)
+	if !strings.Contains(errs, "train-images-idx3-ubyte: the file is cut short: 56 bytes of content; the published file has 47040016") {
+		t.Errorf("a tiny MNIST is met with\n%s", errs)
+	}
 }

@@ -161,7 +161,7 @@ func TestANewPlanCanBeOfAnArchitectureOfOnesOwn(t *testing.T) {
 	code, _, errs = run("run", "p.yaml", "--out", "out", "--repeats", "1", "--set", "stop.epochs=0.3")
 	expectCode(t, cli.ExitDone, code, errs)
 	_, help, _ := run("plan", "new", "--help")
-	if !strings.Contains(help, "ad-psgd, relay.") || !strings.Contains(help, "synthetic-digits.") {
+	if !strings.Contains(help, "local, relay.") || !strings.Contains(help, "synthetic-digits.") {
 		t.Errorf("what may be named is not in\n%s", help)
 	}
 }

@@ -139,6 +139,27 @@ func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *tes
 	}
 }
 
+// Who hears nobody does not take all others for gone.
+func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes networks and cuts them")
+	}
+	i := newIsland(t, "a", "b", "c", "d")
+	i.settle()
+	id := beginTogether(t, "stop.time=16s")
+	i.cut("a")
+	time.Sleep(5 * time.Second) // how long it lasts
+	i.join("a")
+	steps := endTogether(t, id)
+	log := must(t, "logs", id)
+	if strings.Contains(log, "without ") || strings.Count(log, " was silent until ") != 3 {
+		t.Errorf("the conductor was cut off: %s", log)
+	}
+	if last := steps[len(steps)-1]; last < 15*time.Second {
+		t.Errorf("the last round was at %v of 16 s\n%s", last, log)
+	}
+}
+
 // The conductor hears both c and d, who do not hear each other.
 func TestRunGoesOnWithoutOneOfTwoThatDoNotHearEachOther(t *testing.T) {
 	if testing.Short() {

@@ -44,15 +44,27 @@ func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
-		Use:     "show FILE",
-		Short:   "Show a plan with every default spelled out",
-		Long:    "Show a plan with every default spelled out. Sections that a sweep varies stay as they were written.",
+		Use:   "show FILE",
+		Short: "Show a plan with every default spelled out",
+		Long: "Show a plan with every default spelled out, and which node has which role. What has other defaults at other points " +
+			"of a sweep stays as it was written.",
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    exactly(1, "one plan"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := resolve(c, args[0], set)
+			p, err := driver.Load(args[0], set...)
 			if err != nil {
 				return err
+			}
+			casts, err := p.Casts(c)
+			if err != nil {
+				return err
+			}
+			text, err := p.Resolved(c)
+			if err != nil {
+				return err
+			}
+			for i := len(casts) - 1; i >= 0; i-- {
+				text = "# " + casts[i] + "\n" + text
 			}
 			_, err = fmt.Fprint(out, text)
 			return err

@@ -73,5 +73,10 @@ func tellReplay(out io.Writer, r *driver.Replayed) error {
 	if err == nil && !r.SameBuild {
 		_, err = fmt.Fprintf(out, "the builds differ, so that this proves nothing:\nrecorded %+v\nreplayed %+v\n", r.RecordedBuild, r.Build)
 	}
+	for _, other := range r.OtherData {
+		if err == nil {
+			_, err = fmt.Fprintln(out, other)
+		}
+	}
 	return err
 }

@@ -40,7 +40,12 @@ curve.csv, links.csv, updates.csv, where there are any selections.csv and
 measured.csv, plots as PNG and SVG, and for each run its model.
 
 Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest.
-The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input.`,
+A run that could not go on, because training diverged or an actor failed, is recorded as failed, and the
+others are made. One that lost state or had nodes that stood still is degraded. The record and the table
+say at which instant, at which node and why.
+
+The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input, 3 if all ran to their
+end but a run is degraded.`,
 		Example: `  gradwire run examples/quickstart.yaml
   gradwire run PLAN --data ~/datasets --out results/first
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
@@ -110,7 +115,15 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	return errors.Join(tellReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err)
+	if err = errors.Join(tellReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err); err == nil && degraded(r.Summary) {
+		return errDegraded
+	}
+	return err
+}
+
+// degraded reports whether a run of a record is.
+func degraded(s record.Summary) bool {
+	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
 // tellReport prints the summary of a record and draws its plots. As JSON, out gets the summary alone, and errs where

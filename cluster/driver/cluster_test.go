@@ -267,14 +267,22 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	}
 }
 
-// losses are those of every node's models that are in a curve, by node and step, but for the last ones.
-func losses(t *testing.T, dir string) map[string]string {
+// losses are those of every node's models, by node and step, but for the last ones.
+func losses(t *testing.T, dir string) map[string]record.Float {
 	t.Helper()
-	at := map[string]string{}
-	for line := range strings.Lines(string(read(t, dir, "curve.csv"))) {
-		f := strings.Split(line, ",")
-		if key := f[3] + " " + f[5]; at[key] == "" && (f[5] == "4" || f[5] == "8") {
-			at[key] = f[8]
+	reader, err := record.NewReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data, err := reader.Run(0).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]record.Float{}
+	for _, m := range data.Models {
+		key := fmt.Sprint(m.Node, m.Step)
+		if _, seen := at[key]; !seen && (m.Step == 4 || m.Step == 8) {
+			at[key] = m.Loss
 		}
 	}
 	if len(at) != 6 {

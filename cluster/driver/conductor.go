@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
@@ -34,10 +35,11 @@ type conductor struct {
 	changed chan struct{}     // closed at the next change of a party
 
 	deployment *actors.Deployment
-	// indispensable names, for a process, a node that nobody else can stand in for: the run waits for such a
-	// process while it is silent, because a new life of it would have lost what it alone knows.
-	indispensable map[string]string
-	stalled       time.Duration // since when nothing has moved in a bounded run; 0 if something does
+	roles      []train.Role  // of the nodes
+	bound      time.Duration // the instant at which the run is to end; 0 if it has none
+	history    *history
+	stalled    time.Duration // since when nothing has moved in a bounded run; 0 if something does
+	pauses     atomic.Int64  // of this process, that were noticed
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -99,12 +101,9 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 	}
 	v.submission.placed(s.names, where)
 	c := p.newConductor(v.submission, m)
-	c.deployment = s.deployment
-	for i, role := range next.point.spec.Roles {
-		if !role.Trains {
-			c.indispensable[where[i]] = s.names[i]
-		}
-	}
+	c.deployment, c.roles, c.bound = s.deployment, next.point.spec.Roles, time.Duration(next.point.spec.Plan.Stop.Time)
+	c.needs(c.roles, s.names)
+	c.history = newHistory(s.deployment, c.roles, c.log)
 	c.task = s.task
 	c.events = newGatherer(s.deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.deployment.Observer, s.elsewhere = c.events, c.events.elsewhere
@@ -120,7 +119,7 @@ func (v *venue) play(ctx context.Context, next run, s *stage) (outcome, error) {
 func (p *process) newConductor(s *submission, m *protos.PlaceRun) *conductor {
 	c := &conductor{
 		hosted: p.newHosted(s.nextRun(), p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
-		log:    s.log, message: m, parties: map[string]*party{}, changed: make(chan struct{}), indispensable: map[string]string{},
+		log:    s.log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
 	for _, name := range m.Processes {
 		if name != p.config.Name {
@@ -171,38 +170,82 @@ func (c *conductor) carryOut(ctx context.Context, s *stage) (outcome, error) {
 			c.silent(name, transport.ErrAbsent.Error())
 		}
 	}
+	result, err := c.watched(w)
+	end()
+	out, failure := c.outcome(result, err)
+	return out, c.because(failure)
+}
+
+// watched lets the run happen, and watches over it meanwhile.
+func (c *conductor) watched(w *live.World) (live.Result, error) {
 	over := make(chan struct{})
+	timer := newTimer(c)
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watchOver(over) })
+	watching.Go(func() { timer.run(over) })
 	result, err := w.Run(c.stop)
 	close(over)
 	watching.Wait()
-	if err != nil {
-		return outcome{}, err
-	}
-	end()
-	return c.outcome(result), nil
+	timer.look() // a pause that reached beyond the end of the run
+	return result, err
 }
 
-// outcome waits for what the other processes say last, and sums everything up.
-func (c *conductor) outcome(r live.Result) outcome {
-	ctx, cancel := context.WithTimeout(c.stop, resultPatience)
-	defer cancel()
-	// Who says nothing in time is missing in the counters, which is all that it has left to tell.
-	_ = c.await(ctx, func(_ string, q *party) (bool, error) { return q.result != nil || q.err != nil, nil })
+// outcome waits for what the other processes say last, and sums everything up. It returns the error with which the run
+// has ended, or one if its figures are none.
+func (c *conductor) outcome(r live.Result, failure error) (outcome, error) {
+	if failure == nil || errors.Is(failure, errUnended) {
+		c.awaitResults()
+	}
 	out := outcome{end: r.Now, dead: r.DeadLetters, stalled: cmp.Or(r.Stalled, c.stalled)}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
-	for name, q := range c.parties {
+	for _, q := range c.parties {
 		if q.result != nil {
 			out.dead += q.result.DeadLetters
 			late, p99 = late || q.result.Late, max(p99, time.Duration(q.result.Lateness))
 		}
-		defer c.events.leave(name)
 	}
 	c.mu.Unlock()
+	for name := range c.parties {
+		c.events.leave(name)
+	}
 	out.lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
-	return out
+	if failure == nil {
+		c.stoodStill(r.Now, out.stalled, c.waits())
+	}
+	var bereft error
+	out.incidents, out.degraded, bereft = c.history.close(r.Now)
+	return out, cmp.Or(failure, bereft)
+}
+
+// awaitResults waits for what the other processes say last, while they are heard of. It counts looks: time in
+// which this process was paused is nobody's fault. Who says nothing is missing in the counters, which is all that it
+// has left to tell.
+func (c *conductor) awaitResults() {
+	looks := 0
+	ctx, cancel := context.WithCancel(c.process.stop)
+	defer cancel()
+	_ = c.await(ctx, func(name string, q *party) (bool, error) {
+		return q.result != nil || q.err != nil || !c.up(name), nil
+	}, func() {
+		if looks++; time.Duration(looks)*askEvery > resultPatience {
+			cancel()
+		}
+	})
+}
+
+// because adds to the error of a run that has not come to its end by itself who waited for what.
+func (c *conductor) because(err error) error {
+	if !errors.Is(err, errNoModel) && !errors.Is(err, errUnended) {
+		return err
+	}
+	w := c.waits()
+	for _, node := range slices.Sorted(maps.Keys(w.causes)) {
+		if node < len(c.deployment.Nodes) {
+			err = fmt.Errorf("%w; %s waits for %s", err, c.deployment.Nodes[node].Name, w.causes[node])
+		}
+	}
+	return fmt.Errorf("%w%s", err, w.losses)
 }
 
 // placeOthers has the other processes make their worlds, or say why they cannot.
@@ -237,8 +280,8 @@ func (c *conductor) placed(name string, q *party) (bool, error) {
 }
 
 // await waits until something holds for all parties, and returns all their errors if there are any. Holds
-// is asked with c.mu held, after every change and from time to time.
-func (c *conductor) await(ctx context.Context, holds func(name string, q *party) (bool, error)) error {
+// is asked with c.mu held, after every change and from time to time, when the looks are called as well.
+func (c *conductor) await(ctx context.Context, holds func(name string, q *party) (bool, error), looks ...func()) error {
 	look := time.NewTicker(askEvery)
 	defer look.Stop()
 	for {
@@ -260,6 +303,9 @@ func (c *conductor) await(ctx context.Context, holds func(name string, q *party)
 		select {
 		case <-changed:
 		case <-look.C:
+			for _, do := range looks {
+				do()
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -12,11 +12,16 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// samples are a data set, cut and scaled.
-type samples struct{ train, test *datasets.Set }
+// samples are a data set, cut and scaled. Validation is nil unless the plan asks for it.
+type samples struct {
+	train, test, validation *datasets.Set
+
+	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
+}
 
 // shelf keeps what is costly to make while it is in use: data sets as long as the
 // plan runs, cut and scaled ones for the last few seeds.
@@ -27,6 +32,7 @@ type shelf struct {
 
 	mu      sync.Mutex
 	sources map[string]*once[*datasets.Source]
+	read    []datasets.File // of the sources
 	cut     map[string]*once[*samples]
 	recent  []string // keys of cut, the latest last
 }
@@ -111,9 +117,13 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	}
 	s.mu.Unlock()
 	source, err := o.get(func() (*datasets.Source, error) {
-		return s.common.source(s.stamped(d, key), func() (*datasets.Source, error) {
-			return LoadData(d.Loader, s.folders, published)
-		})
+		source, err := s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+		if err == nil {
+			s.mu.Lock()
+			s.read = append(s.read, source.Files...)
+			s.mu.Unlock()
+		}
+		return source, err
 	})
 	switch {
 	case err != nil:
@@ -124,10 +134,20 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	return source, nil
 }
 
+// files describes the files that have been read.
+func (s *shelf) files() (files []record.DataFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.read {
+		files = append(files, record.DataFile{Name: f.Name, Size: f.Size, SHA256: f.SHA256})
+	}
+	return record.SortFiles(files)
+}
+
 // samples cuts and scales a data set for a seed.
 func (s *shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	key := d.Key
-	if d.Test != 0 {
+	if d.Test != 0 || d.Validation != 0 {
 		key = fmt.Sprint(d.Key, seed)
 	}
 	s.mu.Lock()
@@ -167,28 +187,71 @@ func (s *shelf) touch(key string) {
 }
 
 func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error) {
-	var rows []int32
+	rows, tests, held, err := parts(d, source.Pool.Len(), seed)
+	if err != nil {
+		return samples{}, err
+	}
+	if rows == nil && d.Scaling == datasets.NoScaling {
+		return samples{train: source.Pool, test: source.Test}, nil
+	}
 	var c samples
-	if d.Test == 0 {
-		if d.Scaling == datasets.NoScaling {
-			return samples{train: source.Pool, test: source.Test}, nil
-		}
-		c.train, c.test = source.Pool.Subset(all(source.Pool)), source.Test.Subset(all(source.Test))
+	if tests == nil {
+		c.test = source.Test.Subset(all(source.Test))
 	} else {
-		train, test, err := datasets.Holdout(source.Pool.Len(), d.Test, seed)
-		if err != nil {
-			return samples{}, plan.Errorf(d.Section.At("test"), "%w", err)
-		}
-		rows = train
-		c.train, c.test = source.Pool.Subset(train), source.Pool.Subset(test)
+		c.test = source.Pool.Subset(tests)
+	}
+	if rows == nil {
+		c.train = source.Pool.Subset(all(source.Pool))
+	} else {
+		c.train = source.Pool.Subset(rows)
+	}
+	if held != nil {
+		c.validation = source.Pool.Subset(held)
 	}
 	if d.FitAll {
 		rows = nil
 	}
-	scaler := datasets.FitScaler(d.Scaling, source.Pool, rows)
-	scaler.Apply(c.train)
-	scaler.Apply(c.test)
+	c.scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
+	for _, set := range []*datasets.Set{c.train, c.test, c.validation} {
+		if set != nil {
+			c.scaler.Apply(set)
+		}
+	}
 	return c, nil
+}
+
+// parts are the rows of n samples that are trained on, tested on and held out to choose settings by: nil to train on all, to
+// test on the published set, and to hold none out.
+func parts(d *catalog.Data, n int, seed uint64) (rows, tests, held []int32, err error) {
+	if d.Test != 0 {
+		if rows, tests, err = datasets.Holdout(n, d.Test, seed); err != nil {
+			return nil, nil, nil, plan.Errorf(d.Section.At("test"), "%w", err)
+		}
+	}
+	if d.Validation == 0 {
+		return rows, tests, nil, nil
+	}
+	left := n
+	if rows != nil {
+		left = len(rows)
+	}
+	learnt, chosen, err := datasets.Validation(left, d.Validation, seed)
+	if err != nil {
+		return nil, nil, nil, plan.Errorf(d.Section.At("validation"), "%w", err)
+	}
+	if rows == nil {
+		return learnt, nil, chosen, nil
+	}
+	return pick(rows, learnt), tests, pick(rows, chosen), nil
+}
+
+// pick returns the values at some positions.
+func pick(values, positions []int32) []int32 {
+	picked := make([]int32, len(positions))
+	for i, at := range positions {
+		picked[i] = values[at]
+	}
+	return picked
 }
 
 func all(set *datasets.Set) []int32 {

@@ -79,7 +79,7 @@ func (f *forwarder) send() {
 		if last {
 			m.Until = int64(max(until, 1))
 		}
-		f.hosted.process.report(f.hosted.lead, f.hosted.run, m)
+		f.hosted.tellLead(m)
 		if last {
 			return
 		}
@@ -111,6 +111,7 @@ type gatherer struct {
 	held    map[string][]gathered    // of each other process: what it has not said until when
 	waiting []gathered
 	links   map[[2]string]record.Link // of the other processes
+	steps   steps
 }
 
 // beginning is when a process was told to start its clock, and what that was to show.
@@ -130,7 +131,7 @@ var _ actors.Observer = (*gatherer)(nil)
 func newGatherer(to actors.Observer, now func() time.Duration, others []string) *gatherer {
 	g := &gatherer{
 		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{}, held: map[string][]gathered{},
-		links: map[[2]string]record.Link{},
+		links: map[[2]string]record.Link{}, steps: steps{},
 	}
 	for _, name := range others {
 		g.until[name] = 0 // from now on this process's own events wait
@@ -143,7 +144,7 @@ func (g *gatherer) Observe(at time.Duration, node int, e actors.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.until) == 0 {
-		g.to.Observe(at, node, e)
+		g.record(gathered{at, node, e})
 		return
 	}
 	g.waiting = append(g.waiting, gathered{at, node, e})
@@ -204,9 +205,35 @@ func (g *gatherer) release() {
 	slices.SortStableFunc(g.waiting, func(a, b gathered) int { return cmp.Compare(a.at, b.at) })
 	n := 0
 	for ; n < len(g.waiting) && g.waiting[n].at <= limit; n++ {
-		g.to.Observe(g.waiting[n].at, g.waiting[n].node, g.waiting[n].event)
+		g.record(g.waiting[n])
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
+}
+
+func (g *gatherer) record(e gathered) {
+	g.steps.take(&e)
+	g.to.Observe(e.at, e.node, e.event)
+}
+
+// interrupted takes note that nodes do not make steps now for a reason that is known: until then, and after it, their
+// steps say nothing of how long one takes. Without nodes it is about all of them.
+func (g *gatherer) interrupted(at time.Duration, nodes ...int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.steps.interrupt(at, nodes...)
+}
+
+// pace returns what is known of a node's steps, and the longest time between two of any node.
+func (g *gatherer) pace(node int) (p pace, longest time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, other := range g.steps {
+		longest = max(longest, other.longest)
+	}
+	if known := g.steps[node]; known != nil {
+		p = *known
+	}
+	return p, longest
 }
 
 // elsewhere are the counters of the edges that begin in other processes, in no order. It is called by what is recorded, with

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,9 +36,15 @@ type hosted struct {
 	over    chan struct{} // closed when the run is not known any more
 	handled atomic.Int64  // messages, when the process was last asked
 
+	halt    chan struct{} // closed when the part of the nodes is over
+	halting sync.Once
+
 	mu      sync.Mutex
 	marks   map[string]uint64 // the latest of each other process
 	dropped map[string]uint64 // messages for each other process that were given up because it was silent
+	// indispensable names, for a process, a node that nobody else can stand in for: a new life of it would have
+	// lost what it alone knows.
+	indispensable map[string]string
 }
 
 var (
@@ -51,6 +58,7 @@ func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
 	h := &hosted{
 		process: p, run: run, lead: lead, where: where, begin: make(chan struct{}), over: make(chan struct{}),
 		marks: map[string]uint64{}, dropped: map[string]uint64{},
+		halt: make(chan struct{}), indispensable: map[string]string{},
 	}
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
@@ -68,6 +76,38 @@ func (p *process) enter(h *hosted, c *conductor) bool {
 		p.conducts[h.run] = c
 	}
 	return true
+}
+
+// needs takes note of the nodes that nobody can stand in for.
+func (h *hosted) needs(roles []train.Role, names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, role := range roles {
+		if !role.Trains {
+			h.indispensable[h.where[i]] = names[i]
+		}
+	}
+}
+
+// needsOf names such a node of a process; empty if there is none.
+func (h *hosted) needsOf(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.indispensable[name]
+}
+
+// waitsFor reports whether a run here waits for a process while it is silent: because it conducts the run, or because
+// nodes live there that the run cannot do without.
+func (p *process) waitsFor(name string) bool {
+	p.mu.Lock()
+	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, h := range hosts {
+		if h.lead == name || h.needsOf(name) != "" {
+			return true
+		}
+	}
+	return slices.ContainsFunc(conducts, func(c *conductor) bool { return c.needed(name) != "" })
 }
 
 // succeed makes a run known, whose earlier life in this process ends.
@@ -108,7 +148,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 		return
 	}
 	defer p.forgetRun(h)
-	s, err := p.stageOf(m)
+	s, err := h.stageOf(m)
 	if err != nil || m.Rehearse {
 		h.answer(err)
 		return
@@ -202,7 +242,23 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 		last.Error = words(err.Error(), maxWords)
 		h.process.log("run %x of %s: %v", h.run, h.lead, err)
 	}
-	h.process.report(h.lead, h.run, last)
+	h.tellLead(h.lastState(w))
+	h.tellLead(last)
+}
+
+// lastState says what the nodes waited for when their world ended.
+func (h *hosted) lastState(w *live.World) *protos.RunState {
+	s := &protos.RunState{Lives: h.lives}
+	tellWaits(s, w)
+	return s
+}
+
+// tellLead tells the process that conducts the run something. While that one is silent, as when it is paused, this
+// waits.
+func (h *hosted) tellLead(m proto.Message) {
+	if err := h.process.sendOn(h.stop, h.lead, &wire.Frame{Kind: wire.User, Run: h.run, Head: m}); err != nil {
+		h.process.log("run %x: %v", h.run, err)
+	}
 }
 
 // report tells another process of a run something. Where that cannot be told, the process is gone, and who watches over the
@@ -237,6 +293,7 @@ func (h *hosted) told(m proto.Message) {
 	case *protos.BeginRun:
 		h.begun.Do(func() { close(h.begin) })
 	case *protos.HaltRun:
+		h.halting.Do(func() { close(h.halt) })
 		if w := h.world.Load(); w != nil {
 			w.Halt()
 		}
@@ -255,11 +312,7 @@ func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 	a := h.rest(w)
 	s.Idle, s.Handled, s.Sent, s.Received = a.Idle, a.Handled, a.Sent, a.Received
 	if m.Why {
-		waits, losses := w.Waits()
-		s.Waits, s.Losses = map[int32]string{}, losses
-		for node, cause := range waits {
-			s.Waits[int32(node)] = words(cause, maxListed)
-		}
+		tellWaits(s, w)
 	}
 	for _, name := range h.others() {
 		peer, _ := h.process.node.Peer(name)
@@ -272,6 +325,15 @@ func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 		}
 	}
 	return s
+}
+
+// tellWaits adds what the nodes wait for.
+func tellWaits(s *protos.RunState, w *live.World) {
+	waits, losses := w.Waits()
+	s.Waits, s.Losses = map[int32]string{}, words(losses, maxWords)
+	for node, cause := range waits {
+		s.Waits[int32(node)] = words(cause, maxListed)
+	}
 }
 
 // restPatience is how long an instant is looked for at which no model is looked at.
@@ -343,7 +405,23 @@ var _ live.Prompt = (*hosted)(nil)
 // Send takes a frame to the process of its node.
 func (h *hosted) Send(node int, f *wire.Frame) error {
 	f.Run = h.run
-	return h.carried(node, h.process.node.Send(h.where[node], f))
+	to := h.where[node]
+	err := h.process.node.Send(to, f)
+	for errors.Is(err, transport.ErrQueueFull) && h.waitsFor(to) {
+		err = h.process.node.Send(to, f)
+	}
+	return h.carried(node, err)
+}
+
+// waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the one that conducts
+// the run, and those that the run cannot do without. When the part of the nodes is over, nobody waits any more.
+func (h *hosted) waitsFor(name string) bool {
+	select {
+	case <-h.halt:
+		return false
+	default:
+		return h.stop.Err() == nil && (name == h.lead || h.needsOf(name) != "")
+	}
 }
 
 // TrySend is Send without waiting for room.
@@ -374,11 +452,12 @@ func (h *hosted) carried(node int, err error) error {
 
 // Changed tells the process that conducts the run.
 func (h *hosted) Changed(node int, present bool) {
-	h.process.report(h.lead, h.run, &protos.NodeChanged{Node: int32(node), Present: present})
+	h.tellLead(&protos.NodeChanged{Node: int32(node), Present: present})
 }
 
 // Halt tells all others that the part of their nodes is over.
 func (h *hosted) Halt() {
+	h.halting.Do(func() { close(h.halt) })
 	for _, name := range h.others() {
 		h.process.report(name, h.run, &protos.HaltRun{})
 	}
@@ -407,7 +486,8 @@ func (p *process) shelfOf(submission string) *shelf {
 }
 
 // stageOf makes the stage of a run that another process conducts.
-func (p *process) stageOf(m *protos.PlaceRun) (*stage, error) {
+func (h *hosted) stageOf(m *protos.PlaceRun) (*stage, error) {
+	p := h.process
 	if m.Catalog != p.fingerprint {
 		return nil, fmt.Errorf("its catalog (%s) differs from that of the process that took the plan (%s): run the same program on all", p.fingerprint, m.Catalog)
 	}
@@ -434,5 +514,9 @@ func (p *process) stageOf(m *protos.PlaceRun) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pt.place(task, Cluster, false, 1)
+	s, err := pt.place(task, Cluster, false, 1)
+	if err == nil {
+		h.needs(pt.spec.Roles, s.names)
+	}
+	return s, err
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -22,6 +24,7 @@ type party struct {
 	first  error            // the err that it is out for, when it could not come back since
 	lives  uint32           // that it had before
 	again  time.Time        // from when on it may be taken in again, if it is out
+	silent *time.Duration   // the instant at which nothing was heard of it, while the run waits for it
 	// connection is the number of the one over which it was told to place its nodes.
 	connection uint64
 }
@@ -87,20 +90,114 @@ func (c *conductor) heard(name string, m proto.Message) {
 }
 
 // silent takes note that a process has not been heard of for a while. The run goes on without it, until it is
-// heard of again, if it can.
+// heard of again, if it can. Where there are several, it is seen first whether the others are silent as well: a process
+// that hears nobody is likely to be cut off itself, as a machine is that has slept, and throws nobody out.
 func (c *conductor) silent(name, why string) {
 	c.mu.Lock()
 	q := c.parties[name]
 	in := c.begun && q != nil && q.in()
 	c.mu.Unlock()
-	switch node := c.indispensable[name]; {
+	switch node := c.needed(name); {
 	case !in:
 	case node != "":
-		c.log("%s is silent (%s); the run waits for it, because %s lives there", name, why, node)
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s); the run waits for it, because %s lives there", name, why, node))
+	case len(c.parties) > 1:
+		c.process.begin(func() { c.judgeSilence(name, why, beat) })
 	default:
 		c.gone(name, why, 0)
 	}
 }
+
+// How long it takes until others that are silent as well are known to be, and until those who are not are heard again
+// when the first of them is: a connection that was cut off tries again after pauses that grow.
+const (
+	beat     = 300 * time.Millisecond
+	hearsAll = 10 * time.Second
+)
+
+// judgeSilence goes on without a process that is still silent after a while, if another one is heard of.
+func (c *conductor) judgeSilence(name, why string, after time.Duration) {
+	patience := time.NewTimer(after)
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+	case <-c.stop.Done():
+		return
+	}
+	c.mu.Lock()
+	q := c.parties[name]
+	judged, known := c.begun && q.in() && !c.up(name), q.silent != nil
+	hears := false
+	for other, q := range c.parties {
+		hears = hears || q.in() && c.up(other)
+	}
+	c.mu.Unlock()
+	switch {
+	case !judged:
+	case hears:
+		c.gone(name, why, 0)
+	case !known:
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s), as all others are; the run waits for them, because process %s "+
+			"may be cut off", name, why, c.process.config.Name))
+	}
+}
+
+// waitFor has the run wait for a process that is silent.
+func (c *conductor) waitFor(name, why string) {
+	c.log("%s", why)
+	now := c.now()
+	c.note(name, func(q *party) { q.silent = &now })
+}
+
+// heardAgain takes note that a process that the run has waited for was only silent.
+func (c *conductor) heardAgain(name string) {
+	var since *time.Duration
+	c.note(name, func(q *party) {
+		if q.in() {
+			since = q.silent
+		}
+		q.silent = nil
+	})
+	if since == nil {
+		return
+	}
+	from, to := max(*since-silence, 0), c.now()
+	c.events.interrupted(to)
+	c.log("%s is heard of again", name)
+	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", seconds(to), name)
+	c.history.add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
+	for _, other := range c.others() {
+		if other != name && c.needed(other) == "" && !c.up(other) {
+			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
+		}
+	}
+}
+
+// needed names a node of a process that the run cannot do without: because nobody can stand in for it, or
+// because nobody else has a model. A new life of it would have lost what it alone knows. It is empty if there is none.
+func (c *conductor) needed(name string) string {
+	if node := c.needsOf(name); node != "" {
+		return node
+	}
+	nodes := c.nodesOf(name)
+	if len(nodes) > 0 && c.history != nil && c.history.alone(c.now(), nodes) {
+		return c.deployment.Nodes[nodes[0]].Name
+	}
+	return ""
+}
+
+// nodesOf are the nodes that live in a process.
+func (c *conductor) nodesOf(name string) (nodes []int) {
+	for i, where := range c.where[:len(c.where)-1] {
+		if where == name {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// isGone stands before why a process is not there any more.
+const isGone = "it is gone: "
 
 // gone takes note that a process is not there any more: its nodes have crashed. It is taken in again when it
 // comes back, or, if its connection is fine, after a pause.
@@ -108,7 +205,7 @@ func (c *conductor) gone(name, why string, pause time.Duration) {
 	news := false
 	c.note(name, func(q *party) {
 		if news = q.err == nil; news {
-			q.err, q.again = fmt.Errorf("it is gone: %s", why), time.Now().Add(pause)
+			q.err, q.again, q.silent = errors.New(isGone+why), time.Now().Add(pause), nil
 		}
 	})
 	if news {
@@ -129,15 +226,18 @@ func (c *conductor) left(name string) {
 		return
 	}
 	c.log("without %s from now on: %v", name, why)
+	nodes, now := c.nodesOf(name), c.now()
+	c.history.gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.leave(name)
+	c.events.interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or not any more.
 func (c *conductor) change(name string, present bool) {
 	w := c.world.Load()
-	for i, where := range c.where[:len(c.where)-1] {
-		if where == name && w != nil {
+	for _, i := range c.nodesOf(name) {
+		if w != nil {
 			w.Change(i, present)
 		}
 	}
@@ -187,6 +287,9 @@ func (c *conductor) back(name string) {
 		c.log("%s is back and stays out: %v", name, err)
 	default:
 		c.log("%s is back", name)
+		nodes, now := c.nodesOf(name), c.now()
+		c.events.interrupted(now, nodes...)
+		c.history.back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between
 	}

@@ -8,7 +8,6 @@ package driver
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +96,10 @@ type point struct {
 	labels []plan.Label
 	root   *plan.Node   // as written, but for the names of files, which are absolute now
 	values []*plan.Node // in it, what each axis has put there
+	choice []int        // which of its values each axis has
 	spec   *catalog.Spec
+	// candidates are what can be chosen for the point; none once that has been done, or if there is nothing to choose.
+	candidates []candidate
 }
 
 // points resolves every point of the plan; a nil catalog stands for catalog.Default().
@@ -110,33 +112,93 @@ func (p *Plan) points(c *catalog.Catalog) ([]point, error) {
 		return nil, input(err)
 	}
 	points := make([]point, len(all))
+	many := severalKinds(all)
 	for i, at := range all {
-		spec, err := read(c, at.Root)
-		if err != nil {
-			return nil, input(about(at.Labels, err))
+		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
+		if points[i].spec, err = read(c, at.Root, many); err == nil {
+			if err := points[i].readCandidates(c); err != nil {
+				return nil, input(err)
+			}
+			continue
 		}
-		points[i] = point{labels: at.Labels, root: at.Root, values: at.Values, spec: spec}
+		if last := len(all) - 1; i == 0 && last > 0 {
+			if _, other := read(c, all[last].Root, many); other != nil && other.Error() == err.Error() {
+				return nil, input(err) // whatever the sweep puts in its place
+			}
+		}
+		return nil, input(points[i].about(err))
+	}
+	if many {
+		return points, input(knownRoles(points))
 	}
 	return points, nil
 }
 
-func read(c *catalog.Catalog, root *plan.Node) (*catalog.Spec, error) {
+// knownRoles returns an error about a role of a node that no architecture of the sweep knows.
+func knownRoles(points []point) error {
+	var known []string
+	for _, p := range points {
+		for _, r := range p.spec.Architecture.Roles() {
+			if !slices.Contains(known, r.Name) {
+				known = append(known, r.Name)
+			}
+		}
+	}
+	for i := range points {
+		for _, node := range points[i].root.At("nodes").Items {
+			if role, given := node.Get("role"); given && role.Text != "" && !slices.Contains(known, role.Text) {
+				return plan.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text, plan.Suggestion(role.Text, known))
+			}
+		}
+	}
+	return nil
+}
+
+func read(c *catalog.Catalog, root *plan.Node, anyRole bool) (*catalog.Spec, error) {
 	p, err := plan.ReadPlan(root)
 	if err != nil {
 		return nil, err
 	}
+	p.AnyRole = anyRole
 	return c.Read(p)
 }
 
-// about says at which point of the sweep something is wrong, unless the place in
-// the plan does.
-func about(labels []plan.Label, err error) error {
-	var one *plan.Error
-	var many plan.Errors
-	if len(labels) == 0 || errors.As(err, &one) || errors.As(err, &many) {
+// severalKinds reports whether the points have several kinds of architectures.
+func severalKinds(points []plan.Point) bool {
+	kind := func(p *plan.Point) string { return p.Root.At("architecture").At("kind").Text }
+	return slices.ContainsFunc(points, func(p plan.Point) bool { return kind(&p) != kind(&points[0]) })
+}
+
+// about says at which point of the sweep something is wrong, and where the sweep's values for it are written.
+func (p *point) about(err error) error {
+	if len(p.labels) == 0 {
 		return err
 	}
-	return fmt.Errorf("at %s: %w", describe(labels), err)
+	var one *plan.Error
+	var many plan.Errors
+	switch {
+	case errors.As(err, &many):
+		told := make(plan.Errors, len(many))
+		for i := range many {
+			told[i] = many[i].At(p.where())
+		}
+		return told
+	case errors.As(err, &one):
+		return one.At(p.where())
+	}
+	return fmt.Errorf("at %s: %w", p.where(), err)
+}
+
+// where names the point, and the lines that its values come from.
+func (p *point) where() string {
+	texts := make([]string, len(p.labels))
+	for i, l := range p.labels {
+		texts[i] = l.Key + " = " + l.Value
+		if pos := p.values[i].Pos; pos.Line > 0 {
+			texts[i] += fmt.Sprintf(" (%s:%d)", pos.File, pos.Line)
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 func describe(labels []plan.Label) string {
@@ -151,8 +213,9 @@ func describe(labels []plan.Label) string {
 }
 
 // Resolved returns the text of the plan with every default spelled out and every file by its absolute name, but for
-// those in values of a sweep whose labels are longer than plan.MaxLabel. Sections that a sweep varies, or that have other
-// defaults at other points of it, stay as they were written. A nil catalog stands for catalog.Default().
+// those in values of a sweep whose labels are longer than plan.MaxLabel. What has other defaults at other points of a sweep
+// stays as it was written, and an architecture that the sweep varies says which nodes have which role. A nil catalog stands
+// for catalog.Default().
 func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
 	points, err := p.points(c)
 	if err != nil {
@@ -166,60 +229,88 @@ func (p *Plan) resolved(points []point) (string, error) {
 	if err != nil {
 		return "", input(err)
 	}
-	every := len(points) // so many points further an axis has its next value, and those before have the same
-	for k, a := range axes {
-		every /= len(a.Values)
-		for i := range a.Values {
-			if len(a.Values[i].Label) > plan.MaxLabel {
+	resolved, err := spelledOut(points)
+	if err != nil {
+		return "", input(err)
+	}
+	written := p.root.Without("sweep").Clone()
+	takeFiles(written, points[0].root)
+	spelled := plan.Spell(written, axes, resolved)
+	for k := range axes {
+		for i := range axes[k].Values {
+			v := &axes[k].Values[i]
+			if len(v.Label) > plan.MaxLabel {
 				continue // with other names of files its label could not be given to it
 			}
-			value := a.Values[i].Value.Clone()
-			takeFiles(value, points[i*every].values[k])
-			a.Values[i].Value = value
+			var used []*plan.Node
+			var at *point
+			for n := range points {
+				if points[n].choice[k] == i {
+					used, at = append(used, resolved[n]), &points[n]
+				}
+			}
+			value := v.Value.Clone()
+			takeFiles(value, at.values[k])
+			v.Value = plan.SpellValue(axes, k, value, used).Clone()
 		}
 	}
-	var spelled *plan.Node
-	vary := map[string]bool{}
-	for _, a := range axes {
-		vary[a.Section()] = true // its path need not lead anywhere once the value is in its place
+	if len(axes) == 0 {
+		return spelled.YAML(), nil
 	}
-	for i, at := range points {
-		one := *at.spec.Plan
-		one.Sweep = axes
-		node, err := one.Node()
-		if err != nil {
-			return "", input(err)
-		}
-		if i == 0 {
-			spelled = node
-		}
-		varying(vary, spelled, node)
-		varying(vary, node, spelled)
+	sweep, err := axes.MarshalPlan()
+	if err != nil {
+		return "", input(err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(vary)) {
-		written, ok := p.root.Get(key)
-		if !ok {
-			spelled = spelled.Without(key)
-			continue
-		}
-		written = written.Clone()
-		if read, ok := points[0].root.Get(key); ok {
-			takeFiles(written, read)
-		}
-		if err := spelled.Set(key, written); err != nil {
-			return "", input(err)
-		}
-	}
-	return spelled.YAML(), nil
+	return withSweep(spelled, sweep).YAML(), nil
 }
 
-// varying collects the keys of a plan whose values are not those of another.
-func varying(keys map[string]bool, one, other *plan.Node) {
-	for _, f := range one.Fields {
-		if value, ok := other.Get(f.Key); !ok || !value.Equal(f.Value) {
-			keys[f.Key] = true
+// Casts says, for each kind of architecture that a sweep varies and that gives the nodes other roles than others, which nodes
+// have which role, in the order of the points. A nil catalog stands for catalog.Default().
+func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
+	points, err := p.points(c)
+	if err != nil || !points[0].spec.Plan.AnyRole {
+		return nil, err
+	}
+	var casts []string
+	for i := range points {
+		spec := points[i].spec
+		cast := spec.Plan.Architecture.At("kind").Text + ": " + spec.Casting().Flow()
+		if !slices.Contains(casts, cast) {
+			casts = append(casts, cast)
 		}
 	}
+	return casts, nil
+}
+
+// spelledOut are the points with every default. Where nodes have other roles at other points, the architecture says which
+// have which.
+func spelledOut(points []point) ([]*plan.Node, error) {
+	nodes := make([]*plan.Node, len(points))
+	for i := range points {
+		node, err := points[i].spec.Plan.Node()
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = node
+	}
+	others := func(n *plan.Node) bool { return !n.At("nodes").Equal(nodes[0].At("nodes")) }
+	if points[0].spec.Plan.AnyRole && slices.ContainsFunc(nodes, others) {
+		for i := range nodes {
+			if err := nodes[i].Set("architecture.roles", points[i].spec.Casting()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// withSweep puts a sweep where plans have it.
+func withSweep(spelled, sweep *plan.Node) *plan.Node {
+	at := slices.IndexFunc(spelled.Fields, func(f plan.Field) bool { return f.Key == "record" })
+	if at < 0 {
+		at = len(spelled.Fields)
+	}
+	return plan.NewMap(slices.Insert(slices.Clone(spelled.Fields), at, plan.Field{Key: "sweep", Value: sweep})...)
 }
 
 // takeFiles copies the names of files, which were made absolute, from what was read to what was written.

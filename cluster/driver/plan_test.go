@@ -26,7 +26,7 @@ stop: {epochs: 1}
 		"{nodes.w.count: [2, 3], nodes.w.compute: [{step: 5ms}, {speed: 1 GFLOP/s}]}", "{stop.epochs: [1, 2]}",
 		"{network.topology: [ring, {label: sparse, kind: tree, branching: 1}]}", "{network.topology.kind: [ring, tree]}",
 		"{schedule.0.topology.kind: [tree, star]}", "{detect: [0s, 10s], nodes.w.count: [2, 3]}",
-		"{nodes.s.name: [server]}", "{nodes.w: [{name: w, role: worker, count: 3}]}", "{network.default.delay: [1ms]}", "{seed: [3, 4]}",
+		"{zip: {train.batch: [4, 8], train.optimizer.rate: [0.1, 0.2]}, detect: [0s, 1s]}", "{nodes.s.name: [server]}", "{nodes.w: [{name: w, role: worker, count: 3}]}", "{network.default.delay: [1ms]}", "{seed: [3, 4]}",
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, "sweep="+sweep) })
 	}

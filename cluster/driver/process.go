@@ -56,7 +56,8 @@ type NodeConfig struct {
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
 	// Absence is how long a run that stands still waits for processes that are gone and could set it going
-	// again; 0 stands for half a minute.
+	// again, and how long a process that is silent is waited for that a run cannot do without, as is the one that
+	// conducts it: this one for 15 s at least. 0 stands for half a minute.
 	Absence time.Duration
 	// Ready, if not nil, is told the address when the process is part of the cluster.
 	Ready func(address string)
@@ -240,6 +241,9 @@ func (p *process) connect(ctx context.Context) (err error) {
 	return err
 }
 
+// leastAbsence is how long a process is silent at least before it is given up.
+const leastAbsence = 15 * time.Second
+
 // listen opens the process's port. Whoever calls before that is done waits for the lock.
 func (p *process) listen() (err error) {
 	p.mu.Lock()
@@ -249,6 +253,7 @@ func (p *process) listen() (err error) {
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
 		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
 		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
+		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	return err
 }
@@ -310,10 +315,15 @@ func (p *process) member(e membership.Event) {
 			p.log("%v", err)
 		}
 	case membership.Left, membership.Failed:
-		if peer, known := p.node.Peer(e.Member.Name); known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
+		peer, known := p.node.Peer(e.Member.Name)
+		if known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
 			return // a later life of it is here already
 		}
 		p.others.left(e.Member.Name, e.Kind.String())
+		if known && peer.State != transport.Down && e.Kind == membership.Failed && p.waitsFor(e.Member.Name) {
+			p.residents.gone(e.Member.Name, e.Kind.String())
+			break // while the connection is there, what is on its way is not given up
+		}
 		p.node.Remove(e.Member.Name)
 		p.gone(e.Member.Name, e.Kind.String())
 	}
@@ -326,6 +336,7 @@ func (p *process) member(e membership.Event) {
 func (p *process) changed(peer transport.Peer, state transport.State, reason error) {
 	switch {
 	case state == transport.Up:
+		p.heardAgain(peer.Name)
 		p.others.back(peer.Name)
 		p.others.tell()
 		p.back(peer.Name)
@@ -359,6 +370,16 @@ func (p *process) silent(name, why string) {
 	p.mu.Unlock()
 	for _, c := range conducts {
 		c.silent(name, why)
+	}
+}
+
+// heardAgain tells all runs that are conducted here that a process is not silent any more.
+func (p *process) heardAgain(name string) {
+	p.mu.Lock()
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		c.heardAgain(name)
 	}
 }
 

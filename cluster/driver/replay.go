@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -26,6 +27,8 @@ type Replayed struct {
 	Digest        string       `json:"replayed_digest"`
 	RecordedBuild record.Build `json:"recorded_build"`
 	Build         record.Build `json:"replayed_build"`
+	// OtherData says, a sentence for each file, which samples differ from those of the record.
+	OtherData []string `json:"other_data,omitempty"`
 }
 
 // Replay runs the run of a folder DIR/runs/NNNN again, by the resolved plan of the record, its
@@ -61,20 +64,29 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 	if at < 0 {
 		return nil, input(fmt.Errorf("%s: the plan has no point %q", dir, run.Point.String()))
 	}
+	tunings, err := record.ReadTunings(reader.Dir())
+	if err != nil {
+		return nil, input(err)
+	}
+	if settled, err := points[at].settle(tunings); err != nil || !settled {
+		return nil, input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point", dir)))
+	}
 	r := &Replayed{
 		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,
 		RecordedBuild: reader.Summary.Build, Build: record.ReadBuild(kernel.Name()),
 	}
-	if r.Digest, err = points[at].again(ctx, run.Seed, o); err != nil {
+	shelf := newShelf(o.Data, 1)
+	if r.Digest, err = points[at].again(ctx, shelf, run.Seed, o); err != nil {
 		return nil, err
 	}
+	r.OtherData = record.OtherData(reader.Summary.Data, shelf.files())
 	r.Equal, r.SameBuild = r.Digest == r.Recorded, r.Build == r.RecordedBuild
 	return r, nil
 }
 
 // again runs a point with a seed and returns the digest.
-func (p *point) again(ctx context.Context, seed uint64, o Options) (string, error) {
-	task, err := p.task(newShelf(o.Data, 1), seed)
+func (p *point) again(ctx context.Context, shelf *shelf, seed uint64, o Options) (string, error) {
+	task, err := p.task(shelf, seed)
 	if err != nil {
 		return "", input(err)
 	}
@@ -95,5 +107,5 @@ func (p *point) again(ctx context.Context, seed uint64, o Options) (string, erro
 		}
 		return "", err
 	}
-	return digest(out.digest, s.result.Params), nil
+	return digest(out.digest, s.result.Models), nil
 }

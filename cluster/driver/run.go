@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,12 +12,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -80,7 +85,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	failure := r.all(ctx)
+	failure := r.tune(ctx)
+	if failure == nil {
+		failure = r.all(ctx)
+	}
 	report, err := r.report(time.Since(began))
 	return report, errors.Join(failure, err)
 }
@@ -95,9 +103,10 @@ type runner struct {
 	folder  *record.Folder
 	queue   []run
 
-	mu    sync.Mutex
-	done  int
-	parts map[int]float64 // how far the runs under way are
+	mu       sync.Mutex
+	failures []error // of runs that were made, and could not go on
+	done     int
+	parts    map[int]float64 // how far the runs under way are
 }
 
 // run is one repeat of one point.
@@ -155,7 +164,7 @@ func (r *runner) rehearse(ctx context.Context) error {
 			err = r.venue.rehearse(ctx, pt, task)
 		}
 		if err != nil {
-			return input(about(pt.labels, err))
+			return input(pt.about(err))
 		}
 	}
 	return nil
@@ -163,7 +172,12 @@ func (r *runner) rehearse(ctx context.Context) error {
 
 // open opens the folder and finds out what is to be run: repeat after repeat, so
 // that runs that share their samples come together.
-func (r *runner) open(first *plan.Plan) error {
+func (r *runner) open(first *plan.Plan) (err error) {
+	defer func() {
+		if err != nil && r.folder != nil {
+			err = errors.Join(err, r.folder.Close())
+		}
+	}()
 	text, err := r.plan.resolved(r.points)
 	if err != nil {
 		return err
@@ -172,7 +186,7 @@ func (r *runner) open(first *plan.Plan) error {
 	case r.Continue && r.Out == "":
 		return input(errors.New("nothing to continue: no folder was named"))
 	case r.Continue:
-		if r.folder, err = record.Open(r.Out); err != nil {
+		if r.folder, err = record.OpenToWrite(r.Out); err != nil {
 			err = fmt.Errorf("the record to continue: %w", err)
 		}
 	default:
@@ -186,7 +200,7 @@ func (r *runner) open(first *plan.Plan) error {
 	if err != nil {
 		return folderError(err)
 	}
-	if err := r.folder.SavePlan(text); err != nil {
+	if err := r.savePlan(text); err != nil {
 		return folderError(err)
 	}
 	if err := r.compatible(); err != nil {
@@ -201,6 +215,7 @@ func (r *runner) open(first *plan.Plan) error {
 			}
 		}
 	}
+	r.renumber()
 	r.done = len(r.points)*r.repeats - len(r.queue)
 	return nil
 }
@@ -236,6 +251,9 @@ func (r *runner) compatible() error {
 	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
 	}
+	if other := record.OtherData(before.Data, r.shelf.files()); err == nil && len(other) > 0 {
+		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
+	}
 	return nil
 }
 
@@ -243,7 +261,7 @@ func (r *runner) compatible() error {
 // has done.
 func folderError(err error) error {
 	for _, mistake := range []error{
-		record.ErrExists, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
+		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
 	} {
 		if errors.Is(err, mistake) {
 			return input(err)
@@ -284,9 +302,21 @@ func (r *runner) all(ctx context.Context) error {
 	}
 	workers.Wait()
 	if r.done == len(r.points)*r.repeats {
-		return nil // whoever cancelled came too late
+		return r.failure() // whoever cancelled came too late
 	}
-	return context.Cause(ctx)
+	return errors.Join(context.Cause(ctx), r.failure())
+}
+
+// maxFailures is how many failures are told one by one.
+const maxFailures = 8
+
+// failure is the error of the runs that could not go on.
+func (r *runner) failure() error {
+	failures := r.failures
+	if more := len(failures) - maxFailures; more > 0 {
+		failures = append(slices.Clone(failures[:maxFailures]), fmt.Errorf("and %d more runs failed", more))
+	}
+	return errors.Join(failures...)
 }
 
 // one makes one run and saves it.
@@ -310,20 +340,57 @@ func (r *runner) one(ctx context.Context, next run) error {
 	if err != nil {
 		return wrap(err)
 	}
-	out, err := r.play(ctx, next, s)
-	if err != nil {
-		return errors.Join(wrap(err), closeEvents())
+	out, failure := r.play(ctx, next, s)
+	if failure != nil && (ctx.Err() != nil || errors.Is(failure, errStopping)) {
+		return errors.Join(wrap(failure), closeEvents())
 	}
-	data, err := s.collector.Close(s.result.Last)
+	last := s.result.Last
+	if failure != nil {
+		last = 0 // the record ends where the run did
+	}
+	data, err := s.collector.Close(last)
 	if err := errors.Join(err, closeEvents()); err != nil {
 		return wrap(err)
 	}
 	row := r.row(next, s, out, &data, time.Since(began))
-	if err := r.folder.SaveRun(next.number, row, data, s.result.Params, tensors(task.Model)); err != nil {
+	row.judge(s, out, failure)
+	models := record.Models{}
+	if failure == nil {
+		if models, err = next.models(s, r.shelf); err != nil {
+			return wrap(err)
+		}
+	}
+	if err := r.folder.SaveRun(next.number, row.Run, data, models); err != nil {
 		return wrap(err)
 	}
-	r.finished(next, &row)
+	if failure != nil {
+		failure = wrap(failure)
+	}
+	r.finished(next, &row.Run, failure)
 	return nil
+}
+
+// models are those that a run has ended with: the one that is judged, or each of those that are judged together.
+func (n run) models(s *stage, shelf *shelf) (m record.Models, err error) {
+	p := n.point.spec.Plan
+	of, ends := record.Of(p.Evaluate.Of), s.result.Models
+	m.Tensors = tensors(s.task.Model)
+	if m.Metadata, err = n.point.metadata(shelf, n.seed); err != nil {
+		return m, err
+	}
+	m.Metadata["of"] = string(of)
+	switch {
+	case len(ends) == 1:
+		m.Judged = ends[0].Params
+	case of == record.AverageModel:
+		m.Judged = s.result.Average
+	}
+	if m.Judged == nil || len(ends) > 1 && p.Record == plan.RecordModels {
+		for _, e := range ends {
+			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.names[e.Node], Params: e.Params, Accuracy: e.Score.Accuracy})
+		}
+	}
+	return m, nil
 }
 
 func prefix(labels []plan.Label) string {
@@ -372,34 +439,94 @@ func (r *runner) observe(s *stage, next run) (closeEvents func() error, err erro
 	return closeEvents, nil
 }
 
-// row sums a run up.
-func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall time.Duration) record.Run {
-	row := record.Run{
-		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
-		Reached: s.result.Reached,
-		Steps:   data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
-		Clock: string(r.Clock), Insecure: r.venue != nil && r.venue.process.config.Insecure, Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
+// row is what a run has led to.
+type row struct{ record.Run }
+
+// judge says how much the figures are worth.
+func (r *row) judge(s *stage, out outcome, failure error) {
+	for _, i := range s.result.Incidents {
+		known := record.Incident{At: i.At.Seconds(), Node: s.names[i.Node], What: i.What}
+		if !slices.ContainsFunc(out.incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
+			r.Incidents = append(r.Incidents, known)
+		}
 	}
+	if r.Clock != string(Cluster) && (s.network.Dropped() > 0 || out.stalled > 0) {
+		st := standing{names: s.names[:len(s.names)-1], waits: out.waits, paces: s.collector.Paces(), end: out.halted}
+		if r.Clock != string(Virtual) {
+			st.least = time.Second
+		}
+		r.Incidents = append(r.Incidents, st.still()...)
+	}
+	if out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
+		r.Incidents = append(r.Incidents, record.Incident{At: out.stalled.Seconds(), Node: actors.Coordinator, What: "from here to the end nobody did anything any more"})
+	}
+	degraded := out.degraded || len(r.Incidents) > 0
+	r.Incidents = append(r.Incidents, out.incidents...)
+	r.Outcome = record.Done
+	switch {
+	case failure != nil:
+		r.Outcome = record.Failed
+		r.Incidents = append(r.Incidents, record.Incident{At: out.end.Seconds(), Node: culprit(failure), What: firstLine(failure.Error())})
+	case degraded:
+		r.Outcome = record.Degraded
+	}
+	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
+}
+
+// sameIncident reports whether the process that conducts a run has told of what its coordinator noticed.
+func sameIncident(a, b record.Incident) bool {
+	return a.Node == b.Node && math.Abs(a.At-b.At) < 5
+}
+
+// firstLine leaves out where in the program an actor panicked.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// culprit is the node that an error is about, the coordinator where that is not known.
+func culprit(err error) string {
+	var diverged *train.DivergedError
+	if errors.As(err, &diverged) {
+		return diverged.Node
+	}
+	return actors.Coordinator
+}
+
+// row sums a run up.
+func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall time.Duration) *row {
+	row := &row{record.Run{
+		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
+		Of: record.Of(next.point.spec.Plan.Evaluate.Of), Reached: s.result.Reached,
+		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
+		Clock: string(r.Clock), Insecure: r.venue != nil && r.venue.process.config.Insecure, Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
+	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
-	if n := len(data.Curve); n > 0 {
-		row.Duration = data.Curve[n-1].Time
+	row.Duration = cmp.Or(s.result.End, out.end).Seconds()
+	for of, at := range s.result.Crossings {
+		if row.Crossings == nil {
+			row.Crossings = map[record.Of]float64{}
+		}
+		row.Crossings[of] = at.Seconds()
 	}
 	if s.result.Reached {
 		t, e := s.result.TimeToTarget.Seconds(), s.result.EpochsToTarget
 		row.TimeToTarget, row.EpochsToTarget = &t, &e
 	}
 	if r.Clock == Virtual {
-		row.Digest = digest(out.digest, s.result.Params)
+		row.Digest = digest(out.digest, s.result.Models)
 	}
 	return row
 }
 
-// digest joins the hash of a run's messages with that of its final parameters.
-func digest(messages uint64, params []float32) string {
+// digest joins the hash of a run's messages with that of the final parameters of its models.
+func digest(messages uint64, models []coordinator.Model) string {
 	d := xxhash.New()
 	b := binary.LittleEndian.AppendUint64(nil, messages)
-	for _, v := range params {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	for _, m := range models {
+		for _, v := range m.Params {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
 	}
 	_, _ = d.Write(b)
 	return fmt.Sprintf("%016x", d.Sum64())
@@ -432,9 +559,13 @@ func (r *runner) progress(next run, e record.Evaluation) {
 	r.tell(nil)
 }
 
-func (r *runner) finished(next run, row *record.Run) {
+// finished notes that a run is saved, with the error if it could not go on.
+func (r *runner) finished(next run, row *record.Run, failure error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if failure != nil {
+		r.failures = append(r.failures, failure)
+	}
 	delete(r.parts, next.number)
 	r.done++
 	r.tell(row)
@@ -453,11 +584,13 @@ func (r *runner) tell(row *record.Run) {
 	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
 }
 
-// report assembles the files of the record.
-func (r *runner) report(wall time.Duration) (*Report, error) {
+// report assembles the files of the record, and lets others write into it.
+func (r *runner) report(wall time.Duration) (_ *Report, err error) {
+	defer func() { err = errors.Join(err, r.folder.Close()) }()
 	first := r.points[0].spec.Plan
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
+		Data: r.shelf.files(),
 	}
 	o.Target, _ = target(first)
 	summary, err := r.folder.Write(o)

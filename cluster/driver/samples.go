@@ -38,7 +38,7 @@ func sampleSet(t *train.Task) *protos.SampleSet {
 // sentTask puts together what a run trains of samples that are to come.
 func (p *point) sentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) {
 	if m == nil || m.Inputs < 1 || m.Length < 1 || int64(m.Inputs)*int64(m.Length) > maxSentValues {
-		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values", m.GetLength(), m.GetInputs(), maxSentValues)
+		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values", m.GetLength(), m.GetInputs(), int64(maxSentValues))
 	}
 	data := samples{train: &datasets.Set{
 		Name: m.Name, Inputs: int(m.Inputs), Classes: m.Classes,

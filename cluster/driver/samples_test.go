@@ -53,7 +53,7 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	virtual := run(t, plan, driver.Options{})
-	if got, want := summary.Runs[0].FinalAccuracy, virtual.Runs[0].FinalAccuracy; got != want || got < 0.5 {
+	if got, want := summary.Runs[0].FinalAccuracy, virtual.Runs[0].FinalAccuracy; got != want || got < 0.3 {
 		t.Errorf("accuracy %v, in virtual time %v", got, want)
 	}
 	const model = "runs/0000/model.safetensors"

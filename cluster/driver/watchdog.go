@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -40,6 +41,7 @@ type watchdog struct {
 	wave  uint64
 	looks int                         // since the wave
 	asked map[string]uint32           // who was, and which life of it
+	over  map[string]uint64           // over which of its connections
 	own   *protos.RunState            // of this process
 	still *stillness                  // nil if something moves
 	marks uint64                      // the latest
@@ -47,6 +49,7 @@ type watchdog struct {
 	cut   map[[2]string]int           // for how many waves the first one has not heard the second
 	lost  map[[2]string]uint64        // messages from the first to the second, as of the latest wave
 	lives map[string]uint32           // as of the latest wave
+	slept int64                       // pauses of this process that are known
 	known map[string]*protos.RunState // of the latest wave
 }
 
@@ -83,8 +86,14 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 // look judges what the processes have answered, once all have, and asks anew.
 func (w *watchdog) look() {
 	w.recall()
+	if slept := w.of.pauses.Load(); slept != w.slept {
+		w.slept, w.still = slept, nil
+		clear(w.cut) // the others are heard anew before anybody is judged
+		w.ask()
+		return
+	}
 	states, all := w.answers()
-	if w.looks++; !all && w.looks < maxLooks {
+	if w.looks++; !all && w.looks < maxLooks && !w.cutOff() {
 		return
 	}
 	if !all || states == nil {
@@ -120,6 +129,16 @@ func (w *watchdog) answers() (states map[string]*protos.RunState, all bool) {
 	return states, true
 }
 
+// cutOff reports whether a connection has been made anew since somebody was asked, who may not have heard it.
+func (w *watchdog) cutOff() bool {
+	for name, connection := range w.over {
+		if peer, _ := w.of.process.node.Peer(name); peer.Connected && peer.Connections > connection {
+			return true
+		}
+	}
+	return false
+}
+
 // party are the other processes that take part now, and which life of each.
 func (w *watchdog) party() map[string]uint32 {
 	w.of.mu.Lock()
@@ -143,8 +162,10 @@ func (w *watchdog) ask() {
 		s.mark, s.wave, s.sent = w.marks, w.wave, time.Now()
 		m.Mark = s.mark
 	}
-	w.asked = w.party()
+	w.asked, w.over = w.party(), map[string]uint64{}
 	for _, name := range slices.Sorted(maps.Keys(w.asked)) {
+		peer, _ := w.of.process.node.Peer(name)
+		w.over[name] = peer.Connections
 		w.of.process.report(name, w.of.run, m)
 	}
 	w.own = w.of.state(m)
@@ -215,7 +236,7 @@ func (w *watchdog) settle(complaints []complaint) {
 	count := map[string]int{}
 	for _, c := range complaints {
 		for _, name := range []string{c.by, c.about} {
-			if name != w.of.process.config.Name && w.of.indispensable[name] == "" {
+			if name != w.of.process.config.Name && w.of.needed(name) == "" {
 				count[name]++
 			}
 		}
@@ -229,7 +250,9 @@ func (w *watchdog) settle(complaints []complaint) {
 	for _, c := range complaints {
 		switch {
 		case goes == "" && c.lost > 0:
-			w.of.log("%d messages from %s to %s were lost when their connection broke, and the run can do without neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
+			what := fmt.Sprintf("saw %d messages from %s to %s lost with their connection, and the run can do without "+
+				"neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
+			w.of.history.add(w.of.now(), actors.Coordinator, what, true)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
 			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)

@@ -54,7 +54,7 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 // taskOf puts a task together, of samples of which each worker has a shard.
 func (p *point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
-		Model: p.spec.Model, Train: data.train, Test: data.test,
+		Model: p.spec.Model, Train: data.train, Test: data.test, Validation: data.validation,
 		Batch: p.spec.Batch, Method: p.spec.Method, Seed: seed,
 	}
 	for i, role := range p.spec.Roles {
@@ -146,9 +146,9 @@ func (p *point) topologyChanges() (changes []coordinator.TopologyChange) {
 
 // nodeChanges are what the schedule does to nodes.
 func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
-	events := map[string]actors.NodeEvent{plan.Crash: actors.Crash, plan.Leave: actors.Leave, plan.Join: actors.Join}
+	events := map[string]actors.NodeEvent{plan.Crash: actors.Crash, plan.Leave: actors.Leave, plan.Join: actors.Join, plan.Pause: actors.Pause}
 	for _, e := range p.NodeEvents() {
-		changes = append(changes, actors.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do]})
+		changes = append(changes, actors.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)})
 	}
 	return changes
 }
@@ -243,6 +243,7 @@ func policy(p *plan.Plan) coordinator.Policy {
 		c.Lag = time.Duration(*p.Evaluate.Lag)
 	}
 	c.Target, c.GoOn = target(p)
+	c.Of = actors.Of(p.Evaluate.Of)
 	return c
 }
 
@@ -307,11 +308,15 @@ func linkOf(from, to string, t link.Stats) record.Link {
 
 // outcome is what a world tells of a run beside its record.
 type outcome struct {
-	end      time.Duration
-	digest   uint64
-	dead     uint64
-	stalled  time.Duration
-	lateness *record.Lateness
+	end       time.Duration
+	halted    time.Duration  // when the members were stopped
+	waits     map[int]string // what nodes waited for then
+	digest    uint64
+	dead      uint64
+	stalled   time.Duration
+	lateness  *record.Lateness
+	incidents []record.Incident // in the order of time
+	degraded  bool              // state was lost, or nodes stood still
 }
 
 // play lets the run happen in the world of a clock.
@@ -324,7 +329,7 @@ func (s *stage) play(ctx context.Context, clock Clock, threads int) (outcome, er
 		return outcome{}, err
 	}
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, digest: r.Digest, dead: r.DeadLetters, stalled: r.Stalled}, err
+	return outcome{end: r.Now, halted: r.Halted, waits: r.Waits, digest: r.Digest, dead: r.DeadLetters, stalled: r.Stalled}, err
 }
 
 func (s *stage) playReal(ctx context.Context) (outcome, error) {
@@ -334,5 +339,8 @@ func (s *stage) playReal(ctx context.Context) (outcome, error) {
 	}
 	s.locked = w.Locked
 	r, err := w.Run(ctx)
-	return outcome{end: r.Now, dead: r.DeadLetters, stalled: r.Stalled, lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())}}, err
+	return outcome{
+		end: r.Now, halted: r.Halted, waits: r.Waits, dead: r.DeadLetters, stalled: r.Stalled,
+		lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},
+	}, err
 }

@@ -148,6 +148,14 @@ func (n *Network) Used() []*Edge {
 // Edges returns how many edges were asked for so far.
 func (n *Network) Edges() int { return n.edges }
 
+// Dropped counts the messages that were lost for good, of all edges.
+func (n *Network) Dropped() (dropped int64) {
+	for i := range n.nodes {
+		dropped += n.Sum(int32(i)).Dropped
+	}
+	return dropped
+}
+
 // Sum returns the counters of all edges that lead out of a node, added up. It takes no memory.
 func (n *Network) Sum(src int32) Stats {
 	var sum Stats

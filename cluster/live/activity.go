@@ -54,15 +54,8 @@ func (o *outbox) left() int {
 // Waits tells what the nodes that live here wait for, by their position, and how many messages were
 // lost on emulated links, ready to stand behind an error. It is for runs in which nothing moves.
 func (w *World) Waits() (causes map[int]string, losses string) {
-	causes = map[int]string{}
 	w.Locked(func() {
-		for i, a := range w.standing() {
-			if waiter, ok := a.(actors.Waiter); ok {
-				if cause := waiter.Waiting(); cause != "" {
-					causes[i] = cause
-				}
-			}
-		}
+		causes = actors.Waits(w.standing())
 		losses = w.door.Losses()
 	})
 	return causes, losses

@@ -24,6 +24,7 @@ type mailbox struct {
 	mu                    sync.Mutex
 	system, control, user queue
 	suspended             bool
+	paused                bool // the node handles nothing but protoactor's own messages
 	running               bool // a goroutine handles messages, or is about to
 	lent                  int  // goroutines that will handle what is posted meanwhile
 	called                bool // one of these is to run the mailbox
@@ -157,7 +158,7 @@ func (m *mailbox) next() (l letter, system, ok bool) {
 	switch {
 	case m.system.len() > 0:
 		return m.system.pop(), true, true
-	case m.suspended:
+	case m.suspended, m.paused:
 	case m.control.len() > 0:
 		return m.control.pop(), false, true
 	case m.user.len() > 0:
@@ -194,6 +195,17 @@ func (m *mailbox) handle(l letter, system bool) {
 		return
 	}
 	m.invoker.InvokeUserMessage(message)
+}
+
+// pause stops the handling of messages, or lets it go on.
+func (m *mailbox) pause(paused bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.paused = paused
+	if !paused && !m.running {
+		m.running = true
+		go m.run()
+	}
 }
 
 func (m *mailbox) suspend(suspended bool) {

@@ -1,6 +1,9 @@
 package live
 
 import (
+	"fmt"
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
@@ -19,13 +22,13 @@ func (w *World) schedule() {
 		}
 	}
 	for _, c := range own {
-		if c.Do != actors.Join {
+		if ends(c) && !w.nodes[c.Node].coordinates() {
 			w.nodes[c.Node].ends++
 		}
 		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
 	}
 	for _, c := range own {
-		if c.Do == actors.Crash {
+		if c.Do == actors.Crash && !w.nodes[c.Node].coordinates() {
 			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
 		}
 	}
@@ -34,11 +37,21 @@ func (w *World) schedule() {
 	}
 }
 
+// ends reports whether a change ends the life of its node.
+func ends(c *actors.NodeChange) bool { return c.Do == actors.Crash || c.Do == actors.Leave }
+
+// pause has a node's actor handle nothing for a while.
+func (w *World) pause(n *node, d time.Duration) {
+	box := n.life.Load().mailbox
+	box.pause(true)
+	w.clock.at(w.clock.now()+d, func() { box.pause(false) })
+}
+
 // present reports whether the schedule has a node be there at the start.
 func (w *World) present(node int) bool {
 	there := !w.config.Deployment.Nodes[node].Absent
 	for _, c := range w.config.Deployment.Schedule {
-		if c.Node == node && c.At < w.config.Start {
+		if c.Node == node && c.At < w.config.Start && c.Do != actors.Pause {
 			there = c.Do == actors.Join
 		}
 	}
@@ -83,13 +96,17 @@ func (n *node) prepare() { n.next = n.newLife(n.life.Load().number + 1) }
 // a node that is not there, does not.
 func (w *World) happen(c *actors.NodeChange) {
 	n := w.nodes[c.Node]
-	if c.Do != actors.Join {
+	if ends(c) && !n.coordinates() {
 		n.ends--
 	}
 	if n.over() {
 		return
 	}
 	switch {
+	case c.Do == actors.Pause && n.there:
+		w.pause(n, c.For)
+	case n.coordinates():
+		w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.ErrLeaderless))
 	case c.Do == actors.Join && !n.there:
 		w.join(n)
 	case c.Do == actors.Leave && n.there:

@@ -79,6 +79,10 @@ type Result struct {
 	// DeadLetters is how many messages found no receiver: none of the actor's name here, or a
 	// process that is gone.
 	DeadLetters uint64
+	// Halted is the instant at which the members here were stopped.
+	Halted time.Duration
+	// Waits is what the nodes that live here, by their position, waited for then.
+	Waits map[int]string
 	// Stalled is the instant at which it was noticed that nothing happened any more, in a run
 	// that only its bound ended; 0 if something did happen to the end.
 	Stalled time.Duration
@@ -104,6 +108,7 @@ type World struct {
 	ended     sync.Once
 	failure   error
 	instant   time.Duration  // at which the run ended
+	haltedAt  time.Duration  // when the members here were stopped
 	stalled   time.Duration  // since when nothing has happened; 0 if something does
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
@@ -284,9 +289,11 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	close(w.placed)
 	w.wait(ctx)
-	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load(), Stalled: w.stalled}
+	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load(), Stalled: w.stalled,
+		Halted: w.haltedAt}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
+	result.Waits = actors.Waits(w.standing()) // the actors have stopped: nobody changes what they say
 	return result, w.failure
 }
 
@@ -384,6 +391,7 @@ func (w *World) fail(err error) { w.finish(err) }
 // halt ends the part of all nodes but the coordinator's, wherever they live.
 func (w *World) halt() {
 	w.halting.Do(func() {
+		w.haltedAt = w.clock.now()
 		close(w.halted)
 		if w.partial && w.lead().away == nil {
 			w.sending.Go(w.config.Carrier.Halt)

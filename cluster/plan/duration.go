@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -185,14 +186,15 @@ func ParseInterval(s string) (Interval, error) {
 	return i, nil
 }
 
-// parseCount reads a whole number from 1 to maxStepCount.
+// parseCount reads a whole number from 1 to maxStepCount, or to what an int holds where that is less.
 func parseCount(s string) (int, error) {
 	if s == "" || len(s) > 15 || strings.Trim(s, "0123456789") != "" {
 		return 0, errors.New("is not a whole number of steps")
 	}
+	const most = min(maxStepCount, math.MaxInt)
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > maxStepCount {
-		return 0, fmt.Errorf("is not between 1 and %d steps", int64(maxStepCount))
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("is not between 1 and %d steps", most)
 	}
 	return n, nil
 }

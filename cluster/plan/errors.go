@@ -40,6 +40,13 @@ func Errorf(n *Node, format string, args ...any) *Error {
 	return e
 }
 
+// At returns the same error, told to be about one point of a sweep.
+func (e *Error) At(point string) *Error {
+	at := *e
+	at.Problem += "; at " + point
+	return &at
+}
+
 // KeyErrorf makes an error about the key of f, a field of the map n, rather than about its value.
 func KeyErrorf(n *Node, f Field, format string, args ...any) *Error {
 	at := *n

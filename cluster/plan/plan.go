@@ -22,6 +22,8 @@ const Everyone = "*"
 
 // Plan is one point of a plan: everything that one run, and its repeats, need to know. [ReadPlan] fills it in.
 type Plan struct {
+	// Version of the plan's language: [Version], also where a plan gives none.
+	Version int `plan:"version" words:"2" doc:"of the plan's language; default: 2"`
 	// Name is used in records and for folders. Default: the name of the plan's file, without its ending.
 	Name string `plan:"name" doc:"what records and folders are called; default: the name of the file"`
 	// Seed of the first repeat; repeat r uses Seed + r. Default 1.
@@ -39,34 +41,44 @@ type Plan struct {
 	Nodes   []NodeSpec  `plan:"nodes,required" doc:"who takes part"`
 	Network NetworkSpec `plan:"network" doc:"who is whose neighbour, and what the links are like"`
 
-	Evaluate Evaluate `plan:"evaluate" doc:"when the accuracy is measured"`
+	Evaluate Evaluate `plan:"evaluate" doc:"when the accuracy is measured, and of which model"`
 	Stop     Stop     `plan:"stop" doc:"when a run ends: at the target, or at the first of the bounds"`
 	Schedule []Change `plan:"schedule" doc:"what happens during a run: to links, to nodes, to the topology"`
 	// Detect is the time until a crash of a node is noticed. Default 1.5s.
 	Detect Duration `plan:"detect" doc:"until a crash is noticed"`
 
+	// AnyRole lets nodes have roles that the architecture does not know: the plan is a point of a sweep over several kinds of
+	// architectures, of which others know them.
+	AnyRole bool
+
+	// Tune is what is chosen for each point before its repeats.
+	Tune Tune `plan:"tune,omitzero" doc:"what is chosen for each point of the sweep on a validation split (data: {validation: 10%}), before its repeats: paths of keys, each with a list of values; default: nothing"`
 	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
 	Sweep Sweep `plan:"sweep,omitzero" doc:"what is varied: paths of keys, such as nodes.slow.compute.step, each with a list of values"`
-	// Record is RecordSummary or RecordEvents. Default RecordSummary.
-	Record string `plan:"record" words:"summary|events" doc:"summary: figures and curves; events: every event besides"`
+	// Record is RecordSummary, RecordModels or RecordEvents. Default RecordSummary.
+	Record string `plan:"record" words:"summary|models|events" doc:"summary: figures and curves; models: each node's own final model too; events: every event besides"`
 }
 
 // What a run records.
 const (
 	RecordSummary = "summary" // figures, curves and histograms
+	RecordModels  = "models"  // besides, each node's own final model
 	RecordEvents  = "events"  // besides, every event
 )
+
+// Version is that of the language in which plans are written today. A plan that gives none is read as one of it.
+const Version = 2
 
 // Default returns a plan in which everything that may be left out has its default.
 func Default() *Plan {
 	return &Plan{
-		Seed: 1, Repeats: 1,
+		Version: Version, Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
 			Topology: NewMap(Field{Key: "kind", Value: NewScalar("complete")}),
 			Default:  LinkSettings{Delay: NewScalar("0ms"), Rate: new(ByteRate), Reorder: new(bool), Outages: []Outage{}},
 			Links:    []LinkSpec{},
 		},
-		Evaluate: Evaluate{Every: Interval{Epochs: 0.1}},
+		Evaluate: Evaluate{Every: Interval{Epochs: 0.1}, Of: OfMean},
 		Schedule: []Change{},
 		Detect:   1500e6,
 		Record:   RecordSummary,
@@ -284,10 +296,21 @@ func (l *Loss) UnmarshalPlan(n *Node) error {
 	return nil
 }
 
-// Evaluate says when the model's accuracy is measured.
+// Whose accuracy an evaluation counts.
+const (
+	OfAverageModel = "average-model" // the model whose parameters are the mean of the nodes' parameters
+	OfMean         = "mean"          // the mean of the nodes' accuracies
+	OfAll          = "all"           // the worst node's: the target is reached when all have reached it
+	OfAny          = "any"           // the best node's: the target is reached when one has reached it
+)
+
+// Evaluate says when the model's accuracy is measured, and of which model.
 type Evaluate struct {
 	// Every so often. Default 0.1 epochs.
 	Every Interval `plan:"every" doc:"between two measurements: epochs, steps or a duration"`
+	// Of says which model is judged: OfAverageModel, OfMean, the default, OfAll or OfAny. Where one node alone holds a model,
+	// such as a server, it is that node's in each case.
+	Of string `plan:"of" words:"average-model|mean|all|any" doc:"whose accuracy counts: that of the averaged parameters, the mean of the nodes', the worst node's, the best node's; with a server the server's"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
 	Lag *Duration `plan:"lag" doc:"until a verdict is known; default: one interval"`
 	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's seed. Nil means all.
@@ -335,15 +358,19 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 	if first.Group == "" {
 		return members
 	}
+	role := first.Role
 	for i, m := range members {
-		alike := m.Name == memberName(m.Group, i) && m.Role == first.Role && m.Uplink == first.Uplink &&
+		if m.Role != first.Role {
+			role = "" // the architecture says which member has which
+		}
+		alike := m.Name == memberName(m.Group, i) && m.Uplink == first.Uplink &&
 			m.Downlink == first.Downlink && m.Compute.equal(first.Compute)
 		if !alike {
 			return slices.Clone(members)
 		}
 	}
 	count := len(members)
-	first.Name, first.Count = first.Group, &count
+	first.Name, first.Role, first.Count = first.Group, role, &count
 	return []NodeSpec{first}
 }
 

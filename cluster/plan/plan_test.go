@@ -366,3 +366,65 @@ func TestErrorsFromTheCommandLineShowTheArgument(t *testing.T) {
 	}
 	expectFile(t, "testdata/set.txt", b.String())
 }
+
+func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
+	const rest = "data: {set: mnist}\nmodel: {kind: mlp}\narchitecture: {kind: gossip}\nnodes: [{name: a}]\nstop: {epochs: 1}\n"
+	var texts []string
+	for _, version := range []string{"", "version: 2\n"} {
+		p, err := ReadPlan(mustParse(t, version+rest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := p.Node()
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, tree.YAML())
+	}
+	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "version: 2\n") || !strings.Contains(texts[0], "of: mean") {
+		t.Errorf("without a version:\n%s\nwith it:\n%s", texts[0], texts[1])
+	}
+}
+
+func TestPairedValuesGoOnTogether(t *testing.T) {
+	for sweep, want := range map[string][]string{
+		"{zip: {a: [1, 2, 3], b: [x, y, z]}}":                       {"1x", "2y", "3z"},
+		"{zip: {a: [1, 1, 2], b: [x, y, x]}}":                       {"1x", "1y", "2x"},
+		"{c: [p, q], zip: {a: [1, 2], b: [x, y]}}":                  {"1xp", "2yp", "1xq", "2yq"},
+		"{zip: {a: [1, 2], b: [x, y]}, c: [p, q]}":                  {"1xp", "1xq", "2yp", "2yq"},
+		"{zip: [{a: [1, 2], b: [x, y]}, {c: [p, q], d: [r, s]}]}":   {"1xpr", "1xqs", "2ypr", "2yqs"},
+		"{zip: {a: [1, {label: two, value: 2}], b: [x, {k: 1}]}}":   {"1x", "2{k: 1}"},
+		"{d: [r, s], zip: [{a: [1], b: [x]}, {c: [p]}], e: [t, u]}": {"1xprt", "1xpru", "1xpst", "1xpsu"},
+	} {
+		root := mustParse(t, "sweep: "+sweep+"\n")
+		points, err := Points(root)
+		if err != nil {
+			t.Fatalf("%s: %v", sweep, err)
+		}
+		var got []string
+		for _, p := range points {
+			text := ""
+			for _, key := range []string{"a", "b", "c", "d", "e"} {
+				if v, ok := p.Root.Get(key); ok {
+					text += v.Flow()
+				}
+			}
+			got = append(got, text)
+			for k, v := range p.Values {
+				if axes, _ := Axes(root); !v.Equal(axes[k].Values[p.Choice[k]].Value) {
+					t.Errorf("%s: value %d of axis %d is %s", sweep, p.Choice[k], k, v)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", sweep, diff)
+		}
+		axes, err := Axes(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if written, err := axes.MarshalPlan(); err != nil || written.Flow() != sweep {
+			t.Errorf("%s is written as %s, %v", sweep, written.Flow(), err)
+		}
+	}
+}

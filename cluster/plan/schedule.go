@@ -16,6 +16,7 @@ const (
 	Crash = "crash" // it is gone at once, and the others learn of it after the plan's Detect
 	Leave = "leave" // it is gone, and the others learn of it at once
 	Join  = "join"  // it is there, and knows nothing
+	Pause = "pause" // it handles nothing for a while
 )
 
 // MaxNodeEvents bounds what a schedule does to nodes, groups counted by their members.
@@ -34,9 +35,12 @@ type Change struct {
 	Loss  *Loss     `plan:"loss" doc:"the loss from then on"`
 	// Node is the name of the node to which something happens, or a group, which means all its members. One that joins before anything
 	// else happens to it is absent when the run begins.
-	Node string `plan:"node,omitzero" doc:"the node, or group, to which something happens"`
-	// Do is Down or Up for links, and Crash, Leave or Join for a node.
-	Do string `plan:"do,omitzero" doc:"down or up for links; crash, leave or join for a node"`
+	// [Coordinator] can crash, leave or pause too.
+	Node string `plan:"node,omitzero" doc:"the node, or group, to which something happens; the coordinator too"`
+	// Do is Down or Up for links, and Crash, Leave, Join or Pause for a node.
+	Do string `plan:"do,omitzero" doc:"down or up for links; crash, leave, join or pause for a node"`
+	// For is how long a Pause lasts.
+	For Duration `plan:"for,omitzero" doc:"how long a pause lasts"`
 	// Topology replaces that of the network. It is read by the catalog.
 	Topology *Node `plan:"topology" names:"topology" doc:"the topology from then on"`
 	// Source is the syntax that the change was read from, for errors.
@@ -52,8 +56,9 @@ func (c Change) OfLinks() bool { return c.Node == "" && c.Topology == nil }
 // NodeEvent is what the schedule does to one node.
 type NodeEvent struct {
 	At   Duration
-	Node int // position in the plan's nodes
+	Node int // position in the plan's nodes; that of the coordinator is their number
 	Do   string
+	For  Duration // of a pause
 	// Source is the change that says so.
 	Source *Node
 }
@@ -61,7 +66,7 @@ type NodeEvent struct {
 // NodeEvents lists what the schedule does to nodes in the order of time, and of one instant in the order of the schedule; the
 // members of a group one after the other.
 func (p *Plan) NodeEvents() []NodeEvent {
-	named := map[string][]int{}
+	named := map[string][]int{Coordinator: {len(p.Nodes)}}
 	for i, n := range p.Nodes {
 		named[n.Name] = append(named[n.Name], i)
 		if n.Group != "" {
@@ -71,7 +76,7 @@ func (p *Plan) NodeEvents() []NodeEvent {
 	var events []NodeEvent
 	for _, c := range p.Schedule {
 		for _, i := range named[c.Node] {
-			events = append(events, NodeEvent{At: c.At, Node: i, Do: c.Do, Source: c.Source})
+			events = append(events, NodeEvent{At: c.At, Node: i, Do: c.Do, For: c.For, Source: c.Source})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
@@ -80,14 +85,14 @@ func (p *Plan) NodeEvents() []NodeEvent {
 
 // Absent says of each node whether it is not there when the run begins: the first that happens to it is that it joins.
 func (p *Plan) Absent() []bool {
-	absent := make([]bool, len(p.Nodes))
-	seen := make([]bool, len(p.Nodes))
+	absent := make([]bool, len(p.Nodes)+1)
+	seen := make([]bool, len(p.Nodes)+1)
 	for _, e := range p.NodeEvents() {
 		if !seen[e.Node] {
 			seen[e.Node], absent[e.Node] = true, e.Do == Join
 		}
 	}
-	return absent
+	return absent[:len(p.Nodes)]
 }
 
 func (c *check) schedule(p *Plan) {
@@ -97,7 +102,7 @@ func (c *check) schedule(p *Plan) {
 		n := change.Source
 		switch node, ofNode := n.Get("node"); {
 		case ofNode:
-			c.alone(n, "node", "do")
+			c.alone(n, "node", "do", "for")
 			c.nodeChange(node, change)
 		case change.Topology != nil:
 			c.alone(n, "topology")
@@ -127,6 +132,9 @@ func (c *check) alone(n *Node, key string, besides ...string) {
 func (c *check) linkChange(change Change) {
 	n := change.Source
 	c.ends(n, change.Ends(), "link")
+	if change.For != 0 {
+		c.errorf(n.At("for"), "for is how long a pause of a node lasts; a link has do: down and do: up")
+	}
 	c.delay(n)
 	if change.Do != "" && change.Do != Down && change.Do != Up {
 		c.errs = append(c.errs, UnknownWord(n.At("do"), "change", []string{Down, Up}))
@@ -137,15 +145,21 @@ func (c *check) linkChange(change Change) {
 }
 
 func (c *check) nodeChange(node *Node, change Change) {
-	if !slices.Contains(c.known, change.Node) {
+	if !slices.Contains(c.known, change.Node) && change.Node != Coordinator {
 		c.errorf(node, "there is no node named %s%s", quote(change.Node), suggest(change.Node, "known", c.known))
 	}
 	do, given := change.Source.Get("do")
-	switch known := []string{Crash, Leave, Join}; {
+	switch known := []string{Crash, Leave, Join, Pause}; {
 	case !given:
-		c.errorf(change.Source, "what happens to %s is missing; give do: crash, leave or join", change.Node)
+		c.errorf(change.Source, "what happens to %s is missing; give do: crash, leave, join or pause", change.Node)
 	case !slices.Contains(known, change.Do):
 		c.errs = append(c.errs, UnknownWord(do, "change of a node", known))
+	case change.Do == Join && change.Node == Coordinator:
+		c.errorf(do, "a run has its coordinator from the beginning, and none joins; accepted are crash, leave and pause")
+	case change.Do == Pause && change.For == 0:
+		c.errorf(change.Source, "how long the pause of %s lasts is missing; give for: 15s", change.Node)
+	case change.Do != Pause && change.For != 0:
+		c.errorf(change.Source.At("for"), "for is how long a pause lasts; it does not go with do: %s", change.Do)
 	}
 }
 
@@ -167,14 +181,19 @@ func (c *check) nodeEvents(p *Plan) {
 			return
 		}
 	}
-	last := make([]*NodeEvent, len(p.Nodes))
+	last := make([]*NodeEvent, len(p.Nodes)+1)
 	told := map[*Node]bool{} // the changes that an error was told of: one for a group is enough
 	events := p.NodeEvents()
 	for i := range events {
 		e := &events[i]
-		before, name := last[e.Node], p.Nodes[e.Node].Name
-		last[e.Node] = e
-		if before == nil || told[e.Source] {
+		before, name := last[e.Node], Coordinator
+		if e.Node < len(p.Nodes) {
+			name = p.Nodes[e.Node].Name
+		}
+		if e.Do != Pause {
+			last[e.Node] = e
+		}
+		if before == nil || told[e.Source] || e.Do == Pause && before.Do == Join {
 			continue
 		}
 		told[e.Source] = true

@@ -19,8 +19,11 @@ type Sweep []Axis
 type Axis struct {
 	Path   string
 	Values []AxisValue
-	steps  []step
-	at     *Node // where the path is written
+	// Zip numbers the group of axes, from 1, whose values are paired: the first of each with the first of the others, and so
+	// on. 0 is an axis whose values meet all of the others.
+	Zip   int
+	steps []step
+	at    *Node // where the path is written
 }
 
 // Section is the key of the plan that the path begins with.
@@ -44,14 +47,82 @@ func (s *Sweep) UnmarshalPlan(n *Node) error {
 	}
 	var errs Errors
 	for _, f := range n.Fields {
-		axis, err := readAxis(n, f)
+		if f.Key == zip {
+			groups, err := readZip(f.Value)
+			errs = append(errs, flatten(f.Value, err)...)
+			*s = append(*s, groups...)
+			continue
+		}
+		axis, err := readAxis(n, f, true)
 		errs = append(errs, flatten(f.Value, err)...)
 		*s = append(*s, axis)
 	}
 	return join(errs)
 }
 
-func readAxis(n *Node, f Field) (Axis, error) {
+// zip is the key of values that are paired. No key of a plan is called so.
+const zip = "zip"
+
+// readZip reads one group of paths whose values are paired, or a list of such groups.
+func readZip(n *Node) (Sweep, error) {
+	groups := []*Node{n}
+	if n.Kind == List {
+		groups = n.Items
+	}
+	var all Sweep
+	var errs Errors
+	for i, group := range groups {
+		if group.Kind != Map || len(group.Fields) == 0 {
+			errs = append(errs, Errorf(group, "found %s; paired are lists of as many values each, such as {train.batch: [8, 64], train.optimizer.rate: [0.1, 0.2]}", found(group)))
+			continue
+		}
+		axes, err := readGroup(group)
+		errs = append(errs, flatten(group, err)...)
+		for k := range axes {
+			axes[k].Zip = i + 1
+		}
+		all = append(all, axes...)
+	}
+	return all, join(errs)
+}
+
+func readGroup(group *Node) (Sweep, error) {
+	var axes Sweep
+	var errs Errors
+	for _, f := range group.Fields {
+		axis, err := readAxis(group, f, false)
+		errs = append(errs, flatten(f.Value, err)...)
+		if first := len(axes) > 0; first && err == nil && axes[0].Values != nil && len(axis.Values) != len(axes[0].Values) {
+			errs = append(errs, Errorf(f.Value, "this list has %d values, and %s, with which it is paired, has %d; give both as many",
+				len(axis.Values), axes[0].Path, len(axes[0].Values)))
+		}
+		axes = append(axes, axis)
+	}
+	if len(errs) > 0 {
+		return axes, join(errs)
+	}
+	return axes, pairedTwice(group, axes)
+}
+
+// pairedTwice returns an error about labels by which two points could not be told apart.
+func pairedTwice(group *Node, axes Sweep) error {
+	seen := map[string]int{}
+	for i := range axes[0].Values {
+		var labels []string
+		for _, a := range axes {
+			labels = append(labels, quote(a.Values[i].Label))
+		}
+		text := strings.Join(labels, ", ")
+		if before, twice := seen[text]; twice {
+			return Errorf(group, "the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own", text, before+1, i+1)
+		}
+		seen[text] = i
+	}
+	return nil
+}
+
+// readAxis reads a path and its values; distinct are values of which no two may have one label.
+func readAxis(n *Node, f Field, distinct bool) (Axis, error) {
 	a := Axis{Path: f.Key, at: &Node{Kind: Scalar, Text: f.Key, Pos: f.Pos, source: f.Value.source, parent: n, key: f.Key}}
 	var err error
 	if a.steps, err = splitPath(f.Key); err != nil {
@@ -60,7 +131,7 @@ func readAxis(n *Node, f Field) (Axis, error) {
 	if a.steps[0].text == "sweep" {
 		return a, Errorf(a.at, "a sweep cannot sweep over itself")
 	}
-	if slices.Contains([]string{"name", "repeats", "record"}, a.steps[0].text) {
+	if slices.Contains([]string{"version", "name", "repeats", "record"}, a.steps[0].text) {
 		return a, Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it", quote(a.steps[0].text))
 	}
 	if f.Value.Kind != List || len(f.Value.Items) == 0 {
@@ -71,11 +142,14 @@ func readAxis(n *Node, f Field) (Axis, error) {
 	for i, item := range f.Value.Items {
 		v, err := readAxisValue(item)
 		errs = append(errs, flatten(item, err)...)
-		if before, twice := seen[v.Label]; twice && err == nil {
+		before, twice := seen[v.Label]
+		if twice && err == nil && (distinct || !a.Values[before].Value.Equal(v.Value)) {
 			errs = append(errs, Errorf(item, "the label %s is given twice, to values %d and %d; give one a label: of its own",
 				quote(v.Label), before+1, i+1))
 		}
-		seen[v.Label] = i
+		if !twice {
+			seen[v.Label] = i
+		}
 		a.Values = append(a.Values, v)
 	}
 	return a, join(errs)
@@ -111,6 +185,8 @@ func isWrapped(n *Node) bool {
 // MarshalPlan writes the axes; a label is written where it is not the value itself.
 func (s Sweep) MarshalPlan() (*Node, error) {
 	var fields []Field
+	var paired [][]Field
+	at := 0
 	for _, a := range s {
 		var items []*Node
 		for _, v := range a.Values {
@@ -123,15 +199,41 @@ func (s Sweep) MarshalPlan() (*Node, error) {
 			}
 			items = append(items, item)
 		}
-		fields = append(fields, Field{Key: a.Path, Value: NewList(items...)})
+		field := Field{Key: a.Path, Value: NewList(items...)}
+		switch {
+		case a.Zip == 0:
+			fields = append(fields, field)
+		case a.Zip > len(paired):
+			if paired = append(paired, []Field{field}); len(paired) == 1 {
+				at = len(fields)
+			}
+		default:
+			paired[a.Zip-1] = append(paired[a.Zip-1], field)
+		}
+	}
+	if len(paired) > 0 {
+		fields = slices.Insert(fields, at, Field{Key: zip, Value: groupsNode(paired)})
 	}
 	return NewMap(fields...), nil
+}
+
+// groupsNode is one group of paired lists, or a list of several.
+func groupsNode(groups [][]Field) *Node {
+	var maps []*Node
+	for _, g := range groups {
+		maps = append(maps, NewMap(g...))
+	}
+	if len(maps) == 1 {
+		return maps[0]
+	}
+	return NewList(maps...)
 }
 
 // Point is one combination of a sweep's values.
 type Point struct {
 	Labels []Label // one for each axis, in the order of the file
 	Values []*Node // what each axis has put into Root
+	Choice []int   // which of its values each axis has, counted from 0
 	Root   *Node   // the plan with the values in place, without its sweep
 }
 
@@ -152,7 +254,7 @@ func Axes(root *Node) (Sweep, error) {
 }
 
 // Points multiplies a plan out over its sweep: every combination of values, in the order of the file, the last axis
-// fastest. A plan without a sweep is one point without labels. Points share nothing with each other or with root.
+// fastest; axes that are paired go on together. A plan without a sweep is one point without labels. Points share nothing with each other or with root.
 //
 // Errors are about the sweep: paths that lead nowhere, labels given twice, axes that undo each other, more than
 // [MaxPoints] points. Whether the plans that result are right is for [ReadPlan] to say.
@@ -161,19 +263,27 @@ func Points(root *Node) ([]Point, error) {
 	if err != nil {
 		return nil, err
 	}
+	return multiply(root, root.Without("sweep"), axes)
+}
+
+// multiply puts every combination of the axes' values into base, which is what root is without them.
+func multiply(root, base *Node, axes Sweep) ([]Point, error) {
 	count := 1
-	for _, a := range axes {
+	for k, a := range axes {
+		if axes.follows(k) {
+			continue
+		}
 		if count *= len(a.Values); count > MaxPoints {
 			return nil, Errorf(a.at, "the sweep has more than %d points up to this key", MaxPoints)
 		}
 	}
-	base := root.Without("sweep")
 	if total := count * root.size(); total > MaxPointNodes && count > 1 {
 		return nil, Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are accepted in all",
 			count, root.size(), MaxPointNodes)
 	}
 	points := make([]Point, count)
 	for i := range points {
+		var err error
 		if points[i], err = point(base, axes, i); err != nil {
 			return nil, err
 		}
@@ -181,14 +291,20 @@ func Points(root *Node) ([]Point, error) {
 	return points, nil
 }
 
+// follows reports whether an axis goes on together with the one before it.
+func (s Sweep) follows(k int) bool { return k > 0 && s[k].Zip > 0 && s[k].Zip == s[k-1].Zip }
+
 // point makes the i-th combination.
 func point(base *Node, axes Sweep, i int) (Point, error) {
 	p := Point{Root: base.Clone()}
 	choice := make([]int, len(axes))
 	for k := len(axes) - 1; k >= 0; k-- {
 		choice[k] = i % len(axes[k].Values)
-		i /= len(axes[k].Values)
+		if !axes.follows(k) {
+			i /= len(axes[k].Values)
+		}
 	}
+	p.Choice = choice
 	var errs Errors
 	var paths []string
 	for k, a := range axes {
@@ -200,7 +316,7 @@ func point(base *Node, axes Sweep, i int) (Point, error) {
 		}
 		path := value.Path()
 		for _, before := range paths {
-			if rest, under := strings.CutPrefix(before, path); under && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			if within(before, path) {
 				errs = append(errs, Errorf(a.at, "this replaces what the sweep puts at %s before; give this key first, or only one", before))
 			}
 		}

@@ -193,10 +193,19 @@ func (*Change) RefineSchema(s *Schema) {
 
 // PlanSchema is that of a map of paths to lists.
 func (*Sweep) PlanSchema() *Schema {
-	return &Schema{
-		Type:  Types{"object", "null"},
-		Names: &Schema{Not: &Schema{Pattern: `^(sweep|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`}},
-		Others: &Schema{Type: Types{"array"}, MinItems: 1,
-			Description: "The values, one after the other; a map may have a label: for tables and plots, any other value is given one as {label: L, value: V}."},
+	axes := func() *Schema {
+		return &Schema{
+			Type:  Types{"object"},
+			Names: &Schema{Not: &Schema{Pattern: `^(sweep|version|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`}},
+			Others: &Schema{Type: Types{"array"}, MinItems: 1,
+				Description: "The values, one after the other; a map may have a label: for tables and plots, any other value is given one as {label: L, value: V}."},
+		}
 	}
+	s := axes()
+	s.Type = Types{"object", "null"}
+	s.Properties = Properties{{zip, &Schema{
+		Description: "paths whose lists have as many values each, which are paired instead of multiplied; or a list of several such maps",
+		AnyOf:       []*Schema{axes(), {Type: Types{"array"}, Items: axes()}},
+	}}}
+	return s
 }

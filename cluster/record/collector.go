@@ -48,6 +48,7 @@ type tally struct {
 type node struct {
 	mu sync.Mutex
 	tally
+	pace   Pace
 	places map[int32]int // of a neighbour in chosen
 	_      [64]byte      // nodes on different cores must not share a cache line
 }
@@ -85,6 +86,7 @@ type Collector struct {
 	marks      []mark     // by rising number of evaluation
 	spare      [][]tally  // of marks that have been dropped, to be written over
 	curve      []Evaluation
+	models     []ModelVerdict
 	measured   []measurement
 	unmeasured uint64 // measurements beyond MaxMeasured
 
@@ -116,7 +118,7 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 	switch event.Kind {
 	case actors.StepDone:
 		if n := c.node(number); n != nil {
-			n.step(event.Samples)
+			n.step(at, event.Samples)
 		}
 	case actors.UpdateApplied:
 		if n := c.node(event.Origin); n != nil {
@@ -130,6 +132,8 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 		c.mark(at, event.Evaluation)
 	case actors.Evaluated:
 		c.evaluated(&event)
+	case actors.Summarized:
+		c.summarized(&event)
 	case actors.Measured:
 		c.measure(at, number, &event)
 	case actors.Selected:
@@ -146,8 +150,32 @@ func (c *Collector) node(number int) *node {
 	return &c.nodes[number]
 }
 
-func (n *node) step(samples int) {
+// Pace says when a node made its steps.
+type Pace struct {
+	// Last is the instant of its latest step, 0 if it made none.
+	Last time.Duration
+	// Longest is the longest time between two of its steps.
+	Longest time.Duration
+}
+
+// Paces returns those of all nodes until now, by their number.
+func (c *Collector) Paces() []Pace {
+	paces := make([]Pace, len(c.nodes))
+	for i := range c.nodes {
+		n := &c.nodes[i]
+		n.mu.Lock()
+		paces[i] = n.pace
+		n.mu.Unlock()
+	}
+	return paces
+}
+
+func (n *node) step(at time.Duration, samples int) {
 	n.mu.Lock()
+	if n.steps > 0 {
+		n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
+	}
+	n.pace.Last = at
 	n.steps++
 	n.samples += uint64(max(samples, 0))
 	n.mu.Unlock()
@@ -263,15 +291,25 @@ func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
 	c.measured = append(c.measured, measurement{at: at, node: number, name: event.Name, value: event.Value})
 }
 
-// evaluated takes a verdict in. Verdicts come in the order of their numbers, so
-// that the record can no longer end before this one.
+// evaluated takes the verdict on a model in.
 func (c *Collector) evaluated(event *actors.Event) {
+	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy), Loss: Float(event.Loss)}
+	if event.Origin >= 0 && event.Origin < len(c.config.Nodes) {
+		m.Node = c.config.Nodes[event.Origin]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.models = append(c.models, m)
+}
+
+// summarized takes in what the verdicts of an evaluation come to. Evaluations come in the order of their
+// numbers, so that the record can no longer end before this one.
+func (c *Collector) summarized(event *actors.Event) {
+	f := event.Figures
 	e := Evaluation{
 		Number: event.Evaluation, Time: event.At.Seconds(), Step: event.Step, Epoch: event.Epoch,
-		Accuracy: Float(event.Accuracy), Loss: Float(event.Loss),
-	}
-	if event.Origin >= 0 && event.Origin < len(c.config.Nodes) {
-		e.Node = c.config.Nodes[event.Origin]
+		Accuracy: Float(event.Accuracy), Loss: Float(event.Loss), Models: f.Models,
+		AverageModel: Float(f.AverageModel.Accuracy), Mean: Float(f.Mean.Accuracy), All: Float(f.All.Accuracy), Any: Float(f.Any.Accuracy),
 	}
 	c.mu.Lock()
 	c.dropMarks(e.Number)
@@ -332,6 +370,7 @@ func (c *Collector) data(m mark, last uint64) Data {
 			d.Curve = append(d.Curve, e)
 		}
 	}
+	d.Models = c.verdicts(last)
 	d.Measured, d.Unmeasured = c.measurements(m.at), m.unmeasured
 	c.mu.Unlock()
 	if d.Links == nil {
@@ -352,6 +391,18 @@ func (c *Collector) data(m mark, last uint64) Data {
 		}
 	}
 	return d
+}
+
+// verdicts returns those of the evaluations up to the last one, if any of these was of several models; c.mu is held.
+func (c *Collector) verdicts(last uint64) []ModelVerdict {
+	n := 0
+	for n < len(c.models) && c.models[n].Number <= last {
+		n++
+	}
+	if !slices.ContainsFunc(c.curve, func(e Evaluation) bool { return e.Models > 1 && e.Number <= last }) {
+		return nil
+	}
+	return slices.Clone(c.models[:n])
 }
 
 // measurements returns those up to an instant, by time and then as they came in; c.mu is held.

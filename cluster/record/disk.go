@@ -13,6 +13,7 @@ type disk interface {
 	Create(path string) (diskFile, error)
 	MakeDir(path string) error
 	Rename(from, to string) error
+	Remove(path string) error
 	// SyncDir makes the renames in a folder durable.
 	SyncDir(path string) error
 }
@@ -28,6 +29,7 @@ type osDisk struct{}
 func (osDisk) Create(path string) (diskFile, error) { return os.Create(path) }
 func (osDisk) MakeDir(path string) error            { return os.MkdirAll(path, 0o777) }
 func (osDisk) Rename(from, to string) error         { return os.Rename(from, to) }
+func (osDisk) Remove(path string) error             { return os.Remove(path) }
 
 func (osDisk) SyncDir(path string) error {
 	if runtime.GOOS == "windows" {

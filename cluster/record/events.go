@@ -102,6 +102,14 @@ func (e *eventWriter) encode(b []byte, at time.Duration, number int, event *acto
 		b = appendFloat(append(b, `,"epoch":`...), event.Epoch)
 		b = appendFloat(append(b, `,"accuracy":`...), event.Accuracy)
 		b = appendFloat(append(b, `,"loss":`...), event.Loss)
+	case actors.Summarized:
+		b = strconv.AppendUint(append(b, `,"evaluation":`...), event.Evaluation, 10)
+		b = appendFloat(append(b, `,"at_s":`...), event.At.Seconds())
+		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
+		b = appendFloat(append(b, `,"epoch":`...), event.Epoch)
+		b = appendFloat(append(b, `,"accuracy":`...), event.Accuracy)
+		b = appendFloat(append(b, `,"loss":`...), event.Loss)
+		b = encodeFigures(b, event.Figures)
 	case actors.Selected:
 		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
 	case actors.Measured:
@@ -109,6 +117,15 @@ func (e *eventWriter) encode(b []byte, at time.Duration, number int, event *acto
 		b = appendFloat(append(b, `,"value":`...), event.Value)
 	}
 	return append(b, "}\n"...)
+}
+
+// encodeFigures appends the four accuracies of an evaluation, and of how many models they are.
+func encodeFigures(b []byte, f *actors.Figures) []byte {
+	b = strconv.AppendInt(append(b, `,"models":`...), int64(f.Models), 10)
+	b = appendFloat(append(b, `,"average_model":`...), f.AverageModel.Accuracy)
+	b = appendFloat(append(b, `,"mean":`...), f.Mean.Accuracy)
+	b = appendFloat(append(b, `,"all":`...), f.All.Accuracy)
+	return appendFloat(append(b, `,"any":`...), f.Any.Accuracy)
 }
 
 // appendFloat writes v as Float does.

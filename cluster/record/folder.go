@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ const (
 	runsName    = "runs"
 	runName     = "run.json"
 	modelName   = "model.safetensors"
+	modelsName  = "models.safetensors"
 	eventsName  = "events.jsonl"
 )
 
@@ -52,17 +54,19 @@ type Folder struct {
 	runs     map[int]Run
 	finished map[string]int // by point and seed
 	events   map[int]bool   // runs whose events are being written
+	unlock   func() error   // nil unless this program may write
 	filled   [len(tables)]bool
 }
 
 // saved is run.json.
 type saved struct {
+	Version int `json:"version"`
 	Run
 	Data Data `json:"data"`
 }
 
-// Create makes a new folder; its parents may be missing. An existing folder that is
-// not empty is refused with ErrExists.
+// Create makes a new folder, into which nobody else may write until Close; its parents may be missing. An existing
+// folder that is not empty is refused with ErrExists.
 func Create(dir string) (*Folder, error) { return create(dir, osDisk{}) }
 
 func create(dir string, d disk) (*Folder, error) {
@@ -76,6 +80,9 @@ func create(dir string, d disk) (*Folder, error) {
 	f := newFolder(dir, d)
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
 		return nil, fmt.Errorf("output folder %s: %w", dir, err)
+	}
+	if err := f.lock(); err != nil {
+		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	return f, nil
 }
@@ -239,15 +246,18 @@ func (e *eventsFile) Close() error {
 	return nil
 }
 
-// SaveRun writes run n: its model, its events if EventsWriter was asked for them,
-// and at last run.json, with which the run is finished. r.Number is set to n. The
-// tensors say how params is divided, as in WriteTensors.
-func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tensor) error {
+// SaveRun writes run n: its models, its events if EventsWriter was asked for them,
+// and at last run.json, with which the run is finished. r.Number is set to n, and what follows from the curve is filled
+// in; a run without an Outcome is Done, one without an Of is judged by the Mean. A failed run may have no models. A
+// failed run that was saved before is replaced.
+func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	if n < 0 || n >= MaxRuns {
 		return fmt.Errorf("run %d: a folder holds runs 0 to %d", n, MaxRuns-1)
 	}
 	r.Number = n
-	run := saved{Run: r, Data: d}
+	r.Outcome, r.Of = cmp.Or(r.Outcome, Done), cmp.Or(r.Of, Mean)
+	r.complete(&d)
+	run := saved{Version: Version, Run: r, Data: d}
 	if err := run.check(n); err != nil {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
@@ -258,7 +268,7 @@ func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tenso
 	if len(text) > MaxFile {
 		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName), len(text), MaxFile)
 	}
-	if err := f.writeRun(&r, append(text, '\n'), params, tensors); err != nil {
+	if err := f.writeRun(&r, append(text, '\n'), m); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -268,16 +278,15 @@ func (f *Folder) SaveRun(n int, r Run, d Data, params []float32, tensors []Tenso
 }
 
 // writeRun writes a run's files, the one that finishes it last.
-func (f *Folder) writeRun(r *Run, text []byte, params []float32, tensors []Tensor) error {
+func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	n := r.Number
 	if err := f.disk.MakeDir(filepath.Dir(f.runPath(n, runName))); err != nil {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
 	metadata := map[string]string{"seed": strconv.FormatUint(r.Seed, 10), "point": r.Point.String()}
-	err := replace(f.disk, f.runPath(n, modelName), func(w io.Writer) error {
-		return WriteTensors(w, params, tensors, metadata)
-	})
-	if err != nil {
+	maps.Copy(metadata, m.Metadata)
+	m.Metadata = metadata
+	if err := f.writeModels(n, &m); err != nil {
 		return err
 	}
 	if err := f.commitEvents(n); err != nil {
@@ -287,6 +296,28 @@ func (f *Folder) writeRun(r *Run, text []byte, params []float32, tensors []Tenso
 		_, err := w.Write(text)
 		return err
 	})
+}
+
+// writeModels writes a run's models, and removes what an earlier attempt at a run that failed has left of others.
+func (f *Folder) writeModels(n int, m *Models) error {
+	for _, file := range []struct {
+		name  string
+		has   bool
+		write func(w io.Writer) error
+	}{
+		{modelName, m.Judged != nil, func(w io.Writer) error { return WriteTensors(w, m.Judged, m.Tensors, m.Metadata) }},
+		{modelsName, len(m.Nodes) > 0, m.writeNodes},
+	} {
+		path := f.runPath(n, file.name)
+		if file.has {
+			if err := replace(f.disk, path, file.write); err != nil {
+				return err
+			}
+		} else if err := f.disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("writing %s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 func (f *Folder) commitEvents(n int) error {
@@ -304,12 +335,13 @@ func (f *Folder) commitEvents(n int) error {
 	return nil
 }
 
-// Finished returns the number of the saved run of a point and seed.
+// Finished returns the number of the saved run of a point and seed. A run that failed is not finished: it is to be made
+// again, and to be saved under its number.
 func (f *Folder) Finished(p Point, seed uint64) (n int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, ok = f.finished[runKey(p, seed)]
-	return n, ok
+	return n, ok && f.runs[n].Outcome != Failed
 }
 
 // Runs returns the saved runs by rising number.
@@ -367,8 +399,15 @@ func readRun(dir, folder string, n int) (saved, error) {
 	if err := readJSON(dir, name, &s); err != nil {
 		return saved{}, err
 	}
+	if s.Version < Version {
+		s.upgrade()
+	}
 	if err := s.check(n); err != nil {
 		return saved{}, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	}
+	if s.Version < Version {
+		s.Data.upgrade()
+		s.complete(&s.Data)
 	}
 	return s, nil
 }
@@ -380,11 +419,16 @@ var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" 
 
 // check finds what no saved run is without; n is the number that it must have, or anyNumber.
 func (s *saved) check(n int) error {
-	switch {
-	case n != anyNumber && s.Number != n:
+	if err := checkVersion(s.Version); err != nil {
+		return err
+	}
+	if n != anyNumber && s.Number != n {
 		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
-	case !s.knownClock():
-		return s.clockError()
+	}
+	if err := s.words(); err != nil {
+		return err
+	}
+	switch {
 	case s.Reached != (s.TimeToTarget != nil) || s.Reached != (s.EpochsToTarget != nil):
 		return errReached
 	case s.Data.Curve == nil || s.Data.Links == nil || s.Data.Updates == nil:
@@ -398,11 +442,29 @@ func (s *saved) check(n int) error {
 	return nil
 }
 
-// ReadSummary reads the summary.json of a folder.
+// ReadSummary reads the summary.json of a folder. One without a version is completed from the runs that lie beside it,
+// and its groups are made anew.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
-	err := readJSON(dir, summaryName, &s)
-	return s, err
+	if err := readJSON(dir, summaryName, &s); err != nil {
+		return s, err
+	}
+	if err := checkVersion(s.Version); err != nil {
+		return Summary{}, fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
+	}
+	if s.Version == Version {
+		return s, nil
+	}
+	s.Version = Version
+	for i := range s.Runs {
+		r := &s.Runs[i]
+		r.upgrade()
+		if run, err := readRun(dir, filepath.Join(runsName, fmt.Sprintf("%04d", r.Number)), r.Number); err == nil {
+			r.Bracket, r.Epochs, r.Models = run.Bracket, run.Epochs, run.Models
+		}
+	}
+	s.Groups = GroupRuns(s.Runs, s.Target)
+	return s, nil
 }
 
 // Overview is what a summary says beside its runs.
@@ -416,21 +478,25 @@ type Overview struct {
 	Target float64
 	// RunsPlanned is how many runs the plan has.
 	RunsPlanned int
+	// Data are the files of samples that were read.
+	Data []DataFile
 }
 
 // Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
 // runs, by rising number, and returns the summary; where runs have them, also
-// selections.csv and measured.csv. It may be called when only some runs are saved, and
+// models.csv, selections.csv and measured.csv. It may be called when only some runs are saved, and
 // again later.
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
-		Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
-		Complete: len(runs) >= o.RunsPlanned, Runs: runs, Groups: GroupRuns(runs),
+		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned, Data: SortFiles(slices.Clone(o.Data)),
+		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs, func(r Run) bool { return r.Outcome != Done }),
+		Runs:     runs,
 	}
 	if o.Target > 0 {
 		s.Target = &o.Target
 	}
+	s.Groups = GroupRuns(runs, s.Target)
 	if err := f.writeTables(0, nil, runs); err != nil {
 		return Summary{}, err
 	}

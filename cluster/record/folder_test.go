@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -32,12 +31,21 @@ func example(n int, label string, seed uint64) (Run, Data) {
 	r := Run{
 		Number: n, Point: Point{{"data.split", label}}, Seed: seed, Reached: true, TimeToTarget: number(80.5), EpochsToTarget: number(1.25),
 		FinalAccuracy: 0.95, BestAccuracy: 0.96, Steps: 60, Messages: 360, Bytes: 31449600, Evaluations: 2,
-		Clock: "virtual", Duration: 80.5, Wall: 0.5, Digest: "00ff",
+		Clock: "virtual", Duration: 80.5, Wall: 0.5, Digest: "00ff", Outcome: Done, Of: Mean,
+		Crossings: map[Of]float64{Any: 70, Mean: 80.5},
 	}
+	nan := Float(math.NaN())
 	d := Data{
 		Curve: []Evaluation{
-			{Number: 1, Node: "server", Accuracy: 0.2, Loss: Float(math.NaN())},
-			{Number: 2, Time: 80.5, Step: 60, Epoch: 1.25, Node: "server", Accuracy: 0.95, Loss: Float(math.Inf(1)), Bytes: 31449600},
+			{Number: 1, Accuracy: 0.2, Loss: nan, Models: 2, AverageModel: nan, Mean: 0.2, All: 0.1, Any: 0.3},
+			{
+				Number: 2, Time: 80.5, Step: 60, Epoch: 1.25, Accuracy: 0.95, Loss: Float(math.Inf(1)), Bytes: 31449600,
+				Models: 2, AverageModel: 0.96, Mean: 0.95, All: 0.94, Any: 0.96,
+			},
+		},
+		Models: []ModelVerdict{
+			{Number: 1, Node: "fast", Accuracy: 0.1, Loss: nan}, {Number: 1, Node: "slow", Accuracy: 0.3},
+			{Number: 2, Node: "fast", Step: 40, Accuracy: 0.96}, {Number: 2, Node: "slow", Step: 20, Accuracy: 0.94},
 		},
 		Links: []Link{{From: "fast", To: "server", Messages: 360, Bytes: 31449600, DelayAsked: 0.001, DelayAchieved: 0.0011, Lost: 2, Control: 3, ControlBytes: 99}},
 		Updates: []Update{{
@@ -70,8 +78,9 @@ func newExample(t *testing.T) *Folder {
 		if n == 1 {
 			r.Reached, r.TimeToTarget, r.EpochsToTarget, r.FinalAccuracy = false, nil, nil, 0.85
 			r.Clock, r.Lateness = "real", &Lateness{Late: true, P99: 0.002}
+			r.Outcome, r.Incidents = Degraded, []Incident{{At: 6, Node: "server", What: "its model was lost with its process"}}
 		}
-		if err := f.SaveRun(n, r, d, params, nil); err != nil {
+		if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +112,7 @@ func TestFilesHaveTheirNamesColumnsAndKeys(t *testing.T) {
 	if _, err := f.Write(overview); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"summary.json", "curve.csv", "links.csv", "updates.csv", "selections.csv", "measured.csv", "runs/0001/run.json"} {
+	for _, name := range []string{"summary.json", "curve.csv", "models.csv", "links.csv", "updates.csv", "selections.csv", "measured.csv", "runs/0001/run.json"} {
 		text, err := os.ReadFile(filepath.Join(f.Dir(), name))
 		if err != nil {
 			t.Fatal(err)
@@ -172,9 +181,9 @@ func TestTablesAreWrittenOnlyWhereTheyHaveRows(t *testing.T) {
 	for n, wanted := range []bool{false, true} {
 		r, d := example(n, "iid", uint64(n))
 		if !wanted {
-			d.Selections, d.Measured = nil, nil
+			d.Selections, d.Measured, d.Models = nil, nil, nil
 		}
-		if err := f.SaveRun(n, r, d, params, nil); err != nil {
+		if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Open(f.Dir())
@@ -185,49 +194,12 @@ func TestTablesAreWrittenOnlyWhereTheyHaveRows(t *testing.T) {
 			if _, err := folder.Write(overview); err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"selections.csv", "measured.csv"} {
+			for _, name := range []string{"models.csv", "selections.csv", "measured.csv"} {
 				if _, err := os.Stat(filepath.Join(f.Dir(), name)); (err == nil) != wanted {
 					t.Errorf("%s after %d runs: %v", name, n+1, err)
 				}
 			}
 		}
-	}
-}
-
-// TestRecordsOfBeforeBytesWereCountedAreReadAndContinued strips run.json of what older
-// ones are without.
-func TestRecordsOfBeforeBytesWereCountedAreReadAndContinued(t *testing.T) {
-	f := newExample(t)
-	for n := range 3 {
-		path := f.runPath(n, runName)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, data, _ := strings.Cut(string(text), `"data":`)
-		old := before + `"data":` + regexp.MustCompile(`,"bytes":\d+\}(,\{"eval|\],"links)`).ReplaceAllString(data, "}$1")
-		old = regexp.MustCompile(`,"selections":.*$`).ReplaceAllString(strings.TrimSpace(old), "}}")
-		if strings.Count(old, `"bytes"`) != 3 { // the run's, the link's and the sum
-			t.Fatalf("not an old record: %s", old)
-		}
-		if err := os.WriteFile(path, []byte(old), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	again, err := Open(f.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, d := example(3, "share 20 %, skewed", 2)
-	if err := again.SaveRun(3, r, d, params, nil); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := again.Write(overview); err != nil || !s.Complete {
-		t.Fatalf("%+v, %v", s, err)
-	}
-	traces, err := again.Traces(again.Runs())
-	if err != nil || traces[0].Curve[1].Bytes != 0 || traces[0].Curve[1].Accuracy != 0.95 || traces[3].Curve[1].Bytes != 31449600 {
-		t.Errorf("%+v, %v", traces, err)
 	}
 }
 
@@ -283,6 +255,11 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 		{`{"surprise": 1}`, `unknown field "surprise"`},
 		{`{"run": 7}`, `key "run" is 7, but the folder is that of run 0`},
 		{`{"run": 0}`, `key "clock" is ""; virtual, real and cluster are accepted`},
+		{`{"version": 3}`, `key "version" is 3; up to 2 is accepted`},
+		{`{"version": 2, "clock": "real"}`, `key "outcome" is ""; done, degraded and failed are accepted`},
+		{`{"version": 2, "clock": "real", "outcome": "done", "of": "best"}`, `key "of" is "best"; average-model, mean, all and any are accepted`},
+		{`{"version": 2, "clock": "real", "outcome": "done", "of": "any", "crossings_s": {"some": 1}}`, `key "crossings_s" is "some"; average-model`},
+		{`{"version": 2, "clock": "real", "outcome": "failed", "of": "any", "incidents": [{"at_s": 1, "what": "diverged"}]}`, `element 0 of incidents: "diverged" at node ""`},
 		{`{"clock": "real", "reached": true}`, `key`},
 		{`{"clock": "real"}`, `key "data" must have the lists curve, links and updates`},
 		{`{"final_accuracy": "many"}`, `"many" is no number`},
@@ -316,7 +293,7 @@ func TestTooLargeAFileIsRefused(t *testing.T) {
 func TestTwoRunsOfOnePointAndSeedAreRefused(t *testing.T) {
 	f := newExample(t)
 	r, d := example(3, "iid", 1)
-	if err := f.SaveRun(3, r, d, params, nil); err != nil {
+	if err := f.SaveRun(3, r, d, Models{Judged: params}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "run 0 has the same point") {
@@ -340,7 +317,7 @@ func TestEventsHaveTheirNameOnceTheRunIsSaved(t *testing.T) {
 		t.Error("the events have their name before the run is saved")
 	}
 	r, d := example(3, "x", 1)
-	if err := f.SaveRun(3, r, d, params, nil); err != nil {
+	if err := f.SaveRun(3, r, d, Models{Judged: params}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(f.runPath(3, eventsName)); err != nil || string(text) != "{}\n" {
@@ -360,7 +337,7 @@ func TestRunsSaveSideBySide(t *testing.T) {
 	for n := range 20 {
 		group.Go(func() {
 			r, d := example(n, "iid", uint64(n))
-			if err := f.SaveRun(n, r, d, params, nil); err != nil {
+			if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -400,6 +377,8 @@ func (d fullDisk) Create(path string) (diskFile, error) {
 }
 
 func (d fullDisk) MakeDir(path string) error { return errors.Join(d.spend(), d.osDisk.MakeDir(path)) }
+
+func (d fullDisk) Remove(path string) error { return errors.Join(d.spend(), d.osDisk.Remove(path)) }
 
 func (d fullDisk) Rename(from, to string) error {
 	if err := d.spend(); err != nil {
@@ -455,7 +434,7 @@ func save(dir string, d disk) error {
 		return err
 	}
 	r, data := example(0, "iid", 1)
-	if err := f.SaveRun(0, r, data, params, nil); err != nil {
+	if err := f.SaveRun(0, r, data, Models{Judged: params}); err != nil {
 		return err
 	}
 	_, err = f.Write(overview)
@@ -496,7 +475,7 @@ func TestMain(m *testing.M) {
 	large := make([]float32, 1<<18)
 	for n := 0; err == nil; n++ {
 		r, d := example(n, "iid", uint64(n))
-		err = f.SaveRun(n, r, d, large, nil)
+		err = f.SaveRun(n, r, d, Models{Judged: large})
 		_, _ = os.Stdout.WriteString(".")
 	}
 	_, _ = os.Stderr.WriteString(err.Error())
@@ -555,7 +534,7 @@ func checkModel(t *testing.T, path string) {
 
 func FuzzRunJSON(f *testing.F) {
 	r, d := example(0, "iid", 1)
-	text, err := json.Marshal(saved{Run: r, Data: d})
+	text, err := json.Marshal(saved{Version: Version, Run: r, Data: d})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/bits"
@@ -87,31 +88,29 @@ func quantile(counts []Count, n uint64, q float64) uint64 {
 }
 
 // span counts the waits of one bucket and adds them up.
-type span struct{ count, total uint64 }
+type span struct {
+	bucket       uint16
+	count, total uint64
+}
 
-// waits counts durations in buckets of nanoseconds: one for each value below 16,
-// then 8 to a factor of two, so that a bucket is at most 12.5 % wide.
+// fineness is how many buckets there are to a factor of two, as a power of two: a bucket is at most 1/128 wide. A
+// histogram of that fineness over all that can occur (HdrHistogram's) would take 50 KB a node and cause; the waits for
+// one cause are of few lengths.
+const fineness = 7
+
+// waits counts durations in buckets of nanoseconds: one for each value below 256, then 128 to a factor of two.
 type waits struct {
 	cause string
-	// first is the bucket of spans[0]: the waits for one cause are of a few magnitudes.
-	first int
+	// spans are those that are not empty, by bucket.
 	spans []span
 }
 
 func (w *waits) add(d time.Duration) {
 	ns := uint64(max(d, 0))
 	bucket := bucketOf(ns)
-	if len(w.spans) == 0 {
-		w.first = bucket
-	}
-	if missing := w.first - bucket; missing > 0 {
-		w.spans = slices.Insert(w.spans, 0, make([]span, missing)...)
-		w.first = bucket
-	}
-	i := bucket - w.first
-	if i >= len(w.spans) {
-		w.spans = slices.Grow(w.spans, i+1-len(w.spans))
-		w.spans = w.spans[:i+1]
+	i, found := slices.BinarySearchFunc(w.spans, bucket, func(s span, bucket uint16) int { return cmp.Compare(s.bucket, bucket) })
+	if !found {
+		w.spans = slices.Insert(w.spans, i, span{bucket: bucket})
 	}
 	w.spans[i].count++
 	w.spans[i].total += ns
@@ -119,24 +118,18 @@ func (w *waits) add(d time.Duration) {
 
 // copyTo makes to equal, in the memory that it has where that is enough.
 func (w *waits) copyTo(to *waits) {
-	to.cause, to.first, to.spans = w.cause, w.first, append(to.spans[:0], w.spans...)
+	to.cause, to.spans = w.cause, append(to.spans[:0], w.spans...)
 }
 
-func bucketOf(ns uint64) int {
-	if ns < 16 {
-		return int(ns)
-	}
-	exponent := bits.Len64(ns) - 1
-	return 16 + (exponent-4)*8 + int(ns>>(exponent-3)&7)
+func bucketOf(ns uint64) uint16 {
+	shift := max(bits.Len64(ns)-fineness-1, 0)
+	return uint16(shift<<fineness + int(ns>>shift))
 }
 
 // bounds returns the first value of a bucket and the first one after it.
-func bounds(bucket int) (low, high uint64) {
-	if bucket < 16 {
-		return uint64(bucket), uint64(bucket) + 1
-	}
-	shift := (bucket-16)/8 + 1
-	low = uint64(8+(bucket-16)%8) << shift
+func bounds(bucket uint16) (low, high uint64) {
+	shift := max(int(bucket)>>fineness-1, 0)
+	low = (uint64(bucket) - uint64(shift)<<fineness) << shift
 	return low, low + 1<<shift
 }
 
@@ -144,11 +137,8 @@ func bounds(bucket int) (low, high uint64) {
 func (w *waits) waiting() Waiting {
 	sum := Waiting{Cause: w.cause, Buckets: []Bucket{}}
 	total := uint64(0)
-	for i, s := range w.spans {
-		if s.count == 0 {
-			continue
-		}
-		low, high := bounds(w.first + i)
+	for _, s := range w.spans {
+		low, high := bounds(s.bucket)
 		sum.Count += s.count
 		total += s.total
 		sum.Buckets = append(sum.Buckets, Bucket{Low: seconds(low), High: seconds(high), Count: s.count, Total: seconds(s.total)})

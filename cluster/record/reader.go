@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // longest bounds the times in seconds and the epochs of a record that is read to be
@@ -35,7 +37,7 @@ func NewReader(dir string) (*Reader, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
 	}
-	s.Groups = GroupRuns(s.Runs)
+	s.Groups = GroupRuns(s.Runs, s.Target)
 	return &Reader{dir: dir, Plan: string(plan), Summary: s}, nil
 }
 
@@ -111,21 +113,57 @@ func within(v, low, high float64) bool { return v >= low && v <= high }
 // fraction reports whether an accuracy is one, or unknown.
 func fraction(v Float) bool { return math.IsNaN(float64(v)) || within(float64(v), 0, 1) }
 
-func (r *Run) knownClock() bool {
-	return r.Clock == "virtual" || r.Clock == "real" || r.Clock == "cluster"
+var (
+	clocks   = []string{"virtual", "real", "cluster"}
+	outcomes = []Outcome{Done, Degraded, Failed}
+	// judged are what can be judged, in the order in which they are told.
+	judged = []Of{AverageModel, Mean, All, Any}
+)
+
+// words finds words that no run has, and incidents that say nothing.
+func (r *Run) words() error {
+	switch {
+	case !slices.Contains(clocks, r.Clock):
+		return unknown("clock", r.Clock, clocks)
+	case !slices.Contains(outcomes, r.Outcome):
+		return unknown("outcome", r.Outcome, outcomes)
+	case !slices.Contains(judged, r.Of):
+		return unknown("of", r.Of, judged)
+	}
+	for of, at := range r.Crossings {
+		if !slices.Contains(judged, of) {
+			return unknown("crossings_s", of, judged)
+		}
+		if !within(at, 0, longest) {
+			return fmt.Errorf("key \"crossings_s\" has %s at %g s; 0 to %g are accepted", of, at, longest)
+		}
+	}
+	for i, n := range r.Incidents {
+		if !within(n.At, 0, longest) || n.Node == "" || n.What == "" {
+			return fmt.Errorf("element %d of incidents: %q at node %q after %g s; a sentence, a node and 0 to %g s are accepted", i, n.What, n.Node, n.At, longest)
+		}
+	}
+	return nil
 }
 
-func (r *Run) clockError() error {
-	return fmt.Errorf("key \"clock\" is %q; virtual, real and cluster are accepted", r.Clock)
+// unknown says which words a key may have.
+func unknown[T ~string](key string, is T, accepted []T) error {
+	words := make([]string, len(accepted))
+	for i, word := range accepted {
+		words[i] = string(word)
+	}
+	last := len(words) - 1
+	return fmt.Errorf("key %q is %q; %s and %s are accepted", key, string(is), strings.Join(words[:last], ", "), words[last])
 }
 
 // check finds figures that no run has.
 func (r *Run) check() error {
+	if err := r.words(); err != nil {
+		return err
+	}
 	switch {
 	case r.Number < 0 || r.Number >= MaxRuns:
 		return fmt.Errorf("key \"run\" is %d; 0 to %d are accepted", r.Number, MaxRuns-1)
-	case !r.knownClock():
-		return r.clockError()
 	case r.Reached != (r.TimeToTarget != nil) || r.Reached != (r.EpochsToTarget != nil):
 		return errReached
 	case r.Reached && !(within(*r.TimeToTarget, 0, longest) && within(*r.EpochsToTarget, 0, longest)):
@@ -136,14 +174,51 @@ func (r *Run) check() error {
 		return fmt.Errorf("%d messages of %d bytes; 0 and more are accepted", r.Messages, r.Bytes)
 	case !within(r.Duration, 0, longest):
 		return fmt.Errorf("key \"run_s\" is %g; 0 to %g are accepted", r.Duration, longest)
+	case !within(r.Epochs, 0, longest):
+		return fmt.Errorf("key \"run_epochs\" is %g; 0 to %g are accepted", r.Epochs, longest)
+	case r.Target != nil && !within(*r.Target, 0, 1):
+		return fmt.Errorf("key \"target\" is %g; a fraction from 0 to 1 is accepted", *r.Target)
+	case r.Bracket != nil && !r.Bracket.sound():
+		return fmt.Errorf("key \"bracket\" is from %g to %g s and %g to %g epochs; rising values from 0 to %g are accepted",
+			r.Bracket.TimeAfter, r.Bracket.TimeBefore, r.Bracket.EpochsAfter, r.Bracket.EpochsBefore, longest)
 	}
 	return nil
 }
 
+func (b *Bracket) sound() bool {
+	return within(b.TimeAfter, 0, b.TimeBefore) && within(b.TimeBefore, 0, longest) &&
+		within(b.EpochsAfter, 0, b.EpochsBefore) && within(b.EpochsBefore, 0, longest)
+}
+
 // check finds figures that no run counts.
 func (d *Data) check() error {
+	if err := d.checkLists(); err != nil {
+		return err
+	}
+	for i, m := range d.Models {
+		if !fraction(m.Accuracy) {
+			return fmt.Errorf("element %d of models: accuracy %v of node %q; a fraction from 0 to 1 is accepted", i, m.Accuracy, m.Node)
+		}
+		if i > 0 && m.Number < d.Models[i-1].Number {
+			return fmt.Errorf("element %d of models: evaluation %d comes after evaluation %d", i, m.Number, d.Models[i-1].Number)
+		}
+	}
+	for i, m := range d.Measured {
+		if !within(m.Time, 0, longest) {
+			return fmt.Errorf("element %d of measured: time %g s; 0 to %g are accepted", i, m.Time, longest)
+		}
+	}
+	return nil
+}
+
+// fractions reports whether all accuracies of an evaluation are.
+func (e *Evaluation) fractions() bool {
+	return fraction(e.Accuracy) && fraction(e.AverageModel) && fraction(e.Mean) && fraction(e.All) && fraction(e.Any)
+}
+
+func (d *Data) checkLists() error {
 	for i, e := range d.Curve {
-		if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !fraction(e.Accuracy) || e.Bytes < 0 {
+		if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !e.fractions() || e.Bytes < 0 || e.Models < 0 {
 			return fmt.Errorf("element %d of curve: time %g s, epoch %g, accuracy %v, %d bytes are not those of an evaluation", i, e.Time, e.Epoch, e.Accuracy, e.Bytes)
 		}
 	}
@@ -159,11 +234,6 @@ func (d *Data) check() error {
 					return fmt.Errorf("element %d of updates: waits of %g to %g s, %g s in all, cannot be", i, b.Low, b.High, b.Total)
 				}
 			}
-		}
-	}
-	for i, m := range d.Measured {
-		if !within(m.Time, 0, longest) {
-			return fmt.Errorf("element %d of measured: time %g s; 0 to %g are accepted", i, m.Time, longest)
 		}
 	}
 	return nil

@@ -155,12 +155,15 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		{"waits", func(_ *Run, d *Data) {
 			d.Updates = []Update{{Waiting: []Waiting{{Buckets: []Bucket{{Low: 2, High: 1}}}}}}
 		}, "element 0 of updates: waits of 2 to 1 s"},
+		{"models", func(_ *Run, d *Data) { d.Models[1].Accuracy = 2 }, "element 1 of models: accuracy 2"},
+		{"judged accuracy", func(_ *Run, d *Data) { d.Curve[0].All = -1 }, "element 0 of curve"},
+		{"target", func(r *Run, _ *Data) { r.Target = number(80) }, `key "target" is 80`},
 		{"measured", func(_ *Run, d *Data) { d.Measured = []Measurement{{Time: -1}} }, "element 0 of measured"},
 	} {
 		f := newExample(t)
 		r, d := example(7, "bad", 9)
 		c.spoil(&r, &d)
-		if err := f.SaveRun(7, r, d, params, nil); err != nil {
+		if err := f.SaveRun(7, r, d, Models{Judged: params}); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		path := f.runPath(7, "")

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	"github.com/gradwire/gradwire/actors"
 )
 
 // Setting is the value that a key of the plan has at a point of its sweep.
@@ -125,19 +126,15 @@ type Incident struct {
 	What string `json:"what"`
 }
 
-// Of says which model an accuracy is of, where several nodes hold one.
-type Of string
+// Of says which model an accuracy is of, where several nodes hold one; see [actors.Of].
+type Of = actors.Of
 
-// What can be judged. Where one node alone holds a model, all four are its accuracy.
+// What can be judged.
 const (
-	// AverageModel is the model whose parameters are the mean of those of the nodes' models.
-	AverageModel Of = "average-model"
-	// Mean is the mean of the nodes' accuracies: what the owner of one node can expect.
-	Mean Of = "mean"
-	// All is the worst node's accuracy: one that all nodes have at least.
-	All Of = "all"
-	// Any is the best node's accuracy.
-	Any Of = "any"
+	AverageModel = actors.AverageModel
+	Mean         = actors.Mean
+	All          = actors.All
+	Any          = actors.Any
 )
 
 // Run is what a run has led to: an element of runs in summary.json.
@@ -152,11 +149,17 @@ type Run struct {
 	Incidents []Incident `json:"incidents,omitempty"`
 	// Of is what is judged: which model, or which of several, the accuracies and the target are about.
 	Of Of `json:"of"`
+	// Target is the accuracy at which the run ends, as a fraction. Nil stands for what its point sets stop.target to, or
+	// else the summary's.
+	Target *float64 `json:"target,omitempty"`
 	// Reached says whether what is judged arrived at the target; if not, the times to it are nil.
 	Reached bool `json:"reached"`
 	// TimeToTarget is in seconds on the run's clock.
 	TimeToTarget   *float64 `json:"time_to_target_s"`
 	EpochsToTarget *float64 `json:"epochs_to_target"`
+	// Bracket has the evaluations between which the target was reached; nil where it was not, or they are not known.
+	// SaveRun fills it in.
+	Bracket *Bracket `json:"bracket,omitempty"`
 	// Crossings are the seconds after which each of the four figures arrived at the target; one
 	// that did not before the run ended is not in it.
 	Crossings map[Of]float64 `json:"crossings_s,omitempty"`
@@ -169,6 +172,8 @@ type Run struct {
 	Bytes    int64  `json:"bytes"`
 	// Evaluations counts the verdicts.
 	Evaluations int `json:"evaluations"`
+	// Models is how many models were looked at together, at most. SaveRun fills it in.
+	Models int `json:"models,omitempty"`
 	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`
 	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.
@@ -176,6 +181,8 @@ type Run struct {
 	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it took.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
+	// Epochs are those up to the record's end. SaveRun fills them in.
+	Epochs float64 `json:"run_epochs,omitempty"`
 	// Digest is the hash of the run's messages and final parameters, in hexadecimal.
 	Digest string `json:"digest"`
 	// DeadLetters counts messages that found no receiver.
@@ -189,114 +196,20 @@ type Run struct {
 	*Lateness
 }
 
+// Bracket has the evaluations around an arrival at the target: the last one before it and the first that showed it. The
+// first evaluation has none before it, and then After is 0.
+type Bracket struct {
+	// TimeAfter and TimeBefore are in seconds on the run's clock.
+	TimeAfter    float64 `json:"after_s"`
+	TimeBefore   float64 `json:"before_s"`
+	EpochsAfter  float64 `json:"after_epochs"`
+	EpochsBefore float64 `json:"before_epochs"`
+}
+
 // Lateness says how well a real clock kept to its plan.
 type Lateness struct {
 	// Late says that the machine could not keep up.
 	Late bool `json:"late"`
 	// P99 is in seconds: 99 % of the messages were not later than this.
 	P99 Float `json:"lateness_p99_s"`
-}
-
-// Spread describes the values of several runs.
-type Spread struct {
-	Mean Float `json:"mean"`
-	// Std is the sample standard deviation (n − 1); NaN, in JSON null, for a single value.
-	Std Float `json:"std"`
-	Min Float `json:"min"`
-	Max Float `json:"max"`
-}
-
-// SpreadOf describes values; nil if there are none.
-func SpreadOf(values []float64) *Spread {
-	if len(values) == 0 {
-		return nil
-	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	mean := sum / float64(len(values))
-	squares := 0.0
-	for _, v := range values {
-		squares += float64((v - mean) * (v - mean))
-	}
-	std := math.NaN()
-	if len(values) > 1 {
-		std = math.Sqrt(squares / float64(len(values)-1))
-	}
-	return &Spread{Mean: Float(mean), Std: Float(std), Min: Float(slices.Min(values)), Max: Float(slices.Max(values))}
-}
-
-// Group sums up the runs of a point: an element of groups in summary.json.
-type Group struct {
-	Point Point `json:"point"`
-	// N is the number of runs, Reached that of those which arrived at the target.
-	N       int `json:"n"`
-	Reached int `json:"reached"`
-	// TimeToTarget, in seconds, and EpochsToTarget are over the runs that arrived; nil if none did.
-	TimeToTarget   *Spread `json:"time_to_target_s"`
-	EpochsToTarget *Spread `json:"epochs_to_target"`
-	// FinalAccuracy is over all runs.
-	FinalAccuracy *Spread `json:"final_accuracy"`
-}
-
-// Summary is summary.json.
-type Summary struct {
-	// Plan is the plan's name.
-	Plan  string `json:"plan"`
-	Build Build  `json:"build"`
-	// Wall is the seconds that all runs took together.
-	Wall float64 `json:"wall_s"`
-	// Target is the accuracy at which runs end, as a fraction; nil if the plan has none.
-	Target *float64 `json:"target,omitempty"`
-	// Complete says that all planned runs are there, RunsPlanned how many these are.
-	Complete    bool    `json:"complete"`
-	RunsPlanned int     `json:"runs_planned"`
-	Runs        []Run   `json:"runs"`
-	Groups      []Group `json:"groups"`
-}
-
-// GroupRuns sums up runs by their points, in the order in which these first occur.
-func GroupRuns(runs []Run) []Group {
-	groups := []Group{}
-	members := map[string][]Run{}
-	for _, r := range runs {
-		key := pointKey(r.Point)
-		if members[key] == nil {
-			groups = append(groups, Group{Point: r.Point})
-		}
-		members[key] = append(members[key], r)
-	}
-	for i := range groups {
-		groups[i].sum(members[pointKey(groups[i].Point)])
-	}
-	return groups
-}
-
-// pointKey is the same for equal points only.
-func pointKey(p Point) string {
-	var b strings.Builder
-	for _, s := range p {
-		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
-	}
-	return b.String()
-}
-
-func (g *Group) sum(runs []Run) {
-	var times, epochs, final []float64
-	for _, r := range runs {
-		g.N++
-		final = append(final, float64(r.FinalAccuracy))
-		if !r.Reached {
-			continue
-		}
-		g.Reached++
-		if r.TimeToTarget != nil {
-			times = append(times, *r.TimeToTarget)
-		}
-		if r.EpochsToTarget != nil {
-			epochs = append(epochs, *r.EpochsToTarget)
-		}
-	}
-	g.TimeToTarget, g.EpochsToTarget, g.FinalAccuracy = SpreadOf(times), SpreadOf(epochs), SpreadOf(final)
 }

@@ -31,29 +31,6 @@ func TestPointKeepsOrderAndValues(t *testing.T) {
 	}
 }
 
-func TestGroupsAreSampleStatistics(t *testing.T) {
-	a, b := Point{{"k", "a"}}, Point{{"k", "b"}}
-	groups := GroupRuns([]Run{
-		{Point: b, Reached: true, TimeToTarget: number(2), EpochsToTarget: number(1), FinalAccuracy: 0.5},
-		{Point: a, FinalAccuracy: 0.25},
-		{Point: b, Reached: true, TimeToTarget: number(4), EpochsToTarget: number(1), FinalAccuracy: 0.75},
-		{Point: b, FinalAccuracy: 1},
-	})
-	text, err := json.Marshal(groups)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `[{"point":{"k":"b"},"n":3,"reached":2,` +
-		`"time_to_target_s":{"mean":3,"std":1.4142135623730951,"min":2,"max":4},` +
-		`"epochs_to_target":{"mean":1,"std":0,"min":1,"max":1},` +
-		`"final_accuracy":{"mean":0.75,"std":0.25,"min":0.5,"max":1}},` +
-		`{"point":{"k":"a"},"n":1,"reached":0,"time_to_target_s":null,"epochs_to_target":null,` +
-		`"final_accuracy":{"mean":0.25,"std":null,"min":0.25,"max":0.25}}]`
-	if string(text) != want {
-		t.Errorf("got  %s\nwant %s", text, want)
-	}
-}
-
 func TestAccuraciesAreTheLastAndTheHighest(t *testing.T) {
 	d := Data{Curve: []Evaluation{{Accuracy: Float(math.NaN())}, {Accuracy: 0.9}, {Accuracy: 0.8}}}
 	if final, best := d.Accuracies(); final != 0.8 || best != 0.9 {

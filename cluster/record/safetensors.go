@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Tensor is a part of a model's flat parameter vector.
@@ -73,6 +74,61 @@ func WriteTensors(w io.Writer, params []float32, tensors []Tensor, metadata map[
 	if _, err := w.Write(header); err != nil {
 		return err
 	}
+	return writeFloats(w, params)
+}
+
+// NodeModel is the model that a node has ended with.
+type NodeModel struct {
+	Node   string
+	Params []float32
+	// Accuracy is a fraction.
+	Accuracy float64
+}
+
+// Models are those that a run has ended with.
+type Models struct {
+	// Judged is the one that the run's figures are of: a server's, or the average model. It is nil where
+	// the figures are of several.
+	Judged []float32
+	// Nodes are those of the nodes, each divided as Tensors says.
+	Nodes   []NodeModel
+	Tensors []Tensor
+	// Metadata is for both files.
+	Metadata map[string]string
+}
+
+// writeNodes writes the nodes' models as one safetensors file, each tensor under the node's name, a slash and its own. The
+// metadata has the accuracy of each node's model under "accuracy NODE".
+func (m *Models) writeNodes(w io.Writer) error {
+	metadata, total := maps.Clone(m.Metadata), 0
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	var tensors []Tensor
+	for _, n := range m.Nodes {
+		for _, t := range m.Tensors {
+			tensors = append(tensors, Tensor{Name: n.Node + "/" + t.Name, Shape: t.Shape, Offset: total + t.Offset})
+		}
+		total += len(n.Params)
+		metadata["accuracy "+n.Node] = strconv.FormatFloat(n.Accuracy, 'g', -1, 64)
+	}
+	header, err := encodeTensorHeader(total, tensors, metadata)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(header); err != nil {
+		return err
+	}
+	for _, n := range m.Nodes {
+		if err := writeFloats(w, n.Params); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFloats writes values, little-endian.
+func writeFloats(w io.Writer, params []float32) error {
 	var chunk [tensorChunk]byte
 	for len(params) > 0 {
 		n := min(len(params), len(chunk)/4)

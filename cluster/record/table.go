@@ -17,9 +17,13 @@ type table struct {
 
 // tables are those that Folder.Write makes.
 var tables = [...]table{
-	{name: "curve.csv", header: "run,point,seed,node,time_s,step,epoch,accuracy,loss,bytes", rows: curveRows},
+	{name: "curve.csv", header: "run,point,seed,time_s,step,epoch,accuracy,loss,bytes,models,average_model,mean,all,any", rows: curveRows},
 	{name: "links.csv", header: "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost,control_messages,control_bytes", rows: linkRows},
 	{name: "updates.csv", header: "run,point,seed,node,quantity,cause,low,high,count,total", rows: updateRows},
+	{
+		name: "models.csv", header: "run,point,seed,evaluation,node,time_s,step,accuracy,loss", rows: modelRows,
+		any: func(d *Data) bool { return len(d.Models) > 0 },
+	},
 	{
 		name: "selections.csv", header: "run,point,seed,node,neighbour,count", rows: selectionRows,
 		any: func(d *Data) bool { return len(d.Selections) > 0 },
@@ -57,7 +61,20 @@ func (w *rowWriter) bytes() ([]byte, error) {
 func curveRows(b []byte, r *Run, d *Data) ([]byte, error) {
 	w := newRowWriter(b, r)
 	for _, e := range d.Curve {
-		w.row(e.Node, decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String(), integer(e.Bytes))
+		w.row(decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String(), integer(e.Bytes),
+			strconv.Itoa(e.Models), e.AverageModel.String(), e.Mean.String(), e.All.String(), e.Any.String())
+	}
+	return w.bytes()
+}
+
+func modelRows(b []byte, r *Run, d *Data) ([]byte, error) {
+	w := newRowWriter(b, r)
+	times := map[uint64]float64{}
+	for _, e := range d.Curve {
+		times[e.Number] = e.Time
+	}
+	for _, m := range d.Models {
+		w.row(strconv.FormatUint(m.Number, 10), m.Node, decimal(times[m.Number]), strconv.FormatUint(m.Step, 10), m.Accuracy.String(), m.Loss.String())
 	}
 	return w.bytes()
 }

@@ -16,16 +16,17 @@ const maxBeside = 4
 
 // boxes is a figure of distributions, a box for each group, or for each worker of each.
 type boxes struct {
-	y, caption string
-	of         func(*workload) counts
-	scale      float64
+	what, y, caption string
+
+	of    func(*workload) counts
+	scale float64
 }
 
 const boxCaption = "Boxes: the middle half, with the median; whiskers: from 1 % to 99 %; ring: the mean. "
 
 func stalenessBoxes(s record.Summary, work []*workload) (*figure, error) {
 	b := &boxes{
-		y: "staleness, versions", of: func(w *workload) counts { return w.staleness }, scale: 1,
+		what: "staleness of updates", y: "staleness, versions", of: func(w *workload) counts { return w.staleness }, scale: 1,
 		caption: boxCaption + "Staleness: the version that an update met less the one that it was computed on.",
 	}
 	return b.figure(s, work)
@@ -40,7 +41,7 @@ func waitingBoxes(s record.Summary, work []*workload) (*figure, error) {
 	}
 	u := timeUnit(longest)
 	b := &boxes{
-		y: "a wait, " + u.name, of: func(w *workload) counts { return w.waiting }, scale: 1 / u.seconds,
+		what: "waiting", y: "a wait, " + u.name, of: func(w *workload) counts { return w.waiting }, scale: 1 / u.seconds,
 		caption: boxCaption + "Waits of workers, for whatever cause.",
 	}
 	return b.figure(s, work)
@@ -71,7 +72,7 @@ func (b *boxes) figure(s record.Summary, work []*workload) (*figure, error) {
 	if !slices.ContainsFunc(work, func(w *workload) bool { return b.of(w).quantile(0.99) > 0 || b.of(w).mean() > 0 }) {
 		return nil, nil // that nobody was ever late is no figure
 	}
-	f := newFigure(s.Plan, x, b.y, b.caption)
+	f := newFigure(title(s, b.what), x, b.y, b.caption)
 	if err := b.draw(f, work, names, single); err != nil {
 		return nil, err
 	}

@@ -5,9 +5,12 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
 )
 
 const (
@@ -26,78 +29,59 @@ func pointsOf(curves int) int {
 // xy is a point of a curve.
 type xy struct{ x, y float64 }
 
-// models are the curves of a run's models, of which each node that is evaluated has one.
-type models [][]xy
-
-// band is the mean of several runs' curves and its spread.
+// band is the middle of several runs' curves, and what lies around it.
 type band struct{ x, mean, low, high []float64 }
 
-// bandOf averages the runs of a group over a common grid: mean and one sample
-// standard deviation to either side, within 0 and limit. Of the values of a run's
-// models the run's is made by combine. The grid has so many points. A run that has ended counts with its last
-// value, so that the mean is over the same runs everywhere; runs without any are left out.
-func bandOf(runs []models, combine func([]float64) float64, limit float64, grid int) band {
-	runs = slices.DeleteFunc(slices.Clone(runs), func(m models) bool { return len(m) == 0 })
+// manyRuns is from how many runs on a band is their mean and its 95 % interval; of fewer it is the median and the range.
+const manyRuns = 10
+
+// bandOf joins the runs of a group over a common grid of so many points: of fewer than ten runs the median, the lowest and
+// the highest, and of more the mean and its 95 % interval, within 0 and limit. A run that has ended counts with its last
+// value, so that all is of the same runs everywhere; runs without any are left out.
+func bandOf(runs [][]xy, limit float64, grid int) band {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(points []xy) bool { return len(points) == 0 })
 	var b band
 	if len(runs) == 0 {
 		return b
 	}
-	end, widest := 0.0, 0
-	for _, m := range runs {
-		widest = max(widest, len(m))
-		for _, points := range m {
-			end = max(end, points[len(points)-1].x)
-		}
+	end := 0.0
+	for _, points := range runs {
+		end = max(end, points[len(points)-1].x)
 	}
-	values, ofModels := make([]float64, len(runs)), make([]float64, widest)
+	errors := 0.0 // standard errors that the interval reaches to either side
+	if len(runs) >= manyRuns {
+		errors = distuv.StudentsT{Sigma: 1, Nu: float64(len(runs) - 1)}.Quantile((1 + stats.Level) / 2)
+	}
+	values := make([]float64, len(runs))
 	for i := range grid {
 		x := end * float64(i) / float64(grid-1)
-		for k, m := range runs {
-			for j, points := range m {
-				ofModels[j] = at(points, x)
-			}
-			values[k] = combine(ofModels[:len(m)])
+		for k, points := range runs {
+			values[k] = at(points, x)
 		}
-		s := record.SpreadOf(values)
-		mean, std := float64(s.Mean), float64(s.Std)
-		if math.IsNaN(std) {
-			std = 0
+		slices.Sort(values)
+		n := len(values)
+		middle, low, high := (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
+		if errors > 0 {
+			mean, std := stat.MeanStdDev(values, nil)
+			half := errors * stat.StdErr(std, float64(n))
+			middle, low, high = mean, max(mean-half, 0), min(mean+half, limit)
 		}
-		b.x, b.mean = append(b.x, x), append(b.mean, mean)
-		b.low, b.high = append(b.low, max(mean-std, 0)), append(b.high, min(mean+std, limit))
+		b.x, b.mean = append(b.x, x), append(b.mean, middle)
+		b.low, b.high = append(b.low, low), append(b.high, high)
 	}
 	return b
 }
 
-func meanOf(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
-}
-
-// byNode divides a run's accuracies into those of its models.
-func byNode(curve []record.Evaluation, abscissa func(record.Evaluation) float64) models {
-	places := map[string]int{}
-	var all models
+// curveOf are the points of a run's curve, by their abscissae.
+func curveOf(curve []record.Evaluation, abscissa, value func(record.Evaluation) float64) []xy {
+	var points []xy
 	for _, e := range curve {
-		p := xy{abscissa(e), float64(e.Accuracy)}
-		if !finite(p.x) || !finite(p.y) {
-			continue
+		if p := (xy{abscissa(e), value(e)}); finite(p.x) && finite(p.y) {
+			points = append(points, p)
 		}
-		i, ok := places[e.Node]
-		if !ok {
-			i = len(all)
-			places[e.Node] = i
-			all = append(all, nil)
-		}
-		all[i] = append(all[i], p)
 	}
-	for _, points := range all {
-		slices.SortStableFunc(points, func(a, b xy) int { return cmp.Compare(a.x, b.x) })
-	}
-	return all
+	slices.SortStableFunc(points, func(a, b xy) int { return cmp.Compare(a.x, b.x) })
+	return points
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -106,6 +106,7 @@ func (c *Comparison) records() error {
 	if one.Summary.Build != two.Summary.Build {
 		c.Notes = append(c.Notes, fmt.Sprintf("the builds differ: %+v and %+v", one.Summary.Build, two.Summary.Build))
 	}
+	c.Notes = append(c.Notes, record.OtherData(one.Summary.Data, two.Summary.Data)...)
 	c.Plan = diffText("plan", one.Plan, two.Plan)
 	places := map[string]record.Run{}
 	for _, r := range two.Summary.Runs {
@@ -164,7 +165,11 @@ func (c *Comparison) runs(a, b *record.RunFolder) error {
 	if err != nil {
 		return err
 	}
-	c.What = append(c.What, count(len(dataA.Curve), "evaluation"), count(len(dataA.Links), "link"), count(len(dataA.Updates), "worker"))
+	c.What = append(c.What, count(len(dataA.Curve), "evaluation"))
+	if n := len(dataA.Models); n > 0 {
+		c.What = append(c.What, count(n, "verdict")+" on nodes' models")
+	}
+	c.What = append(c.What, count(len(dataA.Links), "link"), count(len(dataA.Updates), "worker"))
 	if elements > 0 {
 		c.What = append(c.What, fmt.Sprintf("a model of %s", count(elements, "parameter")))
 	}
@@ -186,10 +191,13 @@ func (r *RunDifference) add(d *Difference) {
 // identity is what a run is, before it has led to anything.
 var identity = []string{"point", "seed", "clock"}
 
+// derived are keys of what follows from the curve, which is compared itself.
+var derived = []string{"bracket", "run_epochs", "models"}
+
 // results are the keys of what runs have led to, but for how fast the machine was.
 func results() []string {
 	return slices.DeleteFunc(fieldsOf(reflect.TypeFor[record.Run]()), func(key string) bool {
-		return slices.Contains(identity, key) || key == "run" || key == "wall_s" || key == ""
+		return slices.Contains(identity, key) || slices.Contains(derived, key) || key == "run" || key == "wall_s" || key == ""
 	})
 }
 
@@ -205,8 +213,9 @@ func (r *RunDifference) summary(a, b *record.Run, keys ...string) {
 
 func (r *RunDifference) data(a, b *record.Data) {
 	r.add(diffLists("curve", a.Curve, b.Curve, func(e record.Evaluation) string {
-		return fmt.Sprintf("evaluation %d of %q at %g s", e.Number, e.Node, e.Time)
+		return fmt.Sprintf("evaluation %d at %g s", e.Number, e.Time)
 	}))
+	r.add(diffLists("models", a.Models, b.Models, func(m record.ModelVerdict) string { return fmt.Sprintf("evaluation %d of %q", m.Number, m.Node) }))
 	r.add(diffLists("updates", a.Updates, b.Updates, func(u record.Update) string { return fmt.Sprintf("worker %q", u.Node) }))
 	r.add(diffLists("links", a.Links, b.Links, func(l record.Link) string { return fmt.Sprintf("from %q to %q", l.From, l.To) }))
 	r.add(diffLists("selections", a.Selections, b.Selections, func(s record.Selection) string { return fmt.Sprintf("of %q", s.Node) }))

@@ -58,11 +58,11 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 		{name: "clock", change: func(r *record.Run, _ *record.Data) { r.Clock = "real" }, what: "clock", a: `"virtual"`, b: `"real"`},
 		{
 			name: "accuracy", change: func(_ *record.Run, d *record.Data) { d.Curve[7].Accuracy, d.Curve[8].Accuracy = 0.5, 0.25 },
-			what: "curve", where: `evaluation 8 of "server" at 42.00000000000001 s, accuracy`, b: "0.5", note: "2 of ",
+			what: "curve", where: `evaluation 8 at 42.00000000000001 s, accuracy`, b: "0.5", note: "2 of ",
 		},
 		{
 			name: "shorter", change: func(_ *record.Run, d *record.Data) { d.Curve = d.Curve[:3] },
-			what: "curve", where: `evaluation 4 of "server" at 18.000000000000004 s`, b: "null",
+			what: "curve", where: `evaluation 4 at 18.000000000000004 s`, b: "null",
 		},
 		{
 			name: "link", change: func(_ *record.Run, d *record.Data) { d.Links[1].Lost = 4 },
@@ -72,6 +72,11 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 			name: "worker", change: func(_ *record.Run, d *record.Data) { d.Updates[0].Samples = 5 },
 			what: "updates", where: `worker "near", samples`, a: "0", b: "5",
 		},
+		{
+			name: "models", change: func(_ *record.Run, d *record.Data) { d.Models = []record.ModelVerdict{{Number: 1, Node: "n"}} },
+			what: "models", where: `evaluation 1 of "n"`, a: "null",
+		},
+		{name: "outcome", change: func(r *record.Run, _ *record.Data) { r.Outcome = record.Degraded }, what: "outcome", a: `"done"`, b: `"degraded"`},
 		{
 			name: "measured", change: func(_ *record.Run, d *record.Data) {
 				d.Measured = []record.Measurement{{Time: 2, Node: "n", Name: "x"}}

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -19,25 +20,25 @@ const marksPerLine = 7
 
 // lines is a figure with a line for each group.
 type lines struct {
-	x, y string
+	// what the figure shows, for its title; x and y are the axes' labels.
+	what, x, y string
 	// runs are the curves of each run of the summary.
-	runs    []models
-	combine func([]float64) float64
+	runs [][]xy
 	// limit is the highest value that is possible, scale turns values into those shown.
 	limit, scale float64
-	target       *float64
+	targets      []float64
 	caption      string
 	// extent returns the ends of the vertical axis.
 	extent func(bands []band) (low, high float64)
 }
 
 func accuracyOverEpochs(s record.Summary, traces []record.Trace) (*figure, error) {
-	return accuracyOver(s, traces, "epochs", func(e record.Evaluation) float64 { return e.Epoch })
+	return accuracyOver(s, traces, "epochs", "epochs", func(e record.Evaluation) float64 { return e.Epoch })
 }
 
 func accuracyOverTime(s record.Summary, traces []record.Trace) (*figure, error) {
 	x, time := timeAxis(traces)
-	return accuracyOver(s, traces, x, time)
+	return accuracyOver(s, traces, "time", x, time)
 }
 
 // timeAxis returns the axis of time: its label, and an evaluation's place on it.
@@ -67,45 +68,32 @@ func accuracyOverBytes(s record.Summary, traces []record.Trace) (*figure, error)
 		most = max(most, own)
 	}
 	u := byteUnit(float64(most))
-	return accuracyOver(s, counted, "sent on all links, "+u.name, func(e record.Evaluation) float64 { return float64(e.Bytes) / u.bytes })
+	return accuracyOver(s, counted, "bytes sent", "sent on all links, "+u.name, func(e record.Evaluation) float64 { return float64(e.Bytes) / u.bytes })
 }
 
-func accuracyOver(s record.Summary, traces []record.Trace, x string, abscissa func(record.Evaluation) float64) (*figure, error) {
+func accuracyOver(s record.Summary, traces []record.Trace, over, x string, abscissa func(record.Evaluation) float64) (*figure, error) {
 	l := accuracyLines(s, traces, x, abscissa)
-	if several(l.runs) {
-		l.y = "accuracy, mean over nodes, %"
-	}
+	l.what += " over " + over
 	return l.figure(s)
 }
 
-// bestOverTime draws at each instant the accuracy of the node that is then the best;
-// nil if no run has several models.
-func bestOverTime(s record.Summary, traces []record.Trace) (*figure, error) {
-	x, time := timeAxis(traces)
-	l := accuracyLines(s, traces, x, time)
-	if !several(l.runs) {
-		return nil, nil
-	}
-	l.y, l.combine = "accuracy, best node, %", slices.Max[[]float64]
-	l.caption += " At each instant the best node."
-	return l.figure(s)
-}
-
-// several reports whether a run has several models.
-func several(runs []models) bool {
-	return slices.ContainsFunc(runs, func(m models) bool { return len(m) > 1 })
-}
-
+// accuracyLines are those of what is judged.
 func accuracyLines(s record.Summary, traces []record.Trace, x string, abscissa func(record.Evaluation) float64) *lines {
 	l := &lines{
-		x: x, y: "accuracy, %", combine: meanOf, limit: 1, scale: 100, target: s.Target, caption: caption(s, "accuracy"),
-		extent: func(bands []band) (low, high float64) { return accuracyRange(bands, s.Target) },
+		what: judged(s), x: x, y: judged(s) + ", %", limit: 1, scale: 100, targets: targetsOf(s), caption: caption(s, true),
+	}
+	l.extent = func(bands []band) (low, high float64) { return accuracyRange(bands, l.targets) }
+	if len(l.targets) > maxTargets {
+		l.targets = nil
 	}
 	for _, t := range traces {
-		l.runs = append(l.runs, byNode(t.Curve, abscissa))
+		l.runs = append(l.runs, curveOf(t.Curve, abscissa, func(e record.Evaluation) float64 { return float64(e.Accuracy) }))
 	}
 	return l
 }
+
+// maxTargets is how many targets of points a figure shows.
+const maxTargets = 4
 
 // consensusDistance is the name of the measurement that consensusOverTime draws.
 const consensusDistance = "consensus distance"
@@ -116,7 +104,7 @@ const diverged = 1e100
 
 func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error) {
 	longest, highest := 0.0, 0.0
-	l := &lines{y: consensusDistance, combine: meanOf, limit: math.Inf(1), scale: 1, caption: caption(s, "distance")}
+	l := &lines{what: consensusDistance + " over time", y: consensusDistance, limit: math.Inf(1), scale: 1, caption: caption(s, false)}
 	for _, t := range traces {
 		var points []xy
 		for _, m := range t.Measured {
@@ -125,22 +113,16 @@ func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error)
 				longest, highest = max(longest, m.Time), max(highest, float64(m.Value))
 			}
 		}
-		var own models
-		if len(points) > 0 {
-			own = models{points}
-		}
-		l.runs = append(l.runs, own)
+		l.runs = append(l.runs, points)
 	}
 	if longest == 0 || highest == 0 {
 		return nil, nil // that all models begin equal, or stay so, is no figure
 	}
 	u := timeUnit(longest)
 	l.x = "time, " + u.name
-	for _, m := range l.runs {
-		for _, points := range m {
-			for i := range points {
-				points[i].x /= u.seconds
-			}
+	for _, points := range l.runs {
+		for i := range points {
+			points[i].x /= u.seconds
 		}
 	}
 	l.extent = func(bands []band) (low, high float64) {
@@ -154,20 +136,41 @@ func consensusOverTime(s record.Summary, traces []record.Trace) (*figure, error)
 	return l.figure(s)
 }
 
-// caption says what lines and bands are of.
-func caption(s record.Summary, quantity string) string {
-	repeats := 0
+// caption says what lines and bands are of, and where accuracy is drawn the target.
+func caption(s record.Summary, accuracy bool) string {
+	fewest, most := math.MaxInt, 0
 	for _, g := range s.Groups {
-		repeats = max(repeats, g.N)
+		fewest, most = min(fewest, g.N), max(most, g.N)
 	}
-	text := "One run per point."
-	if repeats > 1 {
-		text = fmt.Sprintf("Mean of up to %d seeds, band ± 1 standard deviation; a run that has ended counts with its last %s.", repeats, quantity)
-	}
-	if s.Target != nil && quantity == "accuracy" {
-		text += " Dashed: target " + percent(*s.Target) + "."
+	text := bandText(fewest, most)
+	if targets := targetsOf(s); accuracy && len(targets) > 0 && len(targets) <= maxTargets {
+		var names []string
+		for _, target := range targets {
+			names = append(names, percent(target))
+		}
+		text += " Dashed: target " + strings.Join(names, ", ") + "."
 	}
 	return text
+}
+
+// bandText says what bands of points of so many runs are.
+func bandText(fewest, most int) string {
+	switch {
+	case most <= 1:
+		return "One run per point."
+	case most < manyRuns:
+		return fmt.Sprintf("Median of %s, band: lowest to highest; a run that has ended counts with its last value.", upTo(fewest, most))
+	case fewest >= manyRuns:
+		return fmt.Sprintf("Mean of %s, band: its 95 %% interval (t); a run that has ended counts with its last value.", upTo(fewest, most))
+	}
+	return fmt.Sprintf("From %d runs on mean and band of its 95 %% interval (t), of fewer median and range; an ended run keeps its last value.", manyRuns)
+}
+
+func upTo(fewest, most int) string {
+	if fewest == most {
+		return count(most, "run")
+	}
+	return "up to " + count(most, "run")
 }
 
 // figure draws a line for each group; nil if there is nothing to draw.
@@ -175,7 +178,7 @@ func (l *lines) figure(s record.Summary) (*figure, error) {
 	bands := make([]band, len(s.Groups))
 	end, repeats := 0.0, 0
 	for i, g := range s.Groups {
-		bands[i] = bandOf(l.of(s, g.Point), l.combine, l.limit, pointsOf(len(s.Groups)))
+		bands[i] = bandOf(l.of(s, g.Point), l.limit, pointsOf(len(s.Groups)))
 		repeats = max(repeats, g.N)
 		if n := len(bands[i].x); n > 0 {
 			end = max(end, bands[i].x[n-1])
@@ -184,8 +187,8 @@ func (l *lines) figure(s record.Summary) (*figure, error) {
 	if end == 0 {
 		return nil, nil
 	}
-	f := newFigure(s.Plan, l.x, l.y, l.caption)
-	if err := f.addTarget(l.target, end); err != nil {
+	f := newFigure(title(s, l.what), l.x, l.y, l.caption)
+	if err := f.addTargets(l.targets, end); err != nil {
 		return nil, err
 	}
 	styles := looks(s.Groups)
@@ -213,7 +216,7 @@ func (l *lines) figure(s record.Summary) (*figure, error) {
 }
 
 // of returns the curves of a point's runs.
-func (l *lines) of(s record.Summary, p record.Point) (own []models) {
+func (l *lines) of(s record.Summary, p record.Point) (own [][]xy) {
 	for i, r := range s.Runs {
 		if slices.Equal(r.Point, p) {
 			own = append(own, l.runs[i])
@@ -222,34 +225,33 @@ func (l *lines) of(s record.Summary, p record.Point) (own []models) {
 	return own
 }
 
-// accuracyRange returns limits in percent, at multiples of 5, around the target and
+// accuracyRange returns limits in percent, at multiples of 5, around the targets and
 // the mean curves but for their lowest tenth: the first steps would take most of
 // the height.
-func accuracyRange(bands []band, target *float64) (low, high float64) {
+func accuracyRange(bands []band, targets []float64) (low, high float64) {
 	var all []float64
 	for _, b := range bands {
 		all = append(all, b.mean...)
 	}
 	slices.Sort(all)
 	low, high = all[len(all)/10], all[len(all)-1]
-	if target != nil {
-		low, high = min(low, *target), max(high, *target)
+	for _, target := range targets {
+		low, high = min(low, target), max(high, target)
 	}
 	low, high = math.Floor(low*20)*5, math.Ceil(high*20+0.2)*5
 	return max(low, 0), min(max(high, low+5), 100)
 }
 
-// addTarget draws the target as a dashed line.
-func (f *figure) addTarget(target *float64, end float64) error {
-	if target == nil {
-		return nil
+// addTargets draws each target as a dashed line.
+func (f *figure) addTargets(targets []float64, end float64) error {
+	for _, target := range targets {
+		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: target * 100}, {X: end, Y: target * 100}})
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width, line.Dashes = grey, 1.2, []vg.Length{6, 4}
+		f.Add(line)
 	}
-	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: *target * 100}, {X: end, Y: *target * 100}})
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width, line.Dashes = grey, 1.2, []vg.Length{6, 4}
-	f.Add(line)
 	return nil
 }
 

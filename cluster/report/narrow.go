@@ -9,25 +9,31 @@ import (
 // least is the number of columns of text to which labels are cut where nothing else is left to leave out.
 const least = 4
 
-// narrow fits columns to a width by leaving out as few as it can, in their order, and returns those that stay and the
-// headings of the others.
+// narrow fits columns to a width by leaving out as few as it can, in their order, and then intervals, and returns those
+// that stay and the headings of the others.
 func narrow(columns []column, width int) (kept []column, left []string) {
 	last := 0
 	for i := range columns {
 		last = max(last, columns[i].leave)
 	}
-	for gone := range last + 1 {
-		kept, left = nil, nil
-		for i := range columns {
-			if c := columns[i]; c.leave == 0 || c.leave > gone {
+	for _, bare := range []bool{false, true} {
+		for gone := range last + 1 {
+			kept, left = nil, nil
+			for i := range columns {
+				c := columns[i]
+				if c.leave > 0 && c.leave <= gone {
+					name, _, _ := strings.Cut(c.heading, ",") // without its unit
+					left = append(left, name)
+					continue
+				}
+				if bare && c.last != nil {
+					c = *c.last
+				}
 				kept = append(kept, c.copied())
-			} else {
-				name, _, _ := strings.Cut(c.heading, ",") // without its unit
-				left = append(left, name)
 			}
-		}
-		if fit(kept, width); total(kept) <= width {
-			return kept, left
+			if fit(kept, width); total(kept) <= width {
+				return kept, left
+			}
 		}
 	}
 	shrink(kept, width)

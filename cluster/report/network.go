@@ -26,6 +26,7 @@ type network struct {
 	nodes  []string
 	links  []record.Link // by source and destination
 	points []string      // the groups that ran over it
+	point  record.Point  // the first of these, whose links these are
 }
 
 // networksOf returns the distinct networks of a summary's points, as their first runs
@@ -34,11 +35,12 @@ func networksOf(s record.Summary, traces []record.Trace) []*network {
 	var all []*network
 	seen := map[string]bool{}
 	for i, r := range s.Runs {
-		if seen[r.Point.String()] || traces[i].Links == nil {
+		if seen[pointID(r.Point)] || traces[i].Links == nil {
 			continue
 		}
-		seen[r.Point.String()] = true
+		seen[pointID(r.Point)] = true
 		n := newNetwork(traces[i].Links)
+		n.point = r.Point
 		same := slices.IndexFunc(all, n.like)
 		if same < 0 && len(n.links) > 0 && len(all) < maxNetworks {
 			same = len(all)
@@ -49,6 +51,20 @@ func networksOf(s record.Summary, traces []record.Trace) []*network {
 		}
 	}
 	return all
+}
+
+// elsewhere are the sections of a plan that say nothing about the network: points that differ in them alone may run over
+// the same one.
+var elsewhere = []string{"architecture", "train", "data", "model", "evaluate", "stop", "record"}
+
+// overOneNetwork reports whether the plan gives two points the same network.
+func overOneNetwork(a, b record.Point) bool {
+	differs := func(s record.Setting, other record.Point) bool {
+		section, _, _ := strings.Cut(s.Key, ".")
+		return !slices.Contains(elsewhere, section) && !slices.Contains(other, s)
+	}
+	return !slices.ContainsFunc(a, func(s record.Setting) bool { return differs(s, b) }) &&
+		!slices.ContainsFunc(b, func(s record.Setting) bool { return differs(s, a) })
 }
 
 func newNetwork(links []record.Link) *network {
@@ -72,10 +88,10 @@ func newNetwork(links []record.Link) *network {
 	return n
 }
 
-// like reports whether another network has the same links and delays.
+// like reports whether another network is the same in the plan, and was used by the same links of the same delays.
 func (n *network) like(other *network) bool {
-	return slices.EqualFunc(n.links, other.links, func(a, b record.Link) bool {
-		return a.From == b.From && a.To == b.To && sameDelay(a, b)
+	return overOneNetwork(n.point, other.point) && slices.EqualFunc(n.links, other.links, func(a, b record.Link) bool {
+		return a.From == b.From && a.To == b.To && sameDelay(a, b) && sameAchieved(a, b)
 	})
 }
 
@@ -104,14 +120,22 @@ func (n *network) delays() (low, high float64) {
 // title names the plan, and the points where these have several networks.
 func (n *network) title(s record.Summary) string {
 	if len(n.points) == len(s.Groups) {
-		return s.Plan
+		return title(s, "topology and delays")
 	}
 	const most = 4
 	points := strings.Join(n.points[:min(len(n.points), most)], "; ")
 	if more := len(n.points) - most; more > 0 {
 		points += fmt.Sprintf("; and %d more", more)
 	}
-	return cut(s.Plan+" ("+points+")", 90)
+	return title(s, "topology and delays ("+points+")")
+}
+
+// whose says which point's delays a figure of several points shows.
+func (n *network) whose() string {
+	if len(n.points) < 2 {
+		return ""
+	}
+	return " Delays: as " + n.points[0] + " drew them."
 }
 
 // figure draws the network, or counts its delays where it is too large for that.
@@ -124,7 +148,7 @@ func (n *network) figure(s record.Summary) (*figure, error) {
 	f := newFigure(n.title(s), "", "", "")
 	f.HideAxes()
 	d := newDiagram(n, low, high, u)
-	f.caption = d.caption()
+	f.caption = d.caption() + n.whose()
 	f.Add(d)
 	return f, nil
 }
@@ -149,7 +173,7 @@ func (n *network) histogram(s record.Summary, low, high float64, unit string) (*
 		bin.Weight++
 		most = max(most, bin.Weight)
 	}
-	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.", len(n.links), len(n.nodes))
+	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.", len(n.links), len(n.nodes)) + n.whose()
 	f := newFigure(n.title(s), "mean delay of a link, "+unit, "links", caption)
 	f.Add(h)
 	f.X.Min, f.X.Max = max(low-h.Width, 0), high+h.Width

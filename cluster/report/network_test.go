@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -145,7 +143,7 @@ func TestStrokesEndAtTheirNodesAndBendApart(t *testing.T) {
 func TestLargeNetworksAreCountedByDelay(t *testing.T) {
 	s, traces := sample([]string{""}, 1, 0.94)
 	sums := map[float64]int{}
-	spread(traces, 80, func(from, to int) float64 {
+	spread(s, traces, 80, func(from, to int) float64 {
 		if (from+to)%3 > 0 {
 			return 0.01 * float64((from+to)%3)
 		}
@@ -185,30 +183,84 @@ func TestConsensusDistanceIsDrawnAsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (3 + math.Sqrt2) * 1.05; f.X.Max != 10 || f.Y.Min != 0 || math.Abs(f.Y.Max-want) > 1e-9 {
+	if want := 4 * 1.05; f.X.Max != 10 || f.Y.Min != 0 || math.Abs(f.Y.Max-want) > 1e-9 {
 		t.Errorf("axes to %g and %g, want 10 and %g", f.X.Max, f.Y.Max, want)
 	}
 }
 
-func TestBestNodeIsDrawnAsIfThereWereNoOther(t *testing.T) {
+func TestTheFourAccuraciesOfAPointAreDrawnAndTheJudgedOneIsWide(t *testing.T) {
 	s, traces := sample([]string{"a", "b"}, 2, 0.94)
-	alone := slices.Clone(traces)
-	spread(traces, 0, ring) // the curves that there were become those of the best of three
-	best, err := bestOverTime(s, traces)
+	spread(s, traces, 0, ring)
+	for i := range traces {
+		for k := range traces[i].Curve {
+			traces[i].Curve[k].AverageModel = record.Float(math.NaN()) // as in records of before it was judged
+		}
+	}
+	all := modelDrawings(s, traces)
+	if len(all) != 2 || all[1].title != "Which model: the four accuracies of b" {
+		t.Fatalf("%d figures: %+v", len(all), all)
+	}
+	f, err := all[1].draw()
 	if err != nil {
 		t.Fatal(err)
 	}
-	only, err := accuracyOverTime(s, alone)
-	if err != nil {
-		t.Fatal(err)
+	if want := []string{"best node", "mean of the nodes", "worst node"}; !slices.Equal(f.names, want) || !strings.Contains(f.caption, "Wide: what is judged, the mean of the nodes' accuracies.") {
+		t.Errorf("%q, %q", f.names, f.caption)
 	}
-	best.caption, best.Y.Label.Text = only.caption, only.Y.Label.Text
-	dir := t.TempDir()
-	if err := errors.Join(best.save(filepath.Join(dir, "best")), only.save(filepath.Join(dir, "only"))); err != nil {
-		t.Fatal(err)
+	if f.Title.Text != "async-ps-unequal-links: which model (b)" {
+		t.Errorf("title %q", f.Title.Text)
 	}
-	if !bytes.Equal(readImage(t, filepath.Join(dir, "best.svg")), readImage(t, filepath.Join(dir, "only.svg"))) {
-		t.Error("the figures differ")
+}
+
+func TestFiguresNameWhatIsJudged(t *testing.T) {
+	for of, want := range judgedNames {
+		s, traces := sample([]string{""}, 2, 0.94)
+		spread(s, traces, 0, ring)
+		for i := range s.Runs {
+			s.Runs[i].Of = of
+		}
+		f, err := accuracyOverTime(s, traces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Y.Label.Text != want+", %" || f.Title.Text != "async-ps-unequal-links: "+want+" over time" {
+			t.Errorf("%s: axis %q, title %q", of, f.Y.Label.Text, f.Title.Text)
+		}
+		if d := curveDrawings(s, traces); d[0].title != capital(want)+" over epochs" || !strings.Contains(d[len(d)-1].title, "("+judgedWords[of]+")") {
+			t.Errorf("%s: headings %q and %q", of, d[0].title, d[len(d)-1].title)
+		}
+	}
+	s, _ := sample([]string{"a", "b"}, 1, 0.94)
+	s.Runs[0].Models, s.Runs[1].Models, s.Runs[1].Of = 2, 2, record.Any
+	if got := judged(s); got != "accuracy of what each point judges" {
+		t.Errorf("of two kinds: %q", got)
+	}
+}
+
+// F7: what one point's links bore is not shown for another.
+func TestPointsOfOtherNetworksDoNotShareAFigureHoweverLittleTheyDiffer(t *testing.T) {
+	few := func(delay float64) []record.Link {
+		return []record.Link{between("a", "b", 5, delay), between("b", "a", 47, delay)}
+	}
+	for _, c := range []struct {
+		key  string
+		want int
+	}{{"network.default.delay", 2}, {"nodes", 2}, {"architecture.every", 1}, {"train.batch", 1}} {
+		s, traces := over([]string{"x", "y"}, few(0.010), few(0.011))
+		for i := range s.Runs {
+			s.Runs[i].Point[0].Key = c.key
+		}
+		if n := networksOf(s, traces); len(n) != c.want {
+			t.Errorf("points of %s have %d networks, want %d", c.key, len(n), c.want)
+		}
+	}
+}
+
+func TestLinksAreShownOfEachPoint(t *testing.T) {
+	s, traces := over([]string{"1", "8"}, []record.Link{between("a", "b", 47, 0.01)}, []record.Link{between("a", "b", 5, 0.01)})
+	table := linkTable(&Source{Summary: s, traces: traces}, "Links")
+	if len(table.Rows) != 2 || table.Rows[0][0] != "1" || table.Rows[0][3] != "47" || table.Rows[1][0] != "8" || table.Rows[1][3] != "5" {
+		t.Errorf("%q", table.Rows)
 	}
 }
 

@@ -100,14 +100,22 @@ func (b *builder) several() bool { return len(b.sources) > 1 }
 
 func (b *builder) page() (*page, error) {
 	p := &page{Title: "Gradwire: " + b.all.Summary.Plan}
+	what := judged(b.all.Summary)
+	if several(b.all.Summary) {
+		p.Title += ", judged by the " + what
+	}
 	for _, s := range b.sources {
 		p.Lead = append(p.Lead, lead(s))
 	}
-	if b.several() && b.all.Summary.Target == nil {
-		p.Lead = append(p.Lead, "The records have no target in common: what depends on it stands apart.")
+	if b.several() && len(targetsOf(b.all.Summary)) > 1 {
+		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
+	}
+	target := "Time and epochs to the target"
+	if word := judgedWord(b.all.Summary); word != "" {
+		target += " (" + word + ")"
 	}
 	parts := []*section{
-		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: "Accuracy"}, {ID: "target", Title: "Time and epochs to the target"},
+		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: capital(what)}, {ID: "target", Title: target},
 		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
 		{ID: "plan", Title: "Plan and build"},
 	}
@@ -117,11 +125,11 @@ func (b *builder) page() (*page, error) {
 	}
 	parts[3].Tables = append(parts[3].Tables, workTable(b.all))
 	for _, s := range b.sources {
-		parts[4].Tables = append(parts[4].Tables, linkTables(s, b.title("Links", s))...)
+		parts[4].Tables = append(parts[4].Tables, linkTable(s, b.title("Links", s)))
 		parts[6].Tables = append(parts[6].Tables, buildTable(s.Summary.Build, b.title("Build", s)))
 		parts[6].Texts = append(parts[6].Texts, pageString{b.title("The plan, with every default spelled out", s), s.Plan})
 	}
-	parts[5].Tables = append(parts[5].Tables, runTable(b.all))
+	parts[5].Tables = append(parts[5].Tables, incidentTable(b.all), runTable(b.all))
 	for _, part := range parts {
 		part.Tables = slices.DeleteFunc(part.Tables, func(t *pageTable) bool { return len(t.Rows) == 0 })
 		if len(part.Figures)+len(part.Tables)+len(part.Texts) > 0 {
@@ -148,10 +156,23 @@ func lead(s *Source) string {
 	if s.Summary.Plan != s.Name {
 		text += ", plan " + s.Summary.Plan
 	}
-	if s.Summary.Target != nil {
-		text += ", target " + percent(*s.Summary.Target)
+	if len(targetsOf(s.Summary)) > 0 {
+		text += ", target " + targetName(s.Summary)
 	}
-	if !s.Summary.Complete {
+	if several(s.Summary) {
+		text += ", judged by the " + judged(s.Summary)
+	}
+	degraded, failed := 0, 0
+	for _, g := range s.Summary.Groups {
+		degraded, failed = degraded+g.Degraded, failed+g.Failed
+	}
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
+	}
+	if degraded > 0 {
+		text += fmt.Sprintf(", %d degraded", degraded)
+	}
+	if len(s.Summary.Runs) < s.Summary.RunsPlanned {
 		text += fmt.Sprintf(", not complete: %d runs are planned", s.Summary.RunsPlanned)
 	}
 	return text + "."
@@ -169,12 +190,12 @@ func count(n int, what string) string {
 func (b *builder) comparison(part *section) {
 	shown := []*Source{b.all}
 	for _, s := range b.sources {
-		if b.several() && !sameTarget(s.Summary.Target, b.all.Summary.Target) {
+		if !slices.Equal(targetsOf(s.Summary), targetsOf(b.sources[0].Summary)) {
 			shown = b.sources
 		}
 	}
 	for _, s := range shown {
-		part.Tables = append(part.Tables, summaryTable(s, b.title("Mean ± standard deviation", s)))
+		part.Tables = append(part.Tables, summaryTable(s, b.title("Means and their 95 % intervals", s)))
 		part.Notes = append(part.Notes, notes(s.Summary)...)
 	}
 }

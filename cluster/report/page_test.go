@@ -14,10 +14,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -52,7 +54,7 @@ func writeRecord(t testing.TB, name, plan string, labels []string, seeds int, ch
 		if change != nil {
 			change(&r, &d)
 		}
-		if err := f.SaveRun(r.Number, r, d, []float32{1, 2, float32(i)}, nil); err != nil {
+		if err := f.SaveRun(r.Number, r, d, record.Models{Judged: []float32{1, 2, float32(i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,9 +135,7 @@ func TestPageEscapesAllThatARecordSays(t *testing.T) {
 	labels := []string{hostile("label"), "]]></svg></pre><!--"}
 	dir := writeRecord(t, "first", hostile("plan"), labels, 1, func(r *record.Run, d *record.Data) {
 		r.Point[0].Key, r.Digest = hostile("key"), hostile("digest")
-		for i := range d.Curve {
-			d.Curve[i].Node = hostile("curve")
-		}
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 1, Node: hostile("where"), What: hostile("incident")}}
 		d.Links[0].From, d.Links[1].To = hostile("node"), hostile("node")
 		d.Updates[0].Node = hostile("worker")
 	})
@@ -157,7 +157,7 @@ func TestPageEscapesAllThatARecordSays(t *testing.T) {
 			t.Errorf("%q is in the page", attribute)
 		}
 	}
-	for _, where := range []string{"plan", "digest", "node", "worker", "plan.yaml", "label"} {
+	for _, where := range []string{"plan", "digest", "node", "worker", "plan.yaml", "label", "where", "incident"} {
 		if !strings.Contains(text, "alert(&#34;"+where+"&#34;)") {
 			t.Errorf("what is written as %s is not in the page as text", where)
 		}
@@ -182,7 +182,7 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 	if strings.Index(text, "over time, all records<") > strings.Index(text, "over time, one<") || strings.Index(text, "over time, two<") > strings.Index(text, "over bytes sent, all") {
 		t.Error("figures of a kind are not beside each other")
 	}
-	if strings.Count(text, "<caption>Mean ± standard deviation, all records</caption>") != 1 || strings.Count(text, "<caption>Mean") != 1 {
+	if strings.Count(text, "<caption>Means and their 95 % intervals, all records</caption>") != 1 || strings.Count(text, "<caption>Means") != 1 {
 		t.Error("the records do not share a table")
 	}
 	for _, folder := range []string{"0-all", "1-one", "2-two"} {
@@ -214,7 +214,7 @@ func TestRecordsOfOtherTargetsHaveTablesOfTheirOwn(t *testing.T) {
 		second *float64
 		want   int
 	}{{pointer(0.94), 1}, {pointer(0.5), 2}, {nil, 2}} {
-		sources[1].Summary.Target = c.second
+		sources[1].Summary.Target, sources[1].Summary.Groups = c.second, record.GroupRuns(sources[1].Summary.Runs, c.second)
 		b := &builder{sources: sources, all: join(sources)}
 		part := &section{}
 		b.comparison(part)
@@ -277,7 +277,7 @@ func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
 		t.Errorf("groups: %v", groups)
 	}
 	workers := readTable(t, filepath.Join(o.Folder, "workers.csv"))
-	if len(workers) != 6 || workers[0]["count"] != "36" || workers[0]["mean"] != "0.5" || workers[0]["p99"] != "3" || workers[2]["p50"] != "0.15000000000000002" {
+	if len(workers) != 6 || workers[0]["count"] != "36" || workers[0]["mean"] != "0.5" || workers[0]["p99"] != "3" || workers[2]["p50"] != "0.15" {
 		t.Errorf("workers: %v", workers)
 	}
 	if links := readTable(t, filepath.Join(o.Folder, "links.csv")); len(links) != 4 || links[1]["delay_achieved_s"] != "0.5" {
@@ -353,6 +353,54 @@ func TestQuantilesAgreeWithSortedValues(t *testing.T) {
 			if got, want := c.quantile(share), values[max(rank, 1)-1]; got != want {
 				t.Fatalf("quantile %g of %v is %g, want %g", share, values, got, want)
 			}
+		}
+	}
+}
+
+// U3: a constant wait has that length at every quantile, and its mean is in the box.
+func TestQuantilesOfAConstantWaitAreThatWait(t *testing.T) {
+	c := record.NewCollector(record.Config{Nodes: []string{"n"}, Roles: []string{"worker"}})
+	for range 100 {
+		c.Observe(0, 0, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: 200 * time.Millisecond})
+	}
+	d, err := c.Close(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := d.Updates[0].Waiting[0].Buckets[0]; b.High-b.Low > 0.01*b.Low {
+		t.Errorf("a bucket from %g to %g", b.Low, b.High)
+	}
+	w := newWorkloads(1)
+	w.add(0, 100, d.Updates)
+	waits := w.sorted()[0].waiting
+	for _, share := range []float64{0.01, 0.25, 0.5, 0.75, 0.99} {
+		if got := waits.quantile(share); math.Abs(got-0.2) > 1e-12 {
+			t.Errorf("quantile %g is %g, want 0.2", share, got)
+		}
+	}
+	if mean := waits.mean(); mean < waits.quantile(0.25)-1e-12 || mean > waits.quantile(0.75)+1e-12 {
+		t.Errorf("the mean %g is not in the box", mean)
+	}
+}
+
+// F3: where there is no server, no staleness was measured.
+func TestStalenessIsNotShownWhereThereIsNoServer(t *testing.T) {
+	for models, want := range map[int]string{1: "0", 3: nothing} {
+		dir := writeRecord(t, "first", "p", []string{"a"}, 1, func(_ *record.Run, d *record.Data) {
+			for i := range d.Curve {
+				d.Curve[i].Models = models
+			}
+			for i := range d.Updates {
+				d.Updates[i].Staleness = record.Staleness{Counts: []record.Count{{Value: 0, Count: 4}}}
+			}
+		})
+		sources, err := ReadSources([]string{dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := workTable(sources[0])
+		if got := table.Rows[0][3]; got != want || strings.Contains(table.Note, "no version") != (models > 1) {
+			t.Errorf("%d models: staleness %q, note %q", models, got, table.Note)
 		}
 	}
 }

@@ -42,11 +42,10 @@ const tracesNotRuns = "report: Plots needs a trace for each run of the summary"
 // Plots draws a summary's figures into an existing or new folder, each as NAME.png and
 // NAME.svg, and returns the paths of the former. traces holds the trace of each of s.Runs.
 //
-// Over epochs, time and bytes sent there is the accuracy, a mean over nodes where
-// several hold a model; over time also that of the best node, and the consensus
-// distance, where these exist. Where a sweep and a target are given, epochs and time to
-// the target follow by point, and the networks with their delays. Figures without data
-// are left out. Equal input gives equal bytes.
+// Over epochs, time and bytes sent there is the accuracy of what is judged, and over time the distance from the
+// consensus and, for the first points of several models, all four accuracies, where these exist. Where a sweep and a
+// target are given, epochs and time to the target follow by point, and the networks with their delays. Figures without
+// data are left out. Equal input gives equal bytes.
 func Plots(dir string, s record.Summary, traces []record.Trace) ([]string, error) {
 	if len(traces) != len(s.Runs) {
 		panic(tracesNotRuns)
@@ -96,16 +95,26 @@ func networkDrawings(s record.Summary, traces []record.Trace) (all []drawing) {
 
 // curveDrawings are those that points are compared in.
 func curveDrawings(s record.Summary, traces []record.Trace) []drawing {
-	return []drawing{
-		{"accuracy-epochs", "Accuracy over epochs", func() (*figure, error) { return accuracyOverEpochs(s, traces) }},
-		{"accuracy-time", "Accuracy over time", func() (*figure, error) { return accuracyOverTime(s, traces) }},
-		{"accuracy-best-over-time", "Accuracy of the best node over time", func() (*figure, error) { return bestOverTime(s, traces) }},
-		{"accuracy-bytes", "Accuracy over bytes sent", func() (*figure, error) { return accuracyOverBytes(s, traces) }},
-		{"consensus-distance", "Distance from the consensus", func() (*figure, error) { return consensusOverTime(s, traces) }},
-		{"target-epochs", "Epochs to the target", func() (*figure, error) { return epochsToTarget(s) }},
-		{"target-time", "Time to the target", func() (*figure, error) { return timeToTarget(s) }},
+	what := capital(judged(s))
+	all := []drawing{
+		{"accuracy-epochs", what + " over epochs", func() (*figure, error) { return accuracyOverEpochs(s, traces) }},
+		{"accuracy-time", what + " over time", func() (*figure, error) { return accuracyOverTime(s, traces) }},
+		{"accuracy-bytes", what + " over bytes sent", func() (*figure, error) { return accuracyOverBytes(s, traces) }},
 	}
+	all = append(all, modelDrawings(s, traces)...)
+	target := " to the target"
+	if word := judgedWord(s); word != "" {
+		target += " (" + word + ")"
+	}
+	return append(all,
+		drawing{"consensus-distance", "Distance from the consensus", func() (*figure, error) { return consensusOverTime(s, traces) }},
+		drawing{"target-epochs", "Epochs" + target, func() (*figure, error) { return epochsToTarget(s) }},
+		drawing{"target-time", "Time" + target, func() (*figure, error) { return timeToTarget(s) }},
+	)
 }
+
+// capital begins a text with a capital letter.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // figure is a plot with a legend beside it and a line of explanation below.
 type figure struct {
@@ -213,9 +222,7 @@ func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 	page = draw.Crop(page, margin, -margin, margin, -margin)
 	p := *f.Plot
 	if l.titled {
-		small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
-		page.FillText(small, page.Min, f.caption)
-		page = draw.Crop(page, 0, 0, 22, 0)
+		page = drawCaption(page, f.caption)
 	} else {
 		p.Title.Text = ""
 	}
@@ -231,6 +238,25 @@ func (f *figure) drawPage(canvas vg.CanvasSizer, l layout) {
 		p.Y.Max *= uprightRoom
 	}
 	p.Draw(page)
+}
+
+// drawCaption writes a caption at the foot, in as many lines as it needs, and returns what it leaves of the page.
+func drawCaption(page draw.Canvas, caption string) draw.Canvas {
+	const lineHeight = 15
+	small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
+	var lines []string
+	for _, word := range strings.Fields(caption) {
+		last := len(lines) - 1
+		if last >= 0 && small.Width(lines[last]+" "+word) <= page.Size().X {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	for i, line := range lines {
+		page.FillText(small, vg.Point{X: page.Min.X, Y: page.Min.Y + vg.Length(len(lines)-1-i)*lineHeight}, line)
+	}
+	return draw.Crop(page, 0, 0, 22+vg.Length(max(len(lines)-1, 0))*lineHeight, 0)
 }
 
 // fullLegend is the legend with a last line where there were more entries than it has room for.

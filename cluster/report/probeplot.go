@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -187,7 +188,7 @@ func (s *sheetOfPanels) addQuantiles(all []*Probed, end float64, u unit) error {
 		}
 		for i, values := range bins {
 			if len(values) > 0 {
-				means[i] = append(means[i], meanOf(values))
+				means[i] = append(means[i], stat.Mean(values, nil))
 			}
 		}
 	}

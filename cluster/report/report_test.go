@@ -30,27 +30,28 @@ func small() record.Summary {
 	second := record.Point{{Key: "data.split", Value: "by class"}, {Key: "train.optimizer.rate", Value: "0.05"}}
 	runs := []record.Run{
 		{
-			Number: 0, Point: first, Seed: 1, Reached: true, TimeToTarget: pointer(80), EpochsToTarget: pointer(1.5), FinalAccuracy: 0.95,
+			Number: 0, Point: first, Seed: 1, Outcome: record.Done, Of: record.Mean, Reached: true, TimeToTarget: pointer(80), EpochsToTarget: pointer(1.5), FinalAccuracy: 0.95,
 			Messages: 100, Bytes: 2e6, Lateness: &record.Lateness{Late: true, P99: 0.0025},
 		},
-		{Number: 1, Point: first, Seed: 2, FinalAccuracy: 0.91, Messages: 200, Bytes: 4e6, Lateness: &record.Lateness{P99: 0.5}},
-		{Number: 2, Point: second, Seed: 1, FinalAccuracy: 0.5, Messages: 300, Bytes: 6e6},
+		{Number: 1, Point: first, Seed: 2, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2, FinalAccuracy: 0.91, Messages: 200, Bytes: 4e6, Lateness: &record.Lateness{P99: 0.5}},
+		{Number: 2, Point: second, Seed: 1, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2, FinalAccuracy: 0.5, Messages: 300, Bytes: 6e6},
 	}
-	return record.Summary{Plan: "p", Target: pointer(0.94), RunsPlanned: 4, Runs: runs, Groups: record.GroupRuns(runs)}
+	return record.Summary{Plan: "p", Target: pointer(0.94), RunsPlanned: 4, Runs: runs, Groups: record.GroupRuns(runs, pointer(0.94))}
 }
 
 func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
-	b := screen{columns: 110}
+	b := screen{columns: 125}
 	if err := Table(&b, small()); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
 		"split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
-		"iid       0.05      1/2                  80.0 *                  1.50       93.00 ± 2.83       150  3.00",
-		"by class  0.05      0/1  not reached (1 of 1)    not reached (1 of 1)              50.00       300  6.00",
-		"* shortest mean time to 94 % of the points whose runs reached it most often.",
+		"iid       0.05      1/2                   100 ?                  1.75              93.00       150  3.00",
+		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)              50.00       300  6.00",
+		"? too few repeats (at least 3): time to 94 %, in pairs of equal seeds, t test.",
+		"Too few repeats for an interval of the time to the target: 1 point.",
+		"2 of 3 runs did not reach 94 %: censored at their ends; means are restricted to how long runs were watched (Kaplan–Meier).",
 		"Not complete: 3 of 4 runs are recorded.",
-		"2 of 3 runs did not reach 94 %; means to the target are over those that did.",
 		"The real clock was late in 1 of 3 runs (p99 up to 2.5 ms): their times are not the plan's.",
 		"",
 	}, "\n")
@@ -59,9 +60,13 @@ func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
 	}
 }
 
+func withoutTarget(s *record.Summary) {
+	s.Target, s.Groups = nil, record.GroupRuns(s.Runs, nil)
+}
+
 func TestTableWithoutTargetHasNoColumnsAboutIt(t *testing.T) {
 	s := small()
-	s.Target = nil
+	withoutTarget(&s)
 	var b strings.Builder
 	if err := Table(&b, s); err != nil {
 		t.Fatal(err)
@@ -91,10 +96,10 @@ func widest(text string) (n int) {
 func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 	s := small()
 	for columns, want := range map[int]string{
-		110: "split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
+		115: "split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
 		100: "split     rate  reached  time, s      epochs to target  final accuracy, %  messages    MB",
 		80:  "split     rate  reached  time, s  epochs  final accuracy, %  messages    MB",
-		73:  "split     rate  reached  time, s  epochs   accuracy, %  messages    MB",
+		73:  "split     rate  reached  time, s  epochs  accuracy, %  messages    MB",
 		68:  "split     rate  reached  time, s  epochs  final accuracy, %    MB",
 		52:  "split     rate  reached  time, s  final accuracy, %",
 		40:  "split     rate  reached  time, s",
@@ -114,7 +119,7 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 	labels := []string{"parameter server, scaled sum", "all-reduce every 4, butterfly", "gossip latency 50 %", "gossip random 50 %"}
 	targeted, _ := sample(labels, 5, 0.9)
 	free, _ := sample(labels, 5, 0.9)
-	free.Target = nil
+	withoutTarget(&free)
 	for name, s := range map[string]record.Summary{"with a target": targeted, "without": free, "two keys, not complete": small()} {
 		for _, columns := range []int{20, 30, 40, 60, 80, 120, 200} {
 			b := screen{columns: columns}
@@ -136,7 +141,8 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 			if columns < 40 || s.Target == nil {
 				continue
 			}
-			if !strings.Contains(heading, "reached") || !strings.Contains(heading, "time") || strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *") != 1 {
+			marks := strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *")
+			if strings.Contains(heading, "reached") != (columns > 40 || name != "with a target") || !strings.Contains(heading, "time") || name == "with a target" && marks != 1 {
 				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s", name, columns, text)
 			}
 		}
@@ -186,47 +192,90 @@ func TestTableCutsLabelsOnlyAsFarAsTheWidthAsks(t *testing.T) {
 	}
 }
 
-func TestTheBestOfATableIsTheFastestOfThoseThatArrivedMostOften(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		var runs []record.Run
-		for point := range 4 {
-			for seed := range 3 {
-				r := record.Run{Point: record.Point{{Key: "k", Value: string(rune('a' + point))}}, Seed: uint64(seed)}
-				if rng.IntN(4) > 0 {
-					r.Reached, r.TimeToTarget, r.EpochsToTarget = true, pointer(float64(1+rng.IntN(4))), pointer(1)
-				}
-				runs = append(runs, r)
-			}
+// arrivals are 20 runs of a point that take about so many seconds.
+func arrivals(label string, seconds, deviation float64, models int, of record.Of) (runs []record.Run) {
+	rng := rand.New(rand.NewPCG(uint64(seconds), 1))
+	for seed := range uint64(20) {
+		at := seconds + deviation*rng.NormFloat64()
+		runs = append(runs, record.Run{
+			Point: record.Point{{Key: "k", Value: label}}, Seed: seed, Outcome: record.Done, Of: of, Models: models, FinalAccuracy: 0.9,
+			Reached: true, TimeToTarget: &at, EpochsToTarget: &at, Duration: at, Epochs: at,
+		})
+	}
+	return runs
+}
+
+func joined(target float64, all ...[]record.Run) record.Summary {
+	runs := slices.Concat(all...)
+	for i := range runs {
+		runs[i].Number = i
+	}
+	return record.Summary{Plan: "p", Target: &target, RunsPlanned: len(runs), Complete: true, Runs: runs, Groups: record.GroupRuns(runs, &target)}
+}
+
+// tableOf is the table in a terminal that is wide enough.
+func tableOf(t *testing.T, s record.Summary) string {
+	t.Helper()
+	b := screen{columns: 160}
+	if err := Table(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
+	text := tableOf(t, joined(0.9, arrivals("slow", 30, 1, 4, record.AverageModel), arrivals("fast", 10, 1, 4, record.AverageModel)))
+	for _, want := range []string{
+		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
+		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n", "95 % confidence interval of the mean by Student's t",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
 		}
-		// The same again, by hand: most arrivals first, then the smallest sum.
-		want, arrivals, sum := map[string]bool{}, 0, 0.0
-		for point := range 4 {
-			n, total := 0, 0.0
-			for _, r := range runs[3*point : 3*point+3] {
-				if r.Reached {
-					n, total = n+1, total+*r.TimeToTarget
-				}
+	}
+	text = tableOf(t, joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 10.3, 2, 1, record.Mean), arrivals("c", 40, 1, 1, record.Mean)))
+	if strings.Contains(text, "Judged") || strings.Contains(text, "fastest:") == strings.Contains(text, "* fastest") || strings.Count(text, "] =") != 2 ||
+		!strings.Contains(text, "= not distinguishable from the fastest: time to 90 %, in pairs of equal seeds, t test, Holm's correction for 3 comparisons.") ||
+		!strings.Contains(text, "Repeats that would decide in 4 of 5 experiments: a ") {
+		t.Errorf("two that cannot be told apart:\n%s", text)
+	}
+}
+
+// F8: points of several targets are compared within each, and the notes name them.
+func TestTableComparesWithinOneTarget(t *testing.T) {
+	var all [][]record.Run
+	for i, target := range []float64{0.5, 0.8} {
+		for k, seconds := range []float64{10, 20} {
+			runs := arrivals(string(rune('a'+2*i+k)), seconds*(1+2*target), 1, 1, record.Mean)
+			for n := range runs {
+				runs[n].Target = &target
 			}
-			if n > arrivals || n == arrivals && total < sum {
-				want, arrivals, sum = map[string]bool{}, n, total
-			}
-			if n > 0 && n == arrivals && total == sum {
-				want[string(rune('a'+point))] = true
-			}
+			all = append(all, runs)
 		}
-		var b strings.Builder
-		if err := Table(&b, record.Summary{Target: pointer(0.9), RunsPlanned: 12, Complete: true, Runs: runs, Groups: record.GroupRuns(runs)}); err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]bool{}
-		for line := range strings.Lines(b.String()) {
-			if strings.Contains(line, " * ") {
-				got[line[:1]] = true
-			}
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("-want +got:\n%s\n%s", diff, b.String())
+	}
+	text := tableOf(t, joined(0.5, all...))
+	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % at 2 points, in pairs") || !strings.Contains(text, "* fastest: time to 80 % at 2 points, in pairs") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
+	for i := range 8 {
+		r := &s.Runs[3*i]
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server", What: "its model was lost"}, {At: 7, Node: "w1", What: "stood still"}, {At: 8, Node: "w2", What: "x"}}
+	}
+	r := &s.Runs[0]
+	r.Outcome, r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Incidents = record.Failed, false, nil, nil, []record.Incident{{At: 0.5, Node: "peer3", What: "the loss is NaN"}}
+	s.Groups = record.GroupRuns(s.Runs, s.Target)
+	text := tableOf(t, s)
+	for _, want := range []string{
+		"Of 40 runs 1 failed, 7 degraded:\n", "run 0 (k=a, seed 0) failed: peer3 at 0.5 s: the loss is NaN.\n",
+		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w1 at 7 s: stood still; and 1 more.\n", "and 3 more.\n",
+		"1 of 40 runs did not reach 90 %: censored at their ends, or if they failed never there", "19/20",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
 }
@@ -252,7 +301,7 @@ func ring(from, to int) float64 {
 
 func TestPlotsAreOfTheSameBytesEachTime(t *testing.T) {
 	s, traces := sample(shares(), 3, 0.94)
-	spread(traces, 5, ring)
+	spread(s, traces, 5, ring)
 	first, second := t.TempDir(), t.TempDir()
 	paths, err := Plots(first, s, traces)
 	if err != nil {
@@ -262,8 +311,8 @@ func TestPlotsAreOfTheSameBytesEachTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) != 8 || len(again) != 8 {
-		t.Fatalf("%d and %d figures, want 8", len(paths), len(again))
+	if len(paths) != 11 || len(again) != 11 {
+		t.Fatalf("%d and %d figures, want 11", len(paths), len(again))
 	}
 	for i := range paths {
 		a, b := readImage(t, paths[i]), readImage(t, again[i])
@@ -322,7 +371,7 @@ func texts(t *testing.T, image []byte) (all []string) {
 func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 	one, oneTraces := sample([]string{""}, 2, 0.94)
 	noTarget, noTargetTraces := sample([]string{"a", "b"}, 1, 0.94)
-	noTarget.Target = nil
+	withoutTarget(&noTarget)
 	bare, _ := sample([]string{"a", "b"}, 1, 0.94)
 	old, oldTraces := sample([]string{""}, 2, 0.94)
 	for i := range oldTraces {
@@ -331,7 +380,7 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 		}
 	}
 	full, fullTraces := sample([]string{"a", "b"}, 1, 0.94)
-	spread(fullTraces, 5, ring)
+	spread(full, fullTraces, 5, ring)
 	target, accuracy := []string{"target-epochs", "target-time"}, []string{"accuracy-epochs", "accuracy-time", "accuracy-bytes"}
 	for _, c := range []struct {
 		name   string
@@ -344,7 +393,7 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 		{"no curves", bare, make([]record.Trace, 2), target},
 		{"no runs", record.Summary{Plan: "p"}, nil, nil},
 		{"bytes not counted", old, oldTraces, accuracy[:2]},
-		{"everything", full, fullTraces, append(append([]string{"accuracy-best-over-time", "consensus-distance", "topology-1"}, accuracy...), target...)},
+		{"everything", full, fullTraces, append(append([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy...), target...)},
 	} {
 		dir := t.TempDir()
 		paths, err := Plots(dir, c.s, c.traces)
@@ -380,52 +429,45 @@ func TestPlotsBearDivergedRunsAndNoArrivalAtAll(t *testing.T) {
 	}
 }
 
-func TestBandIsMeanAndDeviationWithEndedRunsHeld(t *testing.T) {
-	epoch := func(e record.Evaluation) float64 { return e.Epoch }
-	curve := func(points ...float64) []record.Evaluation {
-		var es []record.Evaluation
-		for i := 0; i < len(points); i += 2 {
-			es = append(es, record.Evaluation{Epoch: points[i], Accuracy: record.Float(points[i+1])})
-		}
-		return es
+// straight is a curve through points.
+func straight(points ...float64) []xy {
+	var curve []xy
+	for i := 0; i < len(points); i += 2 {
+		curve = append(curve, xy{points[i], points[i+1]})
 	}
-	b := bandOf([]models{byNode(curve(0, 0.2, 1, 0.6), epoch), nil, byNode(curve(0, 0.2, 2, 0.8), epoch)}, meanOf, 1, gridPoints)
-	last := len(b.x) - 1
-	deviation := math.Sqrt(0.02) // of 0.6 and 0.8
-	near := func(what string, got, want float64) {
-		t.Helper()
-		if math.Abs(got-want) > 1e-9 {
-			t.Errorf("%s is %g, want %g", what, got, want)
-		}
-	}
-	near("first mean", b.mean[0], 0.2)
-	near("first deviation", b.high[0]-b.low[0], 0)
-	near("end", b.x[last], 2)
-	near("last mean", b.mean[last], 0.7)
-	near("last high", b.high[last], 0.7+deviation)
-	near("last low", b.low[last], 0.7-deviation)
-	// Where both run, straight lines: (0.2 + 0.4 x + 0.2 + 0.3 x) / 2.
-	x := b.x[100]
-	near("a mean in between", b.mean[100], 0.2+0.35*x)
+	return curve
 }
 
-func TestBandAveragesTheModelsOfARunOrTakesTheBest(t *testing.T) {
-	curve := []record.Evaluation{
-		{Node: "a", Epoch: 0, Accuracy: 0}, {Node: "b", Epoch: 0, Accuracy: 0.4},
-		{Node: "a", Epoch: 1, Accuracy: 0.5}, {Node: "b", Epoch: 2, Accuracy: 0.8},
+func TestBandOfFewRunsIsMedianAndRangeWithEndedRunsHeld(t *testing.T) {
+	b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), nil, straight(0, 0.2, 2, 0.8), straight(0, 0.1, 2, 0.1)}, 1, gridPoints)
+	last := len(b.x) - 1
+	for what, c := range map[string][2]float64{
+		"first median": {b.mean[0], 0.2}, "first low": {b.low[0], 0.1}, "end": {b.x[last], 2}, "last median": {b.mean[last], 0.6},
+		"last high": {b.high[last], 0.8}, "last low": {b.low[last], 0.1}, "in between": {b.mean[100], 0.2 + 0.3*b.x[100]},
+	} {
+		if math.Abs(c[0]-c[1]) > 1e-9 {
+			t.Errorf("%s is %g, want %g", what, c[0], c[1])
+		}
 	}
-	runs := []models{byNode(curve, func(e record.Evaluation) float64 { return e.Epoch })}
-	b := bandOf(runs, meanOf, 1, gridPoints)
-	if got := b.mean[0]; got != 0.2 {
-		t.Errorf("first mean %g, want 0.2", got)
+	if b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), straight(0, 0.4, 1, 0.8)}, 1, gridPoints); math.Abs(b.mean[0]-0.3) > 1e-12 {
+		t.Errorf("the median of two is %g, want 0.3", b.mean[0])
 	}
-	if got := b.mean[len(b.mean)-1]; math.Abs(got-0.65) > 1e-12 {
-		t.Errorf("last mean %g, want 0.65", got)
+}
+
+func TestBandOfManyRunsIsTheMeanAndItsInterval(t *testing.T) {
+	var runs [][]xy
+	for i := range 10 {
+		runs = append(runs, straight(0, 0.1, 1, float64(i)/10))
 	}
-	// The best is b: 0.4 + 0.2 x to 2, where a has stayed at 0.5.
-	for i, x := range bandOf(runs, slices.Max[[]float64], 1, gridPoints).x {
-		if got := bandOf(runs, slices.Max[[]float64], 1, gridPoints).mean[i]; math.Abs(got-(0.4+0.2*x)) > 1e-12 {
-			t.Fatalf("best at %g is %g, want %g", x, got, 0.4+0.2*x)
+	b := bandOf(runs, 0.6, gridPoints)
+	last := len(b.x) - 1
+	half := 2.2621571628 * math.Sqrt(0.0916666667/10) // of t with 9 degrees of freedom, from a table
+	if math.Abs(b.mean[last]-0.45) > 1e-9 || math.Abs(b.low[last]-(0.45-half)) > 1e-9 || b.high[last] != 0.6 || b.high[0] != b.low[0] {
+		t.Errorf("mean %g from %g to %g, want 0.45 from %g to the limit", b.mean[last], b.low[last], b.high[last], 0.45-half)
+	}
+	for n, want := range map[int]string{1: "One run per point.", 9: "Median of 9 runs, band: lowest to highest", 10: "Mean of 10 runs, band: its 95 % interval (t)"} {
+		if got := bandText(n, n); !strings.HasPrefix(got, want) {
+			t.Errorf("%d runs: %q", n, got)
 		}
 	}
 }

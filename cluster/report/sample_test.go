@@ -16,7 +16,7 @@ func sample(labels []string, seeds int, target float64) (record.Summary, []recor
 	var traces []record.Trace
 	for i, label := range labels {
 		for seed := range seeds {
-			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual"}
+			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual", Outcome: record.Done, Of: record.Mean, Models: 1}
 			if label != "" {
 				r.Point = record.Point{{Key: "data.split", Value: label}}
 			}
@@ -26,7 +26,7 @@ func sample(labels []string, seeds int, target float64) (record.Summary, []recor
 			s.Runs, traces = append(s.Runs, r), append(traces, record.Trace{Curve: curve})
 		}
 	}
-	s.Groups = record.GroupRuns(s.Runs)
+	s.Groups = record.GroupRuns(s.Runs, &target)
 	return s, traces
 }
 
@@ -36,16 +36,19 @@ func fakeCurve(r *record.Run, ceiling, rate, target float64, rng *rand.Rand) []r
 		epoch := float64(k) * 0.1
 		accuracy := ceiling - 0.7*math.Exp(-rate*epoch) + 0.004*rng.NormFloat64()
 		curve = append(curve, record.Evaluation{
-			Number: uint64(k + 1), Time: 60 * epoch, Step: uint64(k * 30), Epoch: epoch, Node: "server",
-			Accuracy: record.Float(accuracy), Loss: record.Float(1 - accuracy), Bytes: int64(60 * 8366 * (k + 1)),
+			Number: uint64(k + 1), Time: 60 * epoch, Step: uint64(k * 30), Epoch: epoch, Models: 1,
+			Accuracy: record.Float(accuracy), AverageModel: record.Float(accuracy), Mean: record.Float(accuracy),
+			All: record.Float(accuracy), Any: record.Float(accuracy), Loss: record.Float(1 - accuracy), Bytes: int64(60 * 8366 * (k + 1)),
 		})
 		r.FinalAccuracy = record.Float(accuracy)
 		if accuracy >= target {
 			seconds := 60 * epoch
 			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, &seconds, &epoch
+			r.Bracket = &record.Bracket{TimeAfter: max(60*epoch-6, 0), TimeBefore: 60 * epoch, EpochsAfter: max(epoch-0.1, 0), EpochsBefore: epoch}
 			break
 		}
 	}
+	r.Duration, r.Epochs = curve[len(curve)-1].Time, curve[len(curve)-1].Epoch
 	r.Steps, r.Messages, r.Bytes = uint64(30*len(curve)), int64(60*len(curve)), int64(60*8366*len(curve))
 	return curve
 }
@@ -59,17 +62,15 @@ func shares() []string {
 	return labels
 }
 
-// spread gives each run three models, of which the first is the best, the distance
+// spread gives each run three models around what the single one was, the distance
 // between them, and a network of n nodes with a link wherever delay is positive.
-func spread(traces []record.Trace, n int, delay func(from, to int) float64) {
+func spread(s record.Summary, traces []record.Trace, n int, delay func(from, to int) float64) {
 	for i := range traces {
+		s.Runs[i].Models = 3
 		var curve []record.Evaluation
 		for _, e := range traces[i].Curve {
-			for node := range 3 {
-				one := e
-				one.Node, one.Accuracy = fmt.Sprintf("peer%d", node+1), e.Accuracy-record.Float(0.01*float64(node))
-				curve = append(curve, one)
-			}
+			e.Models, e.AverageModel, e.Any, e.All = 3, e.Accuracy+0.02, e.Accuracy+0.01, e.Accuracy-0.03
+			curve = append(curve, e)
 			traces[i].Measured = append(traces[i].Measured,
 				record.Measurement{Time: e.Time, Node: "coordinator", Name: consensusDistance, Value: record.Float(1 + math.Sin(e.Time/100+float64(i)))},
 				record.Measurement{Time: e.Time, Node: "coordinator", Name: "spectral gap", Value: 0.5})

@@ -105,6 +105,16 @@ func readSource(r *record.Reader) (*Source, error) {
 		w.add(group, run.Duration, data.Updates)
 	}
 	s.work = w.sorted()
+	serverless := make([]bool, len(s.Summary.Groups))
+	for _, r := range s.Summary.Runs {
+		group := groups[pointID(r.Point)]
+		serverless[group] = serverless[group] || r.Models > 1
+	}
+	for _, one := range s.work {
+		if serverless[one.group] && one.staleness.total() == 0 {
+			one.staleness, one.serverless = nil, true
+		}
+	}
 	return s, nil
 }
 
@@ -120,45 +130,40 @@ func pointID(p record.Point) string {
 // sourceKey is the key that tells points of several records apart.
 const sourceKey = "record"
 
-// join makes of several records one, whose points begin with the record's name.
+// join makes of several records one, whose points begin with the record's name and are compared with each other.
 func join(sources []*Source) *Source {
 	if len(sources) == 1 {
 		return sources[0]
 	}
 	all := &Source{Name: "all"}
 	var names []string
+	groups := 0
 	all.Summary.Complete = true
-	for i, s := range sources {
+	for _, s := range sources {
 		names = append(names, s.Name)
-		if i == 0 {
-			all.Summary.Target = s.Summary.Target
-		} else if !sameTarget(all.Summary.Target, s.Summary.Target) {
-			all.Summary.Target = nil // times to different targets stand for nothing together
-		}
 		all.Summary.Complete = all.Summary.Complete && s.Summary.Complete
 		all.Summary.RunsPlanned += s.Summary.RunsPlanned
 		for _, w := range s.work {
 			moved := *w
-			moved.group += len(all.Summary.Groups)
+			moved.group += groups
 			all.work = append(all.work, &moved)
 		}
-		labelled := func(p record.Point) record.Point {
-			return append(record.Point{{Key: sourceKey, Value: s.Name}}, p...)
+		groups += len(s.Summary.Groups)
+		targets := map[string]*float64{}
+		for _, g := range s.Summary.Groups {
+			targets[pointID(g.Point)] = g.Target
 		}
 		for _, r := range s.Summary.Runs {
-			r.Point = labelled(r.Point)
+			r.Target = targets[pointID(r.Point)]
+			r.Point = append(record.Point{{Key: sourceKey, Value: s.Name}}, r.Point...)
 			all.Summary.Runs = append(all.Summary.Runs, r)
-		}
-		for _, g := range s.Summary.Groups {
-			g.Point = labelled(g.Point)
-			all.Summary.Groups = append(all.Summary.Groups, g)
 		}
 		all.traces = append(all.traces, s.traces...)
 	}
+	all.Summary.Groups = record.GroupRuns(all.Summary.Runs, nil)
+	if targets := targetsOf(all.Summary); len(targets) == 1 {
+		all.Summary.Target = &targets[0]
+	}
 	all.Summary.Plan = strings.Join(names, ", ")
 	return all
-}
-
-func sameTarget(a, b *float64) bool {
-	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
 )
 
 const (
@@ -23,18 +24,19 @@ type column struct {
 	label   bool    // a value of the point: to the left, and may be cut
 	leave   int     // when it is left out for want of width: 1 first; 0 never
 	brief   *column // the same in fewer columns of text; nil if there is no shorter way
+	last    *column // the same without intervals, for where nothing else is left to leave out; nil if it has none
 }
 
-// Table writes a row for each point: how many of its runs arrived at the target, and
-// mean ± sample standard deviation of time and epochs to target (over the runs that
-// arrived), of the final accuracy, and the means of messages and megabytes (over all
-// runs). Columns about a target are left out where the plan has none. An asterisk marks the
-// shortest time to target.
+// Table writes a row for each point: how many of its runs arrived at the target, the mean time and epochs to it
+// (restricted, where runs did not arrive), and of the final accuracy, with their 95 % intervals, and the means of messages
+// and megabytes. Columns about a target are left out where the plan has none. Marks behind the times are verdicts: which
+// point is the fastest, and which cannot be told from it. Lines below say what is judged, how points were compared and
+// how many repeats would decide, and which runs failed or are degraded, where, when and why.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
 // terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is not enough cuts labels. Where a terminal
-// is narrower still, it leaves out messages and megabytes, then epochs and runs, accuracy (where there is a time to target), and last how
-// many runs arrived, says so below, and keeps every line within the width.
+// is narrower still, it leaves out messages and megabytes, then epochs and runs, accuracy (where there is a time to target), how
+// many runs arrived, and last the intervals, says so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
@@ -119,7 +121,7 @@ func value(p record.Point, key string) string {
 
 func resultColumns(s record.Summary) []column {
 	runs := column{heading: "runs", leave: 4}
-	accuracy := column{heading: "final accuracy, %", brief: &column{heading: "accuracy, %"}}
+	accuracy := accuracyColumn(s)
 	messages, volume := column{heading: "messages", leave: 1}, column{heading: "MB", leave: 2}
 	volumes := make([]float64, len(s.Groups))
 	for i, g := range s.Groups {
@@ -128,64 +130,103 @@ func resultColumns(s record.Summary) []column {
 		volumes[i] /= 1e6
 		messages.cells = append(messages.cells, fmt.Sprintf("%.0f", m))
 		runs.cells = append(runs.cells, fmt.Sprint(g.N))
-		accuracy.cells = append(accuracy.cells, spreadCell(g.FinalAccuracy, 100, 2))
 	}
-	accuracy.brief.cells = accuracy.cells
 	for _, v := range volumes {
 		volume.cells = append(volume.cells, fmt.Sprintf("%.*f", decimals(volumes), v))
 	}
-	if s.Target == nil {
+	if len(targetsOf(s)) == 0 {
 		return []column{runs, accuracy, messages, volume}
 	}
-	unit := timeUnit(longestMean(s))
 	accuracy.leave, accuracy.brief.leave = 5, 5
 	reached := column{heading: "reached", leave: 6}
-	times := column{heading: "time to target, " + unit.name, brief: &column{heading: "time, " + unit.name}}
-	epochs := column{heading: "epochs to target", leave: 3, brief: &column{heading: "epochs", leave: 3}}
-	var timeMeans, epochMeans []float64
 	for _, g := range s.Groups {
-		if g.TimeToTarget != nil && g.EpochsToTarget != nil {
-			timeMeans = append(timeMeans, float64(g.TimeToTarget.Mean)/unit.seconds)
-			epochMeans = append(epochMeans, float64(g.EpochsToTarget.Mean))
+		cell := nothing
+		if g.Target != nil {
+			cell = fmt.Sprintf("%d/%d", g.Reached, g.N)
 		}
+		reached.cells = append(reached.cells, cell)
 	}
-	best, _ := fastest(s)
-	for i, g := range s.Groups {
-		reached.cells = append(reached.cells, fmt.Sprintf("%d/%d", g.Reached, g.N))
-		mark := ""
-		switch {
-		case slices.Contains(best, i):
-			mark = " *"
-		case len(best) > 0:
-			mark = "  "
-		}
-		times.addTarget(g, spreadCell(g.TimeToTarget, 1/unit.seconds, decimals(timeMeans)), mark)
-		epochs.addTarget(g, spreadCell(g.EpochsToTarget, 1, decimals(epochMeans)), "")
+	unit := timeUnit(longestMean(s))
+	times := targetColumn(s, "time", unit.seconds, func(g record.Group) *record.Arrivals { return g.TimeToTarget })
+	times.name("time to target, "+unit.name, "time, "+unit.name)
+	epochs := targetColumn(s, "epochs", 1, func(g record.Group) *record.Arrivals { return g.EpochsToTarget })
+	epochs.name("epochs to target", "epochs")
+	for c := &epochs; c != nil; c = c.brief {
+		c.leave = 3
 	}
+	epochs.brief.brief, epochs.last, epochs.brief.last = epochs.last, nil, nil // whose interval says little beside that of the time
+	epochs.brief.brief.leave = 3
+	times.mark(s)
 	return []column{reached, times, epochs, accuracy, messages, volume}
 }
 
-// fastest returns the groups of the shortest mean time to target among those whose
-// runs arrived most often, and how often these did; none where there is nothing to compare.
-func fastest(s record.Summary) (best []int, share float64) {
-	shortest, arrived := math.Inf(1), 0
-	for i, g := range s.Groups {
-		if g.TimeToTarget == nil || g.N == 0 {
+// accuracyColumn has the final accuracies.
+func accuracyColumn(s record.Summary) column {
+	long, short := column{heading: "final accuracy, %"}, column{heading: "accuracy, %"}
+	if word := judgedWord(s); word != "" {
+		long.heading, short.heading = "final accuracy ("+word+"), %", "accuracy ("+word+"), %"
+	}
+	for _, g := range s.Groups {
+		long.cells = append(long.cells, spreadCell(g.FinalAccuracy, 100, 2))
+		cell := nothing
+		if g.FinalAccuracy != nil {
+			cell = fmt.Sprintf("%.2f", float64(g.FinalAccuracy.Mean)*100)
+		}
+		short.cells = append(short.cells, cell)
+	}
+	long.brief = &short
+	return long
+}
+
+// targetColumn has the means to the target, in units of scale, with their intervals; its brief form is shorter where no run
+// arrived, and its last one is without intervals.
+func targetColumn(s record.Summary, heading string, scale float64, of func(record.Group) *record.Arrivals) column {
+	var means []float64
+	for _, g := range s.Groups {
+		if a := of(g); a != nil {
+			means = append(means, float64(a.Restricted)/scale)
+		}
+	}
+	digits := decimals(means)
+	var long, short, bare column
+	for _, g := range s.Groups {
+		a := of(g)
+		if a == nil {
+			cell := nothing
+			if g.Target != nil {
+				cell = fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+			}
+			long.cells = append(long.cells, cell)
+			short.cells, bare.cells = append(short.cells, nothing), append(bare.cells, nothing)
 			continue
 		}
-		arrived++
-		own, mean := float64(g.Reached)/float64(g.N), float64(g.TimeToTarget.Mean)
-		switch {
-		case own > share || own == share && mean < shortest:
-			best, share, shortest = []int{i}, own, mean
-		case own == share && mean == shortest:
-			best = append(best, i)
+		mean := fmt.Sprintf("%.*f", digits, float64(a.Restricted)/scale)
+		cell := mean
+		if a.Method != stats.TooFew {
+			cell = fmt.Sprintf("%s [%.*f, %.*f]", mean, digits, float64(a.Low)/scale, digits, float64(a.High)/scale)
+		}
+		long.cells, short.cells, bare.cells = append(long.cells, cell), append(short.cells, cell), append(bare.cells, mean)
+	}
+	bare.heading = heading
+	short.last, long.last, long.brief = &bare, &bare, &short
+	return long
+}
+
+// name gives a column and its shorter forms their headings.
+func (c *column) name(long, short string) {
+	c.heading, c.brief.heading, c.last.heading = long, short, short
+}
+
+// mark puts the verdicts behind a column's cells.
+func (c *column) mark(s record.Summary) {
+	if !anyVerdict(s) {
+		return
+	}
+	for _, form := range []*column{c, c.brief, c.last} {
+		for i, g := range s.Groups {
+			form.cells[i] += " " + verdictMarks[g.Verdict]
 		}
 	}
-	if len(s.Groups) < 2 || arrived == 0 {
-		return nil, 0
-	}
-	return best, share
 }
 
 // traffic returns the mean messages and bytes of a point's runs.
@@ -204,39 +245,30 @@ func traffic(s record.Summary, p record.Point) (messages, bytes float64) {
 	return messages / n, bytes / n
 }
 
+// longestMean is that to the target, in seconds.
 func longestMean(s record.Summary) float64 {
 	longest := 0.0
 	for _, g := range s.Groups {
 		if g.TimeToTarget != nil {
-			longest = max(longest, float64(g.TimeToTarget.Mean))
+			longest = max(longest, float64(g.TimeToTarget.Restricted))
 		}
 	}
 	return longest
 }
 
-// addTarget adds a cell about the target with a mark behind it. Where no run arrived the long form
-// says so once more than the column that counts them.
-func (c *column) addTarget(g record.Group, cell, mark string) {
-	c.brief.cells = append(c.brief.cells, cell+mark)
-	if cell == nothing {
-		cell = fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
-	}
-	c.cells = append(c.cells, cell+mark)
-}
-
 // nothing is the cell of a figure that there is not.
 const nothing = "–"
 
-// spreadCell writes mean ± std, the latter only where there is one.
+// spreadCell writes a mean with its interval, the latter only where there is one.
 func spreadCell(s *record.Spread, scale float64, decimals int) string {
 	if s == nil {
 		return nothing
 	}
 	mean := fmt.Sprintf("%.*f", decimals, float64(s.Mean)*scale)
-	if math.IsNaN(float64(s.Std)) {
+	if s.Method == stats.TooFew {
 		return mean
 	}
-	return fmt.Sprintf("%s ± %.*f", mean, decimals, float64(s.Std)*scale)
+	return fmt.Sprintf("%s [%.*f, %.*f]", mean, decimals, float64(s.Low)*scale, decimals, float64(s.High)*scale)
 }
 
 // decimals returns how many decimals a column needs to show its smallest value other
@@ -298,23 +330,22 @@ func byteUnit(bytes float64) sizeUnit {
 // notes are the lines below the table.
 func notes(s record.Summary) []string {
 	var lines []string
-	if best, share := fastest(s); len(best) > 0 && s.Target != nil {
-		line := "* shortest mean time to " + percent(*s.Target)
-		if share < 1 || slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Reached < g.N }) {
-			line += " of the points whose runs reached it most often"
+	if several(s) {
+		text := "Judged: the " + judged(s)
+		if kinds := kindsOf(s); len(kinds) > 1 {
+			names := make([]string, len(kinds))
+			for i, of := range kinds {
+				names[i] = "the " + judgedNames[of]
+			}
+			text = "Judged, by point: " + strings.Join(names, ", ")
 		}
-		lines = append(lines, line+".")
+		lines = append(lines, text+".")
 	}
-	if !s.Complete {
+	lines = append(lines, verdictNotes(s)...)
+	lines = append(lines, intervalNotes(s)...)
+	lines = append(lines, outcomeNotes(s)...)
+	if len(s.Runs) < s.RunsPlanned {
 		lines = append(lines, fmt.Sprintf("Not complete: %d of %d runs are recorded.", len(s.Runs), s.RunsPlanned))
-	}
-	missed := 0
-	for _, g := range s.Groups {
-		missed += g.N - g.Reached
-	}
-	if s.Target != nil && missed > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d runs did not reach %s; means to the target are over those that did.",
-			missed, len(s.Runs), percent(*s.Target)))
 	}
 	crowded, missing := 0, uint64(0)
 	for _, r := range s.Runs {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,13 @@ func summaryTable(s *Source, caption string) *pageTable {
 	columns := labelColumns(s.Summary)
 	t := &pageTable{Caption: caption, Labels: len(columns)}
 	columns = append(columns, resultColumns(s.Summary)...)
+	if anyVerdict(s.Summary) {
+		c := column{heading: "verdict"}
+		for _, g := range s.Summary.Groups {
+			c.cells = append(c.cells, string(g.Verdict))
+		}
+		columns = append(columns, c)
+	}
 	for _, c := range columns {
 		t.Head = append(t.Head, c.heading)
 	}
@@ -75,34 +83,57 @@ func workTable(s *Source) *pageTable {
 			short(w.staleness.mean()), short(w.staleness.quantile(0.5)), short(w.staleness.quantile(0.99)),
 			short(w.waiting.count()), short(100*w.waiting.total()/w.seconds), short(w.waiting.quantile(0.5)), short(w.waiting.quantile(0.99)))
 		t.Rows = append(t.Rows, row)
+		if w.serverless {
+			t.Note = serverlessNote
+		}
 	}
 	return t.limit()
 }
 
-// linkTables show the links of each of a record's networks.
-func linkTables(s *Source, caption string) (all []*pageTable) {
-	for _, n := range networksOf(s.Summary, s.traces) {
-		t := &pageTable{Caption: caption, Folded: true, Labels: 2, Note: "Delay achieved: from sending to arrival, with queues, rates, losses and outages.",
-			Head: []string{"from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"}}
-		if len(n.points) < len(s.Summary.Groups) {
-			t.Caption = fmt.Sprintf("%s (%s)", caption, cut(strings.Join(n.points, "; "), maxTitlePoints))
+// serverlessNote says why a staleness is not shown.
+const serverlessNote = "An architecture without a server has no version to be stale against."
+
+// linkTable shows the links of each point, as its first run used them.
+func linkTable(s *Source, caption string) *pageTable {
+	all := keys(s.Summary)
+	t := &pageTable{Caption: caption, Folded: true, Labels: len(all) + 2, Head: headings(all, "from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"),
+		Note: "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and outages."}
+	for i, trace := range s.traces {
+		if trace.Links == nil {
+			continue
 		}
-		for _, l := range n.links {
-			t.Rows = append(t.Rows, []string{l.From, l.To, strconv.FormatInt(l.Messages, 10), short(float64(l.Bytes) / 1e6),
-				short(l.DelayAsked), short(l.DelayAchieved), strconv.FormatInt(l.Lost, 10)})
+		for _, l := range newNetwork(trace.Links).links {
+			t.Rows = append(t.Rows, append(pointCells(s.Summary.Runs[i].Point, all), l.From, l.To, strconv.FormatInt(l.Messages, 10), short(float64(l.Bytes)/1e6),
+				short(l.DelayAsked), short(l.DelayAchieved), strconv.FormatInt(l.Lost, 10)))
 		}
-		all = append(all, t.limit())
 	}
-	return all
+	return t.limit()
+}
+
+// incidentTable lists what makes the figures of runs worth less.
+func incidentTable(s *Source) *pageTable {
+	all := keys(s.Summary)
+	t := &pageTable{Caption: "What went wrong", Labels: len(all) + 5, Head: headings(all, "run", "seed", "outcome", "node", "what", "at, s")}
+	for _, r := range s.Summary.Runs {
+		for _, n := range r.Incidents {
+			t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10), string(r.Outcome),
+				n.Node, n.What, short(n.At)))
+		}
+	}
+	return t.limit()
 }
 
 // runTable lists the runs.
 func runTable(s *Source) *pageTable {
 	all := keys(s.Summary)
-	t := &pageTable{Caption: "Every run", Folded: true, Labels: len(all), Head: headings(all, "run", "seed", "time to target, s",
-		"epochs", "final accuracy, %", "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
+	accuracy := "final accuracy, %"
+	if word := judgedWord(s.Summary); word != "" {
+		accuracy = "final accuracy (" + word + "), %"
+	}
+	t := &pageTable{Caption: "Every run", Folded: true, Labels: len(all), Head: headings(all, "run", "seed", "outcome", "time to target, s",
+		"epochs", accuracy, "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
 	for _, r := range s.Summary.Runs {
-		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
+		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10), string(r.Outcome),
 			short(known(r.TimeToTarget)), short(known(r.EpochsToTarget)), short(100*float64(r.FinalAccuracy)), short(100*float64(r.BestAccuracy)),
 			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), short(float64(r.Bytes)/1e6), short(r.Duration), r.Clock, r.Digest))
 	}
@@ -134,19 +165,26 @@ func buildTable(b record.Build, caption string) *pageTable {
 	return t
 }
 
+// csvTables are the CSV files of a page.
+var csvTables = []struct {
+	name string
+	head []string
+	rows func(s *Source, row func(cells ...string))
+}{
+	{"groups.csv", slices.Concat([]string{"point", "n", "reached", "done", "degraded", "failed", "of", "target"},
+		arrivalHead("time", "time_to_target_s"), arrivalHead("epochs", "epochs_to_target"),
+		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high", "verdict", "pairs", "repeats_needed", "messages", "bytes"}), groupRows},
+	{"runs.csv", []string{"run", "point", "seed", "outcome", "of", "reached", "time_to_target_s", "epochs_to_target", "average_model_s", "mean_s", "all_s", "any_s",
+		"final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s", "digest"}, runRows},
+	{"incidents.csv", []string{"run", "point", "seed", "outcome", "at_s", "node", "what"}, incidentRows},
+	{"curves.csv", []string{"point", "over", "x", "accuracy", "low", "high", "band"}, curveRows},
+	{"workers.csv", []string{"point", "node", "quantity", "count", "mean", "p1", "p25", "p50", "p75", "p99"}, workRows},
+	{"links.csv", []string{"point", "from", "to", "messages", "bytes", "delay_asked_s", "delay_achieved_s", "lost"}, linkRows},
+}
+
 // writeTables writes the CSV files: all that is in the figures and tables, of all records.
 func (b *builder) writeTables() error {
-	for _, t := range []struct {
-		name string
-		head []string
-		rows func(s *Source, row func(cells ...string))
-	}{
-		{"groups.csv", []string{"point", "n", "reached", "time_to_target_s", "time_std", "epochs_to_target", "epochs_std", "final_accuracy", "accuracy_std", "messages", "bytes"}, groupRows},
-		{"runs.csv", []string{"run", "point", "seed", "reached", "time_to_target_s", "epochs_to_target", "final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s", "digest"}, runRows},
-		{"curves.csv", []string{"point", "over", "x", "accuracy", "low", "high"}, curveRows},
-		{"workers.csv", []string{"point", "node", "quantity", "count", "mean", "p1", "p25", "p50", "p75", "p99"}, workRows},
-		{"links.csv", []string{"point", "from", "to", "messages", "bytes", "delay_asked_s", "delay_achieved_s", "lost"}, linkRows},
-	} {
+	for _, t := range csvTables {
 		var text bytes.Buffer
 		w := csv.NewWriter(&text)
 		_ = w.Write(append([]string{sourceKey}, t.head...))
@@ -174,32 +212,64 @@ func optional(v *float64) string {
 	return exact(*v)
 }
 
-func groupRows(s *Source, row func(...string)) {
-	spread := func(s *record.Spread) (mean, std string) {
-		if s == nil {
-			return "", ""
-		}
-		return s.Mean.String(), s.Std.String()
+// arrivalHead names the columns of how long it takes to the target, the first of which is the mean of those that arrived.
+func arrivalHead(what, mean string) []string {
+	return []string{mean, what + "_std", what + "_restricted", what + "_low", what + "_high", what + "_median", what + "_horizon", what + "_method"}
+}
+
+func arrivalCells(a *record.Arrivals) []string {
+	if a == nil {
+		return make([]string, len(arrivalHead("", "")))
 	}
+	return []string{
+		a.Mean.String(), a.Std.String(), a.Restricted.String(), a.Low.String(), a.High.String(), a.Median.String(), a.Horizon.String(), a.Method,
+	}
+}
+
+func groupRows(s *Source, row func(...string)) {
 	for _, g := range s.Summary.Groups {
-		time, timeStd := spread(g.TimeToTarget)
-		epochs, epochsStd := spread(g.EpochsToTarget)
-		final, finalStd := spread(g.FinalAccuracy)
+		cells := []string{
+			g.Point.String(), strconv.Itoa(g.N), strconv.Itoa(g.Reached), strconv.Itoa(g.Done), strconv.Itoa(g.Degraded), strconv.Itoa(g.Failed),
+			string(g.Of), optional(g.Target),
+		}
+		cells = slices.Concat(cells, arrivalCells(g.TimeToTarget), arrivalCells(g.EpochsToTarget))
+		if a := g.FinalAccuracy; a != nil {
+			cells = append(cells, a.Mean.String(), a.Std.String(), a.Low.String(), a.High.String())
+		} else {
+			cells = append(cells, "", "", "", "")
+		}
 		messages, bytes := traffic(s.Summary, g.Point)
-		row(g.Point.String(), strconv.Itoa(g.N), strconv.Itoa(g.Reached), time, timeStd, epochs, epochsStd, final, finalStd, exact(messages), exact(bytes))
+		row(append(cells, string(g.Verdict), strconv.Itoa(g.Pairs), strconv.Itoa(g.Repeats), exact(messages), exact(bytes))...)
 	}
 }
 
 func runRows(s *Source, row func(...string)) {
 	for _, r := range s.Summary.Runs {
-		row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), strconv.FormatBool(r.Reached),
-			optional(r.TimeToTarget), optional(r.EpochsToTarget), r.FinalAccuracy.String(), r.BestAccuracy.String(),
-			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Evaluations),
-			r.Clock, exact(r.Duration), r.Digest)
+		cells := []string{
+			strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome), string(r.Of), strconv.FormatBool(r.Reached),
+			optional(r.TimeToTarget), optional(r.EpochsToTarget),
+		}
+		for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
+			cell := ""
+			if at, ok := r.Crossings[of]; ok {
+				cell = exact(at)
+			}
+			cells = append(cells, cell)
+		}
+		row(append(cells, r.FinalAccuracy.String(), r.BestAccuracy.String(), strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10),
+			strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Evaluations), r.Clock, exact(r.Duration), r.Digest)...)
 	}
 }
 
-// curveRows writes the mean curves and their bands as the figures have them.
+func incidentRows(s *Source, row func(...string)) {
+	for _, r := range s.Summary.Runs {
+		for _, n := range r.Incidents {
+			row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome), exact(n.At), n.Node, n.What)
+		}
+	}
+}
+
+// curveRows writes the curves of the points and their bands as the figures have them.
 func curveRows(s *Source, row func(...string)) {
 	for _, axis := range []struct {
 		name string
@@ -211,9 +281,13 @@ func curveRows(s *Source, row func(...string)) {
 	} {
 		l := accuracyLines(s.Summary, s.traces, "", axis.of)
 		for _, g := range s.Summary.Groups {
-			b := bandOf(l.of(s.Summary, g.Point), l.combine, l.limit, pointsOf(len(s.Summary.Groups)))
+			b := bandOf(l.of(s.Summary, g.Point), l.limit, pointsOf(len(s.Summary.Groups)))
+			kind := "median and range"
+			if g.N >= manyRuns {
+				kind = "mean and 95 % interval"
+			}
 			for i, x := range b.x {
-				row(g.Point.String(), axis.name, exact(x), exact(b.mean[i]), exact(b.low[i]), exact(b.high[i]))
+				row(g.Point.String(), axis.name, exact(x), exact(b.mean[i]), exact(b.low[i]), exact(b.high[i]), kind)
 			}
 		}
 	}

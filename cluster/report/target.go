@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
@@ -13,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
 )
 
 const (
@@ -25,41 +27,60 @@ const (
 	levelHeight, upwardsHeight = 0.06, 0.26
 )
 
+// bars is a figure of how long it takes to the target.
+type bars struct {
+	// quantity is what is drawn, with the target's name in it.
+	what, quantity string
+	scale          float64
+	group          func(record.Group) *record.Arrivals
+	// run returns when a run arrived, or nil and when it ended.
+	run func(record.Run) (at *float64, end float64)
+}
+
 func epochsToTarget(s record.Summary) (*figure, error) {
-	return toTarget(s, "epochs to %s", func(r record.Run) *float64 { return r.EpochsToTarget })
+	b := &bars{
+		what: "epochs to ", quantity: "epochs to %s", scale: 1,
+		group: func(g record.Group) *record.Arrivals { return g.EpochsToTarget },
+		run:   func(r record.Run) (*float64, float64) { return r.EpochsToTarget, r.Epochs },
+	}
+	return b.figure(s)
 }
 
 func timeToTarget(s record.Summary) (*figure, error) {
 	u := timeUnit(longestMean(s))
-	return toTarget(s, "time to %s, "+u.name, func(r record.Run) *float64 {
-		if r.TimeToTarget == nil {
-			return nil
-		}
-		v := *r.TimeToTarget / u.seconds
-		return &v
-	})
+	b := &bars{
+		what: "time to ", quantity: "time to %s, " + u.name, scale: 1 / u.seconds,
+		group: func(g record.Group) *record.Arrivals { return g.TimeToTarget },
+		run:   func(r record.Run) (*float64, float64) { return r.TimeToTarget, r.Duration },
+	}
+	return b.figure(s)
 }
 
-// toTarget draws a bar for each point, and says how many of its runs arrived; nil
-// without a sweep or a target.
-func toTarget(s record.Summary, quantity string, of func(record.Run) *float64) (*figure, error) {
-	if s.Target == nil || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
+const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: ends of runs that did not. Above: " +
+	"how many arrived; * fastest, = not distinguishable from it, ? too few repeats."
+
+// figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or a target.
+func (b *bars) figure(s record.Summary) (*figure, error) {
+	if len(targetsOf(s)) == 0 || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
 		return nil, nil
 	}
-	f := newFigure(s.Plan, heading(keys(s)), fmt.Sprintf(quantity, percent(*s.Target)),
-		"Bars: mean ± 1 standard deviation of the runs that reached the target; dots: these runs; above: how many of all runs they are.")
+	target := targetName(s)
+	if word := judgedWord(s); word != "" {
+		target += " (" + word + ")"
+	}
+	f := newFigure(title(s, b.what+target), heading(keys(s)), fmt.Sprintf(b.quantity, target), barCaption)
 	styles := looks(s.Groups)
 	top := 0.0
 	for i, g := range s.Groups {
-		values := arrivals(s, g.Point, of)
-		highest := reach(values)
-		if err := f.addBar(float64(i), values, styles[i]); err != nil {
+		highest, err := f.addBar(float64(i), b, s, g, styles[i])
+		if err != nil {
 			return nil, err
 		}
-		n := note{x: float64(i), y: highest, text: fmt.Sprintf("%d/%d", g.Reached, g.N), upwards: len(s.Groups) > maxLevel}
+		text := strings.TrimSpace(fmt.Sprintf("%d/%d %s", g.Reached, g.N, verdictMarks[g.Verdict]))
+		n := note{x: float64(i), y: highest, text: text, upwards: len(s.Groups) > maxLevel}
 		height := levelHeight
-		if len(values) == 0 {
-			n.text, n.upwards = "not reached ("+n.text+")", true
+		if g.Reached == 0 {
+			n.text, n.upwards = fmt.Sprintf("not reached (%d/%d)", g.Reached, g.N), true
 		}
 		if n.upwards {
 			height = upwardsHeight * float64(utf8.RuneCountInString(n.text)) / 20
@@ -78,68 +99,74 @@ func toTarget(s record.Summary, quantity string, of func(record.Run) *float64) (
 	return f, nil
 }
 
-// arrivals returns the values of those runs of a point that reached the target.
-func arrivals(s record.Summary, p record.Point, of func(record.Run) *float64) []float64 {
-	var values []float64
+// marks are the runs of a point: those that arrived, and the ends of those that were censored.
+func (b *bars) marks(s record.Summary, p record.Point) (arrived, ended []float64) {
 	for _, r := range s.Runs {
-		if !slices.Equal(r.Point, p) || !r.Reached {
+		if !slices.Equal(r.Point, p) {
 			continue
 		}
-		if v := of(r); v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
-			values = append(values, *v)
+		switch at, end := b.run(r); {
+		case r.Reached && at != nil && finite(*at):
+			arrived = append(arrived, *at*b.scale)
+		case !r.Reached && r.Outcome != record.Failed && finite(end):
+			ended = append(ended, end*b.scale)
 		}
 	}
-	return values
+	return arrived, ended
 }
 
-// reach returns how high the marks of a group's values go.
-func reach(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
+// addBar draws a group: the mean as a bar, its interval, and the runs. It returns how high these go.
+func (f *figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64, err error) {
+	a := b.group(g)
+	if a == nil {
+		return 0, nil
 	}
-	s := record.SpreadOf(values)
-	if math.IsNaN(float64(s.Std)) {
-		return float64(s.Max)
-	}
-	return max(float64(s.Max), float64(s.Mean+s.Std))
-}
-
-// addBar draws a group: the mean of its runs as a bar, the error bar, and the runs.
-func (f *figure) addBar(x float64, values []float64, l look) error {
-	if len(values) == 0 {
-		return nil
-	}
-	spread := record.SpreadOf(values)
-	mean := float64(spread.Mean)
+	arrived, ended := b.marks(s, g.Point)
+	mean := float64(a.Restricted) * b.scale
 	bar, err := plotter.NewPolygon(plotter.XYs{{X: x - 0.35, Y: 0}, {X: x - 0.35, Y: mean}, {X: x + 0.35, Y: mean}, {X: x + 0.35, Y: 0}})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	bar.Color, bar.LineStyle = faded(l.color, 110), draw.LineStyle{Color: l.color, Width: 1.2, Dashes: l.dash}
 	f.Add(bar)
-	if spread.Std > 0 {
-		dots := make(plotter.XYs, len(values))
-		for i, v := range values {
+	highest = mean
+	for _, marks := range []struct {
+		values []float64
+		style  draw.GlyphStyle
+	}{
+		{arrived, draw.GlyphStyle{Color: l.color, Radius: 2, Shape: draw.CircleGlyph{}}},
+		{ended, draw.GlyphStyle{Color: black, Radius: 3, Shape: draw.CrossGlyph{}}},
+	} {
+		if len(marks.values) == 0 || len(arrived)+len(ended) < 2 {
+			continue
+		}
+		dots := make(plotter.XYs, len(marks.values))
+		for i, v := range marks.values {
 			dots[i] = plotter.XY{X: x - 0.2, Y: v}
+			highest = max(highest, v)
 		}
-		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: l.color, Radius: 2, Shape: draw.CircleGlyph{}}})
-		whiskers, err := plotter.NewYErrorBars(errorBar{plotter.XYs{{X: x, Y: mean}}, float64(spread.Std)})
-		if err != nil {
-			return err
-		}
-		whiskers.Color, whiskers.Width, whiskers.CapWidth = black, 1.2, 8
-		f.Add(whiskers)
+		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: marks.style})
 	}
-	return nil
+	if a.Method == stats.TooFew {
+		return highest, nil
+	}
+	low, high := float64(a.Low)*b.scale, float64(a.High)*b.scale
+	whiskers, err := plotter.NewYErrorBars(errorBar{plotter.XYs{{X: x, Y: mean}}, mean - low, high - mean})
+	if err != nil {
+		return 0, err
+	}
+	whiskers.Color, whiskers.Width, whiskers.CapWidth = black, 1.2, 8
+	f.Add(whiskers)
+	return max(highest, high), nil
 }
 
-// errorBar is a bar of equal length to both sides.
+// errorBar is a bar that reaches so far down and up.
 type errorBar struct {
 	plotter.XYs
-	std float64
+	down, up float64
 }
 
-func (e errorBar) YError(int) (low, high float64) { return e.std, e.std }
+func (e errorBar) YError(int) (low, high float64) { return e.down, e.up }
 
 // note is a text above a point, or one that runs upwards from it.
 type note struct {

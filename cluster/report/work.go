@@ -30,6 +30,8 @@ type workload struct {
 	seconds, updates float64
 	// staleness is in versions, waiting in seconds.
 	staleness, waiting counts
+	// serverless says that several nodes hold models and none has versions: there is no staleness.
+	serverless bool
 }
 
 // workloads pools the counts of runs.
@@ -126,20 +128,21 @@ func (c counts) total() (sum float64) {
 // mean is NaN where there is nothing.
 func (c counts) mean() float64 { return c.total() / c.count() }
 
-// quantile returns the smallest value that a share of all do not exceed, within its bin
-// as if the values lay evenly; NaN where there is nothing.
+// quantile returns the smallest value that a share of all do not exceed. Values in a bin count as its mean, as they do in
+// the mean of all, so that this and quantiles agree; NaN where there is nothing.
 func (c counts) quantile(share float64) float64 {
 	rank := share * c.count()
+	last := math.NaN()
 	for _, b := range c {
-		if b.count > 0 && rank <= b.count {
-			return b.low + float64((b.high-b.low)*max(rank, 0)/b.count)
+		if b.count == 0 {
+			continue
+		}
+		if last = min(max(b.total/b.count, b.low), b.high); rank <= b.count {
+			return last
 		}
 		rank -= b.count
 	}
-	if len(c) == 0 {
-		return math.NaN()
-	}
-	return c[len(c)-1].high
+	return last
 }
 
 // workers returns the names of the workers that some group has, in the order in which they occur.
@@ -160,6 +163,7 @@ func together(work []*workload) (all []*workload) {
 		for ; i < len(work) && work[i].group == one.group; i++ {
 			one.seconds += work[i].seconds
 			one.updates += work[i].updates
+			one.serverless = one.serverless || work[i].serverless
 			ages, waits = append(ages, work[i].staleness), append(waits, work[i].waiting)
 		}
 		one.staleness, one.waiting = pool(ages), pool(waits)

@@ -44,6 +44,21 @@ func (e *env) Compute(job actors.Job) {
 	w.enter(due, slot{what: result, to: e.process, life: w.life(e.node), job: w.pool.submit(job.Do)})
 }
 
+// MaxInstant is how many steps a node can make at one instant of virtual time.
+const MaxInstant = 100_000
+
+// count ends a run in which a node computes for ever, because its steps take no time.
+func (e *env) count() {
+	n := &e.world.nodes[e.node]
+	if n.instant != e.world.now {
+		n.instant, n.steps = e.world.now, 0
+	}
+	if n.steps++; n.steps > MaxInstant {
+		e.world.fail(fmt.Errorf("at %v: node %s has made %d steps, and virtual time has not moved on: its steps take no time, "+
+			"and nothing makes it wait; give it a compute: {step: …} or {speed: …}", e.world.now, e.world.names[e.node], MaxInstant))
+	}
+}
+
 func (e *env) Charge(work float64) {
 	w := e.world
 	w.charge += w.nodes[e.node].profile.Time(work)
@@ -66,6 +81,7 @@ func (e *env) Record(event actors.Event) {
 	if event.Kind != actors.StepDone || w.coordinate == nil {
 		return
 	}
+	e.count()
 	m, head := w.progress.Get()
 	head.Node, head.Step, head.Samples = e.node, event.Step, uint32(event.Samples)
 	w.coordinate.SendUserMessage(nil, m)

@@ -92,7 +92,7 @@ func (m *mailbox) post() {
 func (m *mailbox) turn() {
 	w := m.world
 	m.queued = false
-	if m.dead {
+	if m.dead || m.sleep(w.nodes[m.node].resumes) {
 		return
 	}
 	w.source, w.charge = m.node, 0
@@ -121,12 +121,17 @@ func (m *mailbox) willing() bool { return !m.suspended && !m.user.empty() && !m.
 // wait reports whether the actor is still busy with what it charged, and sees to
 // it that the mailbox runs again when it no longer is.
 func (m *mailbox) wait() bool {
-	if m.busy <= m.world.now {
+	return m.sleep(m.busy)
+}
+
+// sleep reports whether an instant is yet to come, and has the mailbox run again then.
+func (m *mailbox) sleep(until time.Duration) bool {
+	if until <= m.world.now {
 		return false
 	}
 	if !m.waiting {
 		m.waiting = true
-		m.world.enter(m.busy, slot{what: wakeUp, mailbox: m})
+		m.world.enter(until, slot{what: wakeUp, mailbox: m})
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/gradwire/gradwire/actors"
@@ -12,9 +13,15 @@ import (
 
 // happen does to a node what the schedule says. What cannot happen, such as the crash of
 // a node that is not there, does not.
-func (w *World) happen(node int32, do actors.NodeEvent) {
+func (w *World) happen(c actors.NodeChange) {
+	node := int32(c.Node)
 	n := &w.nodes[node]
+	do := c.Do
 	switch {
+	case do == actors.Pause && n.there:
+		n.resumes = w.now + c.For
+	case w.coordinate != nil && node == w.coordinate.node:
+		w.fail(fmt.Errorf("at %v: %w", w.now, actors.ErrLeaderless))
 	case do == actors.Join && !n.there:
 		w.join(node)
 	case do == actors.Leave && n.there:
@@ -44,6 +51,7 @@ func (w *World) remove(node int32) {
 	n := &w.nodes[node]
 	n.there = false
 	n.life++
+	n.resumes = 0
 	n.cores = actors.NewCores(n.profile.Cores)
 	var inhabitants []*process
 	for _, p := range w.processes {

@@ -2,8 +2,11 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,11 +60,29 @@ func (b *beacon) Receive(ctx actor.Context) {
 // ringOfBeacons runs three beacons for 300 ms with links of 25 ms and a schedule.
 func ringOfBeacons(t *testing.T, strict bool, schedule ...actors.NodeChange) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
 	t.Helper()
+	done, err := tryRing(t, strict, &notes, &heard, schedule...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(3) {
+		stats = append(stats, done.network.Edge(i, (i+1)%3).Stats())
+	}
+	return notes, heard, stats, done.Result
+}
+
+// ringed is what a run of beacons led to.
+type ringed struct {
+	sim.Result
+	network *link.Network
+}
+
+func tryRing(t *testing.T, strict bool, notes *[]note, heard *[]string, schedule ...actors.NodeChange) (ringed, error) {
+	t.Helper()
 	d := &actors.Deployment{Seed: 5, Bounded: true, Strict: strict, Schedule: schedule, Detect: 30 * ms}
 	for i := range 3 {
 		d.Nodes = append(d.Nodes, actors.Node{
 			Name: fmt.Sprintf("n%d", i), Role: "beacon", Profile: actors.Profile{Cores: 1, Speed: 1e9},
-			Kind: func(env actors.Env) (actor.Actor, error) { return &beacon{env: env, notes: &notes}, nil },
+			Kind: func(env actors.Env) (actor.Actor, error) { return &beacon{env: env, notes: notes}, nil },
 		})
 	}
 	if len(schedule) > 0 && schedule[0].Do == actors.Join {
@@ -75,7 +96,7 @@ func ringOfBeacons(t *testing.T, strict bool, schedule ...actors.NodeChange) (no
 			case tick:
 				control.Finish()
 			case actors.MemberChange:
-				heard = append(heard, fmt.Sprintf("%v %d %v", env.Now(), m.Node, m.Present))
+				*heard = append(*heard, fmt.Sprintf("%v %d %v", env.Now(), m.Node, m.Present))
 			}
 		}), nil
 	}
@@ -85,13 +106,8 @@ func ringOfBeacons(t *testing.T, strict bool, schedule ...actors.NodeChange) (no
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = w.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	for i := range int32(3) {
-		stats = append(stats, network.Edge(i, (i+1)%3).Stats())
-	}
-	return notes, heard, stats, r
+	r, err := w.Run(context.Background())
+	return ringed{r, network}, err
 }
 
 // arrivals are the instants at which a node has noted something.
@@ -168,6 +184,70 @@ func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
 		actors.NodeChange{At: 100 * ms, Node: 1, Do: actors.Crash}, actors.NodeChange{At: 110 * ms, Node: 1, Do: actors.Join})
 	if want := []string{"110ms 1 false", "110ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
+	}
+}
+
+func TestPausedNodeHandlesNothingAndLosesNothing(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		notes, heard, stats, _ := ringOfBeacons(t, strict, actors.NodeChange{At: 107 * ms, Node: 1, Do: actors.Pause, For: 50 * ms})
+		var want []time.Duration
+		for _, at := range every10(35*ms, 295*ms) {
+			if at > 107*ms && at < 157*ms {
+				at = 157 * ms
+			}
+			want = append(want, at)
+		}
+		if got := arrivals(notes, 1); !slices.Equal(got, want) {
+			t.Errorf("node 1 noted at %v, want %v", got, want)
+		}
+		// Its timer of 110 ms is handled at 157 ms, and what it sends then arrives 25 ms later.
+		if got, want := arrivals(notes, 2), append(every10(35*ms, 125*ms), every10(182*ms, 292*ms)...); !slices.Equal(got, want) {
+			t.Errorf("node 2 noted at %v, want %v", got, want)
+		}
+		if len(heard) != 0 || stats[0].Dropped != 0 {
+			t.Errorf("the coordinator heard %v, and %d messages were dropped", heard, stats[0].Dropped)
+		}
+	}
+}
+
+func TestRunWhoseCoordinatorGoesEndsWithAnError(t *testing.T) {
+	for _, do := range []actors.NodeEvent{actors.Crash, actors.Leave} {
+		_, err := tryRing(t, false, new([]note), new([]string), actors.NodeChange{At: 105 * ms, Node: 3, Do: do})
+		if !errors.Is(err, actors.ErrLeaderless) || !strings.Contains(err.Error(), "at 105ms") {
+			t.Errorf("change %d: %v, want that nobody leads the run", do, err)
+		}
+	}
+}
+
+func TestStepsThatTakeNoTimeAreTold(t *testing.T) {
+	d := &actors.Deployment{Bounded: true, Nodes: []actors.Node{{
+		Name: "quick", Role: "worker", Profile: actors.Profile{Cores: 1, Speed: math.Inf(1)},
+		Kind: func(env actors.Env) (actor.Actor, error) {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				switch ctx.Message().(type) {
+				case *actor.Started, tick:
+					env.Record(actors.Event{Kind: actors.StepDone, Samples: 1})
+					env.Compute(actors.Job{Do: func() any { return tick{} }, Step: true})
+				}
+			}), nil
+		},
+	}}}
+	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				env.After(time.Second, tick{})
+			case tick:
+				control.Finish()
+			}
+		}), nil
+	}
+	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(5, []string{"quick", actors.Coordinator})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "node quick has made 100000 steps") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -387,7 +388,7 @@ func TestSameSeedGivesTheSameDigestWhateverTheThreads(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 		for _, threads := range []int{0, 1, 2, 8} {
 			for _, strict := range []bool{false, true} {
-				if got := swarm(7, threads, strict).run(t); got != want {
+				if got := swarm(7, threads, strict).run(t); !reflect.DeepEqual(got, want) {
 					t.Errorf("GOMAXPROCS %d, %d threads, strict %v: %+v, want %+v", procs, threads, strict, got, want)
 				}
 			}

@@ -50,6 +50,10 @@ type Result struct {
 	Events uint64
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
+	// Halted is the instant at which the coordinator stopped the members, or at which the run ended.
+	Halted time.Duration
+	// Waits is what nodes, by their position, waited for then.
+	Waits map[int]string
 	// Stalled is the instant from which on nothing happened any more at any member, until the
 	// coordinator ended the run; 0 if the members were at work to the end.
 	Stalled time.Duration
@@ -121,7 +125,11 @@ type node struct {
 	life    uint32 // how often it has crashed or left
 	there   bool
 	actor   actor.Actor
-	unheard bool // the coordinator has not heard of its crash
+	unheard bool          // the coordinator has not heard of its crash
+	resumes time.Duration // when a pause is over
+
+	instant time.Duration // of the latest step
+	steps   int           // at that instant
 }
 
 const outside = -1
@@ -187,7 +195,7 @@ func (w *World) place() error {
 	w.coordinate = w.process(int32(len(d.Nodes)), pid.Id)
 	return w.placeOne(w.coordinate.node, pid.Id, func(e actors.Env) (actor.Actor, error) {
 		return d.Coordinate(e, actors.Control{
-			Halt:     func() { w.halted = true },
+			Halt:     func() { w.halted, w.stats.Halted = true, w.now },
 			Finish:   func() { w.finished = true },
 			Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
 		})
@@ -226,7 +234,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		w.enter(c.At, slot{what: change, apply: c.Apply})
 	}
 	for _, c := range w.config.Deployment.Schedule {
-		w.enter(c.At, slot{what: change, apply: func() { w.happen(int32(c.Node), c.Do) }})
+		w.enter(c.At, slot{what: change, apply: func() { w.happen(c) }})
 	}
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
@@ -242,6 +250,10 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		w.next()
 	}
 	w.stats.Now, w.stats.Digest = w.now, w.digest.Sum64()
+	if !w.halted {
+		w.stats.Halted = w.now
+	}
+	w.stats.Waits = actors.Waits(w.standing())
 	return w.stats, w.failure
 }
 
@@ -340,13 +352,18 @@ func (w *World) notice() {
 
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() error {
+	return fmt.Errorf("at %v: %w%s", w.now, w.config.Deployment.Standstill(w.standing()), w.door.Losses())
+}
+
+// standing are the actors of the nodes that are there.
+func (w *World) standing() []actor.Actor {
 	there := make([]actor.Actor, len(w.config.Deployment.Nodes))
 	for i := range there {
 		if w.nodes[i].there {
 			there[i] = w.nodes[i].actor
 		}
 	}
-	return fmt.Errorf("at %v: %w%s", w.now, w.config.Deployment.Standstill(there), w.door.Losses())
+	return there
 }
 
 // enter puts a slot into the calendar.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"strings"
@@ -266,7 +267,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 		func(c *transport.Config) { c.Incarnation = 0 },
 		func(c *transport.Config) { c.Address = "0.0.0.0:0" },
 		func(c *transport.Config) { c.Receive = nil },
-		func(c *transport.Config) { c.Limits.Frame = 1 << 31 },
+		func(c *transport.Config) { c.Limits.Frame = math.MaxInt },
 		func(c *transport.Config) { c.Limits.Drain = -1 },
 	} {
 		c := good

@@ -106,17 +106,17 @@ type table struct {
 // Numeric; inputs are in the order of the columns. Labels, and the words of a column, are in ascending
 // order: by value if all are numbers, as text otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
-	first, err := input.Open(train, o.read(nil))
+	first, file, err := input.Open(train, o.read(nil))
 	if err != nil {
 		return nil, err
 	}
-	source := &datasets.Source{}
+	source := &datasets.Source{Files: []input.File{file}}
 	if test != "" {
-		second, err := input.Open(test, o.read(first))
+		second, file, err := input.Open(test, o.read(first))
 		if err != nil {
 			return nil, err
 		}
-		source.Test = second.set(test)
+		source.Test, source.Files = second.set(test), append(source.Files, file)
 	}
 	source.Pool = first.set(train)
 	return source, nil

@@ -50,6 +50,7 @@ func TestColumnsAreWhatTheOptionsSay(t *testing.T) {
 			want := &datasets.Set{
 				Name: "f", X: []float32{30.5, 0, 1, -40, 1, 0, 0.5, 0, 1}, Y: []int32{1, 0, 0},
 				Inputs: 3, Classes: []string{"high", "low"}, Numeric: []int{0},
+				Columns: []string{"age", `colour=blue, "light"`, "colour=red"},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%+v (-want +got):\n%s", o, diff)

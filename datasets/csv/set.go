@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
 	"github.com/gradwire/gradwire/datasets/published"
 )
 
@@ -48,9 +49,13 @@ func (t *table) set(name string) *datasets.Set {
 		case number:
 			s.Numeric = append(s.Numeric, s.Inputs)
 			places = append(places, place{first: s.Inputs})
+			s.Columns = append(s.Columns, c.name)
 			s.Inputs++
 		case word:
-			_, position := c.words.sorted()
+			words, position := c.words.sorted()
+			for _, w := range words {
+				s.Columns = append(s.Columns, c.name+"="+w)
+			}
 			places = append(places, place{s.Inputs, position})
 			s.Inputs += len(position)
 		case label:
@@ -84,14 +89,14 @@ func (t *table) set(name string) *datasets.Set {
 // published test set.
 func LoadSpambase(dir string) (*datasets.Source, error) {
 	const inputs = 57
-	t, path, err := published.Open(dir, "spambase", "spambase.data", Options{Label: Last, Header: Absent}.read(nil))
+	t, file, err := published.Open(dir, "spambase", "spambase.data", Options{Label: Last, Header: Absent}.read(nil))
 	if err != nil {
 		return nil, err
 	}
 	s := t.set("spambase")
 	if s.Inputs != inputs || !slices.Equal(s.Classes, []string{"0", "1"}) {
-		return nil, fmt.Errorf("%s: %d inputs and the classes %q; %d and the classes 0 and 1 are expected", path, s.Inputs, s.Classes, inputs)
+		return nil, fmt.Errorf("%s: %d inputs and the classes %q; %d and the classes 0 and 1 are expected", file.Path, s.Inputs, s.Classes, inputs)
 	}
 	s.Classes = []string{"ham", "spam"}
-	return &datasets.Source{Pool: s}, nil
+	return &datasets.Source{Pool: s, Files: []input.File{file}}, nil
 }

@@ -32,11 +32,12 @@ func Load(dir, set string) (*datasets.Source, error) {
 	if _, ok := classes[set]; !ok {
 		return nil, fmt.Errorf("unknown IDX data set %q; there are %q and %q", set, "mnist", "fashion-mnist")
 	}
-	pool, err := loadPart(dir, set, "train")
+	source := &datasets.Source{}
+	pool, err := loadPart(source, dir, set, "train")
 	if err != nil {
 		return nil, err
 	}
-	test, err := loadPart(dir, set, "t10k")
+	test, err := loadPart(source, dir, set, "t10k")
 	if err != nil {
 		return nil, err
 	}
@@ -44,23 +45,25 @@ func Load(dir, set string) (*datasets.Source, error) {
 	if pool.Inputs != test.Inputs {
 		return nil, fmt.Errorf("data set %s: training images have %d pixels, test images %d", set, pool.Inputs, test.Inputs)
 	}
-	return &datasets.Source{Pool: pool, Test: test}, nil
+	source.Pool, source.Test = pool, test
+	return source, nil
 }
 
-// loadPart joins the images and labels whose file names begin with part.
-func loadPart(dir, set, part string) (*datasets.Set, error) {
-	images, imagesPath, err := published.Open(dir, set, part+"-images-idx3-ubyte", readImages)
+// loadPart joins the images and labels whose file names begin with part, and lists the files.
+func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, error) {
+	images, imageFile, err := published.Open(dir, set, part+"-images-idx3-ubyte", readImages)
 	if err != nil {
 		return nil, err
 	}
-	labels, labelsPath, err := published.Open(dir, set, part+"-labels-idx1-ubyte", Read)
+	labels, labelFile, err := published.Open(dir, set, part+"-labels-idx1-ubyte", Read)
 	if err != nil {
 		return nil, err
 	}
 	if len(images.dims) != 3 {
-		return nil, fmt.Errorf("%s: dimensions %v; images × rows × columns are expected", imagesPath, images.dims)
+		return nil, fmt.Errorf("%s: dimensions %v; images × rows × columns are expected", imageFile.Path, images.dims)
 	}
-	return join(images, imagesPath, labels, labelsPath, classes[set])
+	source.Files = append(source.Files, imageFile, labelFile)
+	return join(images, imageFile.Path, labels, labelFile.Path, classes[set])
 }
 
 // Files are the names of files of a user's own; the last two may be empty.
@@ -70,15 +73,16 @@ type Files struct{ Images, Labels, TestImages, TestLabels string }
 // the test files, if there are any, into Test. The elements of images are divided by 255; no column is Numeric. The
 // classes are the numbers from 0 to the largest label of the training samples.
 func LoadFiles(f Files) (*datasets.Source, error) {
-	pool, err := loadPair(f.Images, f.Labels, nil)
+	source := &datasets.Source{}
+	pool, err := loadPair(source, f.Images, f.Labels, nil)
 	if err != nil {
 		return nil, err
 	}
-	source := &datasets.Source{Pool: pool}
+	source.Pool = pool
 	if f.TestImages == "" {
 		return source, nil
 	}
-	if source.Test, err = loadPair(f.TestImages, f.TestLabels, pool.Classes); err != nil {
+	if source.Test, err = loadPair(source, f.TestImages, f.TestLabels, pool.Classes); err != nil {
 		return nil, err
 	}
 	if pool.Inputs != source.Test.Inputs {
@@ -109,16 +113,17 @@ func readImages(r io.Reader, name string) (*pixels, error) {
 	return p, err
 }
 
-// loadPair joins two files, with the given classes or, without them, those that there are.
-func loadPair(imagesPath, labelsPath string, names []string) (*datasets.Set, error) {
-	images, err := input.Open(imagesPath, readImages)
+// loadPair joins two files, with the given classes or, without them, those that there are, and lists the files.
+func loadPair(source *datasets.Source, imagesPath, labelsPath string, names []string) (*datasets.Set, error) {
+	images, imageFile, err := input.Open(imagesPath, readImages)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := input.Open(labelsPath, Read)
+	labels, labelFile, err := input.Open(labelsPath, Read)
 	if err != nil {
 		return nil, err
 	}
+	source.Files = append(source.Files, imageFile, labelFile)
 	if names == nil {
 		for i := range int(slices.Max(labels.Data)) + 1 {
 			names = append(names, strconv.Itoa(i))
@@ -147,5 +152,5 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 		}
 		y[i] = int32(label)
 	}
-	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names}, nil
+	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names, Shape: images.dims[1:]}, nil
 }

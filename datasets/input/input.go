@@ -7,10 +7,14 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 )
 
@@ -39,6 +43,7 @@ type Reader struct {
 	buffer *bufio.Reader
 	packed *counter // the compressed bytes; nil without compression
 	offset int64    // of the next byte of the content
+	sum    *summed  // what has left the file
 	long   []byte   // a line that is longer than the buffer
 	rewind func() (io.Reader, error)
 }
@@ -55,10 +60,27 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// summed takes the SHA-256 of what is read through it.
+type summed struct {
+	counter
+	hash hash.Hash
+}
+
+func newSummed(r io.Reader) *summed { return &summed{counter{Reader: r}, sha256.New()} }
+
+func (s *summed) Read(p []byte) (int, error) {
+	n, err := s.counter.Read(p)
+	_, _ = s.hash.Write(p[:n]) // never fails
+	return n, err
+}
+
 // New reads r, which it sees from the first two bytes to be compressed with gzip or not.
 // Errors begin with name. If r is an io.ReadSeeker, or rewind, which may be nil, returns the same
-// bytes again from their beginning, Holds can count what is still to come.
+// bytes again from their beginning, Holds can count what is still to come. A Reader is returned as it is.
 func New(r io.Reader, name string, rewind func() (io.Reader, error)) (*Reader, error) {
+	if d, ok := r.(*Reader); ok {
+		return d, nil
+	}
 	if s, ok := r.(io.ReadSeeker); ok && rewind == nil {
 		if start, err := s.Seek(0, io.SeekCurrent); err == nil {
 			rewind = func() (io.Reader, error) {
@@ -76,7 +98,8 @@ func New(r io.Reader, name string, rewind func() (io.Reader, error)) (*Reader, e
 
 func (d *Reader) open(r io.Reader) error {
 	d.offset, d.packed = 0, nil
-	d.buffer = bufio.NewReaderSize(r, 1<<16)
+	d.sum = newSummed(r)
+	d.buffer = bufio.NewReaderSize(d.sum, 1<<16)
 	magic, err := d.buffer.Peek(2)
 	if err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		return nil // an error shows up again, with an offset, when read
@@ -86,8 +109,40 @@ func (d *Reader) open(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	d.buffer = bufio.NewReaderSize(z, 1<<16)
+	d.sum = newSummed(z)
+	d.buffer = bufio.NewReaderSize(d.sum, 1<<16)
 	return nil
+}
+
+// File is a file of samples that was read.
+type File struct {
+	// Path is where the file was found, Name what it is called without its folder.
+	Path, Name string
+	// Size is that of the content in bytes, and SHA256 its checksum in hexadecimal: of a file that is compressed with
+	// gzip, of what it becomes.
+	Size   int64
+	SHA256 string
+}
+
+// file describes the content; what has not been read of it is read now.
+func (d *Reader) file() (File, error) {
+	if _, err := io.Copy(io.Discard, struct{ io.Reader }{d}); err != nil {
+		return File{}, fmt.Errorf("%s: offset %d: %w", d.name, d.offset, err)
+	}
+	return d.sum.file(d.name), nil
+}
+
+func (s *summed) file(path string) File {
+	return File{Path: path, Name: filepath.Base(path), Size: s.n, SHA256: hex.EncodeToString(s.hash.Sum(nil))}
+}
+
+// Sum reads r to its end and describes it as the file of that path.
+func Sum(r io.Reader, path string) (File, error) {
+	s := newSummed(r)
+	if _, err := io.Copy(io.Discard, struct{ io.Reader }{s}); err != nil {
+		return File{}, fmt.Errorf("%s: offset %d: %w", path, s.n, err)
+	}
+	return s.file(path), nil
 }
 
 // Offset returns the number of bytes of content that were read.
@@ -165,14 +220,23 @@ func Ends(err error) error {
 	return err
 }
 
-// Open opens the file of that name and gives it to read, with the same name for errors.
-func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+// Open opens the file of that name and gives it to read, with the same name for errors. It describes the file by what
+// was read of it.
+func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (content T, file File, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return content, err
+		return content, file, err
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
-	return read(f, path)
+	d, err := New(f, path, nil)
+	if err != nil {
+		return content, file, err
+	}
+	if content, err = read(d, path); err != nil {
+		return content, file, err
+	}
+	file, err = d.file()
+	return content, file, err
 }
 
 // Lines calls visit with each line of text, without its end (LF or CRLF) and valid only for the

@@ -18,17 +18,18 @@ const a9aInputs = 123
 func LoadA9A(dir string, test bool) (*datasets.Source, error) {
 	o := Options{Inputs: a9aInputs, Classes: []string{"-1", "+1"}}
 	read := func(r io.Reader, name string) (*datasets.Set, error) { return Read(r, name, o) }
-	pool, _, err := published.Open(dir, "a9a", "a9a", read)
+	pool, file, err := published.Open(dir, "a9a", "a9a", read)
 	if err != nil {
 		return nil, err
 	}
 	pool.Name = "a9a"
-	source := &datasets.Source{Pool: pool}
+	source := &datasets.Source{Pool: pool, Files: []input.File{file}}
 	if test {
-		if source.Test, _, err = published.Open(dir, "a9a", "a9a.t", read); err != nil {
+		if source.Test, file, err = published.Open(dir, "a9a", "a9a.t", read); err != nil {
 			return nil, err
 		}
 		source.Test.Name = "a9a test"
+		source.Files = append(source.Files, file)
 	}
 	return source, nil
 }
@@ -37,15 +38,16 @@ func LoadA9A(dir string, test bool) (*datasets.Source, error) {
 // Test, which can have no other classes. Both have as many inputs as are asked for; with 0, as
 // the largest index in either. All columns are Numeric.
 func Load(train, test string, inputs int) (*datasets.Source, error) {
-	pool, err := readFile(train, Options{Inputs: inputs})
+	pool, file, err := readFile(train, Options{Inputs: inputs})
 	if err != nil {
 		return nil, err
 	}
-	source := &datasets.Source{Pool: pool}
+	source := &datasets.Source{Pool: pool, Files: []input.File{file}}
 	if test != "" {
-		if source.Test, err = readFile(test, Options{Inputs: inputs, Classes: pool.Classes}); err != nil {
+		if source.Test, file, err = readFile(test, Options{Inputs: inputs, Classes: pool.Classes}); err != nil {
 			return nil, err
 		}
+		source.Files = append(source.Files, file)
 		if wide := max(pool.Inputs, source.Test.Inputs); inputs == 0 && pool.Inputs != source.Test.Inputs {
 			return Load(train, test, wide)
 		}
@@ -63,6 +65,6 @@ func all(n int) []int {
 	return columns
 }
 
-func readFile(path string, o Options) (*datasets.Set, error) {
+func readFile(path string, o Options) (*datasets.Set, input.File, error) {
 	return input.Open(path, func(r io.Reader, name string) (*datasets.Set, error) { return Read(r, name, o) })
 }

@@ -128,7 +128,7 @@ func (s *scanner) quoted() (string, error) {
 	return rest[:end], nil
 }
 
-func (s *scanner) tuple() (shape []int, err error) {
+func (s *scanner) tuple() (shape []int64, err error) {
 	if err := s.expect("("); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (s *scanner) tuple() (shape []int, err error) {
 		s.blanks()
 		digits := s.text[s.at:]
 		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789"))]
-		n, err := strconv.Atoi(digits)
+		n, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
 			return nil, s.unexpected("a size")
 		}

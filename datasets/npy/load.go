@@ -2,6 +2,7 @@ package npy
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -28,15 +29,30 @@ type Pairs struct{ X, Y, TestX, TestY string }
 // Pool and those to test on, if there are any, into Test. All columns are Numeric. The classes are the
 // labels of the training samples in ascending order.
 func Load(p Pairs) (*datasets.Source, error) {
-	return p.load(func(path string) (*Array, string, error) {
-		a, err := input.Open(path, Read)
+	var files []input.File
+	source, err := p.load(func(path string) (*Array, string, error) {
+		a, file, err := input.Open(path, Read)
+		files = append(files, file)
 		return a, path, err
 	}, p.X)
+	if err != nil {
+		return nil, err
+	}
+	source.Files = files
+	return source, nil
 }
 
 // LoadArchive reads arrays of one NPZ file; see Load.
 func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
-	return inArchive(path, func(a *archive) (*datasets.Source, error) { return a.load(p) })
+	return inArchive(path, func(a *archive) (*datasets.Source, error) {
+		source, err := a.load(p)
+		if err != nil {
+			return nil, err
+		}
+		file, err := input.Sum(io.NewSectionReader(a.content, 0, a.size), path) // members are read here and there
+		source.Files = []input.File{file}
+		return source, err
+	})
 }
 
 func (a *archive) load(p Pairs) (*datasets.Source, error) {
@@ -103,6 +119,9 @@ func join(get func(name string) (*Array, string, error), inputs, targets string,
 		return nil, nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX, x.Dims[0], where, len(s.Y))
 	}
 	s.X, s.Inputs = x.Values, len(x.Values)/x.Dims[0]
+	if len(x.Dims) > 2 {
+		s.Shape = x.Dims[1:]
+	}
 	if s.Inputs > MaxInputs {
 		return nil, nil, fmt.Errorf("%s: %d inputs a sample; at most %d are accepted", whereX, s.Inputs, MaxInputs)
 	}

@@ -82,13 +82,14 @@ func readArray(r *input.Reader) (*Array, error) {
 		return nil, fmt.Errorf("offset %d: header: %w", start-int64(len(text)), err)
 	}
 	element := types[h.descr]
-	if err := r.Holds(int64(size * element.size)); err != nil {
+	if err := r.Holds(int64(size) * int64(element.size)); err != nil {
 		return nil, fmt.Errorf("offset %d: elements of shape %v: %w", start, h.shape, err)
 	}
-	a := &Array{Dims: h.shape, Values: make([]float32, size)}
-	buffer := make([]byte, min(size*element.size, 1<<16))
+	a := &Array{Dims: h.dims(), Values: make([]float32, size)}
+	const most = 1 << 13 // elements at a time
+	buffer := make([]byte, min(size, most)*element.size)
 	for i := 0; i < size; {
-		part := buffer[:min(len(buffer), (size-i)*element.size)]
+		part := buffer[:min(size-i, most)*element.size]
 		at := r.Offset()
 		if n, err := io.ReadFull(r, part); err != nil {
 			return nil, fmt.Errorf("offset %d: after %d of %d elements (shape %v): %w", at+int64(n), i+n/element.size, size, h.shape, input.Ends(err))
@@ -119,7 +120,7 @@ func readHeader(r *input.Reader) (string, error) {
 	if magic := string(start[:6]); magic != "\x93NUMPY" {
 		return "", fmt.Errorf("offset 0: magic string %q is not that of an NPY file; %q is expected", magic, "\x93NUMPY")
 	}
-	var length int
+	var length int64
 	var word [4]byte
 	switch major, minor := start[6], start[7]; {
 	case major == 1 && minor == 0:
@@ -127,12 +128,12 @@ func readHeader(r *input.Reader) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("offset 8: length of the header: %w", input.Ends(err))
 		}
-		length = int(binary.LittleEndian.Uint16(word[:2]))
+		length = int64(binary.LittleEndian.Uint16(word[:2]))
 	case (major == 2 || major == 3) && minor == 0:
 		if _, err := io.ReadFull(r, word[:]); err != nil {
 			return "", fmt.Errorf("offset 8: length of the header: %w", input.Ends(err))
 		}
-		length = int(binary.LittleEndian.Uint32(word[:]))
+		length = int64(binary.LittleEndian.Uint32(word[:]))
 	default:
 		return "", fmt.Errorf("offset 6: version %d.%d; accepted are 1.0, 2.0 and 3.0", major, minor)
 	}
@@ -151,7 +152,7 @@ func readHeader(r *input.Reader) (string, error) {
 type header struct {
 	descr   string
 	fortran bool
-	shape   []int
+	shape   []int64
 }
 
 // elements checks the header and returns the number of elements.
@@ -162,14 +163,23 @@ func (h *header) elements() (int, error) {
 	if h.fortran {
 		return 0, errors.New("the array is in Fortran order; accepted is C order, as numpy.ascontiguousarray makes it")
 	}
-	size := 1
+	size := int64(1)
 	for i, n := range h.shape {
 		if n == 0 || n > MaxElements/size {
 			return 0, fmt.Errorf("dimension %d of size %d after %v; sizes from 1 and together at most %d elements are accepted", i+1, n, h.shape[:i], MaxElements)
 		}
 		size *= n
 	}
-	return size, nil
+	return int(size), nil
+}
+
+// dims is the shape of a header whose elements are checked.
+func (h *header) dims() []int {
+	var dims []int
+	for _, n := range h.shape {
+		dims = append(dims, int(n))
+	}
+	return dims
 }
 
 // called says in words what an element type is that is not accepted.

@@ -158,7 +158,10 @@ func TestFilesAndArchivesMakeTheSameSet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		archive.Pool.Name, archive.Test.Name = files.Pool.Name, files.Test.Name
+		if len(archive.Files) != 1 || len(files.Files) != 4 {
+			t.Errorf("read were %v and %v", archive.Files, files.Files)
+		}
+		archive.Pool.Name, archive.Test.Name, archive.Files = files.Pool.Name, files.Test.Name, files.Files
 		if diff := cmp.Diff(files, archive); diff != "" {
 			t.Errorf("from files (-) and an archive (+):\n%s", diff)
 		}

@@ -21,8 +21,10 @@ const (
 
 // archive is an NPZ file.
 type archive struct {
-	name  string
-	files []*zip.File
+	name    string
+	content io.ReaderAt
+	size    int64
+	files   []*zip.File
 }
 
 // openArchive reads the list of an archive's members, as NumPy writes it: at the file's end,
@@ -35,7 +37,7 @@ func openArchive(r io.ReaderAt, size int64, name string) (*archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: offset %d: %w", name, size-endLength, err)
 	}
-	return &archive{name, z.File}, nil
+	return &archive{name, r, size, z.File}, nil
 }
 
 // checkDirectory bounds what the list of members can cost, before it is read.

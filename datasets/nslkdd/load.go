@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
 	"github.com/gradwire/gradwire/datasets/published"
 )
 
@@ -46,25 +47,25 @@ func DefaultScaling(encoding int) datasets.Scaling {
 // dir/nsl-kdd or dir, without or with .gz. A missing file is an error that
 // says where it was looked for and how to get it; for others see Read.
 func Load(dir string, o Options) (*datasets.Source, error) {
-	pool, err := load(dir, trainFile, o.Encoding)
+	pool, file, err := load(dir, trainFile, o.Encoding)
 	if err != nil {
 		return nil, err
 	}
 	pool.Name = "nsl-kdd"
-	source := &datasets.Source{Pool: pool}
+	source := &datasets.Source{Pool: pool, Files: []input.File{file}}
 	if o.TestFile {
-		if source.Test, err = load(dir, testFile, o.Encoding); err != nil {
+		if source.Test, file, err = load(dir, testFile, o.Encoding); err != nil {
 			return nil, err
 		}
 		source.Test.Name = "nsl-kdd test"
+		source.Files = append(source.Files, file)
 	}
 	return source, nil
 }
 
 // load reads the file of that name.
-func load(dir, file string, encoding int) (*datasets.Set, error) {
-	set, _, err := published.Open(dir, "nsl-kdd", file, func(r io.Reader, name string) (*datasets.Set, error) {
+func load(dir, file string, encoding int) (*datasets.Set, input.File, error) {
+	return published.Open(dir, "nsl-kdd", file, func(r io.Reader, name string) (*datasets.Set, error) {
 		return Read(r, name, encoding)
 	})
-	return set, err
 }

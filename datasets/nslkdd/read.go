@@ -191,6 +191,7 @@ func (d *reader) set(encoding int) *datasets.Set {
 		Classes: slices.Clone(classNames),
 		Numeric: make([]int, k),
 	}
+	set.Columns, _ = Columns(encoding) // the encoding has been checked
 	for j := range set.Numeric {
 		set.Numeric[j] = j
 	}

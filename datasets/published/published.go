@@ -4,8 +4,6 @@ package published
 
 import (
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -114,16 +112,38 @@ func (s *Set) Locate(dir, file string) (string, error) {
 
 // Open locates a file of the named set and gives it to read; see Locate. It panics if there
 // is no such set.
-func Open[T any](dir, set, file string, read func(r io.Reader, name string) (T, error)) (content T, path string, err error) {
+func Open[T any](dir, set, file string, read func(r io.Reader, name string) (T, error)) (content T, found input.File, err error) {
 	s, ok := Find(set)
 	if !ok {
 		panic("published: no data set " + set)
 	}
-	if path, err = s.Locate(dir, file); err != nil {
-		return content, "", err
+	path, err := s.Locate(dir, file)
+	if err != nil {
+		return content, found, err
 	}
-	content, err = input.Open(path, read)
-	return content, path, err
+	content, found, err = input.Open(path, read)
+	found.Name = file
+	return content, found, err
+}
+
+// Verify compares files of the named set, as Open describes them, with those that were published. Files that the set
+// does not have are passed over. It panics if there is no such set.
+func Verify(set string, files []input.File) error {
+	s, ok := Find(set)
+	if !ok {
+		panic("published: no data set " + set)
+	}
+	for _, found := range files {
+		for _, f := range s.Files {
+			if f.Name != found.Name {
+				continue
+			}
+			if err := f.compare(found); err != nil {
+				return fmt.Errorf("data set %s: %w", set, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Check locates every file of the set in dir and compares its content with the checksum. It
@@ -135,7 +155,11 @@ func (s *Set) Check(dir string) (paths []string, err error) {
 		if err != nil {
 			return paths, err
 		}
-		if _, err := input.Open(path, f.verify); err != nil {
+		_, found, err := input.Open(path, skim)
+		if err == nil {
+			err = f.compare(found)
+		}
+		if err != nil {
 			return paths, err
 		}
 		paths = append(paths, path)
@@ -143,26 +167,33 @@ func (s *Set) Check(dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// verify reads the file, which may be compressed.
-func (f *File) verify(r io.Reader, name string) (none struct{}, err error) {
+// skim reads a file, which may be compressed, to its end.
+func skim(r io.Reader, name string) (none struct{}, err error) {
 	content, err := input.New(r, name, nil)
 	if err != nil {
 		return none, err
 	}
-	h := sha256.New()
-	n, err := io.Copy(h, struct{ io.Reader }{content})
-	sum := hex.EncodeToString(h.Sum(nil))
+	n, err := io.Copy(io.Discard, struct{ io.Reader }{content})
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader):
 		return none, fmt.Errorf("%s: offset %d: the file is damaged: %w; %s", name, n, err, again)
 	case err != nil:
 		return none, fmt.Errorf("%s: offset %d: %w", name, n, err)
-	case n != f.Size:
-		return none, fmt.Errorf("%s: %d bytes of content; the published file has %d; %s", name, n, f.Size, again)
-	case sum != f.SHA256:
-		return none, fmt.Errorf("%s: the content has SHA-256 %s; that of the published file is %s; %s", name, sum, f.SHA256, again)
 	}
 	return none, nil
+}
+
+// compare returns an error unless what was found is the published file.
+func (f *File) compare(found input.File) error {
+	switch path := found.Path; {
+	case found.Size < f.Size:
+		return fmt.Errorf("%s: the file is cut short: %d bytes of content; the published file has %d; %s", path, found.Size, f.Size, again)
+	case found.Size > f.Size:
+		return fmt.Errorf("%s: %d bytes of content; the published file has %d; %s", path, found.Size, f.Size, again)
+	case found.SHA256 != f.SHA256:
+		return fmt.Errorf("%s: the content has SHA-256 %s; that of the published file is %s; %s", path, found.SHA256, f.SHA256, again)
+	}
+	return nil
 }
 
 const again = "delete it and get it again"

@@ -10,8 +10,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 func compressed(t testing.TB, content []byte) []byte {
@@ -67,7 +70,7 @@ func TestCheckTellsAFileThatIsNotAsItWasPublished(t *testing.T) {
 		"plain":      {"second", good, ""},
 		"compressed": {"second.gz", compressed(t, good), ""},
 		"changed":    {"second", changed, "second: the content has SHA-256 "},
-		"short":      {"second", good[:1000], "second: 1000 bytes of content; the published file has 300007; delete it and get it again"},
+		"short":      {"second", good[:1000], "cut short: 1000 bytes of content; the published file has 300007; delete it and get it again"},
 		"cut off":    {"second.gz", cut[:len(cut)-9], "second.gz: offset 300007: the file is damaged: "},
 	} {
 		dir := t.TempDir()
@@ -131,11 +134,42 @@ func TestThePublishedFilesHaveTheseChecksums(t *testing.T) {
 	}
 }
 
-func TestOpenReadsWhatItFinds(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a9a", "a9a"), []byte("+1 1:1\n"))
-	text, path, err := Open(dir, "a9a", "a9a", func(r io.Reader, _ string) ([]byte, error) { return io.ReadAll(r) })
-	if err != nil || string(text) != "+1 1:1\n" || path != filepath.Join(dir, "a9a", "a9a") {
-		t.Errorf("%q from %s: %v", text, path, err)
+func TestFilesThatWereReadAreComparedWithThosePublished(t *testing.T) {
+	content := []byte("duration,class\n0,normal\n1,probe\n2,dos\n")
+	before := sets
+	defer func() { sets = before }()
+	sets = append(slices.Clone(sets), Set{Name: "tiny", Files: []File{{Name: "tiny.txt", Size: int64(len(content)), SHA256: sum(content)}}})
+	for name, c := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"whole":   {content, ""},
+		"cut":     {content[:24], "tiny.txt: the file is cut short: 24 bytes of content; the published file has 38"}, // at a line's end
+		"longer":  {append(slices.Clone(content), '0'), "tiny.txt: 39 bytes of content; the published file has 38"},
+		"changed": {bytes.Replace(content, []byte("probe"), []byte("prove"), 1), "that of the published file is " + sum(content)},
+	} {
+		for _, suffix := range []string{"", ".gz"} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "tiny", "tiny.txt"+suffix)
+			if b := c.content; suffix == "" {
+				write(t, path, b)
+			} else {
+				write(t, path, compressed(t, b))
+			}
+			text, file, err := Open(dir, "tiny", "tiny.txt", func(r io.Reader, _ string) ([]byte, error) { return io.ReadAll(r) })
+			if err != nil || !bytes.Equal(text, c.content) {
+				t.Fatalf("%s%s: %q, %v", name, suffix, text, err)
+			}
+			err = Verify("tiny", []input.File{{Name: "LICENCE"}, file})
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s%s: %v", name, suffix, err)
+			case c.want != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), ".gz", ""), c.want)):
+				t.Errorf("%s%s: error %v, want %q", name, suffix, err, c.want)
+			}
+			if want := (input.File{Path: path, Name: "tiny.txt", Size: int64(len(c.content)), SHA256: sum(c.content)}); file != want {
+				t.Errorf("%s%s: %+v, want %+v", name, suffix, file, want)
+			}
+		}
 	}
 }

@@ -56,6 +56,7 @@ func Digits(seed uint64, n int) *datasets.Set {
 		X:       make([]float32, n*pixels),
 		Y:       make([]int32, n),
 		Inputs:  pixels,
+		Shape:   []int{side, side},
 		Classes: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
 	}
 	for i := range set.Y {

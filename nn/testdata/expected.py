@@ -4,7 +4,7 @@ the Go tests expect. Run it in this folder with a Python that has PyTorch (1.13 
 
     python3 expected.py > expected.json
 
-Parameters are in Gradwire's layout: for each layer the weight as in×out, the transpose of PyTorch's, then the bias.
+Parameters are those of the state_dict, flattened: for each layer the weight, out×in, then the bias.
 """
 import json
 
@@ -23,7 +23,7 @@ def flat(net, of):
     parts = []
     for layer in net:
         if isinstance(layer, nn.Linear):
-            parts += [of(layer.weight).t().reshape(-1), of(layer.bias)]
+            parts += [of(layer.weight).reshape(-1), of(layer.bias)]
     return numbers(torch.cat([p.detach() for p in parts]))
 
 

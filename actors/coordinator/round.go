@@ -1,0 +1,332 @@
+package coordinator
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// ConsensusDistance is the name under which the root mean square of the Euclidean distances
+// of all models from their mean is recorded, at every evaluation of several.
+const ConsensusDistance = "consensus distance"
+
+// round is an evaluation: a look at the models of several nodes at one instant.
+type round struct {
+	number uint64
+	at     time.Duration
+	lag    time.Duration
+	epoch  float64
+	step   uint64
+	looks  []*look // in the order of the plan
+	asked  int     // models that have not arrived
+	open   int     // verdicts that are not in
+
+	// What the job that takes all models together finds.
+	average  []float32
+	verdict  train.Verdict // on the average model
+	distance float64
+	computed bool // the verdict is of no node's model
+	found    actors.Figures
+}
+
+// look is one at the model of a node.
+type look struct {
+	round     *round
+	node      int
+	step      uint64
+	params    *protos.Tensor // nil until it has arrived, and if it never does
+	judgement *judgement
+	verdict   train.Verdict
+	void      bool // the node has gone without an answer
+}
+
+// judgement is a verdict that is computed at most once.
+type judgement struct {
+	once    sync.Once
+	verdict train.Verdict
+}
+
+func (j *judgement) get(evaluate func(params []float32) train.Verdict, params []float32) train.Verdict {
+	j.once.Do(func() { j.verdict = evaluate(params) })
+	return j.verdict
+}
+
+// evaluate asks the nodes whose models are looked at for them.
+func (c *coordinator) evaluate(ctx actor.Context) {
+	now := c.env.Now()
+	lag := c.run.Policy.Lag
+	if lag == 0 {
+		lag = max(now-c.previous, firstLag)
+	}
+	c.previous, c.since = now, 0
+	c.asked++
+	r := &round{number: c.asked, at: now, lag: lag, epoch: c.epoch(), step: c.progressed()}
+	c.rounds = append(c.rounds, r)
+	for _, node := range c.looked() {
+		r.looks = append(r.looks, &look{round: r, node: node, step: c.stepsOf(node)})
+		r.asked++
+		r.open++
+	}
+	c.missing += r.asked
+	for _, l := range r.looks {
+		ctx.Send(c.env.View().Members[l.node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: r.number}))
+	}
+	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: r.number, Epoch: r.epoch, Step: c.total})
+}
+
+// find returns the look that a snapshot is for, or nil.
+func (c *coordinator) find(number uint64, node int) *look {
+	i, ok := slices.BinarySearchFunc(c.rounds, number, func(r *round, n uint64) int { return int(r.number) - int(n) })
+	if !ok {
+		return nil
+	}
+	looks := c.rounds[i].looks
+	k, ok := slices.BinarySearchFunc(looks, node, func(l *look, node int) int { return l.node - node })
+	if !ok {
+		return nil
+	}
+	return looks[k]
+}
+
+// take has a snapshot judged, unless an equal one has been.
+func (c *coordinator) take(l *look, params *protos.Tensor) {
+	l.params = params.Retain()
+	key := hash(params.Data)
+	if l.judgement = c.judged[key]; l.judgement == nil {
+		l.judgement = &judgement{}
+		c.judged[key] = l.judgement
+		c.run.Result.Computed++
+	}
+	c.env.Compute(actors.Job{Lag: c.due(l.round), Do: func() any {
+		l.verdict = l.judgement.get(c.run.Evaluate, l.params.Data)
+		return l
+	}})
+	c.arrived(l.round)
+}
+
+// due is how long it takes until the verdicts of a round are wanted. A holder that is busy answers late; the
+// verdict comes when it would have come.
+func (c *coordinator) due(r *round) time.Duration { return max(r.at+r.lag-c.env.Now(), 1) }
+
+// arrived counts a model that nobody needs to wait for any more.
+func (c *coordinator) arrived(r *round) {
+	r.asked--
+	c.missing--
+	if r.asked == 0 {
+		c.compare(r)
+	}
+	if c.missing == 0 && c.ending {
+		c.control.Halt()
+	}
+}
+
+// compare has the models of a round taken together, if there are several.
+func (c *coordinator) compare(r *round) {
+	models := r.models()
+	if len(models) < 2 {
+		return
+	}
+	r.open++
+	c.env.Compute(actors.Job{Lag: c.due(r), Do: func() any {
+		r.together(models, c.run.Evaluate)
+		return r
+	}})
+}
+
+// models are the looks of which the model has arrived.
+func (r *round) models() (list []*look) {
+	for _, l := range r.looks {
+		if l.params != nil && !l.void {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// together judges the average model and measures how far the models are from it.
+func (r *round) together(models []*look, evaluate func(params []float32) train.Verdict) {
+	r.average = make([]float32, len(models[0].params.Data))
+	n, sum, same := float64(len(models)), 0.0, true
+	for k := range r.average {
+		mean := 0.0
+		for _, l := range models {
+			mean += float64(l.params.Data[k])
+		}
+		mean /= n
+		for _, l := range models {
+			d := float64(l.params.Data[k]) - mean
+			sum += float64(d * d)
+		}
+		r.average[k] = float32(mean)
+		same = same && math.Float32bits(r.average[k]) == math.Float32bits(models[0].params.Data[k])
+	}
+	r.distance = math.Sqrt(sum / n)
+	if same {
+		r.verdict = models[0].judgement.get(evaluate, models[0].params.Data)
+		return
+	}
+	r.verdict, r.computed = evaluate(r.average), true
+}
+
+// leave gives up the models that a node that has gone still owes.
+func (c *coordinator) leave(node int) {
+	for _, r := range c.rounds {
+		for _, l := range r.looks {
+			if l.node == node && l.params == nil && !l.void {
+				l.void = true
+				r.open--
+				c.arrived(r)
+			}
+		}
+	}
+	c.settleAll()
+}
+
+// settleAll settles the rounds that are next in order and whose verdicts are in.
+func (c *coordinator) settleAll() {
+	for len(c.rounds) > 0 && c.rounds[0].asked == 0 && c.rounds[0].open == 0 {
+		r := c.rounds[0]
+		c.rounds = c.rounds[1:]
+		if c.settle(r) {
+			c.rounds = nil
+			return
+		}
+	}
+}
+
+// settle records the verdicts of a round, and reports whether they end the run.
+func (c *coordinator) settle(r *round) bool {
+	models := r.models()
+	if len(models) > 0 {
+		c.tell(r, models)
+	}
+	p, before := c.run.Policy, c.before
+	if len(models) > 0 {
+		if before != nil {
+			before.release()
+		}
+		c.before = r
+	}
+	switch {
+	case c.run.Result.Reached && !p.GoOn, c.ending && r.number == c.last:
+		c.conclude(r)
+		return true
+	}
+	return false
+}
+
+// tell records what was found of the models of a round, and notes what has arrived at the target with it.
+func (c *coordinator) tell(r *round, models []*look) {
+	c.run.Result.Evaluations += len(models)
+	if r.computed {
+		c.run.Result.Computed++
+	}
+	for _, l := range models {
+		c.env.Record(actors.Event{
+			Kind: actors.Evaluated, Evaluation: r.number, Origin: l.node, At: r.at, Epoch: r.epoch, Step: l.step,
+			Accuracy: l.verdict.Accuracy, Loss: l.verdict.Loss,
+		})
+	}
+	if len(models) > 1 {
+		c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: r.at, Dated: true, Value: r.distance})
+	}
+	r.figures(models)
+	score := r.found.Score(c.run.Policy.Of)
+	c.env.Record(actors.Event{
+		Kind: actors.Summarized, Evaluation: r.number, At: r.at, Epoch: r.epoch, Step: r.step,
+		Accuracy: score.Accuracy, Loss: score.Loss, Figures: &r.found,
+	})
+	for _, of := range []actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any} {
+		c.cross(of, r)
+	}
+}
+
+// figures sums the verdicts of a round up.
+func (r *round) figures(models []*look) {
+	f := &r.found
+	f.Models = len(models)
+	f.All, f.Any = models[0].score(), models[0].score()
+	for _, l := range models {
+		s := l.score()
+		f.Mean.Accuracy += s.Accuracy / float64(len(models))
+		f.Mean.Loss += s.Loss / float64(len(models))
+		if s.Accuracy < f.All.Accuracy {
+			f.All = s
+		}
+		if s.Accuracy > f.Any.Accuracy {
+			f.Any = s
+		}
+	}
+	f.AverageModel = actors.Score(r.verdict)
+	if len(models) == 1 {
+		f.AverageModel, f.Mean = f.Any, f.Any
+	}
+}
+
+func (l *look) score() actors.Score { return actors.Score(l.verdict) }
+
+// cross notes when a figure arrived at the target: interpolated linearly between the last two evaluations.
+func (c *coordinator) cross(of actors.Of, r *round) {
+	result, target := c.run.Result, c.run.Policy.Target
+	now := r.found.Score(of).Accuracy
+	if _, has := result.Crossings[of]; has || target <= 0 || now < target {
+		return
+	}
+	at, epoch := r.at, r.epoch
+	if b := c.before; b != nil {
+		then := b.found.Score(of).Accuracy
+		share := (target - then) / (now - then)
+		at = b.at + time.Duration(share*float64(r.at-b.at))
+		epoch = b.epoch + share*(r.epoch-b.epoch)
+	}
+	if result.Crossings == nil {
+		result.Crossings = map[actors.Of]time.Duration{}
+	}
+	result.Crossings[of] = at
+	if of == c.run.Policy.Of {
+		result.Reached, result.TimeToTarget, result.EpochsToTarget = true, at, epoch
+	}
+}
+
+func (r *round) release() {
+	for _, l := range r.models() {
+		l.params.Release()
+	}
+}
+
+// conclude ends the run with a round. The models are those of the last one that has any.
+func (c *coordinator) conclude(r *round) {
+	result := c.run.Result
+	result.Last, result.End = r.number, r.at
+	if c.before != nil {
+		for _, l := range c.before.models() {
+			result.Models = append(result.Models, Model{Node: l.node, Params: slices.Clone(l.params.Data), Score: l.score()})
+		}
+		result.Average = c.before.average
+	}
+	c.control.Finish()
+}
+
+// hash tells models apart by their bits.
+func hash(params []float32) uint64 {
+	d := xxhash.New()
+	var b [256]byte
+	for len(params) > 0 {
+		n := min(len(params), len(b)/4)
+		for i, v := range params[:n] {
+			bits := math.Float32bits(v)
+			b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
+		}
+		_, _ = d.Write(b[:4*n])
+		params = params[n:]
+	}
+	return d.Sum64()
+}

@@ -1,0 +1,71 @@
+// Package local is the baseline of every comparison: peers that train alone, each on its own shard from the run's initial
+// model, and exchange nothing. What an architecture gains by communicating is what it does better than this one.
+package local
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// RolePeer is the only role of the architecture.
+const RolePeer = "peer"
+
+// Architecture is training without communication. It has no settings.
+type Architecture struct{}
+
+var _ train.Architecture = Architecture{}
+
+// Roles is the one role of all nodes: each trains and holds a model of its own.
+func (Architecture) Roles() []train.Role {
+	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true, Min: 1}}
+}
+
+// Kind makes a peer.
+func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		steps, err := task.NewLocal(env)
+		if err != nil {
+			return nil, err
+		}
+		return &peer{env: env, local: steps, replica: task.NewReplica(env)}, nil
+	}
+}
+
+// peer makes one step after the other. It needs to know nobody, so a peer that joins begins from the initial model too.
+type peer struct {
+	env     actors.Env
+	local   *train.Local
+	replica *train.Replica
+}
+
+func (p *peer) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *protos.Message:
+		p.receive(ctx, m)
+		m.Release()
+	case *train.Gradient:
+		p.local.Done(m)
+		p.replica.Update(m.Values.Data)
+		m.Values.Release()
+		p.begin()
+	}
+}
+
+func (p *peer) receive(ctx actor.Context, m *protos.Message) {
+	switch head := m.Head.(type) {
+	case *protos.Start:
+		p.begin()
+	case *protos.View: // who else is there changes nothing
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
+	default:
+		p.env.Fail(fmt.Errorf("node %s: unexpected message %T", p.env.View().Members[p.env.Node()].Name, m.Head))
+	}
+}
+
+func (p *peer) begin() { p.local.Begin(p.replica.Params.Retain()) }

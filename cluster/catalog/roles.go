@@ -1,0 +1,331 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan"
+)
+
+// An architecture gives the nodes of a plan their roles, so that one plan serves architectures of other roles. In this
+// order:
+//
+//  1. A role that `roles:` names has the nodes that it names, or one that is added.
+//  2. A node with a `role:` that the architecture knows, and that `roles:` does not name, has that role.
+//  3. A role with a greatest number of nodes takes the first nodes that are left, until it has the least number that
+//     it needs.
+//  4. The one role without a greatest number takes the rest.
+
+// added is the word for a node that is there for the sake of its role.
+const added = "added"
+
+// casting is what `roles:` says of one role.
+type casting struct {
+	role  string
+	at    *plan.Node   // the value
+	key   plan.Field   // with the place of the role's name
+	nodes []*plan.Node // names of nodes and groups
+	added bool         // there are none; one is added
+}
+
+// castings are all that `roles:` says, in the order of the file.
+type castings struct {
+	section *plan.Node
+	list    []casting
+}
+
+// UnmarshalPlan reads a map of roles to the name of a node or group, a list of names, or the word added.
+func (c *castings) UnmarshalPlan(n *plan.Node) error {
+	const forms = "such as {server: hub}: a role, and the name of a node or a group, a list of names, or the word " + added
+	if n.Kind != plan.Map {
+		return plan.Errorf(n, "roles are given as a map, %s", forms)
+	}
+	c.section = n
+	for _, f := range n.Fields {
+		one := casting{role: f.Key, at: f.Value, key: f}
+		switch {
+		case f.Value.Kind == plan.Scalar && f.Value.Text == added:
+			one.added = true
+		case f.Value.Kind == plan.Scalar:
+			one.nodes = []*plan.Node{f.Value}
+		case f.Value.Kind == plan.List && len(f.Value.Items) > 0:
+			one.nodes = f.Value.Items
+		}
+		if !one.added && (one.nodes == nil || slices.ContainsFunc(one.nodes, func(m *plan.Node) bool { return m.Kind != plan.Scalar })) {
+			return plan.Errorf(f.Value, "this names no nodes; give roles %s", forms)
+		}
+		c.list = append(c.list, one)
+	}
+	return nil
+}
+
+// MarshalPlan is the inverse of UnmarshalPlan.
+func (c castings) MarshalPlan() (*plan.Node, error) { return c.section.Clone(), nil }
+
+// PlanSchema is a map of roles to names.
+func (*castings) PlanSchema() *plan.Schema {
+	name := &plan.Schema{Type: plan.Types{"string", "number"}}
+	names := &plan.Schema{Type: plan.Types{"array"}, Items: name, MinItems: 1}
+	return &plan.Schema{Type: plan.Types{"object"}, Others: &plan.Schema{AnyOf: []*plan.Schema{{Const: added}, name, names}}}
+}
+
+// parts are the settings that all architectures share.
+type parts struct {
+	Roles castings `plan:"roles,omitzero" doc:"which nodes have which role: a name, a list of names, or added for a node of the default machine; default: by the nodes' role:, then in the order of the nodes"`
+}
+
+// rolesKey is the key of parts.
+const rolesKey = "roles"
+
+// cast reads the plan's architecture and finds the role of every node.
+func (c *Catalog) cast(s *Spec) (err error) {
+	section := s.Plan.Architecture
+	s.ArchitectureSection = section
+	var p parts
+	if given, ok := section.Get(rolesKey); ok {
+		if err := plan.Decode(given, &p.Roles); err != nil {
+			return err
+		}
+	}
+	if s.Architecture, s.Plan.Architecture, err = c.Architectures.read(c, section, "kind", rolesKey); err != nil {
+		return err
+	}
+	return s.assign(section, p.Roles.list)
+}
+
+// cast is what gives the nodes of a plan their roles.
+type cast struct {
+	spec  *Spec
+	roles []train.Role
+	names []string // of the roles
+	role  []int    // of each node; -1 for none yet
+	named []bool   // the roles that are given their nodes by name
+}
+
+// assign gives every node its role and checks that each role is filled.
+func (s *Spec) assign(section *plan.Node, given []casting) error {
+	c := &cast{spec: s, roles: s.Architecture.Roles()}
+	for _, r := range c.roles {
+		c.names = append(c.names, r.Name)
+	}
+	c.named = make([]bool, len(c.roles))
+	for range s.Plan.Nodes {
+		c.role = append(c.role, -1)
+	}
+	for _, one := range given {
+		if err := c.byName(one); err != nil {
+			return err
+		}
+	}
+	if err := c.byNode(); err != nil {
+		return err
+	}
+	if err := c.rest(); err != nil {
+		return err
+	}
+	count := make([]int, len(c.roles))
+	for i, k := range c.role {
+		count[k]++
+		s.Plan.Nodes[i].Role = c.names[k]
+		s.Roles = append(s.Roles, c.roles[k])
+	}
+	for i, r := range c.roles {
+		if count[i] < r.Min || (r.Max > 0 && count[i] > r.Max) {
+			return plan.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i], r.Name, r.Doc, wanted(r))
+		}
+	}
+	if s.mixed() {
+		s.Plan.Architecture = withRoles(s.Plan.Architecture, s.Casting())
+	}
+	return nil
+}
+
+// byName gives a role the nodes that `roles:` names.
+func (c *cast) byName(one casting) error {
+	k := index(c.names, one.role)
+	if k < 0 {
+		return plan.KeyErrorf(one.at, one.key, "this architecture has no role %q%s", one.role, plan.Suggestion(one.role, c.names))
+	}
+	c.named[k] = true
+	if one.added {
+		return c.add(k, one)
+	}
+	for _, name := range one.nodes {
+		found := false
+		for i := range c.spec.Plan.Nodes {
+			node := &c.spec.Plan.Nodes[i]
+			if node.Name != name.Text && (node.Group == "" || node.Group != name.Text) {
+				continue
+			}
+			if c.role[i] >= 0 {
+				return plan.Errorf(name, "node %s has the role %s already; a node has one role", node.Name, c.names[c.role[i]])
+			}
+			found, c.role[i] = true, k
+		}
+		if !found {
+			return plan.Errorf(name, "there is no node named %q%s", name.Text, plan.Suggestion(name.Text, c.spec.nodeNames()))
+		}
+	}
+	return nil
+}
+
+// add adds a node for a role, unless the plan has it: a node that is called like the role, and has it.
+func (c *cast) add(k int, one casting) error {
+	p, name := c.spec.Plan, c.names[k]
+	for i := range p.Nodes {
+		if node := &p.Nodes[i]; node.Name == name || node.Group == name {
+			if node.Name != name || node.Role != name || c.role[i] >= 0 {
+				return plan.Errorf(one.at, "the node that is added would be called %s, and there is one of that name; give it another name, or say roles: {%s: %s}", name, name, name)
+			}
+			c.role[i] = k
+			c.spec.Added = append(c.spec.Added, name)
+			return nil
+		}
+	}
+	node := plan.NodeSpec{Name: name, Source: one.at}
+	node.SetDefaults()
+	p.Nodes, c.role = append(p.Nodes, node), append(c.role, k)
+	c.spec.Added = append(c.spec.Added, name)
+	return nil
+}
+
+// byNode gives nodes the roles that the plan gives them by themselves.
+func (c *cast) byNode() error {
+	for i := range c.spec.Plan.Nodes {
+		node := &c.spec.Plan.Nodes[i]
+		if c.role[i] >= 0 || node.Role == "" {
+			continue
+		}
+		k := index(c.names, node.Role)
+		switch {
+		case k >= 0 && !c.named[k]:
+			c.role[i] = k
+		case k < 0 && !c.spec.Plan.AnyRole:
+			return plan.Errorf(node.Source.At("role"), "node %s has the role %q, which this architecture does not know%s",
+				node.Name, node.Role, plan.Suggestion(node.Role, c.names))
+		}
+	}
+	return nil
+}
+
+// rest gives the nodes that are left the roles that are left.
+func (c *cast) rest() error {
+	open := -1
+	for k, r := range c.roles {
+		if r.Max > 0 && !c.named[k] {
+			c.take(k, r.Min)
+		}
+		if r.Max == 0 && !c.named[k] {
+			if open >= 0 {
+				open = len(c.roles) // several
+			} else {
+				open = k
+			}
+		}
+	}
+	if len(c.roles) == 1 && !c.named[0] {
+		open = 0
+	}
+	for i, k := range c.role {
+		if k >= 0 {
+			continue
+		}
+		if open < 0 || open == len(c.roles) {
+			node := &c.spec.Plan.Nodes[i]
+			return plan.Errorf(node.Source.At("role"), "node %s is left without a role; give it one of %s, by role: or by the architecture's roles:",
+				node.Name, list(c.names))
+		}
+		c.role[i] = open
+	}
+	return nil
+}
+
+// take gives a role the first nodes that are left, until it has so many.
+func (c *cast) take(k, wanted int) {
+	for _, have := range c.role {
+		if have == k {
+			wanted--
+		}
+	}
+	for i := range c.role {
+		if wanted > 0 && c.role[i] < 0 {
+			c.role[i] = k
+			wanted--
+		}
+	}
+}
+
+// mixed reports whether the nodes of a group have different roles, so that the group cannot say its role.
+func (s *Spec) mixed() bool {
+	for i := 1; i < len(s.Plan.Nodes); i++ {
+		a, b := &s.Plan.Nodes[i-1], &s.Plan.Nodes[i]
+		if a.Group != "" && a.Group == b.Group && a.Role != b.Role {
+			return true
+		}
+	}
+	return false
+}
+
+// withRoles is an architecture's section that says which nodes have which role.
+func withRoles(section, roles *plan.Node) *plan.Node {
+	var fields []plan.Field
+	for _, f := range section.Without(rolesKey).Fields {
+		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
+	}
+	return plan.NewMap(append(fields, plan.Field{Key: rolesKey, Value: roles})...)
+}
+
+// Casting is what `roles:` has to say for each role to have the nodes that it has: names, of groups where all members
+// have the role, or the word added.
+func (s *Spec) Casting() *plan.Node {
+	var fields []plan.Field
+	for _, r := range s.Architecture.Roles() {
+		if slices.Contains(s.Added, r.Name) {
+			fields = append(fields, plan.Field{Key: r.Name, Value: plan.NewScalar(added)})
+			continue
+		}
+		if names := s.holders(r.Name); len(names.Items) == 1 && names.Items[0].Text != added {
+			fields = append(fields, plan.Field{Key: r.Name, Value: names.Items[0].Clone()})
+		} else if len(names.Items) > 0 {
+			fields = append(fields, plan.Field{Key: r.Name, Value: names})
+		}
+	}
+	return plan.NewMap(fields...)
+}
+
+// holders lists the nodes of a role, groups by their name.
+func (s *Spec) holders(role string) *plan.Node {
+	var names []*plan.Node
+	nodes := s.Plan.Nodes
+	for i := 0; i < len(nodes); {
+		n, all := 1, nodes[i].Role == role
+		for nodes[i].Group != "" && i+n < len(nodes) && nodes[i+n].Group == nodes[i].Group {
+			all = all && nodes[i+n].Role == role
+			n++
+		}
+		if all && nodes[i].Group != "" {
+			names = append(names, plan.NewText(nodes[i].Group))
+			i += n
+			continue
+		}
+		for _, node := range nodes[i : i+n] {
+			if node.Role == role {
+				names = append(names, plan.NewText(node.Name))
+			}
+		}
+		i += n
+	}
+	return plan.NewList(names...)
+}
+
+// nodeNames are those of groups and nodes, for suggestions.
+func (s *Spec) nodeNames() []string {
+	var names []string
+	for i := range s.Plan.Nodes {
+		if g := s.Plan.Nodes[i].Group; g != "" && !slices.Contains(names, g) {
+			names = append(names, g)
+		}
+		names = append(names, s.Plan.Nodes[i].Name)
+	}
+	return names
+}

@@ -1,0 +1,188 @@
+package driver_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// peers is a small plan of four peers that exchange models.
+const peers = `name: peers
+data: {set: synthetic-traffic, samples: 4000, test: 25%}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.02}}
+architecture: {kind: gossip}
+nodes: [{name: n, count: 4, compute: {step: 5ms}}]
+network: {topology: ring, default: {delay: 1ms}}
+evaluate: {every: 500ms}
+stop: {time: 2s}
+`
+
+// hub is a small plan with a parameter server.
+const hub = `name: server
+data: {set: synthetic-traffic, samples: 4000, test: 25%}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.02}}
+architecture: {kind: parameter-server}
+nodes:
+  - {name: hub, role: server}
+  - {name: a, role: worker, compute: {step: 5ms}}
+  - {name: b, role: worker, compute: {step: 5ms}}
+network: {default: {delay: 1ms}}
+evaluate: {every: 500ms}
+stop: {time: 2s}
+`
+
+// outcome is the only run of a plan.
+func outcome(t *testing.T, text string, set ...string) record.Run {
+	t.Helper()
+	return run(t, load(t, text, set...), driver.Options{}).Runs[0]
+}
+
+func TestRunWithoutAnyIncidentIsDone(t *testing.T) {
+	for _, text := range []string{peers, hub} {
+		if r := outcome(t, text); r.Outcome != record.Done || len(r.Incidents) > 0 || r.Duration != 2 {
+			t.Errorf("%s after %v s: %+v", r.Outcome, r.Duration, r.Incidents)
+		}
+	}
+}
+
+func TestNodesThatStoodStillAreNamedWithInstantAndReason(t *testing.T) {
+	for _, text := range []string{
+		peers, strings.Replace(peers, "{kind: gossip}", "{kind: ad-psgd}", 1), strings.Replace(peers, "{kind: gossip}", "{kind: d-psgd}", 1),
+		strings.Replace(peers, "{kind: gossip}", "{kind: all-reduce}", 1), hub,
+	} {
+		r := outcome(t, text, "network.default.loss={probability: 5%, kind: drop}")
+		if r.Outcome != record.Degraded || len(r.Incidents) == 0 || r.Duration != 2 {
+			t.Fatalf("%s\n%s: %+v", text, r.Outcome, r)
+		}
+		for _, i := range r.Incidents {
+			if i.At >= 2 || i.Node == "coordinator" || !strings.Contains(i.What, "stood still") || !strings.Contains(i.What, "waits for") {
+				t.Errorf("%s: incident %+v", strings.Split(text, "\n")[4], i)
+			}
+		}
+	}
+}
+
+// Losses are made good by sending again: nobody stands still, however slow the links are.
+func TestRetransmissionIsNoStandstill(t *testing.T) {
+	r := outcome(t, peers, "network.default.loss={probability: 20%, kind: retransmit, timeout: 300ms}")
+	if r.Outcome != record.Done {
+		t.Errorf("%s: %+v", r.Outcome, r.Incidents)
+	}
+}
+
+func TestRunThatHasDivergedFailsAtTheStepAndTheOthersGoOn(t *testing.T) {
+	p := load(t, hub, "repeats=2", "model.layers=[93, 21, 5]", "sweep={train.optimizer.rate: [1e30, 0.02]}")
+	r, err := try(t, p, driver.Options{Jobs: 1})
+	if err == nil || !strings.Contains(err.Error(), "run 0 (train.optimizer.rate = 1e30, seed 1): node ") || !strings.Contains(err.Error(), "training has diverged: the loss of step ") {
+		t.Errorf("got %v", err)
+	}
+	var outcomes []record.Outcome
+	for _, run := range r.Runs {
+		outcomes = append(outcomes, run.Outcome)
+	}
+	equal(t, "outcomes", []record.Outcome{record.Failed, record.Failed, record.Done, record.Done}, outcomes)
+	if r.Complete {
+		t.Error("a record with failed runs is called complete")
+	}
+	if i := r.Runs[0].Incidents; len(i) != 1 || i[0].Node != "a" && i[0].Node != "b" || i[0].At <= 0 || i[0].At > 0.1 {
+		t.Errorf("incidents %+v", i)
+	}
+}
+
+// A sample of one model, whose node crashes: another one is looked at, and the run ends at its bound.
+func TestRunEndsAtItsBoundThoughTheNodeThatIsLookedAtCrashes(t *testing.T) {
+	for _, kind := range []string{"gossip", "d-psgd", "ad-psgd", "all-reduce"} {
+		for _, node := range []string{"n1", "n2"} {
+			r := outcome(t, `
+data: {set: synthetic-traffic, samples: 500}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: `+kind+`}
+nodes: [{name: n, count: 2, compute: {step: 1ms}}]
+evaluate: {every: 0.2 epochs, sample: 1}
+stop: {time: 1s}
+schedule: [{at: 100ms, node: `+node+`, do: crash}]
+detect: 10ms
+`)
+			if r.Duration != 1 || r.Outcome != record.Done {
+				t.Errorf("%s, %s crashes: ended at %v s, %s, %+v", kind, node, r.Duration, r.Outcome, r.Incidents)
+			}
+		}
+	}
+}
+
+func TestServerThatGoesTakesTheModelWithItAndTheRunIsDegraded(t *testing.T) {
+	for what, schedule := range map[string]string{
+		"for good": "[{at: 1s, node: hub, do: crash}]", "and comes back": "[{at: 1s, node: hub, do: leave}, {at: 1.5s, node: hub, do: join}]",
+	} {
+		r := outcome(t, hub, "schedule="+schedule, "detect=10ms")
+		lost := slices.IndexFunc(r.Incidents, func(i record.Incident) bool { return i.Node == "hub" && strings.Contains(i.What, "the model with it") })
+		if r.Outcome != record.Degraded || r.Duration != 2 || lost < 0 || math.Abs(r.Incidents[lost].At-1) > 0.011 {
+			t.Errorf("%s: %s after %v s, %+v; want that the model is lost at 1 s", what, r.Outcome, r.Duration, r.Incidents)
+		}
+	}
+	// What the server that came back has learnt since is what the record ends with.
+	back := run(t, load(t, hub, "schedule=[{at: 1s, node: hub, do: crash}, {at: 1.5s, node: hub, do: join}]"), driver.Options{})
+	curve := back.Traces[0].Curve
+	if first, last := curve[0], curve[len(curve)-1]; last.Accuracy <= first.Accuracy || back.Runs[0].Steps < 200 {
+		t.Errorf("from %v to %v in %d steps: nobody trained after the server came back", first.Accuracy, last.Accuracy, back.Runs[0].Steps)
+	}
+}
+
+func TestPauseOfAServerLosesNothing(t *testing.T) {
+	r := outcome(t, hub, "schedule=[{at: 1s, node: hub, do: pause, for: 300ms}]")
+	if whole := outcome(t, hub); r.Outcome != record.Done || r.Steps >= whole.Steps || r.Steps < whole.Steps*7/10 {
+		t.Errorf("%s: %d steps of %d, %+v", r.Outcome, r.Steps, whole.Steps, r.Incidents)
+	}
+}
+
+func TestPauseOfTheCoordinatorLosesNoStateAndIsTold(t *testing.T) {
+	r := run(t, load(t, peers, "stop.time=6s", "schedule=[{at: 1.2s, node: coordinator, do: pause, for: 3s}]"), driver.Options{})
+	got := r.Runs[0]
+	if whole := outcome(t, peers, "stop.time=6s"); got.Outcome != record.Degraded || got.Steps != whole.Steps || got.FinalAccuracy != whole.FinalAccuracy || got.Duration != 6 {
+		t.Errorf("%+v, without the pause %+v", got, whole)
+	}
+	if len(got.Incidents) != 1 || got.Incidents[0].At != 4.2 || got.Incidents[0].Node != "coordinator" {
+		t.Errorf("incidents %+v", got.Incidents)
+	}
+	late := outcome(t, peers, "schedule=[{at: 1.2s, node: coordinator, do: pause, for: 3s}]")
+	if late.Outcome != record.Degraded || late.Duration != 4.2 {
+		t.Errorf("a run that should have ended during the pause: %s after %v s", late.Outcome, late.Duration)
+	}
+}
+
+func TestRunWhoseCoordinatorCrashesHasFailedAndKeepsItsCurve(t *testing.T) {
+	r, err := try(t, load(t, peers, "schedule=[{at: 1.2s, node: coordinator, do: crash}]"), driver.Options{})
+	if err == nil || len(r.Runs) != 1 || r.Runs[0].Outcome != record.Failed || r.Runs[0].Duration != 1.2 || len(r.Traces[0].Curve) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// The final accuracy is that of the models that are saved, whatever is judged.
+func TestSavedModelsAreThoseThatAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		of, record string
+		one, each  bool
+	}{
+		{"mean", "summary", false, true}, {"all", "summary", false, true}, {"any", "summary", false, true},
+		{"average-model", "summary", true, false}, {"average-model", "models", true, true},
+	} {
+		r := run(t, load(t, peers, "evaluate.of="+c.of, "record="+c.record), driver.Options{})
+		for name, wanted := range map[string]bool{"model.safetensors": c.one, "models.safetensors": c.each} {
+			if _, err := os.Stat(filepath.Join(r.Dir, "runs", "0000", name)); (err == nil) != wanted || err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("%s, record: %s: %s is there: %v, want %v", c.of, c.record, name, err == nil, wanted)
+			}
+		}
+		if r.Runs[0].Of != record.Of(c.of) {
+			t.Errorf("the record says %q, want %q", r.Runs[0].Of, c.of)
+		}
+	}
+}

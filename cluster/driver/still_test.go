@@ -1,0 +1,97 @@
+package driver_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// blocking loses messages from one node to another one for good; those who wait for them wait to the end.
+const blocking = `name: blocking
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: ad-psgd, graph: exponential}
+nodes: [{name: p, count: 4, compute: {step: 5ms}}]
+network:
+  default: {delay: 1ms}
+  links: [{from: p1, to: p2, loss: {probability: 30%, kind: drop}}]
+evaluate: {every: 500ms}
+record: events
+stop: {time: 4s}
+`
+
+// stopped reads from the record of events which nodes made no step in the last two seconds before an instant.
+func stopped(t *testing.T, dir string, end float64) map[string]bool {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "runs", "0000", "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	last := map[string]float64{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var e struct {
+			Time  float64 `json:"time_s"`
+			Node  string  `json:"node"`
+			Event string  `json:"event"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Event == "step" {
+			last[e.Node] = e.Time
+		}
+	}
+	still := map[string]bool{}
+	for node, at := range last {
+		still[node] = at < end-2
+	}
+	return still
+}
+
+// logOf is the log of a submission.
+func (c *testCluster) logOf(client *driver.Client, id string) string {
+	c.t.Helper()
+	var log strings.Builder
+	if err := client.Logs(c.t.Context(), id, false, func(line string) { log.WriteString(line + "\n") }); err != nil {
+		c.t.Fatal(err)
+	}
+	return log.String()
+}
+
+func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs in real time")
+	}
+	c, client := gathered(t, "a", "b")
+	for name, text := range map[string]string{
+		"peers": blocking,
+		"server": strings.NewReplacer(
+			"{kind: ad-psgd, graph: exponential}", "{kind: parameter-server}",
+			"[{name: p, count: 4, ", "[{name: hub, role: server}, {name: p, role: worker, count: 4, ",
+			"to: p2", "to: hub",
+		).Replace(blocking),
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := c.submit(client, text, []string{"p1=a", "p2=b"})
+			s, dir := c.end(client, id)
+			log := c.logOf(client, id)
+			still := stopped(t, dir, s.Runs[0].Duration)
+			some := false
+			for node, want := range still {
+				if told := strings.Contains(log, node+" stood still from "); told != want {
+					t.Errorf("%s stood still: %v, told: %v\n%s", node, want, told, log)
+				}
+				some = some || want
+			}
+			if !some {
+				t.Errorf("nobody stood still: %v; the test shows nothing", still)
+			}
+		})
+	}
+}

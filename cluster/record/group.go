@@ -1,0 +1,259 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/record/stats"
+)
+
+// Spread describes the values of several runs.
+type Spread struct {
+	// N counts the values.
+	N    int   `json:"n"`
+	Mean Float `json:"mean"`
+	// Std is the sample standard deviation (n − 1); NaN, in JSON null, for a single value.
+	Std Float `json:"std"`
+	Min Float `json:"min"`
+	Max Float `json:"max"`
+	// Low and High are the 95 % confidence interval, of the mean or what the Arrivals around the Spread say; NaN where
+	// Method is "too few repeats".
+	Low  Float `json:"low"`
+	High Float `json:"high"`
+	// Method says how the interval was made: "t", "Kaplan–Meier, t" or "too few repeats".
+	Method string `json:"method"`
+}
+
+// SpreadOf describes values, with the interval of their mean; nil if there are none.
+func SpreadOf(values []float64) *Spread {
+	if len(values) == 0 {
+		return nil
+	}
+	m := stats.MeanOf(values)
+	return &Spread{
+		N: m.N, Mean: Float(m.Mean), Std: Float(m.Std), Min: Float(slices.Min(values)), Max: Float(slices.Max(values)),
+		Low: Float(m.Low), High: Float(m.High), Method: m.Method,
+	}
+}
+
+// Arrivals describes when the runs of a point reach the target.
+type Arrivals struct {
+	// Spread has the mean, the deviation and the ends of the runs that reached the target alone, and counts all. Low
+	// and High are the interval of Restricted, wide enough for what lies between evaluations.
+	Spread
+	// Reached counts the runs that arrived, and Censored those that ended before; the others failed.
+	Reached  int `json:"reached"`
+	Censored int `json:"censored"`
+	// Median is when half of the runs have arrived by the Kaplan–Meier curve; NaN where that is not known.
+	Median Float `json:"median"`
+	// Restricted is the mean in which runs that did not arrive, or later, count as if they had at the Horizon: how long
+	// a run was watched at most.
+	Restricted Float `json:"restricted_mean"`
+	Horizon    Float `json:"horizon"`
+}
+
+// Group sums up the runs of a point: an element of groups in summary.json.
+type Group struct {
+	Point Point `json:"point"`
+	// N is the number of runs, Reached that of those which arrived at the target.
+	N       int `json:"n"`
+	Reached int `json:"reached"`
+	// Done, Degraded and Failed count the runs by their outcome.
+	Done     int `json:"done"`
+	Degraded int `json:"degraded"`
+	Failed   int `json:"failed"`
+	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none.
+	Of     Of       `json:"of"`
+	Target *float64 `json:"target,omitempty"`
+	// TimeToTarget, in seconds, and EpochsToTarget are nil if no run arrived.
+	TimeToTarget   *Arrivals `json:"time_to_target_s"`
+	EpochsToTarget *Arrivals `json:"epochs_to_target"`
+	// FinalAccuracy is over all runs that did not fail; nil if there are none.
+	FinalAccuracy *Spread `json:"final_accuracy"`
+	// Verdict compares the times to the target with those of the other points of the same Of and Target, by runs of
+	// equal seeds; empty where there are none, or no run of any of them arrived.
+	Verdict stats.Word `json:"verdict,omitempty"`
+	// Pairs is how many seeds the comparison with the point that looks fastest had.
+	Pairs int `json:"pairs,omitempty"`
+	// Repeats is how many repeats would decide with 80 % power, where the verdict does not; 0 if no number that anybody
+	// would run. Finer says that the difference is less than what lies between evaluations: these must come more often.
+	Repeats int  `json:"repeats_needed,omitempty"`
+	Finer   bool `json:"evaluate_more_often,omitempty"`
+}
+
+// Summary is summary.json.
+type Summary struct {
+	// Version is that of the record's files.
+	Version int `json:"version"`
+	// Plan is the plan's name.
+	Plan  string `json:"plan"`
+	Build Build  `json:"build"`
+	// Wall is the seconds that all runs took together.
+	Wall float64 `json:"wall_s"`
+	// Target is the accuracy at which runs end, as a fraction; nil if the plan has none.
+	Target *float64 `json:"target,omitempty"`
+	// Complete says that all planned runs are there and done, RunsPlanned how many these are.
+	Complete    bool `json:"complete"`
+	RunsPlanned int  `json:"runs_planned"`
+	// Data are the files of samples, by their names; none of generated samples.
+	Data   []DataFile `json:"data,omitempty"`
+	Runs   []Run      `json:"runs"`
+	Groups []Group    `json:"groups"`
+}
+
+// GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target and
+// one Of. The target is that of runs which name none, neither themselves nor in their points; nil if they have none.
+func GroupRuns(runs []Run, target *float64) []Group {
+	groups := []Group{}
+	members := map[string][]Run{}
+	for _, r := range runs {
+		key := pointKey(r.Point)
+		if members[key] == nil {
+			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target)})
+		}
+		members[key] = append(members[key], r)
+	}
+	families := map[string][]int{}
+	var order []string
+	for i := range groups {
+		g := &groups[i]
+		g.sum(members[pointKey(g.Point)])
+		if g.Target == nil {
+			continue
+		}
+		family := fmt.Sprint(g.Of, *g.Target)
+		if families[family] == nil {
+			order = append(order, family)
+		}
+		families[family] = append(families[family], i)
+	}
+	for _, family := range order {
+		judge(groups, families[family], members)
+	}
+	return groups
+}
+
+// judge compares the groups of one family.
+func judge(groups []Group, family []int, members map[string][]Run) {
+	samples := make([]stats.Sample, len(family))
+	for k, i := range family {
+		samples[k] = arrivals(members[pointKey(groups[i].Point)], overTime)
+	}
+	for k, v := range stats.Judge(samples) {
+		g := &groups[family[k]]
+		g.Verdict, g.Pairs, g.Repeats, g.Finer = v.Word, v.Pairs, v.Repeats, v.Finer
+	}
+}
+
+// targetOr returns the run's target; what it is where the run does not say is given.
+func (r *Run) targetOr(given *float64) *float64 {
+	if r.Target != nil {
+		return r.Target
+	}
+	for _, s := range r.Point {
+		if s.Key != "stop.target" {
+			continue
+		}
+		text, percent := strings.CutSuffix(s.Value, "%")
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if percent {
+			v /= 100
+		}
+		if err == nil && within(v, 0, 1) {
+			return &v
+		}
+	}
+	return given
+}
+
+// pointKey is the same for equal points only.
+func pointKey(p Point) string {
+	var b strings.Builder
+	for _, s := range p {
+		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
+	}
+	return b.String()
+}
+
+func (g *Group) sum(runs []Run) {
+	var final []float64
+	for _, r := range runs {
+		g.N++
+		switch r.Outcome {
+		case Failed:
+			g.Failed++
+		case Degraded:
+			g.Degraded++
+		default:
+			g.Done++
+		}
+		if r.Reached {
+			g.Reached++
+		}
+		if v := float64(r.FinalAccuracy); r.Outcome != Failed && !math.IsNaN(v) {
+			final = append(final, v)
+		}
+	}
+	if g.FinalAccuracy = SpreadOf(final); g.FinalAccuracy != nil {
+		g.FinalAccuracy.Low, g.FinalAccuracy.High = max(g.FinalAccuracy.Low, 0), min(g.FinalAccuracy.High, 1) // NaN stays
+	}
+	g.TimeToTarget = arrivalsOf(arrivals(runs, overTime))
+	g.EpochsToTarget = arrivalsOf(arrivals(runs, overEpochs))
+}
+
+// overTime and overEpochs read when a run arrived, between which evaluations, and when it ended.
+func overTime(r *Run) (at *float64, after, before, end float64) {
+	if b := r.Bracket; b != nil {
+		after, before = b.TimeAfter, b.TimeBefore
+	}
+	return r.TimeToTarget, after, before, r.Duration
+}
+
+func overEpochs(r *Run) (at *float64, after, before, end float64) {
+	if b := r.Bracket; b != nil {
+		after, before = b.EpochsAfter, b.EpochsBefore
+	}
+	return r.EpochsToTarget, after, before, r.Epochs
+}
+
+// arrivals are those of a point's runs.
+func arrivals(runs []Run, read func(*Run) (at *float64, after, before, end float64)) stats.Sample {
+	s := make(stats.Sample, len(runs))
+	for i := range runs {
+		r := &runs[i]
+		at, after, before, end := read(r)
+		s[i] = stats.Arrival{Seed: r.Seed, Fate: stats.Censored, At: end}
+		switch {
+		case r.Reached && at != nil && r.Bracket != nil:
+			s[i].Fate, s[i].At, s[i].Early, s[i].Late = stats.Arrived, *at, min(after, *at), max(before, *at)
+		case r.Reached && at != nil:
+			s[i].Fate, s[i].At, s[i].Early, s[i].Late = stats.Arrived, *at, *at, *at
+		case r.Outcome == Failed:
+			s[i].Fate = stats.Never
+		}
+	}
+	return s
+}
+
+// arrivalsOf sums a sample up; nil if nobody arrived.
+func arrivalsOf(s stats.Sample) *Arrivals {
+	var values []float64
+	for _, a := range s {
+		if a.Fate == stats.Arrived {
+			values = append(values, a.At)
+		}
+	}
+	spread := SpreadOf(values)
+	if spread == nil {
+		return nil
+	}
+	e := stats.Estimated(s)
+	spread.N, spread.Low, spread.High, spread.Method = e.N, Float(e.Low), Float(e.High), e.Method
+	return &Arrivals{
+		Spread: *spread, Reached: e.Reached, Censored: e.Censored,
+		Median: Float(e.Median), Restricted: Float(e.Mean), Horizon: Float(e.Horizon),
+	}
+}

@@ -1,0 +1,96 @@
+package record
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/record/stats"
+)
+
+func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
+	a, b := Point{{"k", "a"}}, Point{{"k", "b"}}
+	groups := GroupRuns([]Run{
+		{Point: b, Reached: true, TimeToTarget: number(2), EpochsToTarget: number(1), FinalAccuracy: 0.5, Of: Mean},
+		{Point: a, FinalAccuracy: 0.25, Of: Mean},
+		{Point: b, Seed: 1, Reached: true, TimeToTarget: number(4), EpochsToTarget: number(1), FinalAccuracy: 0.75, Outcome: Degraded, Of: Mean},
+		{Point: b, Seed: 2, FinalAccuracy: 1, Duration: 9, Epochs: 3, Of: Mean},
+		{Point: b, Seed: 3, FinalAccuracy: Float(math.NaN()), Outcome: Failed, Of: Mean},
+	}, number(0.9))
+	text, err := json.Marshal(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"point":{"k":"b"},"n":4,"reached":2,"done":2,"degraded":1,"failed":1,"of":"mean","target":0.9,` +
+		`"time_to_target_s":{"n":4,"mean":3,"std":1.4142135623730951,"min":2,"max":4,"low":null,"high":null,"method":"too few repeats",` +
+		`"reached":2,"censored":1,"median":4,"restricted_mean":6,"horizon":9},` +
+		`"epochs_to_target":{"n":4,"mean":1,"std":0,"min":1,"max":1,"low":null,"high":null,"method":"too few repeats",` +
+		`"reached":2,"censored":1,"median":1,"restricted_mean":2,"horizon":3},` +
+		`"final_accuracy":{"n":3,"mean":0.75,"std":0.25,"min":0.5,"max":1,"low":0,"high":1,"method":"t"},` +
+		`"verdict":"too few repeats","pairs":4,"repeats_needed":3},` +
+		`{"point":{"k":"a"},"n":1,"reached":0,"done":1,"degraded":0,"failed":0,"of":"mean","target":0.9,` +
+		`"time_to_target_s":null,"epochs_to_target":null,` +
+		`"final_accuracy":{"n":1,"mean":0.25,"std":null,"min":0.25,"max":0.25,"low":null,"high":null,"method":"too few repeats"},` +
+		`"verdict":"too few repeats","pairs":1,"repeats_needed":3}]`
+	if string(text) != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+// runsOf are n runs of a point that take about so long, watched by evaluations every 0.01 s.
+func runsOf(p Point, n int, seconds float64) (runs []Run) {
+	rng := rand.New(rand.NewPCG(uint64(seconds), 5))
+	for seed := range n {
+		at := seconds + rng.NormFloat64()
+		runs = append(runs, Run{
+			Point: p, Seed: uint64(seed), Of: Mean, Reached: true, TimeToTarget: &at, EpochsToTarget: &at,
+			Bracket: &Bracket{TimeAfter: at - 0.005, TimeBefore: at + 0.005, EpochsAfter: at - 0.005, EpochsBefore: at + 0.005},
+		})
+	}
+	return runs
+}
+
+// F8: a sweep over the target has no point that is faster than one of another target.
+func TestPointsAreComparedWithinOneTargetAndOneOf(t *testing.T) {
+	var runs []Run
+	for _, target := range []string{"50%", "0.8"} {
+		for i, every := range []float64{10, 20, 30} {
+			runs = append(runs, runsOf(Point{{"stop.target", target}, {"every", strconv.Itoa(i)}}, 10, every+float64(len(target)))...)
+		}
+	}
+	other := runsOf(Point{{"of", "any"}}, 10, 5)
+	for i := range other {
+		other[i].Of = Any
+	}
+	named := runsOf(Point{{"stop", "label"}}, 10, 3)
+	for i := range named {
+		named[i].Target = number(0.7)
+	}
+	var got []stats.Word
+	var targets []float64
+	for _, g := range GroupRuns(slices.Concat(runs, other, named), number(0.5)) {
+		got, targets = append(got, g.Verdict), append(targets, *g.Target)
+	}
+	three := []stats.Word{stats.Fastest, stats.Slower, stats.Slower}
+	if want := slices.Concat(three, three, []stats.Word{"", ""}); !slices.Equal(got, want) {
+		t.Errorf("verdicts %q, want %q", got, want)
+	}
+	if want := []float64{0.5, 0.5, 0.5, 0.8, 0.8, 0.8, 0.5, 0.7}; !slices.Equal(targets, want) {
+		t.Errorf("targets %g, want %g", targets, want)
+	}
+}
+
+func TestTheBracketHasTheEvaluationsAroundTheArrival(t *testing.T) {
+	d := Data{Curve: []Evaluation{{Time: 0}, {Time: 1, Epoch: 0.5}, {Time: 1, Epoch: 0.5}, {Time: 2, Epoch: 1}}}
+	for at, want := range map[float64]Bracket{
+		1.5: {1, 2, 0.5, 1}, 2: {1, 2, 0.5, 1}, 2.1: {1, 2, 0.5, 1}, 0.3: {0, 1, 0, 0.5}, 1: {0, 1, 0, 0.5}, 0: {},
+	} {
+		r := Run{Reached: true, TimeToTarget: &at}
+		if r.complete(&d); *r.Bracket != want || r.Epochs != 1 {
+			t.Errorf("reached at %g: %+v, want %+v", at, *r.Bracket, want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// ErrLocked says that another program writes into a folder, or this one already does.
+var ErrLocked = errors.New("this record is being written")
+
+// lockName is the file that whoever writes into a folder holds locked. It has the writer's process id in it.
+const lockName = ".lock"
+
+// lock locks a folder for writing. It is an ErrLocked that names the writer if there is one; what a dead
+// process has left is no obstacle.
+func (f *Folder) lock() error {
+	unlock, err := lockFile(filepath.Join(f.dir, lockName))
+	switch {
+	case errors.Is(err, ErrLocked):
+		return fmt.Errorf("%s: %w by %s", f.dir, ErrLocked, writer(filepath.Join(f.dir, lockName)))
+	case err != nil:
+		return fmt.Errorf("locking %s: %w", f.dir, err)
+	}
+	f.unlock = unlock
+	return nil
+}
+
+// writer says who holds a lock.
+func writer(path string) string {
+	text, err := os.ReadFile(path)
+	if pid := strings.TrimSpace(string(text)); err == nil && pid != "" {
+		return "process " + pid
+	}
+	return "another process"
+}
+
+// OpenToWrite is Open for a program that adds runs: until Close nobody else may. A folder that another program
+// writes into is an ErrLocked that says which.
+func OpenToWrite(dir string) (*Folder, error) {
+	if _, err := readPlan(dir); err != nil {
+		return nil, err
+	}
+	locked := newFolder(dir, osDisk{})
+	if err := locked.lock(); err != nil {
+		return nil, err
+	}
+	f, err := Open(dir)
+	if err != nil {
+		return nil, errors.Join(err, locked.Close())
+	}
+	f.unlock = locked.unlock
+	return f, nil
+}
+
+// Close lets others write into the folder. It may be called again, and of a folder that was not opened to write.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	unlock := f.unlock
+	f.unlock = nil
+	f.mu.Unlock()
+	if unlock == nil {
+		return nil
+	}
+	return unlock()
+}
+
+// ownPID is what a lock says of its holder.
+func ownPID() string { return strconv.Itoa(os.Getpid()) + "\n" }

@@ -1,0 +1,49 @@
+//go:build unix && !aix && !solaris
+
+package record
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile locks a file, which the system unlocks when the process ends.
+func lockFile(path string) (unlock func() error, err error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // the mask of the process decides
+		if err != nil {
+			return nil, err
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrLocked
+		}
+		switch still := err == nil && there(f, path); {
+		case err != nil:
+			return nil, errors.Join(err, f.Close())
+		case !still: // its last holder has removed it after it was opened here
+			if err := f.Close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err = f.Truncate(0); err == nil {
+			_, err = f.WriteAt([]byte(ownPID()), 0)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil
+	}
+}
+
+// there reports whether an open file is the one of that name.
+func there(f *os.File, path string) bool {
+	one, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	two, err := os.Stat(path)
+	return err == nil && os.SameFile(one, two)
+}

@@ -1,0 +1,83 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+const tuningName = "tuning.json"
+
+// Tuning is how the settings of one point were chosen, and what that has cost: an element of tuning.json.
+type Tuning struct {
+	// Point is the point of the plan's sweep, whose repeats use what was chosen.
+	Point Point `json:"point"`
+	// Seed is that of the runs that were judged.
+	Seed uint64 `json:"seed"`
+	// Chosen is the place of the candidate that was chosen, from 0.
+	Chosen     int         `json:"chosen"`
+	Candidates []Candidate `json:"candidates"`
+	// Duration and Wall are the seconds that all candidates took, on the runs' clocks and on the machine's.
+	Duration float64 `json:"run_s"`
+	Wall     float64 `json:"wall_s"`
+}
+
+// Candidate is a run that was judged on the validation split.
+type Candidate struct {
+	// Values are those that the plan would have.
+	Values Point `json:"values"`
+	// Reached says whether what is judged arrived at the target; TimeToTarget, in seconds, is nil if not.
+	Reached      bool     `json:"reached"`
+	TimeToTarget *float64 `json:"time_to_target_s"`
+	// FinalAccuracy is that of the last evaluation, NaN if there was none.
+	FinalAccuracy Float `json:"final_accuracy"`
+	// Duration and Wall are the seconds that the run took, on its clock and on the machine's.
+	Duration float64 `json:"run_s"`
+	Wall     float64 `json:"wall_s"`
+	// Failure says why the run could not go on; empty if it could.
+	Failure string `json:"failure,omitempty"`
+}
+
+// tunings is tuning.json.
+type tunings struct {
+	Tunings []Tuning `json:"tunings"`
+}
+
+// SaveTunings writes how the settings of the plan's points were chosen; it replaces what was written before.
+func (f *Folder) SaveTunings(all []Tuning) error {
+	path := filepath.Join(f.dir, tuningName)
+	text, err := json.MarshalIndent(tunings{all}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return WriteFile(path, append(text, '\n'))
+}
+
+// ReadTunings reads how the settings of a record's points were chosen; none in a record of a plan that has nothing to choose.
+func ReadTunings(dir string) ([]Tuning, error) {
+	var t tunings
+	if err := readJSON(dir, tuningName, &t); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	for i := range t.Tunings {
+		if one := &t.Tunings[i]; one.Chosen < 0 || one.Chosen >= len(one.Candidates) {
+			return nil, fmt.Errorf("%s: key \"chosen\" is %d, of %d candidates", filepath.Join(dir, tuningName), one.Chosen, len(one.Candidates))
+		}
+	}
+	return t.Tunings, nil
+}
+
+// ReplacePlan writes another plan in the place of the one that the folder was made by: one that all of its runs are runs of.
+func (f *Folder) ReplacePlan(text string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := WriteFile(filepath.Join(f.dir, planName), []byte(text)); err != nil {
+		return err
+	}
+	f.plan = []byte(text)
+	return nil
+}
