@@ -160,7 +160,7 @@ func (s *submission) try(ctx context.Context) error {
 	first := r.points[0].spec.Plan
 	s.plan, s.progress.Total = first.Name, len(r.queue)
 	s.target, _ = target(first)
-	return nil
+	return r.folder.Close() // until the submission's turn has come
 }
 
 // prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
@@ -300,10 +300,11 @@ func (s *submission) run() {
 
 // closeRecord writes the summary of a record whose runs have not all finished; done is how many have.
 func (s *submission) closeRecord() (done int, err error) {
-	folder, err := record.Open(s.out)
+	folder, err := record.OpenToWrite(s.out)
 	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	_, err = folder.Write(record.Overview{
 		Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target,
 	})
