@@ -51,8 +51,7 @@ type Options struct {
 
 	venue  *venue   // where runs on a cluster take place
 	common *commons // data that plans of one process share; may be nil
-	// rehearsed says that the plan was found to run before.
-	rehearsed bool
+	tried  bool     // the plan was found to run before
 }
 
 // Progress says how far a plan is.
@@ -144,17 +143,15 @@ func prepare(ctx context.Context, p *Plan, o Options) (*runner, error) {
 	}
 	r.Jobs = min(r.Jobs, len(points)*r.repeats)
 	r.shelf = newShelf(o.Data, r.Jobs+1).sharing(o.common)
-	if !o.rehearsed {
-		if err := r.rehearse(ctx); err != nil {
-			return nil, err
-		}
+	if err := r.rehearse(ctx); err != nil {
+		return nil, err
 	}
 	return r, r.open(first)
 }
 
 // rehearse places the first repeat of every point, so that what cannot run is told at once.
 func (r *runner) rehearse(ctx context.Context) error {
-	for i := range r.points {
+	for i := range r.untried() {
 		pt := &r.points[i]
 		task, err := pt.task(r.shelf, pt.spec.Plan.Seed)
 		if err == nil {

@@ -167,12 +167,20 @@ func (s *submission) try(ctx context.Context) error {
 func (s *submission) prepare(ctx context.Context, goOn bool) (*runner, error) {
 	return prepare(ctx, s.source, Options{
 		Catalog: s.process.catalog, Data: s.process.config.Data, Clock: Cluster, Progress: s.tell, Out: s.out, Continue: goOn,
-		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common, rehearsed: goOn,
+		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common, tried: goOn,
 	})
 }
 
 // planName is a plan's file without its folder and ending.
 func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
+
+// untried are the points that may turn out not to run.
+func (r *runner) untried() []point {
+	if r.tried {
+		return nil
+	}
+	return r.points
+}
 
 // enqueue has a submission wait for its turn.
 func (p *process) enqueue(s *submission) error {
