@@ -360,7 +360,8 @@ func submitCommand(out, errs io.Writer) *cobra.Command {
 belongs to the cluster: it goes on if this command ends, whatever the reason; status, logs and fetch find
 it, and stop ends it. Nodes of the plan live on processes of their own name, on those of their role,
 and otherwise where the fewest live for a core; --place says where else.
-The exit code is that of the run: 0 if all is done, 1 if it failed or was stopped, 2 for bad input.`,
+The exit code is that of the run: 0 if all is done, 1 if it failed or was stopped, 2 for bad input, 75 if the
+cluster cannot take it now but perhaps later.`,
 		Example: `  gradwire submit examples/quickstart.yaml --join 10.0.0.1:7946 --identity operator/
   gradwire submit PLAN --place server=a --place worker=zone:eu
   gradwire submit PLAN --detach`,

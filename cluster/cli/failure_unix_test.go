@@ -69,17 +69,17 @@ func longest(at []time.Duration) (pause, from time.Duration) {
 	return pause, from
 }
 
-// when is the time at which something was logged of a run, as of today.
+// when is the time at which something was logged of a run.
 func when(t *testing.T, id, what string) time.Time {
 	t.Helper()
 	for line := range strings.Lines(must(t, "logs", id)) {
 		if strings.Contains(line, what) {
-			clock, err := time.ParseInLocation("15:04:05.000", line[:12], time.Local)
+			text, _, _ := strings.Cut(line, " ")
+			at, err := time.Parse(time.RFC3339, text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			now := time.Now()
-			return time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), time.Local)
+			return at
 		}
 	}
 	t.Fatalf("nothing was logged about %s", what)

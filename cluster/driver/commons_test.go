@@ -50,9 +50,13 @@ func TestPlansOfOneProcessShareTheDataThatIsInUseAndReadAFileAgainThatHasChanged
 	var both commons
 	get := func(seed uint64) samples {
 		t.Helper()
-		s, err := newShelf(dir, 1).sharing(&both).samples(d, seed)
+		shelf := newShelf(dir, 1).sharing(&both)
+		s, err := shelf.samples(d, seed)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if files := shelf.files(); len(files) != 1 || files[0].Name != "t.csv" {
+			t.Errorf("the files of the samples are %+v", files)
 		}
 		return s
 	}

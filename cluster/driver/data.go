@@ -21,6 +21,7 @@ type samples struct {
 	train, test, validation *datasets.Set
 
 	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
+	files  []datasets.File  // that they were read from
 }
 
 // shelf keeps what is costly to make while it is in use: data sets as long as the
@@ -119,9 +120,7 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	source, err := o.get(func() (*datasets.Source, error) {
 		source, err := s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
 		if err == nil {
-			s.mu.Lock()
-			s.read = append(s.read, source.Files...)
-			s.mu.Unlock()
+			s.note(source.Files)
 		}
 		return source, err
 	})
@@ -132,6 +131,17 @@ func (s *shelf) source(d *catalog.Data) (*datasets.Source, error) {
 		return nil, plan.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such as 25%%", source.Pool.Name)
 	}
 	return source, nil
+}
+
+// note remembers files that have been read, each once.
+func (s *shelf) note(files []datasets.File) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range files {
+		if !slices.Contains(s.read, f) {
+			s.read = append(s.read, f)
+		}
+	}
 }
 
 // files describes the files that have been read.
@@ -184,12 +194,14 @@ func (s *shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 				return nil, err
 			}
 			c, err := cut(d, source, seed)
+			c.files = source.Files
 			return &c, err
 		})
 	})
 	if err != nil {
 		return samples{}, err
 	}
+	s.note(c.files) // another shelf may have read them
 	return *c, nil
 }
 

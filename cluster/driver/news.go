@@ -118,6 +118,13 @@ func absent(s Submission) error {
 		"it was %s, with %d of %d runs, when last heard of", s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 }
 
+// latest is the number of the latest change here.
+func (o *others) latest() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.number
+}
+
 // tell has the other processes told what has changed here; it returns the number of the change.
 func (o *others) tell() uint64 {
 	o.mu.Lock()
@@ -154,6 +161,7 @@ func (p *process) spread() {
 		p.mu.Lock()
 		now, submissions := edition{p.removed, p.expires()}, slices.Clone(p.submissions)
 		p.mu.Unlock()
+		number := p.others.latest() // before the submissions are looked at: rather told twice than not at all
 		present := map[string]bool{}
 		for _, s := range p.node.Stats().Peers {
 			if s.State != transport.Up {
@@ -165,7 +173,9 @@ func (p *process) spread() {
 				l = &listener{edition: now, connections: s.Connections}
 				listeners[s.Peer.Name] = l
 			}
-			p.inform(s.Peer.Name, l, submissions)
+			if !l.begun || l.number < number {
+				p.inform(s.Peer.Name, l, submissions, number)
+			}
 		}
 		for name := range listeners {
 			if !present[name] {
@@ -181,16 +191,14 @@ func (p *process) spread() {
 	}
 }
 
-// inform tells one process what it does not know yet. What it cannot be told now it is later.
-func (p *process) inform(name string, l *listener, submissions []*submission) {
+// inform tells one process what has changed since it was told last, up to the change of that number. What it cannot be
+// told now it is later.
+func (p *process) inform(name string, l *listener, submissions []*submission, number uint64) {
 	var fresh []*protos.Submission
-	latest := l.number
 	for _, s := range submissions {
-		m, number := s.news()
-		if number > l.number || !l.begun {
+		if m, noted := s.news(); noted > l.number || !l.begun {
 			fresh = append(fresh, m)
 		}
-		latest = max(latest, number)
 	}
 	for !l.begun || len(fresh) > 0 {
 		n := min(len(fresh), maxNews)
@@ -201,5 +209,5 @@ func (p *process) inform(name string, l *listener, submissions []*submission) {
 		}
 		l.begun, fresh = true, fresh[n:]
 	}
-	l.number = latest
+	l.number = number
 }

@@ -51,6 +51,7 @@ type Options struct {
 
 	venue  *venue   // where runs on a cluster take place
 	common *commons // data that plans of one process share; may be nil
+	tried  bool     // the plan was found to run before
 }
 
 // Progress says how far a plan is.
@@ -155,7 +156,7 @@ func prepare(ctx context.Context, p *Plan, o Options) (*runner, error) {
 
 // rehearse places the first repeat of every point, so that what cannot run is told at once.
 func (r *runner) rehearse(ctx context.Context) error {
-	for i := range r.points {
+	for i := range r.untried() {
 		pt := &r.points[i]
 		task, err := pt.task(r.shelf, pt.spec.Plan.Seed)
 		if err == nil {

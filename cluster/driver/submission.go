@@ -160,19 +160,27 @@ func (s *submission) try(ctx context.Context) error {
 	first := r.points[0].spec.Plan
 	s.plan, s.progress.Total = first.Name, len(r.queue)
 	s.target, _ = target(first)
-	return nil
+	return r.folder.Close() // until the submission's turn has come
 }
 
-// prepare makes everything ready to run: for a new record, or to go on with the one that is there.
+// prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
 func (s *submission) prepare(ctx context.Context, goOn bool) (*runner, error) {
 	return prepare(ctx, s.source, Options{
 		Catalog: s.process.catalog, Data: s.process.config.Data, Clock: Cluster, Progress: s.tell, Out: s.out, Continue: goOn,
-		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common,
+		venue: &venue{process: s.process, submission: s, place: s.rules}, common: &s.process.common, tried: goOn,
 	})
 }
 
 // planName is a plan's file without its folder and ending.
 func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
+
+// untried are the points that may turn out not to run.
+func (r *runner) untried() []point {
+	if r.tried {
+		return nil
+	}
+	return r.points
+}
 
 // enqueue has a submission wait for its turn.
 func (p *process) enqueue(s *submission) error {
@@ -300,10 +308,11 @@ func (s *submission) run() {
 
 // closeRecord writes the summary of a record whose runs have not all finished; done is how many have.
 func (s *submission) closeRecord() (done int, err error) {
-	folder, err := record.Open(s.out)
+	folder, err := record.OpenToWrite(s.out)
 	if err != nil {
 		return 0, err
 	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
 	_, err = folder.Write(record.Overview{
 		Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target,
 	})
