@@ -186,7 +186,9 @@ func FuzzRequest(f *testing.F) {
 	}
 	log := &diary{}
 	before, now, stopping, over := joining(f, log.log), up(f, log.log), joining(f, log.log), up(f, log.log)
+	now.mu.Lock()
 	now.submissions = []*submission{now.submissionOf(&entry{ID: "a", Plan: "p", Folder: "p-a", State: Done})}
+	now.mu.Unlock()
 	close(stopping.joined)
 	close(stopping.remembered)
 	stopping.halt(errStopping)
