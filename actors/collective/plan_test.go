@@ -37,7 +37,7 @@ func last(t *testing.T, clock driver.Clock, set ...string) []float32 {
 	if _, err := driver.Run(context.Background(), p, driver.Options{Out: out, Clock: clock, Strict: true}); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile(filepath.Join(out, "runs", "0000", "model.safetensors"))
+	file, err := os.ReadFile(filepath.Join(out, "runs", "0000", "models.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}

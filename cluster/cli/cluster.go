@@ -461,6 +461,9 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 	if err := tellRecord(out, errs, dir, f.format); err != nil {
 		return err
 	}
+	if s.State == driver.Degraded {
+		return errDegraded
+	}
 	if s.State != driver.Done {
 		return fmt.Errorf("run %s %s: %s", id, s.State, s.Error)
 	}

@@ -41,7 +41,7 @@ var mistakes = []mistake{
 	{name: "node-twice", old: "name: far", new: "name: near"},
 	{name: "node-called-coordinator", old: "name: far", new: "name: coordinator"},
 	{name: "link-to-nobody", old: "between: [server, far]", new: "between: [server, fra]"},
-	{name: "server-that-leaves", old: "evaluate: {", new: "schedule: [{at: 1s, node: server, do: leave}]\nevaluate: {"},
+	{name: "server-that-joins", old: "evaluate: {", new: "schedule: [{at: 1s, node: server, do: join}]\nevaluate: {"},
 	{name: "topology-that-does-not-fit", old: "network:\n", new: "network:\n  topology: hypercube\n"},
 	{name: "topology-not-connected", old: "network:\n", new: "network:\n  topology: {kind: erdos-renyi, probability: 0.001}\n"},
 	{name: "shares-over-100", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 80%}, far: {DoS: 30%}}}}"},
@@ -223,7 +223,7 @@ func TestDataThatIsWholeIsRead(t *testing.T) {
 	mnist(func(b []byte) []byte { return b })(t)
 	code, _, errs := gradwire(t, "run", "plan.yaml", "--out", "out")
 	expectCode(t, cli.ExitDone, code, errs)
-	write(t, "plan.yaml", strings.Replace(plan, own, "{set: mnist}", 1))
+	write(t, "plan.yaml", edit(t, strings.Replace(plan, own, "{set: mnist}", 1), "[93, 8, 5]", "[784, 10]"))
 	code, _, errs = gradwire(t, "run", "plan.yaml", "--data", "data", "--out", "other")
 	expectCode(t, cli.ExitInput, code, errs)
 	if !strings.Contains(errs, "train-images-idx3-ubyte: the file is cut short: 56 bytes of content; the published file has 47040016") {

@@ -78,7 +78,7 @@ func fetched(t *testing.T, id string, degraded bool) record.Run {
 	if degraded {
 		want = record.Degraded
 	}
-	if r := s.Runs[0]; r.Outcome != "" && r.Outcome != want {
+	if r := s.Runs[0]; r.Outcome != want {
 		t.Errorf("the run is %q: %+v", r.Outcome, r.Incidents)
 	}
 	return s.Runs[0]

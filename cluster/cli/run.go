@@ -36,7 +36,7 @@ func runCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 		Use:   "run PLAN",
 		Short: "Run a plan",
 		Long: `Run every point and repeat of a plan and leave a record: plan.yaml, summary.json,
-curve.csv, links.csv, updates.csv, where there are any selections.csv and
+curve.csv, links.csv, updates.csv, where there are any models.csv, selections.csv and
 measured.csv, plots as PNG and SVG, and for each run its model.
 
 Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest.

@@ -58,7 +58,7 @@ type Submission struct {
 	Process string `json:"process"`
 	// By is the name in the certificate of whoever submitted it.
 	By string `json:"by"`
-	// State is Waiting, Running, Done, Failed, Stopped or Interrupted.
+	// State is Waiting, Running, Done, Degraded, Failed, Stopped or Interrupted.
 	State string `json:"state"`
 	// Folder is where the process keeps the record.
 	Folder string `json:"folder,omitempty"`

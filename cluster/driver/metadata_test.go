@@ -62,7 +62,7 @@ model: {kind: mlp, layers: [93, 8, 5], activation: tanh}
 train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
 architecture: {kind: all-reduce}
 nodes: [{name: w, count: 2, compute: {step: 5ms}}]
-evaluate: {every: 20 steps}
+evaluate: {every: 20 steps, of: average-model}
 stop: {steps: 100}
 `
 

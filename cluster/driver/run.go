@@ -505,6 +505,9 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.end).Seconds()
+	if accuracy, _ := target(next.point.spec.Plan); accuracy > 0 {
+		row.Target = &accuracy
+	}
 	for of, at := range s.result.Crossings {
 		if row.Crossings == nil {
 			row.Crossings = map[record.Of]float64{}

@@ -341,7 +341,7 @@ func TestTopologyThatCannotBeIsToldBeforeAnythingRuns(t *testing.T) {
 		"network.topology=hypercube":                                            "network.topology: 3 nodes are no hypercube",
 		"network.topology={kind: erdos-renyi, probability: 1e-9}":               "network.topology: none of 1000 random graphs of 3 nodes",
 		"schedule=[{at: 1s, topology: {kind: erdos-renyi, probability: 1e-9}}]": "schedule[0].topology: none of 1000 random graphs of 3 nodes",
-		"schedule=[{at: 1s, node: server, do: crash}]":                          "schedule[0]: after this 0 nodes have the role server",
+		"schedule=[{at: 1s, node: server, do: join}]":                           "schedule[0]: before this 0 nodes have the role server",
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
 		_, err := try(t, load(t, small, set), driver.Options{Out: dir})

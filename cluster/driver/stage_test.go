@@ -74,7 +74,7 @@ func digests(r *driver.Report) map[string]string {
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"*.csv", "runs/*/model.safetensors"} {
+	for _, pattern := range []string{"*.csv", "runs/*/model*.safetensors"} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("no %s in %s: %v", pattern, dir, err)

@@ -44,6 +44,8 @@ const (
 	Failed = "failed"
 	// Stopped means that somebody has ended it.
 	Stopped = "stopped"
+	// Degraded means that all of them went to their end, but one lost state or had nodes that stood still.
+	Degraded = "degraded"
 	// Interrupted means that the process that carried it out has ended before it.
 	Interrupted = "interrupted"
 )
@@ -53,6 +55,9 @@ const removed = "removed"
 
 // logTime is how instants stand in logs.
 const logTime = "2006-01-02T15:04:05.000Z07:00"
+
+// errDegraded says that a submission went to its end, with a run that is degraded.
+var errDegraded = errors.New("a run is degraded")
 
 // errStopped is why the runs of a submission end that somebody stops.
 type errStopped struct{ by string }
@@ -294,8 +299,11 @@ func (s *submission) run() {
 	r, err := s.prepare(s.stop, true)
 	if err == nil {
 		failure := r.all(s.stop)
-		_, err = r.report(time.Since(began))
-		err = errors.Join(failure, err)
+		var report *Report
+		report, err = r.report(time.Since(began))
+		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs, func(row record.Run) bool { return row.Outcome == record.Degraded }) {
+			err = errDegraded
+		}
 	} else {
 		if cause := context.Cause(s.stop); cause != nil {
 			err = cause
@@ -328,13 +336,15 @@ func (s *submission) finish(err error) {
 		state = Stopped
 	case errors.Is(err, errStopping):
 		state = Interrupted
+	case errors.Is(err, errDegraded):
+		state, err = Degraded, nil
 	case err != nil:
 		state = Failed
 	}
 	if err != nil {
 		s.log("%s: %v", state, err)
 	} else {
-		s.log("done, record in %s", s.out)
+		s.log("%s, record in %s", state, s.out)
 	}
 	s.change(func() {
 		s.state, s.err, s.source = state, err, nil
@@ -426,7 +436,10 @@ func (s *submission) tell(pr Progress) {
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
 	case row != nil:
-		s.log("run %d finished: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
+		s.log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
+		for _, i := range row.Incidents {
+			s.log("run %d, at %.3g s, %s: %s", row.Number, i.At, i.Node, i.What)
+		}
 		s.last = percent
 	case percent >= s.last+10:
 		s.log("%d %%", percent)

@@ -145,9 +145,15 @@ func (f *RunFolder) Read() (Run, Data, error) {
 	return s.Run, s.Data, nil
 }
 
-// Model opens the run's model, a safetensors file.
+// Model opens the model that the run's figures are of, or the nodes' models if they are of several: a safetensors file.
 func (f *RunFolder) Model() (*os.File, error) {
-	return openFile(f.dir, filepath.Join(f.name, modelName))
+	file, err := openFile(f.dir, filepath.Join(f.name, modelName))
+	if errors.Is(err, fs.ErrNotExist) {
+		if several, e := openFile(f.dir, filepath.Join(f.name, modelsName)); e == nil {
+			return several, nil
+		}
+	}
+	return file, err
 }
 
 // Events opens the run's events, where the plan has them recorded.

@@ -77,10 +77,11 @@ func short(v float64) string {
 func workTable(s *Source) *pageTable {
 	all := keys(s.Summary)
 	t := &pageTable{Caption: "Staleness and waiting, all runs of a point together", Labels: len(all) + 1, Head: headings(all, "worker",
-		"updates", "staleness, mean", "median", "99 %", "waits", "share of the time, %", "a wait, median, s", "99 %, s")}
+		"updates", "staleness, mean", "median", "99 %", "age of models, steps, mean", "99 %", "waits", "share of the time, %", "a wait, median, s", "99 %, s")}
 	for _, w := range s.work {
 		row := append(pointCells(s.Summary.Groups[w.group].Point, all), w.nodeName(), short(w.updates),
 			short(w.staleness.mean()), short(w.staleness.quantile(0.5)), short(w.staleness.quantile(0.99)),
+			short(w.age.mean()), short(w.age.quantile(0.99)),
 			short(w.waiting.count()), short(100*w.waiting.total()/w.seconds), short(w.waiting.quantile(0.5)), short(w.waiting.quantile(0.99)))
 		t.Rows = append(t.Rows, row)
 		if w.serverless {
@@ -91,7 +92,7 @@ func workTable(s *Source) *pageTable {
 }
 
 // serverlessNote says why a staleness is not shown.
-const serverlessNote = "An architecture without a server has no version to be stale against."
+const serverlessNote = "An architecture without a server has no version to be stale against. Age of models: the steps that their node had made since it sent them, when they were merged."
 
 // linkTable shows the links of each point, as its first run used them.
 func linkTable(s *Source, caption string) *pageTable {
@@ -313,7 +314,7 @@ func workRows(s *Source, row func(...string)) {
 		for _, q := range []struct {
 			name string
 			of   counts
-		}{{"staleness", w.staleness}, {"waiting_s", w.waiting}} {
+		}{{"staleness", w.staleness}, {"age", w.age}, {"waiting_s", w.waiting}} {
 			if q.of.count() > 0 {
 				row(s.Summary.Groups[w.group].Point.String(), w.nodeName(), q.name, exact(q.of.count()), exact(q.of.mean()), exact(q.of.quantile(0.01)),
 					exact(q.of.quantile(0.25)), exact(q.of.quantile(0.5)), exact(q.of.quantile(0.75)), exact(q.of.quantile(0.99)))

@@ -28,8 +28,8 @@ type workload struct {
 	node  string // record.Everyone where all are counted together
 	// seconds is how long its runs took, updates how many of its updates were applied.
 	seconds, updates float64
-	// staleness is in versions, waiting in seconds.
-	staleness, waiting counts
+	// staleness is in versions, waiting in seconds, age, of the models that were merged, in steps of their node.
+	staleness, waiting, age counts
 	// serverless says that several nodes hold models and none has versions: there is no staleness.
 	serverless bool
 }
@@ -38,11 +38,11 @@ type workload struct {
 type workloads struct {
 	of    []map[string]*workload // by group
 	order []*workload
-	bins  map[*workload]*[2]map[[2]float64]bin
+	bins  map[*workload]*[3]map[[2]float64]bin
 }
 
 func newWorkloads(groups int) *workloads {
-	return &workloads{of: make([]map[string]*workload, groups), bins: map[*workload]*[2]map[[2]float64]bin{}}
+	return &workloads{of: make([]map[string]*workload, groups), bins: map[*workload]*[3]map[[2]float64]bin{}}
 }
 
 // add counts the workers of a run of so many seconds.
@@ -60,19 +60,26 @@ func (w *workloads) add(group int, seconds float64, updates []record.Update) {
 			one = &workload{group: group, node: name}
 			w.of[group][name] = one
 			w.order = append(w.order, one)
-			w.bins[one] = &[2]map[[2]float64]bin{{}, {}}
+			w.bins[one] = &[3]map[[2]float64]bin{{}, {}, {}}
 		}
 		one.seconds += seconds
 		one.updates += float64(u.Updates)
-		for _, c := range u.Staleness.Counts {
-			v := float64(c.Value)
-			put(w.bins[one][0], bin{v, v, float64(c.Count), float64(v * float64(c.Count))})
+		putCounts(w.bins[one][0], u.Staleness.Counts)
+		if u.Age != nil {
+			putCounts(w.bins[one][2], u.Age.Counts)
 		}
 		for _, cause := range u.Waiting {
 			for _, b := range cause.Buckets {
 				put(w.bins[one][1], bin{b.Low, b.High, float64(b.Count), b.Total})
 			}
 		}
+	}
+}
+
+func putCounts(all map[[2]float64]bin, counts []record.Count) {
+	for _, c := range counts {
+		v := float64(c.Value)
+		put(all, bin{v, v, float64(c.Count), float64(v * float64(c.Count))})
 	}
 }
 
@@ -85,7 +92,7 @@ func put(all map[[2]float64]bin, b bin) {
 // sorted returns the workloads by group, and within one in the order of the nodes.
 func (w *workloads) sorted() []*workload {
 	for _, one := range w.order {
-		one.staleness, one.waiting = countsOf(w.bins[one][0]), countsOf(w.bins[one][1])
+		one.staleness, one.waiting, one.age = countsOf(w.bins[one][0]), countsOf(w.bins[one][1]), countsOf(w.bins[one][2])
 	}
 	slices.SortStableFunc(w.order, func(a, b *workload) int { return cmp.Compare(a.group, b.group) })
 	return w.order
@@ -159,14 +166,14 @@ func workers(work []*workload) (names []string) {
 func together(work []*workload) (all []*workload) {
 	for i := 0; i < len(work); {
 		one := &workload{group: work[i].group, node: record.Everyone}
-		var ages, waits []counts
+		var ages, waits, merged []counts
 		for ; i < len(work) && work[i].group == one.group; i++ {
 			one.seconds += work[i].seconds
 			one.updates += work[i].updates
 			one.serverless = one.serverless || work[i].serverless
-			ages, waits = append(ages, work[i].staleness), append(waits, work[i].waiting)
+			ages, waits, merged = append(ages, work[i].staleness), append(waits, work[i].waiting), append(merged, work[i].age)
 		}
-		one.staleness, one.waiting = pool(ages), pool(waits)
+		one.staleness, one.waiting, one.age = pool(ages), pool(waits), pool(merged)
 		all = append(all, one)
 	}
 	return all

@@ -98,7 +98,7 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 // model reads the parameters that the only run of a record ended with.
 func model(t *testing.T, dir string) []float32 {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, "runs", "0000", "model.safetensors"))
+	f, err := os.Open(filepath.Join(dir, "runs", "0000", "models.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}

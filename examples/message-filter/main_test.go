@@ -66,6 +66,9 @@ func run(t *testing.T, set ...string) (params []float32, measured []string, task
 		t.Fatal(err)
 	}
 	model, err := os.ReadFile(filepath.Join(out, "runs", "0000", "model.safetensors"))
+	if os.IsNotExist(err) { // several nodes hold one
+		model, err = os.ReadFile(filepath.Join(out, "runs", "0000", "models.safetensors"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
