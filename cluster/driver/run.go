@@ -1,9 +1,7 @@
 package driver
 
 import (
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,15 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 
-	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/actors/coordinator"
-	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
@@ -372,29 +365,6 @@ func (r *runner) one(ctx context.Context, next run) error {
 	return nil
 }
 
-// models are those that a run has ended with: the one that is judged, or each of those that are judged together.
-func (n run) models(s *stage, shelf *shelf) (m record.Models, err error) {
-	p := n.point.spec.Plan
-	of, ends := record.Of(p.Evaluate.Of), s.result.Models
-	m.Tensors = tensors(s.task.Model)
-	if m.Metadata, err = n.point.metadata(shelf, n.seed); err != nil {
-		return m, err
-	}
-	m.Metadata["of"] = string(of)
-	switch {
-	case len(ends) == 1:
-		m.Judged = ends[0].Params
-	case of == record.AverageModel:
-		m.Judged = s.result.Average
-	}
-	if m.Judged == nil || len(ends) > 1 && p.Record == plan.RecordModels {
-		for _, e := range ends {
-			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.names[e.Node], Params: e.Params, Accuracy: e.Score.Accuracy})
-		}
-	}
-	return m, nil
-}
-
 func prefix(labels []plan.Label) string {
 	if len(labels) == 0 {
 		return ""
@@ -439,110 +409,6 @@ func (r *runner) observe(s *stage, next run) (closeEvents func() error, err erro
 	s.collector = record.NewCollector(config)
 	s.deployment.Observer = s.collector
 	return closeEvents, nil
-}
-
-// row is what a run has led to.
-type row struct{ record.Run }
-
-// judge says how much the figures are worth.
-func (r *row) judge(s *stage, out outcome, failure error) {
-	for _, i := range s.result.Incidents {
-		known := record.Incident{At: i.At.Seconds(), Node: s.names[i.Node], What: i.What}
-		if !slices.ContainsFunc(out.incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
-			r.Incidents = append(r.Incidents, known)
-		}
-	}
-	if r.Clock != string(Cluster) && (s.network.Dropped() > 0 || out.stalled > 0) {
-		st := standing{names: s.names[:len(s.names)-1], waits: out.waits, paces: s.collector.Paces(), end: out.halted}
-		if r.Clock != string(Virtual) {
-			st.least = time.Second
-		}
-		r.Incidents = append(r.Incidents, st.still()...)
-	}
-	if out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
-		r.Incidents = append(r.Incidents, record.Incident{At: out.stalled.Seconds(), Node: actors.Coordinator, What: "from here to the end nobody did anything any more"})
-	}
-	degraded := out.degraded || len(r.Incidents) > 0
-	r.Incidents = append(r.Incidents, out.incidents...)
-	r.Outcome = record.Done
-	switch {
-	case failure != nil:
-		r.Outcome = record.Failed
-		r.Incidents = append(r.Incidents, record.Incident{At: out.end.Seconds(), Node: culprit(failure), What: firstLine(failure.Error())})
-	case degraded:
-		r.Outcome = record.Degraded
-	}
-	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
-}
-
-// sameIncident reports whether the process that conducts a run has told of what its coordinator noticed.
-func sameIncident(a, b record.Incident) bool {
-	return a.Node == b.Node && math.Abs(a.At-b.At) < 5
-}
-
-// firstLine leaves out where in the program an actor panicked.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
-// culprit is the node that an error is about, the coordinator where that is not known.
-func culprit(err error) string {
-	var diverged *train.DivergedError
-	if errors.As(err, &diverged) {
-		return diverged.Node
-	}
-	return actors.Coordinator
-}
-
-// row sums a run up.
-func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall time.Duration) *row {
-	row := &row{record.Run{
-		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
-		Of: record.Of(next.point.spec.Plan.Evaluate.Of), Reached: s.result.Reached,
-		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
-		Clock: string(r.Clock), Insecure: r.venue != nil && r.venue.process.config.Insecure, Wall: wall.Seconds(), Lateness: out.lateness, DeadLetters: out.dead, Stalled: out.stalled.Seconds(),
-	}}
-	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
-	row.Duration = cmp.Or(s.result.End, out.end).Seconds()
-	if accuracy, _ := target(next.point.spec.Plan); accuracy > 0 {
-		row.Target = &accuracy
-	}
-	for of, at := range s.result.Crossings {
-		if row.Crossings == nil {
-			row.Crossings = map[record.Of]float64{}
-		}
-		row.Crossings[of] = at.Seconds()
-	}
-	if s.result.Reached {
-		t, e := s.result.TimeToTarget.Seconds(), s.result.EpochsToTarget
-		row.TimeToTarget, row.EpochsToTarget = &t, &e
-	}
-	if r.Clock == Virtual {
-		row.Digest = digest(out.digest, s.result.Models)
-	}
-	return row
-}
-
-// digest joins the hash of a run's messages with that of the final parameters of its models.
-func digest(messages uint64, models []coordinator.Model) string {
-	d := xxhash.New()
-	b := binary.LittleEndian.AppendUint64(nil, messages)
-	for _, m := range models {
-		for _, v := range m.Params {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-	}
-	_, _ = d.Write(b)
-	return fmt.Sprintf("%016x", d.Sum64())
-}
-
-func tensors(m nn.Model) []record.Tensor {
-	var ts []record.Tensor
-	for _, t := range m.Tensors() {
-		ts = append(ts, record.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
-	}
-	return ts
 }
 
 // progress notes how far a run is.
