@@ -235,9 +235,7 @@ func freeAddress(t *testing.T) string {
 }
 
 func TestCommandsOfTheDocumentsWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("types everything that the documents show")
-	}
+	lengthy(t)
 	for document, least := range map[string]int{"../../README.md": 40, "../../examples/README.md": 25} {
 		t.Run(filepath.Base(filepath.Dir(document)), func(t *testing.T) {
 			commands := commandsOf(t, document)

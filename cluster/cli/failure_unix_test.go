@@ -101,20 +101,18 @@ func beginTogether(t *testing.T, set ...string) (id string) {
 }
 
 // endTogether waits for the end of the run, and returns the steps of a node that was there all the time.
-func endTogether(t *testing.T, id string) []time.Duration {
+func endTogether(t *testing.T, id, state string) []time.Duration {
 	t.Helper()
 	await(t, "end", func() bool { return status(t, id).State != driver.Running })
-	if s := status(t, id); s.State != driver.Done {
-		t.Fatalf("%+v\n%s", s, must(t, "logs", id))
+	if s := status(t, id); s.State != state {
+		t.Fatalf("%+v, want %s\n%s", s, state, must(t, "logs", id))
 	}
 	must(t, "fetch", id, "--out", "fetched")
 	return stepsOf(t, "fetched", "peer1")
 }
 
 func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and kills processes")
-	}
+	lengthy(t)
 	for _, architecture := range []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential"} {
 		t.Run(architecture, func(t *testing.T) {
 			_, nodes := settle(t, "a", "b", "c", "d")
@@ -123,7 +121,7 @@ func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 			kill(t, nodes["d"])
 			await(t, "news of d", logged(t, id, "without d from now on"))
 			noticed := when(t, id, "without d from now on").Sub(killed)
-			steps := endTogether(t, id)
+			steps := endTogether(t, id, driver.Done)
 			pause, from := longest(steps)
 			t.Logf("%s, kill -9: out of the view after %v; the longest pause between two steps was %v, from %v on", architecture,
 				noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond))
@@ -156,7 +154,7 @@ func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing
 	}
 	await(t, "return of d", logged(t, id, "d is back"))
 	back := when(t, id, "d is back").Sub(continued)
-	steps := endTogether(t, id)
+	steps := endTogether(t, id, driver.Done)
 	pause, from := longest(steps)
 	t.Logf("SIGSTOP: out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on; back %v after SIGCONT",
 		noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
@@ -172,9 +170,7 @@ func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing
 }
 
 func TestRunWhoseWorkersAreAllKilledEndsAndNamesThem(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits half a minute for processes that were killed")
-	}
+	lengthy(t)
 	_, nodes := settle(t, "a", "b")
 	write(t, "plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 100000}", 1))
 	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--place", "server=a", "--place", "worker=b", "--detach"))

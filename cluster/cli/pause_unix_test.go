@@ -108,9 +108,7 @@ stop: {time: 23s}
 // Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts a node of its
 // own run, but the first one the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and stops processes")
-	}
+	lengthy(t)
 	_, nodes := settle(t, "c", "a", "b", "d")
 	at := addresses(t)
 	within := submitTo(t, at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
@@ -156,9 +154,7 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 // The server's process of the first run is killed and comes back, that of the second leaves for good, and that of
 // the third is not heard of any more.
 func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and kills processes")
-	}
+	lengthy(t)
 	seed, nodes := settle(t, "a", "b", "c", "d", "e", "f")
 	at := addresses(t)
 	again := submitTo(t, at["a"], lasting("14s"), "again", "--place=server=c", "--place=worker=a")
