@@ -27,7 +27,14 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 		t.Fatal(err)
 	}
 	running := submit(t, operator, long)
-	reach(t, operator, running, driver.Running)
+	await(t, "beginning", func() error {
+		began := false
+		err := operator.Logs(t.Context(), running, false, func(line string) { began = began || strings.Contains(line, "began on a, b") })
+		if err == nil && !began {
+			err = errors.New("it has not begun")
+		}
+		return err
+	})
 	before := time.Now()
 	leave()
 	c.seed = at

@@ -147,8 +147,14 @@ func (c *testCluster) result(client *driver.Client, text string, set ...string) 
 
 func (c *testCluster) end(client *driver.Client, id string) (record.Summary, string) {
 	c.t.Helper()
+	return c.ends(client, id, driver.Done)
+}
+
+// ends waits until a submission has ended, which it must as the state says, and fetches its record.
+func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summary, string) {
+	c.t.Helper()
 	s, err := client.Watch(c.t.Context(), id, func(driver.Submission) {})
-	if err != nil || s.State != driver.Done {
+	if err != nil || s.State != state {
 		c.t.Fatalf("%+v, %v", s, err)
 	}
 	dir := filepath.Join(c.t.TempDir(), "fetched")

@@ -112,7 +112,7 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
 	c, client := gathered(t, "a", "b", "c")
-	s, _ := c.end(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"))
+	s, _ := c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"), driver.Degraded)
 	if at := s.Runs[0].Stalled; at <= 0 || at > 11 {
 		t.Errorf("stood still from %v s on, want from some instant before 11 s on: %s", at, fmt.Sprint(s.Runs[0]))
 	}

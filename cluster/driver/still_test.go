@@ -79,7 +79,7 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := c.submit(client, text, []string{"p1=a", "p2=b"})
-			s, dir := c.end(client, id)
+			s, dir := c.ends(client, id, driver.Degraded)
 			log := c.logOf(client, id)
 			still := stopped(t, dir, s.Runs[0].Duration)
 			some := false

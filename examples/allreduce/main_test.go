@@ -85,7 +85,7 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 			if _, err := driver.Run(context.Background(), p, driver.Options{Catalog: withAllToAll(), Out: out, Clock: clock, Strict: true}); err != nil {
 				t.Fatal(err)
 			}
-			got := model(t, out)
+			got := model(t, out)[:len(want[0])] // of the first node
 			// The last snapshot is taken when the first peer has its 20th gradient:
 			// the 19th round is applied then, the 20th perhaps.
 			if fmt.Sprint(got) != fmt.Sprint(want[18]) && fmt.Sprint(got) != fmt.Sprint(want[19]) {
