@@ -139,8 +139,8 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alike gives groups of single models the Of of those of several models and the same target, where these have but one,
-// and else all of them that of the first.
+// alike gives groups of single models the Of of those of several models and the same target where these have but one.
+// Where they have more a group keeps its own if it is one of these; all others take that of the first group.
 func alike(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
 		return !slices.ContainsFunc(members[pointKey(g.Point)], func(r Run) bool { return r.Models > 1 })
@@ -164,6 +164,7 @@ func alike(groups []Group, members map[string][]Run) {
 		case g.Target == nil || !single(g):
 		case len(kinds[*g.Target]) == 1:
 			g.Of = kinds[*g.Target][0]
+		case slices.Contains(kinds[*g.Target], g.Of):
 		default:
 			g.Of = first[*g.Target]
 		}
