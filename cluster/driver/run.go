@@ -459,7 +459,7 @@ func (r *row) judge(s *stage, out outcome, failure error) {
 		}
 		r.Incidents = append(r.Incidents, st.still()...)
 	}
-	if out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
+	if failure == nil && out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.stalled.Seconds(), Node: actors.Coordinator, What: "from here to the end nobody did anything any more"})
 	}
 	degraded := out.degraded || len(r.Incidents) > 0
@@ -505,6 +505,9 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.end).Seconds()
+	if n, sample := next.point.holders(), next.point.spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
+		row.Holders = n
+	}
 	if accuracy, _ := target(next.point.spec.Plan); accuracy > 0 {
 		row.Target = &accuracy
 	}
@@ -522,6 +525,16 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 		row.Digest = digest(out.digest, s.result.Models)
 	}
 	return row
+}
+
+// holders is how many nodes of a point hold a model.
+func (p *point) holders() (n int) {
+	for _, role := range p.spec.Roles {
+		if role.Holds {
+			n++
+		}
+	}
+	return n
 }
 
 // digest joins the hash of a run's messages with that of the final parameters of its models.

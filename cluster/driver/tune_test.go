@@ -49,6 +49,9 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 	if err != nil || len(tunings) != 2 {
 		t.Fatalf("%d points were tuned: %v", len(tunings), err)
 	}
+	if len(report.Tunings) != 2 || report.Tunings[1].Chosen != 1 {
+		t.Errorf("the summary has %+v", report.Tunings)
+	}
 	for i, tuning := range tunings {
 		if got := tuning.Point.String(); got != []string{"architecture.kind=gossip", "architecture.kind=parameter-server"}[i] {
 			t.Errorf("tuning %d is of %s", i, got)

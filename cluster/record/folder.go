@@ -497,6 +497,10 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 		s.Target = &o.Target
 	}
 	s.Groups = GroupRuns(runs, s.Target)
+	var err error
+	if s.Tunings, err = ReadTunings(f.dir); err != nil {
+		return Summary{}, err
+	}
 	if err := f.writeTables(0, nil, runs); err != nil {
 		return Summary{}, err
 	}

@@ -100,9 +100,11 @@ type Summary struct {
 	Complete    bool `json:"complete"`
 	RunsPlanned int  `json:"runs_planned"`
 	// Data are the files of samples, by their names; none of generated samples.
-	Data   []DataFile `json:"data,omitempty"`
-	Runs   []Run      `json:"runs"`
-	Groups []Group    `json:"groups"`
+	Data []DataFile `json:"data,omitempty"`
+	// Tunings are how settings of the points were chosen, and what that has cost beside the runs; none where nothing was.
+	Tunings []Tuning `json:"tunings,omitempty"`
+	Runs    []Run    `json:"runs"`
+	Groups  []Group  `json:"groups"`
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target and

@@ -291,6 +291,36 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 	}
 }
 
+func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 2, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
+	for i := range s.Runs {
+		s.Runs[i].Holders = 5
+	}
+	s.Tunings = []record.Tuning{{
+		Point: record.Point{{Key: "k", Value: "a"}}, Chosen: 1, Duration: 106,
+		Candidates: []record.Candidate{{}, {Values: record.Point{{Key: "train.optimizer.rate", Value: "0.2"}}}},
+	}}
+	text := tableOf(t, s)
+	for _, want := range []string{
+		"Looked at are the models of a sample: 2 of 5 nodes; 1 of 5 nodes (evaluate.sample).\n",
+		"Chosen on the validation samples, in the place of what the plan says: a with train.optimizer.rate=0.2.\n",
+		"That took 2 further runs of 106 s on their clocks, which no figure here counts.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+// A run that could not go on had no bound to stand still to: its incident says why it ended.
+func TestTableCallsAFailedRunFailedAlone(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean))
+	s.Runs[0].Outcome, s.Runs[0].Stalled = record.Failed, 0.02
+	if text := tableOf(t, s); strings.Contains(text, "stood still") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestTableSaysHowManyMeasurementsAreMissing(t *testing.T) {
 	s := small()
 	s.Runs[0].Unmeasured, s.Runs[2].Unmeasured = 5, 7

@@ -213,3 +213,20 @@ func outcomeLine(r record.Run) string {
 
 // incident says what happened where and when.
 func incident(n record.Incident) string { return fmt.Sprintf("%s at %.4g s: %s", n.Node, n.At, n.What) }
+
+// tuningNotes say what was chosen for each point before its runs, and what that has cost.
+func tuningNotes(s record.Summary) []string {
+	if len(s.Tunings) == 0 {
+		return nil
+	}
+	var chosen []string
+	tried, seconds := 0, 0.0
+	for _, t := range s.Tunings {
+		chosen = append(chosen, pointName(t.Point)+" with "+t.Candidates[t.Chosen].Values.String())
+		tried, seconds = tried+len(t.Candidates), seconds+t.Duration
+	}
+	return []string{
+		"Chosen on the validation samples, in the place of what the plan says: " + some(chosen) + ".",
+		fmt.Sprintf("That took %s of %.3g s on their clocks, which no figure here counts.", count(tried, "further run"), seconds),
+	}
+}
