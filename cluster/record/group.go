@@ -83,6 +83,8 @@ type Group struct {
 	// would run. Finer says that the difference is less than what lies between evaluations: these must come more often.
 	Repeats int  `json:"repeats_needed,omitempty"`
 	Finer   bool `json:"evaluate_more_often,omitempty"`
+	// Longer says that runs which did not arrive ended before others arrived: with a later bound fewer repeats may decide.
+	Longer bool `json:"run_longer,omitempty"`
 }
 
 // Summary is summary.json.
@@ -181,7 +183,7 @@ func judge(groups []Group, family []int, members map[string][]Run) {
 	}
 	for k, v := range stats.Judge(samples) {
 		g := &groups[family[k]]
-		g.Verdict, g.Pairs, g.Repeats, g.Finer = v.Word, v.Pairs, v.Repeats, v.Finer
+		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats, v.Finer, v.Longer
 	}
 }
 

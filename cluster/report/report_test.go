@@ -312,6 +312,19 @@ func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
 	}
 }
 
+// Runs that go to a number of epochs end at times of their own.
+func TestTableSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
+	short := arrivals("short", 10, 1, 1, record.Mean)
+	for i := range short {
+		r := &short[i]
+		r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Bracket, r.Duration, r.Epochs = false, nil, nil, nil, 5, 6
+	}
+	text := tableOf(t, joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short))
+	if !strings.Contains(text, "Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would tell more: short.\n") {
+		t.Errorf("%s", text)
+	}
+}
+
 // A run that could not go on had no bound to stand still to: its incident says why it ended.
 func TestTableCallsAFailedRunFailedAlone(t *testing.T) {
 	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean))

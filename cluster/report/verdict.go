@@ -83,11 +83,13 @@ func (f *family) note(s record.Summary, named bool) string {
 	return text + "."
 }
 
-// needs says how many repeats would decide.
+// needs says how many repeats would decide, or what else would.
 func (f *family) needs() string {
-	var decide, finer []string
+	var decide, finer, longer []string
 	for _, g := range f.groups {
 		switch {
+		case g.Longer:
+			longer = append(longer, pointName(g.Point))
 		case g.Repeats > 0 && g.Verdict == stats.Undecided:
 			decide = append(decide, fmt.Sprintf("%s %d", pointName(g.Point), g.Repeats))
 		case g.Finer:
@@ -100,6 +102,10 @@ func (f *family) needs() string {
 	}
 	if len(finer) > 0 {
 		text += " Less apart than evaluations are, which must come more often to decide: " + some(finer) + "."
+	}
+	if len(longer) > 0 {
+		text += " Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would tell more: " +
+			some(longer) + "."
 	}
 	return strings.TrimSpace(text)
 }
