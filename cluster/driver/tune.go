@@ -81,8 +81,16 @@ func (r *runner) tune(ctx context.Context) error {
 			continue
 		}
 		tuning, err := r.choose(ctx, p)
-		if err != nil {
-			return err
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if err != nil { // the runs of other points go on
+			if len(p.labels) > 0 {
+				err = fmt.Errorf("%s: %w", describe(p.labels), err)
+			}
+			r.failures = append(r.failures, err)
+			r.queue = slices.DeleteFunc(r.queue, func(next run) bool { return next.point == p })
+			continue
 		}
 		tunings = append(tunings, tuning)
 		if err := r.folder.SaveTunings(tunings); err != nil {

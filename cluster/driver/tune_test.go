@@ -95,6 +95,20 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 	}
 }
 
+func TestAPointForWhichNothingCanBeChosenLeavesTheOthersAlone(t *testing.T) {
+	p, err := Parse("tuned.yaml", []byte(tuned), "sweep={train.optimizer.weight-decay: [1e30, 0]}", "architecture={kind: gossip}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "out")})
+	if err == nil || !strings.Contains(err.Error(), "1e30: nothing can be chosen") || !strings.Contains(err.Error(), "diverged") {
+		t.Errorf("%v", err)
+	}
+	if report == nil || report.Complete || len(report.Runs) == 0 || report.Runs[0].Point[0].Value != "0" || len(report.Tunings) != 1 {
+		t.Errorf("%+v", report)
+	}
+}
+
 func TestTuningIsCheckedBeforeAnythingRuns(t *testing.T) {
 	for set, want := range map[string]string{
 		"data.validation=none":                       "tuned.yaml:11:7: tune: values are chosen on a validation split, and there is none; add one under data, such as data: {validation: 10%}",
