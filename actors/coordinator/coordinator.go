@@ -293,7 +293,8 @@ func (c *coordinator) stepsOf(holder int) uint64 {
 	return c.total
 }
 
-// progressed is how many steps the run has made, as Interval.Steps counts.
+// progressed is how many steps the run has made: of all workers, divided by the number of nodes that hold a model where
+// these train. Unlike in Interval.Steps, those that have gone count among these.
 func (c *coordinator) progressed() uint64 {
 	if c.train {
 		return c.total / uint64(len(c.run.Holders))

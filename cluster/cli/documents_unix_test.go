@@ -26,6 +26,7 @@ var commandWords = []string{"go", "gradwire", "export", "env"}
 var elsewhere = map[string]string{
 	"go test ./...": "runs this test",
 	"go run ./cmd/gradwire run examples/quickstart.yaml": "leaves results in the source; a stage of its own in CI",
+	"gradwire remove RUN":                                "takes a run that has ended; absence_test.go in driver has one",
 	"gradwire data check":                                "exits 1 where no data set is; input_test.go has one",
 	"gradwire data get mnist":                            "needs the network; data_test.go has a server of its own",
 }

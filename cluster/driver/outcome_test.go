@@ -79,6 +79,16 @@ func TestRetransmissionIsNoStandstill(t *testing.T) {
 	}
 }
 
+// Nothing is lost, but the first exchange takes a year.
+func TestRunInWhichEverybodyWaitsToTheEndIsDegraded(t *testing.T) {
+	for _, kind := range []string{"gossip", "d-psgd", "all-reduce"} {
+		r := outcome(t, strings.Replace(peers, "{kind: gossip}", "{kind: "+kind+"}", 1), "network.default.delay=8760h")
+		if r.Outcome != record.Degraded || len(r.Incidents) != 4 || !strings.Contains(r.Incidents[0].What, "waits for") {
+			t.Errorf("%s: %s, %+v", kind, r.Outcome, r.Incidents)
+		}
+	}
+}
+
 func TestRunThatHasDivergedFailsAtTheStepAndTheOthersGoOn(t *testing.T) {
 	p := load(t, hub, "repeats=2", "model.layers=[93, 21, 5]", "sweep={train.optimizer.rate: [1e30, 0.02]}")
 	r, err := try(t, p, driver.Options{Jobs: 1})

@@ -54,14 +54,17 @@ func (r *row) judge(s *stage, out outcome, failure error) {
 			r.Incidents = append(r.Incidents, known)
 		}
 	}
-	if r.Clock != string(Cluster) && (s.network.Dropped() > 0 || out.stalled > 0) {
+	if r.Clock != string(Cluster) {
 		st := standing{names: s.names[:len(s.names)-1], waits: out.waits, paces: s.collector.Paces(), end: out.halted}
 		if r.Clock != string(Virtual) {
 			st.least = time.Second
 		}
-		r.Incidents = append(r.Incidents, st.still()...)
+		// Without a loss who waits is waiting for what is on its way, unless that is true of everybody.
+		if still := st.still(); s.network.Dropped() > 0 || out.stalled > 0 || len(still) >= len(s.task.Workers) {
+			r.Incidents = append(r.Incidents, still...)
+		}
 	}
-	if out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
+	if failure == nil && out.stalled > 0 && len(r.Incidents)+len(out.incidents) == 0 {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.stalled.Seconds(), Node: actors.Coordinator, What: "from here to the end nobody did anything any more"})
 	}
 	degraded := out.degraded || len(r.Incidents) > 0
@@ -77,9 +80,10 @@ func (r *row) judge(s *stage, out outcome, failure error) {
 	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
 }
 
-// sameIncident reports whether the process that conducts a run has told of what its coordinator noticed.
+// sameIncident reports whether the process that conducts a run has told of what its coordinator noticed: the same node,
+// about the same instant, and not the coordinator, of which both tell what they alone saw.
 func sameIncident(a, b record.Incident) bool {
-	return a.Node == b.Node && math.Abs(a.At-b.At) < 5
+	return a.Node == b.Node && a.Node != actors.Coordinator && math.Abs(a.At-b.At) < 5
 }
 
 // firstLine leaves out where in the program an actor panicked.
@@ -107,6 +111,9 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.end).Seconds()
+	if n, sample := next.point.holders(), next.point.spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
+		row.Holders = n
+	}
 	if accuracy, _ := target(next.point.spec.Plan); accuracy > 0 {
 		row.Target = &accuracy
 	}
@@ -124,6 +131,16 @@ func (r *runner) row(next run, s *stage, out outcome, data *record.Data, wall ti
 		row.Digest = digest(out.digest, s.result.Models)
 	}
 	return row
+}
+
+// holders is how many nodes of a point hold a model.
+func (p *point) holders() (n int) {
+	for _, role := range p.spec.Roles {
+		if role.Holds {
+			n++
+		}
+	}
+	return n
 }
 
 // digest joins the hash of a run's messages with that of the final parameters of its models.

@@ -16,8 +16,7 @@ type standing struct {
 	least time.Duration // pauses up to this are none
 }
 
-// still returns an incident for each node that has stood still. It is asked where messages were lost for good:
-// elsewhere, who waits is waiting for something that is on its way.
+// still returns an incident for each node that has stood still.
 func (s *standing) still() (incidents []record.Incident) {
 	longest := time.Duration(0)
 	for _, p := range s.paces {
@@ -38,7 +37,7 @@ func (s *standing) still() (incidents []record.Incident) {
 		if pause := s.end - s.paces[i].Last; pause > max(stillFactor*usual, s.least) {
 			incidents = append(incidents, record.Incident{
 				At: s.paces[i].Last.Seconds(), Node: name,
-				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s, and messages were lost", pause.Seconds(), cause),
+				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s", pause.Seconds(), cause),
 			})
 		}
 	}

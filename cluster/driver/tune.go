@@ -16,7 +16,7 @@ import (
 
 // Before the repeats of a point that has something to tune, each combination of values runs once, with the plan's seed, and
 // is judged on the validation samples in the place of the test samples. The repeats use the one that reached the target
-// first, or, if none did, that with the best accuracy at its end. What was found, and what it cost, is in tuning.json.
+// first, or, if none did, that with the best accuracy at its end; one that lost nothing before one that did. What was found, and what it cost, is in tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
@@ -81,8 +81,16 @@ func (r *runner) tune(ctx context.Context) error {
 			continue
 		}
 		tuning, err := r.choose(ctx, p)
-		if err != nil {
-			return err
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if err != nil { // the runs of other points go on
+			if len(p.labels) > 0 {
+				err = fmt.Errorf("%s: %w", describe(p.labels), err)
+			}
+			r.failures = append(r.failures, err)
+			r.queue = slices.DeleteFunc(r.queue, func(next run) bool { return next.point == p })
+			continue
 		}
 		tunings = append(tunings, tuning)
 		if err := r.folder.SaveTunings(tunings); err != nil {
@@ -151,6 +159,8 @@ func better(a, b *record.Candidate) bool {
 	switch {
 	case (a.Failure == "") != (b.Failure == ""):
 		return a.Failure == ""
+	case (a.Outcome == record.Done) != (b.Outcome == record.Done):
+		return a.Outcome == record.Done
 	case a.Reached && b.Reached:
 		return *a.TimeToTarget < *b.TimeToTarget
 	case a.Reached != b.Reached:
@@ -190,9 +200,13 @@ func (r *runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	}
 	s.collector = record.NewCollector(config)
 	s.deployment.Observer = s.collector
-	if _, err := r.play(ctx, run{point: &c.point, seed: seed}, s); err != nil {
+	out, err := r.play(ctx, run{point: &c.point, seed: seed}, s)
+	if err != nil {
 		return err
 	}
+	told := row{record.Run{Clock: string(r.Clock)}}
+	told.judge(s, out, nil)
+	found.Outcome, found.Incidents = told.Outcome, told.Incidents
 	if s.result.Reached {
 		at := s.result.TimeToTarget.Seconds()
 		found.Reached, found.TimeToTarget = true, &at

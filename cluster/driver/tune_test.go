@@ -49,6 +49,9 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 	if err != nil || len(tunings) != 2 {
 		t.Fatalf("%d points were tuned: %v", len(tunings), err)
 	}
+	if len(report.Tunings) != 2 || report.Tunings[1].Chosen != 1 {
+		t.Errorf("the summary has %+v", report.Tunings)
+	}
 	for i, tuning := range tunings {
 		if got := tuning.Point.String(); got != []string{"architecture.kind=gossip", "architecture.kind=parameter-server"}[i] {
 			t.Errorf("tuning %d is of %s", i, got)
@@ -89,6 +92,20 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 	kept, err := record.ReadTunings(out)
 	if err != nil || len(kept) != 2 || kept[1].Wall != tunings[1].Wall || again.Runs[3].Digest != plain.Runs[3].Digest {
 		t.Errorf("continued: %v, %+v", err, kept)
+	}
+}
+
+func TestAPointForWhichNothingCanBeChosenLeavesTheOthersAlone(t *testing.T) {
+	p, err := Parse("tuned.yaml", []byte(tuned), "sweep={train.optimizer.weight-decay: [1e30, 0]}", "architecture={kind: gossip}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "out")})
+	if err == nil || !strings.Contains(err.Error(), "1e30: nothing can be chosen") || !strings.Contains(err.Error(), "diverged") {
+		t.Errorf("%v", err)
+	}
+	if report == nil || report.Complete || len(report.Runs) == 0 || report.Runs[0].Point[0].Value != "0" || len(report.Tunings) != 1 {
+		t.Errorf("%+v", report)
 	}
 }
 

@@ -408,6 +408,9 @@ func readRun(dir, folder string, n int) (saved, error) {
 	if s.Version < Version {
 		s.Data.upgrade()
 		s.complete(&s.Data)
+		if len(s.Data.Curve) > 0 { // it had the accuracies of the node that comes last
+			s.FinalAccuracy, s.BestAccuracy = s.Data.Accuracies()
+		}
 	}
 	return s, nil
 }
@@ -461,6 +464,7 @@ func ReadSummary(dir string) (Summary, error) {
 		r.upgrade()
 		if run, err := readRun(dir, filepath.Join(runsName, fmt.Sprintf("%04d", r.Number)), r.Number); err == nil {
 			r.Bracket, r.Epochs, r.Models = run.Bracket, run.Epochs, run.Models
+			r.FinalAccuracy, r.BestAccuracy = run.FinalAccuracy, run.BestAccuracy
 		}
 	}
 	s.Groups = GroupRuns(s.Runs, s.Target)
@@ -497,6 +501,10 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 		s.Target = &o.Target
 	}
 	s.Groups = GroupRuns(runs, s.Target)
+	var err error
+	if s.Tunings, err = ReadTunings(f.dir); err != nil {
+		return Summary{}, err
+	}
 	if err := f.writeTables(0, nil, runs); err != nil {
 		return Summary{}, err
 	}

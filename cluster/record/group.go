@@ -83,6 +83,8 @@ type Group struct {
 	// would run. Finer says that the difference is less than what lies between evaluations: these must come more often.
 	Repeats int  `json:"repeats_needed,omitempty"`
 	Finer   bool `json:"evaluate_more_often,omitempty"`
+	// Longer says that runs which did not arrive ended before others arrived: with a later bound fewer repeats may decide.
+	Longer bool `json:"run_longer,omitempty"`
 }
 
 // Summary is summary.json.
@@ -100,9 +102,11 @@ type Summary struct {
 	Complete    bool `json:"complete"`
 	RunsPlanned int  `json:"runs_planned"`
 	// Data are the files of samples, by their names; none of generated samples.
-	Data   []DataFile `json:"data,omitempty"`
-	Runs   []Run      `json:"runs"`
-	Groups []Group    `json:"groups"`
+	Data []DataFile `json:"data,omitempty"`
+	// Tunings are how settings of the points were chosen, and what that has cost beside the runs; none where nothing was.
+	Tunings []Tuning `json:"tunings,omitempty"`
+	Runs    []Run    `json:"runs"`
+	Groups  []Group  `json:"groups"`
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target and
@@ -139,8 +143,8 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alike gives groups of single models the Of of those of several models and the same target, where these have but one,
-// and else all of them that of the first.
+// alike gives groups of single models the Of of those of several models and the same target where these have but one.
+// Where they have more a group keeps its own if it is one of these; all others take that of the first group.
 func alike(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
 		return !slices.ContainsFunc(members[pointKey(g.Point)], func(r Run) bool { return r.Models > 1 })
@@ -164,6 +168,7 @@ func alike(groups []Group, members map[string][]Run) {
 		case g.Target == nil || !single(g):
 		case len(kinds[*g.Target]) == 1:
 			g.Of = kinds[*g.Target][0]
+		case slices.Contains(kinds[*g.Target], g.Of):
 		default:
 			g.Of = first[*g.Target]
 		}
@@ -178,7 +183,7 @@ func judge(groups []Group, family []int, members map[string][]Run) {
 	}
 	for k, v := range stats.Judge(samples) {
 		g := &groups[family[k]]
-		g.Verdict, g.Pairs, g.Repeats, g.Finer = v.Word, v.Pairs, v.Repeats, v.Finer
+		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats, v.Finer, v.Longer
 	}
 }
 

@@ -101,6 +101,27 @@ func TestPointsOfASingleModelAreComparedWithThoseOfSeveral(t *testing.T) {
 	}
 }
 
+// A sweep over evaluate.of and over architectures with and without a server.
+func TestAPointOfASingleModelKeepsWhatItJudgesWhereOthersJudgeTheSame(t *testing.T) {
+	var runs []Run
+	for i, of := range []Of{Mean, All, Any} {
+		server := runsOf(Point{{"k", "server"}, {"of", string(of)}}, 10, 10)
+		peers := runsOf(Point{{"k", "peers"}, {"of", string(of)}}, 10, float64(20+5*i))
+		for k := range peers {
+			server[k].Of, server[k].Models, peers[k].Of, peers[k].Models = of, 1, of, 4
+		}
+		runs = slices.Concat(runs, server, peers)
+	}
+	for i, g := range GroupRuns(runs, number(0.5)) {
+		if want := []Of{Mean, All, Any}[i/2]; g.Of != want {
+			t.Errorf("point %v is compared by %q, want %q", g.Point, g.Of, want)
+		}
+		if want := []stats.Word{stats.Fastest, stats.Slower}[i%2]; g.Verdict != want {
+			t.Errorf("point %v is %q, want %q", g.Point, g.Verdict, want)
+		}
+	}
+}
+
 func TestTheBracketHasTheEvaluationsAroundTheArrival(t *testing.T) {
 	d := Data{Curve: []Evaluation{{Time: 0}, {Time: 1, Epoch: 0.5}, {Time: 1, Epoch: 0.5}, {Time: 2, Epoch: 1}}}
 	for at, want := range map[float64]Bracket{

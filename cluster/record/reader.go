@@ -75,7 +75,8 @@ func summaryOf(dir, plan string) (Summary, error) {
 	for _, r := range s.Runs {
 		s.Wall += r.Wall
 	}
-	return s, nil
+	s.Tunings, err = ReadTunings(dir)
+	return s, err
 }
 
 // Missing says in words what a record that is not complete lacks; nothing of one that is.

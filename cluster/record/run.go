@@ -174,6 +174,8 @@ type Run struct {
 	Evaluations int `json:"evaluations"`
 	// Models is how many models were looked at together, at most. SaveRun fills it in.
 	Models int `json:"models,omitempty"`
+	// Holders is how many nodes of the plan hold a model, where evaluate.sample has fewer of them looked at.
+	Holders int `json:"holders,omitempty"`
 	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`
 	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.

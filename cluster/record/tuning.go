@@ -36,6 +36,9 @@ type Candidate struct {
 	// Duration and Wall are the seconds that the run took, on its clock and on the machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
+	// Outcome and Incidents are those of the run; empty if it could not go on.
+	Outcome   Outcome    `json:"outcome,omitempty"`
+	Incidents []Incident `json:"incidents,omitempty"`
 	// Failure says why the run could not go on; empty if it could.
 	Failure string `json:"failure,omitempty"`
 }

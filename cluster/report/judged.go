@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -86,3 +87,20 @@ func title(s record.Summary, what string) string { return cut(s.Plan+": "+what, 
 
 // maxTitle is how many characters a title has room for.
 const maxTitle = 95
+
+// sampleNote says where fewer models are looked at than there are; of what is judged, only these are known.
+func sampleNote(s record.Summary) string {
+	var samples []string
+	for _, r := range s.Runs {
+		if r.Holders == 0 {
+			continue
+		}
+		if sample := fmt.Sprintf("%d of %s", r.Models, count(r.Holders, "node")); !slices.Contains(samples, sample) {
+			samples = append(samples, sample)
+		}
+	}
+	if len(samples) == 0 {
+		return ""
+	}
+	return "Looked at are the models of a sample: " + some(samples) + " (evaluate.sample)."
+}

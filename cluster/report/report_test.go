@@ -282,12 +282,55 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 	text := tableOf(t, s)
 	for _, want := range []string{
 		"Of 40 runs 1 failed, 7 degraded:\n", "run 0 (k=a, seed 0) failed: peer3 at 0.5 s: the loss is NaN.\n",
-		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w1 at 7 s: stood still; and 1 more.\n", "and 3 more.\n",
+		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w2 at 8 s: x; and 1 more.\n", "and 3 more.\n",
 		"1 of 40 runs did not reach 90 %: censored at their ends, or if they failed never there", "19/20",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+}
+
+func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 2, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
+	for i := range s.Runs {
+		s.Runs[i].Holders = 5
+	}
+	s.Tunings = []record.Tuning{{
+		Point: record.Point{{Key: "k", Value: "a"}}, Chosen: 1, Duration: 106,
+		Candidates: []record.Candidate{{}, {Values: record.Point{{Key: "train.optimizer.rate", Value: "0.2"}}}},
+	}}
+	text := tableOf(t, s)
+	for _, want := range []string{
+		"Looked at are the models of a sample: 2 of 5 nodes; 1 of 5 nodes (evaluate.sample).\n",
+		"Chosen on the validation samples, in the place of what the plan says: a with train.optimizer.rate=0.2.\n",
+		"That took 2 further runs of 106 s on their clocks, which no figure here counts.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+// Runs that go to a number of epochs end at times of their own.
+func TestTableSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
+	short := arrivals("short", 10, 1, 1, record.Mean)
+	for i := range short {
+		r := &short[i]
+		r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Bracket, r.Duration, r.Epochs = false, nil, nil, nil, 5, 6
+	}
+	text := tableOf(t, joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short))
+	if !strings.Contains(text, "Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would tell more: short.\n") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A run that could not go on had no bound to stand still to: its incident says why it ended.
+func TestTableCallsAFailedRunFailedAlone(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean))
+	s.Runs[0].Outcome, s.Runs[0].Stalled = record.Failed, 0.02
+	if text := tableOf(t, s); strings.Contains(text, "stood still") {
+		t.Errorf("%s", text)
 	}
 }
 

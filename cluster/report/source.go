@@ -158,6 +158,10 @@ func join(sources []*Source) *Source {
 			r.Point = append(record.Point{{Key: sourceKey, Value: s.Name}}, r.Point...)
 			all.Summary.Runs = append(all.Summary.Runs, r)
 		}
+		for _, t := range s.Summary.Tunings {
+			t.Point = append(record.Point{{Key: sourceKey, Value: s.Name}}, t.Point...)
+			all.Summary.Tunings = append(all.Summary.Tunings, t)
+		}
 		all.traces = append(all.traces, s.traces...)
 	}
 	all.Summary.Groups = record.GroupRuns(all.Summary.Runs, nil)

@@ -341,6 +341,10 @@ func notes(s record.Summary) []string {
 		}
 		lines = append(lines, text+".")
 	}
+	if line := sampleNote(s); line != "" {
+		lines = append(lines, line)
+	}
+	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, verdictNotes(s)...)
 	lines = append(lines, intervalNotes(s)...)
 	lines = append(lines, outcomeNotes(s)...)
@@ -374,11 +378,11 @@ func notes(s record.Summary) []string {
 	return lines
 }
 
-// stalled says which runs stood still before their bound ended them.
+// stalled says which runs stood still before their bound ended them. Failed ones had none: their incidents say why.
 func stalled(s record.Summary) string {
 	still, first := 0, math.Inf(1)
 	for _, r := range s.Runs {
-		if r.Stalled > 0 {
+		if r.Stalled > 0 && r.Outcome != record.Failed {
 			still++
 			first = min(first, r.Stalled)
 		}
@@ -386,7 +390,7 @@ func stalled(s record.Summary) string {
 	if still == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody waited for a message that was lost or for a node out of reach.",
+	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody was gone, or waited for what was lost or for a node out of reach.",
 		still, len(s.Runs), first)
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,11 +84,13 @@ func (f *family) note(s record.Summary, named bool) string {
 	return text + "."
 }
 
-// needs says how many repeats would decide.
+// needs says how many repeats would decide, or what else would.
 func (f *family) needs() string {
-	var decide, finer []string
+	var decide, finer, longer []string
 	for _, g := range f.groups {
 		switch {
+		case g.Longer:
+			longer = append(longer, pointName(g.Point))
 		case g.Repeats > 0 && g.Verdict == stats.Undecided:
 			decide = append(decide, fmt.Sprintf("%s %d", pointName(g.Point), g.Repeats))
 		case g.Finer:
@@ -100,6 +103,10 @@ func (f *family) needs() string {
 	}
 	if len(finer) > 0 {
 		text += " Less apart than evaluations are, which must come more often to decide: " + some(finer) + "."
+	}
+	if len(longer) > 0 {
+		text += " Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would tell more: " +
+			some(longer) + "."
 	}
 	return strings.TrimSpace(text)
 }
@@ -202,7 +209,9 @@ func outcomeNotes(s record.Summary) (lines []string) {
 func outcomeLine(r record.Run) string {
 	line := runName(r) + " " + string(r.Outcome)
 	const most = 2
-	for i, n := range r.Incidents[:min(len(r.Incidents), most)] {
+	causes := slices.Clone(r.Incidents) // who waits is told behind what happened
+	slices.SortStableFunc(causes, func(a, b record.Incident) int { return cmp.Compare(waits(a), waits(b)) })
+	for i, n := range causes[:min(len(causes), most)] {
 		line += [...]string{": ", "; "}[min(i, 1)] + incident(n)
 	}
 	if more := len(r.Incidents) - most; more > 0 {
@@ -211,5 +220,30 @@ func outcomeLine(r record.Run) string {
 	return printable(line) + "."
 }
 
+// waits is 1 for an incident of a node that stood still, 0 for others.
+func waits(n record.Incident) int {
+	if strings.HasPrefix(n.What, "stood still") {
+		return 1
+	}
+	return 0
+}
+
 // incident says what happened where and when.
 func incident(n record.Incident) string { return fmt.Sprintf("%s at %.4g s: %s", n.Node, n.At, n.What) }
+
+// tuningNotes say what was chosen for each point before its runs, and what that has cost.
+func tuningNotes(s record.Summary) []string {
+	if len(s.Tunings) == 0 {
+		return nil
+	}
+	var chosen []string
+	tried, seconds := 0, 0.0
+	for _, t := range s.Tunings {
+		chosen = append(chosen, pointName(t.Point)+" with "+t.Candidates[t.Chosen].Values.String())
+		tried, seconds = tried+len(t.Candidates), seconds+t.Duration
+	}
+	return []string{
+		"Chosen on the validation samples, in the place of what the plan says: " + some(chosen) + ".",
+		fmt.Sprintf("That took %s of %.3g s on their clocks, which no figure here counts.", count(tried, "further run"), seconds),
+	}
+}

@@ -43,6 +43,9 @@ type Verdict struct {
 	Repeats int
 	// Finer says that the difference is smaller than the time between evaluations: more repeats decide nothing.
 	Finer bool
+	// Longer says that runs of one of the two points ended without arriving before others of the two arrived: to watch them
+	// longer may decide with fewer repeats, or where no number of repeats does.
+	Longer bool
 }
 
 // Judge compares points. Runs of the same seed are pairs, and Student's t test of their differences has to hold in the
@@ -156,6 +159,8 @@ type difference struct {
 	// level is the error that Holm's method leaves this comparison.
 	level   float64
 	certain bool
+	// cut says that some arrivals are later than the horizon, which both points were watched up to.
+	cut bool
 }
 
 // against compares all other points with one.
@@ -186,7 +191,7 @@ func against(points []Sample, best int) []difference {
 
 // paired compares two points by the seeds that they have in common.
 func paired(best, other Sample) difference {
-	horizon := common(best, other)
+	horizon, latest := common(best, other)
 	seeds := map[uint64]Arrival{}
 	for _, a := range best {
 		seeds[a.Seed] = a
@@ -201,7 +206,7 @@ func paired(best, other Sample) difference {
 		most = append(most, within(b, late, horizon)-within(a, early, horizon))
 		plain = append(plain, within(b, middle, horizon)-within(a, middle, horizon))
 	}
-	d := difference{pairs: len(plain), p: 1, sign: 1}
+	d := difference{pairs: len(plain), p: 1, sign: 1, cut: horizon < latest}
 	if d.pairs < 2 {
 		return d
 	}
@@ -218,9 +223,9 @@ func paired(best, other Sample) difference {
 	return d
 }
 
-// common is up to when it is known of every run of two points whether it has arrived.
-func common(a, b Sample) float64 {
-	known, latest := math.Inf(1), 0.0
+// common is up to when it is known of every run of two points whether it has arrived, and the latest arrival.
+func common(a, b Sample) (known, latest float64) {
+	known = math.Inf(1)
 	for _, s := range []Sample{a, b} {
 		for _, r := range s {
 			switch r.Fate {
@@ -233,9 +238,9 @@ func common(a, b Sample) float64 {
 		}
 	}
 	if math.IsInf(known, 1) {
-		return latest
+		known = latest
 	}
-	return known
+	return known, latest
 }
 
 // within reads an arrival up to a horizon.
@@ -258,7 +263,7 @@ func (d *difference) verdict(repeats func(effect, level float64, present int) in
 		return v
 	}
 	v.Word = Undecided
-	v.Finer = d.plain > 0 && d.mean <= 0
+	v.Finer, v.Longer = d.plain > 0 && d.mean <= 0, d.cut
 	if d.mean > 0 {
 		v.Repeats = repeats(d.mean/d.std, d.level, d.pairs)
 	}

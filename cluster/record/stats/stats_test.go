@@ -229,6 +229,9 @@ func TestAPointWhoseRunsEndedEarlyIsNotCalledSlower(t *testing.T) {
 	if all[0].Word != Undecided || all[1].Word != Slower || all[2].Word != Undecided {
 		t.Errorf("ended at 10: %+v", all)
 	}
+	if !all[0].Longer || all[1].Longer || all[2].Longer {
+		t.Errorf("to watch longer would tell more of the first alone: %+v", all)
+	}
 	for i := range short {
 		short[i].At = 50
 	}
