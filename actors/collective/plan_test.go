@@ -96,7 +96,7 @@ func TestExampleIsAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Runs) != 8 {
-		t.Errorf("%d runs, want 8", len(report.Runs))
+	if len(report.Runs) != 9 {
+		t.Errorf("%d runs, want 9", len(report.Runs))
 	}
 }
