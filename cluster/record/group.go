@@ -58,6 +58,8 @@ type Arrivals struct {
 // Group sums up the runs of a point: an element of groups in summary.json.
 type Group struct {
 	Point Point `json:"point"`
+	// Circumstances are the settings of the point that it has in common with those that it is compared with.
+	Circumstances Point `json:"circumstances,omitempty"`
 	// N is the number of runs, Reached that of those which arrived at the target.
 	N       int `json:"n"`
 	Reached int `json:"reached"`
@@ -109,15 +111,34 @@ type Summary struct {
 	Groups  []Group  `json:"groups"`
 }
 
-// GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target and
-// one Of. The target is that of runs which name none, neither themselves nor in their points; nil if they have none.
+// choices are the sections of a plan that somebody chooses; the others are what he meets.
+var choices = []string{"architecture", "model", "train", "tune"}
+
+// circumstances are the settings of a point that say what the question is, where others say what is chosen: points are
+// compared only where these are equal. Where a sweep varies nothing that is chosen, its values are what is compared.
+func circumstances(p Point) Point {
+	var met Point
+	for _, s := range p {
+		section, _, _ := strings.Cut(s.Key, ".")
+		if !slices.Contains(choices, section) {
+			met = append(met, s)
+		}
+	}
+	if len(met) == len(p) {
+		return nil
+	}
+	return met
+}
+
+// GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target,
+// one Of and equal circumstances. The target is that of runs which name none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}
 	for _, r := range runs {
 		key := pointKey(r.Point)
 		if members[key] == nil {
-			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target)})
+			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target), Circumstances: circumstances(r.Point)})
 		}
 		members[key] = append(members[key], r)
 	}
@@ -131,7 +152,7 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		if g.Target == nil {
 			continue
 		}
-		family := fmt.Sprint(g.Of, *g.Target)
+		family := fmt.Sprint(g.Of, *g.Target, pointKey(g.Circumstances))
 		if families[family] == nil {
 			order = append(order, family)
 		}

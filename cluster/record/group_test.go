@@ -133,3 +133,28 @@ func TestTheBracketHasTheEvaluationsAroundTheArrival(t *testing.T) {
 		}
 	}
 }
+
+func TestPointsAreComparedWhereTheirCircumstancesAreEqual(t *testing.T) {
+	var runs []Run
+	target := 0.9
+	for seed := range uint64(8) {
+		for i, split := range []string{"iid", "skewed"} {
+			for k, kind := range []string{"local", "gossip"} {
+				at, epochs := float64(10*(1+9*i)+3*k)+float64(seed)/100, 1.0
+				runs = append(runs, Run{
+					Number: len(runs), Seed: seed, Outcome: Done, Of: Mean, Reached: true, TimeToTarget: &at, EpochsToTarget: &epochs,
+					Point: Point{{Key: "data.split", Value: split}, {Key: "architecture", Value: kind}},
+				})
+			}
+		}
+	}
+	for _, g := range GroupRuns(runs, &target) {
+		want := stats.Slower
+		if g.Point[1].Value == "local" {
+			want = stats.Fastest
+		}
+		if g.Verdict != want || g.Pairs != 8 || len(g.Circumstances) != 1 || g.Circumstances[0] != g.Point[0] {
+			t.Errorf("%v: %s of %d pairs at %v, want %s", g.Point, g.Verdict, g.Pairs, g.Circumstances, want)
+		}
+	}
+}

@@ -26,8 +26,8 @@ func pointer(v float64) *float64 { return &v }
 // small is a summary of two points, of which one has one late run that arrived and
 // one that did not, the other none.
 func small() record.Summary {
-	first := record.Point{{Key: "data.split", Value: "iid"}, {Key: "train.optimizer.rate", Value: "0.05"}}
-	second := record.Point{{Key: "data.split", Value: "by class"}, {Key: "train.optimizer.rate", Value: "0.05"}}
+	first := record.Point{{Key: "data.split", Value: "iid"}, {Key: "network.default.rate", Value: "0.05"}}
+	second := record.Point{{Key: "data.split", Value: "by class"}, {Key: "network.default.rate", Value: "0.05"}}
 	runs := []record.Run{
 		{
 			Number: 0, Point: first, Seed: 1, Outcome: record.Done, Of: record.Mean, Reached: true, TimeToTarget: pointer(80), EpochsToTarget: pointer(1.5), FinalAccuracy: 0.95,

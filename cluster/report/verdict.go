@@ -26,6 +26,7 @@ func anyVerdict(s record.Summary) bool {
 type family struct {
 	of     record.Of
 	target float64
+	at     record.Point // the circumstances
 	groups []record.Group
 }
 
@@ -35,10 +36,12 @@ func families(s record.Summary) (all []*family) {
 		if g.Verdict == "" || g.Target == nil {
 			continue
 		}
-		i := slices.IndexFunc(all, func(f *family) bool { return f.of == g.Of && f.target == *g.Target })
+		i := slices.IndexFunc(all, func(f *family) bool {
+			return f.of == g.Of && f.target == *g.Target && slices.Equal(f.at, g.Circumstances)
+		})
 		if i < 0 {
 			i = len(all)
-			all = append(all, &family{of: g.Of, target: *g.Target})
+			all = append(all, &family{of: g.Of, target: *g.Target, at: g.Circumstances})
 		}
 		all[i].groups = append(all[i].groups, g)
 	}
@@ -73,7 +76,10 @@ func (f *family) note(s record.Summary, named bool) string {
 		what += " (" + judgedWords[f.of] + ")"
 	}
 	text := strings.Join(marks, ", ") + ": time to " + what
-	if named {
+	switch {
+	case len(f.at) > 0:
+		text += ", among points of " + name(f.at)
+	case named:
 		text += " at " + count(len(f.groups), "point")
 	}
 	n := len(f.groups)
