@@ -185,7 +185,7 @@ func TestReaderRefusesSummariesThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{`{"runs": [` + fmt.Sprintf(run, -1, "0") + `]}`, `element 0 of runs: key "run" is -1`},
 		{`{"runs": [` + fmt.Sprintf(run, 1, "0") + "," + fmt.Sprintf(run, 1, "0") + `]}`, "element 1 of runs: run 1 comes after run 1"},
-		{`{"runs": [` + fmt.Sprintf(run, 0, "7") + `]}`, "element 0 of runs: the accuracies are 7"},
+		{`{"version": 2, "runs": [{"run": 0, "point": {}, "seed": 1, "clock": "virtual", "outcome": "done", "of": "mean", "final_accuracy": 7}]}`, "element 0 of runs: the accuracies are 7"},
 		{`{"target": 17}`, `key "target" is 17`},
 		{"{\n\"runs\": [", "summary.json:2: the file ends too early"},
 		{"{\n\"plan\": NaN}", "summary.json:2: no JSON"},
