@@ -196,3 +196,18 @@ func TestSavedModelsAreThoseThatAreJudged(t *testing.T) {
 		}
 	}
 }
+
+// Half of the peers stand still under either rate: what was tried says so, as the runs do.
+func TestWhatWasTriedSaysThatItStoodStill(t *testing.T) {
+	r := run(t, load(t, peers, "architecture={kind: d-psgd}", "data.validation=10%", "tune={train.optimizer.rate: [0.02, 0.05]}",
+		"network.default.loss={probability: 5%, kind: drop}", "train.optimizer={kind: sgd}"), driver.Options{})
+	tunings, err := record.ReadTunings(r.Dir)
+	if err != nil || len(tunings) != 1 {
+		t.Fatalf("%+v, %v", tunings, err)
+	}
+	for _, c := range tunings[0].Candidates {
+		if c.Outcome != record.Degraded || len(c.Incidents) == 0 {
+			t.Errorf("%v: %s, %+v", c.Values, c.Outcome, c.Incidents)
+		}
+	}
+}

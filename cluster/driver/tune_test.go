@@ -194,6 +194,10 @@ func TestBestCandidateIsTheFirstThatArrivesOrElseTheMostAccurate(t *testing.T) {
 		return record.Candidate{FinalAccuracy: record.Float(accuracy)}
 	}
 	failed := record.Candidate{Failure: "diverged", FinalAccuracy: 1}
+	with := func(c record.Candidate, o record.Outcome) record.Candidate {
+		c.Outcome = o
+		return c
+	}
 	for _, x := range []struct {
 		all  []record.Candidate
 		want int
@@ -203,6 +207,8 @@ func TestBestCandidateIsTheFirstThatArrivesOrElseTheMostAccurate(t *testing.T) {
 		{[]record.Candidate{ends(0.2), ends(0.7), ends(0.7)}, 1},
 		{[]record.Candidate{failed, ends(math.NaN()), ends(0)}, 2},
 		{[]record.Candidate{failed, ends(math.NaN())}, 1},
+		{[]record.Candidate{with(arrives(1), record.Degraded), with(ends(0.5), record.Done)}, 1},
+		{[]record.Candidate{failed, with(ends(0.5), record.Degraded)}, 1},
 	} {
 		if got := best(x.all); got != x.want {
 			t.Errorf("%+v: %d is chosen, want %d", x.all, got, x.want)
