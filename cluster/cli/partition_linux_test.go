@@ -146,7 +146,7 @@ func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 	i.cut("a")
 	time.Sleep(5 * time.Second) // how long it lasts
 	i.join("a")
-	steps := endTogether(t, id, driver.Done)
+	steps := endTogether(t, id, driver.Degraded)
 	log := must(t, "logs", id)
 	if strings.Contains(log, "without ") || strings.Count(log, " was silent until ") != 3 {
 		t.Errorf("the conductor was cut off: %s", log)
