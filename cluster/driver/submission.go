@@ -430,6 +430,13 @@ func (s *submission) written() []string {
 	return lines
 }
 
+// said reports whether the log has a line with a text.
+func (s *submission) said(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
+}
+
 // tell is told by the runner how far it is.
 func (s *submission) tell(pr Progress) {
 	s.change(func() { s.progress = pr })
@@ -438,6 +445,9 @@ func (s *submission) tell(pr Progress) {
 	case row != nil:
 		s.log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
 		for _, i := range row.Incidents {
+			if s.said(i.What) {
+				continue // when it happened
+			}
 			s.log("run %d, at %.3g s, %s: %s", row.Number, i.At, i.Node, i.What)
 		}
 		s.last = percent
