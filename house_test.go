@@ -79,13 +79,16 @@ var table = map[string]string{
 	"actors/federated":   architecture,
 	"actors/local":       architecture,
 
-	"cluster/link":         "",
-	"cluster/wire":         "protos" + protobuf + xxhash,
-	"cluster/door":         "actors cluster/wire cluster/link" + mailbox + message + xxhash,
-	"cluster/sim":          "actors cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
-	"cluster/sim/simtest":  "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
-	"cluster/live":         "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
-	"cluster/resident":     "actors cluster/door" + mailbox + message,
+	"cluster/link":        "",
+	"cluster/wire":        "protos" + protobuf + xxhash,
+	"cluster/door":        "actors cluster/wire cluster/link" + mailbox + message + xxhash,
+	"cluster/sim":         "actors cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
+	"cluster/sim/simtest": "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
+	"cluster/live":        "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
+	"cluster/refusal":     "",
+	"cluster/request":     "cluster/refusal cluster/identity cluster/plan cluster/wire" + message,
+	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity cluster/door cluster/wire cluster/plan actors" +
+		mailbox + message,
 	"cluster/transport":    "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
 	"cluster/membership":   "cluster/identity github.com/hashicorp/memberlist",
 	"cluster/identity":     "",
@@ -94,9 +97,13 @@ var table = map[string]string{
 	"cluster/record":       "actors cluster/record/stats",
 	"cluster/record/stats": gonum,
 	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
-	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
-	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
+	"cluster/experiment": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/link cluster/wire cluster/refusal " +
+		"actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
+	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" + message,
+	"cluster/node": "cluster/experiment cluster/resident cluster/request cluster/refusal cluster/plan cluster/catalog cluster/live cluster/record cluster/wire " +
+		"cluster/transport cluster/membership cluster/identity actors actors/train nn/kernel datasets" + mailbox + message + xxhash,
+	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog cluster/identity datasets",
+	"cluster/cli":    "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",
 	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
