@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -187,9 +188,11 @@ func FuzzRequest(f *testing.F) {
 	}
 	log := &diary{}
 	before, now, stopping, over := joining(f, log.log), up(f, log.log), joining(f, log.log), up(f, log.log)
-	now.mu.Lock()
-	now.submissions = []*submission{now.submissionOf(&entry{ID: "a", Plan: "p", Folder: "p-a", State: request.Done})}
-	now.mu.Unlock()
+	known := `{"id":"a","plan":"p","folder":"p-a","state":"done"}` + "\n"
+	if err := os.WriteFile(filepath.Join(now.config.Out, "submissions-up.jsonl"), []byte(known), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	now.queue.Remember()
 	close(stopping.joined)
 	close(stopping.remembered)
 	stopping.halt(experiment.ErrStopping)

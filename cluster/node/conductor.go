@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -49,7 +50,7 @@ const resultPatience = 10 * time.Second
 // venue is where the runs of a submission take place.
 type venue struct {
 	process    *process
-	submission *submission
+	submission *submission.Submission
 	place      []rule
 }
 
@@ -67,6 +68,12 @@ func (v *venue) Jobs(int) int { return 1 }
 // Memory is not known of other processes.
 func (v *venue) Memory() float64 { return 0 }
 
+// venue returns the venue of a submission.
+func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
+	place, err := parseRules(rules)
+	return &venue{process: p, submission: s, place: place}, err
+}
+
 // message is what the other processes need to know of a run.
 func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) (*protos.PlaceRun, error) {
 	text, err := pt.Text(task.Seed)
@@ -74,7 +81,7 @@ func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) 
 		return nil, err
 	}
 	m := &protos.PlaceRun{
-		Submission: v.submission.id, File: v.submission.file, Plan: text, Processes: where,
+		Submission: v.submission.ID, File: v.submission.File, Plan: text, Processes: where,
 		Catalog: v.process.fingerprint,
 	}
 	if pt.Spec.Data.Sent {
@@ -94,7 +101,7 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 		return err
 	}
 	m.Rehearse = true
-	c := v.process.newConductor(v.submission, m)
+	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
 	if !v.process.enter(c.hosted, c) {
 		return experiment.ErrStopping
 	}
@@ -114,8 +121,8 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	if err != nil {
 		return experiment.Outcome{}, err
 	}
-	v.submission.placed(s.Names, where)
-	c := p.newConductor(v.submission, m)
+	v.submission.Placed(s.Names, where)
+	c := p.newConductor(v.submission.NextRun(), v.submission.Log, m)
 	c.deployment, c.roles, c.bound = s.Deployment, spec.Roles, time.Duration(spec.Plan.Stop.Time)
 	c.needs(c.roles, s.Names)
 	c.history = newHistory(s.Deployment, c.roles, c.log)
@@ -131,10 +138,11 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	return c.carryOut(ctx, s)
 }
 
-func (p *process) newConductor(s *submission, m *protos.PlaceRun) *conductor {
+// newConductor returns the conductor of a run of that number.
+func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.PlaceRun) *conductor {
 	c := &conductor{
-		hosted: p.newHosted(s.nextRun(), p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
-		log:    s.log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
+		hosted: p.newHosted(run, p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
+		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
 	for _, name := range m.Processes {
 		if name != p.config.Name {

@@ -79,7 +79,7 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	c := p.newConductor(&submission{process: p}, &protos.PlaceRun{Processes: []string{"a", "b"}})
+	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"a", "b"}})
 	err := c.placeOthers(ctx)
 	if err == nil || !strings.Contains(err.Error(), "process b: its connection broke before its nodes were placed") {
 		t.Error(err)
@@ -90,7 +90,7 @@ func TestProcessWhoseSamplesCannotBeSentDoesNotTakePart(t *testing.T) {
 	p := &process{config: Config{Name: "a"}, node: listen(t, "a", func(*wire.Frame) {})}
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	defer p.halt(nil)
-	c := p.newConductor(&submission{process: p}, &protos.PlaceRun{Processes: []string{"b"}})
+	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"b"}})
 	c.task = arrivalTask()
 	c.supply("b", &protos.AskSamples{Workers: []int32{0}})
 	err := c.await(t.Context(), c.placed)

@@ -202,7 +202,7 @@ func timed(t *testing.T) *conductor {
 	p := &process{config: Config{Name: "a"}}
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	t.Cleanup(func() { p.halt(nil) })
-	c := p.newConductor(&submission{process: p}, &protos.PlaceRun{})
+	c := p.newConductor(1, p.log, &protos.PlaceRun{})
 	c.history = historyOf(peer)
 	c.deployment = c.history.deployment
 	c.events = newGatherer(&observed{}, c.now, nil)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -54,7 +55,7 @@ func (o *others) hear(name string, m *protos.News) {
 	}
 	of.expires = m.Expires
 	for _, s := range m.Submissions {
-		if len(of.submissions) < maxSubmissions || of.submissions[s.Id] != nil {
+		if len(of.submissions) < submission.MaxKept || of.submissions[s.Id] != nil {
 			s.Process = name
 			of.submissions[s.Id] = s
 		}
@@ -151,9 +152,8 @@ func (p *process) spread() {
 	retry := time.NewTicker(tellAgain)
 	defer retry.Stop()
 	for {
-		p.mu.Lock()
-		now, submissions := edition{p.removed, p.expires()}, slices.Clone(p.submissions)
-		p.mu.Unlock()
+		submissions, removed := p.queue.All()
+		now := edition{removed, p.expires()}
 		number := p.others.latest() // before the submissions are looked at: rather told twice than not at all
 		present := map[string]bool{}
 		for _, s := range p.node.Stats().Peers {
@@ -186,10 +186,10 @@ func (p *process) spread() {
 
 // inform tells one process what has changed since it was told last, up to the change of that number. What it cannot be
 // told now it is later.
-func (p *process) inform(name string, l *listener, submissions []*submission, number uint64) {
+func (p *process) inform(name string, l *listener, submissions []*submission.Submission, number uint64) {
 	var fresh []*protos.Submission
 	for _, s := range submissions {
-		if m, noted := s.news(); noted > l.number || !l.begun {
+		if m, noted := s.News(); noted > l.number || !l.begun {
 			fresh = append(fresh, m)
 		}
 	}

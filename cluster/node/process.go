@@ -28,6 +28,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
+	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -87,27 +88,23 @@ type process struct {
 	members     *membership.Members
 	gossip      gossip
 	residents   *resident.Service
+	queue       *submission.Queue
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
 
-	mu          sync.Mutex
-	runs        map[uint64]*hosted
-	conducts    map[uint64]*conductor
-	shelves     shelves
-	clients     map[*request.Caller]bool
-	submissions []*submission
-	common      experiment.Commons
-	queue       []*submission // those that wait
-	queued      chan struct{} // has room for one: something waits
-	trying      chan struct{} // holds one for each submission that is tried
-	removed     int           // submissions so far
-	others      others
-	identity    atomic.Pointer[identity.Identity] // nil without any
-	expired     chan error                        // gets why the process has to leave
-	declining   chan struct{}                     // holds one for each caller that is told why it is not let in
-	joined      chan struct{}                     // closed when the process is part of the cluster
-	remembered  chan struct{}                     // closed when submissions has those of earlier lives
+	mu         sync.Mutex
+	runs       map[uint64]*hosted
+	conducts   map[uint64]*conductor
+	shelves    shelves
+	clients    map[*request.Caller]bool
+	common     experiment.Commons
+	others     others
+	identity   atomic.Pointer[identity.Identity] // nil without any
+	expired    chan error                        // gets why the process has to leave
+	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
+	joined     chan struct{}                     // closed when the process is part of the cluster
+	remembered chan struct{}                     // closed when the queue has those of earlier lives
 }
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if
@@ -181,9 +178,9 @@ func (c Config) join(ctx context.Context) (*process, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	close(p.joined)
-	p.remember() // not before: until now the file may have belonged to a process of this name that lives
+	p.queue.Remember() // not before: until now the file may have belonged to a process of this name that lives
 	close(p.remembered)
-	p.work.Go(p.carryOut)
+	p.work.Go(p.queue.Work)
 	p.work.Go(p.residents.Watch)
 	p.work.Go(p.spread)
 	p.work.Go(p.watchIdentity)
@@ -198,12 +195,15 @@ func (c Config) process() *process {
 		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
 		clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
 		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
-		queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried),
 		joined: make(chan struct{}), remembered: make(chan struct{}),
 	}
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
 	p.identity.Store(c.Identity)
+	p.queue = submission.New(submission.Config{
+		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog, Common: &p.common,
+		Venue: p.venue, Changed: p.others.tell, Log: p.log,
+	})
 	p.residents = resident.NewService(actorHost{p}, resident.ServiceConfig{
 		Cores: c.Cores, Tensors: &p.tensors, Log: p.log,
 		Kinds: p.actorKinds, Read: p.readActor,

@@ -86,9 +86,11 @@ var table = map[string]string{
 		message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
 		"cluster/door cluster/wire cluster/plan actors" + mailbox + message,
-	"cluster/node": "cluster/experiment cluster/resident cluster/request cluster/refusal cluster/plan cluster/catalog " +
-		"cluster/live cluster/record cluster/wire cluster/transport cluster/membership cluster/identity actors " +
-		"actors/train nn/kernel datasets" + mailbox + message + xxhash,
+	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
+		"cluster/identity nn/kernel protos",
+	"cluster/node": "cluster/submission cluster/experiment cluster/resident cluster/request cluster/refusal " +
+		"cluster/plan cluster/catalog cluster/live cluster/record cluster/wire cluster/transport cluster/membership " +
+		"cluster/identity actors actors/train datasets" + mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +
 		"cluster/identity datasets",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,

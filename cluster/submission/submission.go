@@ -1,4 +1,6 @@
-package node
+// Package submission keeps what clients submit to a process of a cluster: plans that wait for their turn, the one that is
+// carried out, and those that have ended, with their logs and a ledger from which the process's next life knows them.
+package submission
 
 import (
 	"context"
@@ -17,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -29,8 +32,8 @@ import (
 const (
 	// maxWaiting is how many submissions wait at most.
 	maxWaiting = 100
-	// maxSubmissions is how many are remembered; of more, those that have ended first are forgotten, but not their records.
-	maxSubmissions = 1000
+	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but not their records.
+	MaxKept = 1000
 	// maxLines is how many lines of a submission's log are kept, the latest.
 	maxLines = 10_000
 )
@@ -52,21 +55,67 @@ type errStopped struct{ by string }
 
 func (e errStopped) Error() string { return "stopped by " + e.by }
 
-// submission is a plan that was submitted to this process.
-type submission struct {
-	process *process
-	id      string
-	number  uint64 // the upper half of its runs' numbers
-	file    string
-	plan    string // the plan's name
-	by      string
-	at      time.Time
-	out     string           // the folder of its record
-	target  float64          // the plan's; 0 if it has none
-	source  *experiment.Plan // nil when it has ended
-	rules   []rule
-	stop    context.Context
-	end     context.CancelCauseFunc
+// Config is the process that a queue belongs to.
+type Config struct {
+	// Process is its name.
+	Process string
+	// Stop ends when it stops.
+	Stop context.Context
+	// Out is the folder of all records, Data that of data sets.
+	Out, Data string
+	// Insecure says that the cluster's connections are not protected.
+	Insecure bool
+	// Catalog is what plans can name.
+	Catalog *catalog.Catalog
+	// Common are the data that are in use.
+	Common *experiment.Commons
+	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its client say.
+	Venue func(s *Submission, rules []string) (experiment.Venue, error)
+	// Changed is called when something changes that other processes are told of, and returns the number of the change.
+	Changed func() uint64
+	// Log is told in a line what has happened.
+	Log func(format string, args ...any)
+}
+
+// Queue is what was submitted to a process, which carries it out one after the other.
+type Queue struct {
+	config Config
+
+	mu      sync.Mutex
+	all     []*Submission
+	waiting []*Submission
+	queued  chan struct{} // has room for one: something waits
+	trying  chan struct{} // holds one for each submission that is tried
+	removed int           // submissions so far
+}
+
+// New returns the queue of a process to which nothing was submitted.
+func New(c Config) *Queue {
+	return &Queue{config: c, queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried)}
+}
+
+// All returns the submissions, the latest last, and how many others were removed.
+func (q *Queue) All() (all []*Submission, removed int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.all), q.removed
+}
+
+// Submission is a plan that was submitted to this process.
+type Submission struct {
+	queue  *Queue
+	ID     string
+	number uint64 // the upper half of its runs' numbers
+	File   string
+	plan   string // the plan's name
+	by     string
+	at     time.Time
+	out    string           // the folder of its record
+	target float64          // the plan's; 0 if it has none
+	source *experiment.Plan // nil when it has ended
+	venue  experiment.Venue
+	stop   context.Context
+	end    context.CancelCauseFunc
 
 	mu        sync.Mutex
 	changed   chan struct{} // closed at the next change
@@ -83,11 +132,7 @@ type submission struct {
 }
 
 // submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only the plan is kept.
-func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*submission, error) {
-	rules, err := parseRules(m.Place)
-	if err != nil {
-		return nil, refusal.Input(err)
-	}
+func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
 	file := filepath.Base(m.File)
 	pl, err := experiment.Parse(file, []byte(m.Text), m.Set...)
 	if err != nil {
@@ -97,17 +142,20 @@ func (p *process) submit(ctx context.Context, by string, m *protos.SubmitPlan) (
 	if _, err := rand.Read(draw[:]); err != nil {
 		return nil, err
 	}
-	s := &submission{
-		process: p, id: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), file: file, by: by, at: time.Now(),
-		state: request.Waiting, changed: make(chan struct{}), last: -1, source: pl, rules: rules,
+	s := &Submission{
+		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file, by: by, at: time.Now(),
+		state: request.Waiting, changed: make(chan struct{}), last: -1, source: pl,
 	}
-	s.out = filepath.Join(p.config.Out, planName(file)+"-"+s.id)
-	s.stop, s.end = context.WithCancelCause(p.stop)
+	if s.venue, err = q.config.Venue(s, m.Place); err != nil {
+		return nil, refusal.Input(err)
+	}
+	s.out = filepath.Join(q.config.Out, planName(file)+"-"+s.ID)
+	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	if err := s.try(ctx); err != nil {
 		s.end(nil)
 		return nil, err
 	}
-	if err := p.enqueue(s); err != nil {
+	if err := q.enqueue(s); err != nil {
 		s.end(nil)
 		return nil, errors.Join(err, os.RemoveAll(s.out))
 	}
@@ -130,10 +178,10 @@ func heap() uint64 {
 }
 
 // try finds out whether the plan can run, and makes the folder of its record.
-func (s *submission) try(ctx context.Context) error {
+func (s *Submission) try(ctx context.Context) error {
 	select {
-	case s.process.trying <- struct{}{}:
-		defer func() { <-s.process.trying }()
+	case s.queue.trying <- struct{}{}:
+		defer func() { <-s.queue.trying }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -145,7 +193,7 @@ func (s *submission) try(ctx context.Context) error {
 	}()
 	r, err := s.prepare(ctx, false)
 	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
-		err = fmt.Errorf("process %s: %w", s.process.config.Name, err)
+		err = fmt.Errorf("process %s: %w", s.queue.config.Process, err)
 	}
 	if err != nil {
 		return err
@@ -157,9 +205,9 @@ func (s *submission) try(ctx context.Context) error {
 }
 
 // prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
-func (s *submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
-	o := experiment.Options{Catalog: s.process.catalog, Data: s.process.config.Data, Progress: s.tell, Out: s.out, Continue: goOn}
-	at := experiment.Site{Venue: &venue{process: s.process, submission: s, place: s.rules}, Common: &s.process.common, Tried: goOn}
+func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
+	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.tell, Out: s.out, Continue: goOn}
+	at := experiment.Site{Venue: s.venue, Common: s.queue.config.Common, Tried: goOn}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
 
@@ -167,20 +215,20 @@ func (s *submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner
 func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
 
 // enqueue has a submission wait for its turn.
-func (p *process) enqueue(s *submission) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == maxWaiting {
+func (q *Queue) enqueue(s *Submission) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == maxWaiting {
 		return refusal.Again(fmt.Errorf("%d submissions wait already, which is as many as can", maxWaiting))
 	}
-	if len(p.submissions) == maxSubmissions {
-		i := slices.IndexFunc(p.submissions, (*submission).over)
-		p.submissions = slices.Delete(p.submissions, max(i, 0), max(i, 0)+1)
+	if len(q.all) == MaxKept {
+		i := slices.IndexFunc(q.all, (*Submission).over)
+		q.all = slices.Delete(q.all, max(i, 0), max(i, 0)+1)
 	}
-	p.submissions = append(p.submissions, s)
-	p.queue = append(p.queue, s)
+	q.all = append(q.all, s)
+	q.waiting = append(q.waiting, s)
 	select {
-	case p.queued <- struct{}{}:
+	case q.queued <- struct{}{}:
 	default: // it is known already that something waits
 	}
 	return nil
@@ -188,92 +236,92 @@ func (p *process) enqueue(s *submission) error {
 
 // remove forgets a submission that has ended, and deletes its record. It comes first in the ledger: what is not deleted
 // then, because the process is killed, is in nobody's way.
-func (p *process) remove(s *submission) error {
+func (q *Queue) remove(s *Submission) error {
 	s.change(func() {
 		s.state = removed
 		s.note()
 	})
-	p.mu.Lock()
-	p.submissions = slices.DeleteFunc(p.submissions, func(o *submission) bool { return o == s })
-	p.removed++
-	p.mu.Unlock()
-	p.others.tell()
+	q.mu.Lock()
+	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
+	q.removed++
+	q.mu.Unlock()
+	q.config.Changed()
 	return os.RemoveAll(s.out)
 }
 
 // dequeue takes the submission whose turn it is; nil if none waits or the process is stopping.
-func (p *process) dequeue() *submission {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == 0 || p.stop.Err() != nil {
+func (q *Queue) dequeue() *Submission {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 || q.config.Stop.Err() != nil {
 		return nil
 	}
-	s := p.queue[0]
-	p.queue = slices.Delete(p.queue, 0, 1)
+	s := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
 	return s
 }
 
 // unqueue takes a submission out of the queue; false if it is not there.
-func (p *process) unqueue(s *submission) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i := slices.Index(p.queue, s)
+func (q *Queue) unqueue(s *Submission) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, s)
 	if i >= 0 {
-		p.queue = slices.Delete(p.queue, i, i+1)
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	return i >= 0
 }
 
-// carryOut carries out what is submitted, one after the other.
-func (p *process) carryOut() {
+// Work carries out what is submitted, one after the other.
+func (q *Queue) Work() {
 	for {
-		if s := p.dequeue(); s != nil {
+		if s := q.dequeue(); s != nil {
 			s.run()
 			continue
 		}
 		select {
-		case <-p.queued:
-		case <-p.stop.Done():
+		case <-q.queued:
+		case <-q.config.Stop.Done():
 			return
 		}
 	}
 }
 
 // halt ends a submission, which is over at once if it waits.
-func (s *submission) halt(why error) {
+func (s *Submission) halt(why error) {
 	s.end(why)
-	if s.process.unqueue(s) {
+	if s.queue.unqueue(s) {
 		_, err := s.closeRecord()
 		s.finish(errors.Join(why, err))
 	}
 }
 
 // find returns the submission whose id begins so.
-func (p *process) find(id string) (*submission, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var found *submission
-	for _, s := range p.submissions {
-		if id != "" && strings.HasPrefix(s.id, id) {
+func (q *Queue) find(id string) (*Submission, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var found *Submission
+	for _, s := range q.all {
+		if id != "" && strings.HasPrefix(s.ID, id) {
 			if found != nil {
-				return nil, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.id, s.id))
+				return nil, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID, s.ID))
 			}
 			found = s
 		}
 	}
 	if found == nil {
-		return nil, refusal.Input(fmt.Errorf("process %s has no run %.40q", p.config.Name, id))
+		return nil, refusal.Input(fmt.Errorf("process %s has no run %.40q", q.config.Process, id))
 	}
 	return found, nil
 }
 
 // run carries the submission out.
-func (s *submission) run() {
+func (s *Submission) run() {
 	s.change(func() {
 		s.state = request.Running
 		s.note()
 	})
-	s.log("%s, %d runs, submitted by %s", s.file, s.progress.Total, s.by)
+	s.Log("%s, %d runs, submitted by %s", s.File, s.progress.Total, s.by)
 	began := time.Now()
 	r, err := s.prepare(s.stop, true)
 	if err == nil {
@@ -294,7 +342,7 @@ func (s *submission) run() {
 }
 
 // closeRecord writes the summary of a record whose runs have not all finished; done is how many have.
-func (s *submission) closeRecord() (done int, err error) {
+func (s *Submission) closeRecord() (done int, err error) {
 	folder, err := record.OpenToWrite(s.out)
 	if err != nil {
 		return 0, err
@@ -307,7 +355,7 @@ func (s *submission) closeRecord() (done int, err error) {
 }
 
 // finish is the end of the submission, with the error that it ended with, if any.
-func (s *submission) finish(err error) {
+func (s *Submission) finish(err error) {
 	state := request.Done
 	var stopped errStopped
 	switch {
@@ -321,9 +369,9 @@ func (s *submission) finish(err error) {
 		state = request.Failed
 	}
 	if err != nil {
-		s.log("%s: %v", state, err)
+		s.Log("%s: %v", state, err)
 	} else {
-		s.log("%s, record in %s", state, s.out)
+		s.Log("%s, record in %s", state, s.out)
 	}
 	s.change(func() {
 		s.state, s.err, s.source = state, err, nil
@@ -333,7 +381,7 @@ func (s *submission) finish(err error) {
 }
 
 // change changes the submission and wakes those who follow it.
-func (s *submission) change(do func()) {
+func (s *Submission) change(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do()
@@ -342,21 +390,21 @@ func (s *submission) change(do func()) {
 }
 
 // over reports whether the submission has ended.
-func (s *submission) over() bool {
+func (s *Submission) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ended()
 }
 
-func (s *submission) ended() bool { return s.state != request.Waiting && s.state != request.Running }
+func (s *Submission) ended() bool { return s.state != request.Waiting && s.state != request.Running }
 
-// log adds a line.
-func (s *submission) log(format string, args ...any) {
+// Log adds a line.
+func (s *Submission) Log(format string, args ...any) {
 	text := request.Text(fmt.Sprintf(format, args...), maxLine)
 	line := time.Now().Format(logTime) + " " + text
-	s.process.log("%s %s", s.id, text)
+	s.queue.config.Log("%s %s", s.ID, text)
 	if err := s.write(line); err != nil {
-		s.process.log("the log of %s is not whole: %v", s.id, err)
+		s.queue.config.Log("the log of %s is not whole: %v", s.ID, err)
 	}
 	s.change(func() {
 		if len(s.lines) == maxLines {
@@ -374,7 +422,7 @@ const logName = "log.txt"
 const maxLog = 4 << 20
 
 // write adds a line to the file of the log, which outlives the process.
-func (s *submission) write(line string) error {
+func (s *Submission) write(line string) error {
 	if s.out == "" {
 		return nil
 	}
@@ -387,7 +435,7 @@ func (s *submission) write(line string) error {
 }
 
 // written are the last lines of the log's file, which anybody may have changed.
-func (s *submission) written() []string {
+func (s *Submission) written() []string {
 	f, err := os.Open(filepath.Join(s.out, logName))
 	if err != nil {
 		return nil // there is no log, as before it was kept
@@ -410,34 +458,34 @@ func (s *submission) written() []string {
 }
 
 // said reports whether the log has a line with a text.
-func (s *submission) said(text string) bool {
+func (s *Submission) said(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
 }
 
 // tell is told by the runner how far it is.
-func (s *submission) tell(pr experiment.Progress) {
+func (s *Submission) tell(pr experiment.Progress) {
 	s.change(func() { s.progress = pr })
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
 	case row != nil:
-		s.log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
+		s.Log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
 		for _, i := range row.Incidents {
 			if s.said(i.What) {
 				continue // when it happened
 			}
-			s.log("run %d, at %.3g s, %s: %s", row.Number, i.At, i.Node, i.What)
+			s.Log("run %d, at %.3g s, %s: %s", row.Number, i.At, i.Node, i.What)
 		}
 		s.last = percent
 	case percent >= s.last+10:
-		s.log("%d %%", percent)
+		s.Log("%d %%", percent)
 		s.last = percent
 	}
 }
 
-// placed takes note of where the nodes of a run live.
-func (s *submission) placed(names, where []string) {
+// Placed takes note of where the nodes of a run live.
+func (s *Submission) Placed(names, where []string) {
 	s.change(func() {
 		s.placement = map[string]string{}
 		for i, name := range where {
@@ -446,8 +494,8 @@ func (s *submission) placed(names, where []string) {
 	})
 }
 
-// nextRun returns a number that tells a run apart from all others in the cluster.
-func (s *submission) nextRun() uint64 {
+// NextRun returns a number that tells a run apart from all others in the cluster.
+func (s *Submission) NextRun() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs++
@@ -455,11 +503,11 @@ func (s *submission) nextRun() uint64 {
 }
 
 // message is the submission as a client hears of it; s.mu is held.
-func (s *submission) message() *protos.Submission {
+func (s *Submission) message() *protos.Submission {
 	m := &protos.Submission{
-		Id: s.id, Plan: s.plan, Folder: s.out, Process: s.process.config.Name, By: s.by, State: s.state,
+		Id: s.ID, Plan: s.plan, Folder: s.out, Process: s.queue.config.Process, By: s.by, State: s.state,
 		Done: int32(s.progress.Done), Total: int32(s.progress.Total), Share: s.progress.Share,
-		Submitted: s.at.UnixNano(), Placement: map[string]string{}, Insecure: s.process.config.Insecure,
+		Submitted: s.at.UnixNano(), Placement: map[string]string{}, Insecure: s.queue.config.Insecure,
 	}
 	for node, where := range s.placement {
 		m.Placement[node] = where
@@ -470,8 +518,8 @@ func (s *submission) message() *protos.Submission {
 	return m
 }
 
-// news is what other processes are told of the submission, and the number of the change.
-func (s *submission) news() (*protos.Submission, uint64) {
+// News is what other processes are told of the submission, and the number of the change.
+func (s *Submission) News() (*protos.Submission, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
@@ -479,15 +527,15 @@ func (s *submission) news() (*protos.Submission, uint64) {
 	return m, s.noted
 }
 
-// now returns the present state, and a channel that is closed when it is not the present any more.
-func (s *submission) now() (m *protos.Submission, over bool, changed <-chan struct{}) {
+// State returns the present state, and a channel that is closed when it is not the present any more.
+func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.message(), s.ended(), s.changed
 }
 
 // since returns the lines from the given number on, and the number of the next.
-func (s *submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
+func (s *Submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
 	if s.past { // nothing comes any more
 		lines = append(s.written(), s.lines...)
 		return lines[min(from, len(lines)):], len(lines), true, s.changed

@@ -1,4 +1,4 @@
-package node
+package submission
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func TestLedgerThatIsTooLongGivesItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, bad, err := l.read()
-	if err != nil || bad > 1 || len(entries) != maxSubmissions || entries[len(entries)-1].ID != fmt.Sprint(n-1) {
+	if err != nil || bad > 1 || len(entries) != MaxKept || entries[len(entries)-1].ID != fmt.Sprint(n-1) {
 		t.Errorf("%d entries of %d, %d bad, %v", len(entries), n, bad, err)
 	}
 }

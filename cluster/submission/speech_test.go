@@ -1,4 +1,4 @@
-package node
+package submission
 
 import (
 	"errors"
@@ -13,16 +13,16 @@ import (
 
 func TestTextsOfAnyKindAndLengthAreTold(t *testing.T) {
 	for _, text := range []string{"caf\xe9", strings.Repeat("é", 1<<20), strings.Repeat("\xff", 1<<20)} {
-		s := &submission{process: &process{}, changed: make(chan struct{}), state: request.Failed, err: errors.New(text)}
-		s.log("failed: %v", s.err)
-		m, _, _ := s.now()
+		s := &Submission{queue: New(Config{Log: func(string, ...any) {}}), changed: make(chan struct{}), state: request.Failed, err: errors.New(text)}
+		s.Log("failed: %v", s.err)
+		m, _, _ := s.State()
 		lines, _, _, _ := s.since(0)
 		if !strings.HasPrefix(text, m.Error[:3]) && !strings.HasPrefix(m.Error, "\uFFFD") {
 			t.Errorf("%.20q is told as %.20q", text, m.Error)
 		}
 		var many []*protos.Submission
-		for range maxSubmissions {
-			listed, _, _ := s.now()
+		for range MaxKept {
+			listed, _, _ := s.State()
 			listed.Error = request.Text(listed.Error, request.MaxListed)
 			many = append(many, listed)
 		}

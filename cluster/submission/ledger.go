@@ -1,4 +1,4 @@
-package node
+package submission
 
 import (
 	"bufio"
@@ -55,8 +55,8 @@ func (e *entry) check() error {
 // of the process in its own.
 type ledger struct{ path string }
 
-func (p *process) ledger() ledger {
-	return ledger{filepath.Join(p.config.Out, "submissions-"+p.config.Name+".jsonl")}
+func (q *Queue) ledger() ledger {
+	return ledger{filepath.Join(q.config.Out, "submissions-"+q.config.Process+".jsonl")}
 }
 
 // append writes an entry at the end. What was cut short before does not spoil it.
@@ -121,7 +121,7 @@ func (l ledger) read() (entries []*entry, bad int, err error) {
 		}
 		if errors.Is(err, io.EOF) {
 			entries = slices.DeleteFunc(entries, func(e *entry) bool { return e.State == removed })
-			return entries[max(len(entries)-maxSubmissions, 0):], bad, nil
+			return entries[max(len(entries)-MaxKept, 0):], bad, nil
 		}
 		if err != nil {
 			return nil, bad, err
@@ -141,39 +141,39 @@ func (l ledger) replace(entries []*entry) error {
 	return record.WriteFile(l.path, text.Bytes())
 }
 
-// remember takes over what was submitted to earlier lives of this process. What had not ended was interrupted:
+// Remember takes over what was submitted to earlier lives of this process. What had not ended was interrupted:
 // its record is closed with what had finished.
-func (p *process) remember() {
-	l := p.ledger()
+func (q *Queue) Remember() {
+	l := q.ledger()
 	entries, bad, err := l.read()
 	if err != nil {
-		p.log("what was submitted to this process before is not known: %v", err)
+		q.config.Log("what was submitted to this process before is not known: %v", err)
 		return
 	}
 	if bad > 0 {
-		p.log("%s: %d lines cannot be read and are passed over", l.path, bad)
+		q.config.Log("%s: %d lines cannot be read and are passed over", l.path, bad)
 	}
-	var all []*submission
+	var all []*Submission
 	for _, e := range entries {
-		all = append(all, p.submissionOf(e))
+		all = append(all, q.submissionOf(e))
 	}
 	if len(entries) > 0 {
 		if err := l.replace(entries); err != nil {
-			p.log("%v", err)
+			q.config.Log("%v", err)
 		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.submissions = all
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.all = all
 }
 
 // submissionOf returns what an earlier life of the process has noted, and notes that it is over.
-func (p *process) submissionOf(e *entry) *submission {
-	s := &submission{
-		process: p, id: e.ID, file: e.File, plan: e.Plan, by: e.By, at: e.Submitted, out: filepath.Join(p.config.Out, e.Folder),
+func (q *Queue) submissionOf(e *entry) *Submission {
+	s := &Submission{
+		queue: q, ID: e.ID, File: e.File, plan: e.Plan, by: e.By, at: e.Submitted, out: filepath.Join(q.config.Out, e.Folder),
 		state: e.State, past: true, changed: make(chan struct{}), last: -1, target: e.Target,
 	}
-	s.stop, s.end = context.WithCancelCause(p.stop)
+	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	s.end(nil)
 	if e.Error != "" {
 		s.err = errors.New(e.Error)
@@ -195,7 +195,7 @@ func (p *process) submissionOf(e *entry) *submission {
 }
 
 // interrupted closes the record of a submission whose process has ended before it.
-func (s *submission) interrupted(e *entry) {
+func (s *Submission) interrupted(e *entry) {
 	was := s.state
 	s.state = request.Interrupted
 	s.err = fmt.Errorf("the process ended while this was %s; what had finished is in %s", was, s.out)
@@ -209,17 +209,17 @@ func (s *submission) interrupted(e *entry) {
 }
 
 // note writes the submission's state into the ledger, and has others told; s.mu is held.
-func (s *submission) note() {
-	s.noted = s.process.others.tell()
+func (s *Submission) note() {
+	s.noted = s.queue.config.Changed()
 	e := &entry{
-		ID: s.id, Plan: s.plan, File: s.file, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done, Total: s.progress.Total,
+		ID: s.ID, Plan: s.plan, File: s.File, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done, Total: s.progress.Total,
 		Target: s.target, Folder: filepath.Base(s.out),
 	}
 	if s.err != nil {
 		e.Error = s.err.Error()
 		e.Error = e.Error[:min(len(e.Error), maxEntry/4)]
 	}
-	if err := s.process.ledger().append(e); err != nil {
-		s.process.log("the next life of this process will not know that %s is %s: %v", s.id, s.state, err)
+	if err := s.queue.ledger().append(e); err != nil {
+		s.queue.config.Log("the next life of this process will not know that %s is %s: %v", s.ID, s.state, err)
 	}
 }
