@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/record"
 )
-
-// StillFactor is how many times as long as it ever took to its next step a node has made none that stands still.
-const StillFactor = 10
 
 // standing is what is known of the nodes of a run when it ends.
 type standing struct {
@@ -16,7 +14,7 @@ type standing struct {
 	waits map[int]string // by node, what it waits for
 	paces []record.Pace
 	end   time.Duration // of the members' part
-	least time.Duration // pauses up to this are none
+	least time.Duration // shorter pauses are none
 }
 
 // still returns an incident for each node that has stood still.
@@ -26,21 +24,17 @@ func (s *standing) still() (incidents []record.Incident) {
 		longest = max(longest, p.Longest)
 	}
 	if longest == 0 {
-		longest = s.end / (2 * StillFactor) // nobody has made two steps
+		longest = s.end / (2 * journal.StillFactor) // nobody has made two steps
 	}
 	for i, name := range s.names {
 		cause, waits := s.waits[i]
 		if !waits || i >= len(s.paces) {
 			continue
 		}
-		usual := s.paces[i].Longest
-		if usual == 0 {
-			usual = longest
-		}
-		if pause := s.end - s.paces[i].Last; pause > max(StillFactor*usual, s.least) {
+		if p := s.paces[i]; journal.StoodStill(p, longest, s.end, s.least) {
 			incidents = append(incidents, record.Incident{
-				At: s.paces[i].Last.Seconds(), Node: name,
-				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s", pause.Seconds(), cause),
+				At: p.Last.Seconds(), Node: name,
+				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s", (s.end - p.Last).Seconds(), cause),
 			})
 		}
 	}

@@ -57,7 +57,7 @@ type Outcome struct {
 	End         time.Duration
 	Halted      time.Duration  // when the members were stopped
 	Waits       map[int]string // what nodes waited for then
-	LeastPause  time.Duration  // pauses of a node up to this are none
+	LeastPause  time.Duration  // shorter pauses of a node are none
 	Digest      *uint64        // of all messages; nil where they differ from time to time
 	DeadLetters uint64
 	Stalled     time.Duration

@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/submission"
@@ -29,7 +30,7 @@ type conductor struct {
 	log     func(format string, args ...any)
 	message *protos.PlaceRun
 	task    *train.Task
-	events  *gatherer
+	events  *journal.Gatherer
 
 	mu      sync.Mutex
 	begun   bool
@@ -39,7 +40,7 @@ type conductor struct {
 	deployment *actors.Deployment
 	roles      []train.Role  // of the nodes
 	bound      time.Duration // the instant at which the run is to end; 0 if it has none
-	history    *history
+	history    *journal.History
 	stalled    time.Duration // since when nothing has moved in a bounded run; 0 if something does
 	pauses     atomic.Int64  // of this process, that were noticed
 }
@@ -125,10 +126,10 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c := p.newConductor(v.submission.NextRun(), v.submission.Log, m)
 	c.deployment, c.roles, c.bound = s.Deployment, spec.Roles, time.Duration(spec.Plan.Stop.Time)
 	c.needs(c.roles, s.Names)
-	c.history = newHistory(s.Deployment, c.roles, c.log)
+	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
 	c.task = s.Task
-	c.events = newGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
-	s.Deployment.Observer, s.Elsewhere = c.events, c.events.elsewhere
+	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
+	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
 	if !p.enter(c.hosted, c) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
@@ -184,7 +185,7 @@ func (c *conductor) carryOut(ctx context.Context, s *experiment.Stage) (experime
 	c.mu.Unlock()
 	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.others()...), ", "))
 	for name := range c.parties {
-		c.events.enter(name, 0)
+		c.events.Enter(name, 0)
 	}
 	c.tellOthers(&protos.BeginRun{})
 	for name := range c.parties { // who has gone in between
@@ -230,14 +231,14 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	c.mu.Unlock()
 	for name := range c.parties {
-		c.events.leave(name)
+		c.events.Leave(name)
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
 		c.stoodStill(r.Now, out.Stalled, c.waits())
 	}
 	var bereft error
-	out.Incidents, out.Degraded, bereft = c.history.close(r.Now)
+	out.Incidents, out.Degraded, bereft = c.history.Close(r.Now)
 	return out, cmp.Or(failure, bereft)
 }
 
@@ -262,7 +263,7 @@ func (c *conductor) awaitResults() {
 
 // because adds to the error of a run that has not come to its end by itself who waited for what.
 func (c *conductor) because(err error) error {
-	if !errors.Is(err, errNoModel) && !errors.Is(err, errUnended) {
+	if !errors.Is(err, journal.ErrNoModel) && !errors.Is(err, errUnended) {
 		return err
 	}
 	w := c.waits()

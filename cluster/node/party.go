@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -69,7 +70,7 @@ func (c *conductor) heard(name string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.RunEvents:
 		if c.events != nil {
-			c.events.add(name, m)
+			c.events.Add(name, m)
 		}
 	case *protos.RunState:
 		c.note(name, func(q *party) { q.state = m })
@@ -162,10 +163,10 @@ func (c *conductor) heardAgain(name string) {
 		return
 	}
 	from, to := max(*since-silence, 0), c.now()
-	c.events.interrupted(to)
+	c.events.Interrupted(to)
 	c.log("%s is heard of again", name)
-	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", seconds(to), name)
-	c.history.add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
+	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to), name)
+	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
 	for _, other := range c.others() {
 		if other != name && c.needed(other) == "" && !c.up(other) {
 			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
@@ -180,7 +181,7 @@ func (c *conductor) needed(name string) string {
 		return node
 	}
 	nodes := c.nodesOf(name)
-	if len(nodes) > 0 && c.history != nil && c.history.alone(c.now(), nodes) {
+	if len(nodes) > 0 && c.history != nil && c.history.HoldLastModel(c.now(), nodes) {
 		return c.deployment.Nodes[nodes[0]].Name
 	}
 	return ""
@@ -227,10 +228,10 @@ func (c *conductor) left(name string) {
 	}
 	c.log("without %s from now on: %v", name, why)
 	nodes, now := c.nodesOf(name), c.now()
-	c.history.gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
+	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
-	c.events.leave(name)
-	c.events.interrupted(now, nodes...)
+	c.events.Leave(name)
+	c.events.Interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or not any more.
@@ -271,7 +272,7 @@ func (c *conductor) back(name string) {
 		})
 	}
 	if err == nil {
-		c.events.enter(name, time.Duration(m.Start))
+		c.events.Enter(name, time.Duration(m.Start))
 		err = c.process.tell(name, c.run, &protos.BeginRun{})
 	}
 	c.mu.Lock()
@@ -283,13 +284,13 @@ func (c *conductor) back(name string) {
 	switch {
 	case !current: // it was gone meanwhile, and is coming back once more
 	case err != nil:
-		c.events.leave(name)
+		c.events.Leave(name)
 		c.log("%s is back and stays out: %v", name, err)
 	default:
 		c.log("%s is back", name)
 		nodes, now := c.nodesOf(name), c.now()
-		c.events.interrupted(now, nodes...)
-		c.history.back(now, nodes)
+		c.events.Interrupted(now, nodes...)
+		c.history.Back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/journal"
 )
 
 const (
@@ -66,9 +67,9 @@ func (t *timer) look() time.Duration {
 func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:
-		c.paused(c.now()-ran, "was paused for "+seconds(ran))
+		c.paused(c.now()-ran, "was paused for "+journal.Seconds(ran))
 	case day-ran >= pausedAfter:
-		c.paused(c.now()-ran, "slept for "+seconds(day-ran)+", or its clock was set forward")
+		c.paused(c.now()-ran, "slept for "+journal.Seconds(day-ran)+", or its clock was set forward")
 	default:
 		return ran
 	}
@@ -91,7 +92,7 @@ func (t *timer) hurry(ran time.Duration) {
 	t.overdue += ran
 	switch {
 	case t.overdue >= endPatience+endForced:
-		c.end(fmt.Errorf("%w, at %s: %s", errUnended, seconds(c.bound), c.missing()))
+		c.end(fmt.Errorf("%w, at %s: %s", errUnended, journal.Seconds(c.bound), c.missing()))
 	case t.overdue >= endPatience && !t.concluded:
 		t.concluded = true
 		c.conclude()
@@ -103,21 +104,21 @@ func (c *conductor) paused(from time.Duration, how string) {
 	to := c.now()
 	from = max(from, 0)
 	what := fmt.Sprintf("evaluated nothing from %s to %s, because process %s, which conducts the run, %s",
-		seconds(from), seconds(to), c.process.config.Name, how)
+		journal.Seconds(from), journal.Seconds(to), c.process.config.Name, how)
 	if c.bound > 0 && to > c.bound {
-		what += fmt.Sprintf("; the run was to end at %s", seconds(c.bound))
+		what += fmt.Sprintf("; the run was to end at %s", journal.Seconds(c.bound))
 	}
 	c.pauses.Add(1)
-	c.events.interrupted(to)
-	c.history.add(from, actors.Coordinator, what, true)
+	c.events.Interrupted(to)
+	c.history.Add(from, actors.Coordinator, what, true)
 }
 
 // conclude takes all nodes of other processes out of the view: the coordinator does not wait for their models any more,
 // and ends the run with the verdicts that it has. Processes that are not heard of are given up.
 func (c *conductor) conclude() {
 	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
-		seconds(endPatience), seconds(c.bound), c.missing())
-	c.history.add(c.now(), actors.Coordinator, what, true)
+		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())
+	c.history.Add(c.now(), actors.Coordinator, what, true)
 	for _, name := range c.others() {
 		if c.up(name) {
 			c.change(name, false)

@@ -252,7 +252,7 @@ func (w *watchdog) settle(complaints []complaint) {
 		case goes == "" && c.lost > 0:
 			what := fmt.Sprintf("saw %d messages from %s to %s lost with their connection, and the run can do without "+
 				"neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
-			w.of.history.add(w.of.now(), actors.Coordinator, what, true)
+			w.of.history.Add(w.of.now(), actors.Coordinator, what, true)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
 			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)

@@ -80,7 +80,8 @@ var table = map[string]string{
 	"cluster/record":       "actors cluster/record/stats",
 	"cluster/record/stats": gonum,
 	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
-	"cluster/experiment": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/link cluster/wire " +
+	"cluster/journal":      "cluster/record actors actors/train protos",
+	"cluster/experiment": "cluster/journal cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/link cluster/wire " +
 		"cluster/refusal actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
@@ -88,7 +89,7 @@ var table = map[string]string{
 		"cluster/door cluster/wire cluster/plan actors" + mailbox + message,
 	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
-	"cluster/node": "cluster/submission cluster/experiment cluster/resident cluster/request cluster/refusal " +
+	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request cluster/refusal " +
 		"cluster/plan cluster/catalog cluster/live cluster/record cluster/wire cluster/transport cluster/membership " +
 		"cluster/identity actors actors/train datasets" + mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +

@@ -1,4 +1,6 @@
-package node
+// Package journal keeps what happens to a run that takes place on several processes: their events in the order of time, the
+// pace of its nodes, and the incidents that make its figures worth less.
+package journal
 
 import (
 	"cmp"
@@ -13,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// history keeps what happens to a run that makes its figures worth less: which nodes went with their processes, what
+// History keeps what happens to a run that makes its figures worth less: which nodes went with their processes, what
 // was lost with them, and when nobody looked. Instants are those of the run's clock.
 //
 // What a node's return costs follows from its role. A node that holds a model and trains joins with the model of
@@ -21,7 +23,7 @@ import (
 // node that does not train, such as a server, begins again with what it was given at first: nobody can stand in for it,
 // and its run is degraded. So it is if the last node that had a model is gone, whatever its role: there
 // is nobody left to join from.
-type history struct {
+type History struct {
 	deployment *actors.Deployment
 	roles      []train.Role // by node
 	log        func(format string, args ...any)
@@ -39,29 +41,29 @@ type absence struct {
 	lost         bool // with it what nobody else has
 }
 
-func newHistory(d *actors.Deployment, roles []train.Role, log func(format string, args ...any)) *history {
-	return &history{deployment: d, roles: roles, log: log, away: map[int]absence{}}
+func NewHistory(d *actors.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
+	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
 }
 
-// add takes down an incident. The run is degraded if it has cost what cannot be made good.
-func (h *history) add(at time.Duration, node, what string, degrades bool) {
+// Add takes down an incident. The run is degraded if it has cost what cannot be made good.
+func (h *History) Add(at time.Duration, node, what string, degrades bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.note(at, node, what, degrades)
 }
 
 // note is add with the lock held.
-func (h *history) note(at time.Duration, node, what string, degrades bool) {
+func (h *History) note(at time.Duration, node, what string, degrades bool) {
 	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what})
 	h.degraded = h.degraded || degrades
-	h.log("at %s, %s %s", seconds(at), node, what)
+	h.log("at %s, %s %s", Seconds(at), node, what)
 }
 
-// seconds writes an instant, or a time, as incidents do.
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+// Seconds writes an instant, or a time, as incidents do.
+func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// gone takes note that the nodes of a process are not there any more.
-func (h *history) gone(at time.Duration, process, why string, nodes []int) {
+// Gone takes note that the nodes of a process are not there any more.
+func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var news []int
@@ -79,8 +81,8 @@ func (h *history) gone(at time.Duration, process, why string, nodes []int) {
 	}
 }
 
-// back takes note that the nodes of a process are there again, with actors that know nothing.
-func (h *history) back(at time.Duration, nodes []int) {
+// Back takes note that the nodes of a process are there again, with actors that know nothing.
+func (h *History) Back(at time.Duration, nodes []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	others := h.modelsAt(at) // those who are back do not count yet
@@ -91,7 +93,7 @@ func (h *history) back(at time.Duration, nodes []int) {
 		}
 		delete(h.away, node)
 		role := h.roles[node]
-		went := fmt.Sprintf("its process %s was gone from %s on (%s)", a.process, seconds(a.from), a.why)
+		went := fmt.Sprintf("its process %s was gone from %s on (%s)", a.process, Seconds(a.from), a.why)
 		what, degrades := "", true
 		switch {
 		case role.Holds && (a.lost || !others):
@@ -99,35 +101,35 @@ func (h *history) back(at time.Duration, nodes []int) {
 			if role.Trains && others {
 				source = "another node's model"
 			}
-			what = fmt.Sprintf("lost its model: %s; it began again from %s at %s", went, source, seconds(at))
+			what = fmt.Sprintf("lost its model: %s; it began again from %s at %s", went, source, Seconds(at))
 		case a.lost:
-			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, seconds(at))
+			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, Seconds(at))
 		case role.Holds:
-			what, degrades = fmt.Sprintf("began again at %s from another node's model: %s", seconds(at), went), false
+			what, degrades = fmt.Sprintf("began again at %s from another node's model: %s", Seconds(at), went), false
 		default:
-			what, degrades = fmt.Sprintf("began again at %s: %s", seconds(at), went), false
+			what, degrades = fmt.Sprintf("began again at %s: %s", Seconds(at), went), false
 		}
 		h.note(a.from, h.deployment.Nodes[node].Name, what, degrades)
 	}
 }
 
-// there reports whether a node takes part at an instant.
-func (h *history) there(at time.Duration, node int) bool {
+// Present reports whether a node takes part at an instant.
+func (h *History) Present(at time.Duration, node int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, away := h.away[node]
 	return !away && scheduled(h.deployment, node, at)
 }
 
-// alone reports whether no model is left without these nodes, one of which has one.
-func (h *history) alone(at time.Duration, nodes []int) bool {
+// HoldLastModel reports whether no model is left without these nodes, one of which has one.
+func (h *History) HoldLastModel(at time.Duration, nodes []int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.modelsAt(at) && !h.modelsAt(at, nodes...)
 }
 
 // modelsAt reports whether a node has a model that is neither away nor one of those. The lock is held.
-func (h *history) modelsAt(at time.Duration, without ...int) bool {
+func (h *History) modelsAt(at time.Duration, without ...int) bool {
 	for node, role := range h.roles {
 		_, away := h.away[node]
 		if role.Holds && !away && !slices.Contains(without, node) && scheduled(h.deployment, node, at) {
@@ -148,12 +150,12 @@ func scheduled(d *actors.Deployment, node int, at time.Duration) bool {
 	return there
 }
 
-// errNoModel is why a run has failed at whose end nobody had a model.
-var errNoModel = errors.New("no model was there to be evaluated")
+// ErrNoModel is why a run has failed at whose end nobody had a model.
+var ErrNoModel = errors.New("no model was there to be evaluated")
 
-// close takes down who is still away when the run ends, and returns all incidents in the order of time. It returns an
+// Close takes down who is still away when the run ends, and returns all incidents in the order of time. It returns an
 // error if nobody had a model any more: the latest verdict is then older than the loss.
-func (h *history) close(at time.Duration) (incidents []record.Incident, degraded bool, err error) {
+func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var last absence // the one with which the last model went
@@ -163,7 +165,7 @@ func (h *history) close(at time.Duration) (incidents []record.Incident, degraded
 		if !is {
 			continue
 		}
-		went := fmt.Sprintf("was gone from %s on with its process %s (%s)", seconds(a.from), a.process, a.why)
+		went := fmt.Sprintf("was gone from %s on with its process %s (%s)", Seconds(a.from), a.process, a.why)
 		if h.roles[node].Holds && a.lost && a.from >= last.from {
 			last, name = a, h.deployment.Nodes[node].Name
 		}
@@ -171,7 +173,7 @@ func (h *history) close(at time.Duration) (incidents []record.Incident, degraded
 	}
 	if name != "" && !h.modelsAt(at) {
 		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s) when the run ended at %s",
-			errNoModel, seconds(last.from), name, last.process, last.why, seconds(at))
+			ErrNoModel, Seconds(last.from), name, last.process, last.why, Seconds(at))
 	}
 	slices.SortStableFunc(h.incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
 	return h.incidents, h.degraded, err

@@ -1,9 +1,7 @@
-package node
+package journal
 
 import (
-	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/protos"
 )
 
 var (
@@ -27,12 +24,12 @@ func incident(at float64, node, what string) record.Incident {
 }
 
 // historyOf is that of a run of nodes with these roles, named a, b, ….
-func historyOf(roles ...train.Role) *history {
+func historyOf(roles ...train.Role) *History {
 	d := &actors.Deployment{}
 	for i, r := range roles {
 		d.Nodes = append(d.Nodes, actors.Node{Name: string(rune('a' + i)), Role: r.Name})
 	}
-	return newHistory(d, roles, func(string, ...any) {})
+	return NewHistory(d, roles, func(string, ...any) {})
 }
 
 // What a node's absence costs follows from its role and from who else has a model.
@@ -45,24 +42,24 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 	)
 	for name, x := range map[string]struct {
 		roles    []train.Role
-		happens  func(h *history)
+		happens  func(h *History)
 		degraded bool
 		fails    bool
 		told     []record.Incident
 	}{
 		"worker is back": {
 			roles:   []train.Role{server, worker},
-			happens: func(h *history) { h.gone(2*s, "P", "killed", []int{1}); h.back(3*s, []int{1}) },
+			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}); h.Back(3*s, []int{1}) },
 			told:    []record.Incident{incident(2, "b", "began again at 3.0 s: "+pKilled)},
 		},
 		"worker stays away": {
 			roles:   []train.Role{server, worker},
-			happens: func(h *history) { h.gone(2*s, "P", "killed", []int{1}) },
+			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}) },
 			told:    []record.Incident{incident(2, "b", "was gone from 2.0 s on with its process P (killed)")},
 		},
 		"server is back": {
 			roles:    []train.Role{server, worker},
-			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{0}); h.back(3*s, []int{0}) },
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}); h.Back(3*s, []int{0}) },
 			degraded: true,
 			told: []record.Incident{
 				incident(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
@@ -70,19 +67,19 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 		},
 		"server stays away": {
 			roles:    []train.Role{server, worker},
-			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{0}) },
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}) },
 			degraded: true, fails: true,
 			told: []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
 		},
 		"one of two servers stays away": {
 			roles:    []train.Role{server, server, worker},
-			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{0}) },
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}) },
 			degraded: true,
 			told:     []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
 		},
 		"site without a model is back": {
 			roles:    []train.Role{server, site, worker},
-			happens:  func(h *history) { h.gone(2*s, "P", "left", []int{1}); h.back(3*s, []int{1}) },
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{1}); h.Back(3*s, []int{1}) },
 			degraded: true,
 			told: []record.Incident{
 				incident(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
@@ -90,14 +87,14 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 		},
 		"peer joins from another": {
 			roles:   []train.Role{peer, peer},
-			happens: func(h *history) { h.gone(2*s, "P", "killed", []int{1}); h.back(3*s, []int{1}) },
+			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}); h.Back(3*s, []int{1}) },
 			told: []record.Incident{
 				incident(2, "b", "began again at 3.0 s from another node's model: "+pKilled),
 			},
 		},
 		"both peers of the only process are back": {
 			roles:    []train.Role{peer, peer},
-			happens:  func(h *history) { h.gone(2*s, "P", "killed", []int{0, 1}); h.back(3*s, []int{0, 1}) },
+			happens:  func(h *History) { h.Gone(2*s, "P", "killed", []int{0, 1}); h.Back(3*s, []int{0, 1}) },
 			degraded: true,
 			told: []record.Incident{
 				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
@@ -106,11 +103,11 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 		},
 		"first peer is back when the second has gone": {
 			roles: []train.Role{peer, peer},
-			happens: func(h *history) {
-				h.gone(2*s, "P", "killed", []int{0})
-				h.gone(3*s, "Q", "killed", []int{1})
-				h.back(4*s, []int{0})
-				h.back(5*s, []int{1})
+			happens: func(h *History) {
+				h.Gone(2*s, "P", "killed", []int{0})
+				h.Gone(3*s, "Q", "killed", []int{1})
+				h.Back(4*s, []int{0})
+				h.Back(5*s, []int{1})
 			},
 			degraded: true,
 			told: []record.Incident{
@@ -120,9 +117,9 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 		},
 		"all peers stay away": {
 			roles: []train.Role{peer, peer},
-			happens: func(h *history) {
-				h.gone(2*s, "P", "killed", []int{0})
-				h.gone(3*s, "Q", "killed", []int{1})
+			happens: func(h *History) {
+				h.Gone(2*s, "P", "killed", []int{0})
+				h.Gone(3*s, "Q", "killed", []int{1})
 			},
 			degraded: true, fails: true,
 			told: []record.Incident{
@@ -134,8 +131,8 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := historyOf(x.roles...)
 			x.happens(h)
-			told, degraded, err := h.close(10 * s)
-			fails := errors.Is(err, errNoModel)
+			told, degraded, err := h.Close(10 * s)
+			fails := errors.Is(err, ErrNoModel)
 			if diff := cmp.Diff(x.told, told); diff != "" || degraded != x.degraded || fails != x.fails {
 				t.Errorf("degraded: %v, error: %v\n%s", degraded, err, diff)
 			}
@@ -146,11 +143,11 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) {
 	h := historyOf(peer, peer)
 	h.deployment.Schedule = []actors.NodeChange{{At: time.Second, Node: 1, Do: actors.Leave}}
-	if !h.alone(2*time.Second, []int{0}) || h.alone(0, []int{0}) || h.alone(2*time.Second, []int{1}) {
+	if !h.HoldLastModel(2*time.Second, []int{0}) || h.HoldLastModel(0, []int{0}) || h.HoldLastModel(2*time.Second, []int{1}) {
 		t.Error("from the second's departure on the first alone has a model")
 	}
-	h.gone(2*time.Second, "P", "killed", []int{1})
-	if told, degraded, err := h.close(3 * time.Second); len(told) > 0 || degraded || err != nil {
+	h.Gone(2*time.Second, "P", "killed", []int{1})
+	if told, degraded, err := h.Close(3 * time.Second); len(told) > 0 || degraded || err != nil {
 		t.Errorf("%v, %v, %v", told, degraded, err)
 	}
 }
@@ -164,14 +161,14 @@ func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
 		lost    bool
 		want    bool
 	}{
-		{p: pace{last: 5 * s, longest: 100 * ms, count: 9, waited: true}, at: 6001 * ms, want: true},
-		{p: pace{last: 5 * s, longest: 100 * ms, count: 9}, at: 6001 * ms, want: false}, // it has shown no exchange
-		{p: pace{last: 5 * s, longest: 100 * ms, count: 9}, at: 6001 * ms, lost: true, want: true},
-		{p: pace{last: 5 * s, longest: 100 * ms, count: 9, waited: true}, at: 6 * s, longest: s, want: false},
-		{p: pace{last: 5 * s, longest: ms, count: 9, waited: true}, at: 5900 * ms, lost: true, want: false},
-		{p: pace{last: 5 * s, longest: s, count: 9, waited: true}, at: 14 * s, lost: true, want: false},
-		{p: pace{last: 5 * s, count: 1}, at: 8 * s, longest: 200 * ms, lost: true, want: true},
-		{p: pace{last: 5 * s, count: 1}, at: 8 * s, longest: s, lost: true, want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6001 * ms, want: true},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, want: false}, // it has shown no exchange
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, lost: true, want: true},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6 * s, longest: s, want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: ms}, count: 9, waited: true}, at: 5900 * ms, lost: true, want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: s}, count: 9, waited: true}, at: 14 * s, lost: true, want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: 200 * ms, lost: true, want: true},
+		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: s, lost: true, want: false},
 		{p: pace{}, at: 2 * s, lost: true, want: true},
 		{p: pace{}, at: 2 * s, want: false},
 	} {
@@ -191,52 +188,7 @@ func TestTimeInWhichANodeIsAwayIsNoneBetweenItsSteps(t *testing.T) {
 	all.interrupt(90*time.Second, 2)
 	step(10 * time.Second)
 	step(12 * time.Second)
-	if p := all[3]; p.longest != 2*time.Second || p.last != 12*time.Second || p.count != 2 {
+	if p := all[3]; p.Longest != 2*time.Second || p.Last != 12*time.Second || p.count != 2 {
 		t.Errorf("%+v", p)
-	}
-}
-
-// timed is a conductor that knows no time but 0, of a run that has not begun.
-func timed(t *testing.T) *conductor {
-	t.Helper()
-	p := &process{config: Config{Name: "a"}}
-	p.stop, p.halt = context.WithCancelCause(t.Context())
-	t.Cleanup(func() { p.halt(nil) })
-	c := p.newConductor(1, p.log, &protos.PlaceRun{})
-	c.history = historyOf(peer)
-	c.deployment = c.history.deployment
-	c.events = newGatherer(&observed{}, c.now, nil)
-	return c
-}
-
-func TestPauseIsNoticedByBothClocks(t *testing.T) {
-	const s = time.Second
-	for name, x := range map[string]struct {
-		ran, day time.Duration
-		want     string
-	}{
-		"none":          {ran: s, day: s},
-		"day set back":  {ran: s, day: -time.Hour},
-		"stopped":       {ran: 20 * s, day: 20 * s, want: ", was paused for 20.0 s"},
-		"asleep":        {ran: s, day: 21 * s, want: ", slept for 20.0 s, or its clock was set forward"},
-		"stopped since": {ran: 20 * s, day: 50 * s, want: ", was paused for 20.0 s"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := timed(t)
-			ran := c.judgePause(x.ran, x.day)
-			told, degraded, _ := c.history.close(0)
-			if x.want == "" {
-				if len(told) > 0 || degraded || ran != x.ran || c.pauses.Load() != 0 {
-					t.Errorf("ran %v, %v", ran, told)
-				}
-				return
-			}
-			if ran != 0 || !degraded || c.pauses.Load() != 1 {
-				t.Errorf("ran %v, degraded: %v, %d pauses", ran, degraded, c.pauses.Load())
-			}
-			if len(told) != 1 || told[0].Node != actors.Coordinator || !strings.Contains(told[0].What, x.want) {
-				t.Errorf("told: %v", told)
-			}
-		})
 	}
 }
