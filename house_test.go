@@ -70,7 +70,8 @@ var table = map[string]string{
 	"actors":             mailbox + message,
 	"actors/session":     "actors" + mailbox + message,
 	"actors/train":       "actors nn/... datasets" + gonum + mailbox + message,
-	"actors/coordinator": "actors actors/train" + mailbox + message + xxhash,
+	"actors/world":       "actors" + mailbox + message,
+	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
 	"actors/ps":          architecture,
 	"actors/collective":  architecture,
 	"actors/gossip":      architecture,
@@ -82,20 +83,20 @@ var table = map[string]string{
 	"cluster/link":         "",
 	"cluster/wire":         "protos" + protobuf + xxhash,
 	"cluster/door":         "actors cluster/wire cluster/link" + mailbox + message + xxhash,
-	"cluster/sim":          "actors cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
-	"cluster/sim/simtest":  "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
-	"cluster/live":         "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
-	"cluster/resident":     "actors cluster/door" + mailbox + message,
+	"cluster/sim":          "actors actors/world cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
+	"cluster/sim/simtest":  "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
+	"cluster/live":         "actors actors/world cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
+	"cluster/resident":     "actors actors/world cluster/door" + mailbox + message,
 	"cluster/transport":    "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
 	"cluster/membership":   "cluster/identity github.com/hashicorp/memberlist",
 	"cluster/identity":     "",
 	"cluster/plan":         "github.com/goccy/go-yaml/...",
 	"cluster/catalog":      "cluster/plan cluster/link actors/... nn/... datasets/..." + message,
-	"cluster/record":       "actors cluster/record/stats",
+	"cluster/record":       "actors actors/world cluster/record/stats",
 	"cluster/record/stats": gonum,
 	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
 	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
+		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",
@@ -117,7 +118,7 @@ var never = []struct{ from, to string }{
 }
 
 // notArchitectures are the packages below actors that every architecture shares.
-var notArchitectures = []string{"actors", "actors/train", "actors/session", "actors/coordinator"}
+var notArchitectures = []string{"actors", "actors/world", "actors/train", "actors/session", "actors/coordinator"}
 
 // topLevel are the folders of the module's root, beside those that begin with a dot.
 var topLevel = []string{"actors", "cluster", "cmd", "datasets", "examples", "nn", "protos"}

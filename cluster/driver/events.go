@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -33,7 +34,7 @@ type forwarder struct {
 	events []*protos.RunEvent
 }
 
-var _ actors.Observer = (*forwarder)(nil)
+var _ world.Observer = (*forwarder)(nil)
 
 func newForwarder(h *hosted, s *stage) *forwarder {
 	return &forwarder{hosted: h, stage: s, sent: map[[2]string]record.Link{}}
@@ -102,7 +103,7 @@ func (f *forwarder) changedEdges() (changed []*protos.EdgeCounters) {
 // clock. Another's is taken to have started when it was told to: it did so a little later, so that an event
 // never seems later than what it has led to here.
 type gatherer struct {
-	to  actors.Observer
+	to  world.Observer
 	now func() time.Duration
 
 	mu      sync.Mutex
@@ -126,9 +127,9 @@ type gathered struct {
 	event actors.Event
 }
 
-var _ actors.Observer = (*gatherer)(nil)
+var _ world.Observer = (*gatherer)(nil)
 
-func newGatherer(to actors.Observer, now func() time.Duration, others []string) *gatherer {
+func newGatherer(to world.Observer, now func() time.Duration, others []string) *gatherer {
 	g := &gatherer{
 		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{}, held: map[string][]gathered{},
 		links: map[[2]string]record.Link{}, steps: steps{},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -28,9 +29,9 @@ func incident(at float64, node, what string) record.Incident {
 
 // historyOf is that of a run of nodes with these roles, named a, b, ….
 func historyOf(roles ...train.Role) *history {
-	d := &actors.Deployment{}
+	d := &world.Deployment{}
 	for i, r := range roles {
-		d.Nodes = append(d.Nodes, actors.Node{Name: string(rune('a' + i)), Role: r.Name})
+		d.Nodes = append(d.Nodes, world.Node{Name: string(rune('a' + i)), Role: r.Name})
 	}
 	return newHistory(d, roles, func(string, ...any) {})
 }
@@ -145,7 +146,7 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 
 func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) {
 	h := historyOf(peer, peer)
-	h.deployment.Schedule = []actors.NodeChange{{At: time.Second, Node: 1, Do: actors.Leave}}
+	h.deployment.Schedule = []world.NodeChange{{At: time.Second, Node: 1, Do: world.Leave}}
 	if !h.alone(2*time.Second, []int{0}) || h.alone(0, []int{0}) || h.alone(2*time.Second, []int{1}) {
 		t.Error("from the second's departure on the first alone has a model")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -74,13 +75,13 @@ func (p *point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][
 
 // profile is the emulated speed of a node. The speed of one whose steps take a given
 // time is that at which a full batch takes it.
-func profile(c plan.Compute, task *train.Task, clock Clock) (actors.Profile, error) {
-	p := actors.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
+func profile(c plan.Compute, task *train.Task, clock Clock) (world.Profile, error) {
+	p := world.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
 	switch {
 	case c.Native && clock == Virtual:
 		return p, fmt.Errorf("compute: native has no meaning in virtual time, which does not depend on the machine; give step or speed")
 	case c.Native:
-		p.Speed = actors.Unlimited.Speed
+		p.Speed = world.Unlimited.Speed
 	case c.Step != nil:
 		p.Step = time.Duration(*c.Step)
 		p.Speed = task.Model.Work(task.Batch) / p.Step.Seconds()
@@ -145,10 +146,10 @@ func (p *point) topologyChanges() (changes []coordinator.TopologyChange) {
 }
 
 // nodeChanges are what the schedule does to nodes.
-func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
-	events := map[string]actors.NodeEvent{plan.Crash: actors.Crash, plan.Leave: actors.Leave, plan.Join: actors.Join, plan.Pause: actors.Pause}
+func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
+	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join, plan.Pause: world.Pause}
 	for _, e := range p.NodeEvents() {
-		changes = append(changes, actors.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)})
+		changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)})
 	}
 	return changes
 }
@@ -156,7 +157,7 @@ func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
 // stage is a run before it happens.
 type stage struct {
 	task       *train.Task
-	deployment *actors.Deployment
+	deployment *world.Deployment
 	network    *link.Network
 	names      []string
 	changes    []link.Change
@@ -174,7 +175,7 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 	for _, c := range p.spec.Changes {
 		s.changes = append(s.changes, link.Change{At: c.At, Apply: func() { s.network.Set(at[c.From], at[c.To], c.Config) }})
 	}
-	s.deployment = &actors.Deployment{
+	s.deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.spec.Plan), Detect: time.Duration(p.spec.Plan.Detect),
 	}
@@ -193,7 +194,7 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 		if role.Holds {
 			holders = append(holders, i)
 		}
-		s.deployment.Nodes = append(s.deployment.Nodes, actors.Node{
+		s.deployment.Nodes = append(s.deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: speed, Absent: absent[i],
 			Kind: p.spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
@@ -206,23 +207,24 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
 		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
 	}
-	s.deployment.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	s.deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}
 	return s, nil
 }
 
 // fit checks that the architecture can run with every topology of the deployment.
-func (p *point) fit(d *actors.Deployment) error {
+func (p *point) fit(d *world.Deployment) error {
 	f, picky := p.spec.Architecture.(train.Fitter)
 	if !picky {
 		return nil
 	}
-	first := d.View()
+	views := d.Views()
+	first := views.First()
 	now, section := first, p.spec.ArchitectureSection
 	for i, t := range p.spec.Topologies {
 		if i > 0 {
-			now, section = d.ViewOf(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
+			now, section = views.Of(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
 		}
 		if err := f.Fit(first, now); err != nil {
 			return catalog.Located(section, err)

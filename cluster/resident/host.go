@@ -15,8 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -26,6 +24,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -148,9 +147,7 @@ type Host struct {
 // New returns a host without actors.
 func New(c Config) *Host {
 	h := &Host{config: c, free: c.Cores, actors: map[string]*resident{}, graves: map[string]string{}, asks: map[uint64]*Call{}}
-	// The goroutine that throttles its log after a dead letter must not outlive the host.
-	h.system = actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }))
+	h.system = world.NewSystem()
 	h.system.ProcessRegistry.Address = c.Node
 	h.system.ProcessRegistry.RegisterAddressResolver(h.resolve)
 	return h
@@ -353,7 +350,7 @@ func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child 
 	g.host.mu.Lock()
 	a := g.host.actors[name]
 	g.host.mu.Unlock()
-	if a != nil && a.failed(actors.PanicError(reason)) {
+	if a != nil && a.failed(world.PanicError(reason)) {
 		s.RestartChildren(child)
 		return
 	}

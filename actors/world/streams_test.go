@@ -1,4 +1,4 @@
-package actors_test
+package world_test
 
 import (
 	"math/rand/v2"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 func draw(r *rand.Rand, n int) []uint64 {
@@ -22,7 +23,7 @@ func TestRestoredStreamsGoOnAsIfNothingHadHappened(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		purposes := rapid.SliceOfNDistinct(rapid.String(), 1, 4, rapid.ID).Draw(t, "purposes")
-		var whole, first actors.Streams
+		var whole, first world.Streams
 		for _, p := range purposes {
 			n := rapid.IntRange(0, 20).Draw(t, "drawn")
 			draw(whole.Get(seed, "a", p), n)
@@ -32,7 +33,7 @@ func TestRestoredStreamsGoOnAsIfNothingHadHappened(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var second actors.Streams
+		var second world.Streams
 		if err := second.Restore(states); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func TestRestoredStreamsGoOnAsIfNothingHadHappened(t *testing.T) {
 }
 
 func TestSavingMovesNoStream(t *testing.T) {
-	var a, b actors.Streams
+	var a, b world.Streams
 	draw(a.Get(1, "a", "p"), 3)
 	draw(b.Get(1, "a", "p"), 3)
 	if _, err := a.Save(); err != nil {
@@ -58,7 +59,7 @@ func TestSavingMovesNoStream(t *testing.T) {
 }
 
 func TestStreamDependsOnSeedActorAndPurposeOnly(t *testing.T) {
-	var alone, among actors.Streams
+	var alone, among world.Streams
 	for _, p := range []string{"x", "y", "z"} {
 		draw(among.Get(1, "a", p), 7)
 	}
@@ -96,7 +97,7 @@ func TestStreamsOfNeighbouringSeedsAreIndependent(t *testing.T) {
 }
 
 func TestDamagedStreamStateIsAnErrorThatNamesThePurpose(t *testing.T) {
-	var s actors.Streams
+	var s world.Streams
 	err := s.Restore(map[string][]byte{"batches": []byte("pcg:short")})
 	if err == nil || err.Error()[:23] != `random stream "batches"` {
 		t.Errorf("got %v", err)
@@ -104,7 +105,7 @@ func TestDamagedStreamStateIsAnErrorThatNamesThePurpose(t *testing.T) {
 }
 
 func TestSameStreamForSamePurposeWithoutAllocation(t *testing.T) {
-	var s actors.Streams
+	var s world.Streams
 	r := s.Get(1, "a", "p")
 	if n := testing.AllocsPerRun(100, func() {
 		if s.Get(1, "a", "p") != r {
