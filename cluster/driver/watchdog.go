@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )

@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
