@@ -165,7 +165,7 @@ func (f *Folder) keep(s *saved) {
 	}
 }
 
-func runKey(p Point, seed uint64) string { return fmt.Sprintf("%d %s", seed, pointKey(p)) }
+func runKey(p Point, seed uint64) string { return fmt.Sprintf("%d %s", seed, p.Key()) }
 
 func (f *Folder) runPath(n int, name string) string {
 	return filepath.Join(f.dir, runsName, fmt.Sprintf("%04d", n), name)
@@ -379,7 +379,7 @@ func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 			return nil, err
 		}
 		traces[i] = Trace{Curve: d.Curve, Measured: d.Measured}
-		if key := pointKey(r.Point); !seen[key] {
+		if key := r.Point.Key(); !seen[key] {
 			seen[key] = true
 			traces[i].Links = d.Links
 		}

@@ -136,14 +136,14 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}
 	for _, r := range runs {
-		key := pointKey(r.Point)
+		key := r.Point.Key()
 		if members[key] == nil {
 			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target), Circumstances: circumstances(r.Point)})
 		}
 		members[key] = append(members[key], r)
 	}
 	for i := range groups {
-		groups[i].sum(members[pointKey(groups[i].Point)])
+		groups[i].sum(members[groups[i].Point.Key()])
 	}
 	alike(groups, members)
 	families := map[string][]int{}
@@ -152,7 +152,7 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		if g.Target == nil {
 			continue
 		}
-		family := fmt.Sprint(g.Of, *g.Target, pointKey(g.Circumstances))
+		family := fmt.Sprint(g.Of, *g.Target, g.Circumstances.Key())
 		if families[family] == nil {
 			order = append(order, family)
 		}
@@ -168,7 +168,7 @@ func GroupRuns(runs []Run, target *float64) []Group {
 // Where they have more a group keeps its own if it is one of these; all others take that of the first group.
 func alike(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
-		return !slices.ContainsFunc(members[pointKey(g.Point)], func(r Run) bool { return r.Models > 1 })
+		return !slices.ContainsFunc(members[g.Point.Key()], func(r Run) bool { return r.Models > 1 })
 	}
 	kinds, first := map[float64][]Of{}, map[float64]Of{}
 	for i := range groups {
@@ -200,7 +200,7 @@ func alike(groups []Group, members map[string][]Run) {
 func judge(groups []Group, family []int, members map[string][]Run) {
 	samples := make([]stats.Sample, len(family))
 	for k, i := range family {
-		samples[k] = arrivals(members[pointKey(groups[i].Point)], overTime)
+		samples[k] = arrivals(members[groups[i].Point.Key()], overTime)
 	}
 	for k, v := range stats.Judge(samples) {
 		g := &groups[family[k]]
@@ -227,15 +227,6 @@ func (r *Run) targetOr(given *float64) *float64 {
 		}
 	}
 	return given
-}
-
-// pointKey is the same for equal points only.
-func pointKey(p Point) string {
-	var b strings.Builder
-	for _, s := range p {
-		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
-	}
-	return b.String()
 }
 
 func (g *Group) sum(runs []Run) {

@@ -40,6 +40,15 @@ func (p Point) String() string {
 	return b.String()
 }
 
+// Key is the same for equal points only.
+func (p Point) Key() string {
+	var b strings.Builder
+	for _, s := range p {
+		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
+	}
+	return b.String()
+}
+
 // MarshalJSON writes an object whose keys keep their order.
 func (p Point) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
