@@ -30,7 +30,8 @@ type Config struct {
 }
 
 const (
-	// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as "other".
+	// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as
+	// "other".
 	maxCauses = 64
 	// MaxMeasured is the most measurements of a run that are kept; further ones are counted.
 	MaxMeasured = 100_000
@@ -315,7 +316,8 @@ func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
 
 // evaluated takes the verdict on a model in.
 func (c *Collector) evaluated(event *actors.Event) {
-	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy), Loss: Float(event.Loss)}
+	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy),
+		Loss: Float(event.Loss)}
 	if event.Origin >= 0 && event.Origin < len(c.config.Nodes) {
 		m.Node = c.config.Nodes[event.Origin]
 	}
@@ -324,14 +326,15 @@ func (c *Collector) evaluated(event *actors.Event) {
 	c.models = append(c.models, m)
 }
 
-// summarized takes in what the verdicts of an evaluation come to. Evaluations come in the order of their
-// numbers, so that the record can no longer end before this one.
+// summarized takes in what the verdicts of an evaluation come to. Evaluations come in the order of
+// their numbers, so that the record can no longer end before this one.
 func (c *Collector) summarized(event *actors.Event) {
 	f := event.Figures
 	e := Evaluation{
 		Number: event.Evaluation, Time: event.At.Seconds(), Step: event.Step, Epoch: event.Epoch,
 		Accuracy: Float(event.Accuracy), Loss: Float(event.Loss), Models: f.Models,
-		AverageModel: Float(f.AverageModel.Accuracy), Mean: Float(f.Mean.Accuracy), All: Float(f.All.Accuracy), Any: Float(f.Any.Accuracy),
+		AverageModel: Float(f.AverageModel.Accuracy), Mean: Float(f.Mean.Accuracy), All: Float(f.All.Accuracy),
+		Any: Float(f.Any.Accuracy),
 	}
 	c.mu.Lock()
 	c.dropMarks(e.Number)
@@ -415,7 +418,8 @@ func (c *Collector) data(m mark, last uint64) Data {
 	return d
 }
 
-// verdicts returns those of the evaluations up to the last one, if any of these was of several models; c.mu is held.
+// verdicts returns those of the evaluations up to the last one, if any of these was of several
+// models; c.mu is held.
 func (c *Collector) verdicts(last uint64) []ModelVerdict {
 	n := 0
 	for n < len(c.models) && c.models[n].Number <= last {
@@ -446,7 +450,8 @@ func (c *Collector) measurements(until time.Duration) (all []Measurement) {
 // selection lists the choices of a node by the neighbours' numbers.
 func (t *tally) selection(number int, names []string) Selection {
 	s := Selection{Node: names[number]}
-	for _, c := range slices.SortedFunc(slices.Values(t.chosen), func(a, b choice) int { return cmp.Compare(a.neighbour, b.neighbour) }) {
+	for _, c := range slices.SortedFunc(slices.Values(t.chosen),
+		func(a, b choice) int { return cmp.Compare(a.neighbour, b.neighbour) }) {
 		name := Everyone
 		if c.neighbour != everyone {
 			name = names[c.neighbour]

@@ -8,14 +8,16 @@ type Evaluation struct {
 	Number uint64 `json:"evaluation"`
 	// Time is the instant of the snapshots in seconds since the run began.
 	Time float64 `json:"time_s"`
-	// Step counts the steps of all workers, divided by the number of nodes that hold a model where these train.
+	// Step counts the steps of all workers, divided by the number of nodes that hold a model where
+	// these train.
 	Step uint64 `json:"step"`
 	// Epoch is samples processed by all workers ÷ training samples.
 	Epoch float64 `json:"epoch"`
 	// Accuracy is that of what is judged, a fraction; Loss the mean over the test set, of the same.
 	Accuracy Float `json:"accuracy"`
 	Loss     Float `json:"loss"`
-	// Models is how many were looked at; AverageModel, Mean, All and Any are the four figures of them.
+	// Models is how many were looked at; AverageModel, Mean, All and Any are the four figures of
+	// them.
 	Models       int   `json:"models"`
 	AverageModel Float `json:"average_model"`
 	Mean         Float `json:"mean"`
@@ -79,8 +81,8 @@ type Update struct {
 	Staleness Staleness `json:"staleness"`
 	// LastStep is the instant of its last step in seconds, 0 if it made none.
 	LastStep float64 `json:"last_step_s,omitempty"`
-	// Age is how old the models of others were when it merged them into its own: the steps that their node had made
-	// since it sent them. It is nil for nodes that merge none.
+	// Age is how old the models of others were when it merged them into its own: the steps that
+	// their node had made since it sent them. It is nil for nodes that merge none.
 	Age *Staleness `json:"age,omitempty"`
 	// Waiting is sorted by cause.
 	Waiting []Waiting `json:"waiting"`
@@ -145,8 +147,8 @@ type Measurement struct {
 type Data struct {
 	// Curve is in the order of the evaluations' numbers.
 	Curve []Evaluation `json:"curve"`
-	// Models has the verdicts on each model, in the order of the evaluations' numbers and in them of the nodes'. It
-	// is nil where every evaluation was of one model.
+	// Models has the verdicts on each model, in the order of the evaluations' numbers and in them
+	// of the nodes'. It is nil where every evaluation was of one model.
 	Models []ModelVerdict `json:"models,omitempty"`
 	// Links are the used edges, in the order in which Config.Links returned them.
 	Links []Link `json:"links"`
@@ -159,7 +161,8 @@ type Data struct {
 	Bytes    int64 `json:"bytes"`
 	// Selections are in the order of the nodes' numbers; nodes that chose nobody are not in them.
 	Selections []Selection `json:"selections,omitempty"`
-	// Measured is sorted by time and has at most MaxMeasured elements; Unmeasured counts those left out.
+	// Measured is sorted by time and has at most MaxMeasured elements; Unmeasured counts those left
+	// out.
 	Measured   []Measurement `json:"measured,omitempty"`
 	Unmeasured uint64        `json:"unmeasured,omitempty"`
 }

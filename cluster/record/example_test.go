@@ -11,7 +11,8 @@ import (
 func ExampleReadTensors() {
 	var file bytes.Buffer
 	tensors := []record.Tensor{{Name: "weight", Shape: []int{2, 2}}, {Name: "bias", Shape: []int{2}, Offset: 4}}
-	if err := record.WriteTensors(&file, []float32{1, 2, 3, 4, 5, 6}, tensors, map[string]string{"plan": "mine"}); err != nil {
+	if err := record.WriteTensors(&file, []float32{1, 2, 3, 4, 5, 6}, tensors,
+		map[string]string{"plan": "mine"}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -65,8 +65,8 @@ type saved struct {
 	Data Data `json:"data"`
 }
 
-// Create makes a new folder, into which nobody else may write until Close; its parents may be missing. An existing
-// folder that is not empty is refused with ErrExists.
+// Create makes a new folder, into which nobody else may write until Close; its parents may be
+// missing. An existing folder that is not empty is refused with ErrExists.
 func Create(dir string) (*Folder, error) { return create(dir, osDisk{}) }
 
 func create(dir string, d disk) (*Folder, error) {
@@ -150,7 +150,8 @@ func (f *Folder) adopt(n int) error {
 		return err
 	}
 	if other, ok := f.finished[runKey(s.Point, s.Seed)]; ok {
-		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)", f.runPath(n, runName), other, s.Point, s.Seed)
+		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)", f.runPath(n, runName), other, s.Point,
+			s.Seed)
 	}
 	f.keep(&s)
 	return nil
@@ -246,10 +247,10 @@ func (e *eventsFile) Close() error {
 	return nil
 }
 
-// SaveRun writes run n: its models, its events if EventsWriter was asked for them,
-// and at last run.json, with which the run is finished. r.Number is set to n, and what follows from the curve is filled
-// in; a run without an Outcome is Done, one without an Of is judged by the Mean. A failed run may have no models. A
-// failed run that was saved before is replaced.
+// SaveRun writes run n: its models, its events if EventsWriter was asked for them, and at last
+// run.json, with which the run is finished. r.Number is set to n, and what follows from the curve
+// is filled in; a run without an Outcome is Done, one without an Of is judged by the Mean. A failed
+// run may have no models. A failed run that was saved before is replaced.
 func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	if n < 0 || n >= MaxRuns {
 		return fmt.Errorf("run %d: a folder holds runs 0 to %d", n, MaxRuns-1)
@@ -266,7 +267,8 @@ func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
 	if len(text) > MaxFile {
-		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName), len(text), MaxFile)
+		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName),
+			len(text), MaxFile)
 	}
 	if err := f.writeRun(&r, append(text, '\n'), m); err != nil {
 		return err
@@ -298,14 +300,18 @@ func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	})
 }
 
-// writeModels writes a run's models, and removes what an earlier attempt at a run that failed has left of others.
+// writeModels writes a run's models, and removes what an earlier attempt at a run that failed has
+// left of others.
 func (f *Folder) writeModels(n int, m *Models) error {
 	for _, file := range []struct {
 		name  string
 		has   bool
 		write func(w io.Writer) error
 	}{
-		{modelName, m.Judged != nil, func(w io.Writer) error { return WriteTensors(w, m.Judged, m.Tensors, m.Metadata) }},
+		{modelName, m.Judged != nil, func(w io.Writer) error {
+			return WriteTensors(w, m.Judged, m.Tensors,
+				m.Metadata)
+		}},
 		{modelsName, len(m.Nodes) > 0, m.writeNodes},
 	} {
 		path := f.runPath(n, file.name)
@@ -335,8 +341,8 @@ func (f *Folder) commitEvents(n int) error {
 	return nil
 }
 
-// Finished returns the number of the saved run of a point and seed. A run that failed is not finished: it is to be made
-// again, and to be saved under its number.
+// Finished returns the number of the saved run of a point and seed. A run that failed is not
+// finished: it is to be made again, and to be saved under its number.
 func (f *Folder) Finished(p Point, seed uint64) (n int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -418,7 +424,8 @@ func readRun(dir, folder string, n int) (saved, error) {
 // anyNumber is that of a run whose folder's name says nothing.
 const anyNumber = -1
 
-var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" is true, null where it is false")
+var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" " +
+	"is true, null where it is false")
 
 // check finds what no saved run is without; n is the number that it must have, or anyNumber.
 func (s *saved) check(n int) error {
@@ -439,14 +446,15 @@ func (s *saved) check(n int) error {
 	}
 	for _, chosen := range s.Data.Selections {
 		if len(chosen.Neighbours) != len(chosen.Counts) {
-			return fmt.Errorf("the selections of node %q are of %d neighbours, but have %d counts", chosen.Node, len(chosen.Neighbours), len(chosen.Counts))
+			return fmt.Errorf("the selections of node %q are of %d neighbours, but have %d counts", chosen.Node,
+				len(chosen.Neighbours), len(chosen.Counts))
 		}
 	}
 	return nil
 }
 
-// ReadSummary reads the summary.json of a folder. One without a version is completed from the runs that lie beside it,
-// and its groups are made anew.
+// ReadSummary reads the summary.json of a folder. One without a version is completed from the runs
+// that lie beside it, and its groups are made anew.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
 	if err := readJSON(dir, summaryName, &s); err != nil {
@@ -493,9 +501,11 @@ type Overview struct {
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
-		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned, Data: SortFiles(slices.Clone(o.Data)),
-		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs, func(r Run) bool { return r.Outcome != Done }),
-		Runs:     runs,
+		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
+		Data: SortFiles(slices.Clone(o.Data)),
+		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs,
+			func(r Run) bool { return r.Outcome != Done }),
+		Runs: runs,
 	}
 	if o.Target > 0 {
 		s.Target = &o.Target

@@ -71,7 +71,8 @@ func TestReaderNamesWhatIsMissing(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, summaryName)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := NewReader(dir); err != nil || len(again.Summary.Runs) != len(r.Summary.Runs) || again.Summary.Complete || again.Summary.Plan != "p" {
+	if again, err := NewReader(dir); err != nil || len(again.Summary.Runs) != len(r.Summary.Runs) ||
+		again.Summary.Complete || again.Summary.Plan != "p" {
 		t.Errorf("without a summary: %+v, %v", again, err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, runsName)); err != nil {
@@ -154,7 +155,10 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		{"accuracy", func(r *Run, _ *Data) { r.BestAccuracy = 1.5 }, "fractions from 0 to 1"},
 		{"bytes", func(r *Run, _ *Data) { r.Bytes = -1 }, "-1 bytes"},
 		{"length", func(r *Run, _ *Data) { r.Duration = 1e300 }, `key "run_s" is 1e+300`},
-		{"time to target", func(r *Run, _ *Data) { r.Reached, r.TimeToTarget, r.EpochsToTarget = true, number(-3), number(1) }, "after -3 s"},
+		{"time to target", func(r *Run, _ *Data) {
+			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, number(-3),
+				number(1)
+		}, "after -3 s"},
 		{"curve", func(_ *Run, d *Data) { d.Curve[0].Time = 1e13 }, "element 0 of curve: time 1e+13 s"},
 		{"curve's accuracy", func(_ *Run, d *Data) { d.Curve[0].Accuracy = Float(math.Inf(1)) }, "accuracy Inf"},
 		{"links", func(_ *Run, d *Data) { d.Links[0].DelayAchieved = -1 }, "element 0 of links: delays"},
@@ -174,7 +178,8 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		}
 		path := f.runPath(7, "")
 		_, _, err := OpenRun(path).Read()
-		if err == nil || !strings.Contains(err.Error(), filepath.Join(path, runName)) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(path, runName)) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -184,8 +189,10 @@ func TestReaderRefusesSummariesThatCannotBe(t *testing.T) {
 	run := `{"run": %d, "point": {}, "seed": 1, "clock": "virtual", "final_accuracy": %s}`
 	for _, c := range []struct{ text, want string }{
 		{`{"runs": [` + fmt.Sprintf(run, -1, "0") + `]}`, `element 0 of runs: key "run" is -1`},
-		{`{"runs": [` + fmt.Sprintf(run, 1, "0") + "," + fmt.Sprintf(run, 1, "0") + `]}`, "element 1 of runs: run 1 comes after run 1"},
-		{`{"version": 2, "runs": [{"run": 0, "point": {}, "seed": 1, "clock": "virtual", "outcome": "done", "of": "mean", "final_accuracy": 7}]}`, "element 0 of runs: the accuracies are 7"},
+		{`{"runs": [` + fmt.Sprintf(run, 1, "0") + "," + fmt.Sprintf(run, 1, "0") + `]}`,
+			"element 1 of runs: run 1 comes after run 1"},
+		{`{"version": 2, "runs": [{"run": 0, "point": {}, "seed": 1, "clock": "virtual", "outcome": "done", "of": ` +
+			`"mean", "final_accuracy": 7}]}`, "element 0 of runs: the accuracies are 7"},
 		{`{"target": 17}`, `key "target" is 17`},
 		{"{\n\"runs\": [", "summary.json:2: the file ends too early"},
 		{"{\n\"plan\": NaN}", "summary.json:2: no JSON"},
@@ -195,7 +202,8 @@ func TestReaderRefusesSummariesThatCannotBe(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, summaryName), []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewReader(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, summaryName)) || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewReader(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, summaryName)) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: got %v, want %s", c.text, err, c.want)
 		}
 	}
@@ -233,7 +241,8 @@ func TestTensorsThatDifferAreCountedByTheirBits(t *testing.T) {
 			}
 		}
 		d, err := DiffTensors(tensorsFile(t, a, nil), tensorsFile(t, b, nil))
-		if err != nil || d.Elements != n || d.Differ != want || d.Equal() != (want == 0) || want > 0 && d.First != first {
+		if err != nil || d.Elements != n || d.Differ != want || d.Equal() != (want == 0) || want > 0 &&
+			d.First != first {
 			t.Fatalf("%v and %v: %+v, %v; want %d, the first %d", a, b, d, err, want, first)
 		}
 	}
@@ -279,7 +288,8 @@ func TestTensorsThatAreCutOffAreToldApart(t *testing.T) {
 		}
 	}
 	long := bytes.NewReader(append(readBytes(t, whole()), 0))
-	if _, err := DiffTensors(whole(), long); err == nil || !strings.Contains(err.Error(), "model B: there are bytes after") {
+	if _, err := DiffTensors(whole(), long); err == nil ||
+		!strings.Contains(err.Error(), "model B: there are bytes after") {
 		t.Errorf("a model with something behind it: %v", err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func TestPointKeepsOrderAndValues(t *testing.T) {
-	p := Point{{"z", "0.05"}, {"a", "20 %"}, {"m", "true"}, {"n", "01"}, {"o", ""}, {"q", `"x"`}, {"r", "NaN"}, {"s", "-3e2"}}
+	p := Point{{"z", "0.05"}, {"a", "20 %"}, {"m", "true"}, {"n", "01"}, {"o", ""}, {"q", `"x"`}, {"r", "NaN"},
+		{"s", "-3e2"}}
 	text, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,8 @@ func TestBuildIsReadFromSettingsWhereThereAreAny(t *testing.T) {
 	if b := buildOf(nil, "portable"); b.Commit != "unknown" || b.Kernel != "portable" || b.Go == "" {
 		t.Errorf("without information: %+v", b)
 	}
-	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}, {Key: "GOAMD64", Value: "v3"}}}
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"},
+		{Key: "vcs.modified", Value: "true"}, {Key: "GOAMD64", Value: "v3"}}}
 	info.Main.Version = "v1.2.3"
 	if b := buildOf(info, ""); b.Commit != "abc" || !b.Modified || b.GOAMD64 != "v3" || b.Version != "v1.2.3" {
 		t.Errorf("got %+v", b)
@@ -58,7 +60,8 @@ func TestTensorsSurviveTheFile(t *testing.T) {
 		total := 0
 		for i := range rapid.IntRange(1, 5).Draw(t, "tensors") {
 			shape := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 3).Draw(t, "shape")
-			tensors = append(tensors, Tensor{Name: string(rune('a' + i)), Shape: append([]int{}, shape...), Offset: total})
+			tensors = append(tensors, Tensor{Name: string(rune('a' + i)), Shape: append([]int{}, shape...),
+				Offset: total})
 			n, _ := size(shape)
 			total += n
 		}
@@ -120,14 +123,16 @@ func TestTensorsMustCoverTheParameters(t *testing.T) {
 
 func FuzzReadTensors(f *testing.F) {
 	var b bytes.Buffer
-	if err := WriteTensors(&b, []float32{1, 2, 3}, []Tensor{{"w", []int{2, 1}, 0}, {"b", []int{1}, 2}}, map[string]string{"k": "v"}); err != nil {
+	if err := WriteTensors(&b, []float32{1, 2, 3}, []Tensor{{"w", []int{2, 1}, 0}, {"b", []int{1}, 2}},
+		map[string]string{"k": "v"}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
 	f.Add(b.Bytes()[:b.Len()-1])
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255})
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"))
-	f.Add([]byte("\x3d\x00\x00\x00\x00\x00\x00\x00" + `{"w":{"dtype":"F32","shape":[1073741824],"data_offsets":[0,4294967296]}}`))
+	f.Add([]byte("\x3d\x00\x00\x00\x00\x00\x00\x00" +
+		`{"w":{"dtype":"F32","shape":[1073741824],"data_offsets":[0,4294967296]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		values, tensors, metadata, err := ReadTensors(bytes.NewReader(text))
 		if err != nil || len(tensors) == 0 {

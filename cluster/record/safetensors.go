@@ -27,7 +27,8 @@ const (
 	MaxTensorHeader = 16 << 20
 	// MaxTensorElements is the most parameters that ReadTensors accepts.
 	MaxTensorElements = 1<<31 - 1
-	// tensorChunk is how many bytes are converted at a time, so that a hostile length costs no memory.
+	// tensorChunk is how many bytes are converted at a time, so that a hostile length costs no
+	// memory.
 	tensorChunk = 1 << 16
 )
 
@@ -87,8 +88,8 @@ type NodeModel struct {
 
 // Models are those that a run has ended with.
 type Models struct {
-	// Judged is the one that the run's figures are of: a server's, or the average model. It is nil where
-	// the figures are of several.
+	// Judged is the one that the run's figures are of: a server's, or the average model. It is nil
+	// where the figures are of several.
 	Judged []float32
 	// Nodes are those of the nodes, each divided as Tensors says.
 	Nodes   []NodeModel
@@ -97,8 +98,8 @@ type Models struct {
 	Metadata map[string]string
 }
 
-// writeNodes writes the nodes' models as one safetensors file, each tensor under the node's name, a slash and its own. The
-// metadata has the accuracy of each node's model under "accuracy NODE".
+// writeNodes writes the nodes' models as one safetensors file, each tensor under the node's name, a
+// slash and its own. The metadata has the accuracy of each node's model under "accuracy NODE".
 func (m *Models) writeNodes(w io.Writer) error {
 	metadata, total := maps.Clone(m.Metadata), 0
 	if metadata == nil {
@@ -161,11 +162,13 @@ func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string)
 		n, ok := size(t.Shape)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", t.Name, t.Shape, MaxTensorElements)
+			return nil, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", t.Name, t.Shape,
+				MaxTensorElements)
 		case seen[t.Name]:
 			return nil, fmt.Errorf("tensor %q: this name is taken", t.Name)
 		case t.Offset != next:
-			return nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d", t.Name, t.Offset, next)
+			return nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d", t.Name, t.Offset,
+				next)
 		}
 		if i > 0 {
 			b = append(b, ',')
@@ -174,7 +177,8 @@ func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string)
 		if err != nil {
 			return nil, err
 		}
-		b = fmt.Appendf(b, `%s:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, quote(t.Name), shape, 4*next, 4*(next+n))
+		b = fmt.Appendf(b, `%s:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, quote(t.Name), shape, 4*next,
+			4*(next+n))
 		next, seen[t.Name] = next+n, true
 	}
 	if next != total {
@@ -266,7 +270,8 @@ func decodeTensorHeader(text []byte) (tensors []Tensor, total int, metadata map[
 	slices.SortFunc(tensors, compareTensors)
 	for _, t := range tensors {
 		if t.Offset != total {
-			return nil, 0, nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d", t.Name, t.Offset, total)
+			return nil, 0, nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d", t.Name,
+				t.Offset, total)
 		}
 		n, _ := size(t.Shape)
 		if total += n; total > MaxTensorElements {
@@ -288,8 +293,10 @@ func decodeTensor(name string, raw json.RawMessage) (Tensor, error) {
 	case h.Type != "F32":
 		return Tensor{}, fmt.Errorf("tensor %q: type %q; F32 is accepted", name, h.Type)
 	case !ok:
-		return Tensor{}, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", name, h.Shape, MaxTensorElements)
-	case len(h.Offsets) != 2 || h.Offsets[0]%4 != 0 || h.Offsets[0] > 4*MaxTensorElements || h.Offsets[1] != h.Offsets[0]+4*uint64(n):
+		return Tensor{}, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", name, h.Shape,
+			MaxTensorElements)
+	case len(h.Offsets) != 2 || h.Offsets[0]%4 != 0 || h.Offsets[0] > 4*MaxTensorElements ||
+		h.Offsets[1] != h.Offsets[0]+4*uint64(n):
 		return Tensor{}, fmt.Errorf("tensor %q: data_offsets %v do not fit shape %v", name, h.Offsets, h.Shape)
 	}
 	t := Tensor{Name: name, Shape: make([]int, len(h.Shape)), Offset: int(h.Offsets[0] / 4)}

@@ -17,9 +17,11 @@ type table struct {
 
 // tables are those that Folder.Write makes.
 var tables = [...]table{
-	{name: "curve.csv", header: "run,point,seed,time_s,step,epoch,accuracy,loss,bytes,models,average_model,mean,all,any",
+	{name: "curve.csv", header: "run,point,seed,time_s,step,epoch,accuracy,loss,bytes,models,average_model,mean,all," +
+		"any",
 		rows: curveRows},
-	{name: "links.csv", header: "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost,control_messages,control_bytes", rows: linkRows},
+	{name: "links.csv", header: "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost," +
+		"control_messages,control_bytes", rows: linkRows},
 	{name: "updates.csv", header: "run,point,seed,node,quantity,cause,low,high,count,total", rows: updateRows},
 	{
 		name: "models.csv", header: "run,point,seed,evaluation,node,time_s,step,accuracy,loss", rows: modelRows,
@@ -85,7 +87,8 @@ func modelRows(b []byte, r *Run, d *Data) ([]byte, error) {
 func linkRows(b []byte, r *Run, d *Data) ([]byte, error) {
 	w := newRowWriter(b, r)
 	for _, l := range d.Links {
-		w.row(l.From, l.To, integer(l.Messages), integer(l.Bytes), decimal(l.DelayAsked), decimal(l.DelayAchieved), integer(l.Lost),
+		w.row(l.From, l.To, integer(l.Messages), integer(l.Bytes), decimal(l.DelayAsked), decimal(l.DelayAchieved),
+			integer(l.Lost),
 			integer(l.Control), integer(l.ControlBytes))
 	}
 	return w.bytes()
@@ -99,11 +102,13 @@ func updateRows(b []byte, r *Run, d *Data) ([]byte, error) {
 	for _, u := range d.Updates {
 		for _, c := range u.Staleness.Counts {
 			value := strconv.FormatUint(c.Value, 10)
-			w.row(u.Node, "staleness", "", value, value, strconv.FormatUint(c.Count, 10), strconv.FormatUint(c.Value*c.Count, 10))
+			w.row(u.Node, "staleness", "", value, value, strconv.FormatUint(c.Count, 10),
+				strconv.FormatUint(c.Value*c.Count, 10))
 		}
 		for _, cause := range u.Waiting {
 			for _, k := range cause.Buckets {
-				w.row(u.Node, "waiting", cause.Cause, decimal(k.Low), decimal(k.High), strconv.FormatUint(k.Count, 10), decimal(k.Total))
+				w.row(u.Node, "waiting", cause.Cause, decimal(k.Low), decimal(k.High), strconv.FormatUint(k.Count, 10),
+					decimal(k.Total))
 			}
 		}
 	}

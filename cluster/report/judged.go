@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	// JudgedNames says, for a figure or a sentence, what an accuracy is of where several nodes hold a model.
+	// JudgedNames says, for a figure or a sentence, what an accuracy is of where several nodes hold
+	// a model.
 	JudgedNames = map[record.Of]string{
 		record.AverageModel: "accuracy of the average model", record.Mean: "mean of the nodes' accuracies",
 		record.All: "accuracy of the worst node", record.Any: "accuracy of the best node",
@@ -28,7 +29,8 @@ var (
 // ofEachPoint stands for what is judged where points judge different things.
 const ofEachPoint = "each point's own"
 
-// HasSeveralModels reports whether a run has several models. The accuracy of a single one needs no other name.
+// HasSeveralModels reports whether a run has several models. The accuracy of a single one needs no
+// other name.
 func HasSeveralModels(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Models > 1 })
 }
@@ -54,7 +56,8 @@ func Judged(s record.Summary) string {
 	return ofEachPoint + " accuracy"
 }
 
-// JudgedWord is Judged as an addition to the word accuracy; empty where every run has a single model.
+// JudgedWord is Judged as an addition to the word accuracy; empty where every run has a single
+// model.
 func JudgedWord(s record.Summary) string {
 	switch kinds := JudgedKinds(s); len(kinds) {
 	case 0:
@@ -65,8 +68,8 @@ func JudgedWord(s record.Summary) string {
 	return ofEachPoint
 }
 
-// JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where every run has a
-// single model.
+// JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where
+// every run has a single model.
 func JudgedBy(s record.Summary) string {
 	kinds := JudgedKinds(s)
 	if len(kinds) == 0 {

@@ -25,8 +25,8 @@ func RunName(r record.Run) string {
 	return fmt.Sprintf("run %d (%s, seed %d)", r.Number, r.Point, r.Seed)
 }
 
-// PointName names a point by its values, where a heading names the keys. It cuts each value to its share of MaxName
-// characters if together they are longer.
+// PointName names a point by its values, where a heading names the keys. It cuts each value to its
+// share of MaxName characters if together they are longer.
 func PointName(p record.Point) string {
 	values := make([]string, len(p))
 	for i, setting := range p {
@@ -55,7 +55,8 @@ func SweptKeys(s record.Summary) []string {
 	return keys
 }
 
-// ShortKey cuts a key to the last element of its path, unless another of the keys ends with the same.
+// ShortKey cuts a key to the last element of its path, unless another of the keys ends with the
+// same.
 func ShortKey(key string, keys []string) string {
 	short := key[strings.LastIndex(key, ".")+1:]
 	for _, other := range keys {

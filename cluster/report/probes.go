@@ -14,16 +14,18 @@ type Probed struct {
 	Rate     float64 // bytes per second; 0 is unlimited
 	End      float64 // of the time in which probes were sent
 	Tries    int     // of all probes together
-	// Sent, Delay and Took are of each probe: when it was sent, what was drawn, and how long it was under way in all, infinite
-	// if it was lost.
+	// Sent, Delay and Took are of each probe: when it was sent, what was drawn, and how long it was
+	// under way in all, infinite if it was lost.
 	Sent, Delay, Took []float64
-	// Down are the beginnings and ends of its outages, in order; the picture needs them no finer than its dots.
+	// Down are the beginnings and ends of its outages, in order; the picture needs them no finer
+	// than its dots.
 	Down [][2]float64
 	// DownShare is the share of time that the edge is down.
 	DownShare float64
 }
 
-// Quantiles are of times in seconds, infinite where a probe was lost. They are NaN where there are none.
+// Quantiles are of times in seconds, infinite where a probe was lost. They are NaN where there are
+// none.
 type Quantiles struct {
 	P50 record.Float `json:"p50_s"`
 	P95 record.Float `json:"p95_s"`
@@ -42,8 +44,8 @@ type ProbeSummary struct {
 	// Delay is what was drawn, Took the time under way of those that were not lost.
 	Delay Quantiles `json:"delay"`
 	Took  Quantiles `json:"took"`
-	// Down is the share of time that the edge was down, Lost that of probes that never arrive, Resent how often a probe was
-	// sent again in the mean.
+	// Down is the share of time that the edge was down, Lost that of probes that never arrive,
+	// Resent how often a probe was sent again in the mean.
 	Down   float64 `json:"down_share"`
 	Lost   float64 `json:"lost_share"`
 	Resent float64 `json:"resent_mean"`
@@ -86,10 +88,12 @@ func SummarizeProbes(all []*Probed) ProbeSummary {
 
 func quantilesOf(values []float64) Quantiles {
 	slices.Sort(values)
-	return Quantiles{record.Float(Quantile(values, 0.5)), record.Float(Quantile(values, 0.95)), record.Float(Quantile(values, 1))}
+	return Quantiles{record.Float(Quantile(values, 0.5)), record.Float(Quantile(values, 0.95)),
+		record.Float(Quantile(values, 1))}
 }
 
-// Quantile returns the smallest of sorted values that a share of all do not exceed; NaN if there are none.
+// Quantile returns the smallest of sorted values that a share of all do not exceed; NaN if there
+// are none.
 func Quantile(sorted []float64, share float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

@@ -80,7 +80,8 @@ func Compare(a, b string) (*Comparison, error) {
 		if two {
 			run, other = b, a
 		}
-		return nil, fmt.Errorf("%s is the folder of a run, but %s is none; two runs or two records are accepted", run, other)
+		return nil, fmt.Errorf("%s is the folder of a run, but %s is none; two runs or two records are accepted", run,
+			other)
 	case one:
 		c.Kind = "run"
 		err = c.runs(record.OpenRun(a), record.OpenRun(b))
@@ -197,7 +198,8 @@ var derived = []string{"bracket", "run_epochs", "models"}
 // results are the keys of what runs have led to, but for how fast the machine was.
 func results() []string {
 	return slices.DeleteFunc(fieldsOf(reflect.TypeFor[record.Run]()), func(key string) bool {
-		return slices.Contains(identity, key) || slices.Contains(derived, key) || key == "run" || key == "wall_s" || key == ""
+		return slices.Contains(identity, key) || slices.Contains(derived, key) || key == "" ||
+			key == "run" || key == "wall_s"
 	})
 }
 
@@ -217,10 +219,18 @@ func (r *RunDifference) data(a, b *record.Data) {
 	}))
 	r.add(diffLists("models", a.Models, b.Models,
 		func(m record.ModelVerdict) string { return fmt.Sprintf("evaluation %d of %q", m.Number, m.Node) }))
-	r.add(diffLists("updates", a.Updates, b.Updates, func(u record.Update) string { return fmt.Sprintf("worker %q", u.Node) }))
-	r.add(diffLists("links", a.Links, b.Links, func(l record.Link) string { return fmt.Sprintf("from %q to %q", l.From, l.To) }))
-	r.add(diffLists("selections", a.Selections, b.Selections, func(s record.Selection) string { return fmt.Sprintf("of %q", s.Node) }))
-	r.add(diffLists("measured", a.Measured, b.Measured, func(m record.Measurement) string { return fmt.Sprintf("%q of %q at %g s", m.Name, m.Node, m.Time) }))
+	r.add(diffLists("updates", a.Updates, b.Updates, func(u record.Update) string {
+		return fmt.Sprintf("worker %q",
+			u.Node)
+	}))
+	r.add(diffLists("links", a.Links, b.Links, func(l record.Link) string {
+		return fmt.Sprintf("from %q to %q", l.From,
+			l.To)
+	}))
+	r.add(diffLists("selections", a.Selections, b.Selections,
+		func(s record.Selection) string { return fmt.Sprintf("of %q", s.Node) }))
+	r.add(diffLists("measured", a.Measured, b.Measured,
+		func(m record.Measurement) string { return fmt.Sprintf("%q of %q at %g s", m.Name, m.Node, m.Time) }))
 }
 
 // diffLists finds the first elements that differ, and in them the first key; nil if all are equal.
@@ -309,7 +319,9 @@ func shown(line []byte) json.RawMessage {
 
 // both opens a file of two runs. Where only one has it, that is a difference, and where none
 // has it nothing; ok then is false.
-func (r *RunDifference) both(what string, open func(*record.RunFolder) (*os.File, error), a, b *record.RunFolder) (one, two *os.File, ok bool, err error) {
+func (r *RunDifference) both(what string, open func(*record.RunFolder) (*os.File, error), a, b *record.RunFolder) (
+	one, two *os.File, ok bool, err error,
+) {
 	one, errA := open(a)
 	two, errB := open(b)
 	missingA, missingB := errors.Is(errA, fs.ErrNotExist), errors.Is(errB, fs.ErrNotExist)
@@ -328,7 +340,8 @@ func (r *RunDifference) both(what string, open func(*record.RunFolder) (*os.File
 	case errB != nil && !missingB:
 		return nil, nil, false, errB
 	case missingA != missingB:
-		r.add(&Difference{What: what, Where: "file", A: encode(!missingA), B: encode(!missingB), Note: "only one of them has it"})
+		r.add(&Difference{What: what, Where: "file", A: encode(!missingA), B: encode(!missingB),
+			Note: "only one of them has it"})
 	}
 	return nil, nil, false, nil
 }
@@ -343,7 +356,8 @@ func (r *RunDifference) model(a, b *record.RunFolder) (elements int, err error) 
 	d, err := record.DiffTensors(one, two)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("comparing %s (A) with %s (B): %w", filepath.Join(a.Path(), "model.safetensors"), filepath.Join(b.Path(), "model.safetensors"), err)
+		return 0, fmt.Errorf("comparing %s (A) with %s (B): %w", filepath.Join(a.Path(), "model.safetensors"),
+			filepath.Join(b.Path(), "model.safetensors"), err)
 	case d.Shapes != "":
 		r.add(&Difference{What: "model", Where: "tensors", Note: d.Shapes})
 	case !d.Equal():
@@ -392,7 +406,8 @@ func (r *RunDifference) events(a, b *record.RunFolder) (equal int, err error) {
 	}
 }
 
-// firstKey says in which key, the first in the alphabet, two lines of JSON differ; empty if they are none.
+// firstKey says in which key, the first in the alphabet, two lines of JSON differ; empty if they
+// are none.
 func firstKey(a, b []byte) string {
 	var one, two map[string]json.RawMessage
 	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &two) != nil {
@@ -425,7 +440,8 @@ func (l *lineReader) next() (line []byte, ok bool, err error) {
 		return l.scanner.Bytes(), true, nil
 	}
 	if err := l.scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, false, fmt.Errorf("%s:%d: this line has more than the %d bytes that are accepted", l.path, l.number, maxEventLine)
+		return nil, false, fmt.Errorf("%s:%d: this line has more than the %d bytes that are accepted", l.path, l.number,
+			maxEventLine)
 	} else if err != nil {
 		return nil, false, fmt.Errorf("%s:%d: %w", l.path, l.number, err)
 	}

@@ -55,10 +55,14 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 		note, others string
 	}{
 		{name: "steps", change: func(r *record.Run, _ *record.Data) { r.Steps++ }, what: "steps", a: "360", b: "361"},
-		{name: "digest", change: func(r *record.Run, _ *record.Data) { r.Digest = "ff" }, what: "digest", a: `""`, b: `"ff"`},
-		{name: "clock", change: func(r *record.Run, _ *record.Data) { r.Clock = "real" }, what: "clock", a: `"virtual"`, b: `"real"`},
+		{name: "digest", change: func(r *record.Run, _ *record.Data) { r.Digest = "ff" }, what: "digest", a: `""`,
+			b: `"ff"`},
+		{name: "clock", change: func(r *record.Run, _ *record.Data) { r.Clock = "real" }, what: "clock", a: `"virtual"`,
+			b: `"real"`},
 		{
-			name: "accuracy", change: func(_ *record.Run, d *record.Data) { d.Curve[7].Accuracy, d.Curve[8].Accuracy = 0.5, 0.25 },
+			name: "accuracy", change: func(_ *record.Run, d *record.Data) {
+				d.Curve[7].Accuracy, d.Curve[8].Accuracy = 0.5, 0.25
+			},
 			what: "curve", where: `evaluation 8 at 42.00000000000001 s, accuracy`, b: "0.5", note: "2 of ",
 		},
 		{
@@ -94,13 +98,15 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 				d.change(r, data)
 			}
 		})
-		for kind, c := range map[string]*Comparison{"run": compare(t, number2(a), number2(b)), "record": compare(t, a, b)} {
+		for kind, c := range map[string]*Comparison{"run": compare(t, number2(a), number2(b)),
+			"record": compare(t, a, b)} {
 			if c.Equal || len(c.Runs) != 1 || len(c.Runs[0].Differences) != 1 {
 				t.Errorf("%s, %s: %+v", d.name, kind, c)
 				continue
 			}
 			got := c.Runs[0].Differences[0]
-			if got.What != d.what || got.Where != d.where || d.a != "" && d.a != null(got.A) || d.b != "" && d.b != null(got.B) || !strings.Contains(got.Note, d.note) {
+			if got.What != d.what || got.Where != d.where || d.a != "" && d.a != null(got.A) || d.b != "" &&
+				d.b != null(got.B) || !strings.Contains(got.Note, d.note) {
 				t.Errorf("%s, %s: %s, %+v", d.name, kind, got, got)
 			}
 			var text strings.Builder
@@ -125,7 +131,8 @@ func TestRunsOfOnlyOneRecordAreNamed(t *testing.T) {
 	a := reporttest.WriteRecord(t, "a", "p", []string{"x", "y"}, 2, nil)
 	b := reporttest.WriteRecord(t, "b", "q", []string{"y", "z"}, 1, nil)
 	c := compare(t, a, b)
-	if c.Equal || c.Plan == nil || c.Plan.Where != "line 1" || len(c.OnlyA) != 3 || len(c.OnlyB) != 1 || c.Compared != 1 {
+	if c.Equal || c.Plan == nil || c.Plan.Where != "line 1" || len(c.OnlyA) != 3 || len(c.OnlyB) != 1 ||
+		c.Compared != 1 {
 		t.Errorf("%+v", c)
 	}
 	if want := "run 1 (data.split=z, seed 1)"; len(c.OnlyB) == 1 && c.OnlyB[0] != want {
@@ -157,13 +164,15 @@ func TestEventsAreComparedLineByLine(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	events(t, b, same+"{\"time_s\":2,\"step\":3}\n")
-	if d := compare(t, number2(a), number2(b)).Runs[0].Differences[0]; d.Where != "line 5002" || string(d.A) != "{}" || d.B != nil {
+	if d := compare(t, number2(a), number2(b)).Runs[0].Differences[0]; d.Where != "line 5002" || string(d.A) != "{}" ||
+		d.B != nil {
 		t.Errorf("%+v", d)
 	}
 	events(t, a, same+"\x1b[31mno JSON")
 	var text strings.Builder
 	c = compare(t, number2(a), number2(b))
-	if err := c.Write(&text); err != nil || strings.Contains(text.String(), "\x1b") || !strings.Contains(text.String(), "[31mno JSON") {
+	if err := c.Write(&text); err != nil || strings.Contains(text.String(), "\x1b") ||
+		!strings.Contains(text.String(), "[31mno JSON") {
 		t.Errorf("%v, written: %q", err, text.String())
 	}
 	if err := os.Remove(events(t, b, "")); err != nil {
@@ -181,7 +190,8 @@ func TestEventsOfGiganticLinesAreAnErrorWithTheirLine(t *testing.T) {
 	if err := os.Truncate(path, 1<<36); err != nil {
 		t.Skipf("no such large file here: %v", err)
 	}
-	if _, err := Compare(number2(a), number2(b)); err == nil || !strings.HasPrefix(err.Error(), path+":2: this line has more than") {
+	if _, err := Compare(number2(a), number2(b)); err == nil ||
+		!strings.HasPrefix(err.Error(), path+":2: this line has more than") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -209,7 +219,8 @@ func TestModelsThatDifferAreFoundByTensor(t *testing.T) {
 	if err := os.Truncate(path, 20); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Compare(a, b); err == nil || !strings.Contains(err.Error(), path+" (B): model B: the header ends after") {
+	if _, err := Compare(a, b); err == nil || !strings.Contains(err.Error(),
+		path+" (B): model B: the header ends after") {
 		t.Errorf("a model that is cut off: %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func (c *Comparison) writeRecord(b *strings.Builder) {
 	case c.Plan != nil:
 		b.WriteString("first difference: " + c.Plan.String() + "\n")
 	case len(c.Runs) > 0:
-		b.WriteString("first difference: " + report.Printable(c.Runs[0].A) + ", " + c.Runs[0].Differences[0].String() + "\n")
+		b.WriteString("first difference: " + report.Printable(c.Runs[0].A) + ", " + c.Runs[0].Differences[0].String() +
+			"\n")
 	}
 	for _, only := range []struct {
 		name string
@@ -61,7 +62,8 @@ func (c *Comparison) writeRecord(b *strings.Builder) {
 			fmt.Fprintf(b, "only %s has %d more runs\n", only.name, more)
 		}
 	}
-	fmt.Fprintf(b, "equal: %d of %s\n", c.Compared-len(c.Runs), report.Count(c.Compared, "run")+" of the same point and seed")
+	fmt.Fprintf(b, "equal: %d of %s\n", c.Compared-len(c.Runs),
+		report.Count(c.Compared, "run")+" of the same point and seed")
 	for _, r := range c.Runs[:min(len(c.Runs), maxShownRuns)] {
 		fmt.Fprintf(b, "\n%s | %s\n", report.Printable(r.A), report.Printable(r.B))
 		writeDifferences(b, r.Differences)

@@ -33,7 +33,8 @@ func init() {
 
 func stalenessBoxes(d *Data) (*Figure, error) {
 	b := &boxes{
-		what: "staleness of updates", y: "staleness, versions", of: func(w *Workload) Counts { return w.Staleness }, scale: 1,
+		what: "staleness of updates", y: "staleness, versions", scale: 1,
+		of:      func(w *Workload) Counts { return w.Staleness },
 		caption: boxCaption + "Staleness: the version that an update met less the one that it was computed on.",
 	}
 	return b.figure(d.Summary, d.Work)
@@ -48,7 +49,8 @@ func waitingBoxes(d *Data) (*Figure, error) {
 	}
 	u := report.TimeUnit(longest)
 	b := &boxes{
-		what: "waiting", y: "a wait, " + u.Name, of: func(w *Workload) Counts { return w.Waiting }, scale: 1 / u.Seconds,
+		what: "waiting", y: "a wait, " + u.Name, scale: 1 / u.Seconds,
+		of:      func(w *Workload) Counts { return w.Waiting },
 		caption: boxCaption + "Waits of workers, for whatever cause.",
 	}
 	return b.figure(d.Summary, d.Work)
@@ -125,7 +127,8 @@ func (b *boxes) draw(f *Figure, work []*Workload, names []string, single bool) e
 func (f *Figure) addBox(c Counts, x, width, scale float64, l look) (plot.Thumbnailer, error) {
 	at := func(share float64) float64 { return c.Quantile(share) * scale }
 	left, right := x-width/2, x+width/2
-	box, err := plotter.NewPolygon(plotter.XYs{{X: left, Y: at(0.25)}, {X: left, Y: at(0.75)}, {X: right, Y: at(0.75)}, {X: right, Y: at(0.25)}})
+	box, err := plotter.NewPolygon(plotter.XYs{{X: left, Y: at(0.25)}, {X: left, Y: at(0.75)}, {X: right, Y: at(0.75)},
+		{X: right, Y: at(0.25)}})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +152,8 @@ func (f *Figure) addBox(c Counts, x, width, scale float64, l look) (plot.Thumbna
 		f.Add(line)
 	}
 	if mean := c.Mean() * scale; report.IsFinite(mean) {
-		f.Add(&plotter.Scatter{XYs: plotter.XYs{{X: x, Y: mean}}, GlyphStyle: draw.GlyphStyle{Color: black, Radius: 2.6, Shape: draw.RingGlyph{}}})
+		f.Add(&plotter.Scatter{XYs: plotter.XYs{{X: x, Y: mean}},
+			GlyphStyle: draw.GlyphStyle{Color: black, Radius: 2.6, Shape: draw.RingGlyph{}}})
 	}
 	return box, nil
 }

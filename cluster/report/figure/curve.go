@@ -32,13 +32,14 @@ type xy struct{ x, y float64 }
 // Band is the middle of several runs' curves, and what lies around it.
 type Band struct{ X, Mean, Low, High []float64 }
 
-// manyRuns is from how many runs on a band is their mean and its 95 % interval; of fewer it is the median and the
-// range.
+// manyRuns is from how many runs on a band is their mean and its 95 % interval; of fewer it is the
+// median and the range.
 const manyRuns = 10
 
-// bandOf joins the runs of a group over a common grid of so many points: of fewer than ten runs the median, the lowest
-// and the highest, and of more the mean and its 95 % interval, within 0 and limit. A run that has ended counts with its
-// last value, so that all is of the same runs everywhere; runs without any are left out.
+// bandOf joins the runs of a group over a common grid of so many points: of fewer than ten runs the
+// median, the lowest and the highest, and of more the mean and its 95 % interval, within 0 and
+// limit. A run that has ended counts with its last value, so that all is of the same runs
+// everywhere; runs without any are left out.
 func bandOf(runs [][]xy, limit float64, grid int) Band {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(points []xy) bool { return len(points) == 0 })
 	var b Band

@@ -19,7 +19,8 @@ import (
 const (
 	// maxLevelNames is how many names stand level around the circle; more are turned outwards.
 	maxLevelNames = 16
-	// maxLabelledNodes and maxLabels are how many nodes and delays leave room for the delays' labels.
+	// maxLabelledNodes and maxLabels are how many nodes and delays leave room for the delays'
+	// labels.
 	maxLabelledNodes, maxLabels = 12, 30
 	// labelAt is where on a stroke its label stands: not in the middle, where diameters cross.
 	labelAt = 0.34
@@ -63,16 +64,19 @@ func newDiagram(n *network, low, high float64, u report.Unit) *diagram {
 		back, both := links[[2]int{to, from}]
 		switch {
 		case !both:
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true})
+			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved,
+				arrow: true})
 			d.oneWay = true
 		case !sameDelay(l, back) || !sameAchieved(l, back):
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true, bent: true})
+			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved,
+				arrow: true, bent: true})
 			d.bent = true
 		case from < to:
 			share := float64(l.Messages) / (float64(l.Messages) + float64(back.Messages))
 			mean := func(one, other float64) float64 { return float64(one*share) + float64(other*(1-share)) }
 			d.strokes = append(d.strokes, stroke{
-				from: from, to: to, delay: mean(l.DelayAsked, back.DelayAsked), achieved: mean(l.DelayAchieved, back.DelayAchieved),
+				from: from, to: to, delay: mean(l.DelayAsked, back.DelayAsked),
+				achieved: mean(l.DelayAchieved, back.DelayAchieved),
 			})
 		}
 	}
@@ -277,16 +281,19 @@ func (d *diagram) drawArrow(c draw.Canvas, hue color.Color, path []vg.Point, wid
 	dx, dy := path[tip].X-path[foot].X, path[tip].Y-path[foot].Y
 	wide := 0.4 * long / max(vg.Length(math.Hypot(float64(dx), float64(dy))), 1e-6)
 	c.FillPolygon(hue, []vg.Point{
-		path[tip], {X: path[foot].X - dy*wide, Y: path[foot].Y + dx*wide}, {X: path[foot].X + dy*wide, Y: path[foot].Y - dx*wide},
+		path[tip], {X: path[foot].X - dy*wide, Y: path[foot].Y + dx*wide},
+		{X: path[foot].X + dy*wide, Y: path[foot].Y - dx*wide},
 	})
 	return path[:foot+1]
 }
 
 // drawLabel writes a delay on a white ground.
 func (d *diagram) drawLabel(c draw.Canvas, at vg.Point, label string) {
-	style := text.Style{Color: black, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: black, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YCenter,
+		Handler: plot.DefaultTextHandler}
 	x, y := style.Width(label)/2+2, vg.Length(tickSize)/2+1
-	c.FillPolygon(white, []vg.Point{{X: at.X - x, Y: at.Y - y}, {X: at.X + x, Y: at.Y - y}, {X: at.X + x, Y: at.Y + y}, {X: at.X - x, Y: at.Y + y}})
+	c.FillPolygon(white, []vg.Point{{X: at.X - x, Y: at.Y - y}, {X: at.X + x, Y: at.Y - y}, {X: at.X + x, Y: at.Y + y},
+		{X: at.X - x, Y: at.Y + y}})
 	c.FillText(style, at, label)
 }
 
@@ -299,7 +306,8 @@ func (d *diagram) drawScale(c draw.Canvas) {
 	for i := range pieces {
 		y := c.Min.Y + vg.Length(i)*step
 		top := min(y+2*step, c.Max.Y) // the next piece covers the rest, so that there is no seam
-		c.FillPolygon(along(float64(i)/(pieces-1)), []vg.Point{{X: left, Y: y}, {X: right, Y: y}, {X: right, Y: top}, {X: left, Y: top}})
+		c.FillPolygon(along(float64(i)/(pieces-1)), []vg.Point{{X: left, Y: y}, {X: right, Y: y}, {X: right, Y: top},
+			{X: left, Y: top}})
 	}
 	for _, tick := range (roundTicks{}).Ticks(d.low/d.unit.Seconds, d.high/d.unit.Seconds) {
 		if tick.Label == "" {

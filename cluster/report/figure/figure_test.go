@@ -108,7 +108,8 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 	}
 	full, fullTraces := reporttest.Sample([]string{"a", "b"}, 1, 0.94)
 	reporttest.Spread(full, fullTraces, 5, ring)
-	target, accuracy := []string{"target-epochs", "target-time"}, []string{"accuracy-epochs", "accuracy-time", "accuracy-bytes"}
+	target, accuracy := []string{"target-epochs", "target-time"},
+		[]string{"accuracy-epochs", "accuracy-time", "accuracy-bytes"}
 	for _, c := range []struct {
 		name   string
 		s      record.Summary
@@ -121,7 +122,8 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 		{"no runs", record.Summary{Plan: "p"}, nil, nil},
 		{"bytes not counted", old, oldTraces, accuracy[:2]},
 		{"everything", full, fullTraces,
-			append(append([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy...), target...)},
+			append(append([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy...),
+				target...)},
 	} {
 		dir := t.TempDir()
 		paths, err := Write(dir, &Data{Summary: c.s, Traces: c.traces})
@@ -167,12 +169,14 @@ func straight(points ...float64) []xy {
 }
 
 func TestBandOfFewRunsIsMedianAndRangeWithEndedRunsHeld(t *testing.T) {
-	b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), nil, straight(0, 0.2, 2, 0.8), straight(0, 0.1, 2, 0.1)}, 1, gridPoints)
+	b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), nil, straight(0, 0.2, 2, 0.8), straight(0, 0.1, 2, 0.1)}, 1,
+		gridPoints)
 	last := len(b.X) - 1
 	for what, c := range map[string][2]float64{
-		"first median": {b.Mean[0], 0.2}, "first low": {b.Low[0], 0.1}, "end": {b.X[last], 2}, "last median": {b.Mean[last],
-			0.6},
-		"last high": {b.High[last], 0.8}, "last low": {b.Low[last], 0.1}, "in between": {b.Mean[100], 0.2 + 0.3*b.X[100]},
+		"first median": {b.Mean[0], 0.2}, "first low": {b.Low[0], 0.1}, "end": {b.X[last], 2},
+		"last median": {b.Mean[last], 0.6},
+		"last high":   {b.High[last], 0.8}, "last low": {b.Low[last], 0.1},
+		"in between": {b.Mean[100], 0.2 + 0.3*b.X[100]},
 	} {
 		if math.Abs(c[0]-c[1]) > 1e-9 {
 			t.Errorf("%s is %g, want %g", what, c[0], c[1])
@@ -194,7 +198,8 @@ func TestBandOfManyRunsIsTheMeanAndItsInterval(t *testing.T) {
 	half := 2.2621571628 * math.Sqrt(0.0916666667/10) // of t with 9 degrees of freedom, from a table
 	if math.Abs(b.Mean[last]-0.45) > 1e-9 || math.Abs(b.Low[last]-(0.45-half)) > 1e-9 || b.High[last] != 0.6 ||
 		b.High[0] != b.Low[0] {
-		t.Errorf("mean %g from %g to %g, want 0.45 from %g to the limit", b.Mean[last], b.Low[last], b.High[last], 0.45-half)
+		t.Errorf("mean %g from %g to %g, want 0.45 from %g to the limit", b.Mean[last], b.Low[last], b.High[last],
+			0.45-half)
 	}
 	for n, want := range map[int]string{1: "One run per point.", 9: "Median of 9 runs, band: lowest to highest",
 		10: "Mean of 10 runs, band: its 95 % interval (t)"} {
@@ -205,7 +210,8 @@ func TestBandOfManyRunsIsTheMeanAndItsInterval(t *testing.T) {
 }
 
 func TestTwelvePointsLookDifferent(t *testing.T) {
-	for _, labels := range [][]string{reporttest.Shares(), strings.Split("a b c d e f g h i j k l m n o p q r s t", " ")} {
+	for _, labels := range [][]string{reporttest.Shares(),
+		strings.Split("a b c d e f g h i j k l m n o p q r s t", " ")} {
 		s, _ := reporttest.Sample(labels, 1, 0.94)
 		seen := map[string]int{}
 		for i, l := range looks(s.Groups) {
@@ -222,13 +228,15 @@ func TestPointsOfTwoSettingsShareColourOrDashesWithTheirLike(t *testing.T) {
 	var groups []record.Group
 	for _, a := range []string{"ring", "tree", "butterfly"} {
 		for _, b := range []string{"1", "4"} {
-			groups = append(groups, record.Group{Point: record.Point{{Key: "x.algorithm", Value: a}, {Key: "x.every", Value: b}}})
+			groups = append(groups, record.Group{Point: record.Point{{Key: "x.algorithm", Value: a}, {Key: "x.every",
+				Value: b}}})
 		}
 	}
 	all := looks(groups)
 	for i, a := range groups {
 		for j, b := range groups {
-			if (a.Point[0] == b.Point[0]) != (all[i].color == all[j].color) || (a.Point[1] == b.Point[1]) != slices.Equal(all[i].dash, all[j].dash) {
+			if (a.Point[0] == b.Point[0]) != (all[i].color == all[j].color) ||
+				(a.Point[1] == b.Point[1]) != slices.Equal(all[i].dash, all[j].dash) {
 				t.Errorf("%v is %v, %v is %v", a.Point, all[i], b.Point, all[j])
 			}
 		}
@@ -236,8 +244,10 @@ func TestPointsOfTwoSettingsShareColourOrDashesWithTheirLike(t *testing.T) {
 	if got := report.PointName(groups[4].Point); got != "butterfly, 1" {
 		t.Errorf("named %q", got)
 	}
-	long := record.Point{{Key: "a", Value: strings.Repeat("first ", 9)}, {Key: "b", Value: strings.Repeat("second ", 9)}}
-	if got := report.PointName(long); utf8.RuneCountInString(got) > report.MaxName || !strings.Contains(got, ", second") {
+	long := record.Point{{Key: "a", Value: strings.Repeat("first ", 9)},
+		{Key: "b", Value: strings.Repeat("second ", 9)}}
+	if got := report.PointName(long); utf8.RuneCountInString(got) > report.MaxName ||
+		!strings.Contains(got, ", second") {
 		t.Errorf("named %q", got)
 	}
 }
@@ -247,7 +257,8 @@ func TestTicksAreRoundAndFewEnough(t *testing.T) {
 		low, high   float64
 		first, last string
 	}{
-		{0, 10, "0", "10"}, {0, 0.7, "0.0", "0.7"}, {35, 100, "40", "100"}, {0, 132, "0", "120"}, {0, 3e6, "0", "3000000"},
+		{0, 10, "0", "10"}, {0, 0.7, "0.0", "0.7"}, {35, 100, "40", "100"}, {0, 132, "0", "120"},
+		{0, 3e6, "0", "3000000"},
 	} {
 		var labels []string
 		for _, tick := range (roundTicks{}).Ticks(c.low, c.high) {

@@ -25,8 +25,8 @@ const fontStyle = fontFamily + "font-variant:normal;font-weight:normal;font-styl
 // Caption is the figure's explanation in a sentence or two.
 func (f *Figure) Caption() string { return f.caption }
 
-// Inline draws the figure as two svg elements for a page: a wide one with its legend beside it, and a narrow one for a
-// telephone. Their alternative text begins with the title.
+// Inline draws the figure as two svg elements for a page: a wide one with its legend beside it, and
+// a narrow one for a telephone. Their alternative text begins with the title.
 func (f *Figure) Inline(title string) (wide, narrow template.HTML, err error) {
 	alternative := f.alternative(title)
 	ticks := vg.Length(len(f.ticks)) * uprightTick

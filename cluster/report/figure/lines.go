@@ -90,7 +90,8 @@ func accuracyOverBytes(d *Data) (*Figure, error) {
 func accuracyOver(s record.Summary, traces []record.Trace, over, x string,
 	abscissa func(record.Evaluation) float64) (*Figure, error) {
 	l := &lines{
-		what: report.Judged(s) + " over " + over, x: x, y: report.Judged(s) + ", %", limit: 1, scale: 100, targets: report.Targets(s),
+		what: report.Judged(s) + " over " + over, x: x, y: report.Judged(s) + ", %", limit: 1, scale: 100,
+		targets: report.Targets(s),
 		caption: caption(s, true),
 	}
 	l.extent = func(bands []Band) (low, high float64) { return accuracyRange(bands, l.targets) }
@@ -105,8 +106,8 @@ func accuracyOver(s record.Summary, traces []record.Trace, over, x string,
 
 func judgedAccuracy(e record.Evaluation) float64 { return float64(e.Accuracy) }
 
-// AccuracyBand returns what the figures of accuracy draw of a point: the middle of its runs' curves, what lies around
-// it, and what that is.
+// AccuracyBand returns what the figures of accuracy draw of a point: the middle of its runs'
+// curves, what lies around it, and what that is.
 func (d *Data) AccuracyBand(g record.Group, abscissa func(record.Evaluation) float64) (b Band, kind string) {
 	b = bandOf(d.curves(g.Point, abscissa, judgedAccuracy), 1, pointsOf(len(d.Summary.Groups)))
 	if g.N >= manyRuns {
@@ -157,7 +158,8 @@ func bandText(fewest, most int) string {
 		return fmt.Sprintf("Mean of %s, band: its 95 %% interval (t); a run that has ended counts with its last value.",
 			upTo(fewest, most))
 	}
-	return fmt.Sprintf("From %d runs on mean and band of its 95 %% interval (t), of fewer median and range; an ended run keeps its last value.", manyRuns)
+	return fmt.Sprintf("From %d runs on mean and band of its 95 %% interval (t), of fewer median and range; an "+
+		"ended run keeps its last value.", manyRuns)
 }
 
 func upTo(fewest, most int) string {
@@ -194,7 +196,8 @@ func (l *lines) figure(s record.Summary) (*Figure, error) {
 		}
 	}
 	for i, b := range bands {
-		m := markedLine{Band: b, look: styles[i], group: i, groups: len(bands), name: report.PointName(s.Groups[i].Point), end: end, scale: l.scale}
+		m := markedLine{Band: b, look: styles[i], group: i, groups: len(bands),
+			name: report.PointName(s.Groups[i].Point), end: end, scale: l.scale}
 		if err := f.addMean(m); err != nil {
 			return nil, err
 		}

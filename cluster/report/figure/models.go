@@ -31,7 +31,8 @@ func init() {
 	register(Kind{Name: "models", Numbered: true, Section: Accuracy, Place: 4, Needs: Curves, Drawings: modelDrawings})
 }
 
-// modelDrawings are the figures of what each of the four accuracies gives, for the first points of several models.
+// modelDrawings are the figures of what each of the four accuracies gives, for the first points of
+// several models.
 func modelDrawings(d *Data) (all []Drawing) {
 	for _, g := range d.Summary.Groups {
 		if len(all) == maxModelFigures {
@@ -49,7 +50,8 @@ func modelDrawings(d *Data) (all []Drawing) {
 	return all
 }
 
-// whichModel draws the four accuracies of a point over time; the one that is judged is the widest line.
+// whichModel draws the four accuracies of a point over time; the one that is judged is the widest
+// line.
 func whichModel(d *Data, g record.Group) (*Figure, error) {
 	x, time := timeAxis(d.Traces)
 	bands, end := make([]Band, len(fourOf)), 0.0
@@ -91,7 +93,8 @@ func whichModel(d *Data, g record.Group) (*Figure, error) {
 		if fourOf[k].of == g.Of {
 			l.width = 3.2
 		}
-		m := markedLine{Band: b, look: l, group: k, groups: len(bands), name: report.JudgedWords[fourOf[k].of], end: end, scale: 100}
+		m := markedLine{Band: b, look: l, group: k, groups: len(bands), name: report.JudgedWords[fourOf[k].of],
+			end: end, scale: 100}
 		if err := f.addMean(m); err != nil {
 			return nil, err
 		}

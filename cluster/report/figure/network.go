@@ -70,8 +70,8 @@ func networksOf(s record.Summary, traces []record.Trace) []*network {
 	return all
 }
 
-// elsewhere are the sections of a plan that say nothing about the network: points that differ in them alone may run
-// over the same one.
+// elsewhere are the sections of a plan that say nothing about the network: points that differ in
+// them alone may run over the same one.
 var elsewhere = []string{"architecture", "train", "data", "model", "evaluate", "stop", "record"}
 
 // overOneNetwork reports whether the plan gives two points the same network.
@@ -108,7 +108,8 @@ func newNetwork(links []record.Link) *network {
 // UsedLinks returns those that bore any message but control, to a node of their own.
 func UsedLinks(links []record.Link) []record.Link { return newNetwork(links).links }
 
-// like reports whether another network is the same in the plan, and was used by the same links of the same delays.
+// like reports whether another network is the same in the plan, and was used by the same links of
+// the same delays.
 func (n *network) like(other *network) bool {
 	return overOneNetwork(n.point, other.point) && slices.EqualFunc(n.links, other.links, func(a, b record.Link) bool {
 		return a.From == b.From && a.To == b.To && sameDelay(a, b) && sameAchieved(a, b)
@@ -182,7 +183,8 @@ func (n *network) histogram(s record.Summary, low, high float64, unit string) (*
 	if high-low < 1e-9*high || high == 0 {
 		low, high = low-0.5, high+0.5
 	}
-	h := &plotter.Histogram{Bins: make([]plotter.HistogramBin, delayBins), Width: (high - low) / delayBins, FillColor: okabeIto[0]}
+	h := &plotter.Histogram{Bins: make([]plotter.HistogramBin, delayBins), Width: (high - low) / delayBins,
+		FillColor: okabeIto[0]}
 	h.Color, h.LineStyle.Width = white, 0.7
 	for i := range h.Bins {
 		h.Bins[i].Min, h.Bins[i].Max = low+float64(i)*h.Width, low+float64(i+1)*h.Width

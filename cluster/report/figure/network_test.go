@@ -30,7 +30,8 @@ func between(from, to string, messages int64, delay float64) record.Link {
 }
 
 func TestPointsOfOneNetworkShareAFigure(t *testing.T) {
-	base := []record.Link{between("a", "b", 10_000, 0.02), between("b", "a", 10_000, 0.05), {From: "coordinator", To: "a", Control: 4}}
+	base := []record.Link{between("a", "b", 10_000, 0.02), between("b", "a", 10_000, 0.05),
+		{From: "coordinator", To: "a", Control: 4}}
 	jitter := []record.Link{between("a", "b", 100, 0.022), between("b", "a", 100, 0.046)}
 	slower := []record.Link{between("a", "b", 10_000, 0.02), between("b", "a", 10_000, 0.06)}
 	another := append(slices.Clone(base), between("c", "a", 1, 0.02))
@@ -71,7 +72,8 @@ func TestTopologyNamesNodesAndDelays(t *testing.T) {
 	for _, s := range d.strokes {
 		kinds[fmt.Sprintf("arrow %v, bent %v", s.arrow, s.bent)]++
 	}
-	if kinds["arrow false, bent false"] != 1 || kinds["arrow true, bent true"] != 2 || kinds["arrow true, bent false"] != 1 {
+	if kinds["arrow false, bent false"] != 1 || kinds["arrow true, bent true"] != 2 ||
+		kinds["arrow true, bent false"] != 1 {
 		t.Errorf("drawn: %v", kinds)
 	}
 	dir := t.TempDir()
@@ -110,7 +112,8 @@ func TestDelaysAchievedAreTold(t *testing.T) {
 			}
 			labels = append(labels, d.strokeLabel(s))
 		}
-		if d.labelled() != (c.labels > 0) || bends != c.bends || c.labels > 0 && (len(labels) != c.labels || !slices.Contains(labels, c.want)) {
+		if d.labelled() != (c.labels > 0) || bends != c.bends || c.labels > 0 &&
+			(len(labels) != c.labels || !slices.Contains(labels, c.want)) {
 			t.Errorf("%s: labelled %v with %q, %d bends", c.name, d.labelled(), labels, bends)
 		}
 		if told := strings.Contains(d.caption(), "drawn → achieved"); told != (c.labels > 0) {
@@ -136,7 +139,8 @@ func TestStrokesEndAtTheirNodesAndBendApart(t *testing.T) {
 		t.Error("a stroke does not join its nodes")
 	}
 	distance := func(a, b vg.Point) float64 { return math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)) }
-	if gap, length := distance(there[last/2], back[last/2]), distance(places[1], places[4]); math.Abs(gap-0.18*length) > 1e-6*length {
+	if gap, length := distance(there[last/2], back[last/2]),
+		distance(places[1], places[4]); math.Abs(gap-0.18*length) > 1e-6*length {
 		t.Errorf("the two directions are %g apart in the middle of %g", gap, length)
 	}
 }
@@ -168,7 +172,8 @@ func TestLargeNetworksAreCountedByDelay(t *testing.T) {
 	if _, err := Write(dir, &Data{Summary: s, Traces: traces}); err != nil {
 		t.Fatal(err)
 	}
-	if written := reporttest.Texts(t, reporttest.ReadFile(t, filepath.Join(dir, "topology-1.svg"))); !slices.Contains(written, "links") {
+	if written := reporttest.Texts(t, reporttest.ReadFile(t,
+		filepath.Join(dir, "topology-1.svg"))); !slices.Contains(written, "links") {
 		t.Errorf("written: %q", written)
 	}
 }
@@ -176,10 +181,12 @@ func TestLargeNetworksAreCountedByDelay(t *testing.T) {
 func TestConsensusDistanceIsDrawnAsMeasured(t *testing.T) {
 	s, traces := reporttest.Sample([]string{""}, 2, 0.94)
 	traces[0].Measured = []record.Measurement{
-		{Time: 0, Name: consensusDistance, Value: 0}, {Time: 1, Name: "spectral gap", Value: 99}, {Time: 10, Name: consensusDistance, Value: 4},
+		{Time: 0, Name: consensusDistance, Value: 0}, {Time: 1, Name: "spectral gap", Value: 99},
+		{Time: 10, Name: consensusDistance, Value: 4},
 		{Time: 20, Name: consensusDistance, Value: record.Float(math.NaN())},
 	}
-	traces[1].Measured = []record.Measurement{{Time: 0, Name: consensusDistance, Value: 0}, {Time: 10, Name: consensusDistance, Value: 2}}
+	traces[1].Measured = []record.Measurement{{Time: 0, Name: consensusDistance, Value: 0},
+		{Time: 10, Name: consensusDistance, Value: 2}}
 	f, err := consensusOverTime(&Data{Summary: s, Traces: traces})
 	if err != nil {
 		t.Fatal(err)

@@ -13,13 +13,15 @@ import (
 const (
 	// paletteSize is how many colours a PNG with a palette has, a byte a pixel.
 	paletteSize = 256
-	// commonColors is how many of them are those of the most pixels; the rest are those farthest from any other.
+	// commonColors is how many of them are those of the most pixels; the rest are those farthest
+	// from any other.
 	commonColors = 160
 )
 
-// writePNG writes an opaque image with a palette. Figures are flat areas and letters with smooth edges: of the thousands of
-// shades between few colours those that are left out have one beside them that the eye does not tell from them, and the file has a
-// quarter of the size. Equal images give equal bytes.
+// writePNG writes an opaque image with a palette. Figures are flat areas and letters with smooth
+// edges: of the thousands of shades between few colours those that are left out have one beside
+// them that the eye does not tell from them, and the file has a quarter of the size. Equal images
+// give equal bytes.
 func writePNG(w io.Writer, drawn image.Image) error {
 	m, ok := drawn.(*image.RGBA)
 	if !ok {
@@ -33,7 +35,8 @@ func writePNG(w io.Writer, drawn image.Image) error {
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A))
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G),
+			cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A))
 	})
 	palette, nearest := reduce(all)
 	paletted := image.NewPaletted(m.Bounds(), palette)
@@ -46,7 +49,8 @@ func writePNG(w io.Writer, drawn image.Image) error {
 	return png.Encode(w, paletted)
 }
 
-// each visits the runs of pixels of one colour in an image, row by row, with the place of their first pixel.
+// each visits the runs of pixels of one colour in an image, row by row, with the place of their
+// first pixel.
 func each(m *image.RGBA, visit func(at int, c color.RGBA, length int)) {
 	width := m.Bounds().Dx()
 	for y := range m.Bounds().Dy() {
@@ -63,7 +67,8 @@ func each(m *image.RGBA, visit func(at int, c color.RGBA, length int)) {
 	}
 }
 
-// reduce chooses a palette of colours, the most frequent first, and says which of it stands for each.
+// reduce chooses a palette of colours, the most frequent first, and says which of it stands for
+// each.
 func reduce(all []color.RGBA) (color.Palette, map[color.RGBA]uint8) {
 	palette := make(color.Palette, 0, paletteSize)
 	nearest := make(map[color.RGBA]uint8, len(all))

@@ -35,7 +35,8 @@ const (
 	// MaxLegend is how many entries of a legend fit beside a figure.
 	MaxLegend = 27
 
-	// uprightRoom is how much higher the axis of a narrow figure with named ticks is: what stands above its bars does so upright.
+	// uprightRoom is how much higher the axis of a narrow figure with named ticks is: what stands
+	// above its bars does so upright.
 	uprightRoom = 1.15
 )
 
@@ -163,7 +164,8 @@ func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
 	p.Draw(page)
 }
 
-// drawCaption writes a caption at the foot, in as many lines as it needs, and returns what it leaves of the page.
+// drawCaption writes a caption at the foot, in as many lines as it needs, and returns what it
+// leaves of the page.
 func drawCaption(page draw.Canvas, caption string) draw.Canvas {
 	const lineHeight = 15
 	small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// MaxProbedPanels is how many edges ProbePicture draws one by one; of more it draws quantiles.
+	// MaxProbedPanels is how many edges Probes draws one by one; of more it draws quantiles.
 	MaxProbedPanels = 12
 	// dotsDrawn is how many probes are drawn as dots, over all panels; of more there are ranges.
 	dotsDrawn = 8000
@@ -27,9 +27,10 @@ const (
 	probeBins = 150
 )
 
-// Probes draws the delays that probes of edges drew, over time, as path.png and path.svg, with outages as bands. Each edge
-// has a panel of its own; of more than MaxProbedPanels there is one with quantiles over the edges, and one with the share of
-// them that is down. Equal input gives equal bytes.
+// Probes draws the delays that probes of edges drew, over time, as path.png and path.svg, with
+// outages as bands. Each edge has a panel of its own; of more than MaxProbedPanels there is one
+// with quantiles over the edges, and one with the share of them that is down. Equal input gives
+// equal bytes.
 func Probes(path, title string, all []*report.Probed) error {
 	s := &sheetOfPanels{title: title, caption: "Delays that the probes drew."}
 	end := 0.0
@@ -140,7 +141,8 @@ func (f *Figure) addRanges(p *report.Probed, end float64, u, v report.Unit) erro
 		}
 		slices.Sort(values)
 		b.X = append(b.X, (float64(i)+0.5)*end/float64(len(bins))/u.Seconds)
-		b.Low, b.Mean, b.High = append(b.Low, values[0]), append(b.Mean, report.Quantile(values, 0.5)), append(b.High, values[len(values)-1])
+		b.Low, b.Mean, b.High = append(b.Low, values[0]), append(b.Mean, report.Quantile(values, 0.5)),
+			append(b.High, values[len(values)-1])
 	}
 	return f.addMedian(b, 1/v.Seconds, 60)
 }
@@ -176,10 +178,12 @@ func (f *Figure) addMedian(b Band, scale float64, alpha uint8) error {
 	return nil
 }
 
-// addQuantiles draws quantiles over the edges of the mean delay in each stretch of time, and how many edges are down.
+// addQuantiles draws quantiles over the edges of the mean delay in each stretch of time, and how
+// many edges are down.
 func (s *sheetOfPanels) addQuantiles(all []*report.Probed, end float64, u report.Unit) error {
 	s.columns = 1
-	s.caption += fmt.Sprintf(" Over %d edges: line the median, bands 25 to 75 %% and 5 to 95 %% of the edges' means in a stretch of time.", len(all))
+	s.caption += fmt.Sprintf(" Over %d edges: line the median, bands 25 to 75 %% and 5 to 95 %% of the edges' means "+
+		"in a stretch of time.", len(all))
 	var means [][]float64 // of each stretch, of each edge that has probes in it
 	longest := 0.0
 	for _, p := range all {
@@ -201,8 +205,10 @@ func (s *sheetOfPanels) addQuantiles(all []*report.Probed, end float64, u report
 		slices.Sort(values)
 		x := (float64(i) + 0.5) * end / float64(len(means)) / u.Seconds
 		inner.X, inner.Mean = append(inner.X, x), append(inner.Mean, report.Quantile(values, 0.5))
-		inner.Low, inner.High = append(inner.Low, report.Quantile(values, 0.25)), append(inner.High, report.Quantile(values, 0.75))
-		outer.Low, outer.High = append(outer.Low, report.Quantile(values, 0.05)), append(outer.High, report.Quantile(values, 0.95))
+		inner.Low, inner.High = append(inner.Low, report.Quantile(values, 0.25)),
+			append(inner.High, report.Quantile(values, 0.75))
+		outer.Low, outer.High = append(outer.Low, report.Quantile(values, 0.05)),
+			append(outer.High, report.Quantile(values, 0.95))
 		longest = max(longest, report.Quantile(values, 0.95))
 	}
 	outer.X, outer.Mean = inner.X, inner.Mean
@@ -257,7 +263,8 @@ func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
 	page.Fill(page.Path())
 	page = draw.Crop(page, margin, -margin, margin, -margin)
 	page.FillText(text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}, page.Min, s.caption)
-	title := text.Style{Color: black, Font: sans(titleSize), XAlign: draw.XCenter, YAlign: draw.YTop, Handler: plot.DefaultTextHandler}
+	title := text.Style{Color: black, Font: sans(titleSize), XAlign: draw.XCenter, YAlign: draw.YTop,
+		Handler: plot.DefaultTextHandler}
 	page.FillText(title, vg.Point{X: (page.Min.X + page.Max.X) / 2, Y: page.Max.Y}, s.title)
 	page = draw.Crop(page, 0, 0, 22, -30)
 	rows := (len(s.panels) + s.columns - 1) / s.columns
@@ -265,7 +272,8 @@ func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
 	const gap = 5
 	for i, f := range s.panels {
 		column, row := vg.Length(i%s.columns), vg.Length(i/s.columns)
-		panel := draw.Crop(page, column*width+gap, (column+1)*width-page.Size().X-gap, page.Size().Y-(row+1)*height+gap, -row*height-gap)
+		panel := draw.Crop(page, column*width+gap, (column+1)*width-page.Size().X-gap, page.Size().Y-(row+1)*height+gap,
+			-row*height-gap)
 		if f.heading != "" {
 			panel = drawHeading(panel, f.heading)
 		}
@@ -299,7 +307,8 @@ func (s shade) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, span := range s.spans {
 		left, right := max(x(span[0]/s.unit), c.Min.X), min(x(span[1]/s.unit), c.Max.X)
 		right = max(right, left+0.4) // short ones are to be seen too
-		c.FillPolygon(color.NRGBA{0xD5, 0x5E, 0x00, 70}, []vg.Point{{X: left, Y: c.Min.Y}, {X: right, Y: c.Min.Y}, {X: right, Y: c.Max.Y}, {X: left, Y: c.Max.Y}})
+		c.FillPolygon(color.NRGBA{0xD5, 0x5E, 0x00, 70},
+			[]vg.Point{{X: left, Y: c.Min.Y}, {X: right, Y: c.Min.Y}, {X: right, Y: c.Max.Y}, {X: left, Y: c.Max.Y}})
 	}
 }
 

@@ -1,7 +1,8 @@
 // Package figure draws recorded runs as PNG, SVG and elements of a page.
 //
-// Its registry holds every kind of figure with its section, its title and what it needs ([Kind]); the commands run and
-// report draw from it. A new kind of figure is a file that registers itself. [Probes] draws what links do without a run.
+// Its registry holds every kind of figure with its section, its title and what it needs ([Kind]);
+// the commands run and report draw from it. A new kind of figure is a file that registers itself.
+// [Probes] draws what links do without a run.
 package figure
 
 import (
@@ -39,8 +40,8 @@ const (
 // Data is what figures are drawn from.
 type Data struct {
 	Summary record.Summary
-	// Traces has the curve, the measurements and the links of each of the summary's runs. Of the runs of a point, the
-	// first alone needs links.
+	// Traces has the curve, the measurements and the links of each of the summary's runs. Of the
+	// runs of a point, the first alone needs links.
 	Traces []record.Trace
 	// Work says what the workers of each group did; nil if nobody has counted it.
 	Work []*Workload
@@ -65,8 +66,8 @@ func (d *Data) provides() (met Need) {
 	return met
 }
 
-// Kind is an entry of the registry: one figure, or several alike. A file that draws a new one registers it in its init
-// function; the commands run and report then draw it.
+// Kind is an entry of the registry: one figure, or several alike. A file that draws a new one
+// registers it in its init function; the commands run and report then draw it.
 type Kind struct {
 	// Name names the files of the figure.
 	Name string
@@ -140,8 +141,8 @@ func All(d *Data) (all []Drawing) {
 
 const tracesNotRuns = "figure: Data.Traces must have a trace for each run of the summary"
 
-// Write draws all figures that there are data for into an existing or new folder, each as NAME.png and NAME.svg, and
-// returns the paths of the former. Equal data give equal bytes.
+// Write draws all figures that there are data for into an existing or new folder, each as NAME.png
+// and NAME.svg, and returns the paths of the former. Equal data give equal bytes.
 func Write(dir string, d *Data) ([]string, error) {
 	if len(d.Traces) != len(d.Summary.Runs) {
 		panic(tracesNotRuns)

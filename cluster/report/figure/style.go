@@ -28,15 +28,16 @@ var (
 		{0x00, 0x72, 0xB2, 255}, {0xD5, 0x5E, 0x00, 255}, {0x00, 0x9E, 0x73, 255}, {0xCC, 0x79, 0xA7, 255},
 		{0xE6, 0x9F, 0x00, 255}, {0x56, 0xB4, 0xE9, 255}, {0x40, 0x40, 0x40, 255},
 	}
-	// viridis is a scale of even lightness steps (van der Walt and Smith, 2015), without its last quarter, too light
-	// for a line on white and, inverted, too dark for one on black.
+	// viridis is a scale of even lightness steps (van der Walt and Smith, 2015), without its last
+	// quarter, too light for a line on white and, inverted, too dark for one on black.
 	viridis = [...]color.NRGBA{
 		{0x44, 0x01, 0x54, 255}, {0x46, 0x33, 0x7E, 255}, {0x36, 0x5C, 0x8D, 255}, {0x27, 0x7F, 0x8E, 255},
 		{0x1F, 0xA1, 0x87, 255}, {0x3B, 0xB7, 0x75, 255}, {0x5E, 0xC9, 0x62, 255},
 	}
 	dashes = [...][]vg.Length{nil, {7, 3}, {2, 2}, {9, 3, 2, 3}}
 	glyphs = [...]draw.GlyphDrawer{
-		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{},
+		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.BoxGlyph{},
+		draw.TriangleGlyph{},
 	}
 	black = color.NRGBA{A: 255}
 	white = color.NRGBA{255, 255, 255, 255}
@@ -57,7 +58,8 @@ func looks(groups []record.Group) []look {
 			all[i] = look{color: black, width: 2.4}
 		}
 		for k, i := range numbered {
-			all[i] = look{color: along(float64(k) / float64(steps)), width: 1.8, dash: dashes[k%2], glyph: glyphs[k%len(glyphs)]}
+			all[i] = look{color: along(float64(k) / float64(steps)), width: 1.8, dash: dashes[k%2],
+				glyph: glyphs[k%len(glyphs)]}
 		}
 		return all
 	}

@@ -46,7 +46,8 @@ func init() {
 			return quantity + " to the target"
 		}
 	}
-	register(Kind{Name: "target-epochs", Section: Target, Place: 1, Drawings: single(toTarget("Epochs"), epochsToTarget)})
+	register(Kind{Name: "target-epochs", Section: Target, Place: 1,
+		Drawings: single(toTarget("Epochs"), epochsToTarget)})
 	register(Kind{Name: "target-time", Section: Target, Place: 2, Drawings: single(toTarget("Time"), timeToTarget)})
 }
 
@@ -69,10 +70,12 @@ func timeToTarget(d *Data) (*Figure, error) {
 	return b.figure(d.Summary)
 }
 
-const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: ends of runs that did not. Above: " +
+const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: " +
+	"ends of runs that did not. Above: " +
 	"how many arrived; * fastest, = not distinguishable from it, ? too few repeats."
 
-// figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or a target.
+// figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or
+// a target.
 func (b *bars) figure(s record.Summary) (*Figure, error) {
 	if len(report.Targets(s)) == 0 || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
 		return nil, nil
@@ -128,7 +131,8 @@ func (b *bars) marks(s record.Summary, p record.Point) (arrived, ended []float64
 	return arrived, ended
 }
 
-// addBar draws a group: the mean as a bar, its interval, and the runs. It returns how high these go.
+// addBar draws a group: the mean as a bar, its interval, and the runs. It returns how high these
+// go.
 func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64, err error) {
 	a := b.group(g)
 	if a == nil {
@@ -136,7 +140,8 @@ func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l 
 	}
 	arrived, ended := b.marks(s, g.Point)
 	mean := float64(a.Restricted) * b.scale
-	bar, err := plotter.NewPolygon(plotter.XYs{{X: x - 0.35, Y: 0}, {X: x - 0.35, Y: mean}, {X: x + 0.35, Y: mean}, {X: x + 0.35, Y: 0}})
+	bar, err := plotter.NewPolygon(plotter.XYs{{X: x - 0.35, Y: 0}, {X: x - 0.35, Y: mean}, {X: x + 0.35, Y: mean},
+		{X: x + 0.35, Y: 0}})
 	if err != nil {
 		return 0, err
 	}
@@ -190,7 +195,8 @@ type note struct {
 
 func (n note) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	style := text.Style{Color: grey, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YBottom, Handler: plot.DefaultTextHandler}
+	style := text.Style{Color: grey, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YBottom,
+		Handler: plot.DefaultTextHandler}
 	if n.upwards || style.Width(n.text) > x(n.x+1)-x(n.x) {
 		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
 	}

@@ -28,7 +28,8 @@ type Workload struct {
 	node  string // record.Everyone where all are counted together
 	// seconds is how long its runs took, updates how many of its updates were applied.
 	Seconds, Updates float64
-	// staleness is in versions, waiting in seconds, age, of the models that were merged, in steps of their node.
+	// staleness is in versions, waiting in seconds, age, of the models that were merged, in steps
+	// of their node.
 	Staleness, Waiting, Age Counts
 	// serverless says that several nodes hold models and none has versions: there is no staleness.
 	Serverless bool
@@ -93,7 +94,8 @@ func put(all map[[2]float64]bin, b bin) {
 // Sorted returns the workloads by group, and within a group in the order of the nodes.
 func (w *Workloads) Sorted() []*Workload {
 	for _, one := range w.order {
-		one.Staleness, one.Waiting, one.Age = countsOf(w.bins[one][0]), countsOf(w.bins[one][1]), countsOf(w.bins[one][2])
+		one.Staleness, one.Waiting, one.Age = countsOf(w.bins[one][0]), countsOf(w.bins[one][1]),
+			countsOf(w.bins[one][2])
 	}
 	slices.SortStableFunc(w.order, func(a, b *Workload) int { return cmp.Compare(a.Group, b.Group) })
 	return w.order
@@ -138,8 +140,8 @@ func (c Counts) Total() (sum float64) {
 // Mean returns the mean of the values; NaN if there are none.
 func (c Counts) Mean() float64 { return c.Total() / c.Count() }
 
-// Quantile returns the smallest value that a share of all do not exceed; NaN if there are none. The values of a bin
-// count as the bin's mean, as they do in Mean, so that the two agree.
+// Quantile returns the smallest value that a share of all do not exceed; NaN if there are none. The
+// values of a bin count as the bin's mean, as they do in Mean, so that the two agree.
 func (c Counts) Quantile(share float64) float64 {
 	rank := share * c.Count()
 	last := math.NaN()
@@ -174,7 +176,8 @@ func together(work []*Workload) (all []*Workload) {
 			one.Seconds += work[i].Seconds
 			one.Updates += work[i].Updates
 			one.Serverless = one.Serverless || work[i].Serverless
-			ages, waits, merged = append(ages, work[i].Staleness), append(waits, work[i].Waiting), append(merged, work[i].Age)
+			ages, waits, merged = append(ages, work[i].Staleness), append(waits, work[i].Waiting),
+				append(merged, work[i].Age)
 		}
 		one.Staleness, one.Waiting, one.Age = pool(ages), pool(waits), pool(merged)
 		all = append(all, one)

@@ -79,11 +79,13 @@ func TestWorkersBeyondTheLimitAreCountedTogether(t *testing.T) {
 	w := NewWorkloads(1)
 	var updates []record.Update
 	for i := range maxWorkers + 1 {
-		updates = append(updates, record.Update{Node: fmt.Sprint(i), Updates: 2, Staleness: record.Staleness{Counts: []record.Count{{Value: 1, Count: 2}}}})
+		updates = append(updates, record.Update{Node: fmt.Sprint(i), Updates: 2,
+			Staleness: record.Staleness{Counts: []record.Count{{Value: 1, Count: 2}}}})
 	}
 	w.Add(0, 10, updates)
 	all := w.Sorted()
-	if len(all) != 1 || all[0].node != record.Everyone || all[0].Updates != 2*(maxWorkers+1) || all[0].Staleness.Count() != 2*(maxWorkers+1) {
+	if len(all) != 1 || all[0].node != record.Everyone || all[0].Updates != 2*(maxWorkers+1) ||
+		all[0].Staleness.Count() != 2*(maxWorkers+1) {
 		t.Errorf("%d workloads, the first %+v", len(all), all[0])
 	}
 }

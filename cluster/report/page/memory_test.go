@@ -11,7 +11,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/report/reporttest"
 )
 
-// allocatedBy returns the bytes that a function allocates in all: what it holds at any instant is less.
+// allocatedBy returns the bytes that a function allocates in all: what it holds at any instant is
+// less.
 func allocatedBy(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -1,5 +1,5 @@
-// Package page writes a page of HTML of one or several records, with figures, tables and plans, and the figures and
-// tables as files beside it.
+// Package page writes a page of HTML of one or several records, with figures, tables and plans, and
+// the figures and tables as files beside it.
 package page
 
 import (
@@ -62,7 +62,7 @@ type table struct {
 
 type listing struct{ Title, Text string }
 
-// Output says what WritePage has written.
+// Output says what Write has written.
 type Output struct {
 	// Page is the path of the page, Folder that of the figures and tables beside it.
 	Page, Folder string
@@ -120,7 +120,8 @@ func (b *builder) page() (*page, error) {
 		target += " (" + word + ")"
 	}
 	parts := []*section{
-		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: report.Capitalized(what)}, {ID: "target", Title: target},
+		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: report.Capitalized(what)},
+		{ID: "target", Title: target},
 		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
 		{ID: "plan", Title: "Plan and build"},
 	}
@@ -159,7 +160,8 @@ func (b *builder) title(text string, s *Source) string {
 
 // lead says in a sentence what a record is of.
 func lead(s *Source) string {
-	text := fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"), report.Count(len(s.Summary.Groups), "point"))
+	text := fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"),
+		report.Count(len(s.Summary.Groups), "point"))
 	if s.Summary.Plan != s.Name {
 		text += ", plan " + s.Summary.Plan
 	}
@@ -283,7 +285,8 @@ func (b *builder) draw(d figure.Drawing, s *Source, folder string) (*shownFigure
 	if err := f.Save(filepath.Join(folder, d.Name)); err != nil {
 		return nil, err
 	}
-	shown := &shownFigure{kind: d.Kind, All: b.several() && s == b.all, Title: b.title(d.Title, s), Caption: f.Caption()}
+	shown := &shownFigure{kind: d.Kind, All: b.several() && s == b.all, Title: b.title(d.Title, s),
+		Caption: f.Caption()}
 	shown.Wide, shown.Narrow, err = f.Inline(shown.Title)
 	return shown, err
 }

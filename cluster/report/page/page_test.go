@@ -54,8 +54,10 @@ func TestPageHasEveryPartAndNeedsNoNetwork(t *testing.T) {
 	text, o := makePage(t, reporttest.WriteRecord(t, "first", "some plan", []string{"iid", "by class"}, 3, nil))
 	for _, want := range []string{
 		"<title>Gradwire: some plan</title>", "first: 6 runs of 2 points, plan some plan, target 94 %.",
-		"<h3>Accuracy over epochs</h3>", "<h3>Accuracy over time</h3>", "<h3>Accuracy over bytes sent</h3>", "<h3>Time to the target</h3>",
-		"<h3>Epochs to the target</h3>", "<h3>Staleness of updates</h3>", "<h3>Waiting</h3>", "<h3>Topology and delays</h3>",
+		"<h3>Accuracy over epochs</h3>", "<h3>Accuracy over time</h3>", "<h3>Accuracy over bytes sent</h3>",
+		"<h3>Time to the target</h3>",
+		"<h3>Epochs to the target</h3>", "<h3>Staleness of updates</h3>", "<h3>Waiting</h3>",
+		"<h3>Topology and delays</h3>",
 		"<td>0.001</td><td>0.5</td><td>3</td>", "name: some plan\n", ">avx512<",
 	} {
 		if !strings.Contains(text, want) {
@@ -65,7 +67,8 @@ func TestPageHasEveryPartAndNeedsNoNetwork(t *testing.T) {
 	if o.Figures != 8 {
 		t.Errorf("%d figures, want 8", o.Figures)
 	}
-	for class, want := range map[string]int{`class="wide"`: 8, `class="narrow"`: 8, `role="img"`: 16, "<figcaption>": 8} {
+	for class, want := range map[string]int{`class="wide"`: 8, `class="narrow"`: 8, `role="img"`: 16,
+		"<figcaption>": 8} {
 		if n := strings.Count(text, class); n != want {
 			t.Errorf("%d × %s, want %d", n, class, want)
 		}
@@ -86,7 +89,8 @@ func TestPageHasEveryPartAndNeedsNoNetwork(t *testing.T) {
 // needsNothing checks that a page has no script and asks for nothing.
 func needsNothing(t *testing.T, text string) {
 	t.Helper()
-	for _, outside := range []string{"http:", "https:", "//", "src=", "<script", "<link", "<iframe", "url(", "@import"} {
+	for _, outside := range []string{"http:", "https:", "//", "src=", "<script", "<link", "<iframe", "url(",
+		"@import"} {
 		if strings.Contains(text, outside) {
 			t.Errorf("%q is in the page", outside)
 		}
@@ -114,7 +118,8 @@ func TestPageEscapesAllThatARecordSays(t *testing.T) {
 	}
 	text, _ := makePage(t, dir)
 	elements := regexp.MustCompile(`<!?/?([A-Za-z!-][A-Za-z0-9!-]*)`)
-	accepted := strings.Fields("doctype html head meta title style body header h1 p nav ul li a main section details summary h2 div figure h3 svg g path text " +
+	accepted := strings.Fields("doctype html head meta title style body header h1 p nav ul li a main section " +
+		"details summary h2 div figure h3 svg g path text " +
 		"figcaption table caption thead tr th tbody td pre rect circle")
 	for _, found := range elements.FindAllStringSubmatch(text, -1) {
 		if !slices.Contains(accepted, found[1]) {
@@ -131,7 +136,8 @@ func TestPageEscapesAllThatARecordSays(t *testing.T) {
 			t.Errorf("what is written as %s is not in the page as text", where)
 		}
 	}
-	if strings.Count(text, "</svg>") != strings.Count(text, "<svg") || strings.Count(text, "</pre>") != strings.Count(text, "<pre") {
+	if strings.Count(text, "</svg>") != strings.Count(text, "<svg") ||
+		strings.Count(text, "</pre>") != strings.Count(text, "<pre") {
 		t.Error("the record has closed elements of the page")
 	}
 }
@@ -143,12 +149,14 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 	one := reporttest.WriteRecord(t, "one", "p", []string{"a", "b"}, 2, nil)
 	two := reporttest.WriteRecord(t, "two", "p", []string{"a"}, 2, nil)
 	text, o := makePage(t, one, two)
-	for _, want := range []string{"Accuracy over time, all records", "Accuracy over time, one", "Accuracy over time, two", "Topology and delays, one", "Build, two"} {
+	for _, want := range []string{"Accuracy over time, all records", "Accuracy over time, one",
+		"Accuracy over time, two", "Topology and delays, one", "Build, two"} {
 		if !strings.Contains(text, ">"+want+"<") {
 			t.Errorf("%q is not in the page", want)
 		}
 	}
-	if strings.Index(text, "over time, all records<") > strings.Index(text, "over time, one<") || strings.Index(text, "over time, two<") > strings.Index(text, "over bytes sent, all") {
+	if strings.Index(text, "over time, all records<") > strings.Index(text, "over time, one<") ||
+		strings.Index(text, "over time, two<") > strings.Index(text, "over bytes sent, all") {
 		t.Error("figures of a kind are not beside each other")
 	}
 	if strings.Count(text, "<caption>Means and their 95 % intervals, all records</caption>") != 1 ||
@@ -160,7 +168,8 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Read([]string{one, filepath.Join(two, "..", "..", "..", filepath.Base(filepath.Dir(filepath.Dir(one))), filepath.Base(filepath.Dir(one)), "one")}); err == nil {
+	if _, err := Read([]string{one, filepath.Join(two, "..", "..", "..", filepath.Base(filepath.Dir(filepath.Dir(one))),
+		filepath.Base(filepath.Dir(one)), "one")}); err == nil {
 		t.Error("a record named twice was accepted")
 	}
 }
@@ -176,7 +185,8 @@ func TestRecordsOfTheSameFolderNameAreToldApart(t *testing.T) {
 }
 
 func TestRecordsOfOtherTargetsHaveTablesOfTheirOwn(t *testing.T) {
-	sources, err := Read([]string{reporttest.WriteRecord(t, "one", "p", []string{"a"}, 2, nil), reporttest.WriteRecord(t, "two", "p", []string{"a"}, 2, nil)})
+	sources, err := Read([]string{reporttest.WriteRecord(t, "one", "p", []string{"a"}, 2, nil),
+		reporttest.WriteRecord(t, "two", "p", []string{"a"}, 2, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +194,8 @@ func TestRecordsOfOtherTargetsHaveTablesOfTheirOwn(t *testing.T) {
 		second *float64
 		want   int
 	}{{new(0.94), 1}, {new(0.5), 2}, {nil, 2}} {
-		sources[1].Summary.Target, sources[1].Summary.Groups = c.second, record.GroupRuns(sources[1].Summary.Runs, c.second)
+		sources[1].Summary.Target, sources[1].Summary.Groups = c.second,
+			record.GroupRuns(sources[1].Summary.Runs, c.second)
 		b := &builder{sources: sources, all: join(sources)}
 		part := &section{}
 		b.comparison(part)
@@ -205,7 +216,8 @@ func TestPageOfEqualRecordsHasEqualBytes(t *testing.T) {
 		t.Error("the pages differ")
 	}
 	for _, table := range one.Tables {
-		if !bytes.Equal(reporttest.ReadFile(t, filepath.Join(one.Folder, table)), reporttest.ReadFile(t, filepath.Join(two.Folder, table))) {
+		if !bytes.Equal(reporttest.ReadFile(t, filepath.Join(one.Folder, table)),
+			reporttest.ReadFile(t, filepath.Join(two.Folder, table))) {
 			t.Errorf("%s differs", table)
 		}
 	}
@@ -233,7 +245,8 @@ func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
 	for i, row := range rows {
 		r := s.Runs[i]
 		want := map[string]string{
-			"record": "first", "run": strconv.Itoa(i), "point": r.Point.String(), "seed": strconv.FormatUint(r.Seed, 10),
+			"record": "first", "run": strconv.Itoa(i), "point": r.Point.String(),
+			"seed":           strconv.FormatUint(r.Seed, 10),
 			"final_accuracy": r.FinalAccuracy.String(), "bytes": strconv.FormatInt(r.Bytes, 10),
 		}
 		for key, value := range want {
@@ -243,7 +256,8 @@ func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
 		}
 	}
 	groups := readTable(t, filepath.Join(o.Folder, "groups.csv"))
-	if len(groups) != 2 || groups[0]["final_accuracy"] != s.Groups[0].FinalAccuracy.Mean.String() || groups[1]["reached"] != strconv.Itoa(s.Groups[1].Reached) {
+	if len(groups) != 2 || groups[0]["final_accuracy"] != s.Groups[0].FinalAccuracy.Mean.String() ||
+		groups[1]["reached"] != strconv.Itoa(s.Groups[1].Reached) {
 		t.Errorf("groups: %v", groups)
 	}
 	workers := readTable(t, filepath.Join(o.Folder, "workers.csv"))
@@ -251,7 +265,8 @@ func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
 		workers[2]["p50"] != "0.15" {
 		t.Errorf("workers: %v", workers)
 	}
-	if links := readTable(t, filepath.Join(o.Folder, "links.csv")); len(links) != 4 || links[1]["delay_achieved_s"] != "0.5" {
+	if links := readTable(t, filepath.Join(o.Folder, "links.csv")); len(links) != 4 ||
+		links[1]["delay_achieved_s"] != "0.5" {
 		t.Errorf("links: %v", links)
 	}
 }
@@ -315,20 +330,28 @@ func TestStalenessIsNotShownWhereThereIsNoServer(t *testing.T) {
 
 func FuzzPageBearsAnyRecord(f *testing.F) {
 	summary := `{"plan": "p", "target": 0.5, "runs": [{"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual"}]}`
-	run := `{"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual", "data": {"curve": [%s], "links": [%s], "updates": [%s]}}`
+	run := `{"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual", "data": {"curve": [%s], "links": [%s], ` +
+		`"updates": [%s]}}`
 	evaluation := `{"evaluation": 1, "time_s": %g, "epoch": %g, "accuracy": %s, "bytes": 9223372036854775807}`
 	for _, v := range []float64{0, 5e-324, 1e-300, 1, 1e12} {
 		curve := fmt.Sprintf(evaluation, 0.0, 0.0, "null") + "," + fmt.Sprintf(evaluation, v, v, "1")
-		link := fmt.Sprintf(`{"from": "a", "to": "b", "messages": 9223372036854775807, "delay_asked_s": %g, "delay_achieved_s": %g}`, v, v)
-		worker := fmt.Sprintf(`{"node": "a", "updates": 18446744073709551615, "staleness": {"counts": [{"value": 18446744073709551615, "count": 18446744073709551615}]},
-			"waiting": [{"buckets": [{"low_s": %g, "high_s": 1e12, "count": 1, "total_s": 1.7e308}, {"low_s": 0, "high_s": 0, "count": 1, "total_s": 1.7e308}]}]}`, v)
+		link := fmt.Sprintf(`{"from": "a", "to": "b", "messages": 9223372036854775807, "delay_asked_s": %g, `+
+			`"delay_achieved_s": %g}`, v, v)
+		worker := fmt.Sprintf(`{"node": "a", "updates": 18446744073709551615, "staleness": {"counts": [
+			{"value": 18446744073709551615, "count": 18446744073709551615}]},
+			"waiting": [{"buckets": [{"low_s": %g, "high_s": 1e12, "count": 1, "total_s": 1.7e308},
+			{"low_s": 0, "high_s": 0, "count": 1, "total_s": 1.7e308}]}]}`, v)
 		f.Add(summary, fmt.Sprintf(run, curve, link+","+link, worker))
 	}
 	f.Add(summary, fmt.Sprintf(run, "", "", ""))
-	second := `"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual", "outcome": "degraded", "of": "all", "models": 3, "reached": true,
-		"time_to_target_s": 1, "epochs_to_target": 5e-324, "crossings_s": {"any": 0}, "incidents": [{"at_s": 1e12, "node": "n", "what": "w"}]`
-	f.Add(`{"version": 2, "plan": "p", "target": 0.5, "runs": [{`+second+`}]}`, `{"version": 2, `+second+`, "data": {"curve": [{"evaluation": 1, "time_s": 1,
-		"accuracy": 0.5, "models": 3, "average_model": null, "mean": 0.5, "all": 0, "any": 1}], "links": [], "updates": []}}`)
+	second := `"run": 0, "point": {"k": "a"}, "seed": 1, "clock": "virtual", "outcome": "degraded",
+		"of": "all", "models": 3, "reached": true,
+		"time_to_target_s": 1, "epochs_to_target": 5e-324, "crossings_s": {"any": 0},
+		"incidents": [{"at_s": 1e12, "node": "n", "what": "w"}]`
+	f.Add(`{"version": 2, "plan": "p", "target": 0.5, "runs": [{`+second+`}]}`, `{"version": 2, `+second+`,
+		"data": {"curve": [{"evaluation": 1, "time_s": 1, "accuracy": 0.5, "models": 3, "average_model": null,
+			"mean": 0.5, "all": 0, "any": 1}],
+		"links": [], "updates": []}}`)
 	f.Add(`{"runs": []}`, "")
 	f.Add(`{"plan": "p"`, "{")
 	f.Fuzz(func(t *testing.T, summary, run string) {
@@ -336,7 +359,8 @@ func FuzzPageBearsAnyRecord(f *testing.F) {
 			t.Skip("draws a page for each seed")
 		}
 		dir := t.TempDir()
-		for name, text := range map[string]string{"plan.yaml": "name: p", "summary.json": summary, "runs/0000/run.json": run} {
+		for name, text := range map[string]string{"plan.yaml": "name: p", "summary.json": summary,
+			"runs/0000/run.json": run} {
 			path := filepath.Join(dir, filepath.FromSlash(name))
 			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 				t.Fatal(err)

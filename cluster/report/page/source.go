@@ -39,7 +39,8 @@ func Read(dirs []string) ([]*Source, error) {
 			return nil, err
 		}
 		if runs += len(r.Summary.Runs); runs > maxRuns {
-			return nil, fmt.Errorf("%s: with this record a page would have %d runs; at most %d are accepted", dir, runs, maxRuns)
+			return nil, fmt.Errorf("%s: with this record a page would have %d runs; at most %d are accepted", dir, runs,
+				maxRuns)
 		}
 		s, err := readSource(r)
 		if err != nil {
@@ -93,7 +94,8 @@ func readSource(r *record.Reader) (*Source, error) {
 		}
 		if !slices.Equal(run.Point, listed.Point) || run.Seed != listed.Seed {
 			return nil, fmt.Errorf("%s: run %d is of %q, seed %d; summary.json says %q, seed %d",
-				r.Run(listed.Number).Path(), run.Number, run.Point.String(), run.Seed, listed.Point.String(), listed.Seed)
+				r.Run(listed.Number).Path(), run.Number, run.Point.String(), run.Seed, listed.Point.String(),
+				listed.Seed)
 		}
 		trace := record.Trace{Curve: data.Curve, Measured: data.Measured}
 		group := groups[run.Point.Key()]
@@ -120,7 +122,8 @@ func readSource(r *record.Reader) (*Source, error) {
 // sourceKey is the key that tells points of several records apart.
 const sourceKey = "record"
 
-// join makes of several records one, whose points begin with the record's name and are compared with each other.
+// join makes of several records one, whose points begin with the record's name and are compared
+// with each other.
 func join(sources []*Source) *Source {
 	if len(sources) == 1 {
 		return sources[0]

@@ -67,13 +67,16 @@ func short(v float64) string {
 // workTable shows staleness and waiting of each worker.
 func workTable(s *Source) *table {
 	all := report.SweptKeys(s.Summary)
-	t := &table{Caption: "Staleness and waiting, all runs of a point together", Labels: len(all) + 1, Head: headings(all, "worker",
-		"updates", "staleness, mean", "median", "99 %", "age of models, steps, mean", "99 %", "waits", "share of the time, %", "a wait, median, s", "99 %, s")}
+	t := &table{Caption: "Staleness and waiting, all runs of a point together", Labels: len(all) + 1,
+		Head: headings(all, "worker",
+			"updates", "staleness, mean", "median", "99 %", "age of models, steps, mean", "99 %", "waits",
+			"share of the time, %", "a wait, median, s", "99 %, s")}
 	for _, w := range s.Work {
 		row := append(pointCells(s.Summary.Groups[w.Group].Point, all), w.NodeName(), short(w.Updates),
 			short(w.Staleness.Mean()), short(w.Staleness.Quantile(0.5)), short(w.Staleness.Quantile(0.99)),
 			short(w.Age.Mean()), short(w.Age.Quantile(0.99)),
-			short(w.Waiting.Count()), short(100*w.Waiting.Total()/w.Seconds), short(w.Waiting.Quantile(0.5)), short(w.Waiting.Quantile(0.99)))
+			short(w.Waiting.Count()), short(100*w.Waiting.Total()/w.Seconds), short(w.Waiting.Quantile(0.5)),
+			short(w.Waiting.Quantile(0.99)))
 		t.Rows = append(t.Rows, row)
 		if w.Serverless {
 			t.Note = serverlessNote
@@ -83,14 +86,16 @@ func workTable(s *Source) *table {
 }
 
 // serverlessNote says why a staleness is not shown.
-const serverlessNote = "An architecture without a server has no version to be stale against. Age of models: the steps that their node had made since it sent them, when they were merged."
+const serverlessNote = "An architecture without a server has no version to be stale against. Age of models: the " +
+	"steps that their node had made since it sent them, when they were merged."
 
 // linkTable shows the links of each point, as its first run used them.
 func linkTable(s *Source, caption string) *table {
 	all := report.SweptKeys(s.Summary)
 	t := &table{Caption: caption, Folded: true, Labels: len(all) + 2,
 		Head: headings(all, "from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"),
-		Note: "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and outages."}
+		Note: "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and " +
+			"outages."}
 	for i, trace := range s.Traces {
 		if trace.Links == nil {
 			continue
@@ -111,7 +116,8 @@ func incidentTable(s *Source) *table {
 		Head: headings(all, "run", "seed", "outcome", "node", "what", "at, s")}
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
+			t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number),
+				strconv.FormatUint(r.Seed, 10),
 				string(r.Outcome),
 				n.Node, n.What, short(n.At)))
 		}
@@ -132,8 +138,10 @@ func runTable(s *Source) *table {
 	for _, r := range s.Summary.Runs {
 		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
 			string(r.Outcome),
-			short(known(r.TimeToTarget)), short(known(r.EpochsToTarget)), short(100*float64(r.FinalAccuracy)), short(100*float64(r.BestAccuracy)),
-			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), short(float64(r.Bytes)/1e6), short(r.Duration), r.Clock, r.Digest))
+			short(known(r.TimeToTarget)), short(known(r.EpochsToTarget)), short(100*float64(r.FinalAccuracy)),
+			short(100*float64(r.BestAccuracy)),
+			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), short(float64(r.Bytes)/1e6),
+			short(r.Duration), r.Clock, r.Digest))
 	}
 	return t.limit()
 }
@@ -171,11 +179,13 @@ var csvTables = []struct {
 }{
 	{"groups.csv", slices.Concat([]string{"point", "n", "reached", "done", "degraded", "failed", "of", "target"},
 		arrivalHead("time", "time_to_target_s"), arrivalHead("epochs", "epochs_to_target"),
-		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high", "verdict", "pairs", "repeats_needed",
+		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high", "verdict", "pairs",
+			"repeats_needed",
 			"messages", "bytes"}), groupRows},
 	{"runs.csv", []string{"run", "point", "seed", "outcome", "of", "reached", "time_to_target_s", "epochs_to_target",
 		"average_model_s", "mean_s", "all_s", "any_s",
-		"final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s", "digest"}, runRows},
+		"final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s",
+		"digest"}, runRows},
 	{"incidents.csv", []string{"run", "point", "seed", "outcome", "at_s", "node", "what"}, incidentRows},
 	{"curves.csv", []string{"point", "over", "x", "accuracy", "low", "high", "band"}, curveRows},
 	{"workers.csv", []string{"point", "node", "quantity", "count", "mean", "p1", "p25", "p50", "p75", "p99"}, workRows},
@@ -213,8 +223,8 @@ func optional(v *float64) string {
 	return exact(*v)
 }
 
-// arrivalHead names the columns of how long it takes to the target, the first of which is the mean of those that
-// arrived.
+// arrivalHead names the columns of how long it takes to the target, the first of which is the mean
+// of those that arrived.
 func arrivalHead(what, mean string) []string {
 	return []string{mean, what + "_std", what + "_restricted", what + "_low", what + "_high", what + "_median",
 		what + "_horizon", what + "_method"}
@@ -225,14 +235,16 @@ func arrivalCells(a *record.Arrivals) []string {
 		return make([]string, len(arrivalHead("", "")))
 	}
 	return []string{
-		a.Mean.String(), a.Std.String(), a.Restricted.String(), a.Low.String(), a.High.String(), a.Median.String(), a.Horizon.String(), a.Method,
+		a.Mean.String(), a.Std.String(), a.Restricted.String(), a.Low.String(), a.High.String(), a.Median.String(),
+		a.Horizon.String(), a.Method,
 	}
 }
 
 func groupRows(s *Source, row func(...string)) {
 	for _, g := range s.Summary.Groups {
 		cells := []string{
-			g.Point.String(), strconv.Itoa(g.N), strconv.Itoa(g.Reached), strconv.Itoa(g.Done), strconv.Itoa(g.Degraded), strconv.Itoa(g.Failed),
+			g.Point.String(), strconv.Itoa(g.N), strconv.Itoa(g.Reached), strconv.Itoa(g.Done),
+			strconv.Itoa(g.Degraded), strconv.Itoa(g.Failed),
 			string(g.Of), optional(g.Target),
 		}
 		cells = slices.Concat(cells, arrivalCells(g.TimeToTarget), arrivalCells(g.EpochsToTarget))
@@ -270,7 +282,8 @@ func runRows(s *Source, row func(...string)) {
 func incidentRows(s *Source, row func(...string)) {
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome), exact(n.At), n.Node,
+			row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome),
+				exact(n.At), n.Node,
 				n.What)
 		}
 	}
@@ -302,8 +315,10 @@ func workRows(s *Source, row func(...string)) {
 			of   figure.Counts
 		}{{"staleness", w.Staleness}, {"age", w.Age}, {"waiting_s", w.Waiting}} {
 			if q.of.Count() > 0 {
-				row(s.Summary.Groups[w.Group].Point.String(), w.NodeName(), q.name, exact(q.of.Count()), exact(q.of.Mean()), exact(q.of.Quantile(0.01)),
-					exact(q.of.Quantile(0.25)), exact(q.of.Quantile(0.5)), exact(q.of.Quantile(0.75)), exact(q.of.Quantile(0.99)))
+				row(s.Summary.Groups[w.Group].Point.String(), w.NodeName(), q.name, exact(q.of.Count()),
+					exact(q.of.Mean()), exact(q.of.Quantile(0.01)),
+					exact(q.of.Quantile(0.25)), exact(q.of.Quantile(0.5)), exact(q.of.Quantile(0.75)),
+					exact(q.of.Quantile(0.99)))
 			}
 		}
 	}
@@ -312,7 +327,8 @@ func workRows(s *Source, row func(...string)) {
 func linkRows(s *Source, row func(...string)) {
 	for i, t := range s.Traces {
 		for _, l := range t.Links {
-			row(s.Summary.Runs[i].Point.String(), l.From, l.To, strconv.FormatInt(l.Messages, 10), strconv.FormatInt(l.Bytes, 10),
+			row(s.Summary.Runs[i].Point.String(), l.From, l.To, strconv.FormatInt(l.Messages, 10),
+				strconv.FormatInt(l.Bytes, 10),
 				exact(l.DelayAsked), exact(l.DelayAchieved), strconv.FormatInt(l.Lost, 10))
 		}
 	}

@@ -1,4 +1,5 @@
-// Package reporttest makes up records for the tests of the rooms of report, and reads what these write.
+// Package reporttest makes up records for the tests of the rooms of report, and reads what these
+// write.
 package reporttest
 
 import (
@@ -18,11 +19,13 @@ func DropTarget(s *record.Summary) {
 // curves that rise slower from point to point, some of which never reach the target.
 func Sample(labels []string, seeds int, target float64) (record.Summary, []record.Trace) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := record.Summary{Plan: "async-ps-unequal-links", Target: &target, Complete: true, RunsPlanned: len(labels) * seeds}
+	s := record.Summary{Plan: "async-ps-unequal-links", Target: &target, Complete: true,
+		RunsPlanned: len(labels) * seeds}
 	var traces []record.Trace
 	for i, label := range labels {
 		for seed := range seeds {
-			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual", Outcome: record.Done, Of: record.Mean,
+			r := record.Run{Number: len(s.Runs), Seed: uint64(seed + 1), Clock: "virtual", Outcome: record.Done,
+				Of:     record.Mean,
 				Models: 1}
 			if label != "" {
 				r.Point = record.Point{{Key: "data.split", Value: label}}
@@ -45,13 +48,15 @@ func fakeCurve(r *record.Run, ceiling, rate, target float64, rng *rand.Rand) []r
 		curve = append(curve, record.Evaluation{
 			Number: uint64(k + 1), Time: 60 * epoch, Step: uint64(k * 30), Epoch: epoch, Models: 1,
 			Accuracy: record.Float(accuracy), AverageModel: record.Float(accuracy), Mean: record.Float(accuracy),
-			All: record.Float(accuracy), Any: record.Float(accuracy), Loss: record.Float(1 - accuracy), Bytes: int64(60 * 8366 * (k + 1)),
+			All: record.Float(accuracy), Any: record.Float(accuracy), Loss: record.Float(1 - accuracy),
+			Bytes: int64(60 * 8366 * (k + 1)),
 		})
 		r.FinalAccuracy = record.Float(accuracy)
 		if accuracy >= target {
 			seconds := 60 * epoch
 			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, &seconds, &epoch
-			r.Bracket = &record.Bracket{TimeAfter: max(60*epoch-6, 0), TimeBefore: 60 * epoch, EpochsAfter: max(epoch-0.1, 0),
+			r.Bracket = &record.Bracket{TimeAfter: max(60*epoch-6, 0), TimeBefore: 60 * epoch,
+				EpochsAfter:  max(epoch-0.1, 0),
 				EpochsBefore: epoch}
 			break
 		}
@@ -80,7 +85,8 @@ func Spread(s record.Summary, traces []record.Trace, n int, delay func(from, to 
 			e.Models, e.AverageModel, e.Any, e.All = 3, e.Accuracy+0.02, e.Accuracy+0.01, e.Accuracy-0.03
 			curve = append(curve, e)
 			traces[i].Measured = append(traces[i].Measured,
-				record.Measurement{Time: e.Time, Node: "coordinator", Name: "consensus distance", Value: record.Float(1 + math.Sin(e.Time/100+float64(i)))},
+				record.Measurement{Time: e.Time, Node: "coordinator", Name: "consensus distance",
+					Value: record.Float(1 + math.Sin(e.Time/100+float64(i)))},
 				record.Measurement{Time: e.Time, Node: "coordinator", Name: "spectral gap", Value: 0.5})
 		}
 		traces[i].Curve = curve
@@ -88,7 +94,8 @@ func Spread(s record.Summary, traces []record.Trace, n int, delay func(from, to 
 			for to := range n {
 				if d := delay(from, to); from != to && d > 0 {
 					traces[i].Links = append(traces[i].Links, record.Link{
-						From: fmt.Sprintf("peer%d", from+1), To: fmt.Sprintf("peer%d", to+1), Messages: 1e6, DelayAsked: d,
+						From: fmt.Sprintf("peer%d", from+1), To: fmt.Sprintf("peer%d", to+1), Messages: 1e6,
+						DelayAsked: d,
 					})
 				}
 			}

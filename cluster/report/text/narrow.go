@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// least is the number of columns of text to which labels are cut where nothing else is left to leave out.
+// least is the number of columns of text to which labels are cut where nothing else is left to
+// leave out.
 const least = 4
 
-// narrow fits columns to a width by leaving out as few as it can, in their order, and then intervals, and returns those
-// that stay and the headings of the others.
+// narrow fits columns to a width by leaving out as few as it can, in their order, and then
+// intervals, and returns those that stay and the headings of the others.
 func narrow(columns []column, width int) (kept []column, left []string) {
 	last := 0
 	for i := range columns {
@@ -59,7 +60,8 @@ func total(columns []column) int {
 	return n
 }
 
-// shrink cuts labels to what is least, the widest first, and then whatever is widest, until the table is narrow enough.
+// shrink cuts labels to what is least, the widest first, and then whatever is widest, until the
+// table is narrow enough.
 func shrink(columns []column, width int) {
 	for {
 		over, widest := total(columns)-width, 0

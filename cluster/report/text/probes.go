@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// MaxProbedRows is how many edges ProbeTable has rows for; of more it sums up.
+	// MaxProbedRows is how many edges Probes has rows for; of more it sums up.
 	MaxProbedRows = 40
 	// extremes is how many of the fastest and of the slowest edges stand below such a sum.
 	extremes = 5
 )
 
-// Probes writes a row for each probed edge, all of them probed as often: median, 95th percentile and maximum of the delays that were
-// drawn, 95th percentile of the time under way, the shares of time down, of probes lost and of probes sent again, and the
-// rate; columns in which there is nothing are left out. Of more than MaxProbedRows edges it writes a row for all of them
-// together, and of those of the least and the greatest median of delays. It keeps to the width of w as [Table] does; a narrow
-// terminal has no room for the rate first, and for the time down last.
+// Probes writes a row for each probed edge, all of them probed as often: median, 95th percentile
+// and maximum of the delays that were drawn, 95th percentile of the time under way, the shares of
+// time down, of probes lost and of probes sent again, and the rate; columns in which there is
+// nothing are left out. Of more than MaxProbedRows edges it writes a row for all of them together,
+// and of those of the least and the greatest median of delays. It keeps to the width of w as
+// [Table] does; a narrow terminal has no room for the rate first, and for the time down last.
 func Probes(w io.Writer, all []*report.Probed) error {
 	rows := make([]report.ProbeSummary, len(all))
 	for i, p := range all {
@@ -35,7 +36,9 @@ func Probes(w io.Writer, all []*report.Probed) error {
 		sum := report.SummarizeProbes(all)
 		sum.From, sum.Rate = fmt.Sprintf("all %d", len(all)), math.NaN()
 		rows = slices.Concat([]report.ProbeSummary{sum}, rows[:extremes], rows[len(rows)-extremes:])
-		notes = append(notes, fmt.Sprintf("Below the row of all edges those of the %d least and of the %d greatest medians of delays.", extremes, extremes))
+		notes = append(notes,
+			fmt.Sprintf("Below the row of all edges those of the %d least and of the %d greatest medians of delays.",
+				extremes, extremes))
 	}
 	notes = append(notes, "delay: drawn; took: from sending to arrival, without those lost.")
 	if slices.ContainsFunc(rows, func(r report.ProbeSummary) bool { return r.Resent > 0 }) {
@@ -75,7 +78,8 @@ func probeColumns(rows []report.ProbeSummary) []column {
 		return c
 	}
 	times := func(leave int, heading, brief string, of func(report.ProbeSummary) record.Float) column {
-		return numbers(leave, heading+", "+u.Name, brief, func(r report.ProbeSummary) string { return digits(float64(of(r)) / u.Seconds) })
+		return numbers(leave, heading+", "+u.Name, brief,
+			func(r report.ProbeSummary) string { return digits(float64(of(r)) / u.Seconds) })
 	}
 	return []column{
 		edge, model,

@@ -21,7 +21,8 @@ func TestProbeTableLeavesOutWhatThereIsNotAndSumsUpMany(t *testing.T) {
 	plain := reporttest.Probed("a", 8, 0.001)
 	plain.DownShare, plain.Tries = 0, 8
 	text := table([]*report.Probed{plain})
-	if head, _, _ := strings.Cut(text, "\n"); strings.Contains(head, "down") || strings.Contains(head, "rate") || strings.Contains(head, "resent") {
+	if head, _, _ := strings.Cut(text, "\n"); strings.Contains(head, "down") || strings.Contains(head, "rate") ||
+		strings.Contains(head, "resent") {
 		t.Errorf("columns without anything in them:\n%s", text)
 	}
 	var many []*report.Probed
@@ -33,7 +34,8 @@ func TestProbeTableLeavesOutWhatThereIsNotAndSumsUpMany(t *testing.T) {
 	}
 	text = table(append(many, reporttest.Probed("last", 20, 5)))
 	rows := strings.Split(text, "\n")
-	if !strings.HasPrefix(rows[1], "all 41") || strings.Count(text, "hub →") != 10 || !strings.HasPrefix(rows[11], "hub → last") {
+	if !strings.HasPrefix(rows[1], "all 41") || strings.Count(text, "hub →") != 10 ||
+		!strings.HasPrefix(rows[11], "hub → last") {
 		t.Errorf("sum of many edges:\n%s", text)
 	}
 	for _, row := range rows {

@@ -14,14 +14,16 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
-// sampleNote says where fewer models are looked at than there are; of what is judged, only these are known.
+// sampleNote says where fewer models are looked at than there are; of what is judged, only these
+// are known.
 func sampleNote(s record.Summary) string {
 	var samples []string
 	for _, r := range s.Runs {
 		if r.Holders == 0 {
 			continue
 		}
-		if sample := fmt.Sprintf("%d of %s", r.Models, report.Count(r.Holders, "node")); !slices.Contains(samples, sample) {
+		if sample := fmt.Sprintf("%d of %s", r.Models, report.Count(r.Holders, "node")); !slices.Contains(samples,
+			sample) {
 			samples = append(samples, sample)
 		}
 	}
@@ -46,23 +48,26 @@ type column struct {
 	last    *column // the same without intervals, for where nothing else is left to leave out; nil if it has none
 }
 
-// Table writes a row for each point: how many of its runs arrived at the target, the mean time and epochs to it
-// (restricted, where runs did not arrive), and of the final accuracy, with their 95 % intervals, and the means of
-// messages and megabytes. Columns about a target are left out where the plan has none. Marks behind the times are
-// verdicts: which point is the fastest, and which cannot be told from it. Lines below say what is judged, how points
-// were compared and how many repeats would decide, and which runs failed or are degraded, where, when and why.
+// Table writes a row for each point: how many of its runs arrived at the target, the mean time and
+// epochs to it (restricted, where runs did not arrive), and of the final accuracy, with their 95 %
+// intervals, and the means of messages and megabytes. Columns about a target are left out where the
+// plan has none. Marks behind the times are verdicts: which point is the fastest, and which cannot
+// be told from it. Lines below say what is judged, how points were compared and how many repeats
+// would decide, and which runs failed or are degraded, where, when and why.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
-// terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is not enough cuts labels. Where a terminal
-// is narrower still, it leaves out messages and megabytes, then epochs and runs, accuracy (where there is a time to
-// target), how many runs arrived, and last the intervals, says so below, and keeps every line within the width.
+// terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is
+// not enough cuts labels. Where a terminal is narrower still, it leaves out messages and megabytes,
+// then epochs and runs, accuracy (where there is a time to target), how many runs arrived, and last
+// the intervals, says so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
 	columns := labelColumns(s)
 	columns = append(columns, resultColumns(s)...)
 	return writeTable(w, columns, len(s.Groups), Notes(s))
 }
 
-// Cells returns what Table writes at its widest: the headings, a row for each point, and how many columns name it.
+// Cells returns what Table writes at its widest: the headings, a row for each point, and how many
+// columns name it.
 func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
 	columns := labelColumns(s)
 	labels = len(columns)
@@ -77,7 +82,8 @@ func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
 	return head, rows, labels
 }
 
-// writeTable writes columns with so many rows, and notes below them. It keeps to the width of w as Table says.
+// writeTable writes columns with so many rows, and notes below them. It keeps to the width of w as
+// Table says.
 func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 	if screen, ok := w.(interface{ Columns() int }); ok {
 		var left []string
@@ -155,7 +161,8 @@ func resultColumns(s record.Summary) []column {
 	for c := &epochs; c != nil; c = c.brief {
 		c.leave = 3
 	}
-	epochs.brief.brief, epochs.last, epochs.brief.last = epochs.last, nil, nil // whose interval says little beside that of the time
+	// whose interval says little beside that of the time
+	epochs.brief.brief, epochs.last, epochs.brief.last = epochs.last, nil, nil
 	epochs.brief.brief.leave = 3
 	times.mark(s)
 	return []column{reached, times, epochs, accuracy, messages, volume}
@@ -179,8 +186,8 @@ func accuracyColumn(s record.Summary) column {
 	return long
 }
 
-// targetColumn has the means to the target, in units of scale, with their intervals; its brief form is shorter where no
-// run arrived, and its last one is without intervals.
+// targetColumn has the means to the target, in units of scale, with their intervals; its brief form
+// is shorter where no run arrived, and its last one is without intervals.
 func targetColumn(s record.Summary, heading string, scale float64, of func(record.Group) *record.Arrivals) column {
 	var means []float64
 	for _, g := range s.Groups {
@@ -206,7 +213,8 @@ func targetColumn(s record.Summary, heading string, scale float64, of func(recor
 		if a.Method != stats.TooFew {
 			cell = fmt.Sprintf("%s [%.*f, %.*f]", mean, digits, float64(a.Low)/scale, digits, float64(a.High)/scale)
 		}
-		long.cells, short.cells, bare.cells = append(long.cells, cell), append(short.cells, cell), append(bare.cells, mean)
+		long.cells, short.cells, bare.cells = append(long.cells, cell), append(short.cells, cell),
+			append(bare.cells, mean)
 	}
 	bare.heading = heading
 	short.last, long.last, long.brief = &bare, &bare, &short
@@ -290,7 +298,9 @@ func Notes(s record.Summary) []string {
 		}
 	}
 	if crowded > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.", crowded, len(s.Runs), missing))
+		lines = append(lines,
+			fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.", crowded,
+				len(s.Runs), missing))
 	}
 	if line := stalled(s); line != "" {
 		lines = append(lines, line)
@@ -303,13 +313,15 @@ func Notes(s record.Summary) []string {
 		}
 	}
 	if late > 0 {
-		lines = append(lines, fmt.Sprintf("The real clock was late in %d of %d runs (p99 up to %.3g ms): their times are not the plan's.",
-			late, len(s.Runs), worst*1e3))
+		lines = append(lines,
+			fmt.Sprintf("The real clock was late in %d of %d runs (p99 up to %.3g ms): their times are not the plan's.",
+				late, len(s.Runs), worst*1e3))
 	}
 	return lines
 }
 
-// stalled says which runs stood still before their bound ended them. Failed ones had none: their incidents say why.
+// stalled says which runs stood still before their bound ended them. Failed ones had none: their
+// incidents say why.
 func stalled(s record.Summary) string {
 	still, first := 0, math.Inf(1)
 	for _, r := range s.Runs {
@@ -321,7 +333,8 @@ func stalled(s record.Summary) string {
 	if still == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody was gone, or waited for what was lost or for a node out of reach.",
+	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody "+
+		"was gone, or waited for what was lost or for a node out of reach.",
 		still, len(s.Runs), first)
 }
 

@@ -20,7 +20,8 @@ func small() record.Summary {
 	second := record.Point{{Key: "data.split", Value: "by class"}, {Key: "network.default.rate", Value: "0.05"}}
 	runs := []record.Run{
 		{
-			Number: 0, Point: first, Seed: 1, Outcome: record.Done, Of: record.Mean, Reached: true, TimeToTarget: new(80.0), EpochsToTarget: new(1.5), FinalAccuracy: 0.95,
+			Number: 0, Point: first, Seed: 1, Outcome: record.Done, Of: record.Mean, Reached: true,
+			TimeToTarget: new(80.0), EpochsToTarget: new(1.5), FinalAccuracy: 0.95,
 			Messages: 100, Bytes: 2e6, Lateness: &record.Lateness{Late: true, P99: 0.0025},
 		},
 		{Number: 1, Point: first, Seed: 2, Outcome: record.Done, Of: record.Mean, Duration: 120, Epochs: 2,
@@ -43,7 +44,8 @@ func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
 		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)              50.00       300  6.00",
 		"? too few repeats (at least 3): time to 94 %, in pairs of equal seeds, t test.",
 		"Too few repeats for an interval of the time to the target: 1 point.",
-		"2 of 3 runs did not reach 94 %: censored at their ends; means are restricted to how long runs were watched (Kaplan–Meier).",
+		"2 of 3 runs did not reach 94 %: censored at their ends; means are restricted to how long runs were watched " +
+			"(Kaplan–Meier).",
 		"Not complete: 3 of 4 runs are recorded.",
 		"The real clock was late in 1 of 3 runs (p99 up to 2.5 ms): their times are not the plan's.",
 		"",
@@ -105,11 +107,13 @@ func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 }
 
 func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
-	labels := []string{"parameter server, scaled sum", "all-reduce every 4, butterfly", "gossip latency 50 %", "gossip random 50 %"}
+	labels := []string{"parameter server, scaled sum", "all-reduce every 4, butterfly", "gossip latency 50 %",
+		"gossip random 50 %"}
 	targeted, _ := reporttest.Sample(labels, 5, 0.9)
 	free, _ := reporttest.Sample(labels, 5, 0.9)
 	reporttest.DropTarget(&free)
-	for name, s := range map[string]record.Summary{"with a target": targeted, "without": free, "two keys, not complete": small()} {
+	for name, s := range map[string]record.Summary{"with a target": targeted, "without": free,
+		"two keys, not complete": small()} {
 		for _, columns := range []int{20, 30, 40, 60, 80, 120, 200} {
 			b := screen{columns: columns}
 			if err := Table(&b, s); err != nil {
@@ -124,8 +128,10 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 			rows := strings.Split(text, "\n")
 			heading, all := rows[0], strings.Join(strings.Fields(text), " ")
 			left := strings.Contains(all, "No room here for")
-			if shown := strings.Contains(heading, "messages"); shown == left || columns >= 80 && !shown && name != "with a target" {
-				t.Errorf("%s: in %d columns messages are shown: %v, and something is left out: %v:\n%s", name, columns, shown, left, text)
+			if shown := strings.Contains(heading, "messages"); shown == left || columns >= 80 && !shown &&
+				name != "with a target" {
+				t.Errorf("%s: in %d columns messages are shown: %v, and something is left out: %v:\n%s", name, columns,
+					shown, left, text)
 			}
 			if columns < 40 || s.Target == nil {
 				continue
@@ -133,7 +139,8 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 			marks := strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *")
 			if strings.Contains(heading, "reached") != (columns > 40 || name != "with a target") ||
 				!strings.Contains(heading, "time") || name == "with a target" && marks != 1 {
-				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s", name, columns, text)
+				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s", name,
+					columns, text)
 			}
 		}
 	}
@@ -146,7 +153,8 @@ func TestTableWithoutATerminalLeavesNothingOut(t *testing.T) {
 	if err := Table(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	if heading, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(heading, "messages") || strings.Contains(b.String(), "No room") || strings.ContainsAny(b.String(), "\x1b\r\t") {
+	if heading, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(heading, "messages") ||
+		strings.Contains(b.String(), "No room") || strings.ContainsAny(b.String(), "\x1b\r\t") {
 		t.Errorf("not plain, or not all:\n%s", b.String())
 	}
 }

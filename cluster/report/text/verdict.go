@@ -97,10 +97,12 @@ func (f *family) needs() string {
 		text = "Repeats that would decide in 4 of 5 experiments: " + report.ListSome(decide) + "."
 	}
 	if len(finer) > 0 {
-		text += " Less apart than evaluations are, which must come more often to decide: " + report.ListSome(finer) + "."
+		text += " Less apart than evaluations are, which must come more often to decide: " + report.ListSome(finer) +
+			"."
 	}
 	if len(longer) > 0 {
-		text += " Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would tell more: " +
+		text += " Compared only up to where the first run that did not arrive ended; a later bound, such as " +
+			"stop.time, would tell more: " +
 			report.ListSome(longer) + "."
 	}
 	return strings.TrimSpace(text)
@@ -136,7 +138,9 @@ func intervalNotes(s record.Summary) (lines []string) {
 	})
 	switch {
 	case given > 0:
-		lines = append(lines, "[ ]: 95 % confidence interval of the mean by Student's t; to the target with what lies between two evaluations.")
+		lines = append(lines,
+			"[ ]: 95 % confidence interval of the mean by Student's t; to the target with what lies between two "+
+				"evaluations.")
 	case accurate:
 		lines = append(lines, "[ ]: 95 % confidence interval of the mean by Student's t.")
 	}
@@ -230,6 +234,7 @@ func tuningNotes(s record.Summary) []string {
 	}
 	return []string{
 		"Chosen on the validation samples, in the place of what the plan says: " + report.ListSome(chosen) + ".",
-		fmt.Sprintf("That took %s of %.3g s on their clocks, which no figure here counts.", report.Count(tried, "further run"), seconds),
+		fmt.Sprintf("That took %s of %.3g s on their clocks, which no figure here counts.",
+			report.Count(tried, "further run"), seconds),
 	}
 }

@@ -12,7 +12,8 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 		arrivals("fast", 10, 1, 4, record.AverageModel)))
 	for _, want := range []string{
 		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
-		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n", "95 % confidence interval of the mean by Student's t",
+		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n",
+		"95 % confidence interval of the mean by Student's t",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
@@ -22,7 +23,9 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 		arrivals("c", 40, 1, 1, record.Mean)))
 	if strings.Contains(text, "Judged") || strings.Contains(text, "fastest:") == strings.Contains(text, "* fastest") ||
 		strings.Count(text, "] =") != 2 ||
-		!strings.Contains(text, "= not distinguishable from the fastest: time to 90 %, in pairs of equal seeds, t test, Holm's correction for 3 comparisons.") ||
+		!strings.Contains(text,
+			"= not distinguishable from the fastest: time to 90 %, in pairs of equal seeds, t test, Holm's "+
+				"correction for 3 comparisons.") ||
 		!strings.Contains(text, "Repeats that would decide in 4 of 5 experiments: a ") {
 		t.Errorf("two that cannot be told apart:\n%s", text)
 	}
@@ -51,16 +54,19 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
 	for i := range 8 {
 		r := &s.Runs[3*i]
-		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server", What: "its model was lost"},
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server",
+			What: "its model was lost"},
 			{At: 7, Node: "w1", What: "stood still"}, {At: 8, Node: "w2", What: "x"}}
 	}
 	r := &s.Runs[0]
-	r.Outcome, r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Incidents = record.Failed, false, nil, nil, []record.Incident{{At: 0.5, Node: "peer3", What: "the loss is NaN"}}
+	r.Outcome, r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Incidents = record.Failed, false, nil, nil,
+		[]record.Incident{{At: 0.5, Node: "peer3", What: "the loss is NaN"}}
 	s.Groups = record.GroupRuns(s.Runs, s.Target)
 	text := tableOf(t, s)
 	for _, want := range []string{
 		"Of 40 runs 1 failed, 7 degraded:\n", "run 0 (k=a, seed 0) failed: peer3 at 0.5 s: the loss is NaN.\n",
-		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w2 at 8 s: x; and 1 more.\n", "and 3 more.\n",
+		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w2 at 8 s: x; and 1 more.\n",
+		"and 3 more.\n",
 		"1 of 40 runs did not reach 90 %: censored at their ends, or if they failed never there", "19/20",
 	} {
 		if !strings.Contains(text, want) {
@@ -98,7 +104,9 @@ func TestTableSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
 		r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Bracket, r.Duration, r.Epochs = false, nil, nil, nil, 5, 6
 	}
 	text := tableOf(t, joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short))
-	if !strings.Contains(text, "Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would tell more: short.\n") {
+	if !strings.Contains(text,
+		"Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would "+
+			"tell more: short.\n") {
 		t.Errorf("%s", text)
 	}
 }
@@ -119,7 +127,8 @@ func TestTableSaysHowManyMeasurementsAreMissing(t *testing.T) {
 	if err := Table(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	if want := "2 of 3 runs measured more than is kept of a run: 12 measurements are missing.\n"; !strings.Contains(b.String(), want) {
+	want := "2 of 3 runs measured more than is kept of a run: 12 measurements are missing.\n"
+	if !strings.Contains(b.String(), want) {
 		t.Errorf("%q is not in\n%s", want, b.String())
 	}
 }
