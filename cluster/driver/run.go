@@ -393,9 +393,9 @@ func (r *runner) observe(s *stage, next run) (closeEvents func() error, err erro
 		Links:        s.links,
 		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
 	}
-	for _, n := range s.deployment.Nodes {
+	for i, n := range s.deployment.Nodes {
 		config.Nodes = append(config.Nodes, n.Name)
-		config.Roles = append(config.Roles, n.Role)
+		config.Trains = append(config.Trains, next.point.spec.Roles[i].Trains)
 	}
 	closeEvents = func() error { return nil }
 	if next.point.spec.Plan.Record == plan.RecordEvents {

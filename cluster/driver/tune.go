@@ -195,8 +195,8 @@ func (r *runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 		found.Duration = max(found.Duration, e.Time)
 		found.FinalAccuracy = e.Accuracy
 	}}
-	for _, n := range s.deployment.Nodes {
-		config.Nodes, config.Roles = append(config.Nodes, n.Name), append(config.Roles, n.Role)
+	for i, n := range s.deployment.Nodes {
+		config.Nodes, config.Trains = append(config.Nodes, n.Name), append(config.Trains, c.spec.Roles[i].Trains)
 	}
 	s.collector = record.NewCollector(config)
 	s.deployment.Observer = s.collector

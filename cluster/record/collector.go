@@ -17,9 +17,9 @@ import (
 type Config struct {
 	// Nodes are the names of the run's nodes, by their number.
 	Nodes []string
-	// Roles are the nodes' roles, by the same number. Nodes of role "worker" are in
+	// Trains says of each node, by the same number, whether it is there to train. Such nodes are in
 	// Data.Updates even if they have done nothing; others if they have trained or waited.
-	Roles []string
+	Trains []bool
 	// Links returns the counters of every used edge at this instant, cumulative since
 	// the run began. It is called with each snapshot. Nil: no edges.
 	Links func() []Link
@@ -99,12 +99,12 @@ type Collector struct {
 
 var _ actors.Observer = (*Collector)(nil)
 
-const rolesNotNodes = "record: Config.Roles must have as many elements as Config.Nodes"
+const trainsNotNodes = "record: Config.Trains must have as many elements as Config.Nodes"
 
 // NewCollector makes a collector of a run that has not begun.
 func NewCollector(config Config) *Collector {
-	if len(config.Roles) != len(config.Nodes) {
-		panic(rolesNotNodes)
+	if len(config.Trains) != len(config.Nodes) {
+		panic(trainsNotNodes)
 	}
 	c := &Collector{config: config, nodes: make([]node, len(config.Nodes))}
 	if config.Events != nil {
@@ -408,7 +408,7 @@ func (c *Collector) data(m mark, last uint64) Data {
 	for i := range m.nodes {
 		t := &m.nodes[i]
 		d.Steps += t.steps
-		if c.config.Roles[i] == "worker" || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
+		if c.config.Trains[i] || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
 			d.Updates = append(d.Updates, t.summary(c.config.Nodes[i]))
 		}
 		if len(t.chosen) > 0 {

@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	nodes = []string{"server", "fast", "slow"}
-	roles = []string{"server", "worker", "worker"}
+	nodes  = []string{"server", "fast", "slow"}
+	trains = []bool{false, true, true}
 )
 
 // observe is an event with whom and when.
@@ -35,7 +35,7 @@ type observe struct {
 func (o observe) tell(c *Collector) { c.Observe(o.at, o.node, o.Event) }
 
 func TestCollectorCountsByHand(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
 	c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 10})
 	for _, staleness := range []uint64{0, 3, 3, 1} {
@@ -75,7 +75,7 @@ func summarized(number uint64, accuracy float64) actors.Event {
 }
 
 func TestVerdictsOnModelsAreKeptWhereSeveralWereLookedAt(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for n := range uint64(3) {
 		c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: n + 1})
 		f := actors.Figures{Models: 2, AverageModel: actors.Score{Accuracy: 0.9}, All: actors.Score{Accuracy: 0.2},
@@ -109,7 +109,7 @@ func TestVerdictsOnModelsAreKeptWhereSeveralWereLookedAt(t *testing.T) {
 }
 
 func TestAgeOfAModelIsWhatItsNodeHasLearntSince(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	step := func(node int, step uint64) {
 		c.Observe(time.Duration(step), node, actors.Event{Kind: actors.StepDone, Step: step})
 	}
@@ -169,7 +169,7 @@ func TestRecordEndedAtAMarkIsThatOfARunStoppedThere(t *testing.T) {
 		events := drawEvents(t)
 		sent := int64(0)
 		links := func() []Link { return []Link{{From: "fast", To: "server", Messages: sent, Bytes: 7 * sent}} }
-		c := NewCollector(Config{Nodes: nodes, Roles: roles, Links: links})
+		c := NewCollector(Config{Nodes: nodes, Trains: trains, Links: links})
 		var marks []int
 		for i, o := range events {
 			sent++
@@ -198,7 +198,7 @@ func TestRecordEndedAtAMarkIsThatOfARunStoppedThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent = 0
-		stopped := NewCollector(Config{Nodes: nodes, Roles: roles, Links: links})
+		stopped := NewCollector(Config{Nodes: nodes, Trains: trains, Links: links})
 		for _, o := range events[:marks[k]+1] {
 			sent++
 			o.tell(stopped)
@@ -262,7 +262,7 @@ func TestWaitLiesInItsBucket(t *testing.T) {
 }
 
 func TestCausesBeyondTheLimitAreCountedAsOther(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for i := range 1000 {
 		c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: strings.Repeat("x", i), Duration: 1})
 	}
@@ -281,7 +281,7 @@ func TestCausesBeyondTheLimitAreCountedAsOther(t *testing.T) {
 
 func TestManyGoroutinesLoseNothing(t *testing.T) {
 	var events bytes.Buffer
-	c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: &events})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains, Events: &events})
 	var group sync.WaitGroup
 	const each = 2000
 	for worker := 1; worker <= 2; worker++ {
@@ -320,7 +320,7 @@ func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
 	for i := range nodes {
 		nodes[i] = "n" + strconv.Itoa(i)
 	}
-	c := NewCollector(Config{Nodes: nodes, Roles: make([]string, len(nodes))})
+	c := NewCollector(Config{Nodes: nodes, Trains: make([]bool, len(nodes))})
 	for i := range 5 {
 		c.Observe(0, 3, actors.Event{Kind: actors.Selected, Origin: i})
 	}
@@ -335,7 +335,7 @@ func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
 }
 
 func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for _, o := range []observe{
 		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 1}},
 		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 0}},
@@ -371,7 +371,7 @@ func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
 }
 
 func TestMeasurementsBeyondTheLimitAreCounted(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for i := range MaxMeasured + 3 {
 		c.Observe(time.Duration(i), 1, actors.Event{Kind: actors.Measured, Name: "x", Value: float64(i)})
 		if i == MaxMeasured {
@@ -390,7 +390,7 @@ func TestMeasurementsBeyondTheLimitAreCounted(t *testing.T) {
 
 // manyNodes have each made steps, waited, and chosen a hundred others.
 func manyNodes(n int) *Collector {
-	c := NewCollector(Config{Nodes: make([]string, n), Roles: make([]string, n)})
+	c := NewCollector(Config{Nodes: make([]string, n), Trains: make([]bool, n)})
 	for i := range n {
 		c.Observe(0, i, actors.Event{Kind: actors.StepDone, Samples: 32})
 		c.Observe(0, i, actors.Event{Kind: actors.Waited, Cause: "neighbour", Duration: time.Second})
@@ -434,7 +434,7 @@ func BenchmarkSnapshot(b *testing.B) {
 }
 
 func TestCloseWithoutSuchASnapshotIsAnError(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 2})
 	if _, err := c.Close(3); err == nil || !strings.Contains(err.Error(), "evaluation 3") {
 		t.Errorf("got %v", err)
@@ -443,7 +443,7 @@ func TestCloseWithoutSuchASnapshotIsAnError(t *testing.T) {
 
 func TestEventsAreLinesOfJSON(t *testing.T) {
 	var b strings.Builder
-	c := NewCollector(Config{Nodes: []string{`a "b"`}, Roles: []string{"worker"}, Events: &b})
+	c := NewCollector(Config{Nodes: []string{`a "b"`}, Trains: []bool{true}, Events: &b})
 	second := time.Second
 	for _, o := range []observe{
 		{second, 0, actors.Event{Kind: actors.StepDone, Step: 3, Samples: 32, Loss: math.NaN()}},
@@ -497,7 +497,7 @@ func (s *small) Write(b []byte) (int, error) {
 
 func TestFirstErrorOfEventsIsReturned(t *testing.T) {
 	for _, room := range []int{0, 100_000} {
-		c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: &small{room}})
+		c := NewCollector(Config{Nodes: nodes, Trains: trains, Events: &small{room}})
 		for range 10_000 {
 			c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 1})
 		}
@@ -510,7 +510,7 @@ func TestFirstErrorOfEventsIsReturned(t *testing.T) {
 
 func TestVerdictsAreToldAsTheyCome(t *testing.T) {
 	var told []uint64
-	c := NewCollector(Config{Nodes: nodes, Roles: roles,
+	c := NewCollector(Config{Nodes: nodes, Trains: trains,
 		OnEvaluation: func(e Evaluation) { told = append(told, e.Number) }})
 	for n := range uint64(3) {
 		c.Observe(0, -1, summarized(n+1, 0))
@@ -547,7 +547,7 @@ func BenchmarkObserve(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			c := NewCollector(Config{Nodes: nodes, Roles: roles})
+			c := NewCollector(Config{Nodes: nodes, Trains: trains})
 			for b.Loop() {
 				c.Observe(time.Second, 1, event)
 			}
@@ -557,7 +557,7 @@ func BenchmarkObserve(b *testing.B) {
 
 func BenchmarkEvent(b *testing.B) {
 	b.ReportAllocs()
-	c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: discard{}})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains, Events: discard{}})
 	for b.Loop() {
 		c.Observe(1234567*time.Microsecond, 1, actors.Event{Kind: actors.StepDone, Step: 1000, Samples: 32,
 			Loss: 0.1234567})
@@ -569,7 +569,7 @@ type discard struct{}
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	count := func() {
 		c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
 		c.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 1, Staleness: 21})

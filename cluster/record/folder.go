@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // The errors that a program may want to tell apart.
@@ -55,7 +57,7 @@ type Folder struct {
 	finished map[string]int // by point and seed
 	events   map[int]bool   // runs whose events are being written
 	unlock   func() error   // nil unless this program may write
-	filled   [len(tables)]bool
+	filled   [len(lists)]bool
 }
 
 // saved is run.json.
@@ -161,8 +163,8 @@ func (f *Folder) adopt(n int) error {
 func (f *Folder) keep(s *saved) {
 	f.runs[s.Number] = s.Run
 	f.finished[runKey(s.Point, s.Seed)] = s.Number
-	for i, t := range tables {
-		f.filled[i] = f.filled[i] || t.any == nil || t.any(&s.Data)
+	for i, l := range lists {
+		f.filled[i] = f.filled[i] || l.filled(&s.Data)
 	}
 }
 
@@ -309,8 +311,7 @@ func (f *Folder) writeModels(n int, m *Models) error {
 		write func(w io.Writer) error
 	}{
 		{modelName, m.Judged != nil, func(w io.Writer) error {
-			return WriteTensors(w, m.Judged, m.Tensors,
-				m.Metadata)
+			return safetensors.Write(w, m.Tensors, m.Metadata, m.Judged)
 		}},
 		{modelsName, len(m.Nodes) > 0, m.writeNodes},
 	} {
@@ -532,20 +533,20 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 // writeTables writes the tables from number next on, and at last the rows of all: each
 // run is read once.
 func (f *Folder) writeTables(next int, open []io.Writer, runs []Run) error {
-	if next == len(tables) {
+	if next == len(lists) {
 		return f.writeRows(open, runs)
 	}
-	t := tables[next]
+	l := lists[next]
 	f.mu.Lock()
-	filled := f.filled[next] || t.any == nil
+	filled := f.filled[next] || !l.optional
 	f.mu.Unlock()
 	if !filled {
 		return f.writeTables(next+1, append(open, nil), runs)
 	}
 	var others error // names its own file
-	err := replace(f.disk, filepath.Join(f.dir, t.name), func(w io.Writer) error {
+	err := replace(f.disk, filepath.Join(f.dir, l.file()), func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
-		if _, err := out.WriteString(t.header + "\n"); err != nil {
+		if _, err := out.WriteString(l.header()); err != nil {
 			return err
 		}
 		if others = f.writeTables(next+1, append(open, out), runs); others != nil {
@@ -570,11 +571,13 @@ func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
 			if out == nil {
 				continue
 			}
-			if b, err = tables[i].rows(b[:0], &r, &d); err != nil {
+			w := newRowWriter(b[:0], &r)
+			lists[i].rows(w, &r, &d)
+			if b, err = w.bytes(); err != nil {
 				return err
 			}
 			if _, err := out.Write(b); err != nil {
-				return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, tables[i].name), err)
+				return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, lists[i].file()), err)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // sameFloats holds a NaN equal to another.
@@ -171,7 +173,7 @@ func TestOpenReadsBackWhatWasSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, _, metadata, err := ReadTensors(bytes.NewReader(model))
+	values, _, metadata, err := safetensors.Read(bytes.NewReader(model))
 	if err != nil || !slices.Equal(values, params) || metadata["seed"] != "1" {
 		t.Errorf("model: %v, %v, %v", values, metadata, err)
 	}
@@ -540,7 +542,7 @@ func checkModel(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	if values, _, _, err := ReadTensors(file); err != nil || len(values) != 1<<18 {
+	if values, _, _, err := safetensors.Read(file); err != nil || len(values) != 1<<18 {
 		t.Errorf("%s: %d values, %v", path, len(values), err)
 	}
 }

@@ -213,6 +213,10 @@ type Run struct {
 	*Lateness
 }
 
+// Serverless reports whether several nodes hold models. None of these has versions then, and no
+// update a staleness.
+func (r *Run) Serverless() bool { return r.Models > 1 || r.Holders > 1 }
+
 // Bracket has the evaluations around an arrival at the target: the last one before it and the first
 // that showed it. The first evaluation has none before it, and then After is 0.
 type Bracket struct {

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
@@ -214,42 +215,29 @@ func (r *RunDifference) summary(a, b *record.Run, keys ...string) {
 }
 
 func (r *RunDifference) data(a, b *record.Data) {
-	r.add(diffLists("curve", a.Curve, b.Curve, func(e record.Evaluation) string {
-		return fmt.Sprintf("evaluation %d at %g s", e.Number, e.Time)
-	}))
-	r.add(diffLists("models", a.Models, b.Models,
-		func(m record.ModelVerdict) string { return fmt.Sprintf("evaluation %d of %q", m.Number, m.Node) }))
-	r.add(diffLists("updates", a.Updates, b.Updates, func(u record.Update) string {
-		return fmt.Sprintf("worker %q",
-			u.Node)
-	}))
-	r.add(diffLists("links", a.Links, b.Links, func(l record.Link) string {
-		return fmt.Sprintf("from %q to %q", l.From,
-			l.To)
-	}))
-	r.add(diffLists("selections", a.Selections, b.Selections,
-		func(s record.Selection) string { return fmt.Sprintf("of %q", s.Node) }))
-	r.add(diffLists("measured", a.Measured, b.Measured,
-		func(m record.Measurement) string { return fmt.Sprintf("%q of %q at %g s", m.Name, m.Node, m.Time) }))
+	of := b.Lists()
+	for i, one := range a.Lists() {
+		r.add(diffLists(one, of[i]))
+	}
 }
 
 // diffLists finds the first elements that differ, and in them the first key; nil if all are equal.
-func diffLists[T any](what string, a, b []T, where func(T) string) *Difference {
+func diffLists(a, b record.List) *Difference {
 	var first *Difference
 	differ := 0
-	for i := range max(len(a), len(b)) {
-		d := &Difference{What: what}
+	for i := range max(a.Len, b.Len) {
+		d := &Difference{What: a.Name}
 		switch {
-		case i >= len(a):
-			d.Where, d.B = where(b[i]), encode(b[i])
-		case i >= len(b):
-			d.Where, d.A = where(a[i]), encode(a[i])
-		case bytes.Equal(encode(a[i]), encode(b[i])):
+		case i >= a.Len:
+			d.Where, d.B = b.At(i).Where(), encode(b.At(i))
+		case i >= b.Len:
+			d.Where, d.A = a.At(i).Where(), encode(a.At(i))
+		case bytes.Equal(encode(a.At(i)), encode(b.At(i))):
 			continue
 		default:
-			d.Where = where(a[i])
-			for _, key := range fieldsOf(reflect.TypeFor[T]()) {
-				if d.A, d.B = field(a[i], key), field(b[i], key); !bytes.Equal(d.A, d.B) {
+			d.Where = a.At(i).Where()
+			for _, key := range fieldsOf(reflect.TypeOf(a.At(i)).Elem()) {
+				if d.A, d.B = field(a.At(i), key), field(b.At(i), key); !bytes.Equal(d.A, d.B) {
 					d.Where += ", " + key
 					break
 				}
@@ -260,7 +248,7 @@ func diffLists[T any](what string, a, b []T, where func(T) string) *Difference {
 		}
 	}
 	if first != nil {
-		first.Note = fmt.Sprintf("%d of %d differ", differ, max(len(a), len(b)))
+		first.Note = fmt.Sprintf("%d of %d differ", differ, max(a.Len, b.Len))
 	}
 	return first
 }
@@ -276,7 +264,7 @@ func fieldsOf(t reflect.Type) (keys []string) {
 
 // field returns the value of the field of a key, in JSON.
 func field(in any, key string) json.RawMessage {
-	v := reflect.ValueOf(in)
+	v := reflect.Indirect(reflect.ValueOf(in))
 	return encode(v.Field(slices.Index(fieldsOf(v.Type()), key)).Interface())
 }
 
@@ -353,7 +341,7 @@ func (r *RunDifference) model(a, b *record.RunFolder) (elements int, err error) 
 		return 0, err
 	}
 	defer func() { _, _ = one.Close(), two.Close() }() // nothing was written
-	d, err := record.DiffTensors(one, two)
+	d, err := safetensors.Diff(one, two)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("comparing %s (A) with %s (B): %w", filepath.Join(a.Path(), "model.safetensors"),
@@ -362,8 +350,9 @@ func (r *RunDifference) model(a, b *record.RunFolder) (elements int, err error) 
 		r.add(&Difference{What: "model", Where: "tensors", Note: d.Shapes})
 	case !d.Equal():
 		r.add(&Difference{
-			What: "model", Where: fmt.Sprintf("%q, element %d", d.Tensor, d.First), A: encode(d.A), B: encode(d.B),
-			Note: fmt.Sprintf("%d of %d parameters differ, by at most %.3g", d.Differ, d.Elements, float64(d.Largest)),
+			What: "model", Where: fmt.Sprintf("%q, element %d", d.Tensor, d.First), A: encode(record.Float(d.A)),
+			B:    encode(record.Float(d.B)),
+			Note: fmt.Sprintf("%d of %d parameters differ, by at most %.3g", d.Differ, d.Elements, d.Largest),
 		})
 	}
 	return d.Elements, nil

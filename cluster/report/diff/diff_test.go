@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/cluster/report/reporttest"
 )
 
@@ -203,7 +204,7 @@ func TestModelsThatDifferAreFoundByTensor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := record.WriteTensors(f, []float32{1, 2.5, 2}, nil, nil); err != nil {
+	if err := safetensors.Write(f, nil, nil, []float32{1, 2.5, 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {

@@ -51,7 +51,7 @@ func TestQuantilesAgreeWithSortedValues(t *testing.T) {
 
 // U3: a constant wait has that length at every quantile, and its mean is in the box.
 func TestQuantilesOfAConstantWaitAreThatWait(t *testing.T) {
-	c := record.NewCollector(record.Config{Nodes: []string{"n"}, Roles: []string{"worker"}})
+	c := record.NewCollector(record.Config{Nodes: []string{"n"}, Trains: []bool{true}})
 	for range 100 {
 		c.Observe(0, 0, actors.Event{Kind: actors.Waited, Cause: "parameters", Duration: 200 * time.Millisecond})
 	}

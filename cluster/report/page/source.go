@@ -109,7 +109,7 @@ func readSource(r *record.Reader) (*Source, error) {
 	serverless := make([]bool, len(s.Summary.Groups))
 	for _, r := range s.Summary.Runs {
 		group := groups[r.Point.Key()]
-		serverless[group] = serverless[group] || r.Models > 1
+		serverless[group] = serverless[group] || r.Serverless()
 	}
 	for _, one := range s.Work {
 		if serverless[one.Group] && one.Staleness.Total() == 0 {

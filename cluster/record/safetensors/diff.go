@@ -1,4 +1,4 @@
-package record
+package safetensors
 
 import (
 	"bufio"
@@ -9,44 +9,44 @@ import (
 	"slices"
 )
 
-// TensorDifference says how the parameters of two models differ.
-type TensorDifference struct {
+// Difference says how the parameters of two models differ.
+type Difference struct {
 	// Elements is how many the first model has; Differ how many have other bits in the second.
-	Elements int `json:"elements"`
-	Differ   int `json:"differ"`
+	Elements int
+	Differ   int
 	// Largest is the largest distance of two elements; NaN where one of them is none.
-	Largest Float `json:"largest"`
+	Largest float64
 	// Shapes says which tensors differ, where the models are not of one kind and nothing
 	// else is compared.
-	Shapes string `json:"shapes,omitempty"`
+	Shapes string
 	// First is the index, in the flat vector, of the first element that differs, Tensor the name
 	// of its tensor, and A and B are its values.
-	First  int    `json:"first"`
-	Tensor string `json:"tensor,omitempty"`
-	A      Float  `json:"a"`
-	B      Float  `json:"b"`
+	First  int
+	Tensor string
+	A      float64
+	B      float64
 }
 
 // Equal reports whether the models have the same tensors of the same bits.
-func (d TensorDifference) Equal() bool { return d.Shapes == "" && d.Differ == 0 }
+func (d Difference) Equal() bool { return d.Shapes == "" && d.Differ == 0 }
 
-// DiffTensors compares two safetensors files of F32 tensors by their bits, a piece at a
+// Diff compares two models by their bits, a piece at a
 // time. Errors begin with "model A" or "model B".
-func DiffTensors(a, b io.Reader) (TensorDifference, error) {
-	one, n, _, err := readTensorHeader(a)
+func Diff(a, b io.Reader) (Difference, error) {
+	one, n, _, err := readHeader(a)
 	if err != nil {
-		return TensorDifference{}, fmt.Errorf("model A: %w", err)
+		return Difference{}, fmt.Errorf("model A: %w", err)
 	}
-	two, m, _, err := readTensorHeader(b)
+	two, m, _, err := readHeader(b)
 	if err != nil {
-		return TensorDifference{}, fmt.Errorf("model B: %w", err)
+		return Difference{}, fmt.Errorf("model B: %w", err)
 	}
-	d := TensorDifference{Elements: n}
+	d := Difference{Elements: n}
 	if shapes := differentShapes(one, two); shapes != "" {
 		d.Shapes = shapes
 		return d, nil
 	}
-	left, right := bufio.NewReaderSize(a, tensorChunk), bufio.NewReaderSize(b, tensorChunk)
+	left, right := bufio.NewReaderSize(a, chunkSize), bufio.NewReaderSize(b, chunkSize)
 	for i := range n {
 		x, err := readFloat(left)
 		if err != nil {
@@ -95,9 +95,9 @@ func readFloat(r *bufio.Reader) (uint32, error) {
 }
 
 // add counts a pair of elements of different bits.
-func (d *TensorDifference) add(tensors []Tensor, i int, x, y float32) {
+func (d *Difference) add(tensors []Tensor, i int, x, y float32) {
 	if d.Differ == 0 {
-		d.First, d.A, d.B = i, Float(x), Float(y)
+		d.First, d.A, d.B = i, float64(x), float64(y)
 		for _, t := range tensors {
 			if n, _ := size(t.Shape); i >= t.Offset && i < t.Offset+n {
 				d.Tensor = t.Name
@@ -105,5 +105,5 @@ func (d *TensorDifference) add(tensors []Tensor, i int, x, y float32) {
 		}
 	}
 	d.Differ++
-	d.Largest = max(d.Largest, Float(math.Abs(float64(x)-float64(y))))
+	d.Largest = max(d.Largest, math.Abs(float64(x)-float64(y)))
 }

@@ -1,4 +1,7 @@
-package record
+// Package safetensors reads, writes and compares models in the format safetensors
+// (https://huggingface.co/docs/safetensors): 8 bytes of the header's length, the header in JSON,
+// and the values, all little-endian. Tensors are of type F32.
+package safetensors
 
 import (
 	"bytes"
@@ -11,7 +14,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // Tensor is a part of a model's flat parameter vector.
@@ -23,17 +25,17 @@ type Tensor struct {
 }
 
 const (
-	// MaxTensorHeader is the most bytes of a header that ReadTensors accepts.
-	MaxTensorHeader = 16 << 20
-	// MaxTensorElements is the most parameters that ReadTensors accepts.
-	MaxTensorElements = 1<<31 - 1
-	// tensorChunk is how many bytes are converted at a time, so that a hostile length costs no
+	// MaxHeader is the most bytes of a header that Read accepts.
+	MaxHeader = 16 << 20
+	// MaxElements is the most parameters that Read accepts.
+	MaxElements = 1<<31 - 1
+	// chunkSize is how many bytes are converted at a time, so that a hostile length costs no
 	// memory.
-	tensorChunk = 1 << 16
+	chunkSize = 1 << 16
 )
 
-// tensorHeader describes a tensor in a file's header.
-type tensorHeader struct {
+// entry describes a tensor in the header.
+type entry struct {
 	Type    string   `json:"dtype"`
 	Shape   []int64  `json:"shape"`
 	Offsets []uint64 `json:"data_offsets"`
@@ -43,10 +45,10 @@ type tensorHeader struct {
 func size[T int | int64](shape []T) (int, bool) {
 	n := int64(1)
 	for _, d := range shape {
-		if d < 0 || int64(d) > MaxTensorElements {
+		if d < 0 || int64(d) > MaxElements {
 			return 0, false
 		}
-		if n *= int64(d); n > MaxTensorElements {
+		if n *= int64(d); n > MaxElements {
 			return 0, false
 		}
 	}
@@ -60,68 +62,25 @@ func compareTensors(a, b Tensor) int {
 	return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(min(x, 1), min(y, 1)), cmp.Compare(a.Name, b.Name))
 }
 
-// WriteTensors writes params as a safetensors file
-// (https://huggingface.co/docs/safetensors): 8 bytes of the header's length, the
-// header, and the values, all little-endian. The tensors must cover params without
-// gap or overlap; without any, params is one tensor named "params". Metadata may be nil.
-func WriteTensors(w io.Writer, params []float32, tensors []Tensor, metadata map[string]string) error {
+// Write writes the flat parameter vector that the parts are together. The tensors must cover it
+// without gap or overlap; without any, it is one tensor named "params". Metadata may be nil.
+func Write(w io.Writer, tensors []Tensor, metadata map[string]string, parts ...[]float32) error {
+	total := 0
+	for _, part := range parts {
+		total += len(part)
+	}
 	if len(tensors) == 0 {
-		tensors = []Tensor{{Name: "params", Shape: []int{len(params)}}}
+		tensors = []Tensor{{Name: "params", Shape: []int{total}}}
 	}
-	header, err := encodeTensorHeader(len(params), tensors, metadata)
+	header, err := encodeHeader(total, tensors, metadata)
 	if err != nil {
 		return err
 	}
 	if _, err := w.Write(header); err != nil {
 		return err
 	}
-	return writeFloats(w, params)
-}
-
-// NodeModel is the model that a node has ended with.
-type NodeModel struct {
-	Node   string
-	Params []float32
-	// Accuracy is a fraction.
-	Accuracy float64
-}
-
-// Models are those that a run has ended with.
-type Models struct {
-	// Judged is the one that the run's figures are of: a server's, or the average model. It is nil
-	// where the figures are of several.
-	Judged []float32
-	// Nodes are those of the nodes, each divided as Tensors says.
-	Nodes   []NodeModel
-	Tensors []Tensor
-	// Metadata is for both files.
-	Metadata map[string]string
-}
-
-// writeNodes writes the nodes' models as one safetensors file, each tensor under the node's name, a
-// slash and its own. The metadata has the accuracy of each node's model under "accuracy NODE".
-func (m *Models) writeNodes(w io.Writer) error {
-	metadata, total := maps.Clone(m.Metadata), 0
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	var tensors []Tensor
-	for _, n := range m.Nodes {
-		for _, t := range m.Tensors {
-			tensors = append(tensors, Tensor{Name: n.Node + "/" + t.Name, Shape: t.Shape, Offset: total + t.Offset})
-		}
-		total += len(n.Params)
-		metadata["accuracy "+n.Node] = strconv.FormatFloat(n.Accuracy, 'g', -1, 64)
-	}
-	header, err := encodeTensorHeader(total, tensors, metadata)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(header); err != nil {
-		return err
-	}
-	for _, n := range m.Nodes {
-		if err := writeFloats(w, n.Params); err != nil {
+	for _, part := range parts {
+		if err := writeFloats(w, part); err != nil {
 			return err
 		}
 	}
@@ -130,7 +89,7 @@ func (m *Models) writeNodes(w io.Writer) error {
 
 // writeFloats writes values, little-endian.
 func writeFloats(w io.Writer, params []float32) error {
-	var chunk [tensorChunk]byte
+	var chunk [chunkSize]byte
 	for len(params) > 0 {
 		n := min(len(params), len(chunk)/4)
 		for i, v := range params[:n] {
@@ -144,9 +103,9 @@ func writeFloats(w io.Writer, params []float32) error {
 	return nil
 }
 
-// encodeTensorHeader returns the length and the header, padded with spaces so that
+// encodeHeader returns the length and the header, padded with spaces so that
 // the values are aligned.
-func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string) ([]byte, error) {
+func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	b := append(make([]byte, 8), '{')
 	if len(metadata) > 0 {
 		text, err := json.Marshal(metadata)
@@ -163,7 +122,7 @@ func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string)
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", t.Name, t.Shape,
-				MaxTensorElements)
+				MaxElements)
 		case seen[t.Name]:
 			return nil, fmt.Errorf("tensor %q: this name is taken", t.Name)
 		case t.Offset != next:
@@ -173,12 +132,15 @@ func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string)
 		if i > 0 {
 			b = append(b, ',')
 		}
+		name, err := json.Marshal(t.Name)
+		if err != nil {
+			return nil, err
+		}
 		shape, err := json.Marshal(append([]int{}, t.Shape...))
 		if err != nil {
 			return nil, err
 		}
-		b = fmt.Appendf(b, `%s:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, quote(t.Name), shape, 4*next,
-			4*(next+n))
+		b = fmt.Appendf(b, `%s:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, name, shape, 4*next, 4*(next+n))
 		next, seen[t.Name] = next+n, true
 	}
 	if next != total {
@@ -192,11 +154,11 @@ func encodeTensorHeader(total int, tensors []Tensor, metadata map[string]string)
 	return b, nil
 }
 
-// ReadTensors reads a safetensors file of F32 tensors: the flat parameter vector,
+// Read reads a safetensors file of F32 tensors: the flat parameter vector,
 // where the tensors lie in it, sorted by offset, and the metadata. Its errors say
 // what is wrong with the file.
-func ReadTensors(r io.Reader) (params []float32, tensors []Tensor, metadata map[string]string, err error) {
-	tensors, total, metadata, err := readTensorHeader(r)
+func Read(r io.Reader) (params []float32, tensors []Tensor, metadata map[string]string, err error) {
+	tensors, total, metadata, err := readHeader(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -204,15 +166,15 @@ func ReadTensors(r io.Reader) (params []float32, tensors []Tensor, metadata map[
 	return params, tensors, metadata, err
 }
 
-// readTensorHeader reads what comes before the values, of which there are total.
-func readTensorHeader(r io.Reader) (tensors []Tensor, total int, metadata map[string]string, err error) {
+// readHeader reads what comes before the values, of which there are total.
+func readHeader(r io.Reader) (tensors []Tensor, total int, metadata map[string]string, err error) {
 	var length [8]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return nil, 0, nil, fmt.Errorf("the length of the header (8 bytes): %w", err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
-	if n > MaxTensorHeader {
-		return nil, 0, nil, fmt.Errorf("the header would have %d bytes; at most %d are accepted", n, MaxTensorHeader)
+	if n > MaxHeader {
+		return nil, 0, nil, fmt.Errorf("the header would have %d bytes; at most %d are accepted", n, MaxHeader)
 	}
 	header, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	if err != nil {
@@ -221,7 +183,7 @@ func readTensorHeader(r io.Reader) (tensors []Tensor, total int, metadata map[st
 	if uint64(len(header)) < n {
 		return nil, 0, nil, fmt.Errorf("the header ends after %d of %d bytes", len(header), n)
 	}
-	tensors, total, metadata, err = decodeTensorHeader(header)
+	tensors, total, metadata, err = decodeHeader(header)
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("the header: %w", err)
 	}
@@ -230,8 +192,8 @@ func readTensorHeader(r io.Reader) (tensors []Tensor, total int, metadata map[st
 
 // readFloats reads total values and expects the end after them.
 func readFloats(r io.Reader, total int) ([]float32, error) {
-	params := make([]float32, 0, min(total, tensorChunk))
-	var chunk [tensorChunk]byte
+	params := make([]float32, 0, min(total, chunkSize))
+	var chunk [chunkSize]byte
 	for len(params) < total {
 		n := min(total-len(params), len(chunk)/4)
 		if _, err := io.ReadFull(r, chunk[:4*n]); err != nil {
@@ -249,7 +211,7 @@ func readFloats(r io.Reader, total int) ([]float32, error) {
 	return params, nil
 }
 
-func decodeTensorHeader(text []byte) (tensors []Tensor, total int, metadata map[string]string, err error) {
+func decodeHeader(text []byte) (tensors []Tensor, total int, metadata map[string]string, err error) {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(text, &entries); err != nil {
 		return nil, 0, nil, err
@@ -274,8 +236,8 @@ func decodeTensorHeader(text []byte) (tensors []Tensor, total int, metadata map[
 				t.Offset, total)
 		}
 		n, _ := size(t.Shape)
-		if total += n; total > MaxTensorElements {
-			return nil, 0, nil, fmt.Errorf("tensor %q: more than %d elements in all", t.Name, MaxTensorElements)
+		if total += n; total > MaxElements {
+			return nil, 0, nil, fmt.Errorf("tensor %q: more than %d elements in all", t.Name, MaxElements)
 		}
 	}
 	return tensors, total, metadata, nil
@@ -284,7 +246,7 @@ func decodeTensorHeader(text []byte) (tensors []Tensor, total int, metadata map[
 func decodeTensor(name string, raw json.RawMessage) (Tensor, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	var h tensorHeader
+	var h entry
 	if err := d.Decode(&h); err != nil {
 		return Tensor{}, fmt.Errorf("tensor %q: %w", name, err)
 	}
@@ -294,8 +256,8 @@ func decodeTensor(name string, raw json.RawMessage) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("tensor %q: type %q; F32 is accepted", name, h.Type)
 	case !ok:
 		return Tensor{}, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", name, h.Shape,
-			MaxTensorElements)
-	case len(h.Offsets) != 2 || h.Offsets[0]%4 != 0 || h.Offsets[0] > 4*MaxTensorElements ||
+			MaxElements)
+	case len(h.Offsets) != 2 || h.Offsets[0]%4 != 0 || h.Offsets[0] > 4*MaxElements ||
 		h.Offsets[1] != h.Offsets[0]+4*uint64(n):
 		return Tensor{}, fmt.Errorf("tensor %q: data_offsets %v do not fit shape %v", name, h.Offsets, h.Shape)
 	}
