@@ -78,12 +78,20 @@ var table = map[string]string{
 	"cluster/identity":     "",
 	"cluster/plan":         "github.com/goccy/go-yaml/...",
 	"cluster/catalog":      "cluster/plan cluster/link actors/... nn/... datasets/..." + message,
-	"cluster/record":       "actors actors/world cluster/record/stats",
 	"cluster/record/stats": gonum,
-	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
-	"cluster/journal":      "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/journal cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/link cluster/wire " +
-		"cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
+
+	"cluster/record":             "actors actors/world cluster/record/safetensors cluster/record/stats",
+	"cluster/record/safetensors": "",
+	"cluster/report":             "cluster/record cluster/record/stats",
+	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report",
+	"cluster/report/figure":      "cluster/record cluster/record/stats cluster/report" + gonum + plot,
+	"cluster/report/page":        "cluster/record cluster/report cluster/report/figure cluster/report/text",
+	"cluster/report/reporttest":  "cluster/record cluster/report",
+	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
+
+	"cluster/journal": "cluster/record actors actors/world actors/train protos",
+	"cluster/experiment": "cluster/journal cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/record/safetensors " +
+		"cluster/link cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
