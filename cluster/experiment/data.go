@@ -29,7 +29,7 @@ type samples struct {
 type Shelf struct {
 	folders []string
 	keep    int
-	common  *Commons // may be nil
+	shared  *SharedData // may be nil
 
 	mu      sync.Mutex
 	sources map[string]*once[*datasets.Source]
@@ -102,9 +102,9 @@ func LoadData(l catalog.Loader, folders []string, published bool) (source *datas
 
 // NewShelf returns an empty shelf over the folders of data, which keeps what is cut for the last few seeds. What others
 // that have the same commons use, it shares with them.
-func NewShelf(folder string, keep int, c *Commons) *Shelf {
+func NewShelf(folder string, keep int, c *SharedData) *Shelf {
 	return &Shelf{
-		folders: DataFolders(folder), keep: keep, common: c,
+		folders: DataFolders(folder), keep: keep, shared: c,
 		sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[*samples]{},
 	}
 }
@@ -120,9 +120,9 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	}
 	s.mu.Unlock()
 	source, err := o.get(func() (*datasets.Source, error) {
-		source, err := s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+		source, err := s.shared.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
 		if err == nil {
-			s.note(source.Files)
+			s.addFiles(source.Files)
 		}
 		return source, err
 	})
@@ -135,8 +135,8 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	return source, nil
 }
 
-// note remembers files that have been read, each once.
-func (s *Shelf) note(files []datasets.File) {
+// addFiles remembers files that have been read, each once.
+func (s *Shelf) addFiles(files []datasets.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range files {
@@ -190,7 +190,7 @@ func (s *Shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	s.touch(key)
 	s.mu.Unlock()
 	c, err := o.get(func() (*samples, error) {
-		return s.common.samples(s.stamped(d, key), func() (*samples, error) {
+		return s.shared.samples(s.stamped(d, key), func() (*samples, error) {
 			source, err := s.source(d)
 			if err != nil {
 				return nil, err
@@ -203,7 +203,7 @@ func (s *Shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	if err != nil {
 		return samples{}, err
 	}
-	s.note(c.files) // another shelf may have read them
+	s.addFiles(c.files) // another shelf may have read them
 	return *c, nil
 }
 

@@ -77,11 +77,12 @@ func (p *Plan) Written() (file string, text []byte, set []string) { return p.fil
 
 // Point is one combination of a sweep's values.
 type Point struct {
+	// Spec is what the catalog has made of it.
+	Spec   *catalog.Spec
 	labels []plan.Label
 	root   *plan.Node   // as written, but for the names of files, which are absolute now
 	values []*plan.Node // in it, what each axis has put there
 	choice []int        // which of its values each axis has
-	Spec   *catalog.Spec
 	// candidates are what can be chosen for the point; none once that has been done, or if there is nothing to choose.
 	candidates []candidate
 }

@@ -79,7 +79,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	}
 	failure := r.tune(ctx)
 	if failure == nil {
-		failure = r.All(ctx)
+		failure = r.RunAll(ctx)
 	}
 	report, err := r.Report(time.Since(began))
 	return report, errors.Join(failure, err)
@@ -87,9 +87,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 
 // Site is where a plan is carried out.
 type Site struct {
+	// Venue is where its runs take place.
 	Venue Venue
-	// Common are data that plans of one process share; nil shares nothing.
-	Common *Commons
+	// Shared are data that plans of one process share; nil shares nothing.
+	Shared *SharedData
 	// Tried says that the plan was found to run before.
 	Tried bool
 }
@@ -139,7 +140,7 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats, uint64(math.MaxUint64)))
 	}
 	r.Jobs = r.Venue.Jobs(min(r.Jobs, len(points)*r.repeats))
-	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Common)
+	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}
@@ -276,8 +277,8 @@ func settings(labels []plan.Label) record.Point {
 	return p
 }
 
-// All works the queue off, several runs side by side, until one fails.
-func (r *Runner) All(ctx context.Context) error {
+// RunAll works the queue off, several runs side by side, until one fails.
+func (r *Runner) RunAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan run, len(r.queue))
@@ -292,7 +293,7 @@ func (r *Runner) All(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return
 				}
-				if err := r.one(ctx, next); err != nil {
+				if err := r.makeRun(ctx, next); err != nil {
 					cancel(err)
 				}
 			}
@@ -317,8 +318,8 @@ func (r *Runner) failure() error {
 	return errors.Join(failures...)
 }
 
-// one makes one run and saves it.
-func (r *Runner) one(ctx context.Context, next run) error {
+// makeRun makes one run and saves it.
+func (r *Runner) makeRun(ctx context.Context, next run) error {
 	wrap := func(err error) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -419,7 +420,7 @@ func (r *Runner) progress(next run, e record.Evaluation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts[next.number] = min(part, 1)
-	r.tell(nil)
+	r.reportProgress(nil)
 }
 
 // finished notes that a run is saved, with the error if it could not go on.
@@ -431,11 +432,11 @@ func (r *Runner) finished(next run, row *record.Run, failure error) {
 	}
 	delete(r.parts, next.number)
 	r.done++
-	r.tell(row)
+	r.reportProgress(row)
 }
 
-// tell reports the progress; r.mu is held.
-func (r *Runner) tell(row *record.Run) {
+// reportProgress reports the progress; r.mu is held.
+func (r *Runner) reportProgress(row *record.Run) {
 	if r.Progress == nil {
 		return
 	}

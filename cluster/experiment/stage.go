@@ -117,6 +117,7 @@ func (p *Point) network(seed uint64) (*link.Network, []string) {
 	return n, names
 }
 
+// Positions are the places of names.
 func Positions(names []string) map[string]int32 {
 	at := make(map[string]int32, len(names))
 	for i, name := range names {
@@ -164,17 +165,24 @@ func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
 
 // Stage is a run before it happens.
 type Stage struct {
-	Point      *Point
-	Threads    int // that compute for it in virtual time
+	Point *Point
+	// Task is what is trained, and Deployment who trains it.
 	Task       *train.Task
 	Deployment *actors.Deployment
-	Network    *link.Network
-	Names      []string
-	Changes    []link.Change
-	collector  *record.Collector
-	result     coordinator.Result
-	Locked     func(do func()) // calls do while nobody uses the network
-	Elsewhere  func() []record.Link
+	// Names are those of the nodes, and of the coordinator as the last one; Network links them, and Changes are what the
+	// plan's schedule does to it.
+	Names   []string
+	Network *link.Network
+	Changes []link.Change
+	// Threads is how many threads of this process can compute for the run.
+	Threads int
+	// Locked calls do while nobody uses the network. A venue whose world goes on meanwhile sets it.
+	Locked func(do func())
+	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue that has some sets it.
+	Elsewhere func() []record.Link
+
+	collector *record.Collector
+	result    coordinator.Result
 }
 
 // Place makes the deployment of a point.
@@ -205,7 +213,7 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}
-	if err := p.fit(s.Deployment); err != nil {
+	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)
 	}
 	evaluator := task.NewEvaluator(threads)
@@ -219,8 +227,8 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 	return s, nil
 }
 
-// fit checks that the architecture can run with every topology of the deployment.
-func (p *Point) fit(d *actors.Deployment) error {
+// checkTopologies checks that the architecture can run with every topology of the deployment.
+func (p *Point) checkTopologies(d *actors.Deployment) error {
 	f, picky := p.Spec.Architecture.(train.Fitter)
 	if !picky {
 		return nil

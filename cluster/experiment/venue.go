@@ -16,7 +16,7 @@ import (
 // Clock is the name of a venue's time in records.
 type Clock string
 
-// The clocks of the venues in one process.
+// The clocks of Virtual and Real.
 const (
 	VirtualTime Clock = "virtual"
 	RealTime    Clock = "real"
@@ -52,18 +52,26 @@ func venueOf(c Clock) (Venue, error) {
 	return nil, fmt.Errorf("clock %q is not known; accepted are %s and %s", c, VirtualTime, RealTime)
 }
 
-// Outcome is what a world tells of a run beside its record.
+// Outcome is what a venue tells of a run beside its record. Instants are those of the run's clock.
 type Outcome struct {
-	End         time.Duration
-	Halted      time.Duration  // when the members were stopped
-	Waits       map[int]string // what nodes waited for then
-	LeastPause  time.Duration  // shorter pauses of a node are none
-	Digest      *uint64        // of all messages; nil where they differ from time to time
+	// End is when the run ended, and Halted when its members were stopped.
+	End, Halted time.Duration
+	// Waits says, by node, what those waited for then that did. Whether one stood still is judged by it; pauses shorter than
+	// LeastPause are none. A venue that judges this by itself leaves both out.
+	Waits      map[int]string
+	LeastPause time.Duration
+	// Digest is the hash of all messages; nil where they differ from time to time.
+	Digest *uint64
+	// DeadLetters counts messages to actors that were not there.
 	DeadLetters uint64
-	Stalled     time.Duration
-	Lateness    *record.Lateness
-	Incidents   []record.Incident // in the order of time
-	Degraded    bool              // state was lost, or nodes stood still
+	// Stalled is the instant from which on nothing happened any more in a run that its time bounds; 0 if something did.
+	Stalled time.Duration
+	// Lateness is how late messages and steps were in real time; nil in virtual time.
+	Lateness *record.Lateness
+	// Incidents are what the venue has noticed, in the order of time. Degraded says that state was lost, or that nodes stood
+	// still.
+	Incidents []record.Incident
+	Degraded  bool
 }
 
 // Virtual is a venue in virtual time: deterministic, as fast as the machine computes.

@@ -44,6 +44,8 @@ type gathered struct {
 
 var _ actors.Observer = (*Gatherer)(nil)
 
+// NewGatherer returns the gatherer of a run that takes place in this process, where now is what its clock shows, and in
+// others. What has come from all of them until then it passes on to an observer.
 func NewGatherer(to actors.Observer, now func() time.Duration, others []string) *Gatherer {
 	g := &Gatherer{
 		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{}, held: map[string][]gathered{},

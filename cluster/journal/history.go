@@ -41,6 +41,7 @@ type absence struct {
 	lost         bool // with it what nobody else has
 }
 
+// NewHistory returns the empty history of a run. It logs each incident in a line.
 func NewHistory(d *actors.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
 	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
 }
@@ -49,11 +50,11 @@ func NewHistory(d *actors.Deployment, roles []train.Role, log func(format string
 func (h *History) Add(at time.Duration, node, what string, degrades bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.note(at, node, what, degrades)
+	h.addLocked(at, node, what, degrades)
 }
 
-// note is add with the lock held.
-func (h *History) note(at time.Duration, node, what string, degrades bool) {
+// addLocked is add with the lock held.
+func (h *History) addLocked(at time.Duration, node, what string, degrades bool) {
 	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what})
 	h.degraded = h.degraded || degrades
 	h.log("at %s, %s %s", Seconds(at), node, what)
@@ -109,7 +110,7 @@ func (h *History) Back(at time.Duration, nodes []int) {
 		default:
 			what, degrades = fmt.Sprintf("began again at %s: %s", Seconds(at), went), false
 		}
-		h.note(a.from, h.deployment.Nodes[node].Name, what, degrades)
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, what, degrades)
 	}
 }
 
@@ -169,7 +170,7 @@ func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded
 		if h.roles[node].Holds && a.lost && a.from >= last.from {
 			last, name = a, h.deployment.Nodes[node].Name
 		}
-		h.note(a.from, h.deployment.Nodes[node].Name, went, a.lost)
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, went, a.lost)
 	}
 	if name != "" && !h.modelsAt(at) {
 		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s) when the run ended at %s",

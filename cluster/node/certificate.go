@@ -70,7 +70,7 @@ func (p *process) renew(before, next *identity.Identity) error {
 		return err
 	}
 	p.identity.Store(next)
-	p.others.tell()
+	p.others.changed()
 	p.log("the new certificate holds until %s", next.Expires().UTC().Format(time.RFC3339))
 	return nil
 }

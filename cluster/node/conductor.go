@@ -136,7 +136,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	defer p.forgetRun(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
-	return c.carryOut(ctx, s)
+	return c.conduct(ctx, s)
 }
 
 // newConductor returns the conductor of a run of that number.
@@ -161,8 +161,8 @@ func (c *conductor) now() time.Duration {
 	return 0
 }
 
-// carryOut places, starts and ends a run.
-func (c *conductor) carryOut(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
+// conduct places, starts and ends a run.
+func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
 	end := sync.OnceFunc(func() {
 		c.mu.Lock()
 		c.begun = false

@@ -482,7 +482,7 @@ func (p *process) shelfOf(submission string) *experiment.Shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shelves.submission != submission {
-		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.common)}
+		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.shared)}
 	}
 	return p.shelves.shelf
 }

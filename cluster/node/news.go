@@ -38,8 +38,8 @@ type other struct {
 	why         string
 }
 
-// hear takes note of what a process tells.
-func (o *others) hear(name string, m *protos.News) {
+// learn takes note of what a process tells.
+func (o *others) learn(name string, m *protos.News) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	of := o.known[name]
@@ -119,8 +119,8 @@ func (o *others) latest() uint64 {
 	return o.number
 }
 
-// tell has the other processes told what has changed here; it returns the number of the change.
-func (o *others) tell() uint64 {
+// changed has the other processes told what has changed here; it returns the number of the change.
+func (o *others) changed() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.number++

@@ -98,7 +98,7 @@ type process struct {
 	conducts   map[uint64]*conductor
 	shelves    shelves
 	clients    map[*request.Caller]bool
-	common     experiment.Commons
+	shared     experiment.SharedData
 	others     others
 	identity   atomic.Pointer[identity.Identity] // nil without any
 	expired    chan error                        // gets why the process has to leave
@@ -201,8 +201,8 @@ func (c Config) process() *process {
 	p.gossip.stop = p.stop.Done()
 	p.identity.Store(c.Identity)
 	p.queue = submission.New(submission.Config{
-		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog, Common: &p.common,
-		Venue: p.venue, Changed: p.others.tell, Log: p.log,
+		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog, Shared: &p.shared,
+		Venue: p.venue, Changed: p.others.changed, Log: p.log,
 	})
 	p.residents = resident.NewService(actorHost{p}, resident.ServiceConfig{
 		Cores: c.Cores, Tensors: &p.tensors, Log: p.log,
@@ -345,7 +345,7 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	case state == transport.Up:
 		p.heardAgain(peer.Name)
 		p.others.back(peer.Name)
-		p.others.tell()
+		p.others.changed()
 		p.back(peer.Name)
 	case state == transport.Suspended:
 		p.others.left(peer.Name, reason.Error())
@@ -439,7 +439,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		}
 	case *protos.News:
 		f.Release()
-		p.others.hear(from.Name, m)
+		p.others.learn(from.Name, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:

@@ -300,7 +300,7 @@ func (w *watchdog) judgeStillness() {
 	case c.deployment.Bounded:
 		c.stalled = cmp.Or(c.stalled, c.now())
 	default:
-		w.why = !w.hopes() || time.Since(s.since) > c.process.config.Absence
+		w.why = !w.mayReturn() || time.Since(s.since) > c.process.config.Absence
 	}
 }
 
@@ -328,8 +328,8 @@ func (w *watchdog) arrived(mark uint64) bool {
 	return true
 }
 
-// hopes reports whether somebody is out, and may come back and set the run going again.
-func (w *watchdog) hopes() bool {
+// mayReturn reports whether somebody is out, and may come back and set the run going again.
+func (w *watchdog) mayReturn() bool {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	for _, q := range w.of.parties {
@@ -340,14 +340,14 @@ func (w *watchdog) hopes() bool {
 	return false
 }
 
-// told is what an actor in some process waits for.
-type told string
+// reportedWait is what an actor in some process waits for.
+type reportedWait string
 
 // Receive does nothing: it only stands for an actor.
-func (told) Receive(actor.Context) {}
+func (reportedWait) Receive(actor.Context) {}
 
 // Waiting says what the actor waits for.
-func (t told) Waiting() string { return string(t) }
+func (t reportedWait) Waiting() string { return string(t) }
 
 // standstill is the error of a run in which nothing is left to happen.
 func (w *watchdog) standstill() error {
@@ -359,7 +359,7 @@ func (w *watchdog) standstill() error {
 		losses += s.Losses
 		for node, cause := range s.Waits {
 			if node >= 0 && int(node) < len(waits) {
-				waits[node] = told(cause)
+				waits[node] = reportedWait(cause)
 			}
 		}
 	}

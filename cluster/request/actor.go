@@ -8,7 +8,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
-// ActorSection returns the section of a plan that settings of a kind stand for.
+// ActorSection returns the section of a plan that the settings of an actor of a kind stand for. An error names their line.
 func ActorSection(name, kind, text string) (*plan.Node, error) {
 	section := plan.NewMap()
 	if strings.TrimSpace(text) != "" {

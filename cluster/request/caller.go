@@ -13,10 +13,12 @@ import (
 // Caller is a client at the other end of a connection.
 type Caller struct {
 	Conn net.Conn
+	// Name and Role are those of its certificate.
 	Name string
 	Role identity.Role
 }
 
+// Reply sends the caller a message.
 func (c *Caller) Reply(m *protos.Reply) error { return Write(c.Conn, m) }
 
 // May returns an error if the caller's role does not allow something.

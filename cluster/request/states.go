@@ -1,6 +1,6 @@
 package request
 
-// The states of a submission.
+// The states of a submission, as a protos.Submission names them.
 const (
 	// Waiting for others that were submitted to the same process before.
 	Waiting = "waiting"

@@ -164,7 +164,7 @@ var errGone = errors.New("the node is gone")
 func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest, patience time.Duration) (*protos.ActorResponse, error) {
 	p := r.process
 	if node == p.Name() {
-		return r.carryOut(ctx, m), nil
+		return r.handle(ctx, m), nil
 	}
 	if s, ok := p.Peer(node); ok && s.State == transport.Down {
 		return nil, fmt.Errorf("node %s: %w", node, errGone)
@@ -251,11 +251,11 @@ func (r *Service) attempt(m *protos.ActorRequest) (answer *protos.ActorResponse)
 			answer = &protos.ActorResponse{Error: request.Text(r.process.Failed("a request about actors", cause).Error(), request.MaxText)}
 		}
 	}()
-	return r.carryOut(r.process.Running(), m)
+	return r.handle(r.process.Running(), m)
 }
 
-// carryOut carries out a request to this process.
-func (r *Service) carryOut(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
+// handle carries out a request to this process.
+func (r *Service) handle(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
 	if err := r.process.Entered(); err != nil {
 		return &protos.ActorResponse{Error: err.Error()}
 	}
@@ -312,7 +312,7 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 		return nil, refusal.Input(err)
 	}
 	others, silent := r.reports(ctx, m.Name, r.process.Name())
-	if err := alone(m.Name, others, silent); err != nil {
+	if err := checkNameFree(m.Name, others, silent); err != nil {
 		place.Release()
 		return nil, err
 	}
@@ -320,8 +320,8 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 	return r.actorOf(i), err
 }
 
-// alone returns an error unless all nodes have said that they have no actor of a name.
-func alone(name string, all []report, silent []string) error {
+// checkNameFree returns an error unless all nodes have said that they have no actor of a name.
+func checkNameFree(name string, all []report, silent []string) error {
 	for _, n := range all {
 		if len(n.GetActors()) == 0 {
 			continue
@@ -344,7 +344,7 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 		return err
 	}
 	all, silent := r.reports(ctx, m.Name)
-	if err := alone(m.Name, all, silent); err != nil {
+	if err := checkNameFree(m.Name, all, silent); err != nil {
 		return err
 	}
 	hosts, err := candidates(m, all)
@@ -359,7 +359,7 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 			return fmt.Errorf("actor %s: %w", m.Name, err)
 		case a.Error == "":
 			for _, a := range a.GetActors().GetActors() {
-				r.saw(a.Name, a.Node)
+				r.rememberNode(a.Name, a.Node)
 			}
 			r.config.Log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
 			return c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: a.Actors}})
@@ -386,7 +386,7 @@ func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
 		case m.Label != "" && n.Meta.Labels[m.Label] != m.Value:
 			why = append(why, fmt.Sprintf("%s has no label %s:%s", n.Name, m.Label, m.Value))
 		case !slices.Contains(n.Kinds, m.Kind):
-			why = append(why, fmt.Sprintf("%s knows the kinds %s", n.Name, orNone(n.Kinds)))
+			why = append(why, fmt.Sprintf("%s knows the kinds %s", n.Name, listOrNone(n.Kinds)))
 		case m.Cores > n.Free:
 			why = append(why, fmt.Sprintf("%s has %d free cores of %d", n.Name, n.Free, n.GetCores()))
 		default:
@@ -407,7 +407,7 @@ func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
 	return names, nil
 }
 
-func orNone(words []string) string {
+func listOrNone(words []string) string {
 	if len(words) == 0 {
 		return "none"
 	}
@@ -422,7 +422,7 @@ func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string
 		n.Actors.Actors = slices.DeleteFunc(n.Actors.Actors, func(a *protos.Actor) bool { return !a.Begun })
 		for _, a := range n.Actors.Actors {
 			if found = true; name != "" {
-				r.saw(a.Name, a.Node)
+				r.rememberNode(a.Name, a.Node)
 			}
 		}
 		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: n.Actors}}); err != nil {
@@ -438,8 +438,8 @@ func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
 }
 
-// saw remembers where an actor is.
-func (r *Service) saw(name, node string) {
+// rememberNode remembers where an actor is.
+func (r *Service) rememberNode(name, node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.seen) == maxSeen {

@@ -208,8 +208,8 @@ func (s *Submission) interrupted(e *entry) {
 	e.State, e.Error = s.state, s.err.Error()
 }
 
-// note writes the submission's state into the ledger, and has others told; s.mu is held.
-func (s *Submission) note() {
+// publish writes the submission's state into the ledger, and has others told; s.mu is held.
+func (s *Submission) publish() {
 	s.noted = s.queue.config.Changed()
 	e := &entry{
 		ID: s.ID, Plan: s.plan, File: s.File, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done, Total: s.progress.Total,

@@ -67,8 +67,8 @@ type Config struct {
 	Insecure bool
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
-	// Common are the data that are in use.
-	Common *experiment.Commons
+	// Shared are the data that are in use.
+	Shared *experiment.SharedData
 	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its client say.
 	Venue func(s *Submission, rules []string) (experiment.Venue, error)
 	// Changed is called when something changes that other processes are told of, and returns the number of the change.
@@ -103,10 +103,11 @@ func (q *Queue) All() (all []*Submission, removed int) {
 
 // Submission is a plan that was submitted to this process.
 type Submission struct {
+	// ID tells it apart from all others of the cluster, and File is the plan's file without its folder.
+	ID, File string
+
 	queue  *Queue
-	ID     string
 	number uint64 // the upper half of its runs' numbers
-	File   string
 	plan   string // the plan's name
 	by     string
 	at     time.Time
@@ -133,21 +134,21 @@ type Submission struct {
 
 // submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only the plan is kept.
 func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
-	file := filepath.Base(m.File)
-	pl, err := experiment.Parse(file, []byte(m.Text), m.Set...)
-	if err != nil {
-		return nil, err
-	}
 	var draw [4]byte
 	if _, err := rand.Read(draw[:]); err != nil {
 		return nil, err
 	}
+	file := filepath.Base(m.File)
 	s := &Submission{
-		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file, by: by, at: time.Now(),
-		state: request.Waiting, changed: make(chan struct{}), last: -1, source: pl,
+		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file,
+		by: by, at: time.Now(), state: request.Waiting, changed: make(chan struct{}), last: -1,
 	}
+	var err error
 	if s.venue, err = q.config.Venue(s, m.Place); err != nil {
 		return nil, refusal.Input(err)
+	}
+	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
+		return nil, err
 	}
 	s.out = filepath.Join(q.config.Out, planName(file)+"-"+s.ID)
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
@@ -159,7 +160,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 		s.end(nil)
 		return nil, errors.Join(err, os.RemoveAll(s.out))
 	}
-	s.change(s.note)
+	s.change(s.publish)
 	return s, nil
 }
 
@@ -206,8 +207,8 @@ func (s *Submission) try(ctx context.Context) error {
 
 // prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
 func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
-	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.tell, Out: s.out, Continue: goOn}
-	at := experiment.Site{Venue: s.venue, Common: s.queue.config.Common, Tried: goOn}
+	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed, Out: s.out, Continue: goOn}
+	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
 
@@ -239,7 +240,7 @@ func (q *Queue) enqueue(s *Submission) error {
 func (q *Queue) remove(s *Submission) error {
 	s.change(func() {
 		s.state = removed
-		s.note()
+		s.publish()
 	})
 	q.mu.Lock()
 	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
@@ -319,13 +320,13 @@ func (q *Queue) find(id string) (*Submission, error) {
 func (s *Submission) run() {
 	s.change(func() {
 		s.state = request.Running
-		s.note()
+		s.publish()
 	})
 	s.Log("%s, %d runs, submitted by %s", s.File, s.progress.Total, s.by)
 	began := time.Now()
 	r, err := s.prepare(s.stop, true)
 	if err == nil {
-		failure := r.All(s.stop)
+		failure := r.RunAll(s.stop)
 		var report *experiment.Report
 		report, err = r.Report(time.Since(began))
 		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs, func(row record.Run) bool { return row.Outcome == record.Degraded }) {
@@ -375,7 +376,7 @@ func (s *Submission) finish(err error) {
 	}
 	s.change(func() {
 		s.state, s.err, s.source = state, err, nil
-		s.note()
+		s.publish()
 	})
 	s.end(nil)
 }
@@ -464,8 +465,8 @@ func (s *Submission) said(text string) bool {
 	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
 }
 
-// tell is told by the runner how far it is.
-func (s *Submission) tell(pr experiment.Progress) {
+// progressed is told by the runner how far it is.
+func (s *Submission) progressed(pr experiment.Progress) {
 	s.change(func() { s.progress = pr })
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
