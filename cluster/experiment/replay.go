@@ -51,7 +51,8 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, refusal.Input(err)
 	}
 	if run.Clock != string(VirtualTime) {
-		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest to prove", dir, run.Clock))
+		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest "+
+			"to prove", dir, run.Clock))
 	}
 	p, err := Parse(filepath.Join(reader.Dir(), "plan.yaml"), []byte(reader.Plan))
 	if err != nil {
@@ -70,7 +71,8 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, refusal.Input(err)
 	}
 	if settled, err := points[at].settle(tunings); err != nil || !settled {
-		return nil, refusal.Input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point", dir)))
+		return nil, refusal.Input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point",
+			dir)))
 	}
 	r := &Replayed{
 		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,

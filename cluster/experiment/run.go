@@ -119,7 +119,8 @@ type run struct {
 	seed   uint64
 }
 
-// Prepare checks everything that can be checked before the first run. An InputError says what is wrong.
+// Prepare checks everything that can be checked before the first run. An InputError says what is
+// wrong.
 func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.NumCPU()
@@ -134,10 +135,12 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
 	if len(points)*r.repeats > record.MaxRuns {
-		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted", len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
+			len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
 	}
 	if first.Seed+uint64(r.repeats) < first.Seed {
-		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats, uint64(math.MaxUint64)))
+		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
+			uint64(math.MaxUint64)))
 	}
 	r.Jobs = r.Venue.Jobs(min(r.Jobs, len(points)*r.repeats))
 	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
@@ -219,7 +222,8 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 	return nil
 }
 
-// reserve makes an empty folder of this name, or with a number behind it if others have been quicker.
+// reserve makes an empty folder of this name, or with a number behind it if others have been
+// quicker.
 func reserve(name string) (dir string, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil { //nolint:gosec // the mask of the process decides
 		return "", fmt.Errorf("output folder: %w", err)
@@ -243,7 +247,8 @@ func reserve(name string) (dir string, err error) {
 func (r *Runner) compatible() error {
 	for _, done := range r.folder.Runs() {
 		if done.Clock != string(r.Venue.Clock()) {
-			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock, done.Clock)
+			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock,
+				done.Clock)
 		}
 	}
 	before, err := record.ReadSummary(r.Out)
@@ -260,7 +265,8 @@ func (r *Runner) compatible() error {
 // has done.
 func folderError(err error) error {
 	for _, mistake := range []error{
-		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
+		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist,
+		fs.ErrPermission, syscall.ENOTDIR,
 	} {
 		if errors.Is(err, mistake) {
 			return refusal.Input(err)
@@ -462,8 +468,9 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	defer func() { err = errors.Join(err, r.folder.Close()) }()
 	first := r.points[0].Spec.Plan
 	o := record.Overview{
-		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
-		Data: r.shelf.files(),
+		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
+		RunsPlanned: len(r.points) * r.repeats,
+		Data:        r.shelf.files(),
 	}
 	o.Target, _ = Target(first)
 	summary, err := r.folder.Write(o)

@@ -12,8 +12,8 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// SharedData are the data sets that are in use in a process, for all plans that want the same. It keeps none in
-// memory: what nobody uses is collected. A nil one shares nothing.
+// SharedData are the data sets that are in use in a process, for all plans that want the same. It
+// keeps none in memory: what nobody uses is collected. A nil one shares nothing.
 type SharedData struct {
 	sources shared[datasets.Source]
 	cuts    shared[samples]

@@ -1,5 +1,5 @@
-// Package journal keeps what happens to a run that takes place on several processes: their events in the order of time, the
-// pace of its nodes, and the incidents that make its figures worth less.
+// Package journal keeps what happens to a run that takes place on several processes: their events
+// in the order of time, the pace of its nodes, and the incidents that make its figures worth less.
 package journal
 
 import (
@@ -15,14 +15,15 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// History keeps what happens to a run that makes its figures worth less: which nodes went with their processes, what
-// was lost with them, and when nobody looked. Instants are those of the run's clock.
+// History keeps what happens to a run that makes its figures worth less: which nodes went with
+// their processes, what was lost with them, and when nobody looked. Instants are those of the run's
+// clock.
 //
-// What a node's return costs follows from its role. A node that holds a model and trains joins with the model of
-// another one: all that is lost are its optimiser's state and its progress. A worker without a model loses as little. A
-// node that does not train, such as a server, begins again with what it was given at first: nobody can stand in for it,
-// and its run is degraded. So it is if the last node that had a model is gone, whatever its role: there
-// is nobody left to join from.
+// What a node's return costs follows from its role. A node that holds a model and trains joins with
+// the model of another one: all that is lost are its optimiser's state and its progress. A worker
+// without a model loses as little. A node that does not train, such as a server, begins again with
+// what it was given at first: nobody can stand in for it, and its run is degraded. So it is if the
+// last node that had a model is gone, whatever its role: there is nobody left to join from.
 type History struct {
 	deployment *actors.Deployment
 	roles      []train.Role // by node
@@ -129,7 +130,8 @@ func (h *History) HoldLastModel(at time.Duration, nodes []int) bool {
 	return h.modelsAt(at) && !h.modelsAt(at, nodes...)
 }
 
-// modelsAt reports whether a node has a model that is neither away nor one of those. The lock is held.
+// modelsAt reports whether a node has a model that is neither away nor one of those. The lock is
+// held.
 func (h *History) modelsAt(at time.Duration, without ...int) bool {
 	for node, role := range h.roles {
 		_, away := h.away[node]
@@ -154,8 +156,9 @@ func scheduled(d *actors.Deployment, node int, at time.Duration) bool {
 // ErrNoModel is why a run has failed at whose end nobody had a model.
 var ErrNoModel = errors.New("no model was there to be evaluated")
 
-// Close takes down who is still away when the run ends, and returns all incidents in the order of time. It returns an
-// error if nobody had a model any more: the latest verdict is then older than the loss.
+// Close takes down who is still away when the run ends, and returns all incidents in the order of
+// time. It returns an error if nobody had a model any more: the latest verdict is then older than
+// the loss.
 func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -75,7 +75,8 @@ func (p *process) processes() *protos.Processes {
 	return all
 }
 
-// answerRuns tells what was submitted here, and what is known of submissions whose processes are away.
+// answerRuns tells what was submitted here, and what is known of submissions whose processes are
+// away.
 func (p *process) answerRuns(c *request.Caller) error {
 	submissions, _ := p.queue.All()
 	all := &protos.Submissions{}

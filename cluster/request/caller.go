@@ -28,7 +28,8 @@ func (c *Caller) May(what string, roles ...identity.Role) error {
 			return nil
 		}
 	}
-	return refusal.Input(fmt.Errorf("%s has role %s and may not %s, which takes role %s: %w", c.Name, c.Role, what, roles[0], identity.ErrRole))
+	return refusal.Input(fmt.Errorf("%s has role %s and may not %s, which takes role %s: %w", c.Name, c.Role, what,
+		roles[0], identity.ErrRole))
 }
 
 // Refuse tells the caller why its request is not carried out.

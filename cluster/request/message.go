@@ -1,6 +1,7 @@
-// Package request is what clients and the processes of a cluster say to each other. A client sends a protos.Request over
-// a connection of its own and reads one protos.Reply or several; protobuf messages lie there one behind the other, each
-// behind its length of 4 bytes, the lowest first. A line to actors goes on with protos.ActorCall and ActorReceipt.
+// Package request is what clients and the processes of a cluster say to each other. A client sends
+// a protos.Request over a connection of its own and reads one protos.Reply or several; protobuf
+// messages lie there one behind the other, each behind its length of 4 bytes, the lowest first. A
+// line to actors goes on with protos.ActorCall and ActorReceipt.
 package request
 
 import (
@@ -28,13 +29,14 @@ const (
 	MaxListed = 1 << 10
 )
 
-// Text is a text as a message can carry it. One that is not UTF-8, as errors about files or of actors may be, would keep
-// the whole message from being sent.
+// Text is a text as a message can carry it. One that is not UTF-8, as errors about files or of
+// actors may be, would keep the whole message from being sent.
 func Text(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "\uFFFD")
 }
 
-// Write writes a message behind its length. It returns an error for one of more than MaxMessage bytes.
+// Write writes a message behind its length. It returns an error for one of more than MaxMessage
+// bytes.
 func Write(w io.Writer, m proto.Message) error {
 	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, 4, 512), m)
 	if err != nil {

@@ -98,7 +98,8 @@ func (a *resident) admit(c *Call) error {
 	case a.stage != begun:
 		return fmt.Errorf("%s is only about to begin", a)
 	case known && c.Sequence <= last.sequence:
-		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Sequence, a, last.sequence)
+		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Sequence, a,
+			last.sequence)
 	case c.Verb != Stop && a.mailbox.UserMessageCount() >= MaxMailbox:
 		return fmt.Errorf("the mailbox of %s is full: %d messages wait", a, MaxMailbox)
 	case c.Verb == Ask && a.asks == MaxAsks:

@@ -119,7 +119,8 @@ func (e *env) Compute(job actors.Job) {
 	}
 	job.Cores = min(max(job.Cores, 1), cores)
 	if !e.of.bench.add(e, job) {
-		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs, e.of.spec.Name))
+		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs,
+			e.of.spec.Name))
 	}
 }
 

@@ -1,5 +1,6 @@
-// Package submission keeps what clients submit to a process of a cluster: plans that wait for their turn, the one that is
-// carried out, and those that have ended, with their logs and a ledger from which the process's next life knows them.
+// Package submission keeps what clients submit to a process of a cluster: plans that wait for their
+// turn, the one that is carried out, and those that have ended, with their logs and a ledger from
+// which the process's next life knows them.
 package submission
 
 import (
@@ -32,7 +33,8 @@ import (
 const (
 	// maxWaiting is how many submissions wait at most.
 	maxWaiting = 100
-	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but not their records.
+	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but
+	// not their records.
 	MaxKept = 1000
 	// maxLines is how many lines of a submission's log are kept, the latest.
 	maxLines = 10_000
@@ -69,9 +71,11 @@ type Config struct {
 	Catalog *catalog.Catalog
 	// Shared are the data that are in use.
 	Shared *experiment.SharedData
-	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its client say.
+	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its
+	// client say.
 	Venue func(s *Submission, rules []string) (experiment.Venue, error)
-	// Changed is called when something changes that other processes are told of, and returns the number of the change.
+	// Changed is called when something changes that other processes are told of, and returns the
+	// number of the change.
 	Changed func() uint64
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
@@ -103,7 +107,8 @@ func (q *Queue) All() (all []*Submission, removed int) {
 
 // Submission is a plan that was submitted to this process.
 type Submission struct {
-	// ID tells it apart from all others of the cluster, and File is the plan's file without its folder.
+	// ID tells it apart from all others of the cluster, and File is the plan's file without its
+	// folder.
 	ID, File string
 
 	queue  *Queue
@@ -132,7 +137,8 @@ type Submission struct {
 	noted     uint64 // the number of the latest change that others are told of
 }
 
-// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only the plan is kept.
+// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only
+// the plan is kept.
 func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
 	var draw [4]byte
 	if _, err := rand.Read(draw[:]); err != nil {
@@ -205,9 +211,11 @@ func (s *Submission) try(ctx context.Context) error {
 	return r.Close() // until the submission's turn has come
 }
 
-// prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
+// prepare makes everything ready to run: for a new record, or, when that was done before, to go on
+// with it.
 func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
-	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed, Out: s.out, Continue: goOn}
+	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
+		Out: s.out, Continue: goOn}
 	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
@@ -235,8 +243,8 @@ func (q *Queue) enqueue(s *Submission) error {
 	return nil
 }
 
-// remove forgets a submission that has ended, and deletes its record. It comes first in the ledger: what is not deleted
-// then, because the process is killed, is in nobody's way.
+// remove forgets a submission that has ended, and deletes its record. It comes first in the ledger:
+// what is not deleted then, because the process is killed, is in nobody's way.
 func (q *Queue) remove(s *Submission) error {
 	s.change(func() {
 		s.state = removed
@@ -329,7 +337,8 @@ func (s *Submission) run() {
 		failure := r.RunAll(s.stop)
 		var report *experiment.Report
 		report, err = r.Report(time.Since(began))
-		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs, func(row record.Run) bool { return row.Outcome == record.Degraded }) {
+		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
+			func(row record.Run) bool { return row.Outcome == record.Degraded }) {
 			err = errDegraded
 		}
 	} else {
@@ -342,7 +351,8 @@ func (s *Submission) run() {
 	s.finish(err)
 }
 
-// closeRecord writes the summary of a record whose runs have not all finished; done is how many have.
+// closeRecord writes the summary of a record whose runs have not all finished; done is how many
+// have.
 func (s *Submission) closeRecord() (done int, err error) {
 	folder, err := record.OpenToWrite(s.out)
 	if err != nil {
@@ -471,7 +481,8 @@ func (s *Submission) progressed(pr experiment.Progress) {
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
 	case row != nil:
-		s.Log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
+		s.Log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed,
+			100*float64(row.FinalAccuracy), row.Duration)
 		for _, i := range row.Incidents {
 			if s.said(i.What) {
 				continue // when it happened
@@ -524,11 +535,13 @@ func (s *Submission) News() (*protos.Submission, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
-	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error, request.MaxListed)
+	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error,
+		request.MaxListed)
 	return m, s.noted
 }
 
-// State returns the present state, and a channel that is closed when it is not the present any more.
+// State returns the present state, and a channel that is closed when it is not the present any
+// more.
 func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
