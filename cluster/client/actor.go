@@ -39,11 +39,11 @@ type ActorSpec struct {
 	// without any cannot compute. Runs do not reserve cores; no node of a plan is placed where all
 	// are reserved.
 	Cores int
-	// Restart says how often the actor is made anew when it fails; the zero value, never.
+	// Restart says how often the actor is restarted when it fails; the zero value, never.
 	Restart Restart
 }
 
-// Restart says how often an actor is made anew: at most Times, up to 1000, within any span of
+// Restart says how often an actor is restarted: at most Times, up to 1000, within any span of
 // Within, which is at least a second, or in its whole life if Within is 0. Messages that wait
 // remain; the one it failed at is lost, and so are questions that it had begun and not answered. An
 // actor that is an actors.Restorer hands its state on. Nothing survives its process.

@@ -20,7 +20,7 @@ import (
 )
 
 // attachment is a client's line to actors: one connection for all it says to them, made
-// when it is first needed and anew when it has broken.
+// when it is first needed and again after it breaks.
 type attachment struct {
 	turn     chan struct{} // held by who writes, and guards what follows
 	client   uint64        // drawn by chance
@@ -229,7 +229,7 @@ func (l *clientLine) end(cause error) {
 	l.open = map[uint64]*sent{}
 	err := l.broken
 	l.mu.Unlock()
-	l.conn.Close() //nolint:errcheck // it is of no use any more
+	l.conn.Close() //nolint:errcheck // it is of no further use
 	for _, s := range open {
 		s.end(nil, fmt.Errorf("whether %s has handled the message is not known: %w", s.of, err))
 	}

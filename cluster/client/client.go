@@ -1,5 +1,5 @@
 // Package client is a program's way into a cluster: it submits plans and follows them, fetches
-// records, and has actors made that live outside of runs. It is no part of the cluster.
+// records, and spawns actors that live outside of runs. A client is not a part of the cluster.
 package client
 
 import (
@@ -45,8 +45,8 @@ type Node struct {
 	Cores   int               `json:"cores"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Started time.Time         `json:"started"`
-	// State is that of the connection of the process that was asked: up, suspended, down, unknown
-	// or here.
+	// State is the state of the connection from the process that was asked: up, suspended, down,
+	// unknown or here.
 	State string `json:"state"`
 	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in
 	// seconds, smoothed; 0 if none has come back yet.
@@ -85,14 +85,14 @@ type Submission struct {
 	Why  string    `json:"away_because,omitempty"`
 }
 
-// Over reports whether nothing will come any more.
+// Over reports whether the submission has ended.
 func (s *Submission) Over() bool { return s.State != request.Waiting && s.State != request.Running }
 
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
 
-// Connect finds a process of a cluster that answers, among the addresses of seeds. The
-// identity, nil for a cluster without any, is that of an operator or client.
+// Connect finds a process of a cluster that answers, among the addresses of seeds. The identity
+// belongs to an operator or client; it is nil for a cluster without identities.
 func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
 	if len(seeds) == 0 {
 		return nil, refusal.Input(errors.New("no address of the cluster is given, as --join or GRADWIRE_JOIN does"))

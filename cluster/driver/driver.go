@@ -1,6 +1,6 @@
-// Package driver is what a program needs that drives Gradwire: it runs plans, on this machine or on
-// a cluster, and has actors made that live outside of runs. All of it is the work of the packages
-// below, whose types it names once more.
+// Package driver is the face of Gradwire to programs: they run plans, on this machine or on a
+// cluster, and spawn actors that live outside of runs. Three packages do the work: experiment, node
+// and client. driver only names their types and calls them.
 //
 // A plan on this machine (package experiment):
 //
@@ -11,8 +11,8 @@
 //
 //	err := driver.Serve(ctx, driver.NodeConfig{Name: "a", Bind: "127.0.0.1:7946", Insecure: true})
 //
-// A plan on a cluster (package client), where Watch, Logs, Stop and Fetch follow what was
-// submitted, and Spawn and Find lead to actors:
+// A plan on a cluster (package client). Client.Watch, Logs, Stop and Fetch follow a submission;
+// Client.Spawn and Find lead to actors:
 //
 //	c, err := driver.Connect(ctx, []string{"127.0.0.1:7946"}, nil)
 //	id, err := c.Submit(ctx, p, driver.SubmitOptions{})
@@ -103,7 +103,7 @@ const (
 type (
 	// ActorSpec is an actor that a driver wants.
 	ActorSpec = client.ActorSpec
-	// Restart says how often an actor is made anew when it fails.
+	// Restart says how often an actor is restarted when it fails.
 	Restart = client.Restart
 	// Actor is one as its node sees it.
 	Actor = client.Actor
@@ -127,8 +127,8 @@ var ErrNoActor = client.ErrNoActor
 // InputError says what is wrong with them.
 func Load(path string, set ...string) (*Plan, error) { return experiment.Load(path, set...) }
 
-// Parse reads a plan from its text; file is its name in errors, and its folder that of the files
-// that it names.
+// Parse reads a plan from its text. Errors call it file, and the files that it names lie in the
+// folder of file.
 func Parse(file string, src []byte, set ...string) (*Plan, error) {
 	return experiment.Parse(file, src, set...)
 }
@@ -150,7 +150,7 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 func Serve(ctx context.Context, c NodeConfig) error { return node.Serve(ctx, c) }
 
 // Connect finds a process of a cluster that answers, among the addresses HOST:PORT of seeds. The
-// identity, nil for a cluster without any, is that of an operator or client.
+// identity belongs to an operator or client; it is nil for a cluster without identities.
 func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
 	return client.Connect(ctx, seeds, id)
 }
@@ -163,8 +163,8 @@ func Vacant(dir string) error { return client.Vacant(dir) }
 // the system names no such folder.
 func CacheFolder() (string, error) { return experiment.CacheFolder() }
 
-// DataFolders are the folders that data sets are looked for in, in this order: the one that is
-// named, if any, that of the variable GRADWIRE_DATA, and the user's cache.
+// DataFolders returns the folders that are searched for data sets, in this order: the named one, if
+// any, the value of the variable GRADWIRE_DATA, and the user's cache.
 func DataFolders(named string) []string { return experiment.DataFolders(named) }
 
 // LoadData loads a data set from the first of the folders that has it.

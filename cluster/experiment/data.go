@@ -60,8 +60,8 @@ func CacheFolder() (string, error) {
 	return filepath.Join(dir, "gradwire", "datasets"), nil
 }
 
-// DataFolders are the folders that data sets are looked for in, in this order: the one that is
-// named, if any, that of the variable GRADWIRE_DATA, and the user's cache.
+// DataFolders returns the folders that are searched for data sets, in this order: the named one, if
+// any, the value of the variable GRADWIRE_DATA, and the user's cache.
 func DataFolders(named string) []string {
 	var folders []string
 	cache, err := CacheFolder()

@@ -31,8 +31,8 @@ func moreRepeats(before, after string) bool {
 	return had > 0 && had < wanted && a.Without(key).Equal(b.Without(key))
 }
 
-// renumber gives runs that are missing numbers of their own where finished ones have theirs, as
-// they have when the record was made with fewer repeats.
+// renumber gives a missing run another number if a finished run has its number already. That
+// happens when the record was made with fewer repeats.
 func (r *Runner) renumber() {
 	taken := map[int]bool{}
 	for _, done := range r.folder.Runs() {

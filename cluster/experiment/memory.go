@@ -49,8 +49,8 @@ func need(s *catalog.Spec) float64 {
 	return 4 * float64(vectors) * float64(s.Model.Params())
 }
 
-// affordable returns an error about the first point whose models do not fit into so many bytes; 0
-// stands for a memory that is not known.
+// affordable returns an error about the first point whose models do not fit into memory of the
+// given size in bytes; 0 stands for a size that is not known.
 func affordable(points []Point, bytes float64) error {
 	for i := range points {
 		s := points[i].Spec

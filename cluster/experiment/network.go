@@ -24,11 +24,11 @@ type Network struct {
 	// Lines are these edges by source and destination; if there are more than was asked for, as
 	// many of them, evenly chosen.
 	Lines []link.Line
-	// Delays are those of Lines as the plan has them, at the beginning of the run.
+	// Delays are the delays of Lines at the beginning of the run, as the plan writes them.
 	Delays []*plan.Node
 }
 
-// Network resolves the network of a point, the first being 1, without data. It has at most so many
+// Network resolves the network of a point, the first being 1, without data. It returns at most most
 // lines. A nil catalog stands for catalog.Default().
 func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
 	points, err := p.Points(c)

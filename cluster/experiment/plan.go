@@ -1,7 +1,7 @@
-// Package experiment carries plans out: it reads one, resolves the points of its sweep with a
-// catalog, tunes, and lets every repeat of every point take place on a Venue, whose outcomes it
-// judges and records. It does not know which venue it has: Virtual and Real are its own, and a
-// cluster is another one.
+// Package experiment carries plans out. It reads a plan, resolves the points of its sweep with a
+// catalog, tunes them, and plays every repeat of every point on a Venue. It judges and records the
+// outcomes. It does not know which venue it has: it provides Virtual and Real, and package node a
+// cluster.
 package experiment
 
 import (

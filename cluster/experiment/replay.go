@@ -23,12 +23,12 @@ type Replayed struct {
 	// promise equal digests.
 	Equal     bool `json:"equal"`
 	SameBuild bool `json:"same_build"`
-	// Recorded and RecordedBuild are those of the record, Digest and Build those of now.
+	// Recorded and RecordedBuild come from the record, Digest and Build from the replay.
 	Recorded      string       `json:"recorded_digest"`
 	Digest        string       `json:"replayed_digest"`
 	RecordedBuild record.Build `json:"recorded_build"`
 	Build         record.Build `json:"replayed_build"`
-	// OtherData says, a sentence for each file, which samples differ from those of the record.
+	// OtherData has a sentence for each file whose samples differ from the record's.
 	OtherData []string `json:"other_data,omitempty"`
 }
 

@@ -150,7 +150,7 @@ func (p *Point) holders() (n int) {
 	return n
 }
 
-// digest joins the hash of a run's messages with that of the final parameters of its models.
+// digest hashes a run's messages, whose hash is given, and the final parameters of its models.
 func digest(messages uint64, models []coordinator.Model) string {
 	d := xxhash.New()
 	b := binary.LittleEndian.AppendUint64(nil, messages)

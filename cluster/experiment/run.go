@@ -58,7 +58,7 @@ type Report struct {
 	record.Summary
 	// Dir is the folder of the record.
 	Dir string
-	// Traces are those of the summary's runs, in their order.
+	// Traces hold what figures are drawn from, for the summary's runs in their order.
 	Traces []record.Trace
 	// Clock is the one that was used.
 	Clock Clock
@@ -454,7 +454,7 @@ func (r *Runner) reportProgress(row *record.Run) {
 	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
 }
 
-// Plan is the first point's, whose name, target and repeats are those of all points.
+// Plan returns the plan of the first point. All points have its name, target and repeats.
 func (r *Runner) Plan() *plan.Plan { return r.points[0].Spec.Plan }
 
 // Missing is how many runs are not in the record yet.

@@ -129,8 +129,8 @@ func Positions(names []string) map[string]int32 {
 	return at
 }
 
-// graphs carries the topologies of a point out on the nodes of these names. Each random one has a
-// stream of its own, so that another one in the schedule moves none.
+// graphs carries the topologies of a point out on the nodes of these names. Each random topology
+// draws from a separate stream, so that adding one to the schedule changes no other.
 func (p *Point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
 	var graphs []actors.Graph
 	for i, t := range p.Spec.Topologies {
@@ -174,7 +174,7 @@ type Stage struct {
 	// Task is what is trained, and Deployment who trains it.
 	Task       *train.Task
 	Deployment *actors.Deployment
-	// Names are those of the nodes, and of the coordinator as the last one; Network links them, and
+	// Names lists the nodes, and the coordinator last; Network links them, and
 	// Changes are what the plan's schedule does to it.
 	Names   []string
 	Network *link.Network

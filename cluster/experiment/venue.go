@@ -28,8 +28,8 @@ type Venue interface {
 	Clock() Clock
 	// Secure reports whether whatever leaves a process is protected on its way.
 	Secure() bool
-	// Jobs is how many runs, of so many at most, can go on side by side without disturbing each
-	// other.
+	// Jobs returns how many runs can go on side by side without disturbing each other, at most
+	// most.
 	Jobs(most int) int
 	// Memory is how many bytes the models of one run can take; 0 if that is not known.
 	Memory() float64
@@ -55,7 +55,7 @@ func venueOf(c Clock) (Venue, error) {
 	return nil, fmt.Errorf("clock %q is not known; accepted are %s and %s", c, VirtualTime, RealTime)
 }
 
-// Outcome is what a venue tells of a run beside its record. Instants are those of the run's clock.
+// Outcome is what a venue reports about a run beside its record. Instants are on the run's clock.
 type Outcome struct {
 	// End is when the run ended, and Halted when its members were stopped.
 	End, Halted time.Duration
@@ -68,8 +68,8 @@ type Outcome struct {
 	Digest *uint64
 	// DeadLetters counts messages to actors that were not there.
 	DeadLetters uint64
-	// Stalled is the instant from which on nothing happened any more in a run that its time bounds;
-	// 0 if something did.
+	// Stalled is the instant of the last event in a run that stood still before its time was over;
+	// 0 if the run did not stand still.
 	Stalled time.Duration
 	// Lateness is how late messages and steps were in real time; nil in virtual time.
 	Lateness *record.Lateness

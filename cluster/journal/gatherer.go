@@ -15,8 +15,9 @@ import (
 
 // Gatherer brings the events of all processes of a run into the order of time before they are
 // recorded, so that what was counted at the instant of a snapshot is what had happened then. Times
-// are those of this process's clock. Another's is taken to have started when it was told to: it did
-// so a little later, so that an event never seems later than what it has led to here.
+// are on this process's clock. It assumes that another process's clock started when that process
+// was told to start it. In truth the clock started a little later, so that an event never seems
+// later than its effects here.
 type Gatherer struct {
 	to  actors.Observer
 	now func() time.Duration
@@ -117,8 +118,8 @@ func (g *Gatherer) Leave(name string) {
 	g.release()
 }
 
-// release records what nothing earlier can come after any more. What is recorded does not look at
-// the gatherer.
+// release records the events that no earlier event can follow. The observer must not call the
+// gatherer.
 func (g *Gatherer) release() {
 	limit := time.Duration(math.MaxInt64)
 	for _, until := range g.until {

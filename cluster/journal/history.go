@@ -1,5 +1,6 @@
-// Package journal keeps what happens to a run that takes place on several processes: their events
-// in the order of time, the pace of its nodes, and the incidents that make its figures worth less.
+// Package journal records what happens to a run on several processes: it merges their events in the
+// order of time, follows the pace of the nodes, and collects incidents that make the run's figures
+// worth less.
 package journal
 
 import (
@@ -16,7 +17,7 @@ import (
 )
 
 // History keeps what happens to a run that makes its figures worth less: which nodes went with
-// their processes, what was lost with them, and when nobody looked. Instants are those of the run's
+// their processes, what was lost with them, and when nobody looked. Instants are on the run's
 // clock.
 //
 // What a node's return costs follows from its role. A node that holds a model and trains joins with
@@ -35,7 +36,7 @@ type History struct {
 	away      map[int]absence // by node
 }
 
-// absence is that of a node whose process is not in the run.
+// absence describes a node whose process is not in the run.
 type absence struct {
 	process, why string
 	from         time.Duration
@@ -64,7 +65,7 @@ func (h *History) addLocked(at time.Duration, node, what string, degrades bool) 
 // Seconds writes an instant, or a time, as incidents do.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// Gone takes note that the nodes of a process are not there any more.
+// Gone notes that the nodes of a process are gone.
 func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,8 +158,8 @@ func scheduled(d *actors.Deployment, node int, at time.Duration) bool {
 var ErrNoModel = errors.New("no model was there to be evaluated")
 
 // Close takes down who is still away when the run ends, and returns all incidents in the order of
-// time. It returns an error if nobody had a model any more: the latest verdict is then older than
-// the loss.
+// time. It returns an error if no model was left: the latest evaluation is then older than the
+// loss.
 func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -55,7 +55,7 @@ func (p *process) answer(c *request.Caller) error {
 	return p.queue.Answer(ctx, c, &r)
 }
 
-// processes are those of the cluster, as this one sees them.
+// processes lists the cluster's processes, as this one sees them.
 func (p *process) processes() *protos.Processes {
 	all := &protos.Processes{}
 	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}

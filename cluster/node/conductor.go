@@ -297,7 +297,7 @@ func (c *conductor) place(name string, m *protos.PlaceRun) error {
 }
 
 // placed reports whether a process has made its world. What was under way when a connection broke
-// does not come any more, be it what the process was told, its samples or its answer.
+// is lost: the order to place nodes, the samples, or the answer.
 func (c *conductor) placed(name string, q *party) (bool, error) {
 	peer, _ := c.process.node.Peer(name)
 	if q.err == nil && !q.placed && peer.Connections > q.connection {

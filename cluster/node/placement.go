@@ -65,9 +65,9 @@ func (p *process) placement(ctx context.Context, pl *plan.Plan, rules []rule) ([
 }
 
 // place says on which process each node of a plan lives: where a rule says so, the first one that
-// is about the node; on the process of its own name; otherwise on the least loaded for its cores of
-// those with its role, or, if there is none, of those without a role. Of equals it is the first by
-// name. No node lives where actors that belong to no run have reserved all cores.
+// is about the node; on the process that bears its name; otherwise on the least loaded for its
+// cores of those with its role, or, if there is none, of those without a role. Of equals it is the
+// first by name. No node lives where actors that belong to no run have reserved all cores.
 func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
 	hosts := make([]host, len(members))
 	for i, m := range members {

@@ -1,6 +1,6 @@
-// Package node is the life of a process of a cluster: it keeps the plans that clients submit and
-// carries them out one after the other, each run on several processes, of which one conducts and
-// watches over it, and the others host what is placed on them.
+// Package node is the life of a process of a cluster. A process carries out the plans that clients
+// submit to it, one after the other. A run takes place on several processes: one conducts it and
+// watches over it, and the others host the nodes that are placed on them.
 package node
 
 import (
@@ -44,12 +44,12 @@ type Config struct {
 	Advertise string
 	// Seeds are addresses of processes of the cluster. Without any, the process begins one.
 	Seeds []string
-	// Identity is that of a node. Without one, which Insecure must ask for, there is no protection
-	// at all, and only loopback addresses are accepted.
+	// Identity has the role of a node. Without one, which Insecure must ask for, there is no
+	// protection at all, and only loopback addresses are accepted.
 	Identity *identity.Identity
 	Insecure bool
-	// Renew, if not nil, gives identities that take the place of Identity: those of the same node,
-	// with another certificate. They hold for connections that are made from then on.
+	// Renew, if not nil, gives identities that replace Identity: of the same node, with another
+	// certificate. They hold for connections that are made from then on.
 	Renew <-chan *identity.Identity
 	// Catalog is what plans can name; nil stands for catalog.Default().
 	Catalog *catalog.Catalog
@@ -76,7 +76,7 @@ type Config struct {
 	Log func(line string)
 }
 
-// clusterLabel keeps Gradwire's gossip apart from that of other programs.
+// clusterLabel keeps Gradwire's gossip apart from other programs' gossip.
 const clusterLabel = "gradwire"
 
 // process is a node of a cluster: a process that hosts nodes of plans.
@@ -107,7 +107,7 @@ type process struct {
 	expired    chan error                        // gets why the process has to leave
 	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
 	joined     chan struct{}                     // closed when the process is part of the cluster
-	remembered chan struct{}                     // closed when the queue has those of earlier lives
+	remembered chan struct{}                     // closed when the queue has the submissions of earlier lives
 }
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
@@ -365,7 +365,7 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	}
 }
 
-// gone tells all runs that a process is not there any more.
+// gone tells all runs that a process is gone.
 func (p *process) gone(name, why string) {
 	p.residents.Gone(name, why)
 	p.mu.Lock()
@@ -389,7 +389,7 @@ func (p *process) silent(name, why string) {
 	}
 }
 
-// heardAgain tells all runs that are conducted here that a process is not silent any more.
+// heardAgain tells all runs that are conducted here that a process is no longer silent.
 func (p *process) heardAgain(name string) {
 	p.mu.Lock()
 	conducts := slices.Collect(maps.Values(p.conducts))

@@ -14,7 +14,7 @@ import (
 )
 
 // Where a plan has samples sent, the process that conducts a run tells the others what set of
-// samples there is, and each asks for those of its own workers. They travel beside the run, not
+// samples there is, and each asks for its workers' samples. They travel beside the run, not
 // over its links, before it begins.
 
 // Limits of samples that are sent.

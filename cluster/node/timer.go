@@ -64,8 +64,8 @@ func (t *timer) look() time.Duration {
 	return t.of.judgePause(ran, day)
 }
 
-// judgePause is told how far two clocks have gone since the look before: the one that the run goes
-// by, and that of the day, which goes on while the system sleeps. It returns the time in which this
+// judgePause is told how far two clocks have gone since the look before: the run's clock, and the
+// clock of the day, which goes on while the system sleeps. It returns the time in which this
 // process ran.
 func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
@@ -116,9 +116,9 @@ func (c *conductor) paused(from time.Duration, how string) {
 	c.history.Add(from, actors.Coordinator, what, true)
 }
 
-// conclude takes all nodes of other processes out of the view: the coordinator does not wait for
-// their models any more, and ends the run with the verdicts that it has. Processes that are not
-// heard of are given up.
+// conclude takes all nodes of other processes out of the view: the coordinator stops waiting for
+// their models, and ends the run with the verdicts that it has. Processes that are not heard of are
+// given up.
 func (c *conductor) conclude() {
 	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
 		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())

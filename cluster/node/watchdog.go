@@ -30,7 +30,7 @@ const (
 )
 
 // watchdog watches a run of several processes, in waves: each is asked how its part stands. It
-// finds out when nothing can happen any more, and which processes cannot hear each other though the
+// finds out when nothing more can happen, and which processes cannot hear each other though the
 // conductor hears both.
 //
 // A run stands still if two waves find the same counters, everybody idle, and nothing was under way
@@ -86,12 +86,12 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 	}
 }
 
-// look judges what the processes have answered, once all have, and asks anew.
+// look judges what the processes have answered, once all have, and asks again.
 func (w *watchdog) look() {
 	w.recall()
 	if slept := w.of.pauses.Load(); slept != w.slept {
 		w.slept, w.still = slept, nil
-		clear(w.cut) // the others are heard anew before anybody is judged
+		clear(w.cut) // the others are heard again before anybody is judged
 		w.ask()
 		return
 	}
@@ -132,8 +132,8 @@ func (w *watchdog) answers() (states map[string]*protos.RunState, all bool) {
 	return states, true
 }
 
-// cutOff reports whether a connection has been made anew since somebody was asked, who may not have
-// heard it.
+// cutOff reports whether a process has reconnected since it was asked, and so may not have heard
+// the question.
 func (w *watchdog) cutOff() bool {
 	for name, connection := range w.over {
 		if peer, _ := w.of.process.node.Peer(name); peer.Connected && peer.Connections > connection {
@@ -175,7 +175,7 @@ func (w *watchdog) ask() {
 	w.own = w.of.state(m)
 }
 
-// recall has processes place their nodes anew that are out, though there is a connection.
+// recall has processes that are out, though connected, place their nodes again.
 func (w *watchdog) recall() {
 	c := w.of
 	c.mu.Lock()
@@ -199,7 +199,7 @@ type complaint struct {
 }
 
 // judgeConnections takes a process out of the run that another one does not hear, or that has
-// missed messages of another one because their connection had broken: it has to begin anew.
+// missed messages of another one because their connection had broken: it has to begin again.
 func (w *watchdog) judgeConnections() {
 	lives := w.party()
 	lives[w.of.process.config.Name] = 0

@@ -1,5 +1,5 @@
-// Package refusal tells errors apart by what whoever asked can do about them: give something else,
-// or ask again later.
+// Package refusal marks errors with what the caller can do about them: give other input, or try
+// again later.
 package refusal
 
 // InputError is about what the user gave: a plan, data, a folder. It is

@@ -27,14 +27,14 @@ func ActorSection(name, kind, text string) (*plan.Node, error) {
 
 // Limits of actors outside of runs.
 const (
-	// MaxRestarts is how often an actor is made anew at most.
+	// MaxRestarts bounds how often an actor is restarted.
 	MaxRestarts = 1000
 	// MaxName is the length of the longest name of an actor, in bytes.
 	MaxName = 128
 )
 
-// CheckActor says what is wrong with an actor that is to be made under a name: with cores of its
-// own, and made anew up to so many times within a while.
+// CheckActor says what is wrong with the specification of an actor: its name, the cores that it
+// reserves, and how often it may be restarted within a time; 0 stands for its whole life.
 func CheckActor(name string, cores, restarts int, within time.Duration) error {
 	switch {
 	case !goodName(name):

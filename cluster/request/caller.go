@@ -13,7 +13,7 @@ import (
 // Caller is a client at the other end of a connection.
 type Caller struct {
 	Conn net.Conn
-	// Name and Role are those of its certificate.
+	// Name and Role come from its certificate.
 	Name string
 	Role identity.Role
 }

@@ -1,7 +1,7 @@
-// Package request is what clients and the processes of a cluster say to each other. A client sends
-// a protos.Request over a connection of its own and reads one protos.Reply or several; protobuf
-// messages lie there one behind the other, each behind its length of 4 bytes, the lowest first. A
-// line to actors goes on with protos.ActorCall and ActorReceipt.
+// Package request is the protocol between clients and the processes of a cluster. A client opens a
+// connection for each protos.Request and reads one protos.Reply or several. On the connection each
+// protobuf message follows its length, 4 bytes, little-endian. A line to actors goes on with
+// protos.ActorCall and ActorReceipt.
 package request
 
 import (

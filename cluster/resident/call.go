@@ -86,7 +86,7 @@ func (a *resident) post(c *Call) {
 			a.finish(c, nil, fmt.Errorf("%s has not answered within %v", a, c.Patience))
 		})
 	}
-	a.mailbox.PostUserMessage(c) // under the lock, so that the order is that of the sequence numbers
+	a.mailbox.PostUserMessage(c) // under the lock, to keep the order of the sequence numbers
 	a.mu.Unlock()
 }
 
@@ -190,7 +190,7 @@ func (m *mailbox) InvokeSystemMessage(message any)     { m.invoker.InvokeSystemM
 func (m *mailbox) EscalateFailure(reason, message any) { m.invoker.EscalateFailure(reason, message) }
 
 // InvokeUserMessage has the actor handle a message. What is left when the actor has ended is
-// released here, because a stopped actor is given nothing any more; its call has been told.
+// released here, because a stopped actor is given nothing; its call has been told.
 func (m *mailbox) InvokeUserMessage(message any) {
 	a := m.of
 	if o, ok := message.(*outcome); ok {

@@ -84,7 +84,7 @@ func (e *env) CancelTimer(id uint64) {
 	}
 }
 
-// tell sends the actor a message of its own world, unless this life is over.
+// tell sends the actor a message from its world, unless this life is over.
 func (e *env) tell(message any) {
 	if e.left() {
 		door.Release(message)
@@ -99,7 +99,7 @@ func (e *env) left() bool {
 	return e.over
 }
 
-// leave ends this life: its timers stop, and of its computations none begins any more.
+// leave ends this life: its timers stop, and no further computation begins.
 func (e *env) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

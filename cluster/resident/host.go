@@ -64,7 +64,7 @@ type Config struct {
 	Log func(format string, args ...any)
 }
 
-// Restart says how often an actor is made anew.
+// Restart says how often an actor is restarted.
 type Restart struct {
 	// Times is how often within Within; with 0 the first failure is the end.
 	Times int
@@ -329,7 +329,7 @@ type guardian struct{ host *Host }
 
 var _ actor.SupervisorStrategy = guardian{}
 
-// HandleFailure has the actor made anew, or stopped if it has failed too often.
+// HandleFailure restarts the actor, or stops it if it has failed too often.
 func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics,
 	reason, _ any) {
 	name, _, _ := cutID(child.Id)

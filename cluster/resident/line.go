@@ -95,7 +95,7 @@ func (l *line) write(c *request.Caller) {
 						request.MaxMessage)}
 			}
 			if err := request.Write(c.Conn, r); err != nil {
-				c.Conn.Close() //nolint:errcheck // it is of no use any more, and read hears of it
+				c.Conn.Close() //nolint:errcheck // it is of no further use, and read hears of it
 			}
 			<-l.slots
 		case <-l.gone:
@@ -172,7 +172,7 @@ func (r *Service) all() []*line {
 	return all
 }
 
-// Gone ends what a process owes that is not there any more.
+// Gone ends what a process owes that is gone.
 func (r *Service) Gone(node, why string) {
 	r.mu.Lock()
 	for _, a := range r.asked {
@@ -226,7 +226,7 @@ func stale(now map[string]uint64) func(f forwarded) string {
 	}
 }
 
-// verbs are those of calls, as they travel and as they are.
+// verbs maps the verbs of calls from the wire to the host.
 var verbs = map[protos.ActorCall_Verb]Verb{
 	protos.ActorCall_SEND: Send, protos.ActorCall_ASK: Ask, protos.ActorCall_STOP: Stop,
 }

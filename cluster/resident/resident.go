@@ -308,7 +308,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	p.env.check()
 }
 
-// last has the actor handle one of the last messages of its life, in which it cannot fail any more.
+// last has the actor handle one of the last messages of its life, in which it can no longer fail.
 func (p *performer) last(ctx actor.Context) {
 	if p.broken != nil {
 		return

@@ -39,7 +39,7 @@ type entry struct {
 	Total     int       `json:"total"`
 	Target    float64   `json:"target,omitempty"`
 	Error     string    `json:"error,omitempty"`
-	// Folder of the record, in that of all records of the process.
+	// Folder of the record, within the process's folder of records.
 	Folder string `json:"folder"`
 }
 
@@ -133,7 +133,7 @@ func (l ledger) read() (entries []*entry, bad int, err error) {
 	}
 }
 
-// replace writes the ledger anew.
+// replace rewrites the ledger.
 func (l ledger) replace(entries []*entry) error {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)

@@ -1,6 +1,6 @@
-// Package submission keeps what clients submit to a process of a cluster: plans that wait for their
-// turn, the one that is carried out, and those that have ended, with their logs and a ledger from
-// which the process's next life knows them.
+// Package submission keeps the plans that clients submit to a process of a cluster: the plan that
+// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk tells
+// the process's next life about them.
 package submission
 
 import (
@@ -43,7 +43,7 @@ const (
 // maxLine bounds a line of a log in bytes, of which a message carries maxTold.
 const maxLine = 8 << 10
 
-// removed is the state of a submission in a ledger that is not there any more.
+// removed is the state in a ledger of a submission that was removed.
 const removed = "removed"
 
 // logTime is how instants stand in logs.
@@ -63,7 +63,7 @@ type Config struct {
 	Process string
 	// Stop ends when it stops.
 	Stop context.Context
-	// Out is the folder of all records, Data that of data sets.
+	// Out is the folder of all records, Data the folder of data sets.
 	Out, Data string
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool
@@ -550,7 +550,7 @@ func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan st
 
 // since returns the lines from the given number on, and the number of the next.
 func (s *Submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
-	if s.past { // nothing comes any more
+	if s.past { // nothing more comes
 		lines = append(s.written(), s.lines...)
 		return lines[min(from, len(lines)):], len(lines), true, s.changed
 	}
