@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -19,7 +20,7 @@ import (
 // was told to start it. In truth the clock started a little later, so that an event never seems
 // later than its effects here.
 type Gatherer struct {
-	to  actors.Observer
+	to  world.Observer
 	now func() time.Duration
 
 	mu      sync.Mutex
@@ -43,12 +44,12 @@ type gathered struct {
 	event actors.Event
 }
 
-var _ actors.Observer = (*Gatherer)(nil)
+var _ world.Observer = (*Gatherer)(nil)
 
 // NewGatherer returns the gatherer of a run that takes place in this process, where now is what its
 // clock shows, and in others. What has come from all of them until then it passes on to an
 // observer.
-func NewGatherer(to actors.Observer, now func() time.Duration, others []string) *Gatherer {
+func NewGatherer(to world.Observer, now func() time.Duration, others []string) *Gatherer {
 	g := &Gatherer{
 		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{},
 		held:  map[string][]gathered{},

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -26,7 +26,7 @@ import (
 // what it was given at first: nobody can stand in for it, and its run is degraded. So it is if the
 // last node that had a model is gone, whatever its role: there is nobody left to join from.
 type History struct {
-	deployment *actors.Deployment
+	deployment *world.Deployment
 	roles      []train.Role // by node
 	log        func(format string, args ...any)
 
@@ -44,7 +44,7 @@ type absence struct {
 }
 
 // NewHistory returns the empty history of a run. It logs each incident in a line.
-func NewHistory(d *actors.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
+func NewHistory(d *world.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
 	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
 }
 
@@ -144,11 +144,11 @@ func (h *History) modelsAt(at time.Duration, without ...int) bool {
 }
 
 // scheduled reports whether the plan has a node be there at an instant.
-func scheduled(d *actors.Deployment, node int, at time.Duration) bool {
+func scheduled(d *world.Deployment, node int, at time.Duration) bool {
 	there := !d.Nodes[node].Absent
 	for _, c := range d.Schedule {
 		if c.Node == node && c.At <= at {
-			there = c.Do == actors.Join
+			there = c.Do == world.Join
 		}
 	}
 	return there
