@@ -12,21 +12,21 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// Commons are the data sets that are in use in a process, for all plans that want the same. It keeps none in
-// memory: what nobody uses is collected. A nil one shares nothing.
-type Commons struct {
+// SharedData are the data sets that are in use in a process, for all plans that want the same. It
+// keeps none in memory: what nobody uses is collected. A nil one shares nothing.
+type SharedData struct {
 	sources shared[datasets.Source]
 	cuts    shared[samples]
 }
 
-func (c *Commons) source(key string, load func() (*datasets.Source, error)) (*datasets.Source, error) {
+func (c *SharedData) source(key string, load func() (*datasets.Source, error)) (*datasets.Source, error) {
 	if c == nil {
 		return load()
 	}
 	return c.sources.get(key, load)
 }
 
-func (c *Commons) samples(key string, create func() (*samples, error)) (*samples, error) {
+func (c *SharedData) samples(key string, create func() (*samples, error)) (*samples, error) {
 	if c == nil {
 		return create()
 	}
