@@ -12,7 +12,8 @@ import (
 
 // counting returns a set whose row i is (i, −i) with label i mod 3.
 func counting(n int) *Set {
-	s := &Set{Name: "counting", X: make([]float32, 2*n), Y: make([]int32, n), Inputs: 2, Classes: []string{"a", "b", "c"}, Numeric: []int{0, 1}}
+	s := &Set{Name: "counting", X: make([]float32, 2*n), Y: make([]int32, n), Inputs: 2,
+		Classes: []string{"a", "b", "c"}, Numeric: []int{0, 1}}
 	for i := range n {
 		s.X[2*i], s.X[2*i+1], s.Y[i] = float32(i), -float32(i), int32(i%3)
 	}
@@ -29,7 +30,8 @@ func sampler(t testing.TB, set *Set, rows []int32, batch int, seed uint64, worke
 }
 
 func TestPermutationIsABijection(t *testing.T) {
-	sizes := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 31, 255, 256, 257, 1000, 4095, 4097, 65535, 65537, 94480, 125973, 1 << 20}
+	sizes := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 31, 255, 256, 257, 1000, 4095, 4097, 65535, 65537, 94480,
+		125973, 1 << 20}
 	for _, n := range sizes {
 		d := newDomain(n)
 		if area := uint64(d.a) * uint64(d.b); area < uint64(n) || area-uint64(n) >= uint64(d.a) {

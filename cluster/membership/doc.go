@@ -11,18 +11,18 @@
 //
 // # Timing
 //
-// A node asks one other node every probeInterval (500 ms, in an order shuffled anew in each
-// round) and gives it that long to answer: directly, by way of three others, and over a stream.
-// A node that does not is suspected, and has suspicionMult · max(1, log10 n) · probeInterval =
-// 2.5 s to object if three others suspect it too or there are fewer than five nodes, and up to six times as
+// A node asks one other node every probeInterval (500 ms, in an order shuffled anew in each round)
+// and gives it that long to answer: directly, by way of three others, and over a stream. A node
+// that does not is suspected, and has suspicionMult · max(1, log10 n) · probeInterval = 2.5 s to
+// object if three others suspect it too or there are fewer than five nodes, and up to six times as
 // long if nobody does. Then memberlist gives it up.
 //
-// That alone would be too hasty where cores compute: of 8 processes with 16 computing goroutines
-// on two cores that had to share them with others, somebody was given up every few seconds, often
-// by a node that had no time to read the objection. So every node calls whom memberlist has given
-// up, over a stream, before it says so: whoever answers learns what is said of him, and objects. A
-// node has failed if nobody listens at its address, or if it has not objected in recallPatience,
-// 10 s. A process that was killed is thus noticed within 3 to 5 s, one that was stopped or cut off within
+// That alone would be too hasty where cores compute: of 8 processes with 16 computing goroutines on
+// two cores that had to share them with others, somebody was given up every few seconds, often by a
+// node that had no time to read the objection. So every node calls whom memberlist has given up,
+// over a stream, before it says so: whoever answers learns what is said of him, and objects. A node
+// has failed if nobody listens at its address, or if it has not objected in recallPatience, 10 s. A
+// process that was killed is thus noticed within 3 to 5 s, one that was stopped or cut off within
 // 13 to 15 s. Whoever needs to know sooner has connections with heartbeats of his own, and treats
 // what they say as reversible.
 //

@@ -55,10 +55,10 @@ type Refusals struct {
 	Oversized uint64
 }
 
-// Join binds the UDP side of the port and makes the node a member. It tries the seeds
-// until one has it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use,
-// because the key, label or name is wrong; the error says of each seed what came of it.
-// A node without seeds begins a cluster. A failed Join leaves nothing behind.
+// Join binds the UDP side of the port and makes the node a member. It tries the seeds until one has
+// it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use, because the
+// key, label or name is wrong; the error says of each seed what came of it. A node without seeds
+// begins a cluster. A failed Join leaves nothing behind.
 func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }
 
 func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.PacketConn, error)) (*Members, error) {
@@ -153,14 +153,15 @@ func (m *Members) Update(ctx context.Context, meta Meta) error {
 func (m *Members) fixed(meta Meta) error {
 	old := m.config.Meta
 	if meta.Incarnation != old.Incarnation || meta.Address != old.Address {
-		return fmt.Errorf("incarnation %d and address %s stay as they are while the node lives", old.Incarnation, old.Address)
+		return fmt.Errorf("incarnation %d and address %s stay as they are while the node lives", old.Incarnation,
+			old.Address)
 	}
 	_, err := (&announcement{Meta: meta, leaving: true}).encode()
 	return err
 }
 
-// Leave tells the others that the node goes, and shuts it down. It takes about a second,
-// at most until ctx's deadline (without one: 5 s). With an error the others may take it for a crash.
+// Leave tells the others that the node goes, and shuts it down. It takes about a second, at most
+// until ctx's deadline (without one: 5 s). With an error the others may take it for a crash.
 func (m *Members) Leave(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

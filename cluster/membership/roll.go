@@ -56,10 +56,9 @@ type Member struct {
 	Gossip netip.AddrPort
 }
 
-// View is who was here after a number of changes that this node heard of. Numbers of
-// different nodes have nothing to do with each other. Whom memberlist has given up is in it until it is
-// certain that it has failed. A view is shared and must not be
-// modified.
+// View is who was here after a number of changes that this node heard of. Numbers of different
+// nodes have nothing to do with each other. Whom memberlist has given up is in it until it is
+// certain that it has failed. A view is shared and must not be modified.
 type View struct {
 	Number uint64
 	// Members are ordered by name, this node among them.

@@ -28,8 +28,9 @@ const (
 var notYet = []string{
 	".", "actors", "actors/adpsgd", "actors/collective", "actors/coordinator", "actors/dpsgd", "actors/gossip",
 	"actors/local", "actors/ps", "actors/train",
-	"cluster/catalog", "cluster/cli", "cluster/door", "cluster/driver", "cluster/live", "cluster/plan",
+	"cluster/catalog", "cluster/cli", "cluster/door", "cluster/driver", "cluster/link", "cluster/live", "cluster/plan",
 	"cluster/record", "cluster/record/stats", "cluster/report", "cluster/resident", "cluster/sim",
+	"cluster/sim/simtest",
 	"cluster/transport", "cluster/wire", "cmd/gradwire",
 	"examples", "examples/async-ps-unequal-links", "examples/custom-actor", "examples/intermittent-links",
 	"examples/links", "examples/many-gossip-peers", "examples/slow-worker",

@@ -2,8 +2,8 @@
 // gzip, in UTF-8, and treats them as hostile: every length is bounded.
 //
 // One column holds the label, each other one numbers or, if it is named as such, words, which are
-// written out as one input for each word. A field may stand in double quotes, a quote in it is doubled; a field
-// ends on its line. A table has no missing values.
+// written out as one input for each word. A field may stand in double quotes, a quote in it is
+// doubled; a field ends on its line. A table has no missing values.
 package csv
 
 import (
@@ -92,18 +92,19 @@ type table struct {
 	text    *input.Reader
 	columns []column
 	fields  [][]byte
-	scratch []byte                // the line, with quotes taken off
-	first   [][]byte              // fields of a first line that may be a header; nil once that is known
-	values  input.Chunks[float32] // for each sample, of each column of numbers or words, where it is the word's position
-	labels  input.Chunks[int32]
-	kept    int    // number of columns of numbers and words
-	headed  bool   // by a header
-	like    *table // the training file's, for a test file
+	scratch []byte   // the line, with quotes taken off
+	first   [][]byte // fields of a first line that may be a header; nil once that is known
+	// values holds, sample by sample, each column of numbers or words; a word is its position.
+	values input.Chunks[float32]
+	labels input.Chunks[int32]
+	kept   int    // number of columns of numbers and words
+	headed bool   // by a header
+	like   *table // the training file's, for a test file
 }
 
-// Load reads the file train into Pool and, unless its name is empty, the file test into
-// Test. The test file has the same columns, and no other labels or words. Columns of numbers are
-// Numeric; inputs are in the order of the columns. Labels, and the words of a column, are in ascending
+// Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
+// test file has the same columns, and no other labels or words. Columns of numbers are Numeric;
+// inputs are in the order of the columns. Labels, and the words of a column, are in ascending
 // order: by value if all are numbers, as text otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
 	first, file, err := input.Open(train, o.read(nil))
@@ -157,7 +158,8 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		}
 		switch {
 		case t.first != nil:
-			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so with header: present or absent", name)
+			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so "+
+				"with header: present or absent", name)
 		case t.labels.Len() == 0:
 			return nil, fmt.Errorf("%s: no samples; accepted are lines of fields with a label", name)
 		case t.kept == 0:
@@ -193,7 +195,8 @@ func (t *table) line(n int, line []byte) error {
 // begin takes the first line that is not empty.
 func (t *table) begin() error {
 	if len(t.fields) == 1 {
-		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or another separator that the plan names",
+		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or "+
+			"another separator that the plan names",
 			input.Quote(t.fields[0]), t.options.Separator)
 	}
 	switch {
@@ -315,7 +318,8 @@ func (t *table) sameAs(columns []column) error {
 	}
 	for i, c := range t.like.columns {
 		if c.name != columns[i].name {
-			return fmt.Errorf("column %d is named %s; that of the training file %s", i+1, input.Quote(columns[i].name), input.Quote(c.name))
+			return fmt.Errorf("column %d is named %s; that of the training file %s", i+1, input.Quote(columns[i].name),
+				input.Quote(c.name))
 		}
 		if c.words != nil {
 			c.words = &vocabulary{words: c.words.words, index: c.words.index, fixed: true}
@@ -336,11 +340,13 @@ func assign(columns []column, names map[string]int, name string, r role) error {
 		n = len(columns)
 	}
 	if n < 1 || n > len(columns) {
-		return fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, and the word %s", input.Quote(name), len(columns), Last)
+		return fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, "+
+			"and the word %s", input.Quote(name), len(columns), Last)
 	}
 	c := &columns[n-1]
 	if c.role != number {
-		return fmt.Errorf("column %d (%s) is given two roles; a column is the label, one of words, or ignored", n, input.Quote(c.name))
+		return fmt.Errorf("column %d (%s) is given two roles; a column is the label, one of words, or ignored", n,
+			input.Quote(c.name))
 	}
 	if c.role = r; r == word || r == label {
 		c.words = &vocabulary{index: map[string]int32{}}
@@ -371,7 +377,8 @@ func (t *table) sample() error {
 	}
 	need := 2*t.labels.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
 	if need > t.text.Budget() {
-		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and %d for each of the %d bytes of text",
+		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and "+
+			"%d for each of the %d bytes of text",
 			t.labels.Len(), t.inputs(), need, input.Slack, input.Factor, t.text.Offset())
 	}
 	return nil
@@ -417,7 +424,8 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 	case v.fixed:
 		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field), few(v.words))
 	case len(v.words) == most:
-		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories", input.Quote(field), most)
+		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories",
+			input.Quote(field), most)
 	case len(field) == 0:
 		return 0, errors.New("the field is empty; a missing value is not accepted")
 	}
@@ -460,7 +468,8 @@ func legible(text []byte) error {
 func parse(field []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(field), 32)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || bytes.ContainsAny(field, "_xXpP") {
-		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32, math.MaxFloat32)
+		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32,
+			math.MaxFloat32)
 	}
 	return v, nil
 }

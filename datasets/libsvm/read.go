@@ -59,7 +59,8 @@ type entry struct {
 // line and say what is accepted there.
 func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 	if o.Inputs < 0 || o.Inputs > MaxInputs {
-		return nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name, o.Inputs, MaxInputs)
+		return nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name,
+			o.Inputs, MaxInputs)
 	}
 	text, err := input.New(r, name, nil)
 	if err != nil {
@@ -124,7 +125,8 @@ func (d *reader) parse(line []byte) error {
 func (d *reader) afford() error {
 	need := 4*int64(d.y.Len())*int64(d.inputs) + 2*d.y.Bytes() + 2*d.counts.Bytes() + d.written.Bytes()
 	if need > d.text.Budget() {
-		return fmt.Errorf("%d samples of %d inputs take %d bytes when every input is written out; accepted are %d and %d for each of the %d bytes of text",
+		return fmt.Errorf("%d samples of %d inputs take %d bytes when every input is written out; accepted are %d "+
+			"and %d for each of the %d bytes of text",
 			d.y.Len(), d.inputs, need, input.Slack, input.Factor, d.text.Offset())
 	}
 	return nil
@@ -143,7 +145,8 @@ func (d *reader) class(text []byte) (int32, error) {
 		return 0, fmt.Errorf("label %s is none of the classes %q", input.Quote(text), d.classes)
 	}
 	if len(d.labels) == MaxClasses {
-		return 0, fmt.Errorf("label %s is one more than %d different ones; a label names a class", input.Quote(text), MaxClasses)
+		return 0, fmt.Errorf("label %s is one more than %d different ones; a label names a class", input.Quote(text),
+			MaxClasses)
 	}
 	d.labels, d.classes = append(d.labels, v), append(d.classes, string(text))
 	return int32(len(d.labels) - 1), nil

@@ -74,7 +74,8 @@ func (s Shards) Assign(set *datasets.Set, workers []string, seed uint64) ([][]in
 		return nil, fmt.Errorf("split shards: %d shards a worker; at least 1 is needed", s.PerWorker)
 	}
 	if s.PerWorker > set.Len()/len(workers) {
-		return nil, fmt.Errorf("split shards: %d shards for each of %d workers are more than the %d samples of data set %q",
+		return nil, fmt.Errorf("split shards: %d shards for each of %d workers are more than the %d samples of data "+
+			"set %q",
 			s.PerWorker, len(workers), set.Len(), set.Name)
 	}
 	byLabel := slices.Concat(rowsByClass(set)...)

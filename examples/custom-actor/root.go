@@ -61,11 +61,13 @@ func (r *root) exchange(ctx actor.Context, head *Exchange, m *protos.Message) {
 	}
 	i := slices.Index(r.sites, int(head.Node))
 	if i < 0 || r.changes[i] != nil || head.Version > r.model.Version {
-		r.env.Fail(fmt.Errorf("node %s: an exchange of node %d at version %d does not fit version %d", name(r.env), head.Node, head.Version, r.model.Version))
+		r.env.Fail(fmt.Errorf("node %s: an exchange of node %d at version %d does not fit version %d", name(r.env),
+			head.Node, head.Version, r.model.Version))
 		return
 	}
 	r.changes[i] = change.Retain()
-	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Origin: int(head.Node), Version: r.model.Version + 1, Staleness: r.model.Version - head.Version})
+	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Origin: int(head.Node), Version: r.model.Version + 1,
+		Staleness: r.model.Version - head.Version})
 	switch {
 	case !r.wait:
 		r.take(i)

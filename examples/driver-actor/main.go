@@ -24,7 +24,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// counter adds the numbers that it is sent, and answers who asks with the sum. Its field is its setting.
+// counter adds the numbers that it is sent, and answers who asks with the sum. Its field is its
+// setting.
 type counter struct {
 	First int64 `plan:"first" doc:"the sum to begin with"`
 }
@@ -95,7 +96,8 @@ func alone(ctx context.Context, do func(seed string) error) error {
 	ready, over := make(chan string, 1), make(chan error, 1)
 	go func() {
 		over <- driver.Serve(ctx, driver.NodeConfig{
-			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Catalog: counters(), Ready: func(address string) { ready <- address },
+			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Catalog: counters(),
+			Ready: func(address string) { ready <- address },
 		})
 	}()
 	select {
@@ -115,7 +117,8 @@ func count(ctx context.Context, seed string) (sum int64, node string, err error)
 		return 0, "", err
 	}
 	defer cluster.Close()
-	votes, err := cluster.Spawn(ctx, driver.ActorSpec{Name: "votes", Kind: "counter", Settings: "{first: 10}", Restart: driver.Restart{Times: 3, Within: time.Minute}})
+	votes, err := cluster.Spawn(ctx, driver.ActorSpec{Name: "votes", Kind: "counter", Settings: "{first: 10}",
+		Restart: driver.Restart{Times: 3, Within: time.Minute}})
 	if err != nil {
 		return 0, "", err
 	}
