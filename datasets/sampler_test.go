@@ -55,7 +55,7 @@ func TestLargestDomainStaysInRange(t *testing.T) {
 	d := newDomain(math.MaxInt32)
 	k := d.newKeys(1)
 	for i := uint32(math.MaxInt32 - 1000); i < math.MaxInt32; i++ {
-		if l, want := d.once(&k, i), uint64(d.a)*uint64(d.b); uint64(l) >= want {
+		if l, want := d.encrypt(&k, i), uint64(d.a)*uint64(d.b); uint64(l) >= want {
 			t.Fatalf("%d maps to %d, outside the rectangle of %d", i, l, want)
 		}
 		if p := d.at(&k, i); p >= math.MaxInt32 {
@@ -74,7 +74,7 @@ func TestDivisionByMultiplicationIsExact(t *testing.T) {
 			l = add(l, r, identity[j], d.a)
 			r = add(r, l, identity[j+1], d.b)
 		}
-		if got := d.once(&identity, i); got != l*d.b+r {
+		if got := d.encrypt(&identity, i); got != l*d.b+r {
 			t.Fatalf("once(%d) = %d by multiplication, %d by division", i, got, l*d.b+r)
 		}
 	})

@@ -1,15 +1,14 @@
-// Package nn holds the models that are trained: networks over one flat float32 parameter vector,
-// their loss, and the gradient written into a slice of the caller's.
+// Package nn holds the models that Gradwire trains: networks over one flat float32 parameter
+// vector, their loss, and the gradient, which is written into the caller's slice.
 //
-// One flat vector is what the rest of a training system wants to see: it can be sent, averaged,
-// compressed or stepped by an optimiser without anybody knowing what layers there are. A [Model] is
-// the immutable description of how the vector is to be read; a [Workspace] holds the activations of
-// one computation in progress.
+// Because the parameters are one flat vector, the rest of the system can send, average,
+// compress or step them without knowing the layers. A Model is an immutable description of how
+// to read the vector; a Workspace holds the activations of one computation.
 //
-// Matrix products are those of nn/kernel.
+// Package nn/kernel computes the matrix products.
 //
-// Results are a function of arguments, build and kernel alone: sums are made in a fixed order, and
-// neither GOMAXPROCS nor a workspace's size changes a bit.
+// Results depend only on the arguments, the build and the kernel: sums are made in a fixed
+// order, and neither GOMAXPROCS nor the size of a workspace changes a bit.
 package nn
 
 import "math/rand/v2"

@@ -1,12 +1,12 @@
 // Package identity says who may take part in a cluster.
 //
-// A cluster has an authority of its own: a certificate authority and a key for gossip,
-// made by [Init]. [Issue] makes a certificate for a name and a role, [Load] reads
-// it back with everything else that a process needs, and an [Identity] turns it
-// into configurations of TLS 1.3 in which both sides prove that they belong.
+// Every cluster has its own authority: a certificate authority and a key for gossip, both made
+// by Init. Issue makes a certificate for a name and a role. Load reads it together with
+// everything else that a process needs, and an Identity turns it into TLS 1.3 configurations in
+// which both sides prove that they belong to the cluster.
 //
-// The role and the name are a URI in the certificate, gradwire://node/NAME. Nothing but the
-// cluster's own authority is trusted; the machine's list of authorities plays no part.
+// The certificate carries role and name as a URI, gradwire://node/NAME. A process trusts only
+// its cluster's authority and ignores the machine's list of authorities.
 package identity
 
 import (

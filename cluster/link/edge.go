@@ -82,7 +82,7 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	departure := e.line.pass(e.uplink.pass(now, size), size)
 	tries, lost := 1, false
 	if e.hazardous {
-		departure, tries, lost = e.risk(departure, size)
+		departure, tries, lost = e.applyHazards(departure, size)
 	}
 	delay := e.constant
 	if e.process != nil {
@@ -100,11 +100,11 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	} else if !e.reorder {
 		arrival = e.last
 	}
-	e.stats.ask(delay)
+	e.stats.addDelay(delay)
 	return Transit{Arrival: arrival, Delay: delay, Tries: tries}
 }
 
-func (s *Stats) ask(delay time.Duration) {
+func (s *Stats) addDelay(delay time.Duration) {
 	s.DelayCount++
 	s.DelaySum += delay
 	if s.DelaySum < 0 {
@@ -120,8 +120,8 @@ func bounded(delay time.Duration) time.Duration {
 	return min(max(delay, 0), MaxDelay)
 }
 
-// risk decides what loss and outages do to a message that would depart at the given instant.
-func (e *Edge) risk(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
+// applyHazards decides what loss and outages do to a message that would depart at the given instant.
+func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
 	if e.config.Loss.Drop {
 		lost = e.fails()
 		_, down := e.outageAt(departure)

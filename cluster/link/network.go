@@ -53,7 +53,7 @@ func New(seed uint64, nodes []string) *Network {
 // error. Called during a run it changes what is sent from then on, as Set does.
 func (n *Network) SetDefault(c Config) {
 	old := n.defaults
-	n.defaults = settled(c)
+	n.defaults = validCopy(c)
 	for i := range n.nodes {
 		for _, e := range n.nodes[i].out.slots {
 			if e != nil && e.config == old {
@@ -69,11 +69,11 @@ func (n *Network) SetDefault(c Config) {
 // and random streams go on, and the new delay goes on from the state of the old one if it is of the
 // same kind (a random walk, within its new bounds), else it starts anew.
 func (n *Network) Set(src, dst int32, c Config) {
-	n.configure(n.Edge(src, dst), settled(c))
+	n.configure(n.Edge(src, dst), validCopy(c))
 }
 
-// settled returns a copy of c that a later change of the caller's slice does not reach.
-func settled(c Config) *Config {
+// validCopy returns a copy of c that a later change of the caller's slice does not reach.
+func validCopy(c Config) *Config {
 	if c.Validate() != nil {
 		panic(invalidSetup)
 	}

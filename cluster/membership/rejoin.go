@@ -62,7 +62,7 @@ func (m *Members) enter(ctx context.Context) error {
 			err = before // made with time enough to say what is wrong
 		}
 		switch {
-		case m.hopeless(err), ctx.Err() != nil:
+		case m.isFinal(err), ctx.Err() != nil:
 			return err
 		case own && !refused(err):
 			return nil
@@ -158,9 +158,9 @@ func (m *Members) contact(a netip.AddrPort) error {
 	return &foreignError{cause}
 }
 
-// hopeless says whether trying again would not change the outcome. A name is not free
+// isFinal says whether trying again would not change the outcome. A name is not free
 // while its holder answers.
-func (m *Members) hopeless(err error) bool {
+func (m *Members) isFinal(err error) bool {
 	var late *incarnationError
 	if errors.As(err, &late) {
 		return true
@@ -192,13 +192,13 @@ func foreign(err error) bool {
 		!slices.ContainsFunc(errs, func(e error) bool { return !errors.As(e, &other) })
 }
 
-// keep calls upon the seeds and upon nodes that have failed, until they are here: so a
+// rejoinLoop calls upon the seeds and upon nodes that have failed, until they are here: so a
 // node that has lost everybody comes back, and the halves of a partition find each other.
 //
 // Two halves take two exchanges to become one. With the first, each learns that its nodes are said
 // to be dead, and these object among their own; the objections cross with the second, which is
 // therefore soon.
-func (m *Members) keep() {
+func (m *Members) rejoinLoop() {
 	wait := m.paced(firstRejoin)
 	next := time.NewTimer(wait)
 	defer next.Stop()

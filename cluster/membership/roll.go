@@ -220,7 +220,7 @@ func (r *roll) remove(e *entry, s standing, kind Kind) {
 	r.gone++
 	r.set(e, e.Member, s == departed, s, kind)
 	if r.gone > maxDeparted {
-		r.forget()
+		r.dropOldestAbsent()
 	}
 }
 
@@ -240,8 +240,8 @@ func (r *roll) set(e *entry, m Member, leaving bool, s standing, kind Kind) {
 	signal(r.wake)
 }
 
-// forget drops the entry of the node that has been gone for longest.
-func (r *roll) forget() {
+// dropOldestAbsent drops the entry of the node that has been gone for longest.
+func (r *roll) dropOldestAbsent() {
 	var oldest *entry
 	for _, e := range r.entries {
 		if e.standing != present && (oldest == nil || e.changed < oldest.changed) {

@@ -1,9 +1,9 @@
-// Package csv reads tables of text in the manner of RFC 4180, plain or compressed with
-// gzip, in UTF-8, and treats them as hostile: every length is bounded.
+// Package csv reads tables of text that follow RFC 4180, in UTF-8, plain or compressed with
+// gzip. It treats them as hostile: every length is bounded.
 //
-// One column holds the label, each other one numbers or, if it is named as such, words, which are
-// written out as one input for each word. A field may stand in double quotes, a quote in it is
-// doubled; a field ends on its line. A table has no missing values.
+// One column holds the label. Every other column holds numbers or, if the options name it,
+// words; each distinct word becomes one input. A field may stand in double quotes, where a
+// quote is written twice; a field ends on its line. Missing values are not accepted.
 package csv
 
 import (
@@ -278,7 +278,7 @@ func (t *table) header(names [][]byte) error {
 		if len(name) == 0 {
 			continue
 		}
-		if err := legible(name); err != nil {
+		if err := checkPrintable(name); err != nil {
 			return fmt.Errorf("name of column %d: %w", i+1, err)
 		}
 		if other := seen[string(name)]; other > 0 {
@@ -422,14 +422,15 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 	}
 	switch {
 	case v.fixed:
-		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field), few(v.words))
+		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field),
+			abbreviated(v.words))
 	case len(v.words) == most:
 		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories",
 			input.Quote(field), most)
 	case len(field) == 0:
 		return 0, errors.New("the field is empty; a missing value is not accepted")
 	}
-	if err := legible(field); err != nil {
+	if err := checkPrintable(field); err != nil {
 		return 0, err
 	}
 	i := int32(len(v.words))
@@ -438,8 +439,8 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 	return i, nil
 }
 
-// few lists some words.
-func few(words []string) string {
+// abbreviated lists the first words.
+func abbreviated(words []string) string {
 	const most = 10
 	if len(words) > most {
 		return fmt.Sprintf("%q and %d more", words[:most], len(words)-most)
@@ -447,8 +448,8 @@ func few(words []string) string {
 	return fmt.Sprintf("%q", words)
 }
 
-// legible returns an error for text that nobody can read.
-func legible(text []byte) error {
+// checkPrintable returns an error for text that is too long, not UTF-8 or not printable.
+func checkPrintable(text []byte) error {
 	const longest = 200
 	switch {
 	case len(text) > longest:

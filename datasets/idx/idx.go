@@ -1,10 +1,10 @@
-// Package idx reads IDX files, the format of MNIST and of the data sets made
-// in its likeness, compressed with gzip or not, and treats them as hostile:
-// nothing is allocated on a header's word alone, every length is bounded.
+// Package idx reads IDX files, the format of MNIST and of the data sets modelled on it, plain
+// or compressed with gzip. It treats them as hostile: a header alone never causes an
+// allocation, and every length is bounded.
 //
-// An IDX file is two zero bytes, a type byte, the number of dimensions, one
-// big-endian 32-bit size for each dimension, and the elements, the last
-// dimension running fastest (http://yann.lecun.com/exdb/mnist/).
+// An IDX file is two zero bytes, a type byte, the number of dimensions, one big-endian 32-bit
+// size per dimension, and the elements, of which the last dimension varies fastest
+// (http://yann.lecun.com/exdb/mnist/).
 package idx
 
 import (

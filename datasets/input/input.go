@@ -1,6 +1,6 @@
-// Package input reads the bytes of files of samples, compressed with gzip or not, and
-// bounds what they can cost: their length, how far they expand, and the memory that a
-// reader of a format may take for them.
+// Package input reads the bytes of files of samples, plain or compressed with gzip, and bounds
+// what they can cost: their length, how far they expand, and the memory that the reader of a
+// format may allocate for them.
 package input
 
 import (

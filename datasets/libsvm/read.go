@@ -1,9 +1,9 @@
-// Package libsvm reads the sparse text format of LIBSVM (Chang & Lin, "LIBSVM: a library
-// for support vector machines", ACM TIST 2(3), 2011), plain or compressed with gzip, and
-// treats it as hostile: every length is bounded.
+// Package libsvm reads the sparse text format of LIBSVM (Chang & Lin, "LIBSVM: a library for
+// support vector machines", ACM TIST 2(3), 2011), plain or compressed with gzip. It treats
+// files as hostile: every length is bounded.
 //
-// A line is `label index:value …`: the label is a number that names a class, indices count
-// from 1 and ascend, an input that is left out is 0. What follows a # is a comment.
+// A line is `label index:value …`. The label is a number that names a class; indices start at 1
+// and ascend; an input that a line omits is 0. A # begins a comment.
 package libsvm
 
 import (
@@ -118,11 +118,11 @@ func (d *reader) parse(line []byte) error {
 	d.inputs = max(d.inputs, last)
 	d.y.Append(class)
 	d.counts.Append(written)
-	return d.afford()
+	return d.checkBudget()
 }
 
-// afford checks that the samples can be written out.
-func (d *reader) afford() error {
+// checkBudget checks that the samples can be written out.
+func (d *reader) checkBudget() error {
 	need := 4*int64(d.y.Len())*int64(d.inputs) + 2*d.y.Bytes() + 2*d.counts.Bytes() + d.written.Bytes()
 	if need > d.text.Budget() {
 		return fmt.Errorf("%d samples of %d inputs take %d bytes when every input is written out; accepted are %d "+
@@ -210,12 +210,12 @@ func (d *reader) set() *datasets.Set {
 		}
 	})
 	if d.options.Classes == nil {
-		d.sortClasses(s)
+		d.orderClasses(s)
 	}
 	return s
 }
 
-func (d *reader) sortClasses(s *datasets.Set) {
+func (d *reader) orderClasses(s *datasets.Set) {
 	sorted := slices.Sorted(slices.Values(d.labels))
 	position, names := make([]int32, len(sorted)), make([]string, len(sorted))
 	for i, v := range d.labels {

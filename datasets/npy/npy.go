@@ -1,9 +1,10 @@
-// Package npy reads arrays in NumPy's formats NPY (Kern, "A Simple File Format for NumPy Arrays",
-// NEP 1, 2007) and NPZ, a ZIP archive of them, without NumPy and without ever running what a file
-// says, and treats them as hostile: every length is checked before anything is allocated for it.
+// Package npy reads arrays in NumPy's formats NPY (Kern, "A Simple File Format for NumPy
+// Arrays", NEP 1, 2007) and NPZ, a ZIP archive of NPY files. It needs no NumPy and never
+// executes anything that a file contains. It treats files as hostile: it checks every length
+// before it allocates.
 //
-// Accepted are little-endian float32, float64, int32 and int64 and bytes, in C order; an NPY file
-// may be compressed with gzip.
+// It accepts little-endian float32, float64, int32 and int64, and bytes, in C order. An NPY
+// file may be compressed with gzip.
 package npy
 
 import (

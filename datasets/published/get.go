@@ -84,18 +84,18 @@ func (g *Getter) Get(ctx context.Context, s *Set, dir string) error {
 		f.Download = s.Files[i].Download()
 		path := filepath.Join(folder, f.Name)
 		f.part = path + ".part"
-		if err := f.have(path); err != nil {
+		if err := f.verify(path); err != nil {
 			if err := f.get(ctx, mirrors, path); err != nil {
 				return fmt.Errorf("data set %s: %w", s.Name, err)
 			}
 		}
 		f.before += f.Size
-		f.tell(0, "", nil)
+		f.report(0, "", nil)
 	}
 	return nil
 }
 
-func (f *fetch) tell(arrived int64, from string, trouble error) {
+func (f *fetch) report(arrived int64, from string, trouble error) {
 	if f.Progress != nil {
 		f.Progress(Progress{File: f.Name, From: from, Done: f.before + arrived, Total: f.total, Trouble: trouble})
 	}
@@ -141,7 +141,7 @@ func (f *fetch) from(ctx context.Context, from, path string) error {
 		if err == nil || ctx.Err() != nil || errors.As(err, &hopeless) || errors.As(err, &disk) || attempt == attempts {
 			return err
 		}
-		f.tell(f.arrived(), from, err)
+		f.report(f.arrived(), from, err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -240,11 +240,11 @@ func (f *fetch) accept(r *http.Response, start int64) (int64, error) {
 	case r.StatusCode == http.StatusPartialContent && start > 0:
 		if want := fmt.Sprintf("bytes %d-%d/", start, f.Size-1); !strings.HasPrefix(r.Header.Get("Content-Range"),
 			want) {
-			return 0, f.anew("it sends %q where %q is expected", r.Header.Get("Content-Range"),
+			return 0, f.discardPart("it sends %q where %q is expected", r.Header.Get("Content-Range"),
 				want+strconv.FormatInt(f.Size, 10))
 		}
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		return 0, f.anew("it does not send the bytes from %d on", start)
+		return 0, f.discardPart("it does not send the bytes from %d on", start)
 	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout:
 		return 0, fmt.Errorf("status %s", r.Status)
 	default:
@@ -256,8 +256,9 @@ func (f *fetch) accept(r *http.Response, start int64) (int64, error) {
 	return start, nil
 }
 
-// anew lets go of the part, so that the next attempt asks for the whole file, and returns an error.
-func (f *fetch) anew(format string, args ...any) error {
+// discardPart removes the part, so that the next attempt asks for the whole file, and returns an
+// error.
+func (f *fetch) discardPart(format string, args ...any) error {
 	if err := os.Remove(f.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -298,7 +299,7 @@ func (f *fetch) store(body io.Reader, from string, start int64, living func()) (
 		if at == f.Size {
 			return nil
 		}
-		f.tell(at, from, nil)
+		f.report(at, from, nil)
 		switch {
 		case errors.Is(fault, io.EOF):
 			return fmt.Errorf("it broke off after %d of %d bytes", at, f.Size)
@@ -308,8 +309,8 @@ func (f *fetch) store(body io.Reader, from string, start int64, living func()) (
 	}
 }
 
-// have returns an error unless the file is there as it was published.
-func (f *fetch) have(path string) error {
+// verify returns an error unless the file is there as it was published.
+func (f *fetch) verify(path string) error {
 	_, err := f.sum(path, io.Discard)
 	return err
 }

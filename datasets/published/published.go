@@ -1,5 +1,5 @@
-// Package published knows the published data sets that Gradwire reads by name: what they
-// are, the files that they consist of, where to find these on the disk, and how to get them.
+// Package published knows the published data sets that Gradwire reads by name: what they are,
+// which files they consist of, where these lie on disk, and how to download them.
 package published
 
 import (

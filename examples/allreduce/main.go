@@ -1,6 +1,5 @@
-// Command allreduce adds an architecture of its own to gradwire: synchronous
-// all-reduce, all-to-all. It has every command that gradwire has; without
-// arguments it runs its own plan.
+// Command allreduce is gradwire with one more architecture, synchronous all-to-all all-reduce.
+// It has every command of gradwire; without arguments it runs its own plan.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command driver-actor is a driver program with an actor of its own, a counter, and the
-// nodes that can host it: with arguments it is gradwire, whose catalog knows the counter.
-// Without a cluster to join it is a node itself, for as long as it counts.
+// Command driver-actor is a driver program with its own actor, a counter, and the processes
+// that can host it. With arguments it is gradwire with a catalog that includes the counter.
+// Without a cluster to join, it is itself a member for as long as it counts.
 //
 //	driver-actor node --insecure --name a --bind 127.0.0.1:7946
 //	GRADWIRE_JOIN=127.0.0.1:7946 driver-actor
@@ -71,7 +71,7 @@ func main() {
 	if len(os.Args) > 1 {
 		cli.Main(counters())
 	}
-	tell := func(seed string) error {
+	countVotes := func(seed string) error {
 		sum, node, err := count(context.Background(), seed)
 		if err == nil {
 			fmt.Printf("%d votes on node %s\n", sum, node)
@@ -80,17 +80,18 @@ func main() {
 	}
 	var err error
 	if seed := os.Getenv("GRADWIRE_JOIN"); seed != "" {
-		err = tell(seed)
+		err = countVotes(seed)
 	} else {
-		err = alone(context.Background(), tell)
+		err = withOwnProcess(context.Background(), countVotes)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// alone calls do with the address of a node that lives in this process, for as long.
-func alone(ctx context.Context, do func(seed string) error) error {
+// withOwnProcess starts a member of the cluster in this process, calls do with its address, and
+// stops it.
+func withOwnProcess(ctx context.Context, do func(seed string) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	ready, over := make(chan string, 1), make(chan error, 1)

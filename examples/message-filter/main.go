@@ -1,6 +1,6 @@
-// Command message-filter is Gradwire with a filter in front of every worker, whatever
-// the architecture: it clips gradients whose norm is too large, before the worker
-// pushes, reduces or applies them. Without arguments it runs its own plan.
+// Command message-filter is gradwire with a filter in front of every worker of any
+// architecture: it clips gradients whose norm is too large, before the worker pushes, reduces
+// or applies them. Without arguments it runs its own plan.
 package main
 
 import (

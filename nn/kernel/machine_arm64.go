@@ -42,9 +42,6 @@ func scalNEON(alpha float32, x *float32, n int)
 //go:noescape
 func sumNEON(alpha float32, x, y, z *float32, n int)
 
-//go:noescape
-func dotNEON(x, y *float32, n int) float32
-
 func axpy(alpha float32, x, y []float32) {
 	if active == portable {
 		axpyPortable(alpha, x, y)

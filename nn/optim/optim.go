@@ -1,13 +1,13 @@
-// Package optim holds the optimisers: what turns a gradient into a step of the parameters, and the
-// schedules of their learning rates.
+// Package optim holds the optimizers, which turn a gradient into a step of the parameters, and
+// the schedules of their learning rates.
 //
-// A method is a plain struct that can be written in a plan; New gives the state for one parameter
-// vector. States are plain data that can be saved at any step and restored, after which the same
-// gradients give the same bits.
+// A method is a plain struct that a plan can describe; its New makes the state for one
+// parameter vector. A state is plain data: saved at any step and restored, it gives the same
+// bits for the same gradients.
 //
-// Formulas are PyTorch's (https://pytorch.org/docs/stable/optim.html), in float32 and in a fixed
-// order, with rates and bias corrections computed in float64. Remembered values below 2⁻¹²⁶ become
-// 0.
+// The formulas are PyTorch's (https://pytorch.org/docs/stable/optim.html), computed in float32
+// and in a fixed order, with rates and bias corrections in float64. Values that a state keeps
+// become 0 below 2⁻¹²⁶.
 package optim
 
 import (
@@ -16,7 +16,7 @@ import (
 	"slices"
 )
 
-// Method describes an optimiser. The methods of this package have a Validate() error as well, which
+// Method describes an optimizer. The methods of this package have a Validate() error as well, which
 // names the first field that makes no sense and is to be called, before New, on what was read from
 // outside.
 type Method interface {
@@ -39,7 +39,7 @@ type Optimizer interface {
 	Restore(State) error
 }
 
-// State is an optimiser's state as plain data. Step and Updates are equal unless somebody goes on
+// State is an optimizer's state as plain data. Step and Updates are equal unless somebody goes on
 // with a training whose gradients it has not seen: its rate is then that of the training's step,
 // its bias correction that of its own.
 type State struct {
@@ -54,7 +54,7 @@ const (
 	badSchedule = "optim: method without a schedule for its rate"
 )
 
-// core is what optimisers have in common: the state and where the rate comes from.
+// core is what optimizers have in common: the state and where the rate comes from.
 type core struct {
 	rate    Schedule
 	n       int

@@ -140,7 +140,7 @@ func TestRestoredStateContinuesWithTheSameBits(t *testing.T) {
 				t.Errorf("saved state has step %d (want 4), difference to a second copy: %s", saved.Step, before)
 			}
 			if err := other.Restore(saved); err != nil || cmp.Diff(saved, other.State()) != "" {
-				t.Errorf("a saved state changed while the optimiser went on (%v)", err)
+				t.Errorf("a saved state changed while the optimizer went on (%v)", err)
 			}
 		})
 	}
