@@ -82,7 +82,8 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := filepath.Join(t.TempDir(), "out")
-			if _, err := driver.Run(context.Background(), p, driver.Options{Catalog: withAllToAll(), Out: out, Clock: clock, Strict: true}); err != nil {
+			if _, err := driver.Run(context.Background(), p,
+				driver.Options{Catalog: withAllToAll(), Out: out, Clock: clock, Strict: true}); err != nil {
 				t.Fatal(err)
 			}
 			got := model(t, out)[:len(want[0])] // of the first node
