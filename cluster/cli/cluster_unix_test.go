@@ -224,8 +224,8 @@ func TestRunGoesOnWhenItsDriverIsKilled(t *testing.T) {
 	write(t, "plan.yaml", strings.Replace(asynchronous, "1h", "2s", 1))
 	submit := newProgram(t, "submit", "plan.yaml")
 	h := listen(t, submit)
-	await(t, "submission", h.has("run "))
-	id := strings.Fields(h.find("run "))[1]
+	await(t, "submission", h.has("submission "))
+	id := strings.Fields(h.find("submission "))[1]
 	kill(t, submit)
 	await(t, "end", func() bool { return status(t, id).State == driver.Done })
 	if out := must(t, "fetch", id, "--out", "fetched"); !strings.Contains(out, "record in fetched") {
@@ -261,11 +261,11 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 			t.Error(out)
 		}
 		expectSummary(t, must(t, "submit", "plan.yaml", "--out", signal.String(), "--format", "json"), signal.String())
-		before := must(t, "runs")
+		before := must(t, "submissions")
 		if code, _, errs := gradwire(t, "submit", "plan.yaml", "--out", signal.String()); code != cli.ExitInput || !strings.Contains(errs, "is not empty") {
 			t.Errorf("code %d: %s", code, errs)
 		}
-		if after := must(t, "runs"); after != before {
+		if after := must(t, "runs"); after != before { // as submissions is called, too
 			t.Errorf("submitted though its record cannot be copied: %s", after)
 		}
 		var told map[string]string
@@ -273,7 +273,7 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != 1 {
 			t.Errorf("%v: %s", err, out)
 		}
-		await(t, "end", func() bool { return status(t, told["run"]).State == driver.Done })
+		await(t, "end", func() bool { return status(t, told["submission"]).State == driver.Done })
 		if keys, _ := filepath.Glob(filepath.Join(os.TempDir(), "gradwire-up-*", "*", "ca.key")); len(keys) > 0 {
 			t.Errorf("the authority's key lies in %v", keys)
 		}

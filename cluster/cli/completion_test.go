@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"context"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -70,7 +69,6 @@ func TestLinesAreCompletedByWhatIsMeant(t *testing.T) {
 		{"plan schema --out ''", "json", endings},
 		{"status ''", "", words},
 		{"identity init ''", "", dirs},
-		{"man ''", "", dirs},
 		{"run plan.yaml --set nodes.", "nodes.server. nodes.near. nodes.far.", keys},
 		{"run plan.yaml --set nodes.near.compute.", "nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.cores=", keys},
 		{"run plan.yaml --set nodes.nobody.", "nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. nodes.nobody.uplink= nodes.nobody.downlink=", keys},
@@ -208,43 +206,5 @@ func TestAProgramIsCalledLikeItsFile(t *testing.T) {
 	expectCode(t, cli.ExitDone, code, errs.String())
 	if want := "cli.test run PLAN"; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in\n%s", want, out.String())
-	}
-}
-
-func TestManPagesOfEveryCommandRender(t *testing.T) {
-	t.Chdir(t.TempDir())
-	t.Setenv("SOURCE_DATE_EPOCH", "0")
-	code, out, errs := gradwire(t, "man", "deep/pages")
-	expectCode(t, cli.ExitDone, code, errs)
-	if out != "man pages in deep/pages\n" {
-		t.Error(out)
-	}
-	pages, err := os.ReadDir("deep/pages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := len(helps(t, "gradwire")) - 1; len(pages) != want { // help has none
-		t.Errorf("%d pages of %d commands", len(pages), want)
-	}
-	man, err := exec.LookPath("man")
-	if err != nil {
-		t.Skip("there is no man here to render pages with")
-	}
-	for i, page := range pages {
-		if testing.Short() && i%8 != 0 {
-			continue // a man takes a tenth of a second
-		}
-		render := exec.Command(man, "--warnings=w", "-l", "deep/pages/"+page.Name()) //nolint:gosec // as it is
-		render.Env = append(os.Environ(), "MANWIDTH=80", "LC_ALL=C.UTF-8", "MANROFFSEQ=")
-		var text, warnings bytes.Buffer
-		render.Stdout, render.Stderr = &text, &warnings
-		if err := render.Run(); err != nil || warnings.Len() > 0 {
-			t.Errorf("%s: %v: %s", page.Name(), err, warnings.String())
-		}
-		for _, heading := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLE", "1970"} {
-			if !strings.Contains(text.String(), heading) {
-				t.Errorf("%s: no %s:\n%s", page.Name(), heading, text.String())
-			}
-		}
 	}
 }

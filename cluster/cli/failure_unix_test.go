@@ -204,7 +204,7 @@ func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
 	heard := listen(t, following)
 	await(t, "queue", heard.has("waits for what was submitted to node a before: "+running+", "+waiting))
 	kill(t, nodes["a"])
-	await(t, "end of the command", heard.has("cannot be followed any more: the connection with the process has broken"))
+	await(t, "end of the command", heard.has("can no longer be followed: the connection with the process has broken"))
 	if s := following.end(t); s.ExitStatus() != cli.ExitFailed {
 		t.Errorf("submit ends with %v", s)
 	}
@@ -227,7 +227,7 @@ func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
 	if code, _, errs := gradwire(t, "stop", running); code != cli.ExitInput || !strings.Contains(errs, "is over already") {
 		t.Errorf("code %d: %s", code, errs)
 	}
-	if out := must(t, "runs"); strings.Count(out, driver.Interrupted) != 3 || strings.Contains(out, driver.Running) {
+	if out := must(t, "submissions"); strings.Count(out, driver.Interrupted) != 3 || strings.Contains(out, driver.Running) {
 		t.Error(out)
 	}
 	must(t, "fetch", done, "--out", "whole")

@@ -40,7 +40,7 @@ func TestCommandsToANodeThatIsJoiningSayThatItIsAndLeaveItAlive(t *testing.T) {
 		}
 		return code == cli.ExitTryAgain
 	})
-	for _, args := range [][]string{{"nodes"}, {"runs"}, {"status", "a"}, {"actors"}} {
+	for _, args := range [][]string{{"nodes"}, {"submissions"}, {"status", "a"}, {"actors"}} {
 		code, _, errs := gradwire(t, append(args, "--join", address, "--identity", "client")...)
 		if code != cli.ExitTryAgain || !strings.Contains(errs, "process b is joining the cluster") {
 			t.Errorf("%v: code %d: %s", args, code, errs)
