@@ -37,8 +37,8 @@ type shown struct {
 }
 
 // commandsOf lists what a document shows, in its order, with notation carried out: what is in
-// brackets is left out, of `a|b` each is a command, and a comment is none. Indented lines that follow
-// a command and are none are its output.
+// brackets is left out, of `a|b` each is a command, and a comment is none. Indented lines that
+// follow a command and are none are its output.
 func commandsOf(t *testing.T, path string) (commands []shown) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -280,7 +280,7 @@ func freeAddress(t *testing.T) string {
 
 // withCommands are the documents whose commands are typed, with how many there are at least.
 var withCommands = map[string]int{
-	"README.md": 9, "cmd/gradwire/README.md": 38, "cluster/README.md": 20, "datasets/README.md": 2,
+	"README.md": 9, "cmd/gradwire/README.md": 32, "cluster/README.md": 19, "datasets/README.md": 2,
 	"examples/README.md": 28,
 }
 
@@ -328,7 +328,8 @@ func TestNotationOfTheDocumentsIsCarriedOut(t *testing.T) {
 		got = append(got, strings.Join(append([]string{s.command}, s.output...), "\n"))
 	}
 	want := []string{
-		"go test ./...", "gradwire report DIR", "gradwire a", "gradwire b c\nprints this\n  - and this", "gradwire list x",
+		"go test ./...", "gradwire report DIR", "gradwire a", "gradwire b c\nprints this\n  - and this",
+		"gradwire list x",
 		"gradwire list y", "gradwire n", "gradwire s RUN", "gradwire t", "export A=1",
 	}
 	if !slices.Equal(got, want) {
@@ -354,7 +355,8 @@ func TestOutputIsComparedButForWhatChanges(t *testing.T) {
 		{"…\nrecord in y-…", false},
 		{"name  time\nfirst  1.2 s\nsecond 3 s\nrecord in x-17\nmore", false},
 	} {
-		if got := printedAs(strings.Split(x.shown, "\n")[:strings.Count(x.shown, "\n")+min(1, len(x.shown))], printed); got != x.same {
+		if got := printedAs(strings.Split(x.shown, "\n")[:strings.Count(x.shown, "\n")+min(1, len(x.shown))],
+			printed); got != x.same {
 			t.Errorf("%q: %v", x.shown, got)
 		}
 	}

@@ -151,16 +151,6 @@ func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*r
 	r := &report.Probed{
 		From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate, End: p.until.Seconds(),
 	}
-	for _, probe := range l.Probe(n.Seed, p.size, p.every, samples) {
-		took := math.Inf(1)
-		if !probe.Lost {
-			took = probe.Took.Seconds()
-		}
-		r.Sent = append(r.Sent, probe.Sent.Seconds())
-		r.Delay = append(r.Delay, probe.Delay.Seconds())
-		r.Took = append(r.Took, took)
-		r.Tries += probe.Tries
-	}
 	down, count := time.Duration(0), 0
 	for o := range l.Outages(n.Seed, p.until) {
 		if count++; count > maxProbedOutages {
@@ -171,6 +161,16 @@ func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*r
 		o.To = min(o.To, p.until)
 		down += o.To - o.From
 		addSpan(r, o, p.until/downSteps)
+	}
+	for _, probe := range l.Probe(n.Seed, p.size, p.every, samples) {
+		took := math.Inf(1)
+		if !probe.Lost {
+			took = probe.Took.Seconds()
+		}
+		r.Sent = append(r.Sent, probe.Sent.Seconds())
+		r.Delay = append(r.Delay, probe.Delay.Seconds())
+		r.Took = append(r.Took, took)
+		r.Tries += probe.Tries
 	}
 	r.DownShare = down.Seconds() / r.End
 	return r, context.Cause(ctx)

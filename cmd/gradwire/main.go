@@ -1,6 +1,7 @@
 // Command gradwire runs plans; see 'gradwire --help'.
 //
-// Its page README.md and its man pages are made from its commands. A binary to give away is built by
+// Its page README.md and its man pages are made from its commands. A binary to give away is built
+// by
 //
 //	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' ./cmd/gradwire
 package main

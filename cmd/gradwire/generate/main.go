@@ -3,8 +3,9 @@
 //
 //	generate [-check] [DIR]
 //
-// DIR (default: the working directory) is the folder of the command gradwire. With -check nothing is
-// written: the command names the files that differ from what would be written, and fails if any do.
+// DIR (default: the working directory) is the folder of the command gradwire. With -check nothing
+// is written: the command names the files that differ from what would be written, and fails if any
+// do.
 package main
 
 import (

@@ -4,7 +4,9 @@ import (
 	_ "embed" // how the page begins
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,13 +49,14 @@ func named(cmd *cobra.Command) string {
 // anchor is the anchor of a command's heading.
 func anchor(cmd *cobra.Command) string { return strings.ReplaceAll(named(cmd), " ", "-") }
 
-// writeCommand writes the section of a command: what it does, how it is called, its flags, examples.
+// writeCommand writes the section of a command: what it does, how it is called, its flags,
+// examples.
 func writeCommand(w io.Writer, cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	_, _ = fmt.Fprintf(w, "\n### %s\n\n```text\n%s\n```\n\n", named(cmd), strings.TrimSpace(text))
+	_, _ = fmt.Fprintf(w, "\n### %s\n\n```text\n%s\n```\n\n", named(cmd), narrow(strings.TrimSpace(text)))
 	_, _ = fmt.Fprintf(w, "```sh\n%s\n```\n", cmd.UseLine())
 	if len(cmd.Aliases) > 0 {
 		_, _ = fmt.Fprintf(w, "\nAlso called `%s`.\n", strings.Join(cmd.Aliases, "`, `"))
@@ -87,4 +90,33 @@ func writeFlags(w io.Writer, flags *pflag.FlagSet) {
 		_, _ = fmt.Fprintf(w, "%s| `%s` | %s |\n", head, name, usage)
 		head = ""
 	})
+}
+
+// maxColumns is how wide the page's texts may be.
+const maxColumns = 100
+
+// narrow fills the paragraphs of a text that are too wide; those with indented lines stay.
+func narrow(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, paragraph := range paragraphs {
+		lines := strings.Split(paragraph, "\n")
+		wide := slices.ContainsFunc(lines, func(l string) bool { return utf8.RuneCountInString(l) > maxColumns })
+		if !wide || strings.Contains("\n"+paragraph, "\n ") {
+			continue
+		}
+		filled, column := "", 0
+		for _, word := range strings.Fields(paragraph) {
+			width := utf8.RuneCountInString(word)
+			switch {
+			case column == 0:
+			case column+1+width > maxColumns:
+				filled, column = filled+"\n", 0
+			default:
+				filled, column = filled+" ", column+1
+			}
+			filled, column = filled+word, column+width
+		}
+		paragraphs[i] = filled
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
