@@ -31,7 +31,8 @@ tables as CSV. Events are not read.`,
 			if len(args) > 0 {
 				return nil
 			}
-			return usage(cmd, fmt.Errorf("%s takes the folders of one or several records, but none was given", cmd.CommandPath()))
+			return usage(cmd, fmt.Errorf("%s takes the folders of one or several records, but none was given",
+				cmd.CommandPath()))
 		},
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			switch extension := strings.ToLower(filepath.Ext(file)); {
@@ -45,7 +46,8 @@ tables as CSV. Events are not read.`,
 			return makeReport(out, dirs, file)
 		},
 	}
-	cmd.Flags().StringVar(&file, "out", "", "the page (default: "+pageName+" in DIR, or in the working folder if there are several)")
+	cmd.Flags().StringVar(&file, "out", "",
+		"the page (default: "+pageName+" in DIR, or in the working folder if there are several)")
 	return cmd
 }
 
@@ -58,6 +60,7 @@ func makeReport(out io.Writer, dirs []string, file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n", o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
+	_, err = fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
+		o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
 	return err
 }

@@ -104,8 +104,8 @@ var table = map[string]string{
 		"cluster/identity datasets",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
-	"cmd/gradwire": "cluster/cli cluster/catalog",
-	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
+	"cmd/gradwire/...": "cluster/cli cluster/catalog github.com/spf13/cobra/... github.com/spf13/pflag",
+	"examples/...":     "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
 }
 
 // never lists what a package may not reach, not even through others.
