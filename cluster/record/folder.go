@@ -495,10 +495,9 @@ type Overview struct {
 	Data []DataFile
 }
 
-// Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
-// runs, by rising number, and returns the summary; where runs have them, also
-// models.csv, selections.csv and measured.csv. It may be called when only some runs are saved, and
-// again later.
+// Write assembles summary.json and the CSV file of each list of Data from the saved runs, by rising
+// number, and returns the summary. Files of optional lists are written where a run has elements. It
+// may be called when only some runs are saved, and again later.
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
