@@ -26,7 +26,7 @@ func (w *World) Activity() Activity {
 
 // rests reports whether nothing is left to happen here, but for what the clock watches.
 func (w *World) rests() bool {
-	if !w.clock.idle() || w.jobs.Load() > 0 || w.handling.Load() > 0 {
+	if !w.clock.Idle() || w.jobs.Load() > 0 || w.handling.Load() > 0 {
 		return false
 	}
 	for _, n := range w.nodes {
@@ -75,7 +75,7 @@ func (w *World) standing() []actor.Actor {
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() (err error) {
 	w.Locked(func() {
-		err = fmt.Errorf("at %v: %w%s", w.clock.now(), w.config.Deployment.Standstill(w.standing()), w.door.Losses())
+		err = fmt.Errorf("at %v: %w%s", w.clock.Now(), w.config.Deployment.Standstill(w.standing()), w.door.Losses())
 	})
 	return err
 }

@@ -197,7 +197,7 @@ func (o *outbox) hand(s *sending, send func(int, *wire.Frame) (bool, error)) (ta
 	default:
 		taken, err := o.send(s, send)
 		if err != nil {
-			w.fail(fmt.Errorf("%s/%s at %v: %w", o.to.name(), s.id, w.clock.now(), err))
+			w.fail(fmt.Errorf("%s/%s at %v: %w", o.to.name(), s.id, w.clock.Now(), err))
 		}
 		return taken
 	}
@@ -215,7 +215,7 @@ func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (ta
 	}
 	taken, failure := send(int(o.to.index), &f)
 	if taken && failure == nil {
-		w.Locked(func() { err = s.parcel.Arrive(w.clock.now()) })
+		w.Locked(func() { err = s.parcel.Arrive(w.clock.Now()) })
 		s.release()
 		return true, err
 	}
@@ -314,8 +314,8 @@ func (w *World) take(node int, f *wire.Frame) {
 	n, own := w.nodes[node], *f
 	own.Tensors = slices.Clone(f.Tensors)
 	if due, limited := w.downlink(n, f); limited {
-		w.clock.timed(due, func(late time.Duration) {
-			own.Late = w.clock.now() - due
+		w.clock.Timed(due, func(late time.Duration) {
+			own.Late = w.clock.Now() - due
 			w.late.messages.add(late)
 			n.enter(&own)
 		})
@@ -335,7 +335,7 @@ func (w *World) downlink(to *node, f *wire.Frame) (due time.Duration, limited bo
 	if !edge.HasDownlink() {
 		return 0, false
 	}
-	return edge.Receive(w.clock.now()-f.Late, wire.Size(f)), true
+	return edge.Receive(w.clock.Now()-f.Late, wire.Size(f)), true
 }
 
 // enter hands a frame of another process to the actor that it is for.

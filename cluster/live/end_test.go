@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -308,6 +309,32 @@ func TestTwoWorldsLiveSideBySideAndLeaveTheProcessAsItWas(t *testing.T) {
 	nothingLeft(t)
 	for _, s := range stages {
 		balanced(t, s) // on a busy machine so short a run may deliver nothing
+	}
+}
+
+func TestEmbeddingProgramCanKeepItsRuntimeAsItIs(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(77))
+	for _, keep := range []bool{false, true} {
+		var processors, garbage int
+		s := &stage{threads: 2}
+		s.handlers = []handler{atStart(func(actor.Context, actors.Env) {
+			processors, garbage = runtime.GOMAXPROCS(0), debug.SetGCPercent(77)
+			debug.SetGCPercent(garbage)
+			s.finish()
+		})}
+		config := s.config()
+		config.KeepRuntime = keep
+		w, err := live.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if kept := processors == 1 && garbage == 77; kept != keep {
+			t.Errorf("GOMAXPROCS %d and GOGC %d in a run, 1 and 77 before; kept: want %t", processors, garbage, keep)
+		}
 	}
 }
 

@@ -144,7 +144,7 @@ func (l *life) arrive(f *wire.Frame) {
 	case protos.IsControl(f.Head):
 		l.mailbox.postControl(message)
 	default:
-		l.mailbox.postDue(message, l.node.world.clock.now()-f.Late)
+		l.mailbox.postDue(message, l.node.world.clock.Now()-f.Late)
 	}
 }
 

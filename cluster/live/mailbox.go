@@ -171,7 +171,7 @@ func (m *mailbox) next() (l letter, system, ok bool) {
 func (m *mailbox) handle(l letter, system bool) {
 	message := l.message
 	w := m.life.node.world
-	m.life.instant.begin(w.clock.now(), l.due, w.config.Bound)
+	m.life.instant.begin(w.clock.Now(), l.due, w.config.Bound)
 	defer m.life.instant.end()
 	defer m.life.report()
 	defer func() {

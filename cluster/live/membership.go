@@ -25,11 +25,11 @@ func (w *World) schedule() {
 		if ends(c) && !w.nodes[c.Node].coordinates() {
 			w.nodes[c.Node].ends++
 		}
-		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
+		w.clock.At(c.At, func() { w.change(func() { w.happen(c) }) })
 	}
 	for _, c := range own {
 		if c.Do == actors.Crash && !w.nodes[c.Node].coordinates() {
-			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
+			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
 		}
 	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
@@ -44,7 +44,7 @@ func ends(c *actors.NodeChange) bool { return c.Do == actors.Crash || c.Do == ac
 func (w *World) pause(n *node, d time.Duration) {
 	box := n.life.Load().mailbox
 	box.pause(true)
-	w.clock.at(w.clock.now()+d, func() { box.pause(false) })
+	w.clock.At(w.clock.Now()+d, func() { box.pause(false) })
 }
 
 // present reports whether the schedule has a node be there at the start.
@@ -75,7 +75,7 @@ func (w *World) attend() {
 		if !ok {
 			return
 		}
-		w.clock.do(do)
+		w.clock.Do(do)
 		w.jobs.Add(-1)
 	}
 }
@@ -106,7 +106,7 @@ func (w *World) happen(c *actors.NodeChange) {
 	case c.Do == actors.Pause && n.there:
 		w.pause(n, c.For)
 	case n.coordinates():
-		w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.ErrLeaderless))
+		w.fail(fmt.Errorf("at %v: %w", w.clock.Now(), actors.ErrLeaderless))
 	case c.Do == actors.Join && !n.there:
 		w.join(n)
 	case c.Do == actors.Leave && n.there:

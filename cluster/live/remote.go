@@ -58,11 +58,11 @@ func (r *remote) send(kind wire.Kind, message any) {
 func (r *remote) hold(p *door.Parcel, downlink bool) {
 	w := r.source.node.world
 	if downlink {
-		w.clock.at(p.Arrival, func() { r.receive(p) })
+		w.clock.At(p.Arrival, func() { r.receive(p) })
 		return
 	}
 	w.underway[p.Edge]++
-	w.clock.timed(p.Arrival, func(late time.Duration) {
+	w.clock.Timed(p.Arrival, func(late time.Duration) {
 		r.deliver(p, late)
 		w.Locked(func() {
 			if w.underway[p.Edge]--; w.underway[p.Edge] == 0 {
@@ -78,7 +78,7 @@ func (r *remote) receive(p *door.Parcel) {
 	w.network.Lock()
 	due := p.Receive(p.Arrival)
 	p.Arrival = due
-	w.clock.timed(due, func(late time.Duration) { r.deliver(p, late) })
+	w.clock.Timed(due, func(late time.Duration) { r.deliver(p, late) })
 	w.network.Unlock()
 }
 
@@ -88,7 +88,7 @@ func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 	if r.destination.over() {
 		return
 	}
-	now := w.clock.now()
+	now := w.clock.Now()
 	if !p.Control {
 		w.late.messages.add(late)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/live/rt"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -57,6 +58,9 @@ type Config struct {
 	// Lives is how often the nodes hosted here may have lived before, in worlds that are gone.
 	// It tells their random streams apart.
 	Lives int
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are, at the price of later
+	// timers; otherwise Run changes both while it lasts. See rt.Tune.
+	KeepRuntime bool
 	// Bound is how late the 99th percentile of messages and steps may be before the
 	// run is marked; 0 stands for DefaultBound. It is also the lateness up to which an actor's
 	// time counts from when its message was due; more delays the run.
@@ -99,8 +103,8 @@ type World struct {
 	tensors   protos.TensorPool
 	progress  *protos.Messages[*protos.Progress]
 	announced atomic.Pointer[protos.View] // the latest
-	clock     *clock
-	pool      *pool
+	clock     *rt.Clock
+	pool      *rt.Pool
 	placed    chan struct{} // closed when all actors are there
 	halted    chan struct{} // closed when only the coordinator goes on
 	halting   sync.Once
@@ -237,14 +241,13 @@ func (w *World) Locked(do func()) {
 // placed. After an error, as in any case, Run or Abandon must be called.
 func (w *World) Place() (err error) {
 	w.changes = make(chan func(), 2*len(w.config.Deployment.Schedule)) // each, and hearing of it
-	w.pool = &pool{}
-	if w.clock, err = newClock(w.broken); err != nil {
+	w.pool = &rt.Pool{}
+	if w.clock, err = rt.NewClock(w.config.Start, w.broken); err != nil {
 		w.failure = err
 		return err
 	}
-	w.clock.first = w.config.Start
 	for _, c := range w.config.Changes {
-		w.clock.at(c.At, func() { w.Locked(c.Apply) })
+		w.clock.At(c.At, func() { w.Locked(c.Apply) })
 	}
 	if err = w.place(); err != nil {
 		w.fail(err)
@@ -255,7 +258,7 @@ func (w *World) Place() (err error) {
 }
 
 // Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been called.
-func (w *World) Now() time.Duration { return w.clock.now() }
+func (w *World) Now() time.Duration { return w.clock.Now() }
 
 // Abandon ends a world of which Place was called, and Run will not be.
 func (w *World) Abandon() {
@@ -271,20 +274,20 @@ func (w *World) Abandon() {
 // until Halt is called. It returns an error if an actor fails or if ctx is cancelled, with
 // the cause. A world runs once.
 func (w *World) Run(ctx context.Context) (Result, error) {
-	// Two for each core that computes, and two more: mailboxes and timers find a
-	// processor even while all of these do.
-	needed := 2*w.config.Threads + 2
-	takeProcessors(needed)
-	defer returnProcessors(needed)
+	if !w.config.KeepRuntime {
+		// Two for each core that computes, and two more: mailboxes and timers find a processor even
+		// while all of these compute.
+		defer rt.Tune(2*w.config.Threads + 2)()
+	}
 	if w.changes == nil {
 		_ = w.Place() // its error is the run's
 	}
 	if w.clock == nil {
 		return Result{}, w.failure
 	}
-	w.clock.begin()
+	w.clock.Begin()
 	w.attending.Go(w.attend)
-	if err := w.pool.start(w.config.Threads); err != nil {
+	if err := w.pool.Start(w.config.Threads); err != nil {
 		w.fail(err)
 	}
 	close(w.placed)
@@ -299,7 +302,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 
 // broken ends the run when something breaks that belongs to no actor.
 func (w *World) broken(reason any) {
-	w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.PanicError(reason)))
+	w.fail(fmt.Errorf("at %v: %w", w.clock.Now(), actors.PanicError(reason)))
 }
 
 // restEvery is how often a world looks whether everything in it has come to rest.
@@ -334,16 +337,16 @@ func (w *World) look(rests bool) {
 	case !w.config.Deployment.Bounded:
 		w.fail(w.standstill())
 	case w.stalled == 0:
-		w.stalled = w.clock.now()
+		w.stalled = w.clock.Now()
 	}
 }
 
 // close stops everything that Run started. What is under way is not delivered.
 func (w *World) close() {
-	w.clock.stop()
+	w.clock.Stop()
 	close(w.changes)
 	w.attending.Wait()
-	w.pool.stop()
+	w.pool.Stop()
 	w.arrivals.Lock()   // whatever arrives from now on finds that the run is over
 	w.arrivals.Unlock() //nolint:staticcheck // it stands for waiting
 	for _, n := range w.nodes {
@@ -391,7 +394,7 @@ func (w *World) fail(err error) { w.finish(err) }
 // halt ends the part of all nodes but the coordinator's, wherever they live.
 func (w *World) halt() {
 	w.halting.Do(func() {
-		w.haltedAt = w.clock.now()
+		w.haltedAt = w.clock.Now()
 		close(w.halted)
 		if w.partial && w.lead().away == nil {
 			w.sending.Go(w.config.Carrier.Halt)
@@ -402,7 +405,7 @@ func (w *World) halt() {
 // finish ends the run; the first to do so says how.
 func (w *World) finish(err error) {
 	w.ended.Do(func() {
-		w.failure, w.instant = err, w.clock.now()
+		w.failure, w.instant = err, w.clock.Now()
 		w.halt()
 		close(w.end)
 	})
