@@ -36,7 +36,8 @@ type Door struct {
 // tensors from the pool, the decoded message is delivered, and delivery
 // checks that nobody wrote what had been sent.
 func New(network *link.Network, nodes []string, strict bool, tensors *protos.TensorPool) *Door {
-	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict, tensors: tensors}
+	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict,
+		tensors: tensors}
 	for i, name := range nodes {
 		d.index[name] = int32(i)
 	}

@@ -78,7 +78,8 @@ func TestMessageWithoutWireFormIsRefusedWithItsTypeAndWay(t *testing.T) {
 		both(t, func(t *testing.T, strict bool) {
 			h := open(strict, link.Config{})
 			_, err := h.Pass(0, a, b, "b/actor", wire.User, test.message)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "a to b/b/actor: ") {
+			if err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.HasPrefix(err.Error(), "a to b/b/actor: ") {
 				t.Errorf("%s: error %v, want a refusal with %q that names the way", what, err, test.want)
 			}
 			if used := h.network.Used(); len(used) != 0 {
@@ -130,7 +131,8 @@ func TestSizeIsThatOfTheFrame(t *testing.T) {
 func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 	both(t, func(t *testing.T, strict bool) {
 		// Nothing gets through this link, and its delays are random.
-		edge := link.Config{Delay: link.Uniform{Min: 10 * ms, Max: 30 * ms}, Rate: 10, Loss: link.Loss{Probability: 1, Drop: true}}
+		edge := link.Config{Delay: link.Uniform{Min: 10 * ms, Max: 30 * ms}, Rate: 10,
+			Loss: link.Loss{Probability: 1, Drop: true}}
 		h, untouched := open(strict, edge), open(strict, edge)
 		control := h.pass(t, ms, b, wire.User, protos.NewMessage(&protos.TakeSnapshot{}))
 		if !control.Control || control.Lost || control.Arrival != ms || control.HasDownlink() {
@@ -251,7 +253,8 @@ func TestStrictModeFindsAWriteAfterSending(t *testing.T) {
 			second.Data[1] = 9
 			for i := range parcels[1:] {
 				err := end.end(&parcels[i+1])
-				if err == nil || !strings.Contains(err.Error(), "tensor 1 of a gradwire.Chunk was written after it had been sent") {
+				if err == nil || !strings.Contains(err.Error(),
+					"tensor 1 of a gradwire.Chunk was written after it had been sent") {
 					t.Errorf("after the write: error %v", err)
 				}
 			}
@@ -279,7 +282,8 @@ func TestStrictModeDeliversWhatWasDecoded(t *testing.T) {
 func TestEdgesAndPoolsBalanceWhateverBecomesOfMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		strict := rapid.Bool().Draw(t, "strict")
-		h := open(strict, link.Config{Delay: link.Uniform{Min: ms, Max: 5 * ms}, Loss: link.Loss{Probability: 0.3, Drop: true}})
+		h := open(strict, link.Config{Delay: link.Uniform{Min: ms, Max: 5 * ms},
+			Loss: link.Loss{Probability: 0.3, Drop: true}})
 		var onTheWay []door.Parcel
 		var tensors []*protos.Tensor
 		now := time.Duration(0)

@@ -48,10 +48,10 @@ const readAhead = 16 << 10
 
 // conn is the one established connection with a peer.
 //
-// Whoever holds the token writes: a sender that finds the queue empty and the
-// token free writes at once, as much as the socket takes without waiting, and passes the
-// rest with the token to a goroutine of the connection's own: the one that reads, if it writes as well
-// (see duplex), or one that only writes. The token is with one of them, in token, in relay or in handover.
+// Whoever holds the token writes: a sender that finds the queue empty and the token free writes at
+// once, as much as the socket takes without waiting, and passes the rest with the token to a
+// goroutine of the connection's own: the one that reads, if it writes as well (see duplex), or one
+// that only writes. The token is with one of them, in token, in relay or in handover.
 type conn struct {
 	peer     *peer
 	from     Peer
@@ -123,8 +123,8 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	return c, nil
 }
 
-// settle has one goroutine read and write, where that is better and can be had: it takes more descriptors. With TLS, which
-// opens what comes while the next is sealed, two are better.
+// settle has one goroutine read and write, where that is better and can be had: it takes more
+// descriptors. With TLS, which opens what comes while the next is sealed, two are better.
 func (c *conn) settle() {
 	if c.socket.sealed != nil || !c.peer.node.crowded() {
 		return
@@ -184,7 +184,8 @@ func (c *conn) run(in *bufio.Reader) {
 // receive hands over what arrives, until the connection ends.
 func (c *conn) receive(in *bufio.Reader) error {
 	p := c.peer
-	s := &stream{in: in, tensors: p.node.config.Tensors, posted: p.node.config.Posted, limit: p.node.config.Limits.Frame}
+	s := &stream{in: in, tensors: p.node.config.Tensors, posted: p.node.config.Posted,
+		limit: p.node.config.Limits.Frame}
 	defer s.close()
 	for {
 		a, err := s.read()
@@ -309,8 +310,8 @@ func (c *conn) fill() bool {
 	return b.size > 0
 }
 
-// attempt writes as much of a fresh batch as the socket takes now. Of a large parcel the first chunk is left to where the
-// others are written, if that is where the peer's are read.
+// attempt writes as much of a fresh batch as the socket takes now. Of a large parcel the first
+// chunk is left to where the others are written, if that is where the peer's are read.
 func (c *conn) attempt() (all bool, err error) {
 	if err := c.seal(); err != nil || c.end != nil && c.batch.open != nil {
 		return false, err
@@ -397,8 +398,8 @@ func (c *conn) drain() error {
 	}
 }
 
-// next finishes a batch that is written and puts together another. If nothing is due it puts the token back, and
-// reports false.
+// next finishes a batch that is written and puts together another. If nothing is due it puts the
+// token back, and reports false.
 func (c *conn) next() (bool, error) {
 	p := c.peer
 	freed := c.finish()

@@ -5,10 +5,11 @@
 //
 // The actor library brings a transport of its own, protoactor's remote, which this one replaces
 // behind the door because remote loses messages silently and can be crashed by any client: of a
-// burst of 5,000 messages of 8 KB with its default settings 432 arrived, without a dead letter; a message
-// over 4 MB is dropped together with its stream; a malformed batch, or a call of a method that is
-// not implemented, ends the process; a request to spawn an unknown kind kills every actor that was
-// spawned from afar. Payloads are copied, 2.2 to 2.8 bytes allocated for each one received.
+// burst of 5,000 messages of 8 KB with its default settings 432 arrived, without a dead letter; a
+// message over 4 MB is dropped together with its stream; a malformed batch, or a call of a method
+// that is not implemented, ends the process; a request to spawn an unknown kind kills every actor
+// that was spawned from afar. Payloads are copied, 2.2 to 2.8 bytes allocated for each one
+// received.
 //
 // # What holds
 //
@@ -36,12 +37,11 @@
 //
 // # What does not
 //
-// What is under way when a connection breaks is lost and counted, not repeated: to repeat it
-// is for actors that want that. A node that belongs to the cluster is
-// trusted as its certificate says: it may send any frame to any actor, and fill the
-// receiver's pool up to its bound with tensors of as many lengths as it likes. Strangers who open Limits.Handshakes
-// connections at a time keep others from being welcomed while they do, but do not disturb connections that
-// there are.
+// What is under way when a connection breaks is lost and counted, not repeated: to repeat it is for
+// actors that want that. A node that belongs to the cluster is trusted as its certificate says: it
+// may send any frame to any actor, and fill the receiver's pool up to its bound with tensors of as
+// many lengths as it likes. Strangers who open Limits.Handshakes connections at a time keep others
+// from being welcomed while they do, but do not disturb connections that there are.
 //
 // Memory is the twin of such a network inside one process: heads are encoded and decoded
 // as on a connection, tensors change hands by reference.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// duplex lets the goroutine that reads from a connection without TLS write to it as well, in turns, where the processes
-// of this machine have fewer than two cores each: a second one would take the core from another process's, and find what
-// it copies in the other core's cache.
+// duplex lets the goroutine that reads from a connection without TLS write to it as well, in turns,
+// where the processes of this machine have fewer than two cores each: a second one would take the
+// core from another process's, and find what it copies in the other core's cache.
 //
 // The token goes to the goroutine that reads, but while a handler keeps that busy.
 type duplex struct {
@@ -28,8 +28,9 @@ const (
 	asleep              // it can be woken to do so
 )
 
-// lead is how far that goroutine's writing can be ahead of its reading before it begins another batch, as long as there is
-// something to read. If both sides wrote first, what has arrived would wait until it is in no cache any more.
+// lead is how far that goroutine's writing can be ahead of its reading before it begins another
+// batch, as long as there is something to read. If both sides wrote first, what has arrived would
+// wait until it is in no cache any more.
 const lead = chunk
 
 // handling is how long handlers can keep what that goroutine has begun from being written.
@@ -38,8 +39,8 @@ const handling = time.Millisecond
 // cores are those of this machine.
 var cores = runtime.NumCPU()
 
-// crowded reports whether the processes of this machine that are connected have fewer than two cores each. A connection is
-// made as it is at the time.
+// crowded reports whether the processes of this machine that are connected have fewer than two
+// cores each. A connection is made as it is at the time.
 func (n *Node) crowded() bool { return cores < 2*(1+int(n.near.Load())) }
 
 // pass gives the token to the goroutine that is to write what is left.
@@ -116,8 +117,8 @@ func (c *conn) retire() {
 	c.relieve()
 }
 
-// share writes what the socket takes of a batch of what is due, if the token is here or is passed on to here, and returns
-// its bytes: none if nothing is due, or there is no room.
+// share writes what the socket takes of a batch of what is due, if the token is here or is passed
+// on to here, and returns its bytes: none if nothing is due, or there is no room.
 func (c *conn) share() (n int, err error) {
 	if !c.holds {
 		select {
@@ -147,7 +148,8 @@ func (c *conn) share() (n int, err error) {
 	}
 }
 
-// exchange reads with try, and writes what is due, until something was read; it reports false if there is nothing to do.
+// exchange reads with try, and writes what is due, until something was read; it reports false if
+// there is nothing to do.
 func (c *conn) exchange(try func() bool) (bool, error) {
 	for {
 		wrote := 0

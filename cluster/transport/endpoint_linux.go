@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endpoint is a socket that Go's poller does not know. That one wakes a thread for whatever comes to the sockets it knows,
-// also while a goroutine reads from them, and the thread takes the core from it for every piece. An endpoint has a
-// poller of its own, which says something only once it is asked, and which Go's poller knows.
+// endpoint is a socket that Go's poller does not know. That one wakes a thread for whatever comes
+// to the sockets it knows, also while a goroutine reads from them, and the thread takes the core
+// from it for every piece. An endpoint has a poller of its own, which says something only once it
+// is asked, and which Go's poller knows.
 type endpoint struct {
 	socket *os.File
 	raw    syscall.RawConn // of the socket, whose functions always report that they are done
@@ -78,8 +79,8 @@ func (e *endpoint) open(connection uintptr) (err error) {
 	return err
 }
 
-// wait returns when there is something to read, or room to write if that is asked for; when wake was called; or, with an
-// error, when the endpoint is closed.
+// wait returns when there is something to read, or room to write if that is asked for; when wake
+// was called; or, with an error, when the endpoint is closed.
 func (e *endpoint) wait(room bool) error {
 	e.events = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT
 	if room {
@@ -98,7 +99,8 @@ func (e *endpoint) wait(room bool) error {
 // ask reports whether the poller says something.
 func (e *endpoint) ask(poller uintptr) bool {
 	if e.events != 0 {
-		e.err = os.NewSyscallError("epoll_ctl", unix.EpollCtl(int(poller), unix.EPOLL_CTL_MOD, e.fd, &unix.EpollEvent{Events: e.events}))
+		e.err = os.NewSyscallError("epoll_ctl",
+			unix.EpollCtl(int(poller), unix.EPOLL_CTL_MOD, e.fd, &unix.EpollEvent{Events: e.events}))
 		e.events = 0
 	}
 	n, err := unix.EpollWait(int(poller), e.said[:], 0)

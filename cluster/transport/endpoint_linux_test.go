@@ -220,15 +220,18 @@ func TestFirstChunkOfALargeFrameIsLeftToTheGoroutineThatReads(t *testing.T) {
 	}
 }
 
-// writing returns the connection of an endpoint with frames to write, of which each is a batch of somewhat less than a chunk.
+// writing returns the connection of an endpoint with frames to write, of which each is a batch of
+// somewhat less than a chunk.
 func writing(t *testing.T, e *endpoint, frames int) *conn {
 	p := &peer{node: &Node{}}
 	p.conn = &conn{
 		peer: p, line: e, socket: &socket{}, gather: newGather(e.raw), batch: batch{chunk: chunk},
-		duplex: duplex{end: e, relay: make(chan struct{}, 1)}, token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
+		duplex: duplex{end: e, relay: make(chan struct{}, 1)}, token: make(chan struct{}, 1),
+		handover: make(chan struct{}, 1),
 	}
 	for range frames {
-		parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{}, Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}})
+		parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{},
+			Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,8 +260,10 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 			t.Fatal(err)
 		}
 		// One more has been put together when it gives the token back.
-		if written := frames - c.peer.waiting() - min(len(c.rest), 1); written != want || (len(c.token) == 1) != (state == away) || (len(c.relay) == 1) != (state != away) {
-			t.Errorf("in state %d %d frames are written, want %d; token %d, relay %d", state, written, want, len(c.token), len(c.relay))
+		if written := frames - c.peer.waiting() - min(len(c.rest), 1); written != want ||
+			(len(c.token) == 1) != (state == away) || (len(c.relay) == 1) != (state != away) {
+			t.Errorf("in state %d %d frames are written, want %d; token %d, relay %d", state, written, want,
+				len(c.token), len(c.relay))
 		}
 	}
 }
@@ -307,7 +312,8 @@ func TestOneGoroutineReadsAndWritesWhereCoresAreFewerThanTwoForAProcess(t *testi
 	for near := range 4 {
 		n.near.Store(int32(near))
 		if n.crowded() != (near > 2) {
-			t.Errorf("with %d connections to processes of this machine, which has 6 cores: crowded %v", near, n.crowded())
+			t.Errorf("with %d connections to processes of this machine, which has 6 cores: crowded %v", near,
+				n.crowded())
 		}
 	}
 }

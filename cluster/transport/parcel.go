@@ -102,7 +102,8 @@ func (q *queue) pop() *parcel {
 // How many bytes are written between two looks at the urgent queue.
 const (
 	chunk = 1 << 20
-	// sealedChunk is that with TLS, small enough that one is read and opened while the next is sealed.
+	// sealedChunk is that with TLS, small enough that one is read and opened while the next is
+	// sealed.
 	sealedChunk = 256 << 10
 )
 

@@ -224,7 +224,8 @@ func (p *peer) down(reason error) {
 // incarnation is lost. There is no connection. Where the peer says that it can be called
 // counts where Connect has not told, or told of an earlier incarnation.
 func (p *peer) meet(about Peer, g *greeting, called bool) {
-	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation && p.about.Incarnation != 0) {
+	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation &&
+		p.about.Incarnation != 0) {
 		p.address = g.address
 	}
 	if p.about.Incarnation != 0 && about.Incarnation > p.about.Incarnation {
@@ -293,10 +294,12 @@ func (p *peer) hear(c *conn, b beat) error {
 	defer p.mu.Unlock()
 	if b.received < c.acked || b.received > c.begun {
 		p.bad.Add(1)
-		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked, c.begun)
+		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked,
+			c.begun)
 	}
 	c.acked, c.last, c.lastAt = b.received, b, now
-	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 && trip > 0 && trip < now.Sub(p.node.began) {
+	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 &&
+		trip > 0 && trip < now.Sub(p.node.began) {
 		if p.trip == 0 {
 			p.trip = trip
 		}

@@ -270,7 +270,8 @@ const (
 // Head is DecodeHead. The lengths are good until the next call for a frame with tensors.
 func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b), len(b), p.Head)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b),
+			len(b), p.Head)
 	}
 	lengths, err := decodeLengths(d.lengths[:0], p, b)
 	if err != nil {
@@ -288,7 +289,8 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		Head: n.kind.New().Interface(),
 	}
 	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes), n.message, err)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes),
+			n.message, err)
 	}
 	return f, lengths, nil
 }
@@ -304,7 +306,8 @@ func (d *Decoder) read(n *names, b []byte, offset int) error {
 	}
 	kind, err := d.kind(n.message)
 	if err != nil {
-		return fmt.Errorf("wire: offset %d: message type %.100q is not known here", offset+used-len(n.message), n.message)
+		return fmt.Errorf("wire: offset %d: message type %.100q is not known here", offset+used-len(n.message),
+			n.message)
 	}
 	n.bytes, n.kind = append(n.bytes[:0], b[:used]...), kind
 	return nil
@@ -357,7 +360,8 @@ func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
 	}
 	rest = rest[p.Head:]
 	if want := 4 * sum(lengths); len(rest) != want {
-		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head, len(rest), want)
+		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head,
+			len(rest), want)
 	}
 	for _, n := range lengths {
 		t := pool.Get(n)
@@ -381,14 +385,16 @@ func sum(lengths []int) int {
 // decodeLengths reads the lengths of the tensors, before anything is allocated for them.
 func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 	if len(head) < 4*p.Tensors {
-		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors", prefixSize+len(head), p.Head, p.Tensors)
+		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors",
+			prefixSize+len(head), p.Head, p.Tensors)
 	}
 	lengths = slices.Grow(lengths, p.Tensors)[:p.Tensors]
 	total := 0
 	for i := range lengths {
 		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
 		if total += lengths[i]; total > MaxValues {
-			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues, ErrTooLarge)
+			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues,
+				ErrTooLarge)
 		}
 	}
 	return lengths, nil
