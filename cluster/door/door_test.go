@@ -99,7 +99,7 @@ func TestSenderIsRebuiltAtTheDoor(t *testing.T) {
 			{nil, nil},
 		} {
 			p := h.pass(t, 0, b, wire.User, &actor.MessageEnvelope{Message: chunk(), Sender: test.sender})
-			f := h.Frame(&p, "x")
+			f := p.Frame()
 			if test.want == nil {
 				if f.SenderID != "" || f.SenderAddress != "" {
 					t.Errorf("no sender became %s/%s", f.SenderAddress, f.SenderID)
@@ -122,7 +122,7 @@ func TestSizeIsThatOfTheFrame(t *testing.T) {
 	p := h.pass(t, 0, b, wire.User, &actor.MessageEnvelope{
 		Message: chunk(protos.NewTensor(make([]float32, 10))), Sender: actor.NewPID("a", "a/worker"),
 	})
-	f := h.Frame(&p, "x")
+	f := p.Frame()
 	if encoded, err := wire.Encode(nil, &f); err != nil || len(encoded) != p.Size {
 		t.Errorf("size %d, a frame has %d bytes (error %v)", p.Size, len(encoded), err)
 	}
@@ -135,11 +135,11 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 			Loss: link.Loss{Probability: 1, Drop: true}}
 		h, untouched := open(strict, edge), open(strict, edge)
 		control := h.pass(t, ms, b, wire.User, protos.NewMessage(&protos.TakeSnapshot{}))
-		if !control.Control || control.Lost || control.Arrival != ms || control.HasDownlink() {
+		if !control.Control() || control.Lost || control.Arrival != ms || control.HasDownlink() {
 			t.Errorf("a control message: %+v, want it to arrive at once", control)
 		}
 		system := h.pass(t, ms, b, wire.System, &actor.Watch{Watcher: actor.NewPID("a", "y")})
-		if !system.Control || system.Lost || system.Arrival != ms+20*ms {
+		if !system.Control() || system.Lost || system.Arrival != ms+20*ms {
 			t.Errorf("a system message: %+v, want it to arrive after the mean delay", system)
 		}
 		for _, p := range []*door.Parcel{&control, &system} {
@@ -164,10 +164,10 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 func TestPoisonPillTravelsTheLinkLikeAnyUserMessage(t *testing.T) {
 	h := open(true, link.Config{Delay: link.Constant{Delay: 5 * ms}})
 	p := h.pass(t, ms, b, wire.User, &actor.PoisonPill{})
-	if p.Control || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
+	if p.Control() || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
 		t.Errorf("%+v, want a message on the link", p)
 	}
-	if f := h.Frame(&p, "x"); !door.Protoactor(f.Head) {
+	if f := p.Frame(); !door.Protoactor(f.Head) {
 		t.Errorf("the frame carries a %T", f.Head)
 	}
 }

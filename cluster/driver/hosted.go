@@ -256,7 +256,7 @@ func (h *hosted) lastState(w *live.World) *protos.RunState {
 // tellLead tells the process that conducts the run something. While that one is silent, as when it is paused, this
 // waits.
 func (h *hosted) tellLead(m proto.Message) {
-	if err := h.process.sendOn(h.stop, h.lead, &wire.Frame{Kind: wire.User, Run: h.run, Head: m}); err != nil {
+	if err := h.process.sendOn(h.stop, h.lead, &wire.Frame{Kind: wire.KindOf(m), Run: h.run, Head: m}); err != nil {
 		h.process.log("run %x: %v", h.run, err)
 	}
 }
@@ -400,17 +400,12 @@ func (h *hosted) home(f *wire.Frame) (w *live.World, node int) {
 	return w, int(i)
 }
 
-var _ live.Prompt = (*hosted)(nil)
+var _ live.Carrier = (*hosted)(nil)
 
-// Send takes a frame to the process of its node.
+// Send posts a frame to the process of its node.
 func (h *hosted) Send(node int, f *wire.Frame) error {
 	f.Run = h.run
-	to := h.where[node]
-	err := h.process.node.Send(to, f)
-	for errors.Is(err, transport.ErrQueueFull) && h.waitsFor(to) {
-		err = h.process.node.Send(to, f)
-	}
-	return h.carried(node, err)
+	return h.carried(node, h.process.node.Post(h.where[node], f))
 }
 
 // waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the one that conducts
@@ -424,16 +419,6 @@ func (h *hosted) waitsFor(name string) bool {
 	}
 }
 
-// TrySend is Send without waiting for room.
-func (h *hosted) TrySend(node int, f *wire.Frame) (taken bool, err error) {
-	f.Run = h.run
-	err = h.process.node.TrySend(h.where[node], f)
-	if errors.Is(err, transport.ErrQueueFull) {
-		return false, nil
-	}
-	return true, h.carried(node, err)
-}
-
 // carried makes the transport's error about a frame for a node that of a carrier.
 func (h *hosted) carried(node int, err error) error {
 	for _, gone := range []error{transport.ErrDown, transport.ErrUnknown, transport.ErrClosed} {
@@ -441,10 +426,10 @@ func (h *hosted) carried(node int, err error) error {
 			return fmt.Errorf("%w: %w", live.ErrGone, err)
 		}
 	}
-	if errors.Is(err, transport.ErrQueueFull) && !h.up(h.where[node]) {
+	if to := h.where[node]; errors.Is(err, transport.ErrQueueFull) && !h.up(to) && !h.waitsFor(to) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.dropped[h.where[node]]++
+		h.dropped[to]++
 		return fmt.Errorf("%w for now: %w", live.ErrGone, err)
 	}
 	return err
@@ -452,14 +437,21 @@ func (h *hosted) carried(node int, err error) error {
 
 // Changed tells the process that conducts the run.
 func (h *hosted) Changed(node int, present bool) {
-	h.tellLead(&protos.NodeChanged{Node: int32(node), Present: present})
+	h.post(h.lead, &protos.NodeChanged{Node: int32(node), Present: present})
 }
 
 // Halt tells all others that the part of their nodes is over.
 func (h *hosted) Halt() {
 	h.halting.Do(func() { close(h.halt) })
 	for _, name := range h.others() {
-		h.process.report(name, h.run, &protos.HaltRun{})
+		h.post(name, &protos.HaltRun{})
+	}
+}
+
+// post tells another process of the run something without waiting.
+func (h *hosted) post(name string, m proto.Message) {
+	if err := h.process.node.Post(name, &wire.Frame{Kind: wire.KindOf(m), Run: h.run, Head: m}); err != nil {
+		h.process.log("run %x: %v", h.run, err)
 	}
 }
 

@@ -460,7 +460,7 @@ func forget(f *wire.Frame) {
 
 // tell sends a message about a run to another process.
 func (p *process) tell(name string, run uint64, m proto.Message) error {
-	return p.node.Send(name, &wire.Frame{Kind: wire.User, Run: run, Head: m})
+	return p.node.Send(name, &wire.Frame{Kind: wire.KindOf(m), Run: run, Head: m})
 }
 
 // sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it releases the tensors.

@@ -30,25 +30,11 @@ func (w *World) rests() bool {
 		return false
 	}
 	for _, n := range w.nodes {
-		switch {
-		case n.away != nil:
-			if !n.away.empty() {
-				return false
-			}
-		case !n.coordinates() && n.life.Load().mailbox.UserMessageCount() > 0:
+		if !n.away && !n.coordinates() && n.life.Load().mailbox.UserMessageCount() > 0 {
 			return false
 		}
 	}
 	return true
-}
-
-// empty reports whether the carrier has taken all there was.
-func (o *outboxes) empty() bool { return o.control.left() == 0 && o.other.left() == 0 }
-
-func (o *outbox) left() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.count
 }
 
 // Waits tells what the nodes that live here wait for, by their position, and how many messages were

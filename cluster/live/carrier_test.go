@@ -158,15 +158,14 @@ func TestWorldDoesNotWaitForASlowCarrier(t *testing.T) {
 	}
 	s.untilDone()
 	m := s.split(0, 0, 1, 0)
-	m.sending = func(_, _ int, f *wire.Frame) error {
-		if !protos.IsControl(f.Head) && f.Target == "n2/peer" {
+	m.carrying = func(_, _ int, f *wire.Frame) {
+		if f.Kind == wire.User && f.Target == "n2/peer" {
 			<-release
 		}
-		return nil
 	}
 	m.run(t)
-	if took := m.total(0, 2).TookSum; local != rounds || took < rounds*ms {
-		t.Errorf("%d messages were handled while one was held up for %v, want %d", local, took, rounds)
+	if local != rounds || m.total(0, 2).Delivered != 1 {
+		t.Errorf("%d messages were handled while one was held up, want %d", local, rounds)
 	}
 }
 
@@ -192,53 +191,12 @@ func TestControlMessagesDoNotWaitForTheCarrierBehindOthers(t *testing.T) {
 		}
 	}
 	m := s.split(0, 1, 0)
-	m.sending = func(_, _ int, f *wire.Frame) error {
+	m.carrying = func(_, _ int, f *wire.Frame) {
 		if _, ok := f.Head.(*protos.Chunk); ok && f.Target == "n1/peer" {
 			<-asked
 		}
-		return nil
 	}
 	m.run(t)
-}
-
-func TestTooManyMessagesForASlowCarrierEndTheRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends as many messages as can wait")
-	}
-	for want, flood := range map[string]func(ctx actor.Context, to *actor.PID){
-		"65536 messages wait to be taken to node n1, which is as many as can": func(ctx actor.Context, to *actor.PID) {
-			for range 1<<16 + 1 {
-				ctx.Send(to, chunk(0))
-			}
-		},
-		"wait to be taken to node n1, at most 1073741824 can": func(ctx actor.Context, to *actor.PID) {
-			big := protos.NewTensor(make([]float32, 1<<22))
-			for range 65 {
-				ctx.Send(to, protos.NewMessage(&protos.Chunk{}, big.Retain()))
-			}
-		},
-	} {
-		s := &stage{handlers: []handler{member(func(ctx actor.Context, env actors.Env) { flood(ctx, pid(env, 1)) }, nothing), nothing}}
-		s.untilDone()
-		m := s.split(0, 1, 0)
-		release := make(chan struct{})
-		m.sending = func(_, _ int, f *wire.Frame) error {
-			if _, ok := f.Head.(*protos.Chunk); ok {
-				<-release
-			}
-			return nil
-		}
-		wait := m.start(t)
-		<-m.halting // the run fails while the carrier is held up
-		close(release)
-		wait()
-		if err := m.failures[0]; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-		if stats := m.total(0, 1); stats.Sent <= stats.Delivered || stats.InFlight() < 0 {
-			t.Errorf("edge %+v, want messages in flight", stats)
-		}
-	}
 }
 
 func TestErrorOfTheCarrierEndsTheRunUnlessTheReceiverIsGone(t *testing.T) {
@@ -557,11 +515,10 @@ func TestNewsOfNodesElsewhereComeAfterWhatTheyHaveSaidBefore(t *testing.T) {
 		}
 	}
 	m := s.split(0, 1)
-	m.sending = func(from, _ int, _ *wire.Frame) error {
+	m.carrying = func(from, _ int, _ *wire.Frame) {
 		if from == 0 {
 			<-back
 		}
-		return nil
 	}
 	m.run(t)
 	// Control messages pass the coordinator's other messages, so the second step may come before the news.

@@ -141,7 +141,7 @@ func (l *life) arrive(f *wire.Frame) {
 	switch {
 	case !there || f.Target != l.pid.Id:
 		process.SendUserMessage(target, message)
-	case protos.IsControl(f.Head):
+	case f.Kind == wire.Control:
 		l.mailbox.postControl(message)
 	default:
 		l.mailbox.postDue(message, l.node.world.clock.Now()-f.Late)

@@ -17,7 +17,7 @@ func (w *World) schedule() {
 	d := w.config.Deployment
 	var own []*actors.NodeChange
 	for i := range d.Schedule {
-		if c := &d.Schedule[i]; w.nodes[c.Node].away == nil && c.At >= w.config.Start {
+		if c := &d.Schedule[i]; !w.nodes[c.Node].away && c.At >= w.config.Start {
 			own = append(own, c)
 		}
 	}
@@ -161,8 +161,8 @@ func (w *World) tell(n *node, present bool) {
 	}
 	change := actors.MemberChange{Node: int(n.index), Present: present}
 	lead := w.lead()
-	if lead.away != nil {
-		lead.away.control.put(sending{change: &change})
+	if lead.away {
+		w.config.Carrier.Changed(change.Node, change.Present)
 	} else if lead.there {
 		lead.life.Load().tell(change, promptly)
 	}

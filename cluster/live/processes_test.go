@@ -270,17 +270,9 @@ func (c *cluster) place() (err error) {
 	return c.world.Place()
 }
 
-var _ live.Prompt = (*cluster)(nil)
+var _ live.Carrier = (*cluster)(nil)
 
-func (c *cluster) Send(node int, f *wire.Frame) error { return c.node.Send(c.name(node), f) }
-
-func (c *cluster) TrySend(node int, f *wire.Frame) (bool, error) {
-	err := c.node.TrySend(c.name(node), f)
-	if errors.Is(err, transport.ErrQueueFull) {
-		return false, nil
-	}
-	return true, err
-}
+func (c *cluster) Send(node int, f *wire.Frame) error { return c.node.Post(c.name(node), f) }
 
 func (c *cluster) Changed(int, bool) {}
 func (c *cluster) Halt()             {}

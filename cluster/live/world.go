@@ -96,8 +96,7 @@ type Result struct {
 type World struct {
 	config    Config
 	nodes     []*node
-	partial   bool   // some nodes live in other processes
-	prompt    Prompt // the carrier, if it is one
+	partial   bool // some nodes live in other processes
 	names     []string
 	transport transport.Memory
 	tensors   protos.TensorPool
@@ -116,14 +115,13 @@ type World struct {
 	stalled   time.Duration  // since when nothing has happened; 0 if something does
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
-	handled   atomic.Int64   // messages so far
-	handling  atomic.Int64   // handlers at work that may move something on
-	sent      atomic.Int64   // messages for nodes of other worlds, those that are dropped included
-	received  atomic.Int64   // messages of other worlds
-	jobs      atomic.Int64   // under way
-	lost      atomic.Uint64  // dead letters
-	arrivals  sync.RWMutex   // held for reading while a frame or news of another process arrive
-	sending   sync.WaitGroup // goroutines that call the carrier
+	handled   atomic.Int64  // messages so far
+	handling  atomic.Int64  // handlers at work that may move something on
+	sent      atomic.Int64  // messages for nodes of other worlds, those that are dropped included
+	received  atomic.Int64  // messages of other worlds
+	jobs      atomic.Int64  // under way
+	lost      atomic.Uint64 // dead letters
+	arrivals  sync.RWMutex  // held for reading while a frame or news of another process arrive
 
 	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
@@ -140,7 +138,7 @@ type node struct {
 	index   int32
 	id      string // of its actor
 	profile actors.Profile
-	away    *outboxes            // of a node that lives in another process; nil if it lives here
+	away    bool                 // it lives in another process
 	life    atomic.Pointer[life] // changed under World.network; nil if the node is away
 	end     chan struct{}        // closed when its part is over
 	passed  time.Duration        // when its latest message did, guarded by World.network
@@ -199,7 +197,6 @@ func New(config Config) (*World, error) {
 		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
 		underway: map[*link.Edge]int{},
 	}
-	w.prompt, _ = config.Carrier.(Prompt)
 	w.tensors.Poison = d.Strict
 	for i := range d.Nodes {
 		w.names = append(w.names, d.Nodes[i].Name)
@@ -222,7 +219,7 @@ func (w *World) addNode(i int32) error {
 	}
 	w.nodes = append(w.nodes, n)
 	if !w.config.Hosted(int(i)) {
-		n.away = newOutboxes(n)
+		n.away = true
 		return nil
 	}
 	n.life.Store(n.newLife(w.config.Lives))
@@ -356,7 +353,6 @@ func (w *World) close() {
 		}
 	}
 	w.stopped.Wait()
-	w.sending.Wait()
 	for _, n := range w.nodes {
 		if l := n.life.Load(); l != nil {
 			l.system.Shutdown()
@@ -367,14 +363,14 @@ func (w *World) close() {
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if w.nodes[i].away != nil || !w.present(i) {
+		if w.nodes[i].away || !w.present(i) {
 			continue
 		}
 		if err := w.nodes[i].life.Load().place(d.Nodes[i].Kind); err != nil {
 			return err
 		}
 	}
-	if d.Coordinate == nil || w.lead().away != nil {
+	if d.Coordinate == nil || w.lead().away {
 		return nil
 	}
 	return w.lead().life.Load().place(func(e actors.Env) (actor.Actor, error) {
@@ -396,8 +392,8 @@ func (w *World) halt() {
 	w.halting.Do(func() {
 		w.haltedAt = w.clock.Now()
 		close(w.halted)
-		if w.partial && w.lead().away == nil {
-			w.sending.Go(w.config.Carrier.Halt)
+		if w.partial && !w.lead().away {
+			w.config.Carrier.Halt()
 		}
 	})
 }

@@ -257,14 +257,14 @@ func (c *conn) fill() bool {
 	}
 	for p.queues[urgent].len() > 0 && !b.full() {
 		c.begun++
-		b.whole(p.queues[urgent].pop())
+		b.whole(p.take(urgent))
 	}
 	if b.open != nil && !b.full() {
 		b.goOn()
 	}
 	for b.open == nil && p.queues[bulk].len() > 0 && !b.full() && b.fits(p.queues[bulk].front()) {
 		c.begun++
-		b.begin(p.queues[bulk].pop())
+		b.begin(p.take(bulk))
 	}
 	if c.farewellDue && b.open == nil && p.waiting() == 0 {
 		c.farewellSent = true

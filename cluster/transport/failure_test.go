@@ -231,7 +231,7 @@ func TestUrgentFramesOvertakeWhatIsLarge(t *testing.T) {
 	a.connectTo(t, "b", b.Address())
 	a.send(t, "b", 0)
 	a.send(t, "b", 1, a.pool.Get(floats))
-	if err := a.Send("b", &wire.Frame{Kind: wire.User, Target: "b/actor",
+	if err := a.Send("b", &wire.Frame{Kind: wire.Control, Target: "b/actor",
 		Head: &protos.Progress{Node: 1}}); err != nil {
 		t.Fatal(err)
 	}

@@ -44,11 +44,14 @@ var (
 
 // Limits bound what a node does and keeps. Each zero stands for its default.
 type Limits struct {
-	// QueueBytes is how much may wait for one peer, 64 MiB by default. A frame that is
-	// larger is taken when nothing else waits.
+	// QueueBytes is how much of what Send took may wait for one peer, 64 MiB by default. A frame that is
+	// larger is taken when no other of its class waits.
 	QueueBytes int
-	// QueueFrames is how many frames of each class may wait for one peer, 4096 by default.
+	// QueueFrames is how many frames of these may wait, 4096 by default.
 	QueueFrames int
+	// Backlog is how many times as much may wait of what Post took, and of urgent frames, 32 by
+	// default.
+	Backlog int
 	// Patience is how long Send waits for room, 10 s by default.
 	Patience time.Duration
 	// Frame is the largest size in bytes of the tensors of a frame that is received, 256 MiB
@@ -80,7 +83,7 @@ func (l *Limits) fill() error {
 		preset int
 	}{
 		{"QueueBytes", &l.QueueBytes, 64 << 20}, {"QueueFrames", &l.QueueFrames, 4096}, {"Frame", &l.Frame, 256 << 20},
-		{"Peers", &l.Peers, 1024}, {"Handshakes", &l.Handshakes, 64},
+		{"Backlog", &l.Backlog, 32}, {"Peers", &l.Peers, 1024}, {"Handshakes", &l.Handshakes, 64},
 	} {
 		*i.value = cmp.Or(*i.value, i.preset)
 		if *i.value < 0 || i.name == "Frame" && *i.value > 4*wire.MaxValues {
@@ -328,17 +331,22 @@ func (n *Node) Connect(name, address string) error {
 // counted as delivered or as lost; otherwise all stays with the caller. Where nothing waits, the
 // caller's goroutine writes, but never waits for the network; where the queue is full, Send waits
 // for at most Limits.Patience and then returns an error that wraps ErrQueueFull.
-func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, true) }
+func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, bulk, true) }
 
 // TrySend is Send, but where the queue is full it returns the error at once.
-func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, false) }
+func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
 
-func (n *Node) send(name string, f *wire.Frame, patient bool) error {
+// Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was posted
+// waits in one order with what was sent, but in other room: see Limits.Backlog.
+func (n *Node) Post(name string, f *wire.Frame) error { return n.send(name, f, posted, false) }
+
+// send takes a frame that is of a class unless it is urgent.
+func (n *Node) send(name string, f *wire.Frame, c class, patient bool) error {
 	p := n.peer(name)
 	if p == nil {
 		return fmt.Errorf("transport: to %.80s: %w", name, ErrUnknown)
 	}
-	parcel, err := pack(f)
+	parcel, err := pack(f, c)
 	if err != nil {
 		return fmt.Errorf("transport: to %s: %w", name, err)
 	}

@@ -4,8 +4,8 @@
 // A frame is a fixed prefix of 20 bytes, a head, and the tensors:
 //
 //	0   'G' 'W'              magic
-//	2   version              2
-//	3   kind                 User or System
+//	2   version              3
+//	3   kind                 User, System or Control
 //	4   length of the head   uint32
 //	8   number of tensors    uint16
 //	10  lateness             uint16, in microseconds
@@ -47,20 +47,39 @@ const (
 // MaxLate is the largest lateness that a frame tells.
 const MaxLate = math.MaxUint16 * time.Microsecond
 
-// Kind says to which queue of a mailbox a frame's message belongs.
+// Kind says which way a frame goes: through which queue of a mailbox and, from User to the others,
+// whether links are emulated for it and whether it passes bulk on a connection.
 type Kind uint8
 
-// The kinds of frames.
+// The kinds of frames. No two are a bit apart.
 const (
 	// User frames carry messages of actors.
 	User Kind = 1
 	// System frames carry protoactor's own messages: Watch, Stop, Terminated…
 	System Kind = 2
+	// Control frames carry messages of the control protocol: see protos.IsControl.
+	Control Kind = 4
 )
+
+// KindOf is the kind of a message that is not protoactor's own.
+func KindOf(head proto.Message) Kind {
+	if protos.IsControl(head) {
+		return Control
+	}
+	return User
+}
+
+func (k Kind) check() error {
+	switch k {
+	case User, System, Control:
+		return nil
+	}
+	return fmt.Errorf("frame kind %d, accepted are %d, %d and %d", k, User, System, Control)
+}
 
 const (
 	prefixSize = 20
-	version    = 2
+	version    = 3
 )
 
 // ErrTooLarge is wrapped by errors about frames that exceed a limit.
@@ -120,8 +139,8 @@ func stringSize(n int) int {
 // AppendHead appends the prefix and the head of the frame to b. The values of the
 // tensors follow them on the wire as they lie in memory.
 func AppendHead(b []byte, f *Frame) ([]byte, error) {
-	if f.Kind != User && f.Kind != System {
-		return b, fmt.Errorf("wire: frame kind %d, accepted are %d and %d", f.Kind, User, System)
+	if err := f.Kind.check(); err != nil {
+		return b, fmt.Errorf("wire: %w", err)
 	}
 	if err := checkTensors(f); err != nil {
 		return b, err
@@ -220,13 +239,13 @@ func DecodePrefix(b []byte) (Prefix, error) {
 		Late:    time.Duration(binary.LittleEndian.Uint16(b[10:])) * time.Microsecond,
 		Run:     binary.LittleEndian.Uint64(b[12:]),
 	}
-	switch {
+	switch err := p.Kind.check(); {
 	case b[0] != 'G' || b[1] != 'W':
 		return Prefix{}, fmt.Errorf("wire: offset 0: %q is not the start of a frame, which is \"GW\"", b[:2])
 	case b[2] != version:
 		return Prefix{}, fmt.Errorf("wire: offset 2: frame version %d, accepted is %d", b[2], version)
-	case p.Kind != User && p.Kind != System:
-		return Prefix{}, fmt.Errorf("wire: offset 3: frame kind %d, accepted are %d and %d", p.Kind, User, System)
+	case err != nil:
+		return Prefix{}, fmt.Errorf("wire: offset 3: %w", err)
 	case p.Head > MaxHead:
 		return Prefix{}, fmt.Errorf("wire: offset 4: head of %d bytes, at most %d: %w", p.Head, MaxHead, ErrTooLarge)
 	case p.Tensors > MaxTensors:
