@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -47,15 +48,18 @@ const readAhead = 16 << 10
 
 // conn is the one established connection with a peer.
 //
-// Whoever holds the token writes. A sender that finds the queue empty and the token free writes at
-// once what the socket takes without waiting, and passes the rest with the token to the
-// connection's writing goroutine. The token is in token, in handover, or with one of them.
+// Whoever holds the token writes: a sender that finds the queue empty and the token free writes at
+// once, as much as the socket takes without waiting, and passes the rest with the token to a
+// goroutine of the connection's own: the one that reads, if it writes as well (see duplex), or one
+// that only writes. The token is with one of them, in token, in relay or in handover.
 type conn struct {
 	peer     *peer
 	from     Peer
 	serial   uint64
 	socket   *socket
 	mine     bool // called by this side
+	near     bool // the peer is on this machine
+	line     line // the socket's, or the endpoint
 	gather   *gather
 	batch    batch
 	rest     [][]byte // of the batch, what is not written yet
@@ -64,10 +68,11 @@ type conn struct {
 	buffers  net.Buffers
 	token    chan struct{} // holds one while nobody writes
 	handover chan struct{} // holds the token for the writing goroutine
-	closed   chan struct{}
-	closing  sync.Once
-	reason   error // set before closed is closed
-	done     chan struct{}
+	duplex
+	closed  chan struct{}
+	closing sync.Once
+	reason  error // set before closed is closed
+	done    chan struct{}
 
 	// Guarded by the peer's lock. Of the frames whose writing has begun, begun in all, the
 	// peer is known to have handled acked; acked <= begun.
@@ -82,20 +87,31 @@ type conn struct {
 	busy     atomic.Bool // the handler is at work
 }
 
+// line is that of the connection that carries what is written.
+type line interface {
+	io.WriteCloser
+	CloseWrite() error
+}
+
 // newConn begins to use a socket, which stays the caller's if there is an error.
 func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	c := &conn{
-		peer: p, socket: s, mine: mine, batch: batch{chunk: chunk},
-		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
-		closed: make(chan struct{}), done: make(chan struct{}),
+		peer: p, socket: s, mine: mine, near: inside(s.tcp), line: s.tcp,
+		token: make(chan struct{}, 1), handover: make(chan struct{}, 1), duplex: duplex{relay: make(chan struct{}, 1)},
+		closed: make(chan struct{}), done: make(chan struct{}), batch: batch{chunk: chunk},
 	}
 	raw, err := s.tcp.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	if inside(s.tcp) {
+	if c.near {
 		if err := tuneLoopback(s.tcp); err != nil {
 			return nil, err
+		}
+		p.node.near.Add(1)
+		c.settle()
+		if c.end != nil {
+			raw = c.end.raw
 		}
 	}
 	c.gather = newGather(raw)
@@ -105,6 +121,18 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 		s.sealed.hold()
 	}
 	return c, nil
+}
+
+// settle has one goroutine read and write, where that is better and can be had: it takes more
+// descriptors. With TLS, which opens what comes while the next is sealed, two are better.
+func (c *conn) settle() {
+	if c.socket.sealed != nil || !c.peer.node.crowded() {
+		return
+	}
+	if end, err := newEndpoint(c.socket.tcp); err == nil && end != nil {
+		c.end, c.line = end, end
+		c.state.Store(awake)
+	}
 }
 
 // inside reports whether both ends of a connection are on this machine.
@@ -120,7 +148,7 @@ func (c *conn) close(reason error) {
 	c.closing.Do(func() {
 		c.reason = reason
 		close(c.closed)
-		c.socket.tcp.Close() //nolint:errcheck // whatever it says, the connection is over
+		c.line.Close() //nolint:errcheck // whatever it says, the connection is over
 	})
 }
 
@@ -132,7 +160,9 @@ func (c *conn) run(in *bufio.Reader) {
 		defer close(written)
 		c.write()
 	}()
-	c.close(c.receive(in))
+	err := c.receive(in)
+	c.retire()
+	c.close(err)
 	<-written
 	select {
 	case <-c.token:
@@ -143,6 +173,9 @@ func (c *conn) run(in *bufio.Reader) {
 	if p := c.batch.open; p != nil {
 		freed[p.class] += p.size()
 		p.end()
+	}
+	if c.near {
+		c.peer.node.near.Add(-1)
 	}
 	c.peer.ended(c, freed)
 	close(c.done)
@@ -171,7 +204,9 @@ func (c *conn) receive(in *bufio.Reader) error {
 			return c.farewell()
 		default:
 			c.busy.Store(true)
+			c.depart()
 			p.node.config.Receive(c.from, a.frame)
+			c.comeBack()
 			c.handled.Add(1)
 			c.busy.Store(false)
 		}
@@ -182,6 +217,7 @@ func (c *conn) receive(in *bufio.Reader) error {
 // says that all has arrived, and the end of what is written.
 func (c *conn) farewell() error {
 	p := c.peer
+	c.retire()
 	p.mu.Lock()
 	c.beatDue, c.farewellDue = true, true
 	p.drop()
@@ -195,7 +231,7 @@ func (c *conn) farewell() error {
 	case <-c.closed:
 	case <-deadline.C:
 	}
-	c.socket.tcp.CloseWrite() //nolint:errcheck // the connection is over in any case
+	c.line.CloseWrite() //nolint:errcheck // the connection is over in any case
 	return ErrLeft
 }
 
@@ -226,7 +262,7 @@ func (p *peer) pump(c *conn) {
 			c.close(err)
 		}
 		if !all {
-			c.handover <- struct{}{}
+			c.pass()
 			return
 		}
 		freed := c.finish()
@@ -234,11 +270,11 @@ func (p *peer) pump(c *conn) {
 		p.free(freed)
 	}
 	p.mu.Unlock()
-	c.handover <- struct{}{}
+	c.pass()
 }
 
 // inlineBatches is how many batches a sender writes before it leaves the rest to the
-// connection's writing goroutine, lest it works for all other senders.
+// connection's own goroutines, lest it works for all other senders.
 const inlineBatches = 4
 
 // fill puts together the next batch. It reports false if nothing is due. The caller holds
@@ -277,7 +313,7 @@ func (c *conn) fill() bool {
 // attempt writes as much of a fresh batch as the socket takes now. Of a large parcel the first
 // chunk is left to where the others are written, if that is where the peer's are read.
 func (c *conn) attempt() (all bool, err error) {
-	if err := c.seal(); err != nil {
+	if err := c.seal(); err != nil || c.end != nil && c.batch.open != nil {
 		return false, err
 	}
 	n, err := c.gather.write(c.rest)
@@ -324,7 +360,7 @@ func (c *conn) finish() [classes]int {
 	return c.batch.written()
 }
 
-// write is the goroutine that writes what senders could not.
+// write is the goroutine that only writes: what senders could not, and the one that reads does not.
 func (c *conn) write() {
 	for {
 		select {
@@ -346,7 +382,7 @@ func (c *conn) drain() error {
 	for {
 		if len(c.rest) > 0 {
 			c.buffers = c.rest
-			n, err := c.buffers.WriteTo(c.socket.tcp)
+			n, err := c.buffers.WriteTo(c.line)
 			c.bytesOut.Add(n)
 			if err != nil {
 				return err
@@ -354,6 +390,10 @@ func (c *conn) drain() error {
 		}
 		if more, err := c.next(); err != nil || !more {
 			return err
+		}
+		if c.state.Load() != away {
+			c.pass()
+			return nil
 		}
 	}
 }

@@ -22,6 +22,9 @@
 //     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
 //   - Where nothing waits, whoever sends writes. Whoever reads looks for an answer for some 100 µs before
 //     it goes to sleep, as long as one mostly comes: waking a core takes longer than a short message.
+//   - Where the processes of a machine have fewer than two cores each, one goroutine reads from a connection between them and
+//     writes to it in turns (Linux, without TLS): two take each other's core, and Go's poller would wake a third thread for
+//     every piece.
 //   - What is large goes in chunks of at most 1 MiB, between which heartbeats and urgent frames go: they do
 //     not wait for the end of a tensor.
 //   - What waits for a peer is bounded, and Send waits for room. So are a frame, a head, the number

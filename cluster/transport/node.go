@@ -168,6 +168,7 @@ type Node struct {
 	began    time.Time
 	attempts atomic.Uint64
 	closing  atomic.Bool
+	near     atomic.Int32                      // connections inside this machine
 	identity atomic.Pointer[identity.Identity] // nil without TLS
 	stop     context.Context
 	halt     context.CancelFunc

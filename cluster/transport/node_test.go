@@ -194,9 +194,18 @@ func chunk(index int, tensors ...*protos.Tensor) *wire.Frame {
 	return &wire.Frame{Kind: wire.User, Target: "x/actor", Head: &protos.Chunk{Index: uint32(index)}, Tensors: tensors}
 }
 
-// both tests connections with TLS and without.
+// both tests connections with TLS and without, and of these such as one goroutine reads and writes,
+// and two.
 func both(t *testing.T, test func(t *testing.T, a, b func(n *node, c *transport.Config))) {
-	t.Run("plain", func(t *testing.T) { test(t, nil, nil) })
+	plain := func(cores int) func(t *testing.T) {
+		return func(t *testing.T) {
+			before := transport.SetCores(cores)
+			t.Cleanup(func() { transport.SetCores(before) })
+			test(t, nil, nil)
+		}
+	}
+	t.Run("plain", plain(1<<20))
+	t.Run("plain, one goroutine", plain(1))
 	t.Run("TLS", func(t *testing.T) {
 		with := func(name string) func(*node, *transport.Config) {
 			return func(_ *node, c *transport.Config) { c.Identity = id(t, name) }

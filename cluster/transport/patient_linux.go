@@ -14,7 +14,8 @@ import (
 // work to do.
 type patient struct {
 	raw   syscall.RawConn
-	conn  *conn
+	both  *conn // that is written to in turns with this; nil if another goroutine does
+	sleep bool  // nothing came, and nothing could be written
 	do    func(fd uintptr) bool
 	to    []byte
 	n     int
@@ -34,7 +35,10 @@ const (
 )
 
 func newPatient(raw syscall.RawConn, c *conn) *patient {
-	p := &patient{raw: raw, conn: c, score: bestScore}
+	p := &patient{raw: raw, score: bestScore}
+	if c.end != nil {
+		p.both = c
+	}
 	p.do = p.read
 	return p
 }
@@ -48,6 +52,12 @@ func (p *patient) Read(b []byte) (int, error) {
 	p.since++
 	p.looks = p.score > 0 || p.since > probes
 	err := p.raw.Read(p.do)
+	for err == nil && p.sleep {
+		p.sleep = false
+		if err = p.both.sleep(); err == nil {
+			err = p.raw.Read(p.do)
+		}
+	}
 	p.to = nil
 	switch {
 	case err != nil:
@@ -60,25 +70,38 @@ func (p *patient) Read(b []byte) (int, error) {
 	return p.n, nil
 }
 
-// read reports whether it is done; otherwise it is called again when there is something. While
-// another goroutine writes to the connection it does not look: it would take the core from that one.
+// read reports whether it is done; otherwise it is called again when there is something.
 func (p *patient) read(fd uintptr) bool {
-	if p.try(fd) {
+	if p.once(fd) {
 		return true
 	}
-	if !p.looks || len(p.conn.token) == 0 {
-		return false
-	}
-	p.looks, p.since = false, 0
-	for until := time.Now().Add(spin); time.Now().Before(until); {
-		runtime.Gosched()
-		if p.try(fd) {
-			p.score = min(p.score+1, bestScore)
-			return true
+	// What waits for room is written as soon as there is some.
+	if p.looks && (p.both == nil || !p.both.holds) {
+		p.looks, p.since = false, 0
+		for until := time.Now().Add(spin); time.Now().Before(until); {
+			runtime.Gosched()
+			if p.once(fd) {
+				p.score = min(p.score+1, bestScore)
+				return true
+			}
 		}
+		p.score = max(p.score-vain, 0)
 	}
-	p.score = max(p.score-vain, 0)
-	return false
+	p.sleep = p.both != nil
+	return p.sleep
+}
+
+// once reports whether there was something to read now, or an error.
+func (p *patient) once(fd uintptr) bool {
+	if p.both == nil {
+		return p.try(fd)
+	}
+	done, err := p.both.exchange(func() bool { return p.try(fd) })
+	if err != nil {
+		p.err = err
+	}
+	p.both.ahead = max(p.both.ahead-p.n, 0)
+	return done || err != nil
 }
 
 // try reports whether there was something to read, or an error.
