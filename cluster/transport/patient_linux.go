@@ -14,8 +14,8 @@ import (
 // work to do.
 type patient struct {
 	raw   syscall.RawConn
-	both  *conn // that is written to in turns with this; nil if another goroutine does
-	sleep bool  // nothing came, and nothing could be written
+	both  *duplex // that writes in turns with this; nil if another goroutine does
+	sleep bool    // nothing came, and nothing could be written
 	do    func(fd uintptr) bool
 	to    []byte
 	n     int
@@ -34,11 +34,9 @@ const (
 	probes    = 16
 )
 
-func newPatient(raw syscall.RawConn, c *conn) *patient {
-	p := &patient{raw: raw, score: bestScore}
-	if c.end != nil {
-		p.both = c
-	}
+func newPatient(c *conn) *patient {
+	p := &patient{raw: c.writer.descriptor(), score: bestScore}
+	p.both, _ = c.writer.(*duplex)
 	p.do = p.read
 	return p
 }

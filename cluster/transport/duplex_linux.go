@@ -5,11 +5,187 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// duplex is the writer of a connection without TLS whose reading goroutine writes as well, in turns,
+// where the processes of this machine have fewer than two cores each: a second goroutine would take
+// the core from another process's, and find what it copies in the other core's cache.
+//
+// The token goes to the goroutine that reads, unless a handler keeps that busy.
+type duplex struct {
+	*endpoint
+	conn  *conn
+	relay chan struct{} // holds the token for the goroutine that reads
+	state atomic.Int32  // of that goroutine
+	holds bool          // it has the token, which only itself knows
+	ahead int           // bytes that it has written since it read as many
+	late  *time.Timer   // relieves it
+	due   atomic.Bool   // and is about to
+}
+
+var _ writer = (*duplex)(nil)
+
+// newDuplex takes a connection over, which is left as it is if there is an error: it takes more
+// descriptors.
+func newDuplex(c *conn) (writer, error) {
+	end, err := newEndpoint(c.socket.tcp)
+	if err != nil {
+		return nil, err
+	}
+	d := &duplex{endpoint: end, conn: c, relay: make(chan struct{}, 1)}
+	d.state.Store(awake)
+	return d, nil
+}
+
+func (d *duplex) descriptor() syscall.RawConn { return d.raw }
+
+// takesLarge says that the first chunk of a large parcel is written where the others are.
+func (d *duplex) takesLarge() bool { return true }
+
+// back reports whether the goroutine that reads writes again.
+func (d *duplex) back() bool { return d.state.Load() != away }
+
+// The states of the goroutine that reads.
+const (
+	away   int32 = iota // it does not write
+	awake               // it looks whether there is something to write
+	asleep              // it can be woken to do so
+)
+
+// lead is how far that goroutine's writing can be ahead of its reading before it begins another
+// batch, as long as there is something to read. If both sides wrote first, what has arrived would
+// wait until it is in no cache any more.
+const lead = chunk
+
+// handling is how long handlers can keep what that goroutine has begun from being written.
+const handling = time.Millisecond
+
+// pass gives the token to the goroutine that is to write what is left.
+func (d *duplex) pass() {
+	d.relay <- struct{}{}
+	switch d.state.Load() {
+	case awake:
+	case asleep:
+		d.wake()
+	default:
+		d.relieve()
+	}
+}
+
+// relieve gives a token that waits for the goroutine that reads to the one that only writes.
+func (d *duplex) relieve() {
+	select {
+	case <-d.relay:
+		d.conn.handover <- struct{}{}
+	default:
+	}
+}
+
+// The other methods are for the goroutine that reads.
+
+// sleep waits until there is something to read, or to write.
+func (d *duplex) sleep() error {
+	defer d.state.Store(awake)
+	d.state.Store(asleep) // before the look at the relay: whoever passes the token on afterwards wakes this goroutine
+	if len(d.relay) > 0 {
+		return nil
+	}
+	return d.wait(d.holds)
+}
+
+// depart precedes a handler, which can take its time, or wait for what is to be written.
+func (d *duplex) depart() {
+	d.leave()
+	if len(d.relay) == 0 || d.due.Swap(true) { // the timer runs since an earlier handler
+		return
+	}
+	if d.late == nil {
+		d.late = time.AfterFunc(handling, func() {
+			d.due.Store(false)
+			d.relieve()
+		})
+	} else {
+		d.late.Reset(handling)
+	}
+}
+
+// comeBack follows a handler.
+func (d *duplex) comeBack() {
+	d.state.Store(awake)
+}
+
+// leave puts the token, if it has it, where it can be taken from.
+func (d *duplex) leave() {
+	d.state.Store(away)
+	if d.holds {
+		d.holds = false
+		d.relay <- struct{}{}
+	}
+}
+
+// retire leaves all writing to the other goroutine for good.
+func (d *duplex) retire() {
+	d.leave()
+	d.relieve()
+}
+
+// share writes what the socket takes of a batch of what is due, if the token is here or is passed
+// on to here, and returns its bytes: none if nothing is due, or there is no room.
+func (d *duplex) share() (n int, err error) {
+	if !d.holds {
+		select {
+		case <-d.relay:
+			d.holds = true
+		default:
+			return 0, nil
+		}
+		if d.due.Swap(false) {
+			d.late.Stop()
+		}
+	}
+	for wrote := false; ; wrote = true {
+		if len(d.conn.rest) == 0 {
+			more, err := d.conn.next()
+			if d.holds = more || err != nil; !more || err != nil {
+				return n, err
+			}
+		}
+		if wrote {
+			return n, nil
+		}
+		n, err = d.conn.gather.write(d.conn.rest)
+		if d.conn.advance(n); err != nil {
+			return n, err
+		}
+	}
+}
+
+// exchange reads with try, and writes what is due, until something was read; it reports false if
+// there is nothing to do.
+func (d *duplex) exchange(try func() bool) (bool, error) {
+	for {
+		wrote := 0
+		if d.ahead < lead {
+			var err error
+			if wrote, err = d.share(); err != nil {
+				return false, err
+			}
+			d.ahead += wrote
+		}
+		if try() {
+			return true, nil
+		}
+		if wrote == 0 && d.ahead < lead {
+			return false, nil
+		}
+		d.ahead = 0 // nothing waits to be read
+	}
+}
 
 // endpoint is a socket that Go's poller does not know. That one wakes a thread for whatever comes
 // to the sockets it knows, also while a goroutine reads from them, and the thread takes the core
