@@ -1,12 +1,13 @@
 // Package live is the real world: actors, links and clocks in real time.
 //
-// Each node of a run that lives in this process, all of them or some, has an actor system
-// of its own. Messages between nodes pass the door, wait as long as their link says, and
-// cross the in-memory transport in their wire form, or a Carrier to another process.
-// Computation runs on threads that give way to mailboxes and timers, and is padded to what
-// the plan says that it costs. A little lateness is made up for: what a handler sets going counts from
-// when its message was due, also in another process. How late the world was is recorded, and a run that
-// fell behind is marked.
+// Each node of a run that lives in this process has its own actor system. A message between nodes
+// passes the door, waits as long as its link says, and crosses the in-memory transport in its wire
+// form, or a Carrier to another process. Computation runs on threads that give way to mailboxes and
+// timers, and is padded to what the plan says that it costs.
+//
+// A handler's sends and timers are stamped with the time its message was due, not the time it ran, so
+// lateness does not accumulate along a chain of messages, also across processes. The world records how
+// late it was, and marks a run that fell behind.
 package live
 
 import (
