@@ -26,6 +26,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -37,10 +38,6 @@ const (
 	MaxMailbox = 10_000
 	// MaxAsks is how many questions to one actor are open at a time, those that wait included.
 	MaxAsks = 4096
-	// MaxRestarts is the largest Restart.Times.
-	MaxRestarts = 1000
-	// MaxName is the length of the longest name of an actor, in bytes.
-	MaxName = 128
 	// maxClients is how many clients' sequence numbers an actor remembers; beyond, the one
 	// that was silent for longest is forgotten.
 	maxClients = 4096
@@ -85,30 +82,6 @@ type Spec struct {
 	// Cores are reserved for the actor's computations. Without any, Env.Compute is refused.
 	Cores   int
 	Restart Restart
-}
-
-// Check says what is wrong with a specification.
-func (s *Spec) Check() error {
-	switch {
-	case !goodName(s.Name):
-		return fmt.Errorf("%.150q is no name of an actor; accepted are 1 to %d printable ASCII characters without spaces", s.Name, MaxName)
-	case s.Cores < 0:
-		return fmt.Errorf("actor %s: %d cores; accepted are 0 and more", s.Name, s.Cores)
-	case s.Restart.Times < 0 || s.Restart.Times > MaxRestarts:
-		return fmt.Errorf("actor %s: %d restarts; accepted are 0 to %d", s.Name, s.Restart.Times, MaxRestarts)
-	case s.Restart.Within != 0 && s.Restart.Within < time.Second:
-		return fmt.Errorf("actor %s: restarts within %v; accepted are 1 s and more, and 0 for the whole life", s.Name, s.Restart.Within)
-	}
-	return nil
-}
-
-func goodName(name string) bool {
-	for i := range len(name) {
-		if name[i] <= ' ' || name[i] > '~' {
-			return false
-		}
-	}
-	return name != "" && len(name) <= MaxName
 }
 
 // Info is an actor as its host sees it.
@@ -167,7 +140,7 @@ type Place struct{ of *resident }
 
 // Reserve keeps a name and cores free for an actor. The error wraps ErrCores if it is about them.
 func (h *Host) Reserve(s Spec) (*Place, error) {
-	if err := s.Check(); err != nil {
+	if err := request.CheckActor(s.Name, s.Cores, s.Restart.Times, s.Restart.Within); err != nil {
 		return nil, err
 	}
 	h.mu.Lock()

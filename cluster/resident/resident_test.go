@@ -373,7 +373,7 @@ func TestSpecificationsAreChecked(t *testing.T) {
 		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1001}}, "1001 restarts; accepted are 0 to 1000"},
 		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1, Within: time.Millisecond}}, "within 1ms"},
 	} {
-		if err := c.spec.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := resident.New(resident.Config{Node: "a"}).Reserve(c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.spec, err)
 		}
 	}

@@ -71,7 +71,9 @@ var table = map[string]string{
 	"cluster/sim/simtest":  "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
 	"cluster/live":         "actors cluster/live/rt cluster/door cluster/link cluster/wire cluster/transport cluster/membership" + mailbox + message + xxhash,
 	"cluster/live/rt":      "golang.org/x/sys/unix",
-	"cluster/resident":     "actors cluster/door" + mailbox + message,
+	"cluster/mesh":         "cluster/live cluster/transport cluster/wire" + message,
+	"cluster/refusal":      "",
+	"cluster/request":      "cluster/refusal cluster/identity cluster/plan cluster/wire" + message,
 	"cluster/transport":    "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
 	"cluster/membership":   "cluster/identity github.com/hashicorp/memberlist",
 	"cluster/identity":     "",
@@ -80,8 +82,20 @@ var table = map[string]string{
 	"cluster/record":       "actors cluster/record/stats",
 	"cluster/record/stats": gonum,
 	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
-	"cluster/driver": "cluster/plan cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
+	"cluster/journal":      "cluster/record actors actors/train protos",
+	"cluster/experiment": "cluster/journal cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/link cluster/wire " +
+		"cluster/refusal actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
+	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
+		message,
+	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
+		"cluster/door cluster/wire cluster/plan actors" + mailbox + message,
+	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
+		"cluster/identity nn/kernel protos",
+	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request cluster/refusal " +
+		"cluster/plan cluster/catalog cluster/live cluster/record cluster/wire cluster/transport cluster/membership " +
+		"cluster/identity actors actors/train datasets" + mailbox + message + xxhash,
+	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +
+		"cluster/identity datasets",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire": "cluster/cli cluster/catalog",
