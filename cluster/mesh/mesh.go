@@ -91,7 +91,7 @@ func (m *Mesh) Receive(from transport.Peer, f *wire.Frame) {
 		w.Deliver(node, f)
 		return
 	}
-	release(f)
+	f.Release()
 }
 
 // Posted asks the world that a frame is for where the values of a tensor belong.
@@ -118,16 +118,4 @@ func (m *Mesh) home(f *wire.Frame) (w *live.World, node int) {
 		return nil, 0
 	}
 	return h.world, int(i)
-}
-
-// Up reports whether there is a connection with a process, over which it was heard of in time.
-func (m *Mesh) Up(process string) bool {
-	peer, _ := m.node.Load().Peer(process)
-	return peer.State == transport.Up
-}
-
-func release(f *wire.Frame) {
-	for _, t := range f.Tensors {
-		t.Release()
-	}
 }

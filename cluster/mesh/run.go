@@ -89,13 +89,20 @@ func (r *Run) Others() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == r.mesh.config.Name })
 }
 
-// Lost is how many messages for a process were lost: on connections, which runs share, and of this run
-// because the process was silent and its queue full.
-func (r *Run) Lost(process string) uint64 {
+// Peer tells of another process whether there is a connection over which it was heard of in time, and
+// how many messages for it were lost: on connections, which runs share, and of this run because the
+// process was silent and its queue full.
+func (r *Run) Peer(process string) (up bool, lost uint64) {
 	peer, _ := r.mesh.node.Load().Peer(process)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return peer.Lost + r.dropped[process]
+	return peer.State == transport.Up, peer.Lost + r.dropped[process]
+}
+
+// Up is the first result of Peer.
+func (r *Run) Up(process string) bool {
+	up, _ := r.Peer(process)
+	return up
 }
 
 // RoundTrip is what heartbeats take to the process of a node and back; 0 if that is not known.
@@ -116,7 +123,7 @@ func (r *Run) Reach(ctx context.Context, gone []string) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for _, name := range r.Others() {
-		for !slices.Contains(gone, name) && !r.mesh.Up(name) {
+		for !slices.Contains(gone, name) && !r.Up(name) {
 			select {
 			case <-look.C:
 			case <-ctx.Done():
@@ -139,7 +146,7 @@ func (r *Run) Send(node int, f *wire.Frame) error {
 		return nil
 	case errors.Is(err, transport.ErrDown), errors.Is(err, transport.ErrUnknown), errors.Is(err, transport.ErrClosed):
 		return fmt.Errorf("%w: %w", live.ErrGone, err)
-	case errors.Is(err, transport.ErrQueueFull) && !r.mesh.Up(to) && !r.needed(to):
+	case errors.Is(err, transport.ErrQueueFull) && !r.Up(to) && !r.needed(to):
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.dropped[to]++

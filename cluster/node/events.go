@@ -65,7 +65,7 @@ func (f *forwarder) flush(done <-chan struct{}) {
 // send sends what there is in as many messages as it takes; the last one says until when nothing is missing.
 func (f *forwarder) send() {
 	f.mu.Lock()
-	until := f.hosted.world.Load().Now()
+	until := f.hosted.World().Now()
 	events := f.events
 	f.events = nil
 	f.mu.Unlock()

@@ -92,7 +92,7 @@ var table = map[string]string{
 	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
 	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request cluster/refusal " +
-		"cluster/plan cluster/catalog cluster/live cluster/record cluster/wire cluster/transport cluster/membership " +
+		"cluster/plan cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire cluster/transport cluster/membership " +
 		"cluster/identity actors actors/train datasets" + mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +
 		"cluster/identity datasets",
