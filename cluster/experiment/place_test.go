@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 const moving = `
@@ -29,7 +30,7 @@ schedule:
 `
 
 // placed makes the deployment of the only point of a plan.
-func placed(t *testing.T, text string, seed uint64, set ...string) *actors.Deployment {
+func placed(t *testing.T, text string, seed uint64, set ...string) *world.Deployment {
 	t.Helper()
 	p, err := Parse("moving.yaml", []byte(text), set...)
 	if err != nil {
@@ -56,9 +57,9 @@ func placed(t *testing.T, text string, seed uint64, set ...string) *actors.Deplo
 
 func TestDeploymentSaysWhatTheScheduleDoes(t *testing.T) {
 	d := placed(t, moving, 1)
-	want := []actors.NodeChange{
-		{At: time.Second, Node: 2, Do: actors.Crash}, {At: 2 * time.Second, Node: 2, Do: actors.Join},
-		{At: 3 * time.Second, Node: 1, Do: actors.Join}, {At: 4 * time.Second, Node: 2, Do: actors.Leave},
+	want := []world.NodeChange{
+		{At: time.Second, Node: 2, Do: world.Crash}, {At: 2 * time.Second, Node: 2, Do: world.Join},
+		{At: 3 * time.Second, Node: 1, Do: world.Join}, {At: 4 * time.Second, Node: 2, Do: world.Leave},
 	}
 	if diff := cmp.Diff(want, d.Schedule); diff != "" || d.Detect != 1500*time.Millisecond {
 		t.Errorf("detect %v, %s", d.Detect, diff)

@@ -37,7 +37,7 @@ type Options struct {
 	Jobs int
 	// Clock is VirtualTime, the default, or RealTime. On a cluster plans run by Submit.
 	Clock Clock
-	// Strict checks every message on its way; see actors.Deployment.
+	// Strict checks every message on its way; see world.Deployment.
 	Strict bool
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)

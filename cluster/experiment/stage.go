@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -85,11 +86,11 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 
 // profile is the emulated speed of a node. The speed of one whose steps take a given
 // time is that at which a full batch takes it.
-func profile(c plan.Compute, task *train.Task) actors.Profile {
-	p := actors.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
+func profile(c plan.Compute, task *train.Task) world.Profile {
+	p := world.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
 	switch {
 	case c.Native:
-		p.Speed = actors.Unlimited.Speed
+		p.Speed = world.Unlimited.Speed
 	case c.Step != nil:
 		p.Step = time.Duration(*c.Step)
 		p.Speed = task.Model.Work(task.Batch) / p.Step.Seconds()
@@ -154,10 +155,10 @@ func (p *Point) topologyChanges() (changes []coordinator.TopologyChange) {
 }
 
 // nodeChanges are what the schedule does to nodes.
-func nodeChanges(p *plan.Plan) (changes []actors.NodeChange) {
-	events := map[string]actors.NodeEvent{plan.Crash: actors.Crash, plan.Leave: actors.Leave, plan.Join: actors.Join, plan.Pause: actors.Pause}
+func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
+	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join, plan.Pause: world.Pause}
 	for _, e := range p.NodeEvents() {
-		changes = append(changes, actors.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)})
+		changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)})
 	}
 	return changes
 }
@@ -167,7 +168,7 @@ type Stage struct {
 	Point      *Point
 	Threads    int // that compute for it in virtual time
 	Task       *train.Task
-	Deployment *actors.Deployment
+	Deployment *world.Deployment
 	Network    *link.Network
 	Names      []string
 	Changes    []link.Change
@@ -185,7 +186,7 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 	for _, c := range p.Spec.Changes {
 		s.Changes = append(s.Changes, link.Change{At: c.At, Apply: func() { s.Network.Set(at[c.From], at[c.To], c.Config) }})
 	}
-	s.Deployment = &actors.Deployment{
+	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect),
 	}
@@ -200,7 +201,7 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 		if role.Holds {
 			holders = append(holders, i)
 		}
-		s.Deployment.Nodes = append(s.Deployment.Nodes, actors.Node{
+		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task), Absent: absent[i],
 			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
@@ -213,23 +214,24 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: holders,
 		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
 	}
-	s.Deployment.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	s.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}
 	return s, nil
 }
 
 // fit checks that the architecture can run with every topology of the deployment.
-func (p *Point) fit(d *actors.Deployment) error {
+func (p *Point) fit(d *world.Deployment) error {
 	f, picky := p.Spec.Architecture.(train.Fitter)
 	if !picky {
 		return nil
 	}
-	first := d.View()
+	views := d.Views()
+	first := views.First()
 	now, section := first, p.Spec.ArchitectureSection
 	for i, t := range p.Spec.Topologies {
 		if i > 0 {
-			now, section = d.ViewOf(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
+			now, section = views.Of(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
 		}
 		if err := f.Fit(first, now); err != nil {
 			return catalog.Located(section, err)

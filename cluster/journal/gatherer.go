@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -18,7 +19,7 @@ import (
 // clock. Another's is taken to have started when it was told to: it did so a little later, so that an event
 // never seems later than what it has led to here.
 type Gatherer struct {
-	to  actors.Observer
+	to  world.Observer
 	now func() time.Duration
 
 	mu      sync.Mutex
@@ -42,9 +43,9 @@ type gathered struct {
 	event actors.Event
 }
 
-var _ actors.Observer = (*Gatherer)(nil)
+var _ world.Observer = (*Gatherer)(nil)
 
-func NewGatherer(to actors.Observer, now func() time.Duration, others []string) *Gatherer {
+func NewGatherer(to world.Observer, now func() time.Duration, others []string) *Gatherer {
 	g := &Gatherer{
 		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{}, held: map[string][]gathered{},
 		links: map[[2]string]record.Link{}, steps: steps{},

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -24,7 +24,7 @@ import (
 // and its run is degraded. So it is if the last node that had a model is gone, whatever its role: there
 // is nobody left to join from.
 type History struct {
-	deployment *actors.Deployment
+	deployment *world.Deployment
 	roles      []train.Role // by node
 	log        func(format string, args ...any)
 
@@ -41,7 +41,7 @@ type absence struct {
 	lost         bool // with it what nobody else has
 }
 
-func NewHistory(d *actors.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
+func NewHistory(d *world.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
 	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
 }
 
@@ -140,11 +140,11 @@ func (h *History) modelsAt(at time.Duration, without ...int) bool {
 }
 
 // scheduled reports whether the plan has a node be there at an instant.
-func scheduled(d *actors.Deployment, node int, at time.Duration) bool {
+func scheduled(d *world.Deployment, node int, at time.Duration) bool {
 	there := !d.Nodes[node].Absent
 	for _, c := range d.Schedule {
 		if c.Node == node && c.At <= at {
-			there = c.Do == actors.Join
+			there = c.Do == world.Join
 		}
 	}
 	return there

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -25,9 +26,9 @@ func incident(at float64, node, what string) record.Incident {
 
 // historyOf is that of a run of nodes with these roles, named a, b, ….
 func historyOf(roles ...train.Role) *History {
-	d := &actors.Deployment{}
+	d := &world.Deployment{}
 	for i, r := range roles {
-		d.Nodes = append(d.Nodes, actors.Node{Name: string(rune('a' + i)), Role: r.Name})
+		d.Nodes = append(d.Nodes, world.Node{Name: string(rune('a' + i)), Role: r.Name})
 	}
 	return NewHistory(d, roles, func(string, ...any) {})
 }
@@ -142,7 +143,7 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 
 func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) {
 	h := historyOf(peer, peer)
-	h.deployment.Schedule = []actors.NodeChange{{At: time.Second, Node: 1, Do: actors.Leave}}
+	h.deployment.Schedule = []world.NodeChange{{At: time.Second, Node: 1, Do: world.Leave}}
 	if !h.HoldLastModel(2*time.Second, []int{0}) || h.HoldLastModel(0, []int{0}) || h.HoldLastModel(2*time.Second, []int{1}) {
 		t.Error("from the second's departure on the first alone has a model")
 	}

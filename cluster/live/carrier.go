@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -22,10 +23,11 @@ import (
 // the carrier is given is due, and its own way comes on top. The downlink is emulated where
 // the receiver lives, which alone knows all that share it.
 type Carrier interface {
-	// Send takes a frame for an actor of a node that lives elsewhere, and must not touch its head when
-	// it has returned. If it returns nil it has taken over one reference to each tensor, otherwise all
-	// stays with the world. An error that wraps ErrGone drops the message, any other ends the run. Frames
-	// to a node keep their order, but wire.Control and wire.System ones may pass the others.
+	// Send takes a frame for an actor of a node that lives elsewhere, and must not touch its head
+	// when it has returned. If it returns nil it has taken over one reference to each tensor,
+	// otherwise all stays with the world. An error that wraps ErrGone drops the message, any other
+	// ends the run. Frames to a node keep their order, but wire.Control and wire.System ones may
+	// pass the others.
 	Send(node int, f *wire.Frame) error
 	// Changed tells the coordinator's world, by its Change, that a node of this one has gone
 	// or is there. The news keeps its place among control messages to the coordinator.
@@ -87,9 +89,10 @@ func (w *World) Deliver(node int, f *wire.Frame) {
 	w.take(node, f)
 }
 
-// Posted returns where the values of a tensor belong whose frame Deliver will be called with once they have arrived;
-// nil if that makes no difference. See actors.Poster. In strict mode it is nil as well: what this world has sent is looked at
-// once more when it has been taken, and the answer must not be there yet.
+// Posted returns where the values of a tensor belong whose frame Deliver will be called with once
+// they have arrived; nil if that makes no difference. See actors.Poster. In strict mode it is nil
+// as well: what this world has sent is looked at once more when it has been taken, and the answer
+// must not be there yet.
 func (w *World) Posted(node int, f *wire.Frame, tensor, values int) *protos.Tensor {
 	if w.config.Deployment.Strict || node < 0 || node >= len(w.nodes) || w.nodes[node].away {
 		return nil
@@ -119,7 +122,7 @@ const atOnce = 2 << 20
 // handlesAtOnce reports whether the node's actor can handle a message on a goroutine that has
 // more to do: nothing lets that wait, neither a charge nor the beginning of the run.
 func (n *node) handlesAtOnce(f *wire.Frame) bool {
-	if n.away || !math.IsInf(n.profile.Speed, 1) {
+	if n.away || !math.IsInf(n.Profile.Speed, 1) {
 		return false
 	}
 	select {
@@ -209,7 +212,7 @@ func (w *World) Change(node int, present bool) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
 	if node >= 0 && node < len(w.nodes)-1 && w.nodes[node].away && !w.lead().away {
-		w.tell(w.nodes[node], present)
+		realm{w}.Tell(world.MemberChange{Node: node, Present: present})
 	}
 }
 

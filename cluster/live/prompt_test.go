@@ -9,12 +9,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // held is a world with one node, whose handler a test sees at work, and the coordinator elsewhere.
-func held(t *testing.T, profile actors.Profile, h handler) (m *mesh, end func()) {
+func held(t *testing.T, profile world.Profile, h handler) (m *mesh, end func()) {
 	t.Helper()
 	s := &stage{profile: profile}
 	begun := make(chan struct{})
@@ -52,7 +53,7 @@ func deliver(m *mesh) {
 
 func TestMessageOfAnotherProcessIsHandledByWhoeverDeliversIt(t *testing.T) {
 	var handled atomic.Int64
-	m, end := held(t, actors.Unlimited, func(ctx actor.Context, _ actors.Env) {
+	m, end := held(t, world.Unlimited, func(ctx actor.Context, _ actors.Env) {
 		if _, ok := index(ctx); ok {
 			handled.Add(1)
 		}
@@ -76,7 +77,7 @@ func TestMessageOfAnotherProcessIsHandledByWhoeverDeliversIt(t *testing.T) {
 func TestWhoDeliversIsNotHeldUp(t *testing.T) {
 	t.Run("by what a node of limited speed charges", func(t *testing.T) {
 		release := make(chan struct{})
-		m, end := held(t, actors.Profile{Cores: 1, Speed: 1e9}, func(ctx actor.Context, _ actors.Env) {
+		m, end := held(t, world.Profile{Cores: 1, Speed: 1e9}, func(ctx actor.Context, _ actors.Env) {
 			if _, ok := index(ctx); ok {
 				<-release
 			}
@@ -87,7 +88,7 @@ func TestWhoDeliversIsNotHeldUp(t *testing.T) {
 	})
 	t.Run("by messages that follow", func(t *testing.T) {
 		var over atomic.Bool
-		m, end := held(t, actors.Unlimited, func(ctx actor.Context, _ actors.Env) {
+		m, end := held(t, world.Unlimited, func(ctx actor.Context, _ actors.Env) {
 			_, delivered := index(ctx)
 			if again := ctx.Message() == "again"; (delivered || again) && !over.Load() {
 				ctx.Send(ctx.Self(), "again")

@@ -82,7 +82,8 @@ func (r *remote) receive(p *door.Parcel) {
 	w.network.Unlock()
 }
 
-// deliver hands a parcel over to the world of the destination, so much later than this one could have.
+// deliver hands a parcel over to the world of the destination, so much later than this one could
+// have.
 func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 	w := r.destination.world
 	if r.destination.over() {

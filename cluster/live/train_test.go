@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/sim"
@@ -38,8 +39,8 @@ type training struct {
 	delay        link.Delay
 	strict       bool
 	// lead makes the coordinator.
-	lead     func(env actors.Env, control actors.Control) (actor.Actor, error)
-	observer actors.Observer
+	lead     func(env actors.Env, control world.Control) (actor.Actor, error)
+	observer world.Observer
 	finish   func() // Control's
 }
 
@@ -50,8 +51,9 @@ func (r *training) config() live.Config {
 		panic(err)
 	}
 	set := &datasets.Set{Name: "random", Inputs: 6, Classes: make([]string, 3)}
-	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(0.1)}, Seed: 3}
-	d := &actors.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true}
+	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(0.1)},
+		Seed: 3}
+	d := &world.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true}
 	var names []string
 	for i, role := range r.roles {
 		names = append(names, fmt.Sprintf("n%d", i))
@@ -70,8 +72,8 @@ func (r *training) config() live.Config {
 		task.Workers = append(task.Workers, names[i])
 	}
 	for i, role := range r.roles {
-		d.Nodes = append(d.Nodes, actors.Node{
-			Name: names[i], Role: role, Profile: actors.Profile{Cores: 1, Speed: math.Inf(1), Step: ms},
+		d.Nodes = append(d.Nodes, world.Node{
+			Name: names[i], Role: role, Profile: world.Profile{Cores: 1, Speed: math.Inf(1), Step: ms},
 			Kind: r.architecture.Kind(task, train.Place{Node: i, Name: names[i], Role: role}),
 		})
 	}
@@ -93,8 +95,8 @@ type models map[int]map[uint64]string
 
 // watchModels makes a coordinator that looks at every model of holders whenever one
 // of them may have changed, and finishes when there is enough.
-func watchModels(into models, enough func(node int) bool, holders ...int) func(actors.Env, actors.Control) (actor.Actor, error) {
-	return func(env actors.Env, control actors.Control) (actor.Actor, error) {
+func watchModels(into models, enough func(node int) bool, holders ...int) func(actors.Env, world.Control) (actor.Actor, error) {
+	return func(env actors.Env, control world.Control) (actor.Actor, error) {
 		latest, asked := map[int]uint64{}, map[int]bool{}
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			kickOff(ctx, env)
@@ -178,7 +180,8 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 				t.Skip("takes a second or two, and ring shows the same")
 			}
 			plan := func(seen models, enough func(node int) bool) *training {
-				r := &training{architecture: c.architecture, roles: c.roles, delay: link.Uniform{Min: ms / 10, Max: ms / 2}}
+				r := &training{architecture: c.architecture, roles: c.roles,
+					delay: link.Uniform{Min: ms / 10, Max: ms / 2}}
 				r.lead = watchModels(seen, enough, c.holders...)
 				return r
 			}
@@ -196,7 +199,10 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 					hosts = [][]int{{0, 0, 0}, {0, 1, 1}, {1, 2, 0}}[i]
 				}
 				seen := models{}
-				r := plan(seen, func(node int) bool { return common(seen, want, node) >= looks || len(seen[node]) >= rounds })
+				r := plan(seen, func(node int) bool {
+					return common(seen, want, node) >= looks ||
+						len(seen[node]) >= rounds
+				})
 				r.strict = i == 2
 				m := r.split(hosts...)
 				m.run(t)
@@ -208,7 +214,8 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 						t.Errorf("hosts %v: only %d versions of the model of node %d can be compared", hosts, n, node)
 					}
 					if versions := differences(seen, want, node); len(versions) > 0 {
-						t.Errorf("hosts %v: node %d has other models at versions %v than in virtual time", hosts, node, versions)
+						t.Errorf("hosts %v: node %d has other models at versions %v than in virtual time", hosts,
+							node, versions)
 					}
 				}
 			}
@@ -219,7 +226,7 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 // led is a run under the real coordinator, which ends when the test finishes it.
 func led(architecture train.Architecture, result *coordinator.Result, roles []string, holders ...int) *training {
 	r := &training{architecture: architecture, roles: roles, delay: link.Uniform{Min: ms / 10, Max: ms}}
-	r.lead = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	r.lead = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		r.finish = control.Finish
 		return coordinator.New(coordinator.Run{
 			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: time.Hour},
@@ -232,7 +239,8 @@ func led(architecture train.Architecture, result *coordinator.Result, roles []st
 
 func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *testing.T) {
 	worker, peer := ps.RoleWorker, gossip.Architecture{
-		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean{}, Lead: gossip.NoLead,
+		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean{},
+		Lead: gossip.NoLead,
 	}
 	role := peer.Roles()[0].Name
 	for name, c := range map[string]struct {
@@ -241,8 +249,9 @@ func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *t
 		holders      []int
 		trains       []int
 	}{
-		"parameter server": {ps.Architecture{Scale: ps.Sum}, []string{ps.RoleServer, worker, worker, worker}, []int{0}, []int{1, 2, 3}},
-		"gossip":           {peer, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		"parameter server": {ps.Architecture{Scale: ps.Sum}, []string{ps.RoleServer, worker, worker, worker},
+			[]int{0}, []int{1, 2, 3}},
+		"gossip": {peer, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var result coordinator.Result
@@ -278,7 +287,8 @@ func (m *mesh) accounted(t *testing.T, carried func(world int) int64) {
 		for _, e := range c.Network.Used() {
 			stats := e.Stats()
 			if m.hosts[e.Source()] != world && stats.Sent+stats.Control != 0 {
-				t.Errorf("world %d counts on edge %d → %d, whose sender lives elsewhere: %+v", world, e.Source(), e.Destination(), stats)
+				t.Errorf("world %d counts on edge %d → %d, whose sender lives elsewhere: %+v", world, e.Source(),
+					e.Destination(), stats)
 			}
 			if stats.InFlight() < 0 || stats.InFlightBytes() < 0 {
 				t.Errorf("edge %d → %d does not add up: %+v", e.Source(), e.Destination(), stats)
@@ -379,7 +389,8 @@ func TestTrainingGoesOnWithoutAWorldThatIsLostAndWithTheOneThatReplacesIt(t *tes
 				t.Error(err)
 			}
 			if m.results[2].Now < config.Start || result.Evaluations == 0 {
-				t.Errorf("the world that began at %v ended at %v, after %d evaluations", config.Start, m.results[2].Now, result.Evaluations)
+				t.Errorf("the world that began at %v ended at %v, after %d evaluations", config.Start,
+					m.results[2].Now, result.Evaluations)
 			}
 			if e := m.make[1].Network.Edge(1, 2).Stats(); name == "all-reduce" && e.Delivered == 0 {
 				t.Errorf("edge %+v: nothing ever came to the node of the lost world", e)

@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/mesh"
@@ -61,18 +62,18 @@ func never(string) bool { return false }
 // names are the positions of the nodes of every run.
 var names = map[string]int32{"n0": 0, "n1": 1, actors.Coordinator: 2}
 
-// world places and begins the world of a run in a process, whose nodes have these actors. The function
+// begin places and begins the world of a run in a process, whose nodes have these actors. The function
 // that it returns ends the world where the coordinator lives elsewhere, and waits for its end.
-func world(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(actors.Control)) (wait func()) {
+func begin(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(world.Control)) (wait func()) {
 	t.Helper()
-	d := &actors.Deployment{Coordinate: func(_ actors.Env, c actors.Control) (actor.Actor, error) {
+	d := &world.Deployment{Coordinate: func(_ actors.Env, c world.Control) (actor.Actor, error) {
 		lead(c)
 		return actor.ReceiveFunc(func(actor.Context) {}), nil
 	}}
 	nodes := []string{"n0", "n1"}
 	for i, name := range nodes {
-		d.Nodes = append(d.Nodes, actors.Node{
-			Name: name, Role: "peer", Profile: actors.Unlimited,
+		d.Nodes = append(d.Nodes, world.Node{
+			Name: name, Role: "peer", Profile: world.Unlimited,
 			Kind: func(actors.Env) (actor.Actor, error) { return receive[i], nil },
 		})
 	}
@@ -113,9 +114,9 @@ func TestMessageReachesTheWorldOfItsRun(t *testing.T) {
 		if err := from.Reach(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		var control actors.Control
+		var control world.Control
 		tensor := protos.NewTensor([]float32{float32(number), 7})
-		waits = append(waits, world(t, to, [2]actor.ReceiveFunc{1: func(ctx actor.Context) {
+		waits = append(waits, begin(t, to, [2]actor.ReceiveFunc{1: func(ctx actor.Context) {
 			m, ok := ctx.Message().(*protos.Message)
 			if !ok {
 				return
@@ -126,8 +127,8 @@ func TestMessageReachesTheWorldOfItsRun(t *testing.T) {
 			}
 			m.Release()
 			control.Finish()
-		}}, func(c actors.Control) { control = c }))
-		waits = append(waits, world(t, from, [2]actor.ReceiveFunc{0: func(ctx actor.Context) {
+		}}, func(c world.Control) { control = c }))
+		waits = append(waits, begin(t, from, [2]actor.ReceiveFunc{0: func(ctx actor.Context) {
 			if _, begun := ctx.Message().(*actor.Started); begun {
 				ctx.Send(actor.NewPID("n1", "n1/peer"),
 					protos.NewMessage(&protos.Chunk{Index: uint32(number)}, tensor.Retain()))

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -37,7 +37,7 @@ type conductor struct {
 	parties map[string]*party // the other processes
 	changed chan struct{}     // closed at the next change of a party
 
-	deployment *actors.Deployment
+	deployment *world.Deployment
 	roles      []train.Role  // of the nodes
 	bound      time.Duration // the instant at which the run is to end; 0 if it has none
 	history    *journal.History

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -31,7 +32,7 @@ type forwarder struct {
 	events []*protos.RunEvent
 }
 
-var _ actors.Observer = (*forwarder)(nil)
+var _ world.Observer = (*forwarder)(nil)
 
 func newForwarder(h *hosted, s *experiment.Stage) *forwarder {
 	return &forwarder{hosted: h, stage: s, sent: map[[2]string]record.Link{}}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -340,27 +338,16 @@ func (w *watchdog) hopes() bool {
 	return false
 }
 
-// told is what an actor in some process waits for.
-type told string
-
-// Receive does nothing: it only stands for an actor.
-func (told) Receive(actor.Context) {}
-
-// Waiting says what the actor waits for.
-func (t told) Waiting() string { return string(t) }
-
 // standstill is the error of a run in which nothing is left to happen.
 func (w *watchdog) standstill() error {
 	c := w.of
-	waits := make([]actor.Actor, len(c.deployment.Nodes))
+	waits := map[int]string{}
 	losses := ""
 	for _, name := range slices.Sorted(maps.Keys(w.known)) {
 		s := w.known[name]
 		losses += s.Losses
 		for node, cause := range s.Waits {
-			if node >= 0 && int(node) < len(waits) {
-				waits[node] = told(cause)
-			}
+			waits[int(node)] = cause
 		}
 	}
 	c.mu.Lock()
@@ -370,5 +357,5 @@ func (w *watchdog) standstill() error {
 			losses += fmt.Sprintf("; without process %s: %v", name, err)
 		}
 	}
-	return fmt.Errorf("at %v: %w%s", c.now(), c.deployment.Standstill(waits), losses)
+	return c.deployment.Standstill(c.now(), waits, losses)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 // Config says what a Collector observes.
@@ -96,7 +97,7 @@ type Collector struct {
 	events *eventWriter
 }
 
-var _ actors.Observer = (*Collector)(nil)
+var _ world.Observer = (*Collector)(nil)
 
 const rolesNotNodes = "record: Config.Roles must have as many elements as Config.Nodes"
 

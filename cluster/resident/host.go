@@ -26,6 +26,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -326,7 +327,7 @@ func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child 
 	g.host.mu.Lock()
 	a := g.host.actors[name]
 	g.host.mu.Unlock()
-	if a != nil && a.failed(actors.PanicError(reason)) {
+	if a != nil && a.failed(world.PanicError(reason)) {
 		s.RestartChildren(child)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -143,7 +144,7 @@ func (a *resident) perform() (p *performer) {
 	p = &performer{of: a, env: newEnv(a, life)}
 	defer func() {
 		if reason := recover(); reason != nil {
-			p.broken = actors.PanicError(reason)
+			p.broken = world.PanicError(reason)
 		}
 	}()
 	inner, err := a.spec.Make(p.env)
@@ -310,7 +311,7 @@ func (p *performer) last(ctx actor.Context) {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			p.of.host.log("%s, at its end: %v", p.of, actors.PanicError(reason))
+			p.of.host.log("%s, at its end: %v", p.of, world.PanicError(reason))
 		}
 	}()
 	p.actor.Receive(ctx)
@@ -324,7 +325,7 @@ func (p *performer) save() {
 	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			p.of.host.log("%s cannot save its state: %v", p.of, actors.PanicError(reason))
+			p.of.host.log("%s cannot save its state: %v", p.of, world.PanicError(reason))
 		}
 	}()
 	if saved := r.Save(); saved != nil {
@@ -348,5 +349,5 @@ func (p *performer) HandleFailure(s *actor.ActorSystem, by actor.Supervisor, chi
 		own.HandleFailure(s, by, child, stats, reason, message)
 		return
 	}
-	panic(errors.Join(fmt.Errorf("child %s failed", child.Id), actors.PanicError(reason)))
+	panic(errors.Join(fmt.Errorf("child %s failed", child.Id), world.PanicError(reason)))
 }

@@ -1,4 +1,4 @@
-package actors_test
+package world_test
 
 import (
 	"fmt"
@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // crowd is a deployment of n nodes of two roles.
-func crowd(n int, graphs ...actors.Graph) *actors.Deployment {
-	d := &actors.Deployment{Topologies: graphs}
+func crowd(n int, graphs ...actors.Graph) *world.Deployment {
+	d := &world.Deployment{Topologies: graphs}
 	for i := range n {
-		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: []string{"a", "b"}[i%2]})
+		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: []string{"a", "b"}[i%2]})
 	}
 	return d
 }
@@ -44,7 +45,7 @@ func TestNeighboursOfTheCompleteTopologyAreAllOthersThatArePresent(t *testing.T)
 			}
 		}
 		announced := &protos.View{Number: 2, Absent: absent}
-		implicit, explicit := crowd(n).ViewOf(announced), crowd(n, complete).ViewOf(announced)
+		implicit, explicit := crowd(n).Views().Of(announced), crowd(n, complete).Views().Of(announced)
 		for node := range n {
 			want := slices.DeleteFunc(slices.Clone(present), func(i int) bool { return i == node })
 			for _, v := range []*actors.View{implicit, explicit} {
@@ -65,7 +66,7 @@ func TestNeighboursOfTheCompleteTopologyAreAllOthersThatArePresent(t *testing.T)
 }
 
 func TestRanksCountThePresentOfARole(t *testing.T) {
-	v := crowd(7).ViewOf(&protos.View{Number: 3, Absent: []int32{0, 3}})
+	v := crowd(7).Views().Of(&protos.View{Number: 3, Absent: []int32{0, 3}})
 	ranks := make([]int, 7)
 	for i, m := range v.Members {
 		ranks[i] = m.Rank
@@ -98,7 +99,7 @@ func TestGraphThatIsNoneIsNamed(t *testing.T) {
 
 func TestNeighboursOfAllTopologiesAreTheirUnion(t *testing.T) {
 	path, pairs := actors.Graph{{1}, {0, 2}, {1}, {}}, actors.Graph{{3}, {2}, {1}, {0}}
-	v := crowd(4, path, pairs).View()
+	v := crowd(4, path, pairs).Views().First()
 	for node, want := range [][]int32{{1, 3}, {0, 2}, {1}, {0}} {
 		if got := v.Ever().Potential(node); !slices.Equal(got, want) {
 			t.Errorf("node %d: %v, want %v", node, got, want)
@@ -107,13 +108,13 @@ func TestNeighboursOfAllTopologiesAreTheirUnion(t *testing.T) {
 	if !v.Linked(0, 1) || v.Linked(0, 3) || v.Linked(0, 0) || !v.Ever().Linked(0, 3) || v.Ever().Complete() {
 		t.Error("edges of the present topology and of all are mixed up")
 	}
-	if v = crowd(4, path, nil).View(); !v.Ever().Complete() || v.Complete() || !slices.Equal(v.Ever().Potential(1), []int32{0, 2, 3}) {
+	if v = crowd(4, path, nil).Views().First(); !v.Ever().Complete() || v.Complete() || !slices.Equal(v.Ever().Potential(1), []int32{0, 2, 3}) {
 		t.Errorf("one of them is complete: %v", v.Ever().Potential(1))
 	}
-	if v = crowd(4, path).View(); !slices.Equal(v.Ever().Potential(1), v.Potential(1)) {
+	if v = crowd(4, path).Views().First(); !slices.Equal(v.Ever().Potential(1), v.Potential(1)) {
 		t.Error("one topology has other edges than its own")
 	}
-	if v = crowd(4).View(); !v.Ever().Complete() || !v.Linked(0, 3) || v.Linked(3, 3) {
+	if v = crowd(4).Views().First(); !v.Ever().Complete() || !v.Linked(0, 3) || v.Linked(3, 3) {
 		t.Error("no topology is not the complete one")
 	}
 }

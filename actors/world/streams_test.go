@@ -1,4 +1,4 @@
-package actors_test
+package world_test
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 func draw(r *rand.Rand, n int) []uint64 {
@@ -18,7 +19,7 @@ func draw(r *rand.Rand, n int) []uint64 {
 }
 
 func TestStreamDependsOnSeedActorAndPurposeOnly(t *testing.T) {
-	var alone, among actors.Streams
+	var alone, among world.Streams
 	for _, p := range []string{"x", "y", "z"} {
 		draw(among.Get(1, "a", p), 7)
 	}
@@ -56,7 +57,7 @@ func TestStreamsOfNeighbouringSeedsAreIndependent(t *testing.T) {
 }
 
 func TestSameStreamForSamePurposeWithoutAllocation(t *testing.T) {
-	var s actors.Streams
+	var s world.Streams
 	r := s.Get(1, "a", "p")
 	if n := testing.AllocsPerRun(100, func() {
 		if s.Get(1, "a", "p") != r {

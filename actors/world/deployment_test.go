@@ -1,4 +1,4 @@
-package actors_test
+package world_test
 
 import (
 	"errors"
@@ -12,15 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 func TestCostIsWorkByTheSpeedOfTheCoresTaken(t *testing.T) {
 	const ms = time.Millisecond
-	slow := actors.Profile{Cores: 4, Speed: 1e9}
-	fixed := actors.Profile{Cores: 2, Speed: 1e9, Step: 7 * ms}
+	slow := world.Profile{Cores: 4, Speed: 1e9}
+	fixed := world.Profile{Cores: 2, Speed: 1e9, Step: 7 * ms}
 	for _, c := range []struct {
 		name    string
-		profile actors.Profile
+		profile world.Profile
 		job     actors.Job
 		want    time.Duration
 	}{
@@ -32,10 +33,10 @@ func TestCostIsWorkByTheSpeedOfTheCoresTaken(t *testing.T) {
 		{"a step of fixed time on two cores", fixed, actors.Job{Work: 8e6, Step: true, Cores: 2}, 7 * ms},
 		{"what is no step has its own time", fixed, actors.Job{Work: 8e6}, 8 * ms},
 		{"a step where none is fixed", slow, actors.Job{Work: 8e6, Step: true}, 8 * ms},
-		{"unlimited", actors.Unlimited, actors.Job{Work: 1e30}, 0},
-		{"cores left out", actors.Profile{Speed: 1e9}, actors.Job{Work: 8e6}, 8 * ms},
-		{"longer than a time.Duration", actors.Profile{Cores: 1, Speed: 1}, actors.Job{Work: 1e30}, 100 * 365 * 24 * time.Hour},
-		{"an infinite time", actors.Profile{Cores: 1}, actors.Job{Work: math.MaxFloat64}, 100 * 365 * 24 * time.Hour},
+		{"unlimited", world.Unlimited, actors.Job{Work: 1e30}, 0},
+		{"cores left out", world.Profile{Speed: 1e9}, actors.Job{Work: 8e6}, 8 * ms},
+		{"longer than a time.Duration", world.Profile{Cores: 1, Speed: 1}, actors.Job{Work: 1e30}, 100 * 365 * 24 * time.Hour},
+		{"an infinite time", world.Profile{Cores: 1}, actors.Job{Work: math.MaxFloat64}, 100 * 365 * 24 * time.Hour},
 	} {
 		if got := c.profile.Cost(c.job); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -44,10 +45,10 @@ func TestCostIsWorkByTheSpeedOfTheCoresTaken(t *testing.T) {
 }
 
 func TestRanksCountWithinARoleInTheOrderOfThePlan(t *testing.T) {
-	d := actors.Deployment{Nodes: []actors.Node{
+	d := world.Deployment{Nodes: []world.Node{
 		{Name: "w1", Role: "worker"}, {Name: "s", Role: "server"}, {Name: "w2", Role: "worker"}, {Name: "w3", Role: "worker"},
 	}}
-	v := d.View()
+	v := d.Views().First()
 	var got []string
 	for _, m := range v.Members {
 		got = append(got, fmt.Sprintf("%s %s %d %s", m.Name, m.Role, m.Rank, m.PID.Address))
@@ -62,21 +63,21 @@ func TestRanksCountWithinARoleInTheOrderOfThePlan(t *testing.T) {
 	if v.Role("peer") != nil {
 		t.Errorf("members of a role that nobody has: %v", v.Role("peer"))
 	}
-	if d.View().Members[0].PID == v.Members[0].PID {
+	if d.Views().First().Members[0].PID == v.Members[0].PID {
 		t.Error("two views share a PID, which remembers the process of the first")
 	}
 }
 
 func TestPanicOfTheActorsOwnMakingIsItsError(t *testing.T) {
 	own := errors.New("the model diverged")
-	if err := actors.PanicError(own); err != own { //nolint:errorlint // the very same
+	if err := world.PanicError(own); err != own { //nolint:errorlint // the very same
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestOtherPanicsShowWhereTheyHappened(t *testing.T) {
 	caught := func(f func()) (err error) {
-		defer func() { err = actors.PanicError(recover()) }()
+		defer func() { err = world.PanicError(recover()) }()
 		f()
 		return nil
 	}
@@ -93,32 +94,6 @@ func TestOtherPanicsShowWhereTheyHappened(t *testing.T) {
 	}
 }
 
-type clock struct{ cancelled []uint64 }
-
-func (c *clock) CancelTimer(id uint64) { c.cancelled = append(c.cancelled, id) }
-
-func TestTimerCancelsAtItsClock(t *testing.T) {
-	var c clock
-	actors.Timer{Clock: &c, ID: 3}.Cancel()
-	actors.Timer{}.Cancel()
-	if diff := cmp.Diff([]uint64{3}, c.cancelled); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestEveryKindOfEventHasANameOfItsOwn(t *testing.T) {
-	seen := map[string]bool{"unknown": true}
-	for k := actors.StepDone; k <= actors.Evaluated; k++ {
-		if seen[k.String()] {
-			t.Errorf("kind %d is called %q", k, k)
-		}
-		seen[k.String()] = true
-	}
-	if got := actors.EventKind(200).String(); got != "unknown" {
-		t.Errorf("a kind that does not exist is called %q", got)
-	}
-}
-
 // idler waits for what it says.
 type idler struct {
 	actor.Actor
@@ -128,9 +103,10 @@ type idler struct {
 func (i idler) Waiting() string { return i.cause }
 
 func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
-	d := &actors.Deployment{Nodes: make([]actors.Node, 12)}
+	d := &world.Deployment{Nodes: make([]world.Node, 12)}
 	idle := make([]actor.Actor, 12)
-	if err := d.Standstill(idle); !errors.Is(err, actors.ErrStandstill) {
+	waits := func() map[int]string { return world.Waits(len(idle), func(node int) actor.Actor { return idle[node] }) }
+	if err := d.Standstill(0, waits(), ""); !errors.Is(err, world.ErrStandstill) {
 		t.Errorf("nobody says anything, and the error is %v", err)
 	}
 	for i := range idle {
@@ -138,8 +114,10 @@ func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
 		idle[i] = idler{cause: "Godot"}
 	}
 	idle[1], idle[2] = nil, idler{}
-	err := d.Standstill(idle)
-	if !errors.Is(err, actors.ErrStandstill) || !strings.HasSuffix(err.Error(), "; n0 waits for Godot, n3 waits for Godot, n4 waits for Godot, n5 waits for Godot, n6 waits for Godot, n7 waits for Godot, n8 waits for Godot, n9 waits for Godot, and 2 more wait") {
+	err := d.Standstill(time.Second, waits(), "; all is lost")
+	if !errors.Is(err, world.ErrStandstill) || !strings.HasPrefix(err.Error(), "at 1s: ") || !strings.HasSuffix(err.Error(),
+		"; n0 waits for Godot, n3 waits for Godot, n4 waits for Godot, n5 waits for Godot, n6 waits for Godot, "+
+			"n7 waits for Godot, n8 waits for Godot, n9 waits for Godot, and 2 more wait; all is lost") {
 		t.Error(err)
 	}
 }

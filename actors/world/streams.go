@@ -1,10 +1,11 @@
-package actors
+package world
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gradwire/gradwire/actors"
 )
 
 // Streams are the random streams of one actor, one for each purpose. The zero
@@ -25,7 +26,7 @@ func (s *Streams) Get(seed uint64, actor, purpose string) *rand.Rand {
 	if i >= 0 {
 		return s.streams[i].rand
 	}
-	r := rand.New(Source(seed, actor, purpose))
+	r := rand.New(actors.Source(seed, actor, purpose))
 	s.streams = append(s.streams, stream{purpose, r})
 	return r
 }
@@ -36,22 +37,4 @@ func Owner(id string, life int) string {
 		return id
 	}
 	return fmt.Sprintf("%s#%d", id, life)
-}
-
-// Source returns the random source of a seed for an owner and a purpose (PCG-DXSM,
-// seeded by FNV-1a over the names and mixed as in SplitMix64).
-func Source(seed uint64, owner, purpose string) *rand.PCG {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(owner))
-	_, _ = h.Write([]byte{0})
-	_, _ = h.Write([]byte(purpose))
-	return rand.NewPCG(mix(seed^h.Sum64()), mix(seed+0x9e3779b97f4a7c15+h.Sum64()))
-}
-
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
 }

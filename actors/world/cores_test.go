@@ -1,4 +1,4 @@
-package actors_test
+package world_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 // busy is a second, dumb implementation of Cores: it keeps every job that was ever
@@ -56,7 +56,7 @@ func (b *busy) used(at time.Duration) int {
 func TestCoresBookFirstInFirstOutOnTheEarliestIdleCores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(-1, 5).Draw(t, "cores")
-		cores, dumb := actors.NewCores(n), busy{cores: max(n, 1)}
+		cores, dumb := world.NewCores(n), busy{cores: max(n, 1)}
 		now := time.Duration(0)
 		for range rapid.IntRange(1, 40).Draw(t, "jobs") {
 			now += time.Duration(rapid.IntRange(0, 5).Draw(t, "pause"))
@@ -70,7 +70,7 @@ func TestCoresBookFirstInFirstOutOnTheEarliestIdleCores(t *testing.T) {
 }
 
 func TestBookingBeyondTheEndOfTimeStaysThere(t *testing.T) {
-	c := actors.NewCores(1)
+	c := world.NewCores(1)
 	const century = 100 * 365 * 24 * time.Hour
 	end := time.Duration(0)
 	for range 5 {
@@ -86,7 +86,7 @@ func TestBookingBeyondTheEndOfTimeStaysThere(t *testing.T) {
 }
 
 func BenchmarkBook(b *testing.B) {
-	c := actors.NewCores(8)
+	c := world.NewCores(8)
 	b.ReportAllocs()
 	now := time.Duration(0)
 	for b.Loop() {
