@@ -238,6 +238,7 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int)
 	w, err := live.New(live.Config{
 		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Threads: max(h.process.residents.Free(), 1),
 		Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start, Lives: lives,
+		KeepRuntime: h.process.config.KeepRuntime,
 	})
 	if err != nil {
 		return nil, err

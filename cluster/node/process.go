@@ -63,6 +63,9 @@ type Config struct {
 	Labels map[string]string
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at the
+	// price of later timers; see live.Config.
+	KeepRuntime bool
 	// Absence is how long a run that stands still waits for processes that are gone and could set it going
 	// again, and how long a process that is silent is waited for that a run cannot do without, as is the one that
 	// conducts it: this one for 15 s at least. 0 stands for half a minute.
