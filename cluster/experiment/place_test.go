@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 const moving = `
@@ -29,7 +30,7 @@ schedule:
 `
 
 // placed makes the deployment of the only point of a plan.
-func placed(t *testing.T, text string, seed uint64, set ...string) *actors.Deployment {
+func placed(t *testing.T, text string, seed uint64, set ...string) *world.Deployment {
 	t.Helper()
 	p, err := Parse("moving.yaml", []byte(text), set...)
 	if err != nil {
@@ -56,9 +57,9 @@ func placed(t *testing.T, text string, seed uint64, set ...string) *actors.Deplo
 
 func TestDeploymentSaysWhatTheScheduleDoes(t *testing.T) {
 	d := placed(t, moving, 1)
-	want := []actors.NodeChange{
-		{At: time.Second, Node: 2, Do: actors.Crash}, {At: 2 * time.Second, Node: 2, Do: actors.Join},
-		{At: 3 * time.Second, Node: 1, Do: actors.Join}, {At: 4 * time.Second, Node: 2, Do: actors.Leave},
+	want := []world.NodeChange{
+		{At: time.Second, Node: 2, Do: world.Crash}, {At: 2 * time.Second, Node: 2, Do: world.Join},
+		{At: 3 * time.Second, Node: 1, Do: world.Join}, {At: 4 * time.Second, Node: 2, Do: world.Leave},
 	}
 	if diff := cmp.Diff(want, d.Schedule); diff != "" || d.Detect != 1500*time.Millisecond {
 		t.Errorf("detect %v, %s", d.Detect, diff)
@@ -81,7 +82,8 @@ func TestDeploymentSaysWhatTheScheduleDoes(t *testing.T) {
 	}
 }
 
-// TestRandomTopologyDependsOnSeedAndInstant draws four graphs of the same kind: of two seeds and two instants.
+// TestRandomTopologyDependsOnSeedAndInstant draws four graphs of the same kind: of two seeds and
+// two instants.
 func TestRandomTopologyDependsOnSeedAndInstant(t *testing.T) {
 	d, other := placed(t, moving, 1), placed(t, moving, 2)
 	graphs := []actors.Graph{d.Topologies[0], d.Topologies[1], other.Topologies[0], other.Topologies[1]}
@@ -92,7 +94,8 @@ func TestRandomTopologyDependsOnSeedAndInstant(t *testing.T) {
 			}
 		}
 	}
-	fewer := placed(t, moving, 1, "schedule=[{at: 1s, topology: ring}, {at: 2s, topology: {kind: random-regular, degree: 3}}]")
+	fewer := placed(t, moving, 1,
+		"schedule=[{at: 1s, topology: ring}, {at: 2s, topology: {kind: random-regular, degree: 3}}]")
 	if diff := cmp.Diff(d.Topologies[:2], []actors.Graph{fewer.Topologies[0], fewer.Topologies[2]}); diff != "" {
 		t.Errorf("a change that is added moves the others: %s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -31,7 +32,7 @@ type forwarder struct {
 	events []*protos.RunEvent
 }
 
-var _ actors.Observer = (*forwarder)(nil)
+var _ world.Observer = (*forwarder)(nil)
 
 func newForwarder(h *hosted, s *experiment.Stage) *forwarder {
 	return &forwarder{hosted: h, stage: s, sent: map[[2]string]record.Link{}}
@@ -62,7 +63,8 @@ func (f *forwarder) flush(done <-chan struct{}) {
 	}
 }
 
-// send sends what there is in as many messages as it takes; the last one says until when nothing is missing.
+// send sends what there is in as many messages as it takes; the last one says until when nothing is
+// missing.
 func (f *forwarder) send() {
 	f.mu.Lock()
 	until := f.hosted.world.Load().Now()

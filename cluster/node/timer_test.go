@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -24,7 +25,7 @@ func timed(t *testing.T) *conductor {
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	t.Cleanup(func() { p.halt(nil) })
 	c := p.newConductor(1, p.log, &protos.PlaceRun{})
-	c.deployment = &actors.Deployment{Nodes: []actors.Node{{Name: "a"}}}
+	c.deployment = &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
 	c.history = journal.NewHistory(c.deployment, []train.Role{{Trains: true, Holds: true}}, p.log)
 	c.events = journal.NewGatherer(unseen{}, c.now, nil)
 	return c

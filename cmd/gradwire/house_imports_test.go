@@ -55,7 +55,8 @@ var table = map[string]string{
 
 	"actors":             mailbox + message,
 	"actors/train":       "actors nn/... datasets" + gonum + mailbox + message,
-	"actors/coordinator": "actors actors/train" + mailbox + message + xxhash,
+	"actors/world":       "actors" + mailbox + message,
+	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
 	"actors/ps":          architecture,
 	"actors/collective":  architecture,
 	"actors/gossip":      architecture,
@@ -66,9 +67,9 @@ var table = map[string]string{
 	"cluster/link":         "",
 	"cluster/wire":         "protos" + protobuf + xxhash,
 	"cluster/door":         "actors cluster/wire cluster/link" + mailbox + message + xxhash,
-	"cluster/sim":          "actors cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
-	"cluster/sim/simtest":  "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
-	"cluster/live":         "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
+	"cluster/sim":          "actors actors/world cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
+	"cluster/sim/simtest":  "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
+	"cluster/live":         "actors actors/world cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
 	"cluster/refusal":      "",
 	"cluster/request":      "cluster/refusal cluster/identity cluster/plan cluster/wire" + message,
 	"cluster/transport":    "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
@@ -76,27 +77,35 @@ var table = map[string]string{
 	"cluster/identity":     "",
 	"cluster/plan":         "github.com/goccy/go-yaml/...",
 	"cluster/catalog":      "cluster/plan cluster/link actors/... nn/... datasets/..." + message,
-	"cluster/record":       "actors cluster/record/stats",
 	"cluster/record/stats": gonum,
-	"cluster/report":       "cluster/record cluster/record/stats" + gonum + plot,
-	"cluster/journal":      "cluster/record actors actors/train protos",
-	"cluster/experiment": "cluster/journal cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/link cluster/wire " +
-		"cluster/refusal actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
+
+	"cluster/record":             "actors actors/world cluster/record/safetensors cluster/record/stats",
+	"cluster/record/safetensors": "",
+	"cluster/report":             "cluster/record cluster/record/stats",
+	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report",
+	"cluster/report/figure":      "cluster/record cluster/record/stats cluster/report" + gonum + plot,
+	"cluster/report/page":        "cluster/record cluster/report cluster/report/figure cluster/report/text",
+	"cluster/report/reporttest":  "cluster/record cluster/report",
+	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
+
+	"cluster/journal": "cluster/record actors actors/world actors/train protos",
+	"cluster/experiment": "cluster/journal cluster/plan cluster/catalog cluster/sim cluster/live cluster/record cluster/record/safetensors " +
+		"cluster/link cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
-		"cluster/door cluster/wire cluster/plan actors" + mailbox + message,
+		"cluster/door cluster/wire cluster/plan actors actors/world" + mailbox + message,
 	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
 	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request cluster/refusal " +
 		"cluster/plan cluster/catalog cluster/live cluster/record cluster/wire cluster/transport cluster/membership " +
-		"cluster/identity actors actors/train datasets" + mailbox + message + xxhash,
+		"cluster/identity actors actors/world actors/train datasets" + mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +
 		"cluster/identity datasets",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
-	"cmd/gradwire": "cluster/cli cluster/catalog",
-	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
+	"cmd/gradwire/...": "cluster/cli cluster/catalog github.com/spf13/cobra/... github.com/spf13/pflag",
+	"examples/...":     "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
 }
 
 // never lists what a package may not reach, not even through others.

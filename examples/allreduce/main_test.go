@@ -10,7 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/datasets/synthetic"
@@ -104,7 +104,7 @@ func model(t *testing.T, dir string) []float32 {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	params, _, _, err := record.ReadTensors(f)
+	params, _, _, err := safetensors.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}

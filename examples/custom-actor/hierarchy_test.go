@@ -17,7 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -85,7 +85,7 @@ func run(t *testing.T, clock driver.Clock, receive func(node string, message any
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	params, _, _, err := record.ReadTensors(f)
+	params, _, _, err := safetensors.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -73,7 +73,7 @@ func run(t *testing.T, set ...string) (params []float32, measured []string, task
 	if err != nil {
 		t.Fatal(err)
 	}
-	if params, _, _, err = record.ReadTensors(bytes.NewReader(model)); err != nil {
+	if params, _, _, err = safetensors.Read(bytes.NewReader(model)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "measured.csv"))
