@@ -28,10 +28,11 @@ const (
 var notYet = []string{
 	".",
 	"actors", "actors/adpsgd", "actors/collective", "actors/coordinator", "actors/dpsgd",
-	"actors/gossip", "actors/local", "actors/ps", "actors/train",
+	"actors/gossip", "actors/local", "actors/ps", "actors/train", "actors/world",
 	"cluster/catalog", "cluster/cli", "cluster/client", "cluster/door", "cluster/driver",
 	"cluster/experiment", "cluster/journal", "cluster/link", "cluster/live", "cluster/node",
 	"cluster/plan", "cluster/record", "cluster/record/stats", "cluster/refusal", "cluster/report",
+	"cluster/report/diff",
 	"cluster/request", "cluster/resident", "cluster/sim", "cluster/sim/simtest",
 	"cluster/submission", "cluster/transport", "cluster/wire",
 	"cmd/gradwire",
