@@ -13,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/diff"
 )
 
 const tabled = `
@@ -59,7 +59,7 @@ func TestFilesOfSamplesAreInTheRecordAndACutOneIsNamed(t *testing.T) {
 		t.Errorf("replayed with half of the file: %+v, %v", again, err)
 	}
 	second := run(t, parse(), driver.Options{})
-	c, err := report.Diff(first.Dir, second.Dir)
+	c, err := diff.Compare(first.Dir, second.Dir)
 	if err != nil || !slices.ContainsFunc(c.Notes, func(s string) bool {
 		return strings.Contains(s, want.SHA256) && strings.Contains(s, second.Data[0].SHA256)
 	}) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
@@ -24,7 +25,7 @@ func tensorsOf(t *testing.T, path string) map[string][]values {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, tensors, _, err := record.ReadTensors(bytes.NewReader(file))
+	params, tensors, _, err := safetensors.Read(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}

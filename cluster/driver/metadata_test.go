@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
@@ -30,13 +30,13 @@ type described struct {
 		Offset, Width []float64
 	}
 	params  []float32
-	tensors []record.Tensor
+	tensors []safetensors.Tensor
 }
 
 func describedIn(t *testing.T, dir string) (d described) {
 	t.Helper()
 	file := read(t, filepath.Join(dir, "runs", "0000"), "model.safetensors")
-	params, tensors, metadata, err := record.ReadTensors(bytes.NewReader(file))
+	params, tensors, metadata, err := safetensors.Read(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}

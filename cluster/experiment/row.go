@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -163,10 +164,10 @@ func digest(messages uint64, models []coordinator.Model) string {
 	return fmt.Sprintf("%016x", d.Sum64())
 }
 
-func tensors(m nn.Model) []record.Tensor {
-	var ts []record.Tensor
+func tensors(m nn.Model) []safetensors.Tensor {
+	var ts []safetensors.Tensor
 	for _, t := range m.Tensors() {
-		ts = append(ts, record.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
+		ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
 	}
 	return ts
 }

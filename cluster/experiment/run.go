@@ -393,9 +393,9 @@ func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err erro
 		Links:        s.links,
 		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
 	}
-	for _, n := range s.Deployment.Nodes {
+	for i, n := range s.Deployment.Nodes {
 		config.Nodes = append(config.Nodes, n.Name)
-		config.Roles = append(config.Roles, n.Role)
+		config.Trains = append(config.Trains, next.point.Spec.Roles[i].Trains)
 	}
 	closeEvents = func() error { return nil }
 	if next.point.Spec.Plan.Record == plan.RecordEvents {

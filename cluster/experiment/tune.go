@@ -200,8 +200,8 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 		found.Duration = max(found.Duration, e.Time)
 		found.FinalAccuracy = e.Accuracy
 	}}
-	for _, n := range s.Deployment.Nodes {
-		config.Nodes, config.Roles = append(config.Nodes, n.Name), append(config.Roles, n.Role)
+	for i, n := range s.Deployment.Nodes {
+		config.Nodes, config.Trains = append(config.Nodes, n.Name), append(config.Trains, c.Spec.Roles[i].Trains)
 	}
 	s.collector = record.NewCollector(config)
 	s.Deployment.Observer = s.collector
