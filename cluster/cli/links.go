@@ -18,6 +18,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 const (
@@ -60,7 +62,7 @@ and sums more of them up; the picture has a panel for each of up to %d, and quan
 more. Of more than %d edges as many are probed, evenly chosen.
 
 Of a sweep the first point is shown, or the one that --point gives.`,
-			report.MaxProbedRows, report.MaxProbedPanels, maxProbedEdges),
+			text.MaxProbedRows, figure.MaxProbedPanels, maxProbedEdges),
 		Example: `  gradwire links examples/links/plan.yaml
   gradwire links PLAN --time 1h --samples 3600 --size 85kB
   gradwire links PLAN --set network.default.delay=50ms --seed 7 --format json`,
@@ -235,7 +237,7 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		return &driver.InputError{Err: fmt.Errorf("--out: %w", err)}
 	}
 	title := fmt.Sprintf("%s: delays of its links%s", n.Plan, point)
-	if err := report.ProbePicture(t.Picture, title, all); err != nil {
+	if err := figure.Probes(t.Picture, title, all); err != nil {
 		return err
 	}
 	t.Picture += ".png"
@@ -260,7 +262,7 @@ func (p probes) write(out io.Writer, n *driver.Network, all []*report.Probed, po
 		_, err = fmt.Fprintf(out, "probed are %d of the edges, evenly chosen\n", len(all))
 	}
 	if err == nil {
-		err = report.ProbeTable(asScreen(out), all)
+		err = text.Probes(asScreen(out), all)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(out, "plot   in %s, .svg\n", picture)

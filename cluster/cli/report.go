@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/page"
 )
 
 // pageName is what a page is called that nobody has named.
@@ -52,11 +52,11 @@ tables as CSV. Events are not read.`,
 }
 
 func makeReport(out io.Writer, dirs []string, file string) error {
-	sources, err := report.ReadSources(dirs)
+	sources, err := page.Read(dirs)
 	if err != nil {
 		return &driver.InputError{Err: err}
 	}
-	o, err := report.WritePage(file, sources)
+	o, err := page.Write(file, sources)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 // runFlags are the flags of gradwire run.
@@ -133,7 +134,7 @@ func degraded(s record.Summary) bool {
 // tellReport prints the summary of a record and draws its plots. As JSON, out gets the summary
 // alone, and errs the record's folder.
 func tellReport(out, errs io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
-	plots, err := report.Plots(dir, summary, traces)
+	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func tellReport(out, errs io.Writer, format, dir string, summary record.Summary,
 		_, _ = fmt.Fprintf(errs, "record in %s\n", dir)
 		return printJSON(out, summary)
 	}
-	if err := report.Table(asScreen(out), summary); err != nil {
+	if err := text.Table(asScreen(out), summary); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
