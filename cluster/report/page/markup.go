@@ -10,8 +10,8 @@ import (
 //go:embed page.css
 var style string
 
-// markup is HTML as it is written. No library of templates writes it: one that finds methods by their
-// names at run time keeps every method of every type in the program, a fifth of the binary.
+// markup is HTML as it is written. No library of templates writes it: one that finds methods by
+// their names at run time keeps every method of every type in the program, a fifth of the binary.
 type markup struct{ bytes.Buffer }
 
 // add writes HTML in which each %s stands for a text, which is escaped.
