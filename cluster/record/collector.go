@@ -134,7 +134,7 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 			n.wait(event.Cause, event.Duration)
 		}
 	case actors.SnapshotTaken:
-		c.mark(at, event.Evaluation)
+		c.addMark(at, event.Evaluation)
 	case actors.Evaluated:
 		c.evaluated(&event)
 	case actors.Summarized:
@@ -167,7 +167,7 @@ type Pace struct {
 	Longest time.Duration
 }
 
-// Paces returns those of all nodes until now, by their number.
+// Paces returns the paces of all nodes until now, by their number.
 func (c *Collector) Paces() []Pace {
 	paces := make([]Pace, len(c.nodes))
 	for i := range c.nodes {
@@ -179,7 +179,7 @@ func (c *Collector) Paces() []Pace {
 	return paces
 }
 
-// since is how many steps a node has made since it had made so many.
+// since returns how many steps a node has made beyond a number of steps.
 func (n *node) since(steps uint64) uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -294,7 +294,7 @@ func (c *Collector) snapshot(at time.Duration, evaluation uint64) mark {
 	return m
 }
 
-func (c *Collector) mark(at time.Duration, evaluation uint64) {
+func (c *Collector) addMark(at time.Duration, evaluation uint64) {
 	m := c.snapshot(at, evaluation)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -419,8 +419,8 @@ func (c *Collector) data(m mark, last uint64) Data {
 	return d
 }
 
-// verdicts returns those of the evaluations up to the last one, if any of these was of several
-// models; c.mu is held.
+// verdicts returns the verdicts of the evaluations up to the last one, if any of these judged
+// several models; c.mu is held.
 func (c *Collector) verdicts(last uint64) []ModelVerdict {
 	n := 0
 	for n < len(c.models) && c.models[n].Number <= last {

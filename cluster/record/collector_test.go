@@ -306,8 +306,8 @@ func TestManyGoroutinesLoseNothing(t *testing.T) {
 	}
 	for _, u := range d.Updates {
 		if u.Steps != each || u.Updates != each || u.Waiting[0].Count != each {
-			t.Errorf("%s: %d steps, %d updates, %d waits; want %d each", u.Node, u.Steps, u.Updates, u.Waiting[0].Count,
-				each)
+			t.Errorf("%s: %d steps, %d updates, %d waits; want %d each",
+				u.Node, u.Steps, u.Updates, u.Waiting[0].Count, each)
 		}
 	}
 	if n := bytes.Count(events.Bytes(), []byte("\n")); n != 6*each+100 {
@@ -382,8 +382,8 @@ func TestMeasurementsBeyondTheLimitAreCounted(t *testing.T) {
 		d, err := c.Close(uint64(last))
 		if err != nil || len(d.Measured) != MaxMeasured || d.Unmeasured != unmeasured ||
 			d.Measured[MaxMeasured-1].Value != MaxMeasured-1 {
-			t.Errorf("closed at %d: %d kept, %d not (want %d), %v", last, len(d.Measured), d.Unmeasured, unmeasured,
-				err)
+			t.Errorf("closed at %d: %d kept, %d not (want %d), %v",
+				last, len(d.Measured), d.Unmeasured, unmeasured, err)
 		}
 	}
 }
@@ -485,7 +485,7 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 
 var errFull = errors.New("no space left")
 
-// small accepts so many bytes.
+// small accepts a number of bytes.
 type small struct{ left int }
 
 func (s *small) Write(b []byte) (int, error) {

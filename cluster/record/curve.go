@@ -16,7 +16,7 @@ type Evaluation struct {
 	Step uint64 `json:"step"`
 	// Epoch is samples processed by all workers ÷ training samples.
 	Epoch float64 `json:"epoch"`
-	// Accuracy is that of what is judged, a fraction; Loss the mean over the test set, of the same.
+	// Accuracy is the accuracy of what is judged, a fraction; Loss its mean loss over the test set.
 	Accuracy Float `json:"accuracy"`
 	Loss     Float `json:"loss"`
 	// Models is how many were looked at; AverageModel, Mean, All and Any are the four figures of
@@ -29,8 +29,8 @@ type Evaluation struct {
 	// Bytes were put on all links until the snapshot, without control; 0 in records of
 	// before they were counted.
 	Bytes int64 `json:"bytes"`
-	// Node is the name of the node whose model it was in records of before version 2, which have a
-	// point for each model.
+	// Node is the name of the node whose model was judged. Only records before version 2 have it:
+	// they have a point for each model.
 	Node string `json:"node,omitempty"`
 }
 
@@ -44,8 +44,8 @@ func (e *Evaluation) Where() string { return fmt.Sprintf("evaluation %d at %g s"
 
 func (e *Evaluation) check() error {
 	if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !e.fractions() || e.Bytes < 0 || e.Models < 0 {
-		return fmt.Errorf("time %g s, epoch %g, accuracy %v, %d bytes are not those of an evaluation", e.Time, e.Epoch,
-			e.Accuracy, e.Bytes)
+		return fmt.Errorf("time %g s, epoch %g, accuracy %v, %d bytes are not those of an evaluation",
+			e.Time, e.Epoch, e.Accuracy, e.Bytes)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type Data struct {
 	Links []Link `json:"links"`
 	// Updates are the workers, in the order of the nodes' numbers.
 	Updates []Update `json:"updates"`
-	// Steps counts those of all workers.
+	// Steps counts the steps of all workers.
 	Steps uint64 `json:"steps"`
 	// Messages and Bytes add up the links, without control.
 	Messages int64 `json:"messages"`
@@ -45,7 +45,7 @@ func (d *Data) Accuracies() (final, best Float) {
 	return final, best
 }
 
-// lists are those of Data, as package diff tells of them.
+// lists are the lists of Data, in the order in which package diff tells of them.
 var lists = [...]*list{&curveList, &modelList, &updateList, &linkList, &selectionList, &measuredList}
 
 // Lists returns the lists of the data.
@@ -69,8 +69,8 @@ func (d *Data) check() error {
 	}
 	for i := 1; i < len(d.Models); i++ {
 		if before := d.Models[i-1].Number; d.Models[i].Number < before {
-			return fmt.Errorf("element %d of models: evaluation %d comes after evaluation %d", i, d.Models[i].Number,
-				before)
+			return fmt.Errorf("element %d of models: evaluation %d comes after evaluation %d",
+				i, d.Models[i].Number, before)
 		}
 	}
 	return nil

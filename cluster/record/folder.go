@@ -152,15 +152,15 @@ func (f *Folder) adopt(n int) error {
 		return err
 	}
 	if other, ok := f.finished[runKey(s.Point, s.Seed)]; ok {
-		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)", f.runPath(n, runName), other, s.Point,
-			s.Seed)
+		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)",
+			f.runPath(n, runName), other, s.Point, s.Seed)
 	}
-	f.keep(&s)
+	f.remember(&s)
 	return nil
 }
 
-// keep notes a finished run; f.mu is held, or nobody else has f.
-func (f *Folder) keep(s *saved) {
+// remember notes a finished run; f.mu is held, or nobody else has f.
+func (f *Folder) remember(s *saved) {
 	f.runs[s.Number] = s.Run
 	f.finished[runKey(s.Point, s.Seed)] = s.Number
 	for i, l := range lists {
@@ -269,15 +269,15 @@ func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
 	if len(text) > MaxFile {
-		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName),
-			len(text), MaxFile)
+		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back",
+			f.runPath(n, runName), len(text), MaxFile)
 	}
 	if err := f.writeRun(&r, append(text, '\n'), m); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keep(&run)
+	f.remember(&run)
 	return nil
 }
 
@@ -376,7 +376,7 @@ type Trace struct {
 	Links []Link
 }
 
-// Traces reads back those of the given runs, in their order.
+// Traces reads back the traces of the given runs, in their order.
 func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 	traces := make([]Trace, len(runs))
 	seen := map[string]bool{}
@@ -422,7 +422,7 @@ func readRun(dir, folder string, n int) (saved, error) {
 	return s, nil
 }
 
-// anyNumber is that of a run whose folder's name says nothing.
+// anyNumber stands for the number of a run whose folder's name says nothing.
 const anyNumber = -1
 
 var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" " +
@@ -436,7 +436,7 @@ func (s *saved) check(n int) error {
 	if n != anyNumber && s.Number != n {
 		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
 	}
-	if err := s.words(); err != nil {
+	if err := s.checkWords(); err != nil {
 		return err
 	}
 	switch {
@@ -455,7 +455,7 @@ func (s *saved) check(n int) error {
 }
 
 // ReadSummary reads the summary.json of a folder. One without a version is completed from the runs
-// that lie beside it, and its groups are made anew.
+// that lie beside it, and its groups are recomputed.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
 	if err := readJSON(dir, summaryName, &s); err != nil {
@@ -495,10 +495,9 @@ type Overview struct {
 	Data []DataFile
 }
 
-// Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
-// runs, by rising number, and returns the summary; where runs have them, also
-// models.csv, selections.csv and measured.csv. It may be called when only some runs are saved, and
-// again later.
+// Write assembles summary.json and the CSV file of each list of Data from the saved runs, by rising
+// number, and returns the summary. Files of optional lists are written where a run has elements. It
+// may be called when only some runs are saved, and again later.
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{

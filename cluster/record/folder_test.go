@@ -369,7 +369,7 @@ func TestRunsSaveSideBySide(t *testing.T) {
 	}
 }
 
-// fullDisk has room for so many operations, each write, sync, rename and so on being
+// fullDisk has room for a number of operations, each write, sync, rename and so on being
 // one. The write that fails has written half.
 type fullDisk struct {
 	osDisk

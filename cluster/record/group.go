@@ -64,7 +64,7 @@ type Group struct {
 	// Circumstances are the settings of the point that it has in common with those that it is
 	// compared with.
 	Circumstances Point `json:"circumstances,omitempty"`
-	// N is the number of runs, Reached that of those which arrived at the target.
+	// N is the number of runs, Reached how many of them arrived at the target.
 	N       int `json:"n"`
 	Reached int `json:"reached"`
 	// Done, Degraded and Failed count the runs by their outcome.
@@ -81,7 +81,7 @@ type Group struct {
 	EpochsToTarget *Arrivals `json:"epochs_to_target"`
 	// FinalAccuracy is over all runs that did not fail; nil if there are none.
 	FinalAccuracy *Spread `json:"final_accuracy"`
-	// Verdict compares the times to the target with those of the other points of the same Of and
+	// Verdict compares the times to the target with the other points of the same Of and
 	// Target, by runs of equal seeds; empty where there are none, or no run of any of them arrived.
 	Verdict stats.Word `json:"verdict,omitempty"`
 	// Pairs is how many seeds the comparison with the point that looks fastest had.
@@ -98,7 +98,7 @@ type Group struct {
 
 // Summary is summary.json.
 type Summary struct {
-	// Version is that of the record's files.
+	// Version is the version of the record's files.
 	Version int `json:"version"`
 	// Plan is the plan's name.
 	Plan  string `json:"plan"`
@@ -140,8 +140,8 @@ func circumstances(p Point) Point {
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares
-// those of one target, one Of and equal circumstances. The target is that of runs which name none,
-// neither themselves nor in their points; nil if they have none.
+// those of one target, one Of and equal circumstances. The given target holds for runs which name
+// none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}
@@ -156,7 +156,7 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	for i := range groups {
 		groups[i].sum(members[groups[i].Point.Key()])
 	}
-	alike(groups, members)
+	alignOf(groups, members)
 	families := map[string][]int{}
 	var order []string
 	for i, g := range groups {
@@ -175,10 +175,10 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alike gives groups of single models the Of of those of several models and the same target where
+// alignOf gives groups of single models the Of of those of several models and the same target where
 // these have but one. Where they have more a group keeps its own if it is one of these; all others
 // take that of the first group.
-func alike(groups []Group, members map[string][]Run) {
+func alignOf(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
 		return !slices.ContainsFunc(members[g.Point.Key()], func(r Run) bool { return r.Models > 1 })
 	}
@@ -283,7 +283,7 @@ func overEpochs(r *Run) (at *float64, after, before, end float64) {
 	return r.EpochsToTarget, after, before, r.Epochs
 }
 
-// arrivals are those of a point's runs.
+// arrivals says when each run of a point arrived.
 func arrivals(runs []Run, read func(*Run) (at *float64, after, before, end float64)) stats.Sample {
 	s := make(stats.Sample, len(runs))
 	for i := range runs {

@@ -51,8 +51,8 @@ func runsOf(p Point, n int, seconds float64) (runs []Run) {
 		at := seconds + rng.NormFloat64()
 		runs = append(runs, Run{
 			Point: p, Seed: uint64(seed), Of: Mean, Reached: true, TimeToTarget: &at, EpochsToTarget: &at,
-			Bracket: &Bracket{TimeAfter: at - 0.005, TimeBefore: at + 0.005, EpochsAfter: at - 0.005, EpochsBefore: at +
-				0.005},
+			Bracket: &Bracket{TimeAfter: at - 0.005, TimeBefore: at + 0.005,
+				EpochsAfter: at - 0.005, EpochsBefore: at + 0.005},
 		})
 	}
 	return runs

@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Measurement is a figure that an actor has reported of its own, such as the distance
+// Measurement is a figure that an actor has reported by itself, such as the distance
 // of models from their mean.
 type Measurement struct {
 	// Time is in seconds since the run began.

@@ -16,12 +16,12 @@ type NodeModel struct {
 	Accuracy float64
 }
 
-// Models are those that a run has ended with.
+// Models are the models that a run has ended with.
 type Models struct {
 	// Judged is the one that the run's figures are of: a server's, or the average model. It is nil
 	// where the figures are of several.
 	Judged []float32
-	// Nodes are those of the nodes, each divided as Tensors says.
+	// Nodes are the models of the nodes, each divided as Tensors says.
 	Nodes   []NodeModel
 	Tensors []safetensors.Tensor
 	// Metadata is for both files.

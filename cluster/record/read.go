@@ -95,8 +95,8 @@ func decodeJSON(text []byte, into any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%d: no JSON: %w", lineOf(text, syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%d: key %q is a %s; %s is accepted", lineOf(text, kind.Offset), keyOf(kind.Field),
-			kind.Value, kind.Type)
+		return fmt.Errorf("%d: key %q is a %s; %s is accepted",
+			lineOf(text, kind.Offset), keyOf(kind.Field), kind.Value, kind.Type)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%d: the file ends too early", lineOf(text, int64(len(text))))
 	}

@@ -22,7 +22,7 @@ type Reader struct {
 	dir string
 	// Plan is the resolved plan's text.
 	Plan string
-	// Summary is summary.json, with groups made anew of its runs.
+	// Summary is summary.json, with its groups recomputed from its runs.
 	Summary Summary
 }
 
@@ -179,8 +179,8 @@ var (
 	judged = []Of{AverageModel, Mean, All, Any}
 )
 
-// words finds words that no run has, and incidents that say nothing.
-func (r *Run) words() error {
+// checkWords finds words that no run has, and incidents that say nothing.
+func (r *Run) checkWords() error {
 	switch {
 	case !slices.Contains(clocks, r.Clock):
 		return unknown("clock", r.Clock, clocks)
@@ -220,7 +220,7 @@ func unknown[T ~string](key string, is T, accepted []T) error {
 
 // check finds figures that no run has.
 func (r *Run) check() error {
-	if err := r.words(); err != nil {
+	if err := r.checkWords(); err != nil {
 		return err
 	}
 	switch {
@@ -229,11 +229,11 @@ func (r *Run) check() error {
 	case r.Reached != (r.TimeToTarget != nil) || r.Reached != (r.EpochsToTarget != nil):
 		return errReached
 	case r.Reached && !(within(*r.TimeToTarget, 0, longest) && within(*r.EpochsToTarget, 0, longest)):
-		return fmt.Errorf("the target is reached after %g s and %g epochs; 0 to %g are accepted", *r.TimeToTarget,
-			*r.EpochsToTarget, longest)
+		return fmt.Errorf("the target is reached after %g s and %g epochs; 0 to %g are accepted",
+			*r.TimeToTarget, *r.EpochsToTarget, longest)
 	case !fraction(r.FinalAccuracy) || !fraction(r.BestAccuracy):
-		return fmt.Errorf("the accuracies are %v and %v; fractions from 0 to 1 are accepted", r.FinalAccuracy,
-			r.BestAccuracy)
+		return fmt.Errorf("the accuracies are %v and %v; fractions from 0 to 1 are accepted",
+			r.FinalAccuracy, r.BestAccuracy)
 	case r.Messages < 0 || r.Bytes < 0:
 		return fmt.Errorf("%d messages of %d bytes; 0 and more are accepted", r.Messages, r.Bytes)
 	case !within(r.Duration, 0, longest):

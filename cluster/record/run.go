@@ -174,7 +174,7 @@ type Run struct {
 	// Crossings are the seconds after which each of the four figures arrived at the target; one
 	// that did not before the run ended is not in it.
 	Crossings map[Of]float64 `json:"crossings_s,omitempty"`
-	// FinalAccuracy is that of the last evaluation, BestAccuracy the highest of all.
+	// FinalAccuracy is the accuracy at the last evaluation, BestAccuracy the highest of all.
 	FinalAccuracy Float `json:"final_accuracy"`
 	BestAccuracy  Float `json:"best_accuracy"`
 	// Steps of all workers, and Messages and Bytes on all links without control, up to the record's
@@ -209,7 +209,7 @@ type Run struct {
 	// Unmeasured counts measurements that were not kept, because the run made more than
 	// MaxMeasured.
 	Unmeasured uint64 `json:"unmeasured,omitempty"`
-	// Lateness is that of a real clock; nil for the virtual one, which is never late.
+	// Lateness says how late a real clock was; nil for the virtual one, which is never late.
 	*Lateness
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // MaxChoosers is how many nodes have their selections recorded neighbour by neighbour. In a
-// run with more, those of each node are counted together, as those of Everyone.
+// run with more, the selections of each node are counted together, as selections of Everyone.
 const MaxChoosers = 1 << 10
 
 // Selection says whom a node has chosen to exchange models with.

@@ -8,15 +8,15 @@ import (
 
 // list is one of the lists of Data, and the CSV file with the rows of all runs.
 type list struct {
-	// name is that of the list, and with the ending .csv of the file.
+	// name is the list's key in JSON and, with .csv behind it, the file's name.
 	name string
-	// columns are the file's behind those that name the run.
+	// columns are the columns of the file behind those that name the run.
 	columns string
 	// optional says that the file is written only where a run has elements.
 	optional bool
 	// of returns the elements of a run.
 	of func(d *Data) List
-	// rows writes those of a run.
+	// rows writes the rows of a run.
 	rows func(w *rowWriter, r *Run, d *Data)
 }
 

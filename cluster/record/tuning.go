@@ -15,7 +15,7 @@ const tuningName = "tuning.json"
 type Tuning struct {
 	// Point is the point of the plan's sweep, whose repeats use what was chosen.
 	Point Point `json:"point"`
-	// Seed is that of the runs that were judged.
+	// Seed is the seed of the runs that were judged.
 	Seed uint64 `json:"seed"`
 	// Chosen is the place of the candidate that was chosen, from 0.
 	Chosen     int         `json:"chosen"`
@@ -34,12 +34,12 @@ type Candidate struct {
 	// if not.
 	Reached      bool     `json:"reached"`
 	TimeToTarget *float64 `json:"time_to_target_s"`
-	// FinalAccuracy is that of the last evaluation, NaN if there was none.
+	// FinalAccuracy is the accuracy at the last evaluation, NaN if there was none.
 	FinalAccuracy Float `json:"final_accuracy"`
 	// Duration and Wall are the seconds that the run took, on its clock and on the machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
-	// Outcome and Incidents are those of the run; empty if it could not go on.
+	// Outcome and Incidents say how the run ended; empty if it could not go on.
 	Outcome   Outcome    `json:"outcome,omitempty"`
 	Incidents []Incident `json:"incidents,omitempty"`
 	// Failure says why the run could not go on; empty if it could.
@@ -73,15 +73,15 @@ func ReadTunings(dir string) ([]Tuning, error) {
 	}
 	for i := range t.Tunings {
 		if one := &t.Tunings[i]; one.Chosen < 0 || one.Chosen >= len(one.Candidates) {
-			return nil, fmt.Errorf("%s: key \"chosen\" is %d, of %d candidates", filepath.Join(dir, tuningName),
-				one.Chosen, len(one.Candidates))
+			return nil, fmt.Errorf("%s: key \"chosen\" is %d, of %d candidates",
+				filepath.Join(dir, tuningName), one.Chosen, len(one.Candidates))
 		}
 	}
 	return t.Tunings, nil
 }
 
-// ReplacePlan writes another plan in the place of the one that the folder was made by: one that all
-// of its runs are runs of.
+// ReplacePlan replaces the plan that the folder was made by with another, which all of its runs
+// must be runs of.
 func (f *Folder) ReplacePlan(text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

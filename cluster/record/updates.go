@@ -47,7 +47,8 @@ type Waiting struct {
 	Count uint64 `json:"count"`
 	// Total is in seconds.
 	Total float64 `json:"total_s"`
-	// Buckets are sorted and not empty, at most 1 % wide, in records of before version 2 12.5 %.
+	// Buckets are sorted and not empty. They are at most 1 % wide; in records before version 2,
+	// 12.5 %.
 	Buckets []Bucket `json:"buckets"`
 }
 

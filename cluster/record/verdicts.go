@@ -7,7 +7,7 @@ import (
 
 // ModelVerdict is the verdict on the model of one node.
 type ModelVerdict struct {
-	// Number is that of the evaluation.
+	// Number is the number of the evaluation.
 	Number uint64 `json:"evaluation"`
 	Node   string `json:"node"`
 	// Step is how many steps the node, or all workers where it does not train, had made.

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Version is that of the files that this program writes. Records without a version are read too:
-// their curves have a point for each node's model, their runs neither an outcome nor what is
+// Version is the version of the files that this program writes. Records without a version are read
+// too: their curves have a point for each node's model, their runs neither an outcome nor what is
 // judged.
 const Version = 2
 
 // checkVersion refuses files of programs to come.
 func checkVersion(version int) error {
 	if version < 0 || version > Version {
-		return fmt.Errorf("key \"version\" is %d; up to %d is accepted: a newer gradwire has made this record", version,
-			Version)
+		return fmt.Errorf("key \"version\" is %d; up to %d is accepted: a newer gradwire has made this record",
+			version, Version)
 	}
 	return nil
 }

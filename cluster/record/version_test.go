@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oldRecord copies a record of before version 2: two peers that gossip, at two points of two seeds.
+// oldRecord copies a record from before version 2: two peers that gossip, at two points of two
+// seeds.
 func oldRecord(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "old")

@@ -26,9 +26,6 @@ var (
 	}
 )
 
-// ofEachPoint stands for what is judged where points judge different things.
-const ofEachPoint = "each point's own"
-
 // HasSeveralModels reports whether a run has several models. The accuracy of a single one needs no
 // other name.
 func HasSeveralModels(s record.Summary) bool {
@@ -53,7 +50,7 @@ func Judged(s record.Summary) string {
 	case 1:
 		return JudgedNames[kinds[0]]
 	}
-	return ofEachPoint + " accuracy"
+	return "each point's own accuracy"
 }
 
 // JudgedWord is Judged as an addition to the word accuracy; empty where every run has a single
@@ -65,7 +62,7 @@ func JudgedWord(s record.Summary) string {
 	case 1:
 		return JudgedWords[kinds[0]]
 	}
-	return ofEachPoint
+	return "as each point is judged"
 }
 
 // JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where

@@ -44,7 +44,7 @@ type ProbeSummary struct {
 	// Delay is what was drawn, Took the time under way of those that were not lost.
 	Delay Quantiles `json:"delay"`
 	Took  Quantiles `json:"took"`
-	// Down is the share of time that the edge was down, Lost that of probes that never arrive,
+	// Down is the share of time that the edge was down, Lost the share of probes that never arrive,
 	// Resent how often a probe was sent again in the mean.
 	Down   float64 `json:"down_share"`
 	Lost   float64 `json:"lost_share"`

@@ -77,8 +77,8 @@ func differentShapes(a, b []Tensor) string {
 		case i >= len(b):
 			return fmt.Sprintf("only A has tensor %q of shape %v", a[i].Name, a[i].Shape)
 		case a[i].Name != b[i].Name || !slices.Equal(a[i].Shape, b[i].Shape):
-			return fmt.Sprintf("tensor %d is %q of shape %v in A, %q of shape %v in B", i, a[i].Name, a[i].Shape,
-				b[i].Name, b[i].Shape)
+			return fmt.Sprintf("tensor %d is %q of shape %v in A, %q of shape %v in B",
+				i, a[i].Name, a[i].Shape, b[i].Name, b[i].Shape)
 		}
 	}
 	return ""

@@ -121,13 +121,13 @@ func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]by
 		n, ok := size(t.Shape)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", t.Name, t.Shape,
-				MaxElements)
+			return nil, fmt.Errorf("tensor %q: shape %v is negative or over %d elements",
+				t.Name, t.Shape, MaxElements)
 		case seen[t.Name]:
 			return nil, fmt.Errorf("tensor %q: this name is taken", t.Name)
 		case t.Offset != next:
-			return nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d", t.Name, t.Offset,
-				next)
+			return nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d",
+				t.Name, t.Offset, next)
 		}
 		if i > 0 {
 			b = append(b, ',')
@@ -232,8 +232,8 @@ func decodeHeader(text []byte) (tensors []Tensor, total int, metadata map[string
 	slices.SortFunc(tensors, compareTensors)
 	for _, t := range tensors {
 		if t.Offset != total {
-			return nil, 0, nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d", t.Name,
-				t.Offset, total)
+			return nil, 0, nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d",
+				t.Name, t.Offset, total)
 		}
 		n, _ := size(t.Shape)
 		if total += n; total > MaxElements {
@@ -255,8 +255,8 @@ func decodeTensor(name string, raw json.RawMessage) (Tensor, error) {
 	case h.Type != "F32":
 		return Tensor{}, fmt.Errorf("tensor %q: type %q; F32 is accepted", name, h.Type)
 	case !ok:
-		return Tensor{}, fmt.Errorf("tensor %q: shape %v is negative or over %d elements", name, h.Shape,
-			MaxElements)
+		return Tensor{}, fmt.Errorf("tensor %q: shape %v is negative or over %d elements",
+			name, h.Shape, MaxElements)
 	case len(h.Offsets) != 2 || h.Offsets[0]%4 != 0 || h.Offsets[0] > 4*MaxElements ||
 		h.Offsets[1] != h.Offsets[0]+4*uint64(n):
 		return Tensor{}, fmt.Errorf("tensor %q: data_offsets %v do not fit shape %v", name, h.Offsets, h.Shape)

@@ -150,7 +150,7 @@ func candidate(points []Sample) int {
 	return best
 }
 
-// difference is that of another point from the candidate.
+// difference says how another point differs from the candidate.
 type difference struct {
 	other, pairs int
 	// sign is 1 where the other is slower in the mean and -1 where it is faster.
@@ -279,8 +279,8 @@ func (d *difference) verdict(repeats func(effect, level float64, present int) in
 // exactPower is up to how many pairs the power of a t test is taken from the noncentral t.
 const exactPower = 100
 
-// repeats is how many pairs a t test at this two-sided level needs to find a difference of so many
-// standard deviations with 80 % power, at least one more than there are; 0 if more than
+// repeats is how many pairs a t test at this two-sided level needs to find a difference, effect
+// standard deviations large, with 80 % power: at least one more than there are; 0 if more than
 // MostRepeats.
 func repeats(effect, level float64, present int) int {
 	low, high := max(present, LeastRepeats-1), exactPower // too few, enough
@@ -303,8 +303,8 @@ func repeats(effect, level float64, present int) int {
 	return high
 }
 
-// power is the chance that a two-sided t test of n pairs finds a difference of so many standard
-// deviations, in its direction.
+// power is the chance that a two-sided t test of n pairs finds a difference, in its direction, that
+// is effect standard deviations large.
 func power(effect, level float64, n int) float64 {
 	critical, shift := student(n-1).Quantile(1-level/2), effect*math.Sqrt(float64(n))
 	if shift > 30 && shift > 2*critical {

@@ -123,8 +123,8 @@ func TestIntervalsHoldTheTruthOrSayThatTheRepeatsAreTooFew(t *testing.T) {
 			}
 			t.Logf("%s, evaluated every %g, %d repeats: %d of %d hold it", w.name, w.every, n, held, given)
 			if given > 0 && float64(held) < tolerated*float64(given) {
-				t.Errorf("%s, evaluated every %g, %d repeats: %d of %d intervals hold the truth", w.name, w.every, n,
-					held, given)
+				t.Errorf("%s, evaluated every %g, %d repeats: %d of %d intervals hold the truth",
+					w.name, w.every, n, held, given)
 			}
 			if w.end == nil && given < experiments {
 				t.Errorf("%s, %d repeats: too few in %d experiments without censoring", w.name, n, experiments-given)

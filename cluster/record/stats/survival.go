@@ -198,7 +198,7 @@ func (s Sample) watched() (longest float64) {
 
 // bound is the restricted mean of the sample read in one way, and half the width of its interval.
 // The variance has the factor d/(d − 1) for d arrivals that Kaplan and Meier advise, with which it
-// is that of the mean where everybody arrives.
+// is the variance of the mean where everybody arrives.
 func (s Sample) bound(read func(Arrival) float64, horizon float64) (mean, half float64) {
 	moments := s.at(read)
 	if math.IsInf(horizon, 1) {

@@ -81,8 +81,8 @@ func Compare(a, b string) (*Comparison, error) {
 		if two {
 			run, other = b, a
 		}
-		return nil, fmt.Errorf("%s is the folder of a run, but %s is none; two runs or two records are accepted", run,
-			other)
+		return nil, fmt.Errorf("%s is the folder of a run, but %s is none; two runs or two records are accepted",
+			run, other)
 	case one:
 		c.Kind = "run"
 		err = c.runs(record.OpenRun(a), record.OpenRun(b))
@@ -93,7 +93,7 @@ func Compare(a, b string) (*Comparison, error) {
 	return c, err
 }
 
-// isRun reports whether a folder is that of a run, or is called like one.
+// isRun reports whether a folder holds a run, or is called like one that does.
 func isRun(dir string) bool {
 	return record.IsRun(dir) || filepath.Base(filepath.Dir(filepath.Clean(dir))) == "runs"
 }
@@ -253,7 +253,7 @@ func diffLists(a, b record.List) *Difference {
 	return first
 }
 
-// fieldsOf returns the keys in JSON of a struct's fields, without those of structs inside it.
+// fieldsOf returns the keys in JSON of a struct's fields, without the fields of structs inside it.
 func fieldsOf(t reflect.Type) (keys []string) {
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -305,9 +305,9 @@ func shown(line []byte) json.RawMessage {
 	return encode(string(line[:min(len(line), maxShownLine)]))
 }
 
-// both opens a file of two runs. Where only one has it, that is a difference, and where none
+// openBoth opens a file of two runs. Where only one has it, that is a difference, and where none
 // has it nothing; ok then is false.
-func (r *RunDifference) both(what string, open func(*record.RunFolder) (*os.File, error), a, b *record.RunFolder) (
+func (r *RunDifference) openBoth(what string, open func(*record.RunFolder) (*os.File, error), a, b *record.RunFolder) (
 	one, two *os.File, ok bool, err error,
 ) {
 	one, errA := open(a)
@@ -336,7 +336,7 @@ func (r *RunDifference) both(what string, open func(*record.RunFolder) (*os.File
 
 // model compares the parameters and returns how many there are.
 func (r *RunDifference) model(a, b *record.RunFolder) (elements int, err error) {
-	one, two, ok, err := r.both("model", (*record.RunFolder).Model, a, b)
+	one, two, ok, err := r.openBoth("model", (*record.RunFolder).Model, a, b)
 	if err != nil || !ok {
 		return 0, err
 	}
@@ -361,7 +361,7 @@ func (r *RunDifference) model(a, b *record.RunFolder) (elements int, err error) 
 // events compares the events line by line up to the first that differs, and returns how
 // many were equal.
 func (r *RunDifference) events(a, b *record.RunFolder) (equal int, err error) {
-	one, two, ok, err := r.both("events", (*record.RunFolder).Events, a, b)
+	one, two, ok, err := r.openBoth("events", (*record.RunFolder).Events, a, b)
 	if err != nil || !ok {
 		return 0, err
 	}
@@ -429,8 +429,8 @@ func (l *lineReader) next() (line []byte, ok bool, err error) {
 		return l.scanner.Bytes(), true, nil
 	}
 	if err := l.scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, false, fmt.Errorf("%s:%d: this line has more than the %d bytes that are accepted", l.path, l.number,
-			maxEventLine)
+		return nil, false, fmt.Errorf("%s:%d: this line has more than the %d bytes that are accepted",
+			l.path, l.number, maxEventLine)
 	} else if err != nil {
 		return nil, false, fmt.Errorf("%s:%d: %w", l.path, l.number, err)
 	}

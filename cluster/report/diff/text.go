@@ -106,7 +106,7 @@ func valueText(value json.RawMessage) string {
 	shown := string(value)
 	switch {
 	case value == nil:
-		return nothingThere
+		return report.NoValue // only the other has it
 	case value[0] == '"':
 		if err := json.Unmarshal(value, &shown); err != nil {
 			shown = string(value)

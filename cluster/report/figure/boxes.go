@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// maxBeside is how many workers have boxes of their own beside each other at a point.
+// maxBeside is how many workers have their boxes side by side at a point.
 const maxBeside = 4
 
 // boxes is a figure of distributions, a box for each group, or for each worker of each.
@@ -62,7 +62,7 @@ func (b *boxes) figure(s record.Summary, work []*Workload) (*Figure, error) {
 	names := workers(work)
 	single := len(s.Groups) == 1 && len(work) <= maxTicks
 	if !single && (len(names) > maxBeside || len(names)*len(s.Groups) > maxTicks) {
-		work = together(work)
+		work = poolWorkers(work)
 		names = workers(work)
 	}
 	if len(work) == 0 || len(s.Groups) > maxTicks {
@@ -90,8 +90,8 @@ func (b *boxes) figure(s record.Summary, work []*Workload) (*Figure, error) {
 	return f, nil
 }
 
-// draw adds the boxes: where there is a single group each worker has a place of its own,
-// and elsewhere a share of the place of the group.
+// draw adds the boxes: each worker has its place where there is a single group, and elsewhere a
+// share of the group's place.
 func (b *boxes) draw(f *Figure, work []*Workload, names []string, single bool) error {
 	top := 0.0
 	for i, w := range work {

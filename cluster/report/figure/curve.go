@@ -36,10 +36,10 @@ type Band struct{ X, Mean, Low, High []float64 }
 // median and the range.
 const manyRuns = 10
 
-// bandOf joins the runs of a group over a common grid of so many points: of fewer than ten runs the
-// median, the lowest and the highest, and of more the mean and its 95 % interval, within 0 and
-// limit. A run that has ended counts with its last value, so that all is of the same runs
-// everywhere; runs without any are left out.
+// bandOf joins the runs of a group over a common grid of the given number of points: of fewer than
+// ten runs the median, the lowest and the highest, and of more the mean and its 95 % interval,
+// within 0 and limit. A run that has ended counts with its last value, so that all is of the same
+// runs everywhere; runs without any are left out.
 func bandOf(runs [][]xy, limit float64, grid int) Band {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(points []xy) bool { return len(points) == 0 })
 	var b Band
@@ -58,7 +58,7 @@ func bandOf(runs [][]xy, limit float64, grid int) Band {
 	for i := range grid {
 		x := end * float64(i) / float64(grid-1)
 		for k, points := range runs {
-			values[k] = at(points, x)
+			values[k] = interpolate(points, x)
 		}
 		slices.Sort(values)
 		n := len(values)
@@ -86,8 +86,9 @@ func curveOf(curve []record.Evaluation, abscissa, value func(record.Evaluation) 
 	return points
 }
 
-// at interpolates a curve linearly; before its first and after its last point it is constant.
-func at(points []xy, x float64) float64 {
+// interpolate interpolates a curve linearly; before its first and after its last point it is
+// constant.
+func interpolate(points []xy, x float64) float64 {
 	i, _ := slices.BinarySearchFunc(points, x, func(p xy, x float64) int {
 		if p.x <= x {
 			return -1

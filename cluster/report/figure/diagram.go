@@ -163,7 +163,7 @@ func (d *diagram) Plot(c draw.Canvas, _ *plot.Plot) {
 	}
 }
 
-// radius is that of a node's mark.
+// radius is the radius of a node's mark.
 func (d *diagram) radius() vg.Length {
 	if len(d.nodes) <= maxLevelNames {
 		return 6

@@ -122,8 +122,7 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 		{"no runs", record.Summary{Plan: "p"}, nil, nil},
 		{"bytes not counted", old, oldTraces, accuracy[:2]},
 		{"everything", full, fullTraces,
-			append(append([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy...),
-				target...)},
+			slices.Concat([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy, target)},
 	} {
 		dir := t.TempDir()
 		paths, err := Write(dir, &Data{Summary: c.s, Traces: c.traces})
@@ -198,8 +197,8 @@ func TestBandOfManyRunsIsTheMeanAndItsInterval(t *testing.T) {
 	half := 2.2621571628 * math.Sqrt(0.0916666667/10) // of t with 9 degrees of freedom, from a table
 	if math.Abs(b.Mean[last]-0.45) > 1e-9 || math.Abs(b.Low[last]-(0.45-half)) > 1e-9 || b.High[last] != 0.6 ||
 		b.High[0] != b.Low[0] {
-		t.Errorf("mean %g from %g to %g, want 0.45 from %g to the limit", b.Mean[last], b.Low[last], b.High[last],
-			0.45-half)
+		t.Errorf("mean %g from %g to %g, want 0.45 from %g to the limit",
+			b.Mean[last], b.Low[last], b.High[last], 0.45-half)
 	}
 	for n, want := range map[int]string{1: "One run per point.", 9: "Median of 9 runs, band: lowest to highest",
 		10: "Mean of 10 runs, band: its 95 % interval (t)"} {
@@ -228,8 +227,8 @@ func TestPointsOfTwoSettingsShareColourOrDashesWithTheirLike(t *testing.T) {
 	var groups []record.Group
 	for _, a := range []string{"ring", "tree", "butterfly"} {
 		for _, b := range []string{"1", "4"} {
-			groups = append(groups, record.Group{Point: record.Point{{Key: "x.algorithm", Value: a}, {Key: "x.every",
-				Value: b}}})
+			groups = append(groups, record.Group{Point: record.Point{{Key: "x.algorithm", Value: a},
+				{Key: "x.every", Value: b}}})
 		}
 	}
 	all := looks(groups)

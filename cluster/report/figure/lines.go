@@ -146,7 +146,7 @@ func caption(s record.Summary, accuracy bool) string {
 	return text
 }
 
-// bandText says what bands of points of so many runs are.
+// bandText says what the bands show of points with this many runs.
 func bandText(fewest, most int) string {
 	switch {
 	case most <= 1:
@@ -174,7 +174,7 @@ func (l *lines) figure(s record.Summary) (*Figure, error) {
 	bands := make([]Band, len(s.Groups))
 	end, repeats := 0.0, 0
 	for i, g := range s.Groups {
-		bands[i] = bandOf(l.of(s, g.Point), l.limit, pointsOf(len(s.Groups)))
+		bands[i] = bandOf(l.curvesOf(s, g.Point), l.limit, pointsOf(len(s.Groups)))
 		repeats = max(repeats, g.N)
 		if n := len(bands[i].X); n > 0 {
 			end = max(end, bands[i].X[n-1])
@@ -212,8 +212,8 @@ func (l *lines) figure(s record.Summary) (*Figure, error) {
 	return f, nil
 }
 
-// of returns the curves of a point's runs.
-func (l *lines) of(s record.Summary, p record.Point) (own [][]xy) {
+// curvesOf returns the curves of a point's runs.
+func (l *lines) curvesOf(s record.Summary, p record.Point) (own [][]xy) {
 	for i, r := range s.Runs {
 		if slices.Equal(r.Point, p) {
 			own = append(own, l.runs[i])
@@ -291,8 +291,8 @@ type markedLine struct {
 	end, scale    float64
 }
 
-// addMean draws a group's line, with marks that are shifted from group to group so
-// that those of lines close to each other do not cover one another.
+// addMean draws a group's line, with marks that are shifted from group to group so that marks of
+// neighbouring lines do not cover one another.
 func (f *Figure) addMean(m markedLine) error {
 	points := make(plotter.XYs, len(m.X))
 	var marks plotter.XYs
@@ -332,7 +332,7 @@ type sizeUnit struct {
 	bytes float64
 }
 
-// byteUnit chooses a unit in which so many bytes are a handy number.
+// byteUnit chooses the unit in which a number of bytes is handy.
 func byteUnit(bytes float64) sizeUnit {
 	switch {
 	case bytes < 1e4:

@@ -58,7 +58,7 @@ func networksOf(s record.Summary, traces []record.Trace) []*network {
 		seen[r.Point.Key()] = true
 		n := newNetwork(traces[i].Links)
 		n.point = r.Point
-		same := slices.IndexFunc(all, n.like)
+		same := slices.IndexFunc(all, n.sameAs)
 		if same < 0 && len(n.links) > 0 && len(all) < maxNetworks {
 			same = len(all)
 			all = append(all, n)
@@ -105,12 +105,12 @@ func newNetwork(links []record.Link) *network {
 	return n
 }
 
-// UsedLinks returns those that bore any message but control, to a node of their own.
+// UsedLinks returns the links between two nodes that bore any message but control.
 func UsedLinks(links []record.Link) []record.Link { return newNetwork(links).links }
 
-// like reports whether another network is the same in the plan, and was used by the same links of
+// sameAs reports whether another network is the same in the plan, and was used by the same links of
 // the same delays.
-func (n *network) like(other *network) bool {
+func (n *network) sameAs(other *network) bool {
 	return overOneNetwork(n.point, other.point) && slices.EqualFunc(n.links, other.links, func(a, b record.Link) bool {
 		return a.From == b.From && a.To == b.To && sameDelay(a, b) && sameAchieved(a, b)
 	})
@@ -195,8 +195,8 @@ func (n *network) histogram(s record.Summary, low, high float64, unit string) (*
 		bin.Weight++
 		most = max(most, bin.Weight)
 	}
-	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.", len(n.links),
-		len(n.nodes)) + n.whose()
+	caption := fmt.Sprintf("%d links between %d nodes, by the mean of the delays that they drew.",
+		len(n.links), len(n.nodes)) + n.whose()
 	f := newFigure(n.title(s), "mean delay of a link, "+unit, "links", caption)
 	f.Add(h)
 	f.X.Min, f.X.Max = max(low-h.Width, 0), high+h.Width

@@ -13,8 +13,8 @@ import (
 const (
 	// paletteSize is how many colours a PNG with a palette has, a byte a pixel.
 	paletteSize = 256
-	// commonColors is how many of them are those of the most pixels; the rest are those farthest
-	// from any other.
+	// commonColors is how many of them are the most frequent colours; the rest are the colours
+	// farthest from all others.
 	commonColors = 160
 )
 
@@ -29,7 +29,7 @@ func writePNG(w io.Writer, drawn image.Image) error {
 		draw.Draw(m, m.Bounds(), drawn, m.Bounds().Min, draw.Src)
 	}
 	counts := map[color.RGBA]int{}
-	each(m, func(_ int, c color.RGBA, length int) { counts[c] += length })
+	eachSpan(m, func(_ int, c color.RGBA, length int) { counts[c] += length })
 	all := make([]color.RGBA, 0, len(counts))
 	for c := range counts {
 		all = append(all, c)
@@ -38,9 +38,9 @@ func writePNG(w io.Writer, drawn image.Image) error {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G),
 			cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A))
 	})
-	palette, nearest := reduce(all)
+	palette, nearest := choosePalette(all)
 	paletted := image.NewPaletted(m.Bounds(), palette)
-	each(m, func(at int, c color.RGBA, length int) {
+	eachSpan(m, func(at int, c color.RGBA, length int) {
 		index := nearest[c]
 		for i := range length {
 			paletted.Pix[at+i] = index
@@ -49,9 +49,9 @@ func writePNG(w io.Writer, drawn image.Image) error {
 	return png.Encode(w, paletted)
 }
 
-// each visits the runs of pixels of one colour in an image, row by row, with the place of their
+// eachSpan visits the runs of pixels of one colour in an image, row by row, with the place of their
 // first pixel.
-func each(m *image.RGBA, visit func(at int, c color.RGBA, length int)) {
+func eachSpan(m *image.RGBA, visit func(at int, c color.RGBA, length int)) {
 	width := m.Bounds().Dx()
 	for y := range m.Bounds().Dy() {
 		row := m.Pix[y*m.Stride : y*m.Stride+4*width]
@@ -67,9 +67,9 @@ func each(m *image.RGBA, visit func(at int, c color.RGBA, length int)) {
 	}
 }
 
-// reduce chooses a palette of colours, the most frequent first, and says which of it stands for
-// each.
-func reduce(all []color.RGBA) (color.Palette, map[color.RGBA]uint8) {
+// choosePalette chooses a palette of colours, the most frequent first, and says which of it stands
+// for each.
+func choosePalette(all []color.RGBA) (color.Palette, map[color.RGBA]uint8) {
 	palette := make(color.Palette, 0, paletteSize)
 	nearest := make(map[color.RGBA]uint8, len(all))
 	distance, place := make([]int, len(all)), make([]uint8, len(all))
@@ -78,7 +78,7 @@ func reduce(all []color.RGBA) (color.Palette, map[color.RGBA]uint8) {
 	}
 	take := func(c color.RGBA) {
 		for i, other := range all {
-			if d := apart(c, other); d < distance[i] {
+			if d := squaredDistance(c, other); d < distance[i] {
 				distance[i], place[i] = d, uint8(len(palette)) //nolint:gosec // below paletteSize
 			}
 		}
@@ -105,8 +105,8 @@ func reduce(all []color.RGBA) (color.Palette, map[color.RGBA]uint8) {
 	return palette, nearest
 }
 
-// apart is the square of the distance of two colours.
-func apart(a, b color.RGBA) int {
+// squaredDistance is the square of the distance of two colours.
+func squaredDistance(a, b color.RGBA) int {
 	red, green, blue := int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B)
 	return red*red + green*green + blue*blue
 }

@@ -37,7 +37,7 @@ func TestPaletteKeepsColoursThatFewPixelsHave(t *testing.T) {
 	for y := range 300 {
 		for x := range 300 {
 			got, want := color.RGBAModel.Convert(read.At(x, y)).(color.RGBA), m.RGBAAt(x, y)
-			if d := apart(got, want); d > 24*24 {
+			if d := squaredDistance(got, want); d > 24*24 {
 				t.Fatalf("pixel %d, %d is %v, drawn was %v", x, y, got, want)
 			}
 		}

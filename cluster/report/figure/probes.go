@@ -21,16 +21,15 @@ const (
 	MaxProbedPanels = 12
 	// dotsDrawn is how many probes are drawn as dots, over all panels; of more there are ranges.
 	dotsDrawn = 8000
-	// panelSize is that of the letters of a panel.
+	// panelSize is the font size in a panel.
 	panelSize = vg.Length(10)
 	// probeBins is how many stretches of time there are at most where probes are taken together.
 	probeBins = 150
 )
 
 // Probes draws the delays that probes of edges drew, over time, as path.png and path.svg, with
-// outages as bands. Each edge has a panel of its own; of more than MaxProbedPanels there is one
-// with quantiles over the edges, and one with the share of them that is down. Equal input gives
-// equal bytes.
+// outages as bands. Each edge has its panel; more than MaxProbedPanels edges share two: quantiles
+// over the edges, and the share of edges that are down. Equal input gives equal bytes.
 func Probes(path, title string, all []*report.Probed) error {
 	s := &sheetOfPanels{title: title, caption: "Delays that the probes drew."}
 	end := 0.0
@@ -279,7 +278,7 @@ func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
 		}
 		p := *f.Plot
 		if i+s.columns < len(s.panels) {
-			p.X.Label.Text = "" // that of the panel below says it
+			p.X.Label.Text = "" // the panel below says it
 		}
 		p.Draw(panel)
 	}
@@ -295,7 +294,8 @@ func drawHeading(panel draw.Canvas, heading string) draw.Canvas {
 	return draw.Crop(panel, 0, 0, 0, -panelSize-4)
 }
 
-// shade are bands over the whole height of a plot, from and to so many seconds of unit seconds.
+// shade are bands over the whole height of a plot. Spans are in seconds, and unit is how many of
+// them the axis counts as one.
 type shade struct {
 	spans [][2]float64
 	unit  float64

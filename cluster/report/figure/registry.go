@@ -84,7 +84,7 @@ type Kind struct {
 
 // Drawing is a figure that has not been drawn yet.
 type Drawing struct {
-	// Kind is the registered name, and Name that of the files. All fills both in, and Section.
+	// Kind is the registered name, Name the name of the files. All fills in both, and Section.
 	Kind, Name string
 	Section    Section
 	// Title is the figure's heading in a report.

@@ -48,7 +48,7 @@ var (
 
 // looks gives each group its own. Where the labels are a rising or falling row of
 // numbers, colours run along a scale and a label without a number is the black
-// reference; elsewhere they are those of a set, then the set again with other dashes.
+// reference; elsewhere colours come from a set, then from the set again with other dashes.
 // Where two settings vary, one chooses the colour and the other dashes and marks.
 func looks(groups []record.Group) []look {
 	all := make([]look, len(groups))

@@ -227,6 +227,6 @@ func (f *Figure) nameTicks(p *plot.Plot, width vg.Length) {
 
 const (
 	// letterWidth is about the room that a letter of a tick takes level, slantedTick and
-	// uprightTick that of a whole name that slants or stands upright.
+	// uprightTick the room of a whole name that slants or stands upright.
 	letterWidth, slantedTick, uprightTick = vg.Length(8), vg.Length(19), vg.Length(13)
 )

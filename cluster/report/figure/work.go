@@ -9,8 +9,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// maxWorkers is how many workers of a record are told apart; those of larger ones are
-// counted together.
+// maxWorkers is how many workers of a record are counted one by one; more are counted together.
 const maxWorkers = 64
 
 // bin counts values of at least low and, where these differ, less than high.
@@ -26,12 +25,13 @@ type Counts []bin
 type Workload struct {
 	Group int
 	node  string // record.Everyone where all are counted together
-	// seconds is how long its runs took, updates how many of its updates were applied.
+	// Seconds is how long its runs took, Updates how many of its updates were applied.
 	Seconds, Updates float64
-	// staleness is in versions, waiting in seconds, age, of the models that were merged, in steps
-	// of their node.
+	// Staleness is in versions, Waiting in seconds. Age is how old merged models were, in steps of
+	// their node.
 	Staleness, Waiting, Age Counts
-	// serverless says that several nodes hold models and none has versions: there is no staleness.
+	// Serverless says that several nodes hold models and none has versions, so there is no
+	// staleness.
 	Serverless bool
 }
 
@@ -42,12 +42,12 @@ type Workloads struct {
 	bins  map[*Workload]*[3]map[[2]float64]bin
 }
 
-// NewWorkloads makes an empty pool for the runs of so many groups.
+// NewWorkloads makes an empty pool for the runs of a number of groups.
 func NewWorkloads(groups int) *Workloads {
 	return &Workloads{of: make([]map[string]*Workload, groups), bins: map[*Workload]*[3]map[[2]float64]bin{}}
 }
 
-// Add counts the workers of a run of a group that took so many seconds.
+// Add counts the workers of a run of a group; seconds is how long the run took.
 func (w *Workloads) Add(group int, seconds float64, updates []record.Update) {
 	if w.of[group] == nil {
 		w.of[group] = map[string]*Workload{}
@@ -72,7 +72,7 @@ func (w *Workloads) Add(group int, seconds float64, updates []record.Update) {
 		}
 		for _, cause := range u.Waiting {
 			for _, b := range cause.Buckets {
-				put(w.bins[one][1], bin{b.Low, b.High, float64(b.Count), b.Total})
+				addBin(w.bins[one][1], bin{b.Low, b.High, float64(b.Count), b.Total})
 			}
 		}
 	}
@@ -81,11 +81,11 @@ func (w *Workloads) Add(group int, seconds float64, updates []record.Update) {
 func putCounts(all map[[2]float64]bin, counts []record.Count) {
 	for _, c := range counts {
 		v := float64(c.Value)
-		put(all, bin{v, v, float64(c.Count), float64(v * float64(c.Count))})
+		addBin(all, bin{v, v, float64(c.Count), float64(v * float64(c.Count))})
 	}
 }
 
-func put(all map[[2]float64]bin, b bin) {
+func addBin(all map[[2]float64]bin, b bin) {
 	key := [2]float64{b.low, b.high}
 	known := all[key]
 	all[key] = bin{b.low, b.high, known.count + b.count, known.total + b.total}
@@ -110,12 +110,12 @@ func countsOf(bins map[[2]float64]bin) Counts {
 	return c
 }
 
-// pool adds distributions up.
-func pool(all []Counts) Counts {
+// sumCounts adds distributions up.
+func sumCounts(all []Counts) Counts {
 	bins := map[[2]float64]bin{}
 	for _, c := range all {
 		for _, b := range c {
-			put(bins, b)
+			addBin(bins, b)
 		}
 	}
 	return countsOf(bins)
@@ -167,8 +167,8 @@ func workers(work []*Workload) (names []string) {
 	return names
 }
 
-// together pools the workers of each group.
-func together(work []*Workload) (all []*Workload) {
+// poolWorkers pools the workers of each group.
+func poolWorkers(work []*Workload) (all []*Workload) {
 	for i := 0; i < len(work); {
 		one := &Workload{Group: work[i].Group, node: record.Everyone}
 		var ages, waits, merged []Counts
@@ -179,7 +179,7 @@ func together(work []*Workload) (all []*Workload) {
 			ages, waits, merged = append(ages, work[i].Staleness), append(waits, work[i].Waiting),
 				append(merged, work[i].Age)
 		}
-		one.Staleness, one.Waiting, one.Age = pool(ages), pool(waits), pool(merged)
+		one.Staleness, one.Waiting, one.Age = sumCounts(ages), sumCounts(waits), sumCounts(merged)
 		all = append(all, one)
 	}
 	return all

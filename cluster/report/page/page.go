@@ -56,7 +56,7 @@ type listing struct{ Title, Text string }
 
 // Output says what Write has written.
 type Output struct {
-	// Page is the path of the page, Folder that of the figures and tables beside it.
+	// Page is the path of the page, Folder the path of the folder with its figures and tables.
 	Page, Folder string
 	// Figures counts the figures, each a PNG and an SVG; Tables are the names of the CSV files.
 	Figures int

@@ -39,8 +39,8 @@ func Read(dirs []string) ([]*Source, error) {
 			return nil, err
 		}
 		if runs += len(r.Summary.Runs); runs > maxRuns {
-			return nil, fmt.Errorf("%s: with this record a page would have %d runs; at most %d are accepted", dir, runs,
-				maxRuns)
+			return nil, fmt.Errorf("%s: with this record a page would have %d runs; at most %d are accepted",
+				dir, runs, maxRuns)
 		}
 		s, err := readSource(r)
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
-// limit cuts a table to the rows that a page shows.
-func (t *table) limit() *table {
+// limitRows cuts a table to the rows that a page shows.
+func (t *table) limitRows() *table {
 	if more := len(t.Rows) - maxRows; more > 0 {
 		t.Rows = t.Rows[:maxRows]
 		t.Note = strings.TrimSpace(fmt.Sprintf("%s And %d more rows, in the CSV file.", t.Note, more))
@@ -35,7 +35,7 @@ func summaryTable(s *Source, caption string) *table {
 			t.Rows[i] = append(t.Rows[i], string(g.Verdict))
 		}
 	}
-	return t.limit()
+	return t.limitRows()
 }
 
 // pointCells are the values of a point for these keys.
@@ -82,7 +82,7 @@ func workTable(s *Source) *table {
 			t.Note = serverlessNote
 		}
 	}
-	return t.limit()
+	return t.limitRows()
 }
 
 // serverlessNote says why a staleness is not shown.
@@ -106,7 +106,7 @@ func linkTable(s *Source, caption string) *table {
 				short(l.DelayAsked), short(l.DelayAchieved), strconv.FormatInt(l.Lost, 10)))
 		}
 	}
-	return t.limit()
+	return t.limitRows()
 }
 
 // incidentTable lists what makes the figures of runs worth less.
@@ -122,7 +122,7 @@ func incidentTable(s *Source) *table {
 				n.Node, n.What, short(n.At)))
 		}
 	}
-	return t.limit()
+	return t.limitRows()
 }
 
 // runTable lists the runs.
@@ -143,7 +143,7 @@ func runTable(s *Source) *table {
 			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), short(float64(r.Bytes)/1e6),
 			short(r.Duration), r.Clock, r.Digest))
 	}
-	return t.limit()
+	return t.limitRows()
 }
 
 // known is NaN where there is nothing.

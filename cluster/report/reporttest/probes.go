@@ -6,7 +6,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
-// Probed is an edge with so many probes, of delays from low upwards, of which every tenth is lost.
+// Probed is an edge with a count of probes whose delays rise from low on; every tenth is lost.
 func Probed(to string, count int, low float64) *report.Probed {
 	p := &report.Probed{From: "hub", To: to, Model: "uniform range 10ms..20ms", End: float64(count),
 		Down: [][2]float64{{1, 3}}, DownShare: 2 / float64(count)}

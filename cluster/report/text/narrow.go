@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// least is the number of columns of text to which labels are cut where nothing else is left to
+// leastLabel is the number of columns of text to which labels are cut where nothing else is left to
 // leave out.
-const least = 4
+const leastLabel = 4
 
 // narrow fits columns to a width by leaving out as few as it can, in their order, and then
 // intervals, and returns those that stay and the headings of the others.
@@ -32,12 +32,12 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 				}
 				kept = append(kept, c.copied())
 			}
-			if fit(kept, width); total(kept) <= width {
+			if fitWidth(kept, width); totalWidth(kept) <= width {
 				return kept, left
 			}
 		}
 	}
-	shrink(kept, width)
+	cutLabels(kept, width)
 	return kept, left
 }
 
@@ -51,8 +51,8 @@ func (c column) copied() column {
 	return c
 }
 
-// total is how many columns of text a table takes.
-func total(columns []column) int {
+// totalWidth is how many columns of text a table takes.
+func totalWidth(columns []column) int {
 	n := -2
 	for i := range columns {
 		n += columns[i].width() + 2
@@ -60,11 +60,11 @@ func total(columns []column) int {
 	return n
 }
 
-// shrink cuts labels to what is least, the widest first, and then whatever is widest, until the
+// cutLabels cuts labels to leastLabel, the widest first, and then whatever is widest, until the
 // table is narrow enough.
-func shrink(columns []column, width int) {
+func cutLabels(columns []column, width int) {
 	for {
-		over, widest := total(columns)-width, 0
+		over, widest := totalWidth(columns)-width, 0
 		for i := range columns {
 			c, w := &columns[i], &columns[widest]
 			if room, most := c.room(), w.room(); room > most || room == most && c.width() > w.width() {
@@ -85,7 +85,7 @@ func (c *column) room() int {
 	if !c.label {
 		return 0
 	}
-	return max(0, c.width()-least)
+	return max(0, c.width()-leastLabel)
 }
 
 // wrap breaks lines between words where they are longer than the width.

@@ -23,8 +23,8 @@ const (
 // and maximum of the delays that were drawn, 95th percentile of the time under way, the shares of
 // time down, of probes lost and of probes sent again, and the rate; columns in which there is
 // nothing are left out. Of more than MaxProbedRows edges it writes a row for all of them together,
-// and of those of the least and the greatest median of delays. It keeps to the width of w as
-// [Table] does; a narrow terminal has no room for the rate first, and for the time down last.
+// and rows for the edges with the least and the greatest median of delays. It keeps to the width of
+// w as [Table] does; a narrow terminal has no room for the rate first, and for the time down last.
 func Probes(w io.Writer, all []*report.Probed) error {
 	rows := make([]report.ProbeSummary, len(all))
 	for i, p := range all {

@@ -22,8 +22,8 @@ func sampleNote(s record.Summary) string {
 		if r.Holders == 0 {
 			continue
 		}
-		if sample := fmt.Sprintf("%d of %s", r.Models, report.Count(r.Holders, "node")); !slices.Contains(samples,
-			sample) {
+		sample := fmt.Sprintf("%d of %s", r.Models, report.Count(r.Holders, "node"))
+		if !slices.Contains(samples, sample) {
 			samples = append(samples, sample)
 		}
 	}
@@ -82,7 +82,7 @@ func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
 	return head, rows, labels
 }
 
-// writeTable writes columns with so many rows, and notes below them. It keeps to the width of w as
+// writeTable writes the rows of columns, and notes below them. It keeps to the width of w as
 // Table says.
 func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 	if screen, ok := w.(interface{ Columns() int }); ok {
@@ -92,7 +92,7 @@ func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 		}
 		notes = wrap(notes, screen.Columns())
 	} else {
-		fit(columns, tableWidth)
+		fitWidth(columns, tableWidth)
 	}
 	var b strings.Builder
 	line := make([]string, len(columns))
@@ -155,16 +155,16 @@ func resultColumns(s record.Summary) []column {
 	}
 	unit := report.TimeUnit(report.LongestMean(s))
 	times := targetColumn(s, "time", unit.Seconds, func(g record.Group) *record.Arrivals { return g.TimeToTarget })
-	times.name("time to target, "+unit.Name, "time, "+unit.Name)
+	times.setHeadings("time to target, "+unit.Name, "time, "+unit.Name)
 	epochs := targetColumn(s, "epochs", 1, func(g record.Group) *record.Arrivals { return g.EpochsToTarget })
-	epochs.name("epochs to target", "epochs")
+	epochs.setHeadings("epochs to target", "epochs")
 	for c := &epochs; c != nil; c = c.brief {
 		c.leave = 3
 	}
-	// whose interval says little beside that of the time
+	// whose interval adds little to the interval of the time
 	epochs.brief.brief, epochs.last, epochs.brief.last = epochs.last, nil, nil
 	epochs.brief.brief.leave = 3
-	times.mark(s)
+	times.addVerdicts(s)
 	return []column{reached, times, epochs, accuracy, messages, volume}
 }
 
@@ -221,13 +221,13 @@ func targetColumn(s record.Summary, heading string, scale float64, of func(recor
 	return long
 }
 
-// name gives a column and its shorter forms their headings.
-func (c *column) name(long, short string) {
+// setHeadings gives a column and its shorter forms their headings.
+func (c *column) setHeadings(long, short string) {
 	c.heading, c.brief.heading, c.last.heading = long, short, short
 }
 
-// mark puts the verdicts behind a column's cells.
-func (c *column) mark(s record.Summary) {
+// addVerdicts puts the verdicts behind a column's cells.
+func (c *column) addVerdicts(s record.Summary) {
 	if !report.HasVerdicts(s) {
 		return
 	}
@@ -299,8 +299,8 @@ func Notes(s record.Summary) []string {
 	}
 	if crowded > 0 {
 		lines = append(lines,
-			fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.", crowded,
-				len(s.Runs), missing))
+			fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.",
+				crowded, len(s.Runs), missing))
 	}
 	if line := stalled(s); line != "" {
 		lines = append(lines, line)
@@ -346,9 +346,9 @@ func (c *column) width() int {
 	return n
 }
 
-// fit abbreviates columns, where it saves most first, and then cuts labels, the widest first, until
-// the table is narrow enough or there is nothing left to shorten.
-func fit(columns []column, width int) {
+// fitWidth abbreviates columns, where it saves most first, and then cuts labels, the widest first,
+// until the table is narrow enough or there is nothing left to shorten.
+func fitWidth(columns []column, width int) {
 	for {
 		total, longest, widest := -2, -1, -1
 		for i := range columns {

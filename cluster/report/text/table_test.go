@@ -68,7 +68,7 @@ func TestTableWithoutTargetHasNoColumnsAboutIt(t *testing.T) {
 	}
 }
 
-// screen is a terminal of so many columns.
+// screen is a terminal with a number of columns.
 type screen struct {
 	strings.Builder
 	columns int
@@ -130,8 +130,8 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 			left := strings.Contains(all, "No room here for")
 			if shown := strings.Contains(heading, "messages"); shown == left || columns >= 80 && !shown &&
 				name != "with a target" {
-				t.Errorf("%s: in %d columns messages are shown: %v, and something is left out: %v:\n%s", name, columns,
-					shown, left, text)
+				t.Errorf("%s: in %d columns messages are shown: %v, and something is left out: %v:\n%s",
+					name, columns, shown, left, text)
 			}
 			if columns < 40 || s.Target == nil {
 				continue
@@ -139,8 +139,8 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 			marks := strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *")
 			if strings.Contains(heading, "reached") != (columns > 40 || name != "with a target") ||
 				!strings.Contains(heading, "time") || name == "with a target" && marks != 1 {
-				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s", name,
-					columns, text)
+				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s",
+					name, columns, text)
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func TestTableCutsLabelsOnlyAsFarAsTheWidthAsks(t *testing.T) {
 	}
 }
 
-// arrivals are 20 runs of a point that take about so many seconds.
+// arrivals are 20 runs of a point that take about the given seconds.
 func arrivals(label string, seconds, deviation float64, models int, of record.Of) (runs []record.Run) {
 	rng := rand.New(rand.NewPCG(uint64(seconds), 1))
 	for seed := range uint64(20) {

@@ -200,7 +200,7 @@ func outcomeLine(r record.Run) string {
 	line := report.RunName(r) + " " + string(r.Outcome)
 	const most = 2
 	causes := slices.Clone(r.Incidents) // who waits is told behind what happened
-	slices.SortStableFunc(causes, func(a, b record.Incident) int { return cmp.Compare(waits(a), waits(b)) })
+	slices.SortStableFunc(causes, func(a, b record.Incident) int { return cmp.Compare(stoodStill(a), stoodStill(b)) })
 	for i, n := range causes[:min(len(causes), most)] {
 		line += [...]string{": ", "; "}[min(i, 1)] + incident(n)
 	}
@@ -210,8 +210,8 @@ func outcomeLine(r record.Run) string {
 	return report.Printable(line) + "."
 }
 
-// waits is 1 for an incident of a node that stood still, 0 for others.
-func waits(n record.Incident) int {
+// stoodStill is 1 for an incident of a node that stood still, 0 for others.
+func stoodStill(n record.Incident) int {
 	if strings.HasPrefix(n.What, "stood still") {
 		return 1
 	}

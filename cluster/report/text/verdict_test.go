@@ -96,7 +96,7 @@ func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
 	}
 }
 
-// Runs that go to a number of epochs end at times of their own.
+// Runs that go to a number of epochs end at different times.
 func TestTableSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
 	short := arrivals("short", 10, 1, 1, record.Mean)
 	for i := range short {
