@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -202,10 +203,15 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 	if err := p.fit(s.deployment); err != nil {
 		return nil, input(err)
 	}
-	evaluator := task.NewEvaluator(threads)
+	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(threads) }}
 	run := coordinator.Run{
 		Policy: policy(p.spec.Plan), Samples: task.Train.Len(), Holders: holders,
-		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
+		Topologies: p.topologyChanges(), Result: &s.result,
+		Evaluate: func(params []float32) train.Verdict {
+			e := evaluators.Get().(*train.Evaluator)
+			defer evaluators.Put(e)
+			return e.Evaluate(params)
+		},
 	}
 	s.deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
