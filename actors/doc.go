@@ -17,7 +17,7 @@
 // protos/generate. Nothing has to be registered: every program that the type is linked into
 // can read it. Pools (protos.NewMessages, Env.Tensors) keep a cycle of messages free of
 // allocations. An actor that knows where the values of a large tensor belong can have them
-// received there, see Poster.
+// received there, see Env.Post.
 //
 // Then a role is an actor.Actor with a Receive, made by a Kind:
 //

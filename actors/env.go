@@ -1,11 +1,11 @@
 package actors
 
 import (
+	"iter"
 	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/protos"
 )
@@ -14,49 +14,62 @@ import (
 // world. Kinds are called once a node, when the run is placed.
 type Kind func(env Env) (actor.Actor, error)
 
-// Env is all that an actor may ask of the world that it runs in. Its methods may
+// ResidentKind makes an actor outside of any run.
+type ResidentKind func(env Base) (actor.Actor, error)
+
+// Base is all that an actor may ask of the world that it lives in, in a run or outside. Its methods may
 // be called only from the actor's own Receive.
-type Env interface {
-	// Node is the position in the view of the node that the actor lives on.
-	Node() int
-	// View says who takes part. It is replaced, never changed, by the world: while an
-	// actor handles a *protos.View and from then on, it is the one that the message announces.
-	View() *View
-	// Now is the time since the run began, on this world's clock. It stands still in a handler
-	// but for what the handler charges; see live for how far real time keeps to that.
+type Base interface {
+	// Now is the time since the run began, or since the actor did outside of runs, on this world's clock. In a run it stands
+	// still in a handler but for what the handler charges; see live for how far real time keeps to that.
 	Now() time.Duration
 	// After delivers msg to this actor once d has passed.
 	After(d time.Duration, msg any) Timer
 	// Compute hands work over to the node's cores, first in first out. What
 	// job.Do returns arrives as a message when the node's profile says that it is done.
 	Compute(job Job)
-	// Charge says that this handler spends work FLOPs: what it sends from here on
-	// leaves, and the actor's next message is handled, only when they are done.
-	Charge(work float64)
 	// Rand is this actor's own random stream for a purpose. The same stream is
 	// returned for the same purpose.
 	Rand(purpose string) *rand.Rand
-	// Latency is the present one-way delay to a node: the link's where it is
-	// emulated, half of the measured round trip elsewhere.
-	Latency(node int) time.Duration
 	// Tensors is the pool that this node's tensors come from.
 	Tensors() *protos.TensorPool
-	// Record reports what happened.
-	Record(event Event)
-	// Fail ends the run with an error.
+	// Fail ends the run with an error. Outside of runs it fails the handler that calls it, once that returns.
 	Fail(err error)
 }
 
-// Poster may be implemented by an actor that knows where large tensors of messages belong before they have arrived, as
-// with a posted receive of MPI. They are then received there, without a copy.
-type Poster interface {
-	// Posted returns the memory for the values of one tensor of a message from another process, of
-	// which only the head has arrived, with a reference for the message; its length is values. Nil leaves the
-	// memory to a pool. Where the values come from the same process, or are few, and in strict mode, it is not asked.
-	//
-	// It is called by other goroutines, several at a time, while Receive may be at work or the actor has ended, and must
-	// not wait: they read what comes from a process. The message itself follows when all has arrived, or never.
-	Posted(head proto.Message, tensor, values int) *protos.Tensor
+// Env is all that an actor may ask of the world of its run. Its methods may
+// be called only from the actor's own Receive.
+type Env interface {
+	Base
+	// Node is the position in the view of the node that the actor lives on.
+	Node() int
+	// View says who takes part. It is replaced, never changed, by the world: while an
+	// actor handles a *protos.View and from then on, it is the one that the message announces.
+	View() *View
+	// Charge says that this handler spends work FLOPs: what it sends from here on
+	// leaves, and the actor's next message is handled, only when they are done.
+	Charge(work float64)
+	// Latency is the one-way delay to a node at the instant Now: the link's where it is
+	// emulated, half of the measured round trip elsewhere.
+	Latency(node int) time.Duration
+	// Post says where in memory the values of tensors belong that other processes send, as posted receives of MPI do: they
+	// are then received there, without a copy, each place once. It replaces what was posted before; nil withdraws that, and
+	// must before the caller gives its reference to the memory away. The places are looked at during the call only,
+	// and not at all where no message comes from another process. Of a place whose values are few, and in strict mode, no use
+	// is made; the message itself follows when all of its values are there, or never.
+	Post(memory *protos.Tensor, places iter.Seq[Place])
+	// Unpost withdraws one place, whose message has come elsewhere.
+	Unpost(name protos.PlaceName)
+	// Record reports what happened.
+	Record(event Event)
+}
+
+// Place is where the values of the first tensor of one message belong.
+type Place struct {
+	// Name is that of the message's head.
+	Name protos.PlaceName
+	// Low and High bound the place: values Low to High−1 of what was posted.
+	Low, High int
 }
 
 // Waiter is an actor that can say what it stands idle for. Worlds ask when a run has come to a

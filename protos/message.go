@@ -111,6 +111,27 @@ func (p *Messages[H]) put(m *Message) {
 	p.mu.Unlock()
 }
 
+// PlaceName names one piece of a vector in a round of a reduction: what a receiver can post memory for before it arrives.
+type PlaceName struct {
+	View, Round uint64
+	Rank        int32
+	Step, Index uint32
+}
+
+// Posted is the head of a message for whose first tensor a receiver may have posted memory.
+type Posted interface {
+	proto.Message
+	// Place is under which name.
+	Place() PlaceName
+}
+
+var _ Posted = (*Chunk)(nil)
+
+// Place implements [Posted].
+func (c *Chunk) Place() PlaceName {
+	return PlaceName{View: c.View, Round: c.Round, Rank: c.Rank, Step: c.Step, Index: c.Index}
+}
+
 // IsControl reports whether head belongs to the control protocol between the
 // coordinator and the members of a run, or is an Arrived. Control messages pass the door
 // and are counted, but skip links and outages. What processes say to each other of a run and

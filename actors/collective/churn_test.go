@@ -3,13 +3,13 @@ package collective_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
@@ -105,39 +105,50 @@ func (c *churn) run(t testing.TB) {
 // kind is that of all nodes.
 func (c *churn) kind() actors.Kind {
 	inner := c.architecture.Kind(c.task, train.Place{Role: collective.RoleWorker})
-	return func(env actors.Env) (actor.Actor, error) {
-		a, err := inner(env)
-		if c.posted && err == nil {
-			a = &receiver{a, c}
-		}
-		return a, err
+	if !c.posted {
+		return inner
+	}
+	return func(env actors.Env) (a actor.Actor, err error) {
+		r := &receiver{Env: env, churn: c}
+		r.Actor, err = inner(r)
+		return r, err
 	}
 }
 
 // receiver stands before a worker and does what the transport would do with chunks of another process.
 type receiver struct {
 	actor.Actor
+	actors.Env
 	churn *churn
+	posts world.Posts
 }
+
+func (r *receiver) Post(memory *protos.Tensor, places iter.Seq[actors.Place]) {
+	r.posts.Put(memory, places)
+}
+func (r *receiver) Unpost(name protos.PlaceName) { r.posts.Remove(name) }
 
 // Every other chunk it lets arrive elsewhere, as those whose heads come before their round.
 func (r *receiver) Receive(ctx actor.Context) {
 	m, ok := ctx.Message().(*protos.Message)
-	if !ok || len(m.Tensors) != 1 {
+	var head *protos.Chunk
+	if ok {
+		head, ok = m.Head.(*protos.Chunk)
+	}
+	if !ok {
 		r.Actor.Receive(ctx)
 		return
 	}
-	c, place := r.churn, r.Actor.(actors.Poster).Posted
-	head, values := proto.Clone(m.Head), len(m.Tensors[0].Data)
+	c, place, values := r.churn, head.Place(), len(m.Tensors[0].Data)
 	if c.asked++; c.asked%2 == 0 {
-		if ready := place(head, 0, values); ready != nil {
+		if ready := r.posts.Take(place, values); ready != nil {
 			copy(ready.Data, m.Tensors[0].Data)
 			m.Tensors[0].Release()
 			m.Tensors[0] = ready
 			c.landed++
 		}
 	}
-	if r.Actor.Receive(ctx); place(head, 0, values) != nil {
+	if r.Actor.Receive(ctx); r.posts.Take(place, values) != nil {
 		c.again++
 	}
 }

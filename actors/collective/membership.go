@@ -111,7 +111,7 @@ func (w *worker) abort() {
 	}
 	if w.current != nil {
 		w.resume(w.causes[w.current.awaited()])
-		w.posts.close()
+		w.env.Post(nil, nil)
 		w.input.Release()
 		w.mean.Release()
 		w.current, w.input, w.mean = nil, nil, nil
@@ -139,6 +139,7 @@ func (w *worker) enter() bool {
 	if w.architecture.Moved > 0 {
 		w.votes = newReduction(&w.architecture, n, w.rank, 1)
 	}
+	w.posts = w.models.posts(w.view, w.before())
 	return true
 }
 

@@ -3,6 +3,7 @@ package collective
 import (
 	"testing"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -14,14 +15,14 @@ const (
 )
 
 // posting is a rank that has begun a round of 9 values, and its output.
-func posting(a Algorithm, n, rank int) (*reduction, *posts, *protos.Tensor) {
+func posting(a Algorithm, n, rank int) (*reduction, *world.Posts, *protos.Tensor) {
 	var pool protos.TensorPool
 	r := newReduction(&Architecture{Algorithm: a}, n, rank, 9)
 	r.round = postedRound
 	output := pool.Get(9)
 	r.begin(pool.Get(9), output, 1)
-	p := &posts{}
-	p.open(r, postedView, postedBefore)
+	p := &world.Posts{}
+	p.Put(output, r.posts(postedView, postedBefore))
 	return r, p, output
 }
 
@@ -45,13 +46,13 @@ func TestChunkHasAPlaceInItsRoundAlone(t *testing.T) {
 	} {
 		_, p, _ := posting(Ring, 3, 0)
 		head, values := postedHead(2, 0, 2), 3
-		if change(head, &values); p.posted(head, values) != nil {
+		if change(head, &values); p.Take(head.Place(), values) != nil {
 			t.Errorf("%s has a place", name)
 		}
 	}
 	// All-to-all takes rank 0's vector for the output, which the others are added to.
 	_, p, _ := posting(AllToAll, 3, 1)
-	if p.posted(postedHead(0, 0, 0), 9) == nil || p.posted(postedHead(1, 0, 0), 9) != nil || p.posted(postedHead(2, 0, 0), 9) != nil {
+	if p.Take(postedHead(0, 0, 0).Place(), 9) == nil || p.Take(postedHead(1, 0, 0).Place(), 9) != nil || p.Take(postedHead(2, 0, 0).Place(), 9) != nil {
 		t.Error("in all-to-all, the vector of rank 0 and no other has a place")
 	}
 }
@@ -60,15 +61,15 @@ func TestChunkHasOnePlace(t *testing.T) {
 	// Of three ranks in a ring, rank 0 first hears from rank 2, of piece 2: values 6 to 8.
 	r, p, output := posting(Ring, 3, 0)
 	first := postedHead(2, 0, 2)
-	place := p.posted(first, 3)
+	place := p.Take(first.Place(), 3)
 	if place == nil || &place.Data[0] != &output.Data[6] || len(place.Data) != 3 {
 		t.Fatalf("the first chunk's place is %v", place)
 	}
-	if p.posted(first, 3) != nil {
+	if p.Take(first.Place(), 3) != nil {
 		t.Error("a chunk has two places")
 	}
 	place.Release()
-	if second := p.posted(postedHead(2, 1, 1), 3); second == nil {
+	if second := p.Take(postedHead(2, 1, 1).Place(), 3); second == nil {
 		t.Error("the second chunk has no place")
 	} else {
 		second.Release()
@@ -77,13 +78,13 @@ func TestChunkHasOnePlace(t *testing.T) {
 	if err := r.take(postedRound, third, protos.NewTensor(make([]float32, 3))); err != nil {
 		t.Fatal(err)
 	}
-	if p.arrived(r, postedRound, third); p.posted(postedHead(2, 2, 0), 3) != nil {
+	if p.Remove(postedHead(2, 2, 0).Place()); p.Take(postedHead(2, 2, 0).Place(), 3) != nil {
 		t.Error("a chunk that has arrived elsewhere has a place")
 	}
-	if p.open(r, postedView, postedBefore); p.posted(postedHead(2, 2, 0), 3) != nil {
+	if p.Put(output, r.posts(postedView, postedBefore)); p.Take(postedHead(2, 2, 0).Place(), 3) != nil {
 		t.Error("a chunk that came before the round has a place")
 	}
-	if p.close(); p.posted(first, 3) != nil {
+	if p.Put(nil, nil); p.Take(first.Place(), 3) != nil {
 		t.Error("a chunk has a place after the round")
 	}
 	if !output.Sole() {

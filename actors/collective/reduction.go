@@ -3,10 +3,12 @@ package collective
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"unsafe"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -176,6 +178,29 @@ func (r *reduction) take(round uint64, t tag, chunk *protos.Tensor) error {
 	}
 	chunks[i] = chunk
 	return nil
+}
+
+// posts yields, of the round under way then, the chunks that have not come and can be received in their place in the output,
+// in a view and with so many steps of the round before those of this reduction. What replaces values of the output, or is the first that is added there, needs no copy then.
+//
+// A chunk that lands before it has its turn overwrites nothing that is needed. The first of some values finds none
+// of them in the output. Another one that replaces values is made of what the others have taken in of this rank's: they
+// have all that it had to send of them, and it adds nothing to them any more. That holds as long as ranks send each
+// chunk once; one that comes again has no place.
+func (r *reduction) posts(view uint64, before int) iter.Seq[actors.Place] {
+	return func(yield func(actors.Place) bool) {
+		for i := range r.moves {
+			m := &r.moves[i]
+			fits := m.Action == Replace || m.Action == Add && r.first[i]
+			if !fits || m.Peer == r.rank || r.chunks[r.round&1][i] != nil {
+				continue
+			}
+			name := protos.PlaceName{View: view, Round: r.round, Rank: int32(m.Peer), Step: uint32(m.Step + before), Index: uint32(m.Index)}
+			if !yield(actors.Place{Name: name, Low: m.Low, High: m.High}) {
+				return
+			}
+		}
+	}
 }
 
 // keep takes in this rank's own piece, which m sends to the rank itself.

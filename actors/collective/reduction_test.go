@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -30,11 +31,11 @@ type rehearsal struct {
 	n, rounds  int
 	weight     float32 // of the sums
 	vector     func(rank, round int) []float32
-	overtaking bool // packets of an edge may overtake each other
-	apart      bool // chunks arrive in memory of their own, as from another process
-	posted     bool // or where the receiver has it ready, some of them at once
-	landed     int  // how many did
-	posts      []*posts
+	overtaking bool                    // packets of an edge may overtake each other
+	apart      bool                    // chunks arrive in memory of their own, as from another process
+	posted     bool                    // or where the receiver has it ready, some of them at once
+	landed     int                     // how many did
+	posts      []*world.Posts          // of the ranks
 	arrived    map[*protos.Tensor]bool // such chunks
 	passedOn   int                     // how many of them were sent
 	ranks      []*reduction
@@ -55,7 +56,7 @@ func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool, vector f
 	}
 	for rank := range n {
 		r.ranks = append(r.ranks, newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank, len(vector(rank, 0))))
-		r.inputs, r.outputs, r.posts = append(r.inputs, nil), append(r.outputs, nil), append(r.posts, &posts{})
+		r.inputs, r.outputs, r.posts = append(r.inputs, nil), append(r.outputs, nil), append(r.posts, &world.Posts{})
 	}
 	return r
 }
@@ -81,7 +82,7 @@ func (r *rehearsal) begin(rank, round int) {
 	r.inputs[rank] = r.pool.Copy(r.vector(rank, round))
 	r.outputs[rank] = r.pool.Get(len(r.inputs[rank].Data))
 	r.ranks[rank].begin(r.inputs[rank], r.outputs[rank], r.weight)
-	r.posts[rank].open(r.ranks[rank], 1, 0)
+	r.posts[rank].Put(r.outputs[rank], r.ranks[rank].posts(1, 0))
 	r.advance(rank, round)
 }
 
@@ -108,7 +109,7 @@ func (r *rehearsal) advance(rank, round int) {
 		return
 	}
 	r.means[round][rank] = r.outputs[rank].Data
-	r.posts[rank].close()
+	r.posts[rank].Put(nil, nil)
 	r.inputs[rank].Release()
 	x.finish()
 	if round+1 < r.rounds {
@@ -119,7 +120,7 @@ func (r *rehearsal) advance(rank, round int) {
 // land has the values of a chunk arrive where its receiver has memory ready for them, if it has.
 func (r *rehearsal) land(p *packet) {
 	head := &protos.Chunk{View: 1, Round: uint64(p.round), Rank: int32(p.from), Step: uint32(p.move.Step), Index: uint32(p.move.Index)}
-	if ready := r.posts[p.to].posted(head, len(p.chunk.Data)); ready != nil {
+	if ready := r.posts[p.to].Take(head.Place(), len(p.chunk.Data)); ready != nil {
 		copy(ready.Data, p.chunk.Data)
 		p.chunk.Release()
 		p.chunk, p.landed = ready, true

@@ -2,10 +2,10 @@ package collective
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
@@ -31,15 +31,13 @@ type worker struct {
 
 	votes   *reduction // nil without votes
 	models  *reduction
-	current *reduction     // that is under way, and waits for a chunk; nil between rounds
-	input   *protos.Tensor // what it sums
-	mean    *protos.Tensor // what that becomes
-	posts   posts          // for the chunks of models
-	waiting bool           // idle since that instant
+	posts   iter.Seq[actors.Place] // of models
+	current *reduction             // that is under way, and waits for a chunk; nil between rounds
+	input   *protos.Tensor         // what it sums
+	mean    *protos.Tensor         // what that becomes
+	waiting bool                   // idle since that instant
 	since   time.Duration
 }
-
-var _ actors.Poster = (*worker)(nil)
 
 func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error) {
 	local, err := task.NewLocal(env)
@@ -159,7 +157,7 @@ func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, 
 	w.current, w.input, w.mean = r, vector, w.env.Tensors().Get(len(vector.Data))
 	r.begin(w.input, w.mean, weight)
 	if r == w.models {
-		w.posts.open(r, w.view, w.before())
+		w.env.Post(w.mean, w.posts)
 	}
 	w.advance(ctx)
 }
@@ -196,7 +194,7 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 		chunk.Release()
 		return err
 	}
-	w.posts.arrived(r, head.Round, t)
+	w.env.Unpost(head.Place())
 	return nil
 }
 
@@ -207,14 +205,6 @@ func (w *worker) before() int {
 		return 0
 	}
 	return 2 * len(w.nodes)
-}
-
-// Posted returns the place of a chunk in the round's output.
-func (w *worker) Posted(head proto.Message, _, values int) *protos.Tensor {
-	if chunk, ok := head.(*protos.Chunk); ok {
-		return w.posts.posted(chunk, values)
-	}
-	return nil
 }
 
 // advance goes on with the reduction until a chunk is missing or it is over.
@@ -230,7 +220,7 @@ func (w *worker) advance(ctx actor.Context) {
 		return
 	}
 	mean := w.mean
-	w.posts.close()
+	w.env.Post(nil, nil)
 	w.input.Release()
 	w.current, w.input, w.mean = nil, nil, nil
 	r.finish()

@@ -60,7 +60,7 @@ type Run struct {
 	Holders []int
 	// Topologies are the changes of the topology, in the order of time.
 	Topologies []TopologyChange
-	// Evaluate judges a model; it is called by a job.
+	// Evaluate judges a model; it is called by jobs, of which several may be under way.
 	Evaluate func(params []float32) train.Verdict
 	// Result is filled in before the run ends.
 	Result *Result

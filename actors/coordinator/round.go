@@ -3,7 +3,6 @@ package coordinator
 import (
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -31,9 +30,9 @@ type round struct {
 
 	// What the job that takes all models together finds.
 	average  []float32
-	verdict  train.Verdict // on the average model
+	verdict  train.Verdict // on the average model, unless that is equal to the nodes'
 	distance float64
-	computed bool // the verdict is of no node's model
+	same     bool // all models are equal, and so is their average
 	found    actors.Figures
 }
 
@@ -44,19 +43,13 @@ type look struct {
 	step      uint64
 	params    *protos.Tensor // nil until it has arrived, and if it never does
 	judgement *judgement
-	verdict   train.Verdict
 	void      bool // the node has gone without an answer
 }
 
-// judgement is a verdict that is computed at most once.
+// judgement is the verdict on equal models, that of a look in a round. It is in when that round is settled.
 type judgement struct {
-	once    sync.Once
+	round   uint64
 	verdict train.Verdict
-}
-
-func (j *judgement) get(evaluate func(params []float32) train.Verdict, params []float32) train.Verdict {
-	j.once.Do(func() { j.verdict = evaluate(params) })
-	return j.verdict
 }
 
 // evaluate asks the nodes whose models are looked at for them.
@@ -96,19 +89,21 @@ func (c *coordinator) find(number uint64, node int) *look {
 	return looks[k]
 }
 
-// take has a snapshot judged, unless an equal one has been.
+// take has a snapshot judged, unless an equal one of this round, or of one before, which is settled first, has been or is.
 func (c *coordinator) take(l *look, params *protos.Tensor) {
 	l.params = params.Retain()
 	key := hash(params.Data)
-	if l.judgement = c.judged[key]; l.judgement == nil {
-		l.judgement = &judgement{}
+	do := func() any { return l }
+	if l.judgement = c.judged[key]; l.judgement == nil || l.judgement.round > l.round.number {
+		l.judgement = &judgement{round: l.round.number}
 		c.judged[key] = l.judgement
 		c.run.Result.Computed++
+		do = func() any {
+			l.judgement.verdict = c.run.Evaluate(l.params.Data)
+			return l
+		}
 	}
-	c.env.Compute(actors.Job{Lag: c.due(l.round), Do: func() any {
-		l.verdict = l.judgement.get(c.run.Evaluate, l.params.Data)
-		return l
-	}})
+	c.env.Compute(actors.Job{Lag: c.due(l.round), Do: do})
 	c.arrived(l.round)
 }
 
@@ -154,7 +149,8 @@ func (r *round) models() (list []*look) {
 // together judges the average model and measures how far the models are from it.
 func (r *round) together(models []*look, evaluate func(params []float32) train.Verdict) {
 	r.average = make([]float32, len(models[0].params.Data))
-	n, sum, same := float64(len(models)), 0.0, true
+	n, sum := float64(len(models)), 0.0
+	r.same = true
 	for k := range r.average {
 		mean := 0.0
 		for _, l := range models {
@@ -166,14 +162,12 @@ func (r *round) together(models []*look, evaluate func(params []float32) train.V
 			sum += float64(d * d)
 		}
 		r.average[k] = float32(mean)
-		same = same && math.Float32bits(r.average[k]) == math.Float32bits(models[0].params.Data[k])
+		r.same = r.same && math.Float32bits(r.average[k]) == math.Float32bits(models[0].params.Data[k])
 	}
 	r.distance = math.Sqrt(sum / n)
-	if same {
-		r.verdict = models[0].judgement.get(evaluate, models[0].params.Data)
-		return
+	if !r.same {
+		r.verdict = evaluate(r.average)
 	}
-	r.verdict, r.computed = evaluate(r.average), true
 }
 
 // leave gives up the models that a node that has gone still owes.
@@ -226,13 +220,13 @@ func (c *coordinator) settle(r *round) bool {
 // tell records what was found of the models of a round, and notes what has arrived at the target with it.
 func (c *coordinator) tell(r *round, models []*look) {
 	c.run.Result.Evaluations += len(models)
-	if r.computed {
+	if len(models) > 1 && !r.same {
 		c.run.Result.Computed++
 	}
 	for _, l := range models {
 		c.env.Record(actors.Event{
 			Kind: actors.Evaluated, Evaluation: r.number, Origin: l.node, At: r.at, Epoch: r.epoch, Step: l.step,
-			Accuracy: l.verdict.Accuracy, Loss: l.verdict.Loss,
+			Accuracy: l.score().Accuracy, Loss: l.score().Loss,
 		})
 	}
 	if len(models) > 1 {
@@ -266,12 +260,15 @@ func (r *round) figures(models []*look) {
 		}
 	}
 	f.AverageModel = actors.Score(r.verdict)
+	if r.same {
+		f.AverageModel = models[0].score()
+	}
 	if len(models) == 1 {
 		f.AverageModel, f.Mean = f.Any, f.Any
 	}
 }
 
-func (l *look) score() actors.Score { return actors.Score(l.verdict) }
+func (l *look) score() actors.Score { return actors.Score(l.judgement.verdict) }
 
 // cross notes when a figure arrived at the target: interpolated linearly between the last two evaluations.
 func (c *coordinator) cross(of actors.Of, r *round) {

@@ -1,8 +1,6 @@
 package train
 
 import (
-	"sync"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
@@ -19,10 +17,10 @@ type Verdict struct {
 	Loss float64
 }
 
-// Evaluator judges models by a test set. It may be used by several goroutines.
+// Evaluator judges models by a test set, one at a time.
 type Evaluator struct {
-	set        *datasets.Set
-	workspaces sync.Pool
+	set       *datasets.Set
+	workspace nn.Workspace
 }
 
 // evaluationBatch is the number of samples that one walk through the network takes.
@@ -30,16 +28,12 @@ const evaluationBatch = 256
 
 // NewEvaluator judges models of the task by its test set, each on a number of threads.
 func (t *Task) NewEvaluator(threads int) *Evaluator {
-	e := &Evaluator{set: t.Test}
-	e.workspaces.New = func() any { return workspace(t.Model, evaluationBatch, threads) }
-	return e
+	return &Evaluator{t.Test, workspace(t.Model, evaluationBatch, threads)}
 }
 
 // Evaluate judges the model with the given parameters.
 func (e *Evaluator) Evaluate(params []float32) Verdict {
-	w := e.workspaces.Get().(nn.Workspace)
-	defer e.workspaces.Put(w)
-	loss, correct := w.Evaluate(params, nn.Batch{X: e.set.X, Y: e.set.Y})
+	loss, correct := e.workspace.Evaluate(params, nn.Batch{X: e.set.X, Y: e.set.Y})
 	n := float64(e.set.Len())
 	return Verdict{Accuracy: float64(correct) / n, Loss: loss / n}
 }

@@ -25,7 +25,7 @@ type Catalog struct {
 	Delays        Kinds[link.Delay]
 	Topologies    Kinds[link.Topology]
 	// Actors are those that a driver can have spawned outside of any run. None comes with Gradwire.
-	Actors Kinds[actors.Kind]
+	Actors Kinds[actors.ResidentKind]
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and
 	// what their paths are relative to: for plans of others.
 	Folder *os.Root

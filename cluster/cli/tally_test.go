@@ -19,8 +19,8 @@ type tally struct {
 func tallies() *catalog.Catalog {
 	c := catalog.Default()
 	c.Actors.Add(catalog.Define("tally", "adds numbers", func() tally { return tally{} },
-		func(_ *catalog.Catalog, t *tally) (actors.Kind, error) {
-			return func(actors.Env) (actor.Actor, error) { return &tally{sum: t.First}, nil }, nil
+		func(_ *catalog.Catalog, t *tally) (actors.ResidentKind, error) {
+			return func(actors.Base) (actor.Actor, error) { return &tally{sum: t.First}, nil }, nil
 		}))
 	return c
 }

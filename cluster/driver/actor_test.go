@@ -32,11 +32,11 @@ type ledger struct {
 func ledgers(c *driver.NodeConfig) {
 	c.Catalog = catalog.Default()
 	c.Catalog.Actors.Add(catalog.Define("ledger", "notes numbers", func() ledger { return ledger{} },
-		func(_ *catalog.Catalog, l *ledger) (actors.Kind, error) {
+		func(_ *catalog.Catalog, l *ledger) (actors.ResidentKind, error) {
 			if l.First < 0 {
 				return nil, fmt.Errorf("first is %d; accepted is 0 or more", l.First)
 			}
-			return func(actors.Env) (actor.Actor, error) { return &ledger{notes: []int64{l.First}}, nil }, nil
+			return func(actors.Base) (actor.Actor, error) { return &ledger{notes: []int64{l.First}}, nil }, nil
 		}))
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,11 +14,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
@@ -213,23 +214,37 @@ type watchedRing struct {
 
 func (a watchedRing) Kind(task *train.Task, place train.Place) actors.Kind {
 	inner := a.Architecture.Kind(task, place)
-	return func(env actors.Env) (actor.Actor, error) {
-		w, err := inner(env)
-		return watchedWorker{w, a.landed}, err
+	return func(env actors.Env) (_ actor.Actor, err error) {
+		w := &watchedWorker{Env: env, landed: a.landed}
+		w.Actor, err = inner(w)
+		return w, err
 	}
 }
 
+// watchedWorker counts the chunks that arrive in the memory that a worker has posted.
 type watchedWorker struct {
 	actor.Actor
+	actors.Env
 	landed *atomic.Int64
+	posted map[*float32]bool // where places begin
 }
 
-func (w watchedWorker) Posted(head proto.Message, tensor, values int) *protos.Tensor {
-	place := w.Actor.(actors.Poster).Posted(head, tensor, values)
-	if place != nil {
+func (w *watchedWorker) Post(memory *protos.Tensor, places iter.Seq[actors.Place]) {
+	w.Env.Post(memory, places)
+	w.posted = map[*float32]bool{}
+	if memory == nil {
+		return
+	}
+	for p := range places {
+		w.posted[unsafe.SliceData(memory.Data[p.Low:p.High])] = true
+	}
+}
+
+func (w *watchedWorker) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*protos.Message); ok && len(m.Tensors) == 1 && w.posted[unsafe.SliceData(m.Tensors[0].Data)] {
 		w.landed.Add(1)
 	}
-	return place
+	w.Actor.Receive(ctx)
 }
 
 func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {

@@ -178,8 +178,8 @@ func (a *adder) Receive(ctx actor.Context) {
 func ExampleClient_Spawn() {
 	c := catalog.Default()
 	c.Actors.Add(catalog.Define("adder", "adds numbers", func() adder { return adder{} },
-		func(_ *catalog.Catalog, settings *adder) (actors.Kind, error) {
-			return func(actors.Env) (actor.Actor, error) { return &adder{Sum: settings.Sum}, nil }, nil
+		func(_ *catalog.Catalog, settings *adder) (actors.ResidentKind, error) {
+			return func(actors.Base) (actor.Actor, error) { return &adder{Sum: settings.Sum}, nil }, nil
 		}))
 	dir, remove := temporary()
 	defer remove()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -225,10 +226,15 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)
 	}
-	evaluator := task.NewEvaluator(threads)
+	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(threads) }}
 	run := coordinator.Run{
 		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: holders,
-		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
+		Topologies: p.topologyChanges(), Result: &s.result,
+		Evaluate: func(params []float32) train.Verdict {
+			e := evaluators.Get().(*train.Evaluator)
+			defer evaluators.Put(e)
+			return e.Evaluate(params)
+		},
 	}
 	s.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)

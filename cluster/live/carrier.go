@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -87,32 +86,6 @@ func (w *World) Deliver(node int, f *wire.Frame) {
 		return
 	}
 	w.take(node, f)
-}
-
-// Posted returns where the values of a tensor belong whose frame Deliver will be called with once
-// they have arrived; nil if that makes no difference. See actors.Poster. In strict mode it is nil
-// as well: what this world has sent is looked at once more when it has been taken, and the answer
-// must not be there yet.
-func (w *World) Posted(node int, f *wire.Frame, tensor, values int) *protos.Tensor {
-	if w.config.Deployment.Strict || node < 0 || node >= len(w.nodes) || w.nodes[node].away {
-		return nil
-	}
-	l := w.nodes[node].life.Load()
-	if p := l.poster.Load(); p != nil && f.Target == l.pid.Id && !l.over() {
-		return p.posted(f.Head, tensor, values)
-	}
-	return nil
-}
-
-// poster is an actor that knows where values belong, with its panics caught.
-type poster struct {
-	actors.Poster
-	env *env
-}
-
-func (p *poster) posted(head proto.Message, tensor, values int) *protos.Tensor {
-	defer p.env.recover()
-	return p.Posted(head, tensor, values)
 }
 
 // atOnce is the size in bytes of the tensors of a message up to which it is handled on the

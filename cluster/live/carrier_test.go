@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
@@ -433,62 +432,52 @@ func TestStrictModeFindsWhatIsWrittenUntilItIsCarried(t *testing.T) {
 	}
 }
 
-// postingActor has memory ready for tensors of 3 values, and panics at those of 4.
-type postingActor struct {
-	actor.ReceiveFunc
-	ready *protos.Tensor
-}
-
-func (a postingActor) Posted(_ proto.Message, tensor, values int) *protos.Tensor {
-	switch {
-	case values == 4:
-		panic("four")
-	case tensor == 1 && values == 3:
-		return a.ready.Retain()
-	}
-	return nil
-}
-
-func TestActorsOfThisWorldAreAskedWhereValuesBelong(t *testing.T) {
-	s := &stage{handlers: []handler{nothing, nothing, nothing}}
-	m := s.split(0, 1, 0, 1)
-	ready := protos.NewTensor(make([]float32, 3))
-	for i := range 2 { // of n0 and n1, but not of n2
-		m.make[0].Deployment.Nodes[i].Kind = func(actors.Env) (actor.Actor, error) {
-			return postingActor{func(actor.Context) {}, ready}, nil
+func TestValuesBelongWhereAnActorOfThisWorldHasPostedMemory(t *testing.T) {
+	ready := protos.NewTensor(make([]float32, 8))
+	name := func(index uint32) protos.PlaceName { return protos.PlaceName{View: 1, Index: index} }
+	post := func(ctx actor.Context, env actors.Env) {
+		if _, begins := ctx.Message().(*actor.Started); begins {
+			env.Post(ready, slices.Values([]actors.Place{{Name: name(1), Low: 0, High: 3}, {Name: name(2), Low: 3, High: 6}, {Name: name(3), Low: 0, High: 3}}))
+			env.Unpost(name(3))
 		}
 	}
-	s.lead = nothing
+	s := &stage{handlers: []handler{post, nothing, post}}
+	m := s.split(0, 1, 0, 1) // n2 posts too, in the other world
+	posted := make(chan struct{})
+	s.lead = func(ctx actor.Context, env actors.Env) {
+		if _, begins := ctx.Message().(*actor.Started); begins {
+			env.After(200*time.Millisecond, "posted")
+		} else {
+			close(posted)
+		}
+	}
 	wait := m.start(t)
+	<-posted
 	w := m.worlds[0]
-	for _, c := range []struct {
-		node           int
-		target         string
-		tensor, values int
-		posted         bool
+	for i, c := range []struct {
+		node   int
+		target string
+		index  uint32
+		values int
+		tensor int
+		low    int // of its place; −1 for none
 	}{
-		{0, "n0/peer", 1, 3, true}, {0, "n0/peer", 0, 3, false}, {0, "n0/other", 1, 3, false},
-		{0, "n1/peer", 1, 3, false},
-		{1, "n1/peer", 1, 3, false}, {2, "n2/peer", 1, 3, false}, {3, "coordinator/run", 1, 3, false},
-		{-1, "n0/peer", 1, 3, false}, {4, "n0/peer", 1, 3, false},
-		{0, "n0/peer", 1, 4, false}, {0, "n0/peer", 1, 3, false}, // it has failed
+		{0, "n0/other", 1, 3, 0, -1}, {0, "n0/peer", 1, 4, 0, -1}, {0, "n0/peer", 1, 3, 1, -1}, {0, "n0/peer", 3, 3, 0, -1}, {0, "n0/peer", 4, 3, 0, -1},
+		{0, "n0/peer", 2, 3, 0, 3}, {0, "n0/peer", 1, 3, 0, 0}, {0, "n0/peer", 1, 3, 0, -1}, // once
+		{1, "n1/peer", 1, 3, 0, -1}, {2, "n2/peer", 1, 3, 0, -1}, {3, "coordinator/run", 1, 3, 0, -1}, {-1, "n0/peer", 2, 3, 0, -1}, {4, "n0/peer", 2, 3, 0, -1},
 	} {
-		got := w.Posted(c.node, &wire.Frame{Kind: wire.User, Target: c.target, Head: &protos.Chunk{}}, c.tensor,
-			c.values)
-		if posted := got == ready; posted != c.posted || !posted && got != nil {
-			t.Errorf("%+v: %v", c, got)
+		got := w.Posted(c.node, &wire.Frame{Kind: wire.User, Target: c.target, Head: &protos.Chunk{View: 1, Index: c.index}}, c.tensor, c.values)
+		if (got != nil) != (c.low >= 0) || got != nil && &got.Data[0] != &ready.Data[c.low] {
+			t.Errorf("%d: %+v: %v", i, c, got)
 		}
 		if got != nil {
 			got.Release()
 		}
-		if c.values == 4 {
-			<-m.ended[0]
-		}
+	}
+	if got := w.Posted(0, &wire.Frame{Kind: wire.User, Target: "n0/peer", Head: &protos.Push{}}, 0, 3); got != nil {
+		t.Error("a push has a place")
 	}
 	wait()
-	if err := m.failures[0]; err == nil || !strings.Contains(err.Error(), "node n0, actor n0/peer: panic: four") {
-		t.Errorf("error %v", err)
-	}
 }
 
 func TestCancelledContextEndsAPartialWorldWithItsCause(t *testing.T) {

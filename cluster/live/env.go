@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -35,6 +36,20 @@ func (e *env) Tensors() *protos.TensorPool { return &e.node.world.tensors }
 func (e *env) Fail(err error) {
 	if !e.life.over() {
 		e.node.world.fail(err)
+	}
+}
+
+// Post puts up places for what other worlds send.
+func (e *env) Post(memory *protos.Tensor, places iter.Seq[actors.Place]) {
+	if e.node.world.partial {
+		e.life.posts.with(func(p *world.Posts) { p.Put(memory, places) })
+	}
+}
+
+// Unpost withdraws one.
+func (e *env) Unpost(name protos.PlaceName) {
+	if e.node.world.partial {
+		e.life.posts.with(func(p *world.Posts) { p.Remove(name) })
 	}
 }
 

@@ -2,7 +2,6 @@ package live
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -24,8 +23,8 @@ type life struct {
 	pid     *actor.PID   // of the node's actor, which lives from its placing on
 	mailbox *mailbox
 	actor   actor.Actor
-	poster  atomic.Pointer[poster] // the actor, where it is one
-	gone    chan struct{}          // closed when the node crashes or leaves
+	posts   posts
+	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
 
 	unreported []*protos.Message // steps that the handler at work has recorded
@@ -65,9 +64,6 @@ func (l *life) place() error {
 	a, err := l.node.Kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
-	}
-	if p, ok := a.(actors.Poster); ok {
-		l.poster.Store(&poster{p, env})
 	}
 	w.stopped.Add(1)
 	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} },

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
@@ -351,14 +350,6 @@ func (s *swift) steps(n int) answer {
 	}
 	s.system.Root.Send(s.self, steps(n))
 	return <-s.done
-}
-
-// Posted is the actor's, where it knows where values belong.
-func (s *swift) Posted(head proto.Message, tensor, values int) *protos.Tensor {
-	if inner, ok := s.inner.(actors.Poster); ok {
-		return inner.Posted(head, tensor, values)
-	}
-	return nil
 }
 
 func (s *swift) Compute(job actors.Job) { s.result = job.Do() }

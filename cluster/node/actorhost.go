@@ -37,7 +37,7 @@ func (p *process) actorKinds() (names []string) {
 }
 
 // readActor returns the actor that a section describes.
-func (p *process) readActor(section *plan.Node) (actors.Kind, error) {
+func (p *process) readActor(section *plan.Node) (actors.ResidentKind, error) {
 	kind, _, err := p.catalog.Actors.Read(p.catalog, section)
 	return kind, err
 }

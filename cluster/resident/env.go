@@ -12,11 +12,10 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// env is the world of one life of a resident: real time, and a view of nobody but itself.
+// env is the world of one life of a resident, in real time.
 type env struct {
 	of      *resident
 	owner   string // of the random streams
-	view    *actors.View
 	streams world.Streams
 	fail    error // what the handler at work has reported
 
@@ -26,7 +25,7 @@ type env struct {
 	last   uint64 // timer
 }
 
-var _ actors.Env = (*env)(nil)
+var _ actors.Base = (*env)(nil)
 
 // outcome is a message from the world of one life of an actor.
 type outcome struct {
@@ -35,20 +34,11 @@ type outcome struct {
 }
 
 func newEnv(a *resident, life int) *env {
-	alone := []actors.Member{{Name: a.host.config.Node, Role: a.spec.Kind, Present: true, PID: a.pid}}
-	return &env{
-		of: a, owner: world.Owner(a.spec.Name, life), view: actors.NewView(1, alone, nil, nil),
-		timers: map[uint64]*time.Timer{},
-	}
+	return &env{of: a, owner: world.Owner(a.spec.Name, life), timers: map[uint64]*time.Timer{}}
 }
 
-func (e *env) Node() int                      { return 0 }
-func (e *env) View() *actors.View             { return e.view }
 func (e *env) Now() time.Duration             { return time.Since(e.of.since) }
-func (e *env) Latency(int) time.Duration      { return 0 }
 func (e *env) Tensors() *protos.TensorPool    { return e.of.host.config.Tensors }
-func (e *env) Charge(float64)                 {} // the handler takes the time that it takes
-func (e *env) Record(actors.Event)            {} // there is no run whose record it could be in
 func (e *env) Rand(purpose string) *rand.Rand { return e.streams.Get(0, e.owner, purpose) }
 
 // Fail makes the handler that calls it fail once it returns.

@@ -79,7 +79,7 @@ type Spec struct {
 	Name string
 	// Kind is what the catalog calls Make.
 	Kind string
-	Make actors.Kind
+	Make actors.ResidentKind
 	// Cores are reserved for the actor's computations. Without any, Env.Compute is refused.
 	Cores   int
 	Restart Restart

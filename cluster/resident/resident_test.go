@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // scribe notes the words that it is sent and answers each with all that it has noted. Its words
 // "panic", "fail", "late" and "gate" do what they say.
 type scribe struct {
-	env   actors.Env
+	env   actors.Base
 	gate  chan struct{}
 	enter chan struct{}
 	notes string
@@ -118,7 +118,7 @@ func newDesk(t *testing.T, change ...func(*resident.Spec)) *desk {
 			t.Error(err)
 		}
 	})
-	s := resident.Spec{Name: "scribe", Kind: "scribe", Make: func(env actors.Env) (actor.Actor, error) {
+	s := resident.Spec{Name: "scribe", Kind: "scribe", Make: func(env actors.Base) (actor.Actor, error) {
 		d.made.Add(1)
 		return &scribe{env: env, gate: d.gate, enter: d.enter, kept: true}, nil
 	}}
@@ -399,7 +399,7 @@ func TestFailureIsToldAsTextThatMessagesCarry(t *testing.T) {
 		d := newDesk(t, func(s *resident.Spec) {
 			s.Restart.Times = 1
 			inner := s.Make
-			s.Make = func(env actors.Env) (actor.Actor, error) {
+			s.Make = func(env actors.Base) (actor.Actor, error) {
 				a, err := inner(env)
 				return &prefixed{Actor: a, prefix: strings.Repeat(" ", indent)}, err
 			}
@@ -429,9 +429,9 @@ func (p *prefixed) Receive(ctx actor.Context) {
 
 func TestActorThatCannotBeMadeLeavesNothing(t *testing.T) {
 	h := resident.New(resident.Config{Node: "a", Cores: 1})
-	for _, make := range []actors.Kind{
-		func(actors.Env) (actor.Actor, error) { return nil, errors.New("no such pen") },
-		func(actors.Env) (actor.Actor, error) { panic("no such pen") },
+	for _, make := range []actors.ResidentKind{
+		func(actors.Base) (actor.Actor, error) { return nil, errors.New("no such pen") },
+		func(actors.Base) (actor.Actor, error) { panic("no such pen") },
 	} {
 		place, err := h.Reserve(resident.Spec{Name: "scribe", Make: make, Cores: 1})
 		if err != nil {

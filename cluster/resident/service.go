@@ -64,7 +64,7 @@ type ServiceConfig struct {
 	// Kinds are the names of the kinds of actors that the process knows.
 	Kinds func() []string
 	// Read returns the actor that a section of a plan describes.
-	Read func(section *plan.Node) (actors.Kind, error)
+	Read func(section *plan.Node) (actors.ResidentKind, error)
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -27,6 +28,12 @@ func (e *env) View() *actors.View          { return e.view }
 func (e *env) Now() time.Duration          { return e.world.now + e.world.charge }
 func (e *env) Tensors() *protos.TensorPool { return &e.world.tensors }
 func (e *env) Fail(err error)              { e.world.fail(err) }
+
+// Post does nothing: no message comes from another process.
+func (e *env) Post(*protos.Tensor, iter.Seq[actors.Place]) {}
+
+// Unpost does nothing either.
+func (e *env) Unpost(protos.PlaceName) {}
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	w := e.world

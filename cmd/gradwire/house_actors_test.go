@@ -35,8 +35,7 @@ var refused = map[string]string{
 	"context.WithTimeout": noClock, "context.WithTimeoutCause": noClock,
 	"context.WithDeadline": noClock, "context.WithDeadlineCause": noClock,
 	"maps.All": noOrder, "maps.Keys": noOrder, "maps.Values": noOrder,
-	"sync.(Range)": noOrder, "reflect.(MapKeys)": noOrder, "reflect.(MapRange)": noOrder,
-	"sync.(Go)":                                   noThread,
+	"reflect.(MapKeys)": noOrder, "reflect.(MapRange)": noOrder,
 	protoactor + ".NewFuture":                     noFuture,
 	protoactor + ".(RequestFuture)":               noFuture,
 	protoactor + ".(StopFuture)":                  noFuture,
@@ -52,7 +51,7 @@ var refused = map[string]string{
 
 // refusedImports are packages that an actor has no use for but to leave its world.
 var refusedImports = map[string]string{
-	"net/...": noMachine, "os/...": noMachine, "syscall": noMachine, "crypto/rand": noChance, "hash/maphash": noChance,
+	"sync/...": noLock, "net/...": noMachine, "os/...": noMachine, "syscall": noMachine, "crypto/rand": noChance, "hash/maphash": noChance,
 }
 
 // worldFaults finds where an actor's code leaves its world: threads, the machine's
@@ -246,7 +245,8 @@ func TestWorldFaultsAreFound(t *testing.T) {
 	const actorImport = `import "github.com/asynkron/protoactor-go/actor"; `
 	for _, sample := range []struct{ source, want string }{
 		{`func f() { go f() }`, "a go statement"},
-		{`import "sync"; func f(g *sync.WaitGroup) { g.Go(func() {}) }`, "sync.(Go)"},
+		{`import "sync"; var m sync.Mutex`, "sync shares"},
+		{`import "sync/atomic"; var n atomic.Int64`, "sync/atomic shares"},
 		{`func f(a, b chan int) { select { case <-a: case <-b: } }`, "a select statement"},
 		{`import "time"; var f = time.Now`, "time.Now"},
 		{`import c "time"; func f() { c.AfterFunc(1, nil) }`, "time.AfterFunc"},
@@ -269,7 +269,6 @@ func TestWorldFaultsAreFound(t *testing.T) {
 		{`import ("maps"; "slices"); func f(m map[int]int) { for _, k := range slices.Sorted(maps.Keys(m)) { _ = k } }`,
 			""},
 		{`func f(s []int, c [3]string, n int) { for range s { }; for range c { }; for range n { } }`, ""},
-		{`import "sync"; func f(m *sync.Map) { m.Range(nil) }`, "sync.(Range)"},
 		{actorImport + `func f(c actor.Context) { c.SetReceiveTimeout(1) }`, "(SetReceiveTimeout)"},
 		{actorImport + `func f(c actor.Context, p *actor.PID) { c.RequestFuture(p, 1, 5) }`, "(RequestFuture)"},
 		{actorImport + `func f(c actor.Context) { g := c.RequestFuture; g(nil, 1, 5) }`, "(RequestFuture)"},

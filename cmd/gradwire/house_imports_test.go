@@ -275,6 +275,7 @@ const (
 	noWindow  = "counts failures on the machine's clock: write a strategy that does not"
 	noOrder   = "goes through a map in random order: range over slices.Sorted(maps.Keys(m))"
 	noThread  = "runs beside the mailbox: use Env.Compute"
+	noLock    = "shares memory with what runs beside: an actor shares by messages, and its world locks"
 	noMachine = "meets the machine: an actor has only its Env"
 
 	protoactor = "github.com/asynkron/protoactor-go/actor"

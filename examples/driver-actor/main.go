@@ -61,8 +61,8 @@ func (c *counter) Restore(m *protos.Message) error {
 func counters() *catalog.Catalog {
 	c := catalog.Default()
 	c.Actors.Add(catalog.Define("counter", "adds numbers", func() counter { return counter{} },
-		func(_ *catalog.Catalog, first *counter) (actors.Kind, error) {
-			return func(actors.Env) (actor.Actor, error) { return &counter{First: first.First}, nil }, nil
+		func(_ *catalog.Catalog, first *counter) (actors.ResidentKind, error) {
+			return func(actors.Base) (actor.Actor, error) { return &counter{First: first.First}, nil }, nil
 		}))
 	return c
 }
