@@ -5,7 +5,8 @@ import (
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // mixing is a matrix by which peers average: metropolis, or its rows.
@@ -14,26 +15,27 @@ type mixing struct{ rows [][]float64 }
 const metropolis = "metropolis"
 
 // UnmarshalPlan reads metropolis or a list of rows.
-func (m *mixing) UnmarshalPlan(n *plan.Node) error {
-	if n.Kind == plan.List {
-		return plan.Decode(n, &m.rows)
+func (m *mixing) UnmarshalPlan(n *syntax.Node) error {
+	if n.Kind == syntax.List {
+		return settings.Decode(n, &m.rows)
 	}
-	if n.Kind != plan.Scalar || n.Text != metropolis {
-		return plan.Errorf(n, "a mixing matrix is %s or a list of rows, such as [[0.5, 0.5], [0.5, 0.5]]", metropolis)
+	if n.Kind != syntax.Scalar || n.Text != metropolis {
+		return syntax.Errorf(n, "a mixing matrix is %s or a list of rows, such as [[0.5, 0.5], [0.5, 0.5]]", metropolis)
 	}
 	m.rows = nil
 	return nil
 }
 
 // MarshalPlan is the inverse of UnmarshalPlan.
-func (m mixing) MarshalPlan() (*plan.Node, error) {
+func (m mixing) MarshalPlan() (*syntax.Node, error) {
 	if m.rows == nil {
-		return plan.NewText(metropolis), nil
+		return syntax.NewText(metropolis), nil
 	}
-	return plan.Encode(m.rows)
+	return settings.Encode(m.rows)
 }
 
-// lead is how many steps a peer may be ahead of the slowest, for an optional key; negative is no bound.
+// lead is how many steps a peer may be ahead of the slowest, for an optional key; negative is no
+// bound.
 func lead(bound *int) int {
 	if bound == nil {
 		return -1
@@ -41,8 +43,8 @@ func lead(bound *int) int {
 	return *bound
 }
 
-// addDecentralised adds the architectures whose peers average models with their neighbours, and the one without exchange that
-// they are to be compared with.
+// addDecentralised adds the architectures whose peers average models with their neighbours, and the
+// one without exchange that they are to be compared with.
 func addDecentralised(c *Catalog) {
 	type dPSGD struct {
 		Matrix mixing  `plan:"matrix" doc:"metropolis, or a list of rows: the weights by which peers average"`

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/csv"
 	"github.com/gradwire/gradwire/datasets/idx"
@@ -12,53 +12,54 @@ import (
 	"github.com/gradwire/gradwire/datasets/npy"
 )
 
-// heldOut is the share of files of a user's own that is held out unless they come with others to test on.
+// heldOut is the share of files of a user's own that is held out unless they come with others to
+// test on.
 const heldOut = 0.25
 
 type csvSettings struct {
-	File      string     `plan:"file,required" doc:"the table, beside the plan unless its path is absolute"`
-	TestFile  string     `plan:"test-file,omitzero" doc:"a table to test on; default: a share of the first is held out"`
-	Label     string     `plan:"label" doc:"the column that is predicted: its name, its number from 1, or last"`
-	Header    string     `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns"`
-	Separator string     `plan:"separator" words:"comma|semicolon|tab|bar" doc:"what stands between two fields"`
-	Words     []string   `plan:"words" doc:"columns of words, each word of which becomes an input"`
-	Ignore    []string   `plan:"ignore" doc:"columns that are left out"`
-	Source    *plan.Node `plan:",node"`
+	File      string       `plan:"file,required" doc:"the table, beside the plan unless its path is absolute"`
+	TestFile  string       `plan:"test-file,omitzero" doc:"a table to test on; default: a share of the first is held out"`
+	Label     string       `plan:"label" doc:"the column that is predicted: its name, its number from 1, or last"`
+	Header    string       `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns"`
+	Separator string       `plan:"separator" words:"comma|semicolon|tab|bar" doc:"what stands between two fields"`
+	Words     []string     `plan:"words" doc:"columns of words, each word of which becomes an input"`
+	Ignore    []string     `plan:"ignore" doc:"columns that are left out"`
+	Source    *syntax.Node `plan:",node"`
 }
 
 // separators are the words for the bytes between the fields of a table.
 var separators = map[string]byte{"comma": ',', "semicolon": ';', "tab": '\t', "bar": '|'}
 
 type libsvmSettings struct {
-	File     string     `plan:"file,required" doc:"the samples, beside the plan unless its path is absolute"`
-	TestFile string     `plan:"test-file,omitzero" doc:"samples to test on; default: a share of the first is held out"`
-	Features int        `plan:"features,omitzero" range:"0..1048576" doc:"inputs of a sample; default: the largest number in the file"`
-	Source   *plan.Node `plan:",node"`
+	File     string       `plan:"file,required" doc:"the samples, beside the plan unless its path is absolute"`
+	TestFile string       `plan:"test-file,omitzero" doc:"samples to test on; default: a share of the first is held out"`
+	Features int          `plan:"features,omitzero" range:"0..1048576" doc:"inputs of a sample; default: the largest number in the file"`
+	Source   *syntax.Node `plan:",node"`
 }
 
 type idxSettings struct {
-	Images     string     `plan:"images,required" doc:"the images, beside the plan unless its path is absolute"`
-	Labels     string     `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
-	TestImages string     `plan:"test-images,omitzero" doc:"images to test on; default: a share of the others is held out"`
-	TestLabels string     `plan:"test-labels,omitzero" doc:"labels of the images to test on"`
-	Source     *plan.Node `plan:",node"`
+	Images     string       `plan:"images,required" doc:"the images, beside the plan unless its path is absolute"`
+	Labels     string       `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
+	TestImages string       `plan:"test-images,omitzero" doc:"images to test on; default: a share of the others is held out"`
+	TestLabels string       `plan:"test-labels,omitzero" doc:"labels of the images to test on"`
+	Source     *syntax.Node `plan:",node"`
 }
 
 type npySettings struct {
-	X      string     `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
-	Y      string     `plan:"y,required" doc:"the labels, whole numbers"`
-	TestX  string     `plan:"test-x,omitzero" doc:"inputs to test on; default: a share of the others is held out"`
-	TestY  string     `plan:"test-y,omitzero" doc:"labels of the inputs to test on"`
-	Source *plan.Node `plan:",node"`
+	X      string       `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
+	Y      string       `plan:"y,required" doc:"the labels, whole numbers"`
+	TestX  string       `plan:"test-x,omitzero" doc:"inputs to test on; default: a share of the others is held out"`
+	TestY  string       `plan:"test-y,omitzero" doc:"labels of the inputs to test on"`
+	Source *syntax.Node `plan:",node"`
 }
 
 type npzSettings struct {
-	File   string     `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
-	X      string     `plan:"x" doc:"the array of the inputs"`
-	Y      string     `plan:"y" doc:"the array of the labels, whole numbers"`
-	TestX  string     `plan:"test-x,omitzero" doc:"the array of inputs to test on; default: a share of the others is held out"`
-	TestY  string     `plan:"test-y,omitzero" doc:"the array of labels of the inputs to test on"`
-	Source *plan.Node `plan:",node"`
+	File   string       `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
+	X      string       `plan:"x" doc:"the array of the inputs"`
+	Y      string       `plan:"y" doc:"the array of the labels, whole numbers"`
+	TestX  string       `plan:"test-x,omitzero" doc:"the array of inputs to test on; default: a share of the others is held out"`
+	TestY  string       `plan:"test-y,omitzero" doc:"the array of labels of the inputs to test on"`
+	Source *syntax.Node `plan:",node"`
 }
 
 // addFiles adds the sets of a user's own files.
@@ -121,9 +122,9 @@ type file struct {
 	path *string
 }
 
-// own returns the loader of a user's own files, which it finds: tested on those that are for that, or on a
-// share if test is empty.
-func own(c *Catalog, section *plan.Node, test string, load func(test bool) (*datasets.Source, error), files ...file) (Loader, error) {
+// own returns the loader of a user's own files, which it finds: tested on those that are for that,
+// or on a share if test is empty.
+func own(c *Catalog, section *syntax.Node, test string, load func(test bool) (*datasets.Source, error), files ...file) (Loader, error) {
 	for _, f := range files {
 		if *f.path == "" || c.SamplesElsewhere {
 			continue

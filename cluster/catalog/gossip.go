@@ -6,29 +6,30 @@ import (
 
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // gossipSettings are those of the architecture without a server. Every and the choice's
 // share are left out where the plan gives the other one of the two.
 type gossipSettings struct {
 	Every    int           `plan:"every,omitzero" range:"1.." doc:"steps between two exchanges"`
-	Period   plan.Duration `plan:"period,omitzero" doc:"time between two exchanges, in place of every"`
+	Period   unit.Duration `plan:"period,omitzero" doc:"time between two exchanges, in place of every"`
 	Choose   gossipChoice  `plan:"choose" doc:"with which neighbours models are exchanged"`
 	Exchange string        `plan:"exchange" words:"push|pull|push-pull" doc:"who sends: the peer, the chosen neighbours, or both"`
 	Wait     bool          `plan:"wait" doc:"whether a step waits until the exchange is over; not with a period"`
 	Merge    string        `plan:"merge" words:"mean|age" doc:"how models that arrive are averaged: half and half, or in proportion to what they have seen"`
 	Moved    float64       `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
 	Lead     *int          `plan:"lead" range:"0.." doc:"steps that no peer may be ahead of the slowest; default: no bound"`
-	Source   *plan.Node    `plan:",node"`
+	Source   *syntax.Node  `plan:",node"`
 }
 
 type gossipChoice struct {
 	Kind   string        `plan:"kind" words:"random|latency" doc:"random: all alike; latency: near ones more often"`
-	Share  plan.Fraction `plan:"share,omitzero" doc:"of the neighbours that are chosen"`
+	Share  unit.Fraction `plan:"share,omitzero" doc:"of the neighbours that are chosen"`
 	Count  int           `plan:"count,omitzero" range:"1.." doc:"neighbours that are chosen, in place of share"`
-	Floor  plan.Fraction `plan:"floor,omitzero" doc:"no neighbour counts for less than this times the mean; with latency"`
-	Source *plan.Node    `plan:",node"`
+	Floor  unit.Fraction `plan:"floor,omitzero" doc:"no neighbour counts for less than this times the mean; with latency"`
+	Source *syntax.Node  `plan:",node"`
 }
 
 func addGossip(c *Catalog) {
@@ -71,11 +72,11 @@ func (s *gossipSettings) when() error {
 	_, wait := s.Source.Get("wait")
 	switch {
 	case every && period:
-		return plan.Errorf(s.Source.At("period"), "exchanges happen either every so many steps or with a period: one of every and period must go")
+		return syntax.Errorf(s.Source.At("period"), "exchanges happen either every so many steps or with a period: one of every and period must go")
 	case period && s.Period <= 0:
-		return plan.Errorf(s.Source.At("period"), "a period of %v; accepted is a positive time", s.Period)
+		return syntax.Errorf(s.Source.At("period"), "a period of %v; accepted is a positive time", s.Period)
 	case period && wait && s.Wait:
-		return plan.Errorf(s.Source.At("wait"), "no step can wait for exchanges with a period; accepted is false")
+		return syntax.Errorf(s.Source.At("wait"), "no step can wait for exchanges with a period; accepted is false")
 	case period:
 		s.Every, s.Wait = 0, false
 	}
@@ -89,11 +90,11 @@ func (s *gossipChoice) choice() (gossip.Choice, error) {
 	by := gossip.By(s.Kind)
 	switch {
 	case share && count:
-		return gossip.Choice{}, plan.Errorf(s.Source.At("count"), "how many neighbours are chosen is given by a share or by a count: one of the two must go")
+		return gossip.Choice{}, syntax.Errorf(s.Source.At("count"), "how many neighbours are chosen is given by a share or by a count: one of the two must go")
 	case share && s.Share == 0:
-		return gossip.Choice{}, plan.Errorf(s.Source.At("share"), "a share of %v of the neighbours; accepted is more than 0%%", s.Share)
+		return gossip.Choice{}, syntax.Errorf(s.Source.At("share"), "a share of %v of the neighbours; accepted is more than 0%%", s.Share)
 	case by == gossip.Random && s.Floor > 0:
-		return gossip.Choice{}, plan.Errorf(s.Source.At("floor"), "a floor is for a choice by %s; by %s all neighbours have the same weight", gossip.Latency, gossip.Random)
+		return gossip.Choice{}, syntax.Errorf(s.Source.At("floor"), "a floor is for a choice by %s; by %s all neighbours have the same weight", gossip.Latency, gossip.Random)
 	case count:
 		s.Share = 0
 	}

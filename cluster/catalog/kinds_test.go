@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -66,9 +66,9 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-func parse(t testing.TB, file, text string) *plan.Node {
+func parse(t testing.TB, file, text string) *syntax.Node {
 	t.Helper()
-	n, err := plan.Parse(file, []byte(text))
+	n, err := syntax.Parse(file, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func parse(t testing.TB, file, text string) *plan.Node {
 }
 
 // section is the smallest section that names a kind.
-func section(t testing.TB, dir, key, what, kind string) *plan.Node {
+func section(t testing.TB, dir, key, what, kind string) *syntax.Node {
 	t.Helper()
 	text := fmt.Sprintf("{%s: %s", key, kind)
 	if more := required[what+" "+kind]; more != "" {
@@ -113,10 +113,10 @@ func checkKinds[T any](t *testing.T, c *Catalog, ks *Kinds[T], key string) {
 }
 
 // checkSettings compares what a list shows with what reading demands and fills in.
-func checkSettings[T any](t *testing.T, c *Catalog, ks *Kinds[T], k Kind[T], key string, resolved *plan.Node) {
+func checkSettings[T any](t *testing.T, c *Catalog, ks *Kinds[T], k Kind[T], key string, resolved *syntax.Node) {
 	t.Helper()
 	shown := parse(t, "shown", k.Settings())
-	bare := plan.NewMap(plan.Field{Key: key, Value: plan.NewText(k.Name)})
+	bare := syntax.NewMap(syntax.Field{Key: key, Value: syntax.NewText(k.Name)})
 	_, _, err := ks.read(c, bare, key)
 	for _, f := range shown.Fields {
 		isRequired := err != nil && slices.Contains(strings.Split(strings.TrimPrefix(err.Error(), "plan: missing: "), ", "), f.Key)
@@ -245,14 +245,14 @@ var unnameable = []struct{ sort, text, want string }{
 
 func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 	c := Default()
-	read := map[string]func(n *plan.Node) error{
-		"model":     func(n *plan.Node) error { _, _, err := c.Models.read(c, n, "kind"); return err },
-		"optimizer": func(n *plan.Node) error { _, _, err := c.Optimizers.read(c, n, "kind"); return err },
-		"data":      func(n *plan.Node) error { _, _, err := c.data(n); return err },
-		"split":     func(n *plan.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
-		"delay":     func(n *plan.Node) error { _, _, err := c.delay(n); return err },
-		"topology":  func(n *plan.Node) error { _, _, err := c.topology(n, []string{"s", "a", "b", "d"}); return err },
-		"arch":      func(n *plan.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
+	read := map[string]func(n *syntax.Node) error{
+		"model":     func(n *syntax.Node) error { _, _, err := c.Models.read(c, n, "kind"); return err },
+		"optimizer": func(n *syntax.Node) error { _, _, err := c.Optimizers.read(c, n, "kind"); return err },
+		"data":      func(n *syntax.Node) error { _, _, err := c.data(n); return err },
+		"split":     func(n *syntax.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
+		"delay":     func(n *syntax.Node) error { _, _, err := c.delay(n); return err },
+		"topology":  func(n *syntax.Node) error { _, _, err := c.topology(n, []string{"s", "a", "b", "d"}); return err },
+		"arch":      func(n *syntax.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
 	}
 	for _, x := range unnameable {
 		t.Run(x.text, func(t *testing.T) {
@@ -433,7 +433,7 @@ func TestFilesOfAPlanOfOthersAreReadFromTheFolderAlone(t *testing.T) {
 	c := Default()
 	c.Folder = folder
 	for _, section := range []string{"set: npy, x: x.npy, y: y.npy", "set: csv, file: table.csv, scale: none", "set: libsvm, file: samples.txt"} {
-		n, err := plan.Parse("plan.yaml", []byte("{"+section+"}"))
+		n, err := syntax.Parse("plan.yaml", []byte("{"+section+"}"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,9 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 const plainPlan = `
@@ -317,7 +320,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(plainPlan + "network: {topology: {kind: small-world, neighbours: 2, rewire: 50%}}\nschedule: [{at: 1s, topology: ring}, {at: 2s, topology: {kind: star, centre: b}}]")
 	f.Add(plainPlan + "schedule: [{at: 1s, node: a, do: crash}, {at: 2s, node: a, do: join}, {at: 1s, node: b, do: join}]\ndetect: 0s")
 	f.Fuzz(func(t *testing.T, text string) {
-		root, err := plan.Parse("plan.yaml", []byte(text))
+		root, err := syntax.Parse("plan.yaml", []byte(text))
 		if err != nil {
 			return
 		}
@@ -356,11 +359,11 @@ func TestOutagesThatAPlanAcceptsAreThoseThatLinksDo(t *testing.T) {
 		{least - 1, least, false}, {least, least - 1, false}, {most + 1, most, false}, {most, most + 1, false},
 		{least, plan.MaxDownPerUp * (least + 1), false},
 	} {
-		n, err := plan.Parse("p", fmt.Appendf(nil, "at: {kind: %s, up: %v, down: %v}", plan.GilbertElliott, plan.Duration(x.up), plan.Duration(x.down)))
+		n, err := syntax.Parse("p", fmt.Appendf(nil, "at: {kind: %s, up: %v, down: %v}", plan.GilbertElliott, unit.Duration(x.up), unit.Duration(x.down)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, given := plan.Decode(n.At("at"), &plan.Outage{}), link.Intermittent{Up: x.up, Down: x.down}.Validate()
+		read, given := settings.Decode(n.At("at"), &plan.Outage{}), link.Intermittent{Up: x.up, Down: x.down}.Validate()
 		if (read == nil) != x.good || (given == nil) != x.good {
 			t.Errorf("up %v, down %v: of a plan %v, of a link %v", x.up, x.down, read, given)
 		}

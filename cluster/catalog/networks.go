@@ -1,7 +1,8 @@
 package catalog
 
 import (
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -19,14 +20,14 @@ func addNetworks(c *Catalog) {
 			func(*Catalog, *none) (nn.Model, error) { return m.model(), nil }))
 	}
 	type network struct {
-		Input  []int        `plan:"input,required" doc:"channels, height and width"`
-		Layers []*plan.Node `plan:"layers,required" names:"layer" doc:"one after the other: words, or maps with settings"`
-		Source *plan.Node   `plan:",node"`
+		Input  []int          `plan:"input,required" doc:"channels, height and width"`
+		Layers []*syntax.Node `plan:"layers,required" names:"layer" doc:"one after the other: words, or maps with settings"`
+		Source *syntax.Node   `plan:",node"`
 	}
 	c.Models.Add(Define("network", "layers one after the other; input is [channels, height, width]", func() network { return network{} },
 		func(c *Catalog, s *network) (nn.Model, error) {
 			if len(s.Input) != 3 {
-				return nil, plan.Errorf(s.Source.At("input"), "an input of %d numbers; accepted are three: channels, height and width", len(s.Input))
+				return nil, syntax.Errorf(s.Source.At("input"), "an input of %d numbers; accepted are three: channels, height and width", len(s.Input))
 			}
 			layers := make([]nn.Layer, len(s.Layers))
 			for i, section := range s.Layers {
@@ -37,7 +38,7 @@ func addNetworks(c *Catalog) {
 			}
 			n, err := nn.NewNetwork(nn.Shape{Channels: s.Input[0], Height: s.Input[1], Width: s.Input[2]}, layers)
 			if err != nil {
-				return nil, plan.Errorf(s.Source.At("layers"), "%w", err)
+				return nil, syntax.Errorf(s.Source.At("layers"), "%w", err)
 			}
 			return n, nil
 		}))
@@ -45,13 +46,13 @@ func addNetworks(c *Catalog) {
 }
 
 // layer reads a layer: a word, or a map with settings.
-func (c *Catalog) layer(n *plan.Node) (nn.Layer, *plan.Node, error) {
+func (c *Catalog) layer(n *syntax.Node) (nn.Layer, *syntax.Node, error) {
 	section := n
-	if n.Kind == plan.Scalar {
+	if n.Kind == syntax.Scalar {
 		section = n.As("kind")
 	}
 	layer, resolved, err := c.Layers.read(c, section, "kind")
-	if err == nil && n.Kind == plan.Scalar {
+	if err == nil && n.Kind == syntax.Scalar {
 		resolved = n
 	}
 	return layer, resolved, err
@@ -86,7 +87,7 @@ func addLayers(c *Catalog) {
 	c.Layers.Add(Define("dense", "fully connected", func() dense { return dense{} },
 		func(_ *Catalog, s *dense) (nn.Layer, error) { return nn.Dense{Outputs: s.Outputs}, nil }))
 	type dropout struct {
-		Rate plan.Fraction `plan:"rate" doc:"the share of the values that become zero"`
+		Rate unit.Fraction `plan:"rate" doc:"the share of the values that become zero"`
 	}
 	c.Layers.Add(Define("dropout", "sets values to zero at random, in training only (Srivastava et al. 2014)", func() dropout { return dropout{Rate: 0.5} },
 		func(_ *Catalog, s *dropout) (nn.Layer, error) { return nn.Dropout{Rate: float64(s.Rate)}, nil }))

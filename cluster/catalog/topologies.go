@@ -7,6 +7,8 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // Topology says who is whose neighbour from an instant on.
@@ -14,7 +16,7 @@ type Topology struct {
 	At       time.Duration
 	Topology link.Topology
 	// Section is where the plan says so, for errors.
-	Section *plan.Node
+	Section *syntax.Node
 }
 
 func addTopologies(c *Catalog) {
@@ -49,8 +51,8 @@ func addTopologies(c *Catalog) {
 	fixed("exponential", "hops of 2^j + 1 for j = 0 … ⌊log2(n−1)⌋ (Lian et al. 2018)", link.ExponentialGraph{})
 	addRandomTopologies(c)
 	type file struct {
-		File   string     `plan:"file,required" doc:"the edges, beside the plan unless its path is absolute"`
-		Source *plan.Node `plan:",node"`
+		File   string       `plan:"file,required" doc:"the edges, beside the plan unless its path is absolute"`
+		Source *syntax.Node `plan:",node"`
 	}
 	c.Topologies.Add(Define("file", "edges from a file beside the plan, one a line: two names, or positions from 0, with a comma between them", func() file { return file{} },
 		func(c *Catalog, s *file) (link.Topology, error) {
@@ -66,7 +68,7 @@ func addRandomTopologies(c *Catalog) {
 	c.Topologies.Add(Define("random-regular", "degree random neighbours for each node (Steger and Wormald 1999)", func() regular { return regular{} },
 		func(_ *Catalog, s *regular) (link.Topology, error) { return link.RandomRegular{Degree: s.Degree}, nil }))
 	type erdosRenyi struct {
-		Probability plan.Fraction `plan:"probability,omitzero" doc:"that two nodes are neighbours"`
+		Probability unit.Fraction `plan:"probability,omitzero" doc:"that two nodes are neighbours"`
 		Degree      float64       `plan:"degree,omitzero" range:">0" doc:"the mean number of neighbours, in place of probability"`
 	}
 	c.Topologies.Add(Define("erdos-renyi", "every two nodes with one probability, or so that degree is the mean number of neighbours (Gilbert 1959)",
@@ -76,7 +78,7 @@ func addRandomTopologies(c *Catalog) {
 		}))
 	type smallWorld struct {
 		Neighbours int           `plan:"neighbours" range:"1.." doc:"of each node in the ring, before any edge is rewired"`
-		Rewire     plan.Fraction `plan:"rewire" doc:"the share of the edges that is rewired"`
+		Rewire     unit.Fraction `plan:"rewire" doc:"the share of the edges that is rewired"`
 	}
 	c.Topologies.Add(Define("small-world", "a ring of the nearest neighbours, a share of whose edges is rewired at random (Watts and Strogatz 1998)",
 		func() smallWorld { return smallWorld{Neighbours: 4, Rewire: 0.1} },
@@ -86,9 +88,9 @@ func addRandomTopologies(c *Catalog) {
 }
 
 // topology reads a topology of nodes of these names: a word, or a map with settings.
-func (c *Catalog) topology(n *plan.Node, nodes []string) (link.Topology, *plan.Node, error) {
+func (c *Catalog) topology(n *syntax.Node, nodes []string) (link.Topology, *syntax.Node, error) {
 	section := n
-	if n.Kind == plan.Scalar {
+	if n.Kind == syntax.Scalar {
 		section = n.As("kind")
 	}
 	t, resolved, err := c.Topologies.read(c, section, "kind")
@@ -107,14 +109,14 @@ func (c *Catalog) topologies(s *Spec) error {
 	for i := range nodes {
 		nodes[i] = s.Plan.Nodes[i].Name
 	}
-	add := func(at time.Duration, section **plan.Node) error {
+	add := func(at time.Duration, section **syntax.Node) error {
 		t, resolved, err := c.topology(*section, nodes)
 		s.Topologies = append(s.Topologies, Topology{At: at, Topology: t, Section: *section})
 		*section = resolved
 		return err
 	}
 	if s.Plan.Network.Topology == nil {
-		s.Plan.Network.Topology = plan.NewScalar("complete")
+		s.Plan.Network.Topology = syntax.NewScalar("complete")
 	}
 	if err := add(0, &s.Plan.Network.Topology); err != nil {
 		return err
@@ -140,8 +142,8 @@ func byTime(schedule []plan.Change) []*plan.Change {
 	return changes
 }
 
-// attendance checks that a run begins with as many nodes of each role as the architecture needs. Who goes later may leave
-// too few: what becomes of the others then is what such a schedule asks.
+// attendance checks that a run begins with as many nodes of each role as the architecture needs.
+// Who goes later may leave too few: what becomes of the others then is what such a schedule asks.
 func (s *Spec) attendance() error {
 	absent := s.Plan.Absent()
 	present := map[string]int{}
@@ -155,7 +157,7 @@ func (s *Spec) attendance() error {
 			continue // the coordinator
 		}
 		if r := s.Roles[e.Node]; present[r.Name] < r.Min {
-			return plan.Errorf(e.Source, "before this %d nodes have the role %s; this architecture needs %s", present[r.Name], r.Name, wanted(r))
+			return syntax.Errorf(e.Source, "before this %d nodes have the role %s; this architecture needs %s", present[r.Name], r.Name, wanted(r))
 		}
 	}
 	return nil

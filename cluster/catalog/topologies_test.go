@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 func withoutSections(ts []Topology) (bare []Topology) {
@@ -91,7 +91,7 @@ func TestUsersTopologyStandsBesideTheOthers(t *testing.T) {
 	c := Default()
 	c.Topologies.Add(Define("line", "one after the other", func() none { return none{} },
 		func(*Catalog, *none) (link.Topology, error) { return link.Tree{Branching: 1}, nil }))
-	got, resolved, err := c.topology(plan.NewText("line"), []string{"a", "b"})
+	got, resolved, err := c.topology(syntax.NewText("line"), []string{"a", "b"})
 	if err != nil || got != (link.Tree{Branching: 1}) || resolved.Flow() != "{kind: line}" {
 		t.Errorf("%v, %v, %v", got, resolved, err)
 	}

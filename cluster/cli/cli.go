@@ -20,7 +20,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Exit codes.
@@ -148,7 +148,7 @@ func flagUsage(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		return usage(cmd, err)
 	}
-	return usage(cmd, fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), plan.Suggestion("--"+unknown.GetSpecifiedName(), known)))
+	return usage(cmd, fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), syntax.Suggestion("--"+unknown.GetSpecifiedName(), known)))
 }
 
 // rename calls the program by its name in every text of the tree.

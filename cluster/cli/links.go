@@ -17,7 +17,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
@@ -84,11 +85,11 @@ type probes struct {
 }
 
 func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
-	until, err := plan.ParseDuration(f.time)
+	until, err := unit.ParseDuration(f.time)
 	if err != nil {
 		return p, usage(cmd, fmt.Errorf("--time: %w", err))
 	}
-	size, err := plan.ParseSize(f.size)
+	size, err := unit.ParseSize(f.size)
 	if err != nil {
 		return p, usage(cmd, fmt.Errorf("--size: %w", err))
 	}
@@ -97,7 +98,7 @@ func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
 	case f.samples < 1 || f.samples > maxProbes:
 		return p, usage(cmd, fmt.Errorf("--samples %d; accepted is 1 to %d", f.samples, maxProbes))
 	case p.until < time.Duration(f.samples) || p.until > maxProbeTime:
-		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v", f.time, plan.Duration(maxProbeTime)))
+		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v", f.time, unit.Duration(maxProbeTime)))
 	case int64(size) > math.MaxInt32:
 		return p, usage(cmd, fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32))
 	}
@@ -157,7 +158,7 @@ func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*r
 	down, count := time.Duration(0), 0
 	for o := range l.Outages(n.Seed, p.until) {
 		if count++; count > maxProbedOutages {
-			return nil, &driver.InputError{Err: fmt.Errorf("the link from %s to %s goes down more than %d times in %v; give a shorter --time", l.From, l.To, maxProbedOutages, plan.Duration(p.until))}
+			return nil, &driver.InputError{Err: fmt.Errorf("the link from %s to %s goes down more than %d times in %v; give a shorter --time", l.From, l.To, maxProbedOutages, unit.Duration(p.until))}
 		}
 		o.To = min(o.To, p.until)
 		down += o.To - o.From
@@ -178,8 +179,8 @@ func addSpan(r *report.Probed, o link.Outage, gap time.Duration) {
 }
 
 // inWords is a delay of a plan in a few words: its kind and its settings.
-func inWords(n *plan.Node) string {
-	if n.Kind != plan.Map {
+func inWords(n *syntax.Node) string {
+	if n.Kind != syntax.Map {
 		return n.Flow()
 	}
 	var words []string
@@ -236,7 +237,7 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		return printJSON(out, t)
 	}
 	_, err := fmt.Fprintf(out, "%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
-		n.Plan, n.Seed, float64(time.Minute)/float64(how.every), plan.Size(how.size), n.Edges, plan.Duration(how.until))
+		n.Plan, n.Seed, float64(time.Minute)/float64(how.every), unit.Size(how.size), n.Edges, unit.Duration(how.until))
 	if err == nil && n.Points > 1 {
 		_, err = fmt.Fprintf(out, "point %d of %d%s\n", n.Point, n.Points, point)
 	}

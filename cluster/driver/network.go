@@ -8,6 +8,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Network is what a plan emulates between its nodes at one of its points.
@@ -23,7 +24,7 @@ type Network struct {
 	// Lines are these edges by source and destination; if there are more than was asked for, as many of them, evenly chosen.
 	Lines []link.Line
 	// Delays are those of Lines as the plan has them, at the beginning of the run.
-	Delays []*plan.Node
+	Delays []*syntax.Node
 }
 
 // Network resolves the network of a point, the first being 1, without data. It has at most so many lines. A nil catalog stands for

@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -45,7 +46,7 @@ func (p *point) task(shelf *shelf, seed uint64) (*train.Task, error) {
 	return p.taskOf(data, seed, func(t *train.Task) ([][]int32, error) {
 		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
 		if err != nil {
-			return nil, plan.Errorf(d.Section.At("split"), "%w", err)
+			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
 		}
 		return shards, nil
 	})
@@ -67,7 +68,7 @@ func (p *point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][
 		return nil, err
 	}
 	if err := t.Validate(); err != nil {
-		return nil, plan.Errorf(p.spec.ModelSection, "%w", err)
+		return nil, syntax.Errorf(p.spec.ModelSection, "%w", err)
 	}
 	return t, nil
 }
@@ -127,7 +128,7 @@ func (p *point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
 		}
 		g, err := link.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
 		if err != nil {
-			return nil, plan.Errorf(t.Section, "%w", err)
+			return nil, syntax.Errorf(t.Section, "%w", err)
 		}
 		graphs = append(graphs, actors.Graph(g))
 	}
@@ -188,7 +189,7 @@ func (p *point) place(task *train.Task, clock Clock, strict bool, threads int) (
 		node, role := &p.spec.Plan.Nodes[i], p.spec.Roles[i]
 		speed, err := profile(node.Compute, task, clock)
 		if err != nil {
-			return nil, input(plan.Errorf(node.Source.At("compute"), "%w", err))
+			return nil, input(syntax.Errorf(node.Source.At("compute"), "%w", err))
 		}
 		if role.Holds {
 			holders = append(holders, i)

@@ -11,24 +11,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-func mustParse(t *testing.T, text string) *Node {
+func mustParse(t *testing.T, text string) *syntax.Node {
 	t.Helper()
-	n, err := Parse("plan.yaml", []byte(text))
+	n, err := syntax.Parse("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func readGood(t *testing.T, name string) *Node {
+func readGood(t *testing.T, name string) *syntax.Node {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("testdata/good", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := Parse(name, src)
+	n, err := syntax.Parse(name, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,13 +61,13 @@ func TestTheDesignsExampleIsRead(t *testing.T) {
 	if p.Name != "async-ps-unequal-links" || p.Seed != 1 || p.Repeats != 20 || p.Record != RecordSummary || p.Sweep != nil {
 		t.Errorf("top: %+v", p)
 	}
-	if *p.Stop.Target != 0.94 || p.Stop.Epochs != 10 || p.Stop.Time != Duration(10*time.Minute) || p.Stop.Steps != 0 {
+	if *p.Stop.Target != 0.94 || p.Stop.Epochs != 10 || p.Stop.Time != unit.Duration(10*time.Minute) || p.Stop.Steps != 0 {
 		t.Errorf("stop: %+v", p.Stop)
 	}
-	if p.Evaluate.Every != (Interval{Epochs: 0.05}) || p.Evaluate.Lag != nil {
+	if p.Evaluate.Every != (unit.Interval{Epochs: 0.05}) || p.Evaluate.Lag != nil {
 		t.Errorf("evaluate: %+v", p.Evaluate)
 	}
-	if len(p.Nodes) != 3 || *p.Nodes[1].Compute.Step != Duration(5*time.Millisecond) || p.Nodes[0].Compute.Speed != DefaultSpeed {
+	if len(p.Nodes) != 3 || *p.Nodes[1].Compute.Step != unit.Duration(5*time.Millisecond) || p.Nodes[0].Compute.Speed != DefaultSpeed {
 		t.Errorf("nodes: %+v", p.Nodes)
 	}
 	links := p.Links()
@@ -104,7 +107,7 @@ func TestGroupsLinksAndScheduleAreRead(t *testing.T) {
 	if e := links.Edge("edge2", "hub"); e.Delay.Flow() != "{kind: random-walk, first: 1s}" || *e.Rate != 102400 || e.Loss.Probability != 0.005 || e.Loss.Attempts != 15 {
 		t.Errorf("group's link: %+v", e)
 	}
-	if e := links.Edge("gpu", "edge3"); len(e.Outages) != 2 || e.Outages[1].From != Duration(time.Minute) {
+	if e := links.Edge("gpu", "edge3"); len(e.Outages) != 2 || e.Outages[1].From != unit.Duration(time.Minute) {
 		t.Errorf("everyone's link: %+v", e)
 	}
 	count := 0
@@ -267,8 +270,8 @@ func TestPointsOfALargePlanAreBounded(t *testing.T) {
 
 func TestSetAndLookupFollowThePathsThatErrorsPrint(t *testing.T) {
 	root := readGood(t, "groups.yaml")
-	var walk func(n *Node)
-	walk = func(n *Node) {
+	var walk func(n *syntax.Node)
+	walk = func(n *syntax.Node) {
 		if path := n.Path(); path != "" {
 			if got, ok := root.Lookup(path); !ok || got != n {
 				t.Errorf("%s leads to %v", path, got)
@@ -303,7 +306,7 @@ func TestSetPutsTheValueWhereLookupFindsIt(t *testing.T) {
 		"stop.target", `sweep."nodes.edge.count"[1]`, "train.optimizer.rate",
 	} {
 		root := readGood(t, "groups.yaml")
-		value := NewScalar("7")
+		value := syntax.NewScalar("7")
 		if err := root.Set(path, value); err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -324,13 +327,13 @@ func TestAssignmentsFromTheCommandLine(t *testing.T) {
 		{`sweep."data.x"=[1, 2]`, `sweep."data.x"`, "[1, 2]"},
 		{"train=null", "train", "null"},
 	} {
-		path, value, err := ParseAssignment(c.in)
+		path, value, err := syntax.ParseAssignment(c.in)
 		if err != nil {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
 		got := value.Flow()
-		if value.Kind == Scalar {
+		if value.Kind == syntax.Scalar {
 			got = value.Text
 		}
 		if path != c.path || got != c.value {
@@ -346,7 +349,7 @@ func TestErrorsFromTheCommandLineShowTheArgument(t *testing.T) {
 		"seed", "seed=", "=5", "a..b=5", "seed=[1", "seed={a: 1, a: 2}", "nodes.fsat.compute=native", "nodes.fast.compute.step=5",
 		"stop.epoch=3", "seed=&a 1", "seed=1\x00", "größe.α=1", "data.split.α=*x", "repeats=" + strings.Repeat("9", 500), "stop.target=\n101%",
 	} {
-		path, value, err := ParseAssignment(in)
+		path, value, err := syntax.ParseAssignment(in)
 		tree := root.Clone().Without("sweep")
 		if err == nil {
 			err = tree.Set(path, value)
@@ -358,7 +361,7 @@ func TestErrorsFromTheCommandLineShowTheArgument(t *testing.T) {
 			fmt.Fprintf(&b, "%q is accepted here\n", in)
 			continue
 		}
-		var e *Error
+		var e *syntax.Error
 		if !errors.As(err, &e) || e.Pos.File != "--set" {
 			t.Errorf("%s: %v has no place", in, err)
 		}

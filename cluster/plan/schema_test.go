@@ -10,18 +10,22 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // anything is what the sections of a plan hold that somebody else reads.
-func anything() (defs Properties) {
+func anything() (defs settings.Properties) {
 	for _, name := range []string{"data", "model", "train", "architecture", "topology"} {
-		defs = append(defs, Property{name, &Schema{Not: &Schema{Type: Types{"null"}}}})
+		defs = append(defs, settings.Property{Name: name, Schema: &settings.Schema{Not: &settings.Schema{Type: settings.Types{"null"}}}})
 	}
-	return append(defs, Property{"delay", &Schema{AnyOf: []*Schema{new(Duration).PlanSchema(), {Type: Types{"object"}}}}})
+	return append(defs, settings.Property{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)), {Type: settings.Types{"object"}}}}})
 }
 
 // compile makes a validator of what a schema is written as.
-func compile(t testing.TB, s *Schema) *jsonschema.Schema {
+func compile(t testing.TB, s *settings.Schema) *jsonschema.Schema {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -113,7 +117,7 @@ func TestBadPlansAreInvalidBySchemaWhereOneCanSayWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse(file, src); err != nil {
+		if _, err := syntax.Parse(file, src); err != nil {
 			continue // what is wrong is its YAML, which is not a schema's affair
 		}
 		v, err := values(src)
@@ -138,7 +142,7 @@ func TestBadPlansAreInvalidBySchemaWhereOneCanSayWhy(t *testing.T) {
 
 func TestEveryKeyOfAPlanSaysWhatItMeans(t *testing.T) {
 	keys := 0
-	Document("plan", anything()).Walk("", func(path string, s *Schema) {
+	Document("plan", anything()).Walk("", func(path string, s *settings.Schema) {
 		_, name, definition := strings.Cut(path, ".plan.")
 		if !definition {
 			return
@@ -167,18 +171,18 @@ func TestUnitsMatchTheirPatternExactlyWhenTheyAreParsed(t *testing.T) {
 		"10 GFLOP/s", "1 FLOP/s", "10 GFLOPS", "64 KiB", "0 B", "1 MB", "1.5 KiB", "12 b",
 	}
 	parsers := map[string]func(s string) error{
-		"duration":       func(s string) error { _, err := ParseDuration(s); return err },
-		"duration-range": func(s string) error { _, err := ParseDurationRange(s); return err },
-		"interval":       func(s string) error { _, err := ParseInterval(s); return err },
-		"fraction":       func(s string) error { _, err := ParseFraction(s); return err },
-		"byte-rate":      func(s string) error { _, err := ParseByteRate(s); return err },
-		"speed":          func(s string) error { _, err := ParseSpeed(s); return err },
-		"size":           func(s string) error { _, err := ParseSize(s); return err },
+		"duration":       func(s string) error { _, err := unit.ParseDuration(s); return err },
+		"duration-range": func(s string) error { _, err := unit.ParseDurationRange(s); return err },
+		"interval":       func(s string) error { _, err := unit.ParseInterval(s); return err },
+		"fraction":       func(s string) error { _, err := unit.ParseFraction(s); return err },
+		"byte-rate":      func(s string) error { _, err := unit.ParseByteRate(s); return err },
+		"speed":          func(s string) error { _, err := unit.ParseSpeed(s); return err },
+		"size":           func(s string) error { _, err := unit.ParseSize(s); return err },
 	}
-	if len(Units()) != len(parsers) {
-		t.Fatalf("%d units, %d parsers", len(Units()), len(parsers))
+	if len(settings.Units()) != len(parsers) {
+		t.Fatalf("%d units, %d parsers", len(settings.Units()), len(parsers))
 	}
-	for _, u := range Units() {
+	for _, u := range settings.Units() {
 		schema := compile(t, u.Schema)
 		accepted := 0
 		for _, text := range texts {
@@ -200,9 +204,9 @@ func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 	schemas := map[string]*jsonschema.Schema{}
 	document := Document("plan", anything())
 	for name, v := range map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{}, "evaluate": &Evaluate{}} {
-		document.Defs = append(document.Defs, Property{"own." + name, SchemaOf(v)})
+		document.Defs = append(document.Defs, settings.Property{Name: "own." + name, Schema: settings.SchemaOf(v)})
 		own := *document
-		own.If, own.Then, own.Else, own.Ref = nil, nil, nil, definition("own."+name)
+		own.If, own.Then, own.Else, own.Ref = nil, nil, nil, settings.Definition("own."+name)
 		schemas[name] = compile(t, &own)
 	}
 	for _, x := range []struct {
@@ -219,7 +223,7 @@ func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 		{"evaluate", "{every: 0 epochs}", false}, {"evaluate", "{every: 0e5 epochs}", false}, {"evaluate", "{every: 0 steps}", false},
 		{"evaluate", "{every: 1e-3 epochs}", true}, {"evaluate", "{every: 10 steps}", true},
 	} {
-		n, err := Parse("p", []byte("at: "+x.text))
+		n, err := syntax.Parse("p", []byte("at: "+x.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +232,7 @@ func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		into := map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{}, "evaluate": &Evaluate{}}[x.name]
-		decoded, valid := Decode(n.At("at"), into), schemas[x.name].Validate(v)
+		decoded, valid := settings.Decode(n.At("at"), into), schemas[x.name].Validate(v)
 		if (valid == nil) != x.good || decoded != nil && x.good {
 			t.Errorf("%s %s: decoding says %v, the schema %v", x.name, x.text, decoded, valid)
 		}
@@ -236,20 +240,20 @@ func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 }
 
 func TestASchemaAgreesWithDecodingOnTags(t *testing.T) {
-	type settings struct {
+	type tagged struct {
 		Word  string  `plan:"word" words:"sum|mean"`
 		Size  int     `plan:"size" words:"93|122"`
 		Count *int    `plan:"count" range:"2..5"`
 		Share float64 `plan:"share" range:">0"`
 		Steps uint    `plan:"steps" range:"0.."`
 	}
-	schema := compile(t, SchemaOf(&settings{Word: "sum", Size: 93, Share: 1}))
+	schema := compile(t, settings.SchemaOf(&tagged{Word: "sum", Size: 93, Share: 1}))
 	for text, good := range map[string]bool{
 		"{}": true, "{word: mean, size: 122}": true, "{word: max}": false, "{word: 5}": false, "{size: 94}": false, "{size: '93'}": false,
 		"{count: 2}": true, "{count: 5}": true, "{count: 1}": false, "{count: 6}": false, "{count: 2.5}": false,
 		"{share: 0.1}": true, "{share: 0}": false, "{share: -1}": false, "{steps: 0}": true, "{steps: -1}": false, "{other: 1}": false,
 	} {
-		n, err := Parse("p", []byte("at: "+text))
+		n, err := syntax.Parse("p", []byte("at: "+text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,8 +261,8 @@ func TestASchemaAgreesWithDecodingOnTags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var into settings
-		decoded, valid := Decode(n.At("at"), &into), schema.Validate(v)
+		var into tagged
+		decoded, valid := settings.Decode(n.At("at"), &into), schema.Validate(v)
 		if (decoded == nil) != good || (valid == nil) != good {
 			t.Errorf("%s: decoding says %v, the schema %v", text, decoded, valid)
 		}

@@ -1,4 +1,4 @@
-package plan
+package settings
 
 import (
 	"fmt"
@@ -6,28 +6,32 @@ import (
 	"reflect"
 	"sort"
 	"strconv"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// Encode is the inverse of [Decode]: every tagged field is written, so that defaults are spelled out. Left out are nil
-// pointers and nil nodes, and zero values of fields tagged `omitzero`. Entries of Go maps are sorted by key. Nodes are copied.
+// Encode is the inverse of [Decode]: every tagged field is written, so that defaults are spelled
+// out. Left out are nil pointers and nil nodes, and zero values of fields tagged `omitzero`.
+// Entries of Go maps are sorted by key. Nodes are copied.
 //
-// It fails on numbers that are not finite and where a [Marshaler] fails, and panics on types that Decode does not know.
-func Encode(v any) (*Node, error) {
+// It fails on numbers that are not finite and where a [Marshaler] fails, and panics on types that
+// Decode does not know.
+func Encode(v any) (*syntax.Node, error) {
 	if v == nil {
-		return &Node{}, nil
+		return &syntax.Node{}, nil
 	}
 	return encode(reflect.ValueOf(v))
 }
 
-func encode(v reflect.Value) (*Node, error) {
+func encode(v reflect.Value) (*syntax.Node, error) {
 	if v.Type() == nodeType {
 		if v.IsNil() {
-			return &Node{}, nil
+			return &syntax.Node{}, nil
 		}
-		return v.Interface().(*Node).Clone(), nil
+		return v.Interface().(*syntax.Node).Clone(), nil
 	}
 	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return &Node{}, nil
+		return &syntax.Node{}, nil
 	}
 	if m, ok := v.Interface().(Marshaler); ok {
 		return m.MarshalPlan()
@@ -45,28 +49,28 @@ func encode(v reflect.Value) (*Node, error) {
 	return encodeScalar(v)
 }
 
-func encodeScalar(v reflect.Value) (*Node, error) {
+func encodeScalar(v reflect.Value) (*syntax.Node, error) {
 	switch {
 	case v.Kind() == reflect.String:
-		return NewText(v.String()), nil
+		return syntax.NewText(v.String()), nil
 	case v.Kind() == reflect.Bool:
-		return NewScalar(strconv.FormatBool(v.Bool())), nil
+		return syntax.NewScalar(strconv.FormatBool(v.Bool())), nil
 	case v.CanInt():
-		return NewScalar(strconv.FormatInt(v.Int(), 10)), nil
+		return syntax.NewScalar(strconv.FormatInt(v.Int(), 10)), nil
 	case v.CanUint():
-		return NewScalar(strconv.FormatUint(v.Uint(), 10)), nil
+		return syntax.NewScalar(strconv.FormatUint(v.Uint(), 10)), nil
 	case v.CanFloat():
 		f := v.Float()
 		if math.IsInf(f, 0) || math.IsNaN(f) {
 			return nil, fmt.Errorf("plan: %v is not finite and cannot be written", f)
 		}
-		return NewScalar(strconv.FormatFloat(f, 'g', -1, v.Type().Bits())), nil
+		return syntax.NewScalar(strconv.FormatFloat(f, 'g', -1, v.Type().Bits())), nil
 	}
 	panic(typeMessage + v.Type().String())
 }
 
-func encodeStruct(v reflect.Value) (*Node, error) {
-	var fields []Field
+func encodeStruct(v reflect.Value) (*syntax.Node, error) {
+	var fields []syntax.Field
 	for _, f := range taggedFields(v.Type()) {
 		field := v.FieldByIndex(f.index)
 		isNil := field.Kind() == reflect.Pointer && field.IsNil()
@@ -77,13 +81,13 @@ func encodeStruct(v reflect.Value) (*Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.key, err)
 		}
-		fields = append(fields, Field{Key: f.key, Value: value})
+		fields = append(fields, syntax.Field{Key: f.key, Value: value})
 	}
-	return NewMap(fields...), nil
+	return syntax.NewMap(fields...), nil
 }
 
-func encodeSlice(v reflect.Value) (*Node, error) {
-	items := make([]*Node, v.Len())
+func encodeSlice(v reflect.Value) (*syntax.Node, error) {
+	items := make([]*syntax.Node, v.Len())
 	for i := range items {
 		item, err := encode(v.Index(i))
 		if err != nil {
@@ -91,22 +95,22 @@ func encodeSlice(v reflect.Value) (*Node, error) {
 		}
 		items[i] = item
 	}
-	return NewList(items...), nil
+	return syntax.NewList(items...), nil
 }
 
-func encodeMap(v reflect.Value) (*Node, error) {
+func encodeMap(v reflect.Value) (*syntax.Node, error) {
 	if v.Type().Key().Kind() != reflect.String {
 		panic(typeMessage + v.Type().String())
 	}
 	keys := v.MapKeys()
 	sort.Slice(keys, func(i, j int) bool { return keys[i].String() < keys[j].String() })
-	var fields []Field
+	var fields []syntax.Field
 	for _, key := range keys {
 		value, err := encode(v.MapIndex(key))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		fields = append(fields, Field{Key: key.String(), Value: value})
+		fields = append(fields, syntax.Field{Key: key.String(), Value: value})
 	}
-	return NewMap(fields...), nil
+	return syntax.NewMap(fields...), nil
 }

@@ -1,4 +1,4 @@
-package plan
+package settings
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // tagged is a field of a struct with what its tags say.
@@ -44,7 +46,7 @@ type limits struct {
 	above     bool   // low itself is not accepted
 }
 
-const limitsMessage = "plan: a range in a tag is written 1..1000, 0.. or >0, not "
+const limitsMessage = "settings: a range in a tag is written 1..1000, 0.. or >0, not "
 
 func parseLimits(text string) *limits {
 	l := limits{}
@@ -79,22 +81,22 @@ func (l *limits) String() string {
 }
 
 // field reads the value of a key, and checks it by what the field's tags say.
-func (d *decoder) field(f tagged, n *Node, v reflect.Value) {
+func (d *decoder) field(f tagged, n *syntax.Node, v reflect.Value) {
 	before := len(d.errs)
 	d.value(n, v)
 	for v.Kind() == reflect.Pointer && !v.IsNil() && v.Type() != nodeType {
 		v = v.Elem()
 	}
 	switch {
-	case len(d.errs) > before || n.Kind != Scalar:
+	case len(d.errs) > before || n.Kind != syntax.Scalar:
 	case f.words != nil && v.Kind() != reflect.String && !slices.Contains(f.words, strings.TrimPrefix(n.Text, "+")):
-		d.errorf(n, "%s is not accepted; accepted are %s", printable(n.Text, quoteWidth), strings.Join(f.words, ", "))
+		d.errorf(n, "%s is not accepted; accepted are %s", syntax.Printable(n.Text, syntax.QuoteWidth), strings.Join(f.words, ", "))
 	case f.words != nil && !slices.Contains(f.words, n.Text):
-		if len(d.errs) < maxErrors {
-			d.errs = append(d.errs, UnknownWord(n, f.key, f.words))
+		if len(d.errs) < syntax.MaxErrors {
+			d.errs = append(d.errs, syntax.UnknownWord(n, f.key, f.words))
 		}
 	case f.limits != nil && !f.limits.hold(number(v)):
-		d.errorf(n, "%s is out of range; accepted is %s", printable(n.Text, quoteWidth), f.limits)
+		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), f.limits)
 	}
 }
 
@@ -108,10 +110,11 @@ func number(v reflect.Value) float64 {
 	case v.CanFloat():
 		return v.Float()
 	}
-	panic(fmt.Sprintf("plan: only numbers have a range, not %s", v.Type()))
+	panic(fmt.Sprintf("settings: only numbers have a range, not %s", v.Type()))
 }
 
-// taggedFields lists the fields that have tags, in the order of the struct, those of embedded structs in their place.
+// taggedFields lists the fields that have tags, in the order of the struct, those of embedded
+// structs in their place.
 func taggedFields(t reflect.Type) []tagged {
 	var list []tagged
 	for i := range t.NumField() {
