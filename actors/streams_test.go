@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/actors"
 )
@@ -16,45 +15,6 @@ func draw(r *rand.Rand, n int) []uint64 {
 		values[i] = r.Uint64()
 	}
 	return values
-}
-
-func TestRestoredStreamsGoOnAsIfNothingHadHappened(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		seed := rapid.Uint64().Draw(t, "seed")
-		purposes := rapid.SliceOfNDistinct(rapid.String(), 1, 4, rapid.ID).Draw(t, "purposes")
-		var whole, first actors.Streams
-		for _, p := range purposes {
-			n := rapid.IntRange(0, 20).Draw(t, "drawn")
-			draw(whole.Get(seed, "a", p), n)
-			draw(first.Get(seed, "a", p), n)
-		}
-		states, err := first.Save()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var second actors.Streams
-		if err := second.Restore(states); err != nil {
-			t.Fatal(err)
-		}
-		// A purpose that was not in use begins as ever.
-		for _, p := range append(purposes, "one more than was saved") {
-			if diff := cmp.Diff(draw(whole.Get(seed, "a", p), 10), draw(second.Get(seed, "a", p), 10)); diff != "" {
-				t.Fatalf("stream %q (-uninterrupted +restored):\n%s", p, diff)
-			}
-		}
-	})
-}
-
-func TestSavingMovesNoStream(t *testing.T) {
-	var a, b actors.Streams
-	draw(a.Get(1, "a", "p"), 3)
-	draw(b.Get(1, "a", "p"), 3)
-	if _, err := a.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(draw(b.Get(1, "a", "p"), 5), draw(a.Get(1, "a", "p"), 5)); diff != "" {
-		t.Error(diff)
-	}
 }
 
 func TestStreamDependsOnSeedActorAndPurposeOnly(t *testing.T) {
@@ -92,14 +52,6 @@ func TestStreamsOfNeighbouringSeedsAreIndependent(t *testing.T) {
 	}
 	if mean := float64(agreed) / n; mean < 32-5*4.0/64 || mean > 32+5*4.0/64 {
 		t.Errorf("%.3f of 64 bits agree, want 32 ± 0.31", mean)
-	}
-}
-
-func TestDamagedStreamStateIsAnErrorThatNamesThePurpose(t *testing.T) {
-	var s actors.Streams
-	err := s.Restore(map[string][]byte{"batches": []byte("pcg:short")})
-	if err == nil || err.Error()[:23] != `random stream "batches"` {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -37,10 +37,6 @@ func (s swing) Next(departure time.Duration) time.Duration {
 
 func (s swing) Present(now time.Duration) time.Duration { return s.Next(now) }
 
-// AppendBinary and UnmarshalBinary save and restore what an edge remembers: nothing.
-func (swing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
-func (swing) UnmarshalBinary([]byte) error          { return nil }
-
 // A delay model of one's own, which plans can then name. A program with such a catalog calls
 // cli.Main with it.
 func ExampleDefine() {

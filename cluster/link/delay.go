@@ -1,10 +1,6 @@
 package link
 
 import (
-	"encoding"
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -15,36 +11,18 @@ type Delay interface {
 	// Validate reports a field that is not accepted, as a *FieldError.
 	Validate() error
 	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the edge's own stream for
-	// delays, always the same one, saved and restored by the Network. previous is the process that this one replaces
-	// during a run, nil at first; a process of the same kind goes on from its state.
+	// delays, always the same one. previous is the process that this one replaces during a run, nil
+	// at first; a process of the same kind goes on from its state.
 	Start(stream func() *rand.Rand, previous Process) Process
 }
 
-// Process is a delay model at work on one edge. A process without a state beside its stream embeds Stateless. States are
-// saved with the network, bound to the Go type of the description.
+// Process is a delay model at work on one edge.
 type Process interface {
 	// Next returns the delay of the next message, which departs at the given instant. Departures need not be in order.
 	// Delays outside 0..MaxDelay are taken as the nearest bound. Must not allocate.
 	Next(departure time.Duration) time.Duration
 	// Present returns the delay that is to be expected at an instant. It must not draw.
 	Present(now time.Duration) time.Duration
-
-	encoding.BinaryAppender
-	encoding.BinaryUnmarshaler
-}
-
-// Stateless is the empty state of a Process that remembers nothing.
-type Stateless struct{}
-
-// AppendBinary appends nothing.
-func (Stateless) AppendBinary(b []byte) ([]byte, error) { return b, nil }
-
-// UnmarshalBinary accepts nothing but an empty state.
-func (Stateless) UnmarshalBinary(b []byte) error {
-	if len(b) > 0 {
-		return fmt.Errorf("state of %d bytes for a delay without state", len(b))
-	}
-	return nil
 }
 
 // Constant is a delay that is always the same.
@@ -94,7 +72,6 @@ func (d Constant) Validate() error { return validateDelay("Delay", d.Delay, 0) }
 func (d Constant) Start(func() *rand.Rand, Process) Process { return constant{value: d.Delay} }
 
 type constant struct {
-	Stateless
 	value time.Duration
 }
 
@@ -115,7 +92,6 @@ func (d Uniform) Start(stream func() *rand.Rand, _ Process) Process {
 }
 
 type uniform struct {
-	Stateless
 	Uniform
 	rand *rand.Rand
 }
@@ -164,7 +140,6 @@ func truncatedExponentialMean(x float64) float64 {
 }
 
 type exponential struct {
-	Stateless
 	Exponential
 	mass    float64 // probability of the part below Max
 	present time.Duration
@@ -237,21 +212,3 @@ func (w *walk) Next(time.Duration) time.Duration {
 }
 
 func (w *walk) Present(time.Duration) time.Duration { return w.value }
-
-// AppendBinary appends the next value, 8 bytes.
-func (w *walk) AppendBinary(b []byte) ([]byte, error) {
-	return binary.BigEndian.AppendUint64(b, uint64(w.value)), nil
-}
-
-// UnmarshalBinary reads what AppendBinary wrote; the value must lie within the walk's bounds.
-func (w *walk) UnmarshalBinary(b []byte) error {
-	if len(b) != 8 {
-		return errors.New("state of a random walk is not 8 bytes long")
-	}
-	value := time.Duration(binary.BigEndian.Uint64(b))
-	if value < w.Min || value > w.max() {
-		return fmt.Errorf("random walk at %v, outside its bounds %v to %v", value, w.Min, w.max())
-	}
-	w.value = value
-	return nil
-}

@@ -1,6 +1,9 @@
 package link
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Edge is the directed link from one node to another.
 type Edge struct {
@@ -10,7 +13,7 @@ type Edge struct {
 	constant            time.Duration // the delay where process is nil
 	process             Process
 	config              *Config
-	delays, losses      *stream // nil until something draws from them
+	delays, losses      *rand.Rand // nil until something draws from them
 	source, destination int32
 	flapper             *flapper // nil unless the edge is Intermittent
 	outage              int32    // outages before this one ended before line.free

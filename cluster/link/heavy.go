@@ -63,7 +63,6 @@ func slope(y float64) float64 {
 }
 
 type pareto struct {
-	Stateless
 	Pareto
 	mass    float64 // probability of the part below Max
 	present time.Duration
@@ -146,7 +145,6 @@ func (d LogNormal) Start(stream func() *rand.Rand, _ Process) Process {
 }
 
 type logNormal struct {
-	Stateless
 	LogNormal
 	mass           float64       // probability of the part below Max
 	limit, present time.Duration // the former without Min

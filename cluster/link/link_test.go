@@ -1,9 +1,12 @@
 package link_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 	"time"
@@ -561,5 +564,32 @@ func TestMistakesOfTheProgramPanic(t *testing.T) {
 	}
 	if n.Edge(0, 1).Stats().Sent != 0 {
 		t.Error("counted what was refused")
+	}
+}
+
+// The golden checksum holds for every processor, see TestFunctionsHaveTheSameBitsOnEveryProcessor.
+func TestLinksHaveTheSameBitsOnEveryProcessor(t *testing.T) {
+	const golden = 0x4173e77dc0b1b78f
+	n := configured(7)
+	n.Set(0, 2, link.Config{Delay: link.Exponential{Mean: ms, Min: ms, Max: 3 * ms}})
+	n.Set(0, 3, link.Config{Delay: link.Normal{Mean: ms, Std: ms, Max: 2 * ms}})
+	n.Set(1, 0, link.Config{Delay: link.Pareto{Min: ms, Alpha: 1.5, Max: 9 * ms}})
+	n.Set(2, 2, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1, Max: 9 * ms}})
+	hash := fnv.New64a()
+	for i := range 16_000 {
+		edge := n.Edge(int32(i/4%4), int32(i%4))
+		now := time.Duration(i) * ms / 10
+		got := edge.Send(now, 100)
+		for _, v := range []time.Duration{got.Arrival, got.Delay, time.Duration(got.Tries), edge.Delay(now)} {
+			_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash returns no error
+		}
+	}
+	graph, err := link.NewGraph(link.ErdosRenyi{Degree: 8}, names(40), rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = fmt.Fprint(hash, graph)
+	if got := hash.Sum64(); got != golden {
+		t.Errorf("checksum %#x, want %#x", got, uint64(golden))
 	}
 }

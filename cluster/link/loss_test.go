@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
 )
 
@@ -92,7 +91,7 @@ func TestFirstTryIsLostWithTheMeanProbability(t *testing.T) {
 	}
 }
 
-func TestBurstsCarryOverAChangeAndASave(t *testing.T) {
+func TestBurstsCarryOverAChange(t *testing.T) {
 	stuck := link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 1e-9, R: 1e-9, K: 1}}}
 	seen := map[bool]bool{}
 	for seed := range uint64(20) {
@@ -102,18 +101,8 @@ func TestBurstsCarryOverAChangeAndASave(t *testing.T) {
 		seen[first] = true
 		stuck.Delay = link.Constant{Delay: ms}
 		n.Set(0, 1, stuck)
-		saved := save(t, n)
-		again := link.New(seed, names(2))
-		again.Set(0, 1, stuck)
-		if err := again.UnmarshalBinary(saved); err != nil {
-			t.Fatal(err)
-		}
-		if got := []bool{n.Edge(0, 1).Send(0, 1).Lost, again.Edge(0, 1).Send(0, 1).Lost}; !cmp.Equal(got, []bool{first, first}) {
+		if got := n.Edge(0, 1).Send(0, 1).Lost; got != first {
 			t.Errorf("seed %d: lost %v at first, then %v", seed, first, got)
-		}
-		again.Set(0, 1, link.Config{})
-		if err := again.UnmarshalBinary(saved); err == nil {
-			t.Error("a state of loss bursts was accepted by an edge without any")
 		}
 	}
 	if len(seen) != 2 {

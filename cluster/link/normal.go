@@ -79,7 +79,6 @@ func truncatedNormalMean(a, b float64) float64 {
 }
 
 type normal struct {
-	Stateless
 	mean, std  float64 // std is negative where the distribution is mirrored
 	base, mass float64 // probability below the interval, and of it
 	min, max   time.Duration

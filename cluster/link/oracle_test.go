@@ -2,8 +2,6 @@ package link_test
 
 import (
 	"cmp"
-	"encoding/binary"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -36,19 +34,6 @@ func (s *script) Next(time.Duration) time.Duration {
 }
 
 func (s *script) Present(time.Duration) time.Duration { return s.scripted[s.next%len(s.scripted)] }
-
-func (s *script) AppendBinary(b []byte) ([]byte, error) {
-	return binary.AppendUvarint(b, uint64(s.next)), nil
-}
-
-func (s *script) UnmarshalBinary(b []byte) error {
-	next, length := binary.Uvarint(b)
-	if length <= 0 || length != len(b) || next > 1e9 {
-		return errors.New("not the number of values used")
-	}
-	s.next = int(next)
-	return nil
-}
 
 // A second implementation of uplink → edge → downlink, as dumb as can be: whole numbers, every queue the list of all that
 // has left it, every look a scan from the beginning.

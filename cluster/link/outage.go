@@ -105,7 +105,7 @@ func (f *flapper) nextDown(now, before time.Duration) time.Duration {
 const eventsPerCell = 16
 
 // poisson finds the events of a Poisson process beside any instant. The events of each stretch of time, a cell, have a random
-// stream of their own, so that no look-up has to begin at the beginning, and nothing needs saving. What follows its settings
+// stream of their own, so that no look-up has to begin at the beginning. What follows its settings
 // only remembers the last look-up.
 type poisson struct {
 	seed, salt uint64

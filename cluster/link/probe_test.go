@@ -74,3 +74,22 @@ func TestOutagesOfALineFollowItsChanges(t *testing.T) {
 		break // a consumer may stop
 	}
 }
+
+// configured returns a network with links of every kind.
+func configured(seed uint64) *link.Network {
+	n := link.New(seed, names(4))
+	n.SetUplink(0, 3e6)
+	n.SetDownlink(3, 7e6)
+	loss := link.Loss{Probability: 0.2, Timeout: ms}
+	n.SetDefault(link.Config{Delay: paperWalk, Rate: 7e5, Loss: loss})
+	n.Set(0, 1, link.Config{Delay: link.Normal{Mean: ms, Std: ms}, Outages: []link.Outage{{From: ms, To: 9 * ms}, {From: 20 * ms, To: 21 * ms}}})
+	n.Set(1, 2, link.Config{Delay: scripted{3, 1, 4, 1, 5}, Loss: loss, Reorder: true})
+	n.Set(2, 3, link.Config{Delay: link.Exponential{Mean: ms}, Rate: 3e9})
+	n.Set(3, 0, link.Config{Delay: link.Trace{Points: []link.Point{{Delay: 1}, {At: ms, Delay: 9}}, Interpolate: true, Repeat: true}})
+	n.Set(3, 1, link.Config{})
+	n.Set(2, 1, link.Config{Delay: link.Pareto{Min: ms, Alpha: 1.5}})
+	n.Set(1, 3, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1}, Rate: 1e6})
+	n.Set(3, 2, link.Config{Intermittent: link.Intermittent{Up: 3 * ms, Down: ms}, Rate: 1e6, Loss: loss})
+	n.Set(2, 0, link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
+	return n
+}

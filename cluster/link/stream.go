@@ -5,25 +5,13 @@ import (
 	"math/rand/v2"
 )
 
-// stream is a random stream whose state can be saved.
-type stream struct {
-	source rand.PCG
-	rand.Rand
-}
-
-func newStream() *stream {
-	s := &stream{}
-	s.Rand = *rand.New(&s.source)
-	return s
-}
-
-// stream returns the edge's stream for a purpose, which it makes where there is none.
-func (n *Network) stream(e *Edge, s **stream, purpose string) *rand.Rand {
-	if *s == nil {
-		*s = newStream()
-		(*s).source.Seed(streamSeed(n.seed, n.names[e.source], n.names[e.destination], purpose))
+// stream returns the edge's stream for a purpose. It makes the stream at the first call.
+func (n *Network) stream(e *Edge, stream **rand.Rand, purpose string) *rand.Rand {
+	if *stream == nil {
+		source := rand.NewPCG(streamSeed(n.seed, n.names[e.source], n.names[e.destination], purpose))
+		*stream = rand.New(source)
 	}
-	return &(*s).Rand
+	return *stream
 }
 
 // streamSeed hashes what a stream is for: FNV-1a over the parts, each with its length, finished by SplitMix64 (Steele,

@@ -65,7 +65,6 @@ func (d Trace) Validate() error {
 func (d Trace) Start(func() *rand.Rand, Process) Process { return &replay{Trace: d} }
 
 type replay struct {
-	Stateless
 	Trace
 	near int // where the last look-up ended: a hint, no state
 }

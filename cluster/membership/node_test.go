@@ -20,7 +20,7 @@ import (
 )
 
 // patienceOfTests is how long an event may take that must come.
-const patienceOfTests = 40 * time.Second
+const patienceOfTests = 2 * time.Minute
 
 var testKey = bytes.Repeat([]byte("k"), keySize)
 

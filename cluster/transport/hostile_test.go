@@ -32,7 +32,7 @@ func dial(t *testing.T, n *node) net.Conn {
 // ends waits until the other side has closed a connection.
 func ends(t *testing.T, c net.Conn) {
 	t.Helper()
-	c.SetReadDeadline(time.Now().Add(20 * time.Second)) //nolint:errcheck // a test's
+	c.SetReadDeadline(time.Now().Add(patience)) //nolint:errcheck // a test's
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal("the connection was not ended")
 	}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // leaked returns the goroutines at work in this package but the tests' own.
 func leaked() string {
-	for until := time.Now().Add(2 * time.Second); ; runtime.Gosched() {
+	for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		stacks := make([]byte, 1<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		left := ""
@@ -55,14 +55,16 @@ func leaked() string {
 	}
 }
 
-// until waits for a condition.
+// patience bounds a wait for what must come to pass, however busy the machine is.
+const patience = 2 * time.Minute
+
+// until polls for a condition.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Microsecond) {
 		if time.Now().After(end) {
 			t.Fatalf("in vain waited until %s", what)
 		}
-		runtime.Gosched()
 	}
 }
 

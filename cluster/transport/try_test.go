@@ -25,7 +25,7 @@ func TestTrySendReturnsAtOnceWhereSendWaits(t *testing.T) {
 	v := a.pool.Get(250_000)
 	sent := 0
 	var err error
-	for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); sent++ {
+	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); sent++ {
 		err = a.TrySend("b", chunk(sent, v.Retain()))
 	}
 	if sent--; !errors.Is(err, transport.ErrQueueFull) {

@@ -41,18 +41,13 @@ func measure(b *testing.B, operations int, f func()) {
 func BenchmarkGemm(b *testing.B) {
 	for _, s := range shapes {
 		p := sample(rand.New(rand.NewPCG(1, 1)), s.transA, s.transB, s.m, s.n, s.k, 0, 1, 0)
-		for threads := range 2 {
-			if threads == 1 && s.m*s.n*s.k < 2*worth {
-				continue
-			}
-			b.Run(fmt.Sprintf("%v/%s/%d", s, Name(), threads+1), func(b *testing.B) {
-				measure(b, 2*s.m*s.n*s.k, func() {
-					ParallelGemm(threads+1, p.transA, p.transB, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, p.c, p.ldc)
-				})
+		b.Run(fmt.Sprintf("%v/%s", s, Name()), func(b *testing.B) {
+			measure(b, 2*s.m*s.n*s.k, func() {
+				Gemm(p.transA, p.transB, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, p.c, p.ldc)
 			})
-		}
+		})
 		b.Run(fmt.Sprintf("%v/gonum", s), func(b *testing.B) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // gonum computes on all
 			tA, tB := blas.NoTrans, blas.NoTrans
 			if s.transA {
 				tA = blas.Trans

@@ -12,37 +12,20 @@ type product struct {
 	beta           float32
 	c              []float32
 	ldc            int
-	packedB        []float32 // all of op(B) as packPanel leaves it, or nil
 }
 
 // Gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(A) is m×k and op(B) is k×n; A is stored
 // by rows, lda elements apart, as it is (m×k) or transposed (k×m), and likewise B (k×n or n×k) and C (m×n). With
 // beta = 0 the old values of C are not read. C must not overlap A or B. It panics if a dimension is negative, a stride
 // less than a row, or a slice too short.
-func Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	p := product{transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nil}
+func Gemm(
+	transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int,
+) {
+	p := product{transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc}
 	if p.check() {
 		p.compute()
 	}
-}
-
-// worth is how many multiply-adds there must be for each thread.
-const worth = 1 << 20
-
-// ParallelGemm is Gemm on up to so many threads, the calling goroutine's included, which take bands of rows or columns
-// of C until none is left. A product of less than about two million multiply-adds starts no goroutine. The bits of C
-// are those of Gemm.
-func ParallelGemm(threads int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
-	p := product{transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, nil}
-	if !p.check() {
-		return
-	}
-	threads = min(threads, p.m*p.n/worth*p.k+p.m*p.n%worth*p.k/worth)
-	if threads < 2 || p.alpha == 0 {
-		p.compute()
-		return
-	}
-	p.parallel(threads)
 }
 
 // check panics if the arguments do not fit together, and reports whether there is anything to compute.
@@ -99,35 +82,16 @@ func (p *product) scale() {
 	}
 }
 
-// part returns the product for the rows [i0, i1) and the columns [j0, j1) of C.
-func (p *product) part(i0, i1, j0, j1 int) product {
-	q := *p
-	q.m, q.n = i1-i0, j1-j0
-	stepA, stepB := p.lda, 1
-	if p.transA {
-		stepA = 1
-	}
-	if p.transB {
-		stepB = p.ldb
-	}
-	if p.k > 0 {
-		q.a, q.b = p.a[i0*stepA:], p.b[j0*stepB:]
-	}
-	q.c = p.c[i0*p.ldc+j0:]
-	return q
-}
+// block is the length of the chains in which products are summed in assembly: a panel of op(B) of
+// that length and of a tile's width stays close to the core. It decides the bits of results.
+const block = 384
 
-// takeTerms leaves of a product's terms the ones of [l0, l1): the first ones take care of beta, the others add.
-func (p *product) takeTerms(l0, l1 int) {
-	stepA, stepB := 1, p.ldb
-	if p.transA {
-		stepA = p.lda
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+// grow returns a slice of n elements, x if it is long enough. Old elements are lost.
+func grow(x []float32, n int) []float32 {
+	if cap(x) < n {
+		return make([]float32, n+n/4)
 	}
-	if p.transB {
-		stepB = 1
-	}
-	p.a, p.b, p.k = p.a[l0*stepA:], p.b[l0*stepB:], l1-l0
-	if l0 > 0 {
-		p.beta = 1
-	}
+	return x[:n]
 }

@@ -6,10 +6,9 @@
 //
 // An element of a product is computed from its row of op(A), its column of op(B) and its old value in C alone, in an
 // order fixed by k: a chain of fused multiply-adds from zero for each block of 384 terms, then one for alpha times the
-// chain plus the old value. Hence its bits depend neither on the number of threads, nor on the other rows and columns,
-// nor on where slices lie in memory, and are the same with AVX-512, AVX2 and NEON. The portable twin makes one
+// chain plus the old value. Hence its bits depend neither on the other rows and columns nor on where slices lie in memory, and are the same with AVX-512, AVX2 and NEON. The portable twin makes one
 // chain of all terms and rounds products before it adds them, so its bits differ from theirs, but they are the same on
-// every platform. The same holds of [Axpy] and [Dot].
+// every platform. The same holds of [Axpy].
 //
 // NaN and Inf spread as in a naive loop, in all sets of instructions alike: no zero is skipped, so 0·NaN and 0·Inf are
 // NaN. Only coefficients are special, as in BLAS: with alpha = 0 nothing of A and B is read, with beta = 0 nothing of C.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -127,10 +126,10 @@ func expectProduct(t interface{ Fatalf(string, ...any) }, p *product, got []floa
 	}
 }
 
-// result computes a product into a copy of C with so many threads, and checks the elements behind it.
-func result(t interface{ Fatalf(string, ...any) }, p *product, threads int) []float32 {
+// result computes a product into a copy of C, and checks the elements behind it.
+func result(t interface{ Fatalf(string, ...any) }, p *product) []float32 {
 	c := append(slices.Clone(p.c), guard, guard, guard, guard, guard, guard, guard, guard, guard)
-	ParallelGemm(threads, p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, c[:len(p.c)], p.ldc)
+	Gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, c[:len(p.c)], p.ldc)
 	for _, v := range c[len(p.c):] {
 		if v != guard {
 			t.Fatalf("%d×%d×%d: wrote behind C", p.m, p.n, p.k)
@@ -153,7 +152,7 @@ func TestProductIsThatOfATripleLoop(t *testing.T) {
 			r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 			p := sample(r, rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB"), sizes().Draw(t, "m"), sizes().Draw(t, "n"),
 				sizes().Draw(t, "k"), rapid.SampledFrom([]int{0, 1, 9}).Draw(t, "padding"), coefficient().Draw(t, "alpha"), coefficient().Draw(t, "beta"))
-			expectProduct(t, &p, result(t, &p, 1))
+			expectProduct(t, &p, result(t, &p))
 		})
 	})
 }
@@ -172,38 +171,21 @@ func TestLargeProductIsThatOfATripleLoop(t *testing.T) {
 				continue // the triple loop is slow there
 			}
 			p := sample(r, trans&1 == 1, trans&2 == 2, shape.m, shape.n, shape.k, shape.padding, 0.75, float32(trans%3))
-			withEach(t, func(t *testing.T) { expectProduct(t, &p, result(t, &p, 1)) })
+			withEach(t, func(t *testing.T) { expectProduct(t, &p, result(t, &p)) })
 		}
 	}
 }
 
-func TestThreadsDoNotChangeBits(t *testing.T) {
-	withEach(t, func(t *testing.T) {
-		r := rand.New(rand.NewPCG(3, 4))
-		for _, shape := range [][3]int{{256, 256, 64}, {131, 97, 400}, {1, 9000, 300}, {9000, 5, 70}, {50, 4200, 11}, {130, 7, 3100}, {300, 300, 0}} {
-			for trans := range 4 {
-				p := sample(r, trans&1 == 1, trans&2 == 2, shape[0], shape[1], shape[2], 3, 1.5, 1)
-				want := result(t, &p, 1)
-				for _, threads := range []int{2, 5} {
-					if got := result(t, &p, threads); !slices.Equal(got, want) {
-						t.Fatalf("%v: %d threads compute other bits than one", shape, threads)
-					}
-				}
-			}
-		}
-	})
-}
-
-func TestProductsMayShareHelpers(t *testing.T) {
+func TestProductsMayBeComputedAtTheSameTime(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	var callers sync.WaitGroup
 	for range 4 {
 		p := sample(r, false, false, 150, 130, 120, 0, 1, 0)
-		want := result(t, &p, 1)
+		want := result(t, &p)
 		callers.Go(func() {
 			c := make([]float32, len(p.c))
 			for range 30 {
-				ParallelGemm(3, false, false, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, c, p.ldc)
+				Gemm(false, false, p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, c, p.ldc)
 				for i := range c {
 					if i%p.ldc < p.n && c[i] != want[i] {
 						t.Errorf("products computed at the same time have other bits than alone")
@@ -216,19 +198,20 @@ func TestProductsMayShareHelpers(t *testing.T) {
 	callers.Wait()
 }
 
-func TestGOMAXPROCSDoesNotChangeBits(t *testing.T) {
-	p := sample(rand.New(rand.NewPCG(5, 6)), false, false, 200, 210, 220, 0, 1, 0)
-	var results [2][]float32
-	for i := range results {
-		old := runtime.GOMAXPROCS(i + 1)
-		c := make([]float32, len(p.c))
-		BLAS{}.Sgemm('N', 'N', p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, c, p.ldc)
-		runtime.GOMAXPROCS(old)
-		results[i] = c
+// part returns the product for the rows [i0, i1) and the columns [j0, j1) of C.
+func (p *product) part(i0, i1, j0, j1 int) product {
+	q := *p
+	q.m, q.n = i1-i0, j1-j0
+	stepA, stepB := p.lda, 1
+	if p.transA {
+		stepA = 1
 	}
-	if !slices.Equal(results[0], results[1]) {
-		t.Error("two processors compute other bits than one")
+	if p.transB {
+		stepB = p.ldb
 	}
+	q.a, q.b = p.a[i0*stepA:], p.b[j0*stepB:]
+	q.c = p.c[i0*p.ldc+j0:]
+	return q
 }
 
 func TestElementDependsOnItsRowAndColumnOnly(t *testing.T) {
@@ -236,11 +219,11 @@ func TestElementDependsOnItsRowAndColumnOnly(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for trans := range 4 {
 			p := sample(r, trans&1 == 1, trans&2 == 2, 129, 75, 300, 2, 0.5, 1)
-			whole := result(t, &p, 1)
+			whole := result(t, &p)
 			for range 50 {
 				i0, j0 := r.IntN(p.m), r.IntN(p.n)
 				q := p.part(i0, i0+1+r.IntN(p.m-i0), j0, j0+1+r.IntN(p.n-j0))
-				part := result(t, &q, 1)
+				part := result(t, &q)
 				for i := range q.m {
 					if !slices.Equal(part[i*q.ldc:][:q.n], whole[(i0+i)*p.ldc+j0:][:q.n]) {
 						t.Fatalf("rows %d+%d, columns %d+%d of a product computed alone have other bits", i0, q.m, j0, q.n)
@@ -262,7 +245,7 @@ func TestInstructionsAgreeInEveryBit(t *testing.T) {
 			if active == portable {
 				continue
 			}
-			if got := result(t, &p, 1); first == nil {
+			if got := result(t, &p); first == nil {
 				first = got
 			} else if !slices.Equal(got, first) {
 				t.Fatalf("%s computes other bits than %s: %d×%d×%d", active.name, best.name, p.m, p.n, p.k)
@@ -284,7 +267,7 @@ func TestNaNAndInfAreThoseOfTheTripleLoop(t *testing.T) {
 					}
 				}
 			}
-			got := result(t, &p, 1)
+			got := result(t, &p)
 			if p.beta == 0 {
 				clear(p.c)
 			}
@@ -333,7 +316,6 @@ func TestMistakesPanic(t *testing.T) {
 		{badLength, func() { Axpy(1, x, x[:5]) }},
 		{badLength, func() { Sum(x, 1, x, x[:5]) }},
 		{badLength, func() { Sum(x[:5], 1, x, x) }},
-		{badLength, func() { Dot(x, x[:5]) }},
 	} {
 		func() {
 			defer func() {
@@ -352,13 +334,11 @@ func TestNothingIsAllocated(t *testing.T) {
 			continue
 		}
 		p := sample(rand.New(rand.NewPCG(13, 14)), s.transA, s.transB, s.m, s.n, s.k, 0, 1, 0)
-		for _, threads := range []int{1, 2} {
-			allocated := testing.AllocsPerRun(20, func() {
-				ParallelGemm(threads, p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc)
-			})
-			if allocated >= 1 {
-				t.Errorf("%v with %d threads: %v allocations", s, threads, allocated)
-			}
+		allocated := testing.AllocsPerRun(20, func() {
+			Gemm(p.transA, p.transB, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc)
+		})
+		if allocated >= 1 {
+			t.Errorf("%v: %v allocations", s, allocated)
 		}
 	}
 }

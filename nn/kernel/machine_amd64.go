@@ -136,9 +136,6 @@ func scalAVX2(alpha float32, x *float32, n int)
 //go:noescape
 func sumAVX2(alpha float32, x, y, z *float32, n int)
 
-//go:noescape
-func dotAVX2(x, y *float32, n int) float32
-
 func axpy(alpha float32, x, y []float32) {
 	switch active.lanes {
 	case 16:
@@ -166,13 +163,6 @@ func sum(alpha float32, x, y, z []float32) {
 		return
 	}
 	sumAVX2(alpha, &x[0], &y[0], &z[0], len(x))
-}
-
-func dot(x, y []float32) float32 {
-	if active == portable {
-		return dotPortable(x, y)
-	}
-	return dotAVX2(&x[0], &y[0], len(x))
 }
 
 // rectify is Rectify for a multiple of 8 elements.

@@ -68,13 +68,6 @@ func sum(alpha float32, x, y, z []float32) {
 	sumNEON(alpha, &x[0], &y[0], &z[0], len(x))
 }
 
-func dot(x, y []float32) float32 {
-	if active == portable {
-		return dotPortable(x, y)
-	}
-	return dotNEON(&x[0], &y[0], len(x))
-}
-
 // rectify is Rectify for a multiple of 8 elements.
 func rectify(y, x *float32, n int) { rectifyNEON(y, x, n) }
 

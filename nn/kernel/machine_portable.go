@@ -6,20 +6,13 @@ var active = portable
 
 func (p *product) multiply() { p.multiplyPortable() }
 
-// packsB tells that the twin reads op(B) in place.
-func (p *product) packsB() bool { return false }
-
 func (r *Rake) compute() { r.computePortable() }
-
-func (p *product) packPanel(to []float32, j int) {}
 
 func axpy(alpha float32, x, y []float32) { axpyPortable(alpha, x, y) }
 
 func scal(alpha float32, x []float32) { scalPortable(alpha, x) }
 
 func sum(alpha float32, x, y, z []float32) { sumPortable(alpha, x, y, z) }
-
-func dot(x, y []float32) float32 { return dotPortable(x, y) }
 
 func offered() []instructions { return []instructions{portable} }
 

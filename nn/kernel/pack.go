@@ -7,6 +7,9 @@ type packing struct{ a, b []float32 }
 
 var packings spare[packing]
 
+// packMargin is how many elements packing may write behind the last panel.
+const packMargin = 8
+
 // When operands are packed was found by measuring with AVX-512 and AVX2: reading in place is the faster for a surprising
 // while, because tiles need no more than one or two cache lines of a term.
 const (
@@ -25,9 +28,6 @@ func (p *product) packsA() bool {
 
 // packsB tells whether op(B) is packed: if it must, or if that pays.
 func (p *product) packsB() bool {
-	if active == portable {
-		return false
-	}
 	return p.transB || !active.masked && p.n%active.lanes != 0 || p.m/active.rows > rereadsB && min(p.k, block)*p.ldb > nearby
 }
 
@@ -44,15 +44,6 @@ func (t *tiling) packBandA(to []float32, i0, i1, l, depth int) {
 			transpose(panel, active.rows, t.a[i*t.lda+l:], t.lda, rows, depth)
 		}
 		i += rows
-	}
-}
-
-// packPanel packs the panel of op(B) that begins in column j, for all terms, where band looks for it: all panels of one
-// block of terms, then those of the next.
-func (p *product) packPanel(to []float32, j int) {
-	for l := 0; l < p.k; l += block {
-		depth := min(block, p.k-l)
-		p.packBlock(to[l*roundUp(p.n, active.columns)+j*depth:], l, depth, j)
 	}
 }
 

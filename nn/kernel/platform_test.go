@@ -15,7 +15,7 @@ import (
 // on all platforms.
 func TestBitsAreTheSameOnEveryPlatform(t *testing.T) {
 	withEach(t, func(t *testing.T) {
-		const assembly, twin = 0x5736b1160211acd8, 0x589e14a65ed9628b
+		const assembly, twin = 0x9e7757b696e7c8cc, 0x2a7a4cca65ae5268
 		r := rand.New(rand.NewPCG(1, 2))
 		hash := fnv.New64a()
 		add := func(x []float32) {
@@ -31,10 +31,9 @@ func TestBitsAreTheSameOnEveryPlatform(t *testing.T) {
 					(*x)[i] = r.Float32() - 0.5
 				}
 			}
-			add(result(t, &p, 1)[:p.m*p.n])
+			add(result(t, &p)[:p.m*p.n])
 			Axpy(0.3, p.a[:1001], p.b[:1001])
 			add(p.b[:1001])
-			add([]float32{Dot(p.a[:1001], p.b[:1001])})
 		}
 		for range 20 {
 			s, k := spread(r), rake(r)

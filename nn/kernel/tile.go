@@ -22,6 +22,9 @@ type tile struct {
 // bandColumns is how many columns of op(B) are packed at a time, so that they stay in the second-level cache.
 const bandColumns = 1024
 
+// bandRows is the most rows of op(A) that are packed at a time, so that they stay in the second-level cache.
+const bandRows = 144
+
 // multiply computes a product with alpha ≠ 0 and k > 0.
 func (p *product) multiply() {
 	if active == portable {
@@ -31,7 +34,7 @@ func (p *product) multiply() {
 	if p.beta != 0 {
 		p.scale()
 	}
-	t := tiling{product: p, packA: p.packsA(), packB: p.packedB == nil && p.packsB(), rowStep: p.lda, columnStep: 1}
+	t := tiling{product: p, packA: p.packsA(), packB: p.packsB(), rowStep: p.lda, columnStep: 1}
 	if p.transA {
 		t.rowStep, t.columnStep = 1, p.lda
 	}
@@ -61,16 +64,13 @@ type tiling struct {
 // band adds to the columns [j, j+columns) of C the products of the terms [l, l+depth).
 func (t *tiling) band(buffers *packing, l, depth, j, columns int) {
 	var b panels
-	switch {
-	case t.packedB != nil:
-		b = panels{x: t.packedB[l*roundUp(t.n, active.columns)+j*depth:], step: active.columns, next: active.columns * depth}
-	case t.packB:
+	if t.packB {
 		buffers.b = grow(buffers.b, roundUp(columns, active.columns)*depth+packMargin)
 		for done := 0; done < columns; done += active.columns {
 			t.packBlock(buffers.b[done*depth:], l, depth, j+done)
 		}
 		b = panels{x: buffers.b, step: active.columns, next: active.columns * depth}
-	default:
+	} else {
 		b = panels{x: t.b[l*t.ldb+j:], step: t.ldb, next: active.columns}
 	}
 	if !t.packA {

@@ -28,17 +28,6 @@ func Sum(z []float32, alpha float32, x, y []float32) {
 	}
 }
 
-// Dot returns the sum of the products of the elements of x and y. It panics if the two differ in length.
-func Dot(x, y []float32) float32 {
-	if len(x) != len(y) {
-		panic(badLength)
-	}
-	if len(x) == 0 {
-		return 0
-	}
-	return dot(x, y)
-}
-
 // Rectify sets to zero the elements of y at whose places x is negative or zero, and leaves those where x is positive or
 // NaN: Rectify(z, z) is ReLU, Rectify(d, h) takes the gradient d back through it, h being its value or its argument. It
 // panics if the two differ in length.

@@ -204,59 +204,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func dotAVX2(x, y *float32, n int) float32
-//
-// The sum of 32 chains, every 32nd element each, halved again and again; then the elements that are left.
-TEXT ·dotAVX2(SB), NOSPLIT, $0-28
-	MOVQ   x+0(FP), SI
-	MOVQ   y+8(FP), DI
-	MOVQ   n+16(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	BLOCKS32(sum)
-
-loop:
-	VMOVUPS     (SI), Y4
-	VMOVUPS     32(SI), Y5
-	VMOVUPS     64(SI), Y6
-	VMOVUPS     96(SI), Y7
-	VFMADD231PS (DI), Y4, Y0
-	VFMADD231PS 32(DI), Y5, Y1
-	VFMADD231PS 64(DI), Y6, Y2
-	VFMADD231PS 96(DI), Y7, Y3
-	ADDQ        $128, SI
-	ADDQ        $128, DI
-	DECQ        BX
-	JNZ         loop
-
-sum:
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y3, Y1, Y1
-	VADDPS       Y1, Y0, Y0
-	VEXTRACTF128 $1, Y0, X1
-	VADDPS       X1, X0, X0
-	VMOVHLPS     X0, X0, X1
-	VADDPS       X1, X0, X0
-	VMOVSHDUP    X0, X1
-	VADDSS       X1, X0, X0
-	ANDQ         $31, CX
-	JZ           done
-
-one:
-	VMOVSS      (SI), X1
-	VFMADD231SS (DI), X1, X0
-	ADDQ        $4, SI
-	ADDQ        $4, DI
-	DECQ        CX
-	JNZ         one
-
-done:
-	VZEROUPPER
-	MOVSS X0, ret+24(FP)
-	RET
-
 // func rectifyAVX2(y, x *float32, n int)
 TEXT ·rectifyAVX2(SB), NOSPLIT, $0-24
 	MOVQ   y+0(FP), DI

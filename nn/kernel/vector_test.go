@@ -35,15 +35,6 @@ func TestVectorOperationsAreThoseOfALoop(t *testing.T) {
 			y, whole := cut(r, n)
 			old := slices.Clone(y)
 
-			var sum, size float64
-			for i := range x {
-				sum += float64(x[i]) * float64(y[i])
-				size += math.Abs(float64(x[i]) * float64(y[i]))
-			}
-			if got := float64(Dot(x, y)); math.Abs(got-sum) > size*float64(n)*0x1p-24 {
-				t.Errorf("Dot of %d elements is %v, want %v", n, got, sum)
-			}
-
 			Axpy(-1.25, x, y)
 			for i := range y {
 				want := -1.25*float64(x[i]) + float64(old[i])
@@ -95,9 +86,6 @@ func TestVectorOperationsKeepNaNAndInf(t *testing.T) {
 			x[n-1] = inf
 			if Axpy(0, x, y); y[n-1] == y[n-1] {
 				t.Fatalf("0·Inf is %v in element %d", y[n-1], n-1)
-			}
-			if got := Dot(x, y); got == got {
-				t.Fatalf("Inf·NaN is %v in element %d", got, n-1)
 			}
 			if Scal(0, x); x[n-1] == x[n-1] {
 				t.Fatalf("0·Inf is %v in element %d", x[n-1], n-1)

@@ -1,0 +1,272 @@
+package main_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+const (
+	mailbox  = " github.com/asynkron/protoactor-go/actor"
+	message  = " protos google.golang.org/protobuf/proto"
+	protobuf = " google.golang.org/protobuf/..."
+	gonum    = " gonum.org/v1/gonum/..."
+	plot     = " gonum.org/v1/plot/..."
+	xxhash   = " github.com/cespare/xxhash/v2"
+
+	reader = "datasets datasets/input datasets/published"
+
+	architecture = "actors actors/train actors/session nn/..." + gonum + mailbox + message
+)
+
+// table says what the code of each package, tests aside, may import beside the
+// standard library. A path without a dot in its first element is the module's own;
+// x/... stands for x and all below it. A row for x/... holds where no exact row does.
+var table = map[string]string{
+	"protos":          protobuf,
+	"protos/generate": "github.com/bufbuild/protocompile/..." + protobuf,
+
+	"nn":          "nn/kernel" + gonum,
+	"nn/kernel":   gonum,
+	"nn/optim":    "nn",
+	"nn/compress": "nn",
+
+	"datasets":           "datasets/input",
+	"datasets/input":     "",
+	"datasets/hostile":   "datasets/input",
+	"datasets/published": "datasets/input",
+	"datasets/csv":       reader,
+	"datasets/idx":       reader,
+	"datasets/libsvm":    reader,
+	"datasets/npy":       reader,
+	"datasets/nslkdd":    reader,
+	"datasets/synthetic": "datasets",
+	"datasets/partition": "datasets",
+
+	"actors":             mailbox + message,
+	"actors/session":     "actors" + mailbox + message,
+	"actors/train":       "actors nn/... datasets" + gonum + mailbox + message,
+	"actors/coordinator": "actors actors/train" + mailbox + message + xxhash,
+	"actors/ps":          architecture,
+	"actors/collective":  architecture,
+	"actors/gossip":      architecture,
+	"actors/dpsgd":       architecture,
+	"actors/adpsgd":      architecture,
+	"actors/federated":   architecture,
+	"actors/local":       architecture,
+
+	"cluster/link":          "",
+	"cluster/wire":          "protos" + protobuf + xxhash,
+	"cluster/door":          "actors cluster/wire cluster/link" + mailbox + message + xxhash,
+	"cluster/sim":           "actors cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
+	"cluster/sim/simtest":   "actors actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
+	"cluster/live":          "actors cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
+	"cluster/resident":      "actors cluster/door" + mailbox + message,
+	"cluster/transport":     "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
+	"cluster/membership":    "cluster/identity github.com/hashicorp/memberlist",
+	"cluster/identity":      "",
+	"cluster/plan":          "cluster/plan/...",
+	"cluster/plan/syntax":   "github.com/goccy/go-yaml/...",
+	"cluster/plan/unit":     "cluster/plan/syntax",
+	"cluster/plan/settings": "cluster/plan/syntax cluster/plan/unit",
+	"cluster/catalog":       "cluster/plan/... cluster/link actors/... nn/... datasets/..." + message,
+	"cluster/record":        "actors cluster/record/stats",
+	"cluster/record/stats":  gonum,
+	"cluster/report":        "cluster/record cluster/record/stats" + gonum + plot,
+	"cluster/driver": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/resident cluster/record cluster/report cluster/link cluster/door cluster/wire " +
+		"cluster/transport cluster/membership cluster/identity actors actors/train actors/coordinator nn nn/kernel datasets" + mailbox + message + xxhash,
+	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
+
+	"cmd/gradwire": "cluster/cli cluster/catalog",
+	"examples/...": "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
+}
+
+// never lists what a package may not reach, not even through others.
+var never = []struct{ from, to string }{
+	{"cluster/sim", "cluster/catalog"},
+	{"cluster/live", "cluster/catalog"},
+	{"cluster/plan", "cluster/catalog"},
+	{"actors/...", "cluster/..."},
+	{"nn/...", "actors/..."},
+	{"datasets/...", "actors/..."},
+	{"actors/...", "cmd/..."},
+	{"cluster/...", "cmd/..."},
+	{"actors/...", "examples/..."},
+	{"cluster/...", "examples/..."},
+}
+
+// notArchitectures are the packages below actors that every architecture shares.
+var notArchitectures = []string{"actors", "actors/train", "actors/session", "actors/coordinator"}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	graph := map[string][]string{}
+	for _, p := range loadHouse(t) {
+		name := local(p.PkgPath)
+		if name == "." {
+			if len(p.GoFiles) > 0 {
+				t.Errorf("%s: the module's root holds tests only", p.GoFiles[0])
+			}
+			continue
+		}
+		fset, files, err := withIgnored(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report(t, importFaults(name, fset, files))
+		for _, imported := range p.Imports {
+			if imported.PkgPath != local(imported.PkgPath) {
+				graph[name] = append(graph[name], local(imported.PkgPath))
+			}
+		}
+	}
+	report(t, reachFaults(graph))
+}
+
+// withIgnored returns p's files and, parsed for their imports, those that another
+// platform or build tag would compile.
+func withIgnored(p *packages.Package) (*token.FileSet, []*ast.File, error) {
+	files := slices.Clone(p.Syntax)
+	for _, name := range p.IgnoredFiles {
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(p.Fset, name, nil, parser.ImportsOnly)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, file)
+	}
+	return p.Fset, files, nil
+}
+
+// row returns the table's row for a package: the exact one, or that of the nearest tree above it.
+func row(name string) (allowed []string, ok bool) {
+	if text, ok := table[name]; ok {
+		return strings.Fields(text), true
+	}
+	for above := name; above != "."; above = path.Dir(above) {
+		if text, ok := table[above+"/..."]; ok {
+			return strings.Fields(text), true
+		}
+	}
+	return nil, false
+}
+
+// importFaults checks the imports of a package's files against its row of the table.
+func importFaults(name string, fset *token.FileSet, files []*ast.File) (faults []string) {
+	allowed, ok := row(name)
+	if !ok {
+		return []string{fmt.Sprintf("%s: this package has no row: add %q with what it may import to the table in house_imports_test.go", name, name)}
+	}
+	for _, file := range files {
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil || isStandard(imported) {
+				continue
+			}
+			ok := slices.ContainsFunc(allowed, func(pattern string) bool { return within(pattern, local(imported)) })
+			if !ok {
+				faults = append(faults, fmt.Sprintf("%s: %s imports %s; the table in house_imports_test.go allows it only: %s",
+					fset.Position(spec.Pos()), name, local(imported), strings.Join(allowed, ", ")))
+			}
+		}
+	}
+	return faults
+}
+
+// reachFaults finds, in a graph of the module's own imports, ways that never forbids
+// and ways from the worlds or an architecture to another architecture.
+func reachFaults(graph map[string][]string) (faults []string) {
+	isArchitecture := func(name string) bool {
+		return within("actors/...", name) && !slices.Contains(notArchitectures, name)
+	}
+	for _, from := range sortedKeys(graph) {
+		for _, way := range ways(graph, from) {
+			to := way[len(way)-1]
+			forbidden := isArchitecture(to) && (isArchitecture(from) || from == "cluster/sim" || from == "cluster/live")
+			for _, rule := range never {
+				forbidden = forbidden || within(rule.from, from) && within(rule.to, to)
+			}
+			if forbidden {
+				faults = append(faults, fmt.Sprintf("%s must not reach %s, but does: %s", from, to, strings.Join(way, " → ")))
+			}
+		}
+	}
+	return faults
+}
+
+// ways returns a shortest way from a package to each one that it reaches.
+func ways(graph map[string][]string, from string) (found [][]string) {
+	seen := map[string]bool{from: true}
+	queue := [][]string{{from}}
+	for len(queue) > 0 {
+		way := queue[0]
+		queue = queue[1:]
+		for _, to := range slices.Sorted(slices.Values(graph[way[len(way)-1]])) {
+			if !seen[to] {
+				seen[to] = true
+				longer := append(slices.Clone(way), to)
+				found, queue = append(found, longer), append(queue, longer)
+			}
+		}
+	}
+	return found
+}
+
+const (
+	noClock   = "meets the machine's clock: use Env.Now and Env.After"
+	noChance  = "draws from a source that no seed governs: use Env.Rand"
+	noFuture  = "waits on the machine's clock: send, and answer to the reply or to Env.After"
+	noWindow  = "counts failures on the machine's clock: write a strategy that does not"
+	noOrder   = "goes through a map in random order: range over slices.Sorted(maps.Keys(m))"
+	noThread  = "runs beside the mailbox: use Env.Compute"
+	noMachine = "meets the machine: an actor has only its Env"
+
+	protoactor = "github.com/asynkron/protoactor-go/actor"
+)
+
+func TestImportFaultsAreFound(t *testing.T) {
+	for _, sample := range []struct{ name, imported, want string }{
+		{"cluster/link", "math", ""},
+		{"cluster/link", module + "/actors", "imports actors"},
+		{"actors/ps", module + "/nn/optim", ""},
+		{"actors/ps", module + "/actors/gossip", "imports actors/gossip"},
+		{"actors", module + "/actors/train", "imports actors/train"},
+		{"nn", "gonum.org/v1/gonum/blas", ""},
+		{"nn", "gonum.org/v1/plot", "imports gonum.org/v1/plot"},
+		{"examples/toy/deep", module + "/cluster/driver", ""},
+		{"examples/toy", module + "/cmd/gradwire", "imports cmd/gradwire"},
+		{"cluster/unheard", "math", "has no row"},
+	} {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, "sample.go", "package sample; import "+strconv.Quote(sample.imported), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expectFault(t, sample.name+" imports "+sample.imported, importFaults(sample.name, fset, []*ast.File{file}), sample.want)
+	}
+}
+
+func TestReachFaultsAreFound(t *testing.T) {
+	for _, sample := range []struct {
+		graph map[string][]string
+		want  string
+	}{
+		{map[string][]string{"cluster/driver": {"cluster/catalog", "cluster/sim"}, "cluster/catalog": {"actors/ps", "actors/gossip"}}, ""},
+		{map[string][]string{"cluster/sim": {"cluster/a"}, "cluster/a": {"cluster/catalog"}}, "cluster/sim → cluster/a → cluster/catalog"},
+		{map[string][]string{"cluster/live": {"actors/ps"}}, "cluster/live → actors/ps"},
+		{map[string][]string{"actors/ps": {"actors/train", "actors/gossip"}}, "actors/ps → actors/gossip"},
+		{map[string][]string{"actors/train": {"cluster/wire"}}, "actors/train → cluster/wire"},
+	} {
+		expectFault(t, fmt.Sprint(sample.graph), reachFaults(sample.graph), sample.want)
+	}
+}
