@@ -125,7 +125,7 @@ func (p place) keys(prefix string) (all []Completion) {
 	seen := map[string]bool{}
 	for _, form := range p.forms() {
 		for _, key := range form.Properties {
-			if seen[key.Name] || key.Schema == nil {
+			if seen[key.Name] || key.Schema == nil || p.excluded(form, key.Schema) {
 				continue
 			}
 			seen[key.Name] = true
@@ -141,6 +141,27 @@ func (p place) keys(prefix string) (all []Completion) {
 		}
 	}
 	return all
+}
+
+// excluded reports whether a key of a form does not go with what stands at the place.
+func (p place) excluded(form, key *Schema) bool {
+	for _, rival := range key.Rivals {
+		if _, given := p.node.Get(rival); given {
+			return true
+		}
+	}
+	if key.With == nil {
+		return false
+	}
+	other := form.Properties.Get(key.With.Key)
+	value, given := p.node.Get(key.With.Key)
+	if !given {
+		value = other.Default
+	}
+	if key.With.Word != "" {
+		return value != nil && value.Text != key.With.Word
+	}
+	return !given && slices.ContainsFunc(other.Rivals, func(rival string) bool { _, there := p.node.Get(rival); return there })
 }
 
 // shape says whether a value can be written at the place, and whether there are keys or named items

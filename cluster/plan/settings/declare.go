@@ -1,156 +1,115 @@
 package settings
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
+	"time"
 
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// tagged is a field of a struct with what its tags say.
-type tagged struct {
-	key                      string
-	index                    []int
-	required, omitzero, node bool
-	doc                      string   // what the key means
-	names                    string   // the definition in a schema that a node is read by
-	words                    []string // the only ones that are accepted; nil for any
-	limits                   *limits  // of a number; nil for none
+// quantities are the types that read and write numbers of plain Go types: durations, and those that a tag unit names.
+var quantities = map[string]reflect.Type{
+	unit.Fraction(0).Unit(): reflect.TypeFor[unit.Fraction](),
+	unit.ByteRate(0).Unit(): reflect.TypeFor[unit.ByteRate](),
+	unit.Speed(0).Unit():    reflect.TypeFor[unit.Speed](),
 }
 
-// declared reads the tags of a struct's field i.
-func declared(f reflect.StructField, tag string, i int) tagged {
-	options := strings.Split(tag, ",")
-	t := tagged{
-		key: options[0], index: []int{i}, doc: f.Tag.Get("doc"), names: f.Tag.Get("names"),
-		required: slices.Contains(options[1:], "required"),
-		omitzero: slices.Contains(options[1:], "omitzero"),
-		node:     slices.Contains(options[1:], "node"),
+var (
+	goDuration = reflect.TypeFor[time.Duration]()
+	duration   = reflect.TypeFor[unit.Duration]()
+)
+
+// quantity is the type that reads and writes values of type t, tagged with a unit or not: t itself where it needs no help.
+func quantity(t reflect.Type, unitTag string) reflect.Type {
+	if t == goDuration {
+		return duration
 	}
-	if words := f.Tag.Get("words"); words != "" {
-		t.words = strings.Split(words, "|")
+	if unitTag == "" {
+		return t
 	}
-	if text := f.Tag.Get("range"); text != "" {
-		t.limits = parseLimits(text)
+	q, known := quantities[unitTag]
+	if !known || t.Kind() != q.Kind() {
+		panic("settings: a " + t.String() + " has no unit " + unitTag)
 	}
-	return t
+	return q
 }
 
-// limits bound a number.
-type limits struct {
-	low, high string // as in the tag; empty for none
-	above     bool   // low itself is not accepted
-}
-
-const limitsMessage = "settings: a range in a tag is written 1..1000, 0.. or >0, not "
-
-func parseLimits(text string) *limits {
-	l := limits{}
-	if low, above := strings.CutPrefix(text, ">"); above {
-		l.low, l.above = low, true
-	} else {
-		l.low, l.high, _ = strings.Cut(text, "..")
+// as is an addressable value seen as one of another type of the same kind.
+func as(v reflect.Value, t reflect.Type) reflect.Value {
+	if v.Type() == t {
+		return v
 	}
-	for _, bound := range []string{l.low, l.high} {
-		if _, err := strconv.ParseFloat(bound, 64); err != nil && (bound != "" || l.low == "") {
-			panic(limitsMessage + text)
-		}
-	}
-	return &l
-}
-
-// hold reports whether a number is within the limits.
-func (l *limits) hold(v float64) bool {
-	low, _ := strconv.ParseFloat(l.low, 64)
-	high, err := strconv.ParseFloat(l.high, 64)
-	return v >= low && (v > low || !l.above) && (err != nil || v <= high)
-}
-
-func (l *limits) String() string {
-	switch {
-	case l.above:
-		return "more than " + l.low
-	case l.high == "":
-		return l.low + " or more"
-	}
-	return l.low + " to " + l.high
+	return v.Addr().Convert(reflect.PointerTo(t)).Elem()
 }
 
 // field reads the value of a key, and checks it by what the field's tags say.
-func (d *decoder) field(f tagged, n *syntax.Node, v reflect.Value) {
+func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
 	before := len(d.errs)
+	if f.Unit != "" && v.Kind() != reflect.Pointer {
+		v = as(v, quantity(v.Type(), f.Unit))
+	}
 	d.value(n, v)
 	for v.Kind() == reflect.Pointer && !v.IsNil() && v.Type() != nodeType {
 		v = v.Elem()
 	}
 	switch {
 	case len(d.errs) > before || n.Kind != syntax.Scalar:
-	case f.words != nil && v.Kind() != reflect.String && !slices.Contains(f.words, strings.TrimPrefix(n.Text, "+")):
-		d.errorf(n, "%s is not accepted; accepted are %s", syntax.Printable(n.Text, syntax.QuoteWidth), strings.Join(f.words, ", "))
-	case f.words != nil && !slices.Contains(f.words, n.Text):
+	case f.Words != nil && v.Kind() != reflect.String && !slices.Contains(f.Words, strings.TrimPrefix(n.Text, "+")):
+		d.errorf(n, "%s is not accepted; accepted are %s", syntax.Printable(n.Text, syntax.QuoteWidth), strings.Join(f.Words, ", "))
+	case f.Words != nil && !slices.Contains(f.Words, n.Text):
 		if len(d.errs) < syntax.MaxErrors {
-			d.errs = append(d.errs, syntax.UnknownWord(n, f.key, f.words))
+			d.errs = append(d.errs, syntax.UnknownWord(n, f.Key, f.Words))
 		}
-	case f.limits != nil && !f.limits.hold(number(v)):
-		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), f.limits)
+	case f.Range != nil && !f.Range.Holds(field.Number(v)):
+		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), f.Range)
 	}
 }
 
-// number is the value of a field that has limits.
-func number(v reflect.Value) float64 {
-	switch {
-	case v.CanInt():
-		return float64(v.Int())
-	case v.CanUint():
-		return float64(v.Uint())
-	case v.CanFloat():
-		return v.Float()
+// either sees to it that one of the keys that exclude each other has a value: where one is given, the others have none.
+func (d *decoder) either(n *syntax.Node, v reflect.Value, fields []field.Tag, f *field.Tag) {
+	value, given := n.Get(f.Key)
+	if !given {
+		return
 	}
-	panic(fmt.Sprintf("settings: only numbers have a range, not %s", v.Type()))
+	for _, key := range f.Rivals() {
+		rival, _ := field.Find(fields, key)
+		other, both := n.Get(key)
+		switch {
+		case !both:
+			v.FieldByIndex(rival.Index).SetZero()
+		case slices.Index(f.Either, key) < slices.Index(f.Either, f.Key):
+			d.errorf(value, "%s and %s, which stands in line %d, exclude each other; give either %s (%s) or %s (%s)",
+				f.Key, key, other.Pos.Line, rival.Key, rival.Doc, f.Key, f.Doc)
+		}
+	}
 }
 
-// taggedFields lists the fields that have tags, in the order of the struct, those of embedded
-// structs in their place.
-func taggedFields(t reflect.Type) []tagged {
-	var list []tagged
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, ok := f.Tag.Lookup("plan")
-		if f.Anonymous && !ok && f.Type.Kind() == reflect.Struct {
-			for _, inner := range taggedFields(f.Type) {
-				inner.index = append([]int{i}, inner.index...)
-				list = append(list, inner)
-			}
-			continue
-		}
-		if !ok || !f.IsExported() {
-			continue
-		}
-		list = append(list, declared(f, tag, i))
+// with sees to it that a key that goes with another has no value without it.
+func (d *decoder) with(n *syntax.Node, v reflect.Value, fields []field.Tag, f *field.Tag) {
+	value, given := n.Get(f.Key)
+	own := v.FieldByIndex(f.Index)
+	if f.With == nil || own.IsZero() || field.Met(v, fields, f.With) {
+		return
 	}
-	return list
+	if !given {
+		own.SetZero()
+		return
+	}
+	d.errorf(value, "%s goes with %s only", f.Key, f.With)
 }
 
-func keysOf(fields []tagged) []string {
+func keysOf(fields []field.Tag) []string {
 	var keys []string
 	for _, f := range fields {
-		if !f.node {
-			keys = append(keys, f.key)
+		if !f.Node {
+			keys = append(keys, f.Key)
 		}
 	}
 	sort.Strings(keys)
 	return keys
-}
-
-func fieldFor(fields []tagged, key string) (tagged, bool) {
-	for _, f := range fields {
-		if !f.node && f.key == key {
-			return f, true
-		}
-	}
-	return tagged{}, false
 }

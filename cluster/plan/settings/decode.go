@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
@@ -71,6 +72,7 @@ func (d *decoder) errorf(n *syntax.Node, format string, args ...any) {
 }
 
 func (d *decoder) value(n *syntax.Node, v reflect.Value) {
+	v = as(v, quantity(v.Type(), ""))
 	if v.Type() == nodeType {
 		v.Set(reflect.ValueOf(n))
 		return
@@ -151,10 +153,10 @@ func (d *decoder) mapping(n *syntax.Node, v reflect.Value) {
 }
 
 func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
-	fields := taggedFields(v.Type())
+	fields := field.Tags(v.Type())
 	for _, f := range fields {
-		if f.node {
-			v.FieldByIndex(f.index).Set(reflect.ValueOf(n))
+		if f.Node {
+			v.FieldByIndex(f.Index).Set(reflect.ValueOf(n))
 		}
 	}
 	if n.Kind != syntax.Map {
@@ -162,23 +164,29 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 		return
 	}
 	for _, f := range n.Fields {
-		field, ok := fieldFor(fields, f.Key)
+		known, ok := field.Find(fields, f.Key)
 		if !ok {
 			if len(d.errs) < syntax.MaxErrors {
 				d.errs = append(d.errs, syntax.UnknownKey(n, f, keysOf(fields)))
 			}
 			continue
 		}
-		d.field(field, f.Value, v.FieldByIndex(field.index))
+		d.field(&known, f.Value, v.FieldByIndex(known.Index))
 	}
 	var missing []string
 	for _, f := range fields {
-		if _, given := n.Get(f.key); f.required && !given {
-			missing = append(missing, f.key)
+		if _, given := n.Get(f.Key); f.Required && !given {
+			missing = append(missing, f.Key)
 		}
 	}
 	if len(missing) > 0 {
 		d.errorf(n, "missing: %s", strings.Join(missing, ", "))
+	}
+	for i := range fields {
+		d.either(n, v, fields, &fields[i])
+	}
+	for i := range fields {
+		d.with(n, v, fields, &fields[i])
 	}
 }
 

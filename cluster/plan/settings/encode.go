@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
@@ -32,6 +33,9 @@ func encode(v reflect.Value) (*syntax.Node, error) {
 	}
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return &syntax.Node{}, nil
+	}
+	if v.Type() == goDuration {
+		v = v.Convert(duration)
 	}
 	if m, ok := v.Interface().(Marshaler); ok {
 		return m.MarshalPlan()
@@ -71,17 +75,20 @@ func encodeScalar(v reflect.Value) (*syntax.Node, error) {
 
 func encodeStruct(v reflect.Value) (*syntax.Node, error) {
 	var fields []syntax.Field
-	for _, f := range taggedFields(v.Type()) {
-		field := v.FieldByIndex(f.index)
-		isNil := field.Kind() == reflect.Pointer && field.IsNil()
-		if f.node || isNil || f.omitzero && field.IsZero() {
+	for _, f := range field.Tags(v.Type()) {
+		value := v.FieldByIndex(f.Index)
+		isNil := value.Kind() == reflect.Pointer && value.IsNil()
+		if f.Node || isNil || f.Absent(value) {
 			continue
 		}
-		value, err := encode(field)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.key, err)
+		if f.Unit != "" && value.Kind() != reflect.Pointer {
+			value = value.Convert(quantity(value.Type(), f.Unit))
 		}
-		fields = append(fields, syntax.Field{Key: f.key, Value: value})
+		node, err := encode(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Key, err)
+		}
+		fields = append(fields, syntax.Field{Key: f.Key, Value: node})
 	}
 	return syntax.NewMap(fields...), nil
 }

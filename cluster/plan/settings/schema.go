@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
@@ -45,6 +46,9 @@ type Schema struct {
 	Then   *Schema    `json:"then,omitempty"`
 	Else   *Schema    `json:"else,omitempty"`
 	Defs   Properties `json:"$defs,omitempty"`
+	// Rivals are keys that exclude this one, and With is what it goes with; the map that it stands in says so in JSON.
+	Rivals []string         `json:"-"`
+	With   *field.Condition `json:"-"`
 }
 
 // Types are the types of JSON that a value may have.
@@ -127,6 +131,9 @@ func SchemaOf(v any) *Schema {
 
 // schemaOf describes an addressable value.
 func schemaOf(v reflect.Value) *Schema {
+	if v.Type() == goDuration {
+		v = as(v, duration)
+	}
 	t := v.Type()
 	if t == nodeType {
 		return &Schema{}
@@ -174,18 +181,26 @@ func fresh(t reflect.Type) reflect.Value {
 
 func structSchema(v reflect.Value) *Schema {
 	s := &Schema{Type: Types{"object"}, Closed: true}
-	for _, f := range taggedFields(v.Type()) {
-		if f.node {
+	fields := field.Tags(v.Type())
+	for i := range fields {
+		f := &fields[i]
+		if f.Node {
 			continue
 		}
-		field := v.FieldByIndex(f.index)
-		key := schemaOf(field)
-		f.refine(key)
-		key.Default = defaultOf(f, field, key)
-		s.Properties = append(s.Properties, Property{f.key, key})
-		if f.required {
-			s.Required = append(s.Required, f.key)
+		value := v.FieldByIndex(f.Index)
+		if f.Unit != "" && value.Kind() != reflect.Pointer {
+			value = as(value, quantity(value.Type(), f.Unit))
 		}
+		key := schemaOf(value)
+		refine(f, key)
+		key.Default = defaultOf(f, value, key)
+		s.Properties = append(s.Properties, Property{f.Key, key})
+		if f.Required {
+			s.Required = append(s.Required, f.Key)
+		}
+	}
+	for i := range fields {
+		s.exclude(&fields[i])
 	}
 	if r, ok := v.Addr().Interface().(Refiner); ok {
 		r.RefineSchema(s)
@@ -194,8 +209,8 @@ func structSchema(v reflect.Value) *Schema {
 }
 
 // defaultOf is what a key has where a plan leaves it out; nil if that is no single value.
-func defaultOf(f tagged, v reflect.Value, s *Schema) *syntax.Node {
-	if f.required || f.omitzero && v.IsZero() || v.Kind() == reflect.Pointer && v.IsNil() || s.Properties != nil {
+func defaultOf(f *field.Tag, v reflect.Value, s *Schema) *syntax.Node {
+	if f.Required || f.Absent(v) || v.Kind() == reflect.Pointer && v.IsNil() || s.Properties != nil {
 		return nil
 	}
 	n, err := encode(v)
@@ -206,30 +221,76 @@ func defaultOf(f tagged, v reflect.Value, s *Schema) *syntax.Node {
 }
 
 // refine lays what a field's tags say over the schema of its type.
-func (f *tagged) refine(s *Schema) {
-	s.Description = f.doc
+func refine(f *field.Tag, s *Schema) {
+	s.Description = f.Help()
+	s.Rivals, s.With = f.Rivals(), f.With
 	named := s
 	if s.Items != nil && reflect.DeepEqual(s.Items, &Schema{}) {
 		named = s.Items
 	}
-	if f.names != "" {
-		named.Ref = Definition(f.names)
+	if f.Names != "" {
+		named.Ref = Definition(f.Names)
 	}
-	for _, word := range f.words {
+	for _, word := range f.Words {
 		if slices.Equal(s.Type, Types{"integer"}) {
 			s.Enum = append(s.Enum, json.Number(word))
 		} else {
 			s.Type, s.Enum = Types{"string"}, append(s.Enum, word)
 		}
 	}
-	if f.limits != nil {
-		s.Maximum = json.Number(f.limits.high)
-		if f.limits.above {
-			s.Above = json.Number(f.limits.low)
-		} else {
-			s.Minimum = json.Number(f.limits.low)
+	switch {
+	case f.Range == nil:
+	case s.Ref != "": // a text with a unit, of which a schema can say that it is not nothing
+		if f.Range.Above {
+			s.Not = Zero()
+		}
+	case f.Range.Above:
+		s.Above = json.Number(f.Range.Low)
+	default:
+		s.Minimum, s.Maximum = json.Number(f.Range.Low), json.Number(f.Range.High)
+	}
+}
+
+// exclude says what the key of a field, which s has, does not go with.
+func (s *Schema) exclude(f *field.Tag) {
+	for _, rival := range f.Rivals() {
+		if rival > f.Key { // once for the two
+			s.AllOf = append(s.AllOf, &Schema{Not: &Schema{Required: []string{rival, f.Key}}})
 		}
 	}
+	if rivals := f.Rivals(); len(rivals) > 0 && f.Key == f.Either[0] {
+		none := !slices.ContainsFunc(f.Either, func(key string) bool { return s.Properties.Get(key).Default != nil })
+		if none {
+			s.AllOf = append(s.AllOf, &Schema{AnyOf: NeedsOne(f.Either...)})
+		}
+	}
+	if f.With == nil {
+		return
+	}
+	own := &Schema{Not: Zero()}
+	if key := s.Properties.Get(f.Key); slices.Equal(key.Type, Types{"boolean"}) {
+		own = &Schema{Const: true}
+	}
+	s.AllOf = append(s.AllOf, &Schema{
+		If:   &Schema{Required: []string{f.Key}, Properties: Properties{{f.Key, own}}},
+		Then: s.meets(f.With),
+	})
+}
+
+// meets is the schema of maps, described by s, in which a condition holds.
+func (s *Schema) meets(c *field.Condition) *Schema {
+	key := s.Properties.Get(c.Key)
+	if c.Word == "" {
+		if key.Default == nil {
+			return NeedsOne(c.Key)[0]
+		}
+		return &Schema{Not: &Schema{AnyOf: NeedsOne(key.Rivals...)}}
+	}
+	met := &Schema{Properties: Properties{{c.Key, &Schema{Const: c.Word}}}}
+	if key.Default == nil || key.Default.Text != c.Word {
+		met.Required = []string{c.Key}
+	}
+	return met
 }
 
 const definitions = "#/$defs/"
