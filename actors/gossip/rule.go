@@ -20,19 +20,23 @@ type Rule interface {
 	Weight(own, arriving Counts) float64
 }
 
-// Mean counts both models half on each arrival (Ormándi et al. 2013, algorithm 3, MERGE).
-type Mean struct{}
+// Merge is a rule that comes with the architecture.
+type Merge string
+
+// The rules.
+const (
+	// Mean counts both models half on each arrival (Ormándi et al. 2013, algorithm 3, MERGE).
+	Mean Merge = "mean"
+	// Age counts each model in proportion to its age: the more a model has seen beside the other,
+	// the more it counts; two that have seen nothing count half and half.
+	Age Merge = "age"
+)
+
+var _ Rule = Mean
 
 // Weight implements Rule.
-func (Mean) Weight(Counts, Counts) float64 { return 0.5 }
-
-// Age counts each model in proportion to its age: the more a model has seen beside the other, the more it counts; two
-// that have seen nothing count half and half.
-type Age struct{}
-
-// Weight implements Rule.
-func (Age) Weight(own, arriving Counts) float64 {
-	if own.Age == 0 && arriving.Age == 0 {
+func (m Merge) Weight(own, arriving Counts) float64 {
+	if m != Age || own.Age == 0 && arriving.Age == 0 {
 		return 0.5
 	}
 	return float64(arriving.Age) / (float64(own.Age) + float64(arriving.Age))

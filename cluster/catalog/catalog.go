@@ -55,10 +55,7 @@ func Default() *Catalog {
 	addSplits(c)
 	addOptimizers(c)
 	addSchedules(c)
-	addArchitectures(c)
-	addCollectives(c)
-	addGossip(c)
-	addDecentralised(c)
+	addArchitectures(&c.Architectures)
 	addDelays(c)
 	addTopologies(c)
 	return c

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
@@ -57,6 +57,22 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 			return written, schema
 		},
 	}
+}
+
+// Declare makes a kind of a struct that is a T itself: its fields are the settings, by their tags, and the value given has
+// the defaults. What its method Validate, if it has one, says of a field is told at the key's place. It panics if the
+// struct is no T.
+func Declare[T, C any](name string, defaults C, doc string) Kind[T] {
+	_ = any(defaults).(T)
+	return Define(name, doc, func() C { return defaults }, func(_ *Catalog, chosen *C) (T, error) {
+		if v, ok := any(*chosen).(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				var none T
+				return none, err
+			}
+		}
+		return any(*chosen).(T), nil
+	})
 }
 
 // Key is one of a kind's settings.
@@ -107,12 +123,12 @@ func Located(n *syntax.Node, err error) error {
 	var one *syntax.Error
 	var many syntax.Errors
 	var key *keyError
-	var field *link.FieldError
+	var wrong *field.Error
 	switch {
 	case errors.As(err, &one), errors.As(err, &many):
 		return err
-	case errors.As(err, &field):
-		return misfit(n, field)
+	case errors.As(err, &wrong):
+		return misfit(n, wrong)
 	case errors.As(err, &key):
 		return syntax.Errorf(n.At(key.key), "%w", err)
 	}
@@ -124,39 +140,17 @@ func Located(n *syntax.Node, err error) error {
 	return syntax.Errorf(n, "%w", err)
 }
 
-// misfit is the error about a field of a link, a delay or a topology in the words of the section
-// that it was read from: with the path of the key, and with the value as the plan has it. The
-// section may be nil.
-func misfit(n *syntax.Node, field *link.FieldError) error {
-	value := field.Value
-	var path []string
-	for _, name := range strings.Split(field.Field, ".") {
-		name, _, list := strings.Cut(name, "[")
-		key := keyOf(n, name)
-		path, n = append(path, key), n.At(key)
-		if list {
-			break // lists are sorted and joined before they are checked
-		}
+// misfit is the error about a field in the words of the section that it was read from: with the path of the key, and with
+// the value as the plan has it.
+func misfit(n *syntax.Node, wrong *field.Error) error {
+	value := wrong.Value
+	for _, key := range wrong.Keys {
+		n = n.At(key)
 	}
 	if n != nil && n.Kind == syntax.Scalar && n.Text != "" {
 		value = n.Text
 	}
-	return syntax.Errorf(n, "%s is %s: must be %s", strings.Join(path, "."), value, field.Accepted)
-}
-
-// keyOf is the key of a section that a field of what is made of it comes from.
-func keyOf(n *syntax.Node, field string) string {
-	key := strings.ToLower(field)
-	_, ranged := n.Get("range")
-	switch {
-	case key == "firstmin" || key == "firstmax":
-		return "first"
-	case ranged && (key == "min" || key == "max"):
-		return "range"
-	case key == "points":
-		return "file"
-	}
-	return key
+	return syntax.Errorf(n, "%s is %s: must be %s", strings.Join(wrong.Keys, "."), value, wrong.Accepted)
 }
 
 // Settings describes the kind's settings in a plan's flow style: each key with its

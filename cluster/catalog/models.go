@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gradwire/gradwire/actors/ps"
-	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -181,22 +179,5 @@ func addSchedules(c *Catalog) {
 			}
 			v := optim.Warmup{Steps: s.Steps, Then: then}
 			return v, v.Validate()
-		}))
-}
-
-func addArchitectures(c *Catalog) {
-	type consistency struct {
-		Kind string `plan:"kind" words:"asp" doc:"asp: nobody waits for anybody"`
-	}
-	type server struct {
-		Consistency consistency `plan:"consistency" doc:"how far workers may be apart"`
-		Scale       string      `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
-		Every       int         `plan:"every" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
-	}
-	c.Architectures.Add(Define("parameter-server", "one server holds the model, workers push gradients and pull parameters, asynchronously, whatever the network's topology",
-		func() server { return server{Consistency: consistency{Kind: "asp"}, Scale: string(ps.Sum), Every: 1} },
-		func(_ *Catalog, s *server) (train.Architecture, error) {
-			a := ps.Architecture{Scale: ps.Scale(s.Scale), Every: s.Every}
-			return a, a.Validate()
 		}))
 }

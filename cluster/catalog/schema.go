@@ -79,8 +79,3 @@ func (*validation) PlanSchema() *settings.Schema {
 	share.Not = &settings.Schema{Enum: []any{0, 1}}
 	return &settings.Schema{AnyOf: []*settings.Schema{{Const: noValidation}, share}}
 }
-
-// PlanSchema is the word metropolis or a list of rows.
-func (*mixing) PlanSchema() *settings.Schema {
-	return &settings.Schema{AnyOf: []*settings.Schema{{Const: metropolis}, settings.SchemaOf(&[][]float64{})}}
-}

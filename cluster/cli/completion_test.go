@@ -75,7 +75,7 @@ func TestLinesAreCompletedByWhatIsMeant(t *testing.T) {
 		{"run plan.yaml --set nodes.near.compute.", "nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.cores=", keys},
 		{"run plan.yaml --set nodes.nobody.", "nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. nodes.nobody.uplink= nodes.nobody.downlink=", keys},
 		{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
-		{"run plan.yaml --set architecture.", "architecture.kind= architecture.consistency. architecture.scale= architecture.every=", keys},
+		{"run plan.yaml --set architecture.", "architecture.kind= architecture.scale= architecture.every=", keys},
 		{"run plan.yaml --set architecture.scale=", "architecture.scale=sum architecture.scale=mean", words},
 		{"run plan.yaml --set architecture.kind=g", "architecture.kind=gossip", words},
 		{"run plan.yaml --set network.default.reorder=", "network.default.reorder=true network.default.reorder=false", words},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"pgregory.net/rapid"
 )
 
@@ -528,8 +529,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Delay: link.Trace{Points: []link.Point{point(1, -1)}}}, "Delay.Points[0].Delay"},
 	} {
 		err := c.config.Validate()
-		var field *link.FieldError
-		if !errors.As(err, &field) || field.Field != c.field {
+		var wrong *field.Error
+		if !errors.As(err, &wrong) || wrong.Field != c.field {
 			t.Errorf("%+v: %v, want an error of %s", c.config, err, c.field)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // maxTail is how many standard deviations beyond Mean the nearer bound of a Normal may lie.
@@ -13,34 +15,39 @@ const maxTail = 30
 // distribution: one random number a message, no rejection. With a = (Min − Mean)/Std, b = (Max − Mean)/Std, φ the normal
 // density and Z the probability of [a, b], the present delay is the mean, Mean + Std·(φ(a) − φ(b))/Z.
 type Normal struct {
-	Mean, Std time.Duration // before truncation, from 0 to MaxDelay; Std 0 is a constant
-	Min       time.Duration // from 0 to MaxDelay, at most 30 Std above Mean
-	Max       time.Duration // at least Min, at most 30 Std below Mean; 0 = none
+	// Mean before truncation, from 0 to MaxDelay.
+	Mean time.Duration `plan:"mean,required" doc:"before it is truncated"`
+	// Std before truncation, from 0 to MaxDelay; 0 is a constant.
+	Std time.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
+	// Min is from 0 to MaxDelay, at most 30 Std above Mean.
+	Min time.Duration `plan:"min" doc:"the shortest"`
+	// Max is at least Min, at most 30 Std below Mean; 0 = none.
+	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Normal) Validate() error {
-	if err := validateDelay("Mean", d.Mean, 0); err != nil {
+	if err := validateDelay(d, "Mean", d.Mean, 0); err != nil {
 		return err
 	}
-	if err := validateDelay("Std", d.Std, 0); err != nil {
+	if err := validateDelay(d, "Std", d.Std, 0); err != nil {
 		return err
 	}
-	if err := validateDelay("Min", d.Min, 0); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
 		return err
 	}
 	if d.Max != 0 {
-		if err := validateDelay("Max", d.Max, d.Min); err != nil {
+		if err := validateDelay(d, "Max", d.Max, d.Min); err != nil {
 			return err
 		}
 	}
 	reach := d.Mean + maxTail*d.Std
 	if d.Min > reach {
-		return fieldError("Min", d.Min, "at most %d standard deviations above the mean (%v)", maxTail, reach)
+		return field.Errorf(d, "Min", "at most %d standard deviations above the mean (%v)", maxTail, reach)
 	}
 	reach = d.Mean - maxTail*d.Std
 	if d.Max != 0 && d.Max < reach {
-		return fieldError("Max", d.Max, "at most %d standard deviations below the mean (%v)", maxTail, reach)
+		return field.Errorf(d, "Max", "at most %d standard deviations below the mean (%v)", maxTail, reach)
 	}
 	return nil
 }

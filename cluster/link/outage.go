@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sort"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 const (
@@ -17,16 +19,17 @@ const (
 // that never ends. A message whose departure would fall into it waits for its end and is then sent whole, blocking the
 // edge's queue; with Loss.Drop, or if the outage never ends, it is lost. Messages on their way are not touched.
 type Outage struct {
-	From, To time.Duration
+	From time.Duration `plan:"from"`
+	To   time.Duration `plan:"for"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (o Outage) Validate() error {
 	if o.From < 0 || o.From > Horizon {
-		return fieldError("From", o.From, "from 0s to %v", Horizon)
+		return field.Errorf(o, "From", "from 0s to %v", Horizon)
 	}
 	if o.To <= o.From || (o.To > Horizon && o.To != Forever) {
-		return fieldError("To", o.To, "after From (%v) and at most %v, or Forever", o.From, Horizon)
+		return field.Errorf(o, "To", "after From (%v) and at most %v, or Forever", o.From, Horizon)
 	}
 	return nil
 }
@@ -39,19 +42,20 @@ func (o Outage) Validate() error {
 // Whether the edge is down at an instant is a function of the network's seed, the names of its nodes and these two means
 // alone, not of what is sent.
 type Intermittent struct {
-	Up, Down time.Duration // means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down
+	Up   time.Duration `plan:"up"`   // mean, see Down
+	Down time.Duration `plan:"down"` // means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Intermittent) Validate() error {
 	if d == (Intermittent{}) {
 		return nil
 	}
-	if err := validateDelay("Up", d.Up, MinSojourn); err != nil {
+	if err := validateDelay(d, "Up", d.Up, MinSojourn); err != nil {
 		return err
 	}
 	if d.Down < MinSojourn || d.Down > MaxDelay || d.Down/maxDownPerUp > d.Up {
-		return fieldError("Down", d.Down, "from %v to %v, and at most %d times the mean time up (%v)", MinSojourn, MaxDelay, maxDownPerUp, d.Up)
+		return field.Errorf(d, "Down", "from %v to %v, and at most %d times the mean time up (%v)", MinSojourn, MaxDelay, maxDownPerUp, d.Up)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // MaxGraphEdges bounds the edges of a topology that is not complete.
@@ -17,7 +19,7 @@ type Graph [][]int32
 // kinds of their own.
 type Topology interface {
 	// Validate returns an error if the description is none, or does not fit nodes of these names, in the order of the
-	// plan. It is a *FieldError where a field is at fault.
+	// plan. It is a *field.Error where a field is at fault.
 	Validate(nodes []string) error
 	// Edges returns the edges as pairs of positions in nodes, each in either direction; one that is named twice counts
 	// once. It is called after Validate has returned nil. Whatever is left to chance is drawn from r alone.
@@ -109,23 +111,27 @@ type Ring struct{}
 
 // Star joins one node with all others.
 type Star struct {
-	Centre string // name of the node in the middle; empty for the first
+	// Centre is the name of the node in the middle; empty for the first.
+	Centre string `plan:"centre,omitzero" doc:"the node in the middle; default: the first"`
 }
 
 // Tree is balanced: the parent of node i > 0 is node ⌊(i−1)/Branching⌋.
 type Tree struct {
-	Branching int // children of each node that has all of its own, at least 1; 1 is a line
+	// Branching is how many children each node has that has all of its own, at least 1; 1 is a line.
+	Branching int `plan:"branching" range:"1.." doc:"children of a node"`
 }
 
 // Grid lays the nodes out row by row and joins each with those above, below, left and right. Without rows and columns it is as
 // square as its nodes allow, and at least two of each; of one that is given the other follows.
 type Grid struct {
-	Rows, Columns int // 0 = as the nodes allow
+	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // 0 = as the nodes allow
+	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // 0 = as the nodes allow
 }
 
 // Torus is a grid whose last column is joined with the first one and whose last row is with the first one.
 type Torus struct {
-	Rows, Columns int // as in Grid
+	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // as in Grid
+	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // as in Grid
 }
 
 // Hypercube joins nodes whose positions differ in one binary digit. It needs 2^k nodes.
@@ -178,10 +184,10 @@ func (Ring) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, nil
 }
 
-// Validate reports a centre that is no node, as a *FieldError.
+// Validate reports a centre that is no node, as a *field.Error.
 func (t Star) Validate(nodes []string) error {
 	if t.Centre != "" && !slices.Contains(nodes, t.Centre) {
-		return fieldError("Centre", fmt.Sprintf("%q", t.Centre), "the name of a node")
+		return field.Errorf(t, "Centre", "the name of a node")
 	}
 	return nil
 }
@@ -198,10 +204,10 @@ func (t Star) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, nil
 }
 
-// Validate reports a branching below 1, as a *FieldError.
+// Validate reports a branching below 1, as a *field.Error.
 func (t Tree) Validate([]string) error {
 	if t.Branching < 1 {
-		return fieldError("Branching", t.Branching, "1 or more")
+		return field.Errorf(t, "Branching", "1 or more")
 	}
 	return nil
 }
@@ -215,7 +221,7 @@ func (t Tree) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, nil
 }
 
-// Validate returns an error if the nodes do not fill the grid, as a *FieldError where a field is at fault.
+// Validate returns an error if the nodes do not fill the grid, as a *field.Error where a field is at fault.
 func (t Grid) Validate(nodes []string) error {
 	_, _, err := t.shape(len(nodes))
 	return err
@@ -226,15 +232,15 @@ func (t Grid) shape(n int) (rows, columns int, err error) {
 	rows, columns = t.Rows, t.Columns
 	switch {
 	case rows < 0:
-		return 0, 0, fieldError("Rows", rows, "1 or more")
+		return 0, 0, field.Errorf(t, "Rows", "1 or more")
 	case columns < 0:
-		return 0, 0, fieldError("Columns", columns, "1 or more")
+		return 0, 0, field.Errorf(t, "Columns", "1 or more")
 	case rows > 0 && n%rows != 0:
-		return 0, 0, fieldError("Rows", rows, "a divisor of the %d nodes", n)
+		return 0, 0, field.Errorf(t, "Rows", "a divisor of the %d nodes", n)
 	case columns > 0 && n%columns != 0:
-		return 0, 0, fieldError("Columns", columns, "a divisor of the %d nodes", n)
+		return 0, 0, field.Errorf(t, "Columns", "a divisor of the %d nodes", n)
 	case rows > 0 && columns > 0 && n/rows != columns:
-		return 0, 0, fieldError("Columns", columns, "%d: there are %d nodes in %d rows", n/rows, n, rows)
+		return 0, 0, field.Errorf(t, "Columns", "%d: there are %d nodes in %d rows", n/rows, n, rows)
 	case rows > 0:
 		return rows, n / rows, nil
 	case columns > 0:
@@ -266,7 +272,7 @@ func (t Grid) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, err
 }
 
-// Validate returns an error if the nodes do not fill the torus, as a *FieldError where a field is at fault.
+// Validate returns an error if the nodes do not fill the torus, as a *field.Error where a field is at fault.
 func (t Torus) Validate(nodes []string) error { return Grid(t).Validate(nodes) }
 
 // Edges returns two edges for each node where there are three or more rows and columns: of two, the last one is the

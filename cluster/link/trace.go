@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 const (
@@ -34,28 +36,28 @@ type Point struct {
 // point its delay holds, after the last point that one's; with Repeat the trace from its first to its last point begins
 // again when it ends, the last point giving way to the first.
 type Trace struct {
-	Points      []Point // at least one, in strictly increasing order of At; not to be changed after use
+	Points      []Point `key:"file"` // at least one, in strictly increasing order of At; not to be changed after use
 	Interpolate bool
 	Repeat      bool // needs two points
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Trace) Validate() error {
 	if len(d.Points) == 0 {
-		return fieldError("Points", "empty", "one point at least")
+		return field.Errorf(d, "Points", "one point at least")
 	}
 	if d.Repeat && len(d.Points) < 2 {
-		return fieldError("Repeat", d.Repeat, "false for a trace of one point")
+		return field.Errorf(d, "Repeat", "false for a trace of one point")
 	}
 	for i, p := range d.Points {
 		if p.At < 0 || p.At > Horizon {
-			return fieldError(fmt.Sprintf("Points[%d].At", i), p.At, "from 0s to %v", Horizon)
+			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "from 0s to %v", Horizon)), i)
 		}
 		if i > 0 && p.At <= d.Points[i-1].At {
-			return fieldError(fmt.Sprintf("Points[%d].At", i), p.At, "after that of the point before (%v)", d.Points[i-1].At)
+			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "after that of the point before (%v)", d.Points[i-1].At)), i)
 		}
-		if err := validateDelay(fmt.Sprintf("Points[%d].Delay", i), p.Delay, 0); err != nil {
-			return err
+		if err := validateDelay(p, "Delay", p.Delay, 0); err != nil {
+			return field.At(field.Within(d, "Points", err), i)
 		}
 	}
 	return nil

@@ -232,7 +232,7 @@ func led(architecture train.Architecture, result *coordinator.Result, roles []st
 
 func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *testing.T) {
 	worker, peer := ps.RoleWorker, gossip.Architecture{
-		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean{}, Lead: gossip.NoLead,
+		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean, Lead: gossip.NoLead,
 	}
 	role := peer.Roles()[0].Name
 	for name, c := range map[string]struct {

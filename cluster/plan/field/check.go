@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,11 +30,32 @@ func Errorf(v any, name, format string, args ...any) *Error {
 	if !ok {
 		panic("field: " + s.Type().String() + " has no field " + name)
 	}
-	e := &Error{Field: name, Value: text(s.FieldByIndex(f.Index)), Accepted: fmt.Sprintf(format, args...)}
-	if key, _, _ := strings.Cut(f.Tag.Get("plan"), ","); key != "" {
+	value := s.FieldByIndex(f.Index)
+	e := &Error{Field: name, Value: text(value), Accepted: fmt.Sprintf(format, args...)}
+	if value.Kind() == reflect.String {
+		e.Value = strconv.Quote(value.String())
+	}
+	key, _, _ := strings.Cut(f.Tag.Get("plan"), ",")
+	if key == "" {
+		key = f.Tag.Get("key")
+	}
+	if key != "" {
 		e.Keys = []string{key}
 	}
 	return e
+}
+
+// At tells an error of [Within] about an item of the list that the field holds: "Points.At" becomes "Points[3].At". A plan
+// has the list as a whole.
+func At(err error, i int) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("[%d]: %w", i, err)
+	}
+	at := *e
+	name, rest, _ := strings.Cut(e.Field, ".")
+	at.Field, at.Keys = fmt.Sprintf("%s[%d].%s", name, i, rest), e.Keys[:min(1, len(e.Keys))]
+	return &at
 }
 
 // Within tells an error about a field of what the field name of v holds as one about v. Other errors get the name as a
@@ -79,11 +101,12 @@ func checkOne(v any, t *Tag, f reflect.Value) error {
 	}
 	absent := f.IsZero() && (t.Either != nil || t.With != nil)
 	switch {
-	case f.Kind() == reflect.Struct && t.Names == "":
+	case f.Kind() == reflect.Struct && t.OmitZero && f.IsZero():
+	case f.Kind() == reflect.Struct:
 		if err := Check(f.Interface()); err != nil {
 			return Within(v, t.Name, err)
 		}
-	case absent || t.Absent(f) || f.Kind() == reflect.Pointer:
+	case absent || t.Absent(f) || f.Kind() == reflect.Pointer, f.Kind() == reflect.Slice:
 	case t.Words != nil && !slices.Contains(t.Words, text(f)):
 		return Errorf(v, t.Name, "%s", list(t.Words))
 	case t.Range != nil && (!t.Range.Holds(Number(f)) || !finite(f)):

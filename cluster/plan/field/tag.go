@@ -13,6 +13,7 @@
 //	none    the value that stands for absence where zero means something: "-1"
 //	names   what sort of thing a *syntax.Node names: "model"
 //	either  keys of which one is given and the others are not: "every|period"
+//	key     for errors alone: the key that the field's value comes from, of a field without plan
 //	with    what the setting goes with: another key, "every", or one of its words, "kind=latency"
 package field
 

@@ -49,6 +49,13 @@ func as(v reflect.Value, t reflect.Type) reflect.Value {
 
 // field reads the value of a key, and checks it by what the field's tags say.
 func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
+	if listOrWord(f, v.Type()) && n.Kind == syntax.Scalar {
+		if n.Text != f.Words[0] {
+			d.errorf(n, "found %s where %s is expected, or a list such as [a, b]", syntax.Found(n), f.Words[0])
+		}
+		v.SetZero()
+		return
+	}
 	before := len(d.errs)
 	if f.Unit != "" && v.Kind() != reflect.Pointer {
 		v = as(v, quantity(v.Type(), f.Unit))
@@ -68,6 +75,11 @@ func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
 	case f.Range != nil && !f.Range.Holds(field.Number(v)):
 		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), f.Range)
 	}
+}
+
+// listOrWord reports whether a field holds a list, or nil for the one word of its tag.
+func listOrWord(f *field.Tag, t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && len(f.Words) == 1
 }
 
 // either sees to it that one of the keys that exclude each other has a value: where one is given, the others have none.

@@ -84,6 +84,10 @@ func encodeStruct(v reflect.Value) (*syntax.Node, error) {
 		if f.Unit != "" && value.Kind() != reflect.Pointer {
 			value = value.Convert(quantity(value.Type(), f.Unit))
 		}
+		if listOrWord(&f, value.Type()) && value.IsNil() {
+			fields = append(fields, syntax.Field{Key: f.Key, Value: syntax.NewText(f.Words[0])})
+			continue
+		}
 		node, err := encode(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Key, err)

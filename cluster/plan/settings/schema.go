@@ -192,6 +192,9 @@ func structSchema(v reflect.Value) *Schema {
 			value = as(value, quantity(value.Type(), f.Unit))
 		}
 		key := schemaOf(value)
+		if listOrWord(f, value.Type()) {
+			key = &Schema{AnyOf: []*Schema{{Const: f.Words[0]}, key}}
+		}
 		refine(f, key)
 		key.Default = defaultOf(f, value, key)
 		s.Properties = append(s.Properties, Property{f.Key, key})
@@ -213,6 +216,9 @@ func defaultOf(f *field.Tag, v reflect.Value, s *Schema) *syntax.Node {
 	if f.Required || f.Absent(v) || v.Kind() == reflect.Pointer && v.IsNil() || s.Properties != nil {
 		return nil
 	}
+	if listOrWord(f, v.Type()) && v.IsNil() {
+		return syntax.NewText(f.Words[0])
+	}
 	n, err := encode(v)
 	if err != nil {
 		return nil // a value that no plan can give
@@ -232,6 +238,9 @@ func refine(f *field.Tag, s *Schema) {
 		named.Ref = Definition(f.Names)
 	}
 	for _, word := range f.Words {
+		if s.AnyOf != nil {
+			break // it is among them
+		}
 		if slices.Equal(s.Type, Types{"integer"}) {
 			s.Enum = append(s.Enum, json.Number(word))
 		} else {
