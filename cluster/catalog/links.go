@@ -205,6 +205,7 @@ func (c *Catalog) network(s *Spec) error {
 // out is the base's; outages that they name stand instead of the base's.
 func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config, error) {
 	config := base
+	settings.Overlay(&config, &l.Config, l.Source)
 	if l.Delay != nil {
 		d, resolved, err := c.delay(l.Delay)
 		if err != nil {
@@ -212,14 +213,8 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 		}
 		config.Delay, l.Delay = d, resolved
 	}
-	if l.Rate != nil {
-		config.Rate = float64(*l.Rate)
-	}
 	if l.Loss != nil {
 		config.Loss = loss(l.Loss)
-	}
-	if l.Reorder != nil {
-		config.Reorder = *l.Reorder
 	}
 	if l.Outages != nil {
 		config.Outages, config.Intermittent = nil, link.Intermittent{}
@@ -294,7 +289,10 @@ func (c *Catalog) schedule(s *Spec) error {
 		if !change.OfLinks() {
 			continue
 		}
-		settings := plan.LinkSettings{Delay: change.Delay, Rate: change.Rate, Loss: change.Loss}
+		changed := plan.LinkSettings{Delay: change.Delay, Loss: change.Loss, Source: change.Source}
+		if change.Rate != nil {
+			changed.Rate = float64(*change.Rate)
+		}
 		for from, to := range s.Plan.Pairs(change.Ends()) {
 			k := pair{from, to}
 			switch _, isDown := down[k]; {
@@ -309,14 +307,14 @@ func (c *Catalog) schedule(s *Spec) error {
 				outages[k] = append(outages[k], link.Outage{From: down[k], To: at})
 				delete(down, k)
 			}
-			config, err := c.configure(&settings, edge(k))
+			config, err := c.configure(&changed, edge(k))
 			if err != nil {
 				return Located(change.Source, err)
 			}
 			current[k] = config
 			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})
 		}
-		change.Delay = settings.Delay // with its defaults spelled out
+		change.Delay = changed.Delay // with its defaults spelled out
 	}
 	for _, k := range order {
 		if at, isDown := down[k]; isDown {

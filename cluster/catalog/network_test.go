@@ -101,7 +101,7 @@ network:
 	for from, to := range s.Plan.Pairs(plan.Ends{From: "*", To: "*"}) {
 		settings := links.Edge(from, to)
 		got := s.edge(from, to)
-		if float64(*settings.Rate) != got.Rate || *settings.Reorder != got.Reorder || len(settings.Outages) != len(got.Outages) ||
+		if float64(settings.Rate) != got.Rate || settings.Reorder != got.Reorder || len(settings.Outages) != len(got.Outages) ||
 			(settings.Loss != nil) != (got.Loss.Probability > 0) {
 			t.Errorf("%s to %s: %+v, the plan says %+v", from, to, got, settings)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -82,7 +83,7 @@ func Default() *Plan {
 		Version: Version, Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
 			Topology: syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewScalar("complete")}),
-			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Rate: new(unit.ByteRate), Reorder: new(bool), Outages: []Outage{}},
+			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Outages: []Outage{}},
 			Links:    []LinkSpec{},
 		},
 		Evaluate: Evaluate{Every: unit.Interval{Epochs: 0.1}, Of: OfMean},
@@ -218,45 +219,44 @@ func (s NetworkSpec) MarshalPlan() (*syntax.Node, error) {
 	return settings.Encode(plain(s))
 }
 
-// LinkSettings is what a link is like. A nil field means: as in the network's default.
+// LinkSettings is what a link is like. Keys that its Source does not have are as in the network's default.
 type LinkSettings struct {
-	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default
-	// 0ms.
-	Delay *syntax.Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
-	// Rate of the edge; 0 is unlimited, the default.
-	Rate *unit.ByteRate `plan:"rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow"`
-	Loss *Loss          `plan:"loss" doc:"how often messages get lost, and what happens to them"`
-	// Reorder lets a message overtake one sent before it. Default false.
-	Reorder *bool    `plan:"reorder" doc:"whether a message may overtake one that was sent before it"`
-	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through"`
+	// Config holds what a plan sets as it is, such as the rate; delay, loss and outages stand below in the plan's forms.
+	link.Config
+	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default 0ms.
+	Delay   *syntax.Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
+	Loss    *Loss        `plan:"loss" doc:"how often messages get lost, and what happens to them"`
+	Outages []Outage     `plan:"outages,omitzero" doc:"times during which nothing gets through"`
+	// Source is the syntax that the link was read from, for errors; nil if the plan has none.
+	Source *syntax.Node `plan:",node"`
 }
 
-// over returns s with what it leaves out taken from base.
+// over returns s with what its source leaves out taken from base.
 func (s LinkSettings) over(base LinkSettings) LinkSettings {
-	if s.Delay == nil {
-		s.Delay = base.Delay
-	}
-	if s.Rate == nil {
-		s.Rate = base.Rate
-	}
-	if s.Loss == nil {
-		s.Loss = base.Loss
-	}
-	if s.Reorder == nil {
-		s.Reorder = base.Reorder
-	}
-	if s.Outages == nil {
-		s.Outages = base.Outages
-	}
-	return s
+	settings.Overlay(&base, &s, s.Source)
+	return base
 }
 
 // LinkSpec gives some links their settings.
 type LinkSpec struct {
 	Ends
 	LinkSettings
-	// Source is the syntax that the link was read from, for errors.
-	Source *syntax.Node `plan:",node"`
+}
+
+// MarshalPlan writes the keys that the link was read from: the others are the default's.
+func (s LinkSpec) MarshalPlan() (*syntax.Node, error) {
+	type plain LinkSpec
+	whole, err := settings.Encode(plain(s))
+	if err != nil || s.Source == nil {
+		return whole, err
+	}
+	var other []string
+	for _, f := range whole.Fields {
+		if _, given := s.Source.Get(f.Key); !given {
+			other = append(other, f.Key)
+		}
+	}
+	return whole.Without(other...), nil
 }
 
 // Ends names the directed pairs of nodes that a link is about: both directions Between two, or one

@@ -76,7 +76,7 @@ var table = map[string]string{
 	"cluster/transport":     "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
 	"cluster/membership":    "cluster/identity github.com/hashicorp/memberlist",
 	"cluster/identity":      "",
-	"cluster/plan":          "cluster/plan/...",
+	"cluster/plan":          "cluster/plan/... cluster/link",
 	"cluster/plan/syntax":   "github.com/goccy/go-yaml/...",
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",

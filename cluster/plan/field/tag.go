@@ -77,7 +77,7 @@ func (t *Tag) Help() string {
 }
 
 // Tags lists the fields of a struct type that have a key or take the syntax, in the order of the struct; those of
-// structs embedded without a tag stand in their place. It panics where a tag is malformed.
+// structs embedded without a tag stand in their place, where a field of the outer one takes over its key. It panics where a tag is malformed.
 func Tags(t reflect.Type) []Tag {
 	var list []Tag
 	for i := range t.NumField() {
@@ -90,8 +90,15 @@ func Tags(t reflect.Type) []Tag {
 			}
 			continue
 		}
-		if ok && f.IsExported() {
-			list = append(list, read(f, text, i))
+		if !ok || !f.IsExported() {
+			continue
+		}
+		own := read(f, text, i)
+		same := slices.IndexFunc(list, func(t Tag) bool { return t.Key == own.Key && !t.Node && len(t.Index) > 1 })
+		if same >= 0 {
+			list[same] = own
+		} else {
+			list = append(list, own)
 		}
 	}
 	return list

@@ -261,3 +261,14 @@ func (d *decoder) float(n *syntax.Node, v reflect.Value, wanted string) {
 	}
 	v.SetFloat(f)
 }
+
+// Overlay copies from one struct to another of the same type, both given as pointers, the fields that a plan sets as they
+// are (those with a doc in their tags) and whose keys stand in the map n.
+func Overlay(to, from any, n *syntax.Node) {
+	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for _, f := range field.Tags(target.Type()) {
+		if _, given := n.Get(f.Key); given && f.Doc != "" {
+			target.FieldByIndex(f.Index).Set(source.FieldByIndex(f.Index))
+		}
+	}
+}
