@@ -15,6 +15,8 @@ import (
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
+//go:generate go test -run TestTheTablesOfSettings -update .
+
 // Catalog is what a plan can name.
 type Catalog struct {
 	Models        Kinds[nn.Model]

@@ -111,8 +111,10 @@ func checkOne(v any, t *Tag, f reflect.Value) error {
 		return Errorf(v, t.Name, "%s", list(t.Words))
 	case t.Range != nil && (!t.Range.Holds(Number(f)) || !finite(f)):
 		return Errorf(v, t.Name, "%s", t.Range)
-	case !finite(f), t.Unit != "" && Number(f) < 0, t.Unit == "fraction" && Number(f) > 1:
-		return Errorf(v, t.Name, "%s", map[bool]string{true: "from 0 to 1", false: "a finite number"}[t.Unit == "fraction"])
+	case t.Unit == "fraction" && !(Number(f) >= 0 && Number(f) <= 1):
+		return Errorf(v, t.Name, "from 0 to 1")
+	case !finite(f), t.Unit != "" && Number(f) < 0:
+		return Errorf(v, t.Name, "a finite number, 0 or more")
 	}
 	return nil
 }
