@@ -369,3 +369,20 @@ func TestOutagesThatAPlanAcceptsAreThoseThatLinksDo(t *testing.T) {
 		}
 	}
 }
+
+func TestOverheadIsThatOfTheLinkOrOfTheDefault(t *testing.T) {
+	s := mustSpec(t, `
+network:
+  default: {overhead: 78 B}
+  links: [{between: [s, a], overhead: 1 KiB}, {between: [s, b], delay: 1ms}]
+`)
+	for pair, want := range map[string]int64{"s a": 1024, "a s": 1024, "s b": 78, "a b": 78} {
+		from, to, _ := strings.Cut(pair, " ")
+		equal(t, pair, want, s.edge(from, to).Overhead)
+	}
+	equal(t, "resolved", "{between: [s, b], delay: 1ms}", s.Plan.Network.Source.At("links").Items[1].Flow())
+	_, err := plan.ReadPlan(parse(t, "plan.yaml", plainPlan+"network: {default: {overhead: 78}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "network.default.overhead: \"78\" has no unit") {
+		t.Error(err)
+	}
+}

@@ -30,6 +30,9 @@ type Config struct {
 	Delay Delay `plan:"delay"`
 	// Rate is what the edge carries, in bytes per second; 0 is unlimited.
 	Rate float64 `plan:"rate" unit:"byte-rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow"`
+	// Overhead is how many bytes every try to send a message takes of the rates, its downlink's too, beside the message's
+	// own: headers, which Stats do not count.
+	Overhead int64 `plan:"overhead,omitzero" unit:"size" doc:"bytes that a message takes of the rates beside its own, such as its headers"`
 	// Loss says how often a message is lost and what follows.
 	Loss Loss `plan:"loss,omitzero"`
 	// Reorder lets a message overtake an earlier one that drew a longer delay.
