@@ -59,6 +59,13 @@ type Poster interface {
 	Posted(head proto.Message, tensor, values int) *protos.Tensor
 }
 
+// Waiter is an actor that can say what it stands idle for. Worlds ask when a run has come to a
+// standstill, while no actor handles anything.
+type Waiter interface {
+	// Waiting says what the actor waits for and names the node; it is empty if it waits for nothing.
+	Waiting() string
+}
+
 // Job is a piece of computation that is too long for a handler.
 type Job struct {
 	// Do computes. It is pure: it reads only what nobody writes meanwhile, and

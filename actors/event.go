@@ -125,9 +125,3 @@ func (f *Figures) Score(of Of) Score {
 	}
 	return f.Mean
 }
-
-// Observer is told of every event of a run. Worlds in real time call it from
-// many goroutines.
-type Observer interface {
-	Observe(at time.Duration, node int, event Event)
-}

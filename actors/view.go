@@ -21,6 +21,29 @@ type View struct {
 	present []int32 // positions of those that are there, ascending
 }
 
+// NewView returns the view with a number, of these nodes, in the order of the plan, with the topology of now and the edges of
+// all topologies of the run. It gives the members their ranks.
+func NewView(number uint64, members []Member, now, ever Graph) *View {
+	v := &View{Number: number, Members: members, graph: now, union: ever}
+	ranks := map[string]int{}
+	for i := range members {
+		m := &members[i]
+		if m.Rank = -1; m.Present {
+			m.Rank = ranks[m.Role]
+			ranks[m.Role]++
+			v.present = append(v.present, int32(i))
+		}
+	}
+	return v
+}
+
+// Coordinator is the name and address of the node that the coordinator of a run
+// lives on. No node of a plan may bear it.
+const Coordinator = "coordinator"
+
+// CoordinatorPID addresses the coordinator of a run.
+func CoordinatorPID() *actor.PID { return actor.NewPID(Coordinator, Coordinator+"/run") }
+
 // Member is one node of a view.
 type Member struct {
 	// Name is the node's name in the plan and its address.
@@ -149,9 +172,9 @@ func (g Graph) linked(i, j int) bool {
 	return found
 }
 
-// union is the graph of all edges that any of some graphs has: that graph itself, if there is one, and the
+// Union is the graph of all edges that any of some graphs has: that graph itself, if there is one, and the
 // complete one without any.
-func union(graphs []Graph) Graph {
+func Union(graphs []Graph) Graph {
 	if len(graphs) == 0 || slices.ContainsFunc(graphs, func(g Graph) bool { return g == nil }) {
 		return nil
 	}

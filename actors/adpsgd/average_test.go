@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/protos"
@@ -108,7 +109,7 @@ func TestGradientIsOnTheOldCopy(t *testing.T) {
 // referee ends a run when every node has made so many steps.
 type referee struct {
 	env     actors.Env
-	control actors.Control
+	control world.Control
 	wanted  int
 	steps   []int
 	missing int
@@ -155,7 +156,7 @@ func TestNobodyEverWaitsInACircle(t *testing.T) {
 		for range c.nodes {
 			s.Step = append(s.Step, time.Duration(1+random.IntN(100))*time.Millisecond)
 		}
-		w := s.World(t, func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		w := s.World(t, func(env actors.Env, control world.Control) (actor.Actor, error) {
 			return &referee{env: env, control: control, wanted: 8}, nil
 		})
 		if _, err := w.Run(context.Background()); err != nil {
@@ -178,14 +179,14 @@ func TestGraphsThatAreNotBipartiteAreRefused(t *testing.T) {
 		{2, nil, "circle", `Graph is "circle": must be topology or exponential`},
 	} {
 		task := simtest.NewTask(c.nodes, 9, 0.1)
-		d := &actors.Deployment{Nodes: make([]actors.Node, c.nodes)}
+		d := &world.Deployment{Nodes: make([]world.Node, c.nodes)}
 		for i := range d.Nodes {
-			d.Nodes[i] = actors.Node{Name: task.Workers[i], Role: adpsgd.RolePeer}
+			d.Nodes[i] = world.Node{Name: task.Workers[i], Role: adpsgd.RolePeer}
 		}
 		if c.graph != nil {
 			d.Topologies = []actors.Graph{c.graph}
 		}
-		_, err := adpsgd.Architecture{Graph: c.kind}.Kind(task, placeOf(0))(bystander{view: d.View()})
+		_, err := adpsgd.Architecture{Graph: c.kind}.Kind(task, placeOf(0))(bystander{view: d.Views().First()})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/datasets"
@@ -131,7 +132,7 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 func TestCrashOfThePassivePeerEndsTheExchange(t *testing.T) {
 	r := &simtest.Recorder{}
 	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0.1), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Strict: true, Observer: r, Detect: 500 * time.Millisecond,
-		Edge: link.Constant{Delay: 10 * time.Millisecond}, Schedule: []actors.NodeChange{{At: 1005 * time.Millisecond, Node: 1, Do: actors.Crash}}, Looks: []time.Duration{3 * time.Second}}
+		Edge: link.Constant{Delay: 10 * time.Millisecond}, Schedule: []world.NodeChange{{At: 1005 * time.Millisecond, Node: 1, Do: world.Crash}}, Looks: []time.Duration{3 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if e.Kind == actors.Waited {

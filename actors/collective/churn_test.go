@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
@@ -25,7 +26,7 @@ import (
 type churn struct {
 	task         *train.Task
 	architecture collective.Architecture
-	schedule     []actors.NodeChange
+	schedule     []world.NodeChange
 	absent       []int
 	end          time.Duration
 	threads      int
@@ -39,7 +40,7 @@ type churn struct {
 	late func(node int) time.Duration
 	// delay is that of a link; nil stands for delays that differ.
 	delay    func(from, to int) time.Duration
-	observer actors.Observer
+	observer world.Observer
 
 	made   []int               // steps of each node, in its present life
 	seen   []map[int][]float32 // by node and finished rounds, in its present life
@@ -66,12 +67,12 @@ func (c *churn) run(t testing.TB) {
 	t.Helper()
 	n := len(c.task.Workers)
 	c.made, c.seen, c.views = make([]int, n), make([]map[int][]float32, n), nil
-	d := &actors.Deployment{Seed: c.task.Seed, Strict: c.strict, Observer: c, Schedule: c.schedule, Detect: churnDetect, Bounded: true}
+	d := &world.Deployment{Seed: c.task.Seed, Strict: c.strict, Observer: c, Schedule: c.schedule, Detect: churnDetect, Bounded: true}
 	network := link.New(c.task.Seed, append(slices.Clone(c.task.Workers), actors.Coordinator))
 	for i, name := range c.task.Workers {
 		c.seen[i] = map[int][]float32{}
-		profile := actors.Profile{Cores: 1, Speed: math.Inf(1), Step: churnStep + time.Duration(i)*1300*time.Microsecond}
-		d.Nodes = append(d.Nodes, actors.Node{
+		profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: churnStep + time.Duration(i)*1300*time.Microsecond}
+		d.Nodes = append(d.Nodes, world.Node{
 			Name: name, Role: collective.RoleWorker, Profile: profile, Absent: slices.Contains(c.absent, i),
 			Kind: c.kind(),
 		})
@@ -85,7 +86,7 @@ func (c *churn) run(t testing.TB) {
 			}
 		}
 	}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		l := &leader{env: env, control: control, churn: c, gone: make([]bool, n)}
 		for _, node := range c.absent {
 			l.gone[node] = true
@@ -154,7 +155,7 @@ func (c *churn) look(node int, version uint64, params []float32) {
 // leader is a coordinator of the test's own.
 type leader struct {
 	env     actors.Env
-	control actors.Control
+	control world.Control
 	churn   *churn
 	number  uint64
 	gone    []bool
@@ -179,7 +180,7 @@ func (l *leader) Receive(ctx actor.Context) {
 		l.env.After(churnLook, "look")
 	case letter:
 		ctx.Send(m.to, m.message)
-	case actors.MemberChange:
+	case world.MemberChange:
 		l.change(ctx, m)
 	case *protos.Message:
 		if head, ok := m.Head.(*protos.Snapshot); ok {
@@ -224,7 +225,7 @@ func (l *leader) begin() {
 // present are the members of the last view.
 func (c *churn) present() []int { return c.views[len(c.views)-1] }
 
-func (l *leader) change(ctx actor.Context, m actors.MemberChange) {
+func (l *leader) change(ctx actor.Context, m world.MemberChange) {
 	l.number++
 	l.gone[m.Node] = !m.Present
 	l.begin()
@@ -410,7 +411,7 @@ func TestRoundsAreBySomeViewAloneWheneverANodeCrashes(t *testing.T) {
 		cuts := map[int]bool{}
 		sweep(n, 500*time.Microsecond, func(i int, at time.Duration) {
 			c := churn{
-				task: task, end: 350 * time.Millisecond, schedule: []actors.NodeChange{{At: at, Node: i % n, Do: actors.Crash}},
+				task: task, end: 350 * time.Millisecond, schedule: []world.NodeChange{{At: at, Node: i % n, Do: world.Crash}},
 				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients},
 			}
 			c.run(t)
@@ -442,7 +443,7 @@ func TestRoundsAreBySomeViewAloneWheneverANodeJoins(t *testing.T) {
 				}
 				c := churn{
 					task: churnTask(n, method), end: 400 * time.Millisecond, absent: []int{node}, architecture: arch,
-					schedule: []actors.NodeChange{{At: at, Node: node, Do: actors.Join}},
+					schedule: []world.NodeChange{{At: at, Node: node, Do: world.Join}},
 				}
 				c.run(t)
 				c.explain(t)
@@ -458,13 +459,13 @@ func TestRoundsAreBySomeViewAloneWhenChangesFollowEachOther(t *testing.T) {
 			first, second := i%n, (i+1+i/n%(n-1))%n
 			soon := at + time.Duration(i%13)*700*time.Microsecond
 			for _, c := range []churn{
-				{schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Crash}, {At: soon, Node: second, Do: actors.Crash}}},
-				{absent: []int{second}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Crash}, {At: soon, Node: second, Do: actors.Join}}},
-				{absent: []int{second}, schedule: []actors.NodeChange{{At: at, Node: second, Do: actors.Join}, {At: soon, Node: first, Do: actors.Crash}}},
-				{schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Crash}, {At: soon, Node: first, Do: actors.Join}}},
-				{absent: []int{first}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Join}, {At: soon + 1, Node: first, Do: actors.Leave}}},
-				{absent: []int{first, second}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Join}, {At: at, Node: second, Do: actors.Join}}},
-				{absent: []int{second}, schedule: []actors.NodeChange{{At: at, Node: first, Do: actors.Leave}, {At: at, Node: second, Do: actors.Join}}},
+				{schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash}, {At: soon, Node: second, Do: world.Crash}}},
+				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash}, {At: soon, Node: second, Do: world.Join}}},
+				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: second, Do: world.Join}, {At: soon, Node: first, Do: world.Crash}}},
+				{schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash}, {At: soon, Node: first, Do: world.Join}}},
+				{absent: []int{first}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Join}, {At: soon + 1, Node: first, Do: world.Leave}}},
+				{absent: []int{first, second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Join}, {At: at, Node: second, Do: world.Join}}},
+				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Leave}, {At: at, Node: second, Do: world.Join}}},
 			} {
 				c.task, c.end = task, 400*time.Millisecond
 				c.architecture = collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}

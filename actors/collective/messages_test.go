@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
@@ -34,11 +35,11 @@ func intruder(messages int, message func() *protos.Message) actors.Kind {
 // intrude returns the error of a run whose second worker is an intruder.
 func intrude(t *testing.T, a collective.Architecture, task *train.Task, messages int, message func() *protos.Message) error {
 	t.Helper()
-	d := &actors.Deployment{Nodes: []actors.Node{
-		{Name: "n0", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})},
-		{Name: "n1", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: intruder(messages, message)},
+	d := &world.Deployment{Nodes: []world.Node{
+		{Name: "n0", Role: collective.RoleWorker, Profile: world.Unlimited, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})},
+		{Name: "n1", Role: collective.RoleWorker, Profile: world.Unlimited, Kind: intruder(messages, message)},
 	}}
-	d.Coordinate = func(env actors.Env, _ actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, _ world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*actor.Started); ok {
 				ctx.Send(env.View().Members[0].PID, protos.NewMessage(&protos.Start{View: 1}))
@@ -92,8 +93,8 @@ func TestMessageOfAnOlderViewIsIgnored(t *testing.T) {
 	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
 	for _, head := range []proto.Message{&protos.Chunk{Rank: 9}, &protos.Report{Rank: 9}, &protos.Outcome{Finished: 9}} {
 		err := intrude(t, a, task, 100, func() *protos.Message { return protos.NewMessage(head) })
-		if !errors.Is(err, actors.ErrStandstill) {
-			t.Errorf("%T: error %v, want %v", head, err, actors.ErrStandstill)
+		if !errors.Is(err, world.ErrStandstill) {
+			t.Errorf("%T: error %v, want %v", head, err, world.ErrStandstill)
 		}
 	}
 }
@@ -119,9 +120,9 @@ func TestOutcomeThatDoesNotFitEndsTheRunAndSaysWhy(t *testing.T) {
 		{true, []*protos.Message{report(4), protos.NewMessage(&protos.Outcome{View: 2, Finished: 4}, tensor(8), tensor(7))}, "slot 0 has 7 elements for 8 parameters"},
 		{true, []*protos.Message{report(4), protos.NewMessage(&protos.Outcome{View: 2, Finished: 4}, tensor(8), tensor(8), tensor(7))}, "the mean has 7 values instead of 8"},
 	} {
-		d := &actors.Deployment{Nodes: []actors.Node{
-			{Name: "n0", Role: collective.RoleWorker, Profile: actors.Profile{Cores: 1, Speed: 1, Step: stepTime}, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})},
-			{Name: "n1", Role: collective.RoleWorker, Profile: actors.Unlimited, Kind: func(env actors.Env) (actor.Actor, error) {
+		d := &world.Deployment{Nodes: []world.Node{
+			{Name: "n0", Role: collective.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1, Step: stepTime}, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})},
+			{Name: "n1", Role: collective.RoleWorker, Profile: world.Unlimited, Kind: func(env actors.Env) (actor.Actor, error) {
 				return actor.ReceiveFunc(func(ctx actor.Context) {
 					if _, ok := ctx.Message().(*actor.Started); ok {
 						for _, m := range c.messages {
@@ -131,7 +132,7 @@ func TestOutcomeThatDoesNotFitEndsTheRunAndSaysWhy(t *testing.T) {
 				}), nil
 			}},
 		}}
-		d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
 				if _, ok := ctx.Message().(*actor.Started); !ok {
 					return

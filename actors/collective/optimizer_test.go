@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
@@ -53,7 +53,7 @@ func TestWhoJoinsIsToldHowManyUpdatesTheOptimisersVectorsHaveSeen(t *testing.T) 
 			c := churn{
 				task: churnTask(3, tally{momentum(0.05), &restored}), absent: []int{2}, end: 400 * time.Millisecond,
 				architecture: collective.Architecture{Algorithm: collective.Ring, Every: every, Reduce: reduce},
-				schedule:     []actors.NodeChange{{At: at, Node: 2, Do: actors.Join}},
+				schedule:     []world.NodeChange{{At: at, Node: 2, Do: world.Join}},
 			}
 			c.run(t)
 			if len(restored) != 1 {

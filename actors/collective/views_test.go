@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
@@ -20,15 +21,15 @@ import (
 )
 
 // shuffle draws what happens to the nodes but the first in the first rounds.
-func shuffle(random *rand.Rand, nodes int) []actors.NodeChange {
-	var schedule []actors.NodeChange
+func shuffle(random *rand.Rand, nodes int) []world.NodeChange {
+	var schedule []world.NodeChange
 	for range 3 + random.IntN(5) {
-		schedule = append(schedule, actors.NodeChange{
+		schedule = append(schedule, world.NodeChange{
 			At:   time.Duration(random.IntN(150_000)) * time.Microsecond,
-			Node: 1 + random.IntN(nodes-1), Do: actors.NodeEvent(1 + random.IntN(3)),
+			Node: 1 + random.IntN(nodes-1), Do: world.NodeEvent(1 + random.IntN(3)),
 		})
 	}
-	slices.SortStableFunc(schedule, func(a, b actors.NodeChange) int { return int(a.At - b.At) })
+	slices.SortStableFunc(schedule, func(a, b world.NodeChange) int { return int(a.At - b.At) })
 	return schedule
 }
 
@@ -90,10 +91,10 @@ func TestWhereAllJoinTheyStartFromTheInitialModel(t *testing.T) {
 	c := churn{
 		task: churnTask(3, momentum(0.05)), end: 400 * time.Millisecond,
 		architecture: collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Gradients},
-		schedule: []actors.NodeChange{
-			{At: 90 * time.Millisecond, Node: 0, Do: actors.Leave}, {At: 91 * time.Millisecond, Node: 1, Do: actors.Leave},
-			{At: 92 * time.Millisecond, Node: 2, Do: actors.Leave}, {At: 100 * time.Millisecond, Node: 2, Do: actors.Join},
-			{At: 101 * time.Millisecond, Node: 0, Do: actors.Join},
+		schedule: []world.NodeChange{
+			{At: 90 * time.Millisecond, Node: 0, Do: world.Leave}, {At: 91 * time.Millisecond, Node: 1, Do: world.Leave},
+			{At: 92 * time.Millisecond, Node: 2, Do: world.Leave}, {At: 100 * time.Millisecond, Node: 2, Do: world.Join},
+			{At: 101 * time.Millisecond, Node: 0, Do: world.Join},
 		},
 	}
 	c.run(t)
@@ -168,11 +169,11 @@ func TestVotedRoundsAreBySomeViewAloneWheneverANodeCrashesOrJoins(t *testing.T) 
 		sweep(n, 2900*time.Microsecond, func(i int, at time.Duration) {
 			node := i % n
 			c := churn{
-				task: churnTask(n, sgd(0.1)), end: 400 * time.Millisecond, schedule: []actors.NodeChange{{At: at, Node: node, Do: actors.Crash}},
+				task: churnTask(n, sgd(0.1)), end: 400 * time.Millisecond, schedule: []world.NodeChange{{At: at, Node: node, Do: world.Crash}},
 				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Models, Moved: 0.08}, posted: true,
 			}
 			if i%2 == 1 {
-				c.absent, c.schedule[0].Do = []int{node}, actors.Join
+				c.absent, c.schedule[0].Do = []int{node}, world.Join
 			}
 			c.run(t)
 			c.explain(t)
@@ -199,8 +200,8 @@ func TestOutcomeIsHadFromARankThatHasJustJoined(t *testing.T) {
 		for _, leaves := range []time.Duration{28 * time.Millisecond, 100 * time.Millisecond} {
 			c := churn{
 				task: churnTask(3, sgd(0.1)), architecture: arch, end: 300 * time.Millisecond, absent: []int{2},
-				schedule: []actors.NodeChange{
-					{At: 23300 * time.Microsecond, Node: 2, Do: actors.Join}, {At: leaves, Node: 0, Do: actors.Leave},
+				schedule: []world.NodeChange{
+					{At: 23300 * time.Microsecond, Node: 2, Do: world.Join}, {At: leaves, Node: 0, Do: world.Leave},
 				},
 				delay: func(from, to int) time.Duration {
 					if from == 0 && to == 1 {
@@ -230,7 +231,7 @@ func TestOutcomeIsHadFromARankThatHasJustJoined(t *testing.T) {
 func TestSurvivorsWaitUntilTheCrashIsHeardOf(t *testing.T) {
 	o := newWaits()
 	c := churn{
-		task: churnTask(2, sgd(0.1)), end: 60 * time.Millisecond, schedule: []actors.NodeChange{{At: time.Millisecond, Node: 1, Do: actors.Crash}},
+		task: churnTask(2, sgd(0.1)), end: 60 * time.Millisecond, schedule: []world.NodeChange{{At: time.Millisecond, Node: 1, Do: world.Crash}},
 		architecture: collective.Architecture{Algorithm: collective.Tree, Every: 2, Reduce: collective.Gradients},
 		observer:     o,
 	}
@@ -254,13 +255,13 @@ func TestModelHasTakenInTheStepsThatTheCoordinatorHasHeardOf(t *testing.T) {
 			p = p.next(l, a, round, 0, []int{0, 1, 2})
 			want = append(want, p.joint)
 		}
-		d := &actors.Deployment{Seed: 1}
+		d := &world.Deployment{Seed: 1}
 		for _, name := range task.Workers {
-			profile := actors.Profile{Cores: 1, Speed: 1e6, Step: churnStep} // updates take time
-			d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})})
+			profile := world.Profile{Cores: 1, Speed: 1e6, Step: churnStep} // updates take time
+			d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})})
 		}
 		answers := 0
-		d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
 				members := env.View().Members
 				switch m := ctx.Message().(type) {

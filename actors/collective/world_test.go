@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
@@ -35,7 +36,7 @@ type trial struct {
 	reorder      bool
 	strict       bool
 	threads      int
-	observer     actors.Observer
+	observer     world.Observer
 	hold         bool // the first snapshots are held until the end and compared
 	network      *link.Network
 	result       sim.Result
@@ -48,13 +49,13 @@ const stepTime = 100 * time.Millisecond
 // follows them.
 func (s *trial) run(t testing.TB) [][]float32 {
 	t.Helper()
-	d := &actors.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer}
-	profile := actors.Profile{Cores: 1, Speed: math.Inf(1), Step: stepTime}
+	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer}
+	profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: stepTime}
 	for _, name := range s.task.Workers {
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
 	}
 	models := make([][]float32, len(d.Nodes))
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		c := &audience{env: env, finish: control.Finish, models: models, trial: s}
 		return c, nil
 	}

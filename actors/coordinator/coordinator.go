@@ -15,6 +15,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -117,7 +118,7 @@ const firstLag = time.Millisecond
 type coordinator struct {
 	env     actors.Env
 	run     Run
-	control actors.Control
+	control world.Control
 
 	views                          // who takes part
 	samples  int                   // processed by all workers
@@ -144,7 +145,7 @@ type (
 )
 
 // New makes the coordinator's actor, which leads the run through control.
-func New(run Run, env actors.Env, control actors.Control) (actor.Actor, error) {
+func New(run Run, env actors.Env, control world.Control) (actor.Actor, error) {
 	if len(run.Holders) == 0 {
 		return nil, fmt.Errorf("no node holds a model to evaluate")
 	}
@@ -174,7 +175,7 @@ func (c *coordinator) Receive(ctx actor.Context) {
 	case bound:
 		c.late(c.run.Policy.Time, "the run was to end at %v, which was noticed at %v")
 		c.end(ctx)
-	case actors.MemberChange:
+	case world.MemberChange:
 		c.member(ctx, m)
 	case TopologyChange:
 		c.topology = m.Topology

@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -40,7 +41,7 @@ type script struct {
 	threads int
 	seed    uint64
 	// what happens to the players, and to their topologies
-	schedule   []actors.NodeChange
+	schedule   []world.NodeChange
 	topologies []actors.Graph
 	changes    []coordinator.TopologyChange
 	absent     []int
@@ -112,7 +113,7 @@ func (s *script) run(t *testing.T) sim.Result {
 }
 
 func (s *script) try() (sim.Result, error) {
-	d := &actors.Deployment{Seed: s.seed, Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms, Bounded: s.policy.Time > 0}
+	d := &world.Deployment{Seed: s.seed, Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms, Bounded: s.policy.Time > 0}
 	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Topologies: s.changes, Result: &s.result, Evaluate: func(params []float32) train.Verdict {
 		s.calls.Add(1)
 		accuracy := float64(params[0])
@@ -126,12 +127,12 @@ func (s *script) try() (sim.Result, error) {
 		p := &s.players[i]
 		name := fmt.Sprintf("n%d", i)
 		names = append(names, name)
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: "player", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: s.kind(p), Absent: slices.Contains(s.absent, i)})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: "player", Profile: world.Profile{Cores: 1, Speed: 1e9}, Kind: s.kind(p), Absent: slices.Contains(s.absent, i)})
 		if p.holds {
 			run.Holders = append(run.Holders, i)
 		}
 	}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}
 	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator)), Threads: s.threads})

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -56,7 +57,7 @@ func (c *coordinator) looked() []int {
 }
 
 // member takes a node into the view or out of it.
-func (c *coordinator) member(ctx actor.Context, m actors.MemberChange) {
+func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 	if m.Node < 0 || m.Node >= len(c.gone) || c.gone[m.Node] != m.Present {
 		return // nothing new
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 // holders are so many players that hold and train, one step every 10 ms.
@@ -22,8 +23,8 @@ func TestMembersHearOfEachViewAndThoseThatJoinAreStarted(t *testing.T) {
 	s := &script{
 		players: holders(0.1, 0.2, 0.3, 0.4), samples: 1000, absent: []int{3},
 		policy: coordinator.Policy{Every: coordinator.Interval{Time: 50 * ms}, Time: 100 * ms},
-		schedule: []actors.NodeChange{
-			{At: 20 * ms, Node: 1, Do: actors.Crash}, {At: 31 * ms, Node: 3, Do: actors.Join}, {At: 47 * ms, Node: 0, Do: actors.Leave},
+		schedule: []world.NodeChange{
+			{At: 20 * ms, Node: 1, Do: world.Crash}, {At: 31 * ms, Node: 3, Do: world.Join}, {At: 47 * ms, Node: 0, Do: world.Leave},
 		},
 		topologies: []actors.Graph{nil, {{2}, {2}, {0, 1, 3}, {2}}},
 		changes:    []coordinator.TopologyChange{{At: 60 * ms, Topology: 1}},
@@ -41,7 +42,7 @@ func TestOnlyThePresentAreEvaluated(t *testing.T) {
 	s := &script{
 		players: holders(0.1, 0.2, 0.3), samples: 1000,
 		policy:   coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms},
-		schedule: []actors.NodeChange{{At: 15 * ms, Node: 0, Do: actors.Leave}, {At: 35 * ms, Node: 0, Do: actors.Join}},
+		schedule: []world.NodeChange{{At: 15 * ms, Node: 0, Do: world.Leave}, {At: 35 * ms, Node: 0, Do: world.Join}},
 	}
 	s.run(t)
 	type look struct{ at, node int }
@@ -75,7 +76,7 @@ func TestSnapshotOfANodeThatGoesIsNotWaitedFor(t *testing.T) {
 		s := &script{
 			players: holders(0.1, 0.2, 0.3), samples: 1000,
 			policy:   coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms},
-			schedule: []actors.NodeChange{{At: c.crash, Node: 2, Do: actors.Crash}},
+			schedule: []world.NodeChange{{At: c.crash, Node: 2, Do: world.Crash}},
 		}
 		s.players[2].charge = 5 * ms
 		s.run(t)
@@ -136,7 +137,7 @@ func TestSampleIsDrawnOfThosePresent(t *testing.T) {
 	for seed := range uint64(4) {
 		s := &script{players: holders(0.1, 0.2, 0.3), samples: 1000, seed: seed, policy: coordinator.Policy{
 			Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms, Sample: 1}}
-		s.schedule = []actors.NodeChange{{At: 15 * ms, Node: 0, Do: actors.Crash}}
+		s.schedule = []world.NodeChange{{At: 15 * ms, Node: 0, Do: world.Crash}}
 		s.run(t)
 		if n := len(s.evaluated()); n != 4 {
 			t.Errorf("seed %d: %d verdicts, want one at 0, 20, 40 and 50 ms", seed, n)
@@ -153,7 +154,7 @@ func TestSampleIsDrawnOfThosePresent(t *testing.T) {
 func TestRunWhoseHoldersAreAllGoneEndsAtItsBound(t *testing.T) {
 	s := &script{players: holders(0.1, 0.2), samples: 1000,
 		policy: coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 50 * ms, Lag: ms}}
-	s.schedule = []actors.NodeChange{{At: 25 * ms, Node: 0, Do: actors.Leave}, {At: 30 * ms, Node: 1, Do: actors.Leave}}
+	s.schedule = []world.NodeChange{{At: 25 * ms, Node: 0, Do: world.Leave}, {At: 30 * ms, Node: 1, Do: world.Leave}}
 	s.run(t)
 	if s.result.End != 50*ms || len(s.result.Models) != 2 {
 		t.Errorf("ended at %v with %d models, want 50ms and those of 20 ms", s.result.End, len(s.result.Models))

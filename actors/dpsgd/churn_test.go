@@ -9,6 +9,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
@@ -139,7 +140,7 @@ func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
 	r := &simtest.Recorder{}
 	g := graphs[0]
 	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: g.graph, Kind: dpsgd.Architecture{Lead: -1}, Strict: true, Observer: r, Absent: []int{2},
-		Schedule: []actors.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: actors.Join}}, Looks: []time.Duration{4 * time.Second}}
+		Schedule: []world.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: world.Join}}, Looks: []time.Duration{4 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if r.Nodes[i] == 2 && e.Kind == actors.StepDone {
@@ -156,7 +157,7 @@ func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
 func TestGoneNeighbourHoldsNobodyUp(t *testing.T) {
 	r := &simtest.Recorder{}
 	s := simtest.Stage{Task: simtest.NewTask(5, 20, 0.1), Graph: graphs[1].graph, Kind: dpsgd.Architecture{Lead: -1}, Strict: true, Observer: r, Detect: 500 * time.Millisecond,
-		Schedule: []actors.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: actors.Crash}}, Looks: []time.Duration{4 * time.Second}}
+		Schedule: []world.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: world.Crash}}, Looks: []time.Duration{4 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if e.Kind == actors.Waited && r.Nodes[i] == 0 && e.Duration > time.Millisecond {

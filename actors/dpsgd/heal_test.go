@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
@@ -48,16 +49,16 @@ func parting(s *simtest.Stage, random *rand.Rand) time.Duration {
 		there[i] = !slices.Contains(s.Absent, i)
 	}
 	for _, c := range s.Schedule {
-		there[c.Node] = c.Do == actors.Join
+		there[c.Node] = c.Do == world.Join
 	}
 	whole := 2*end + time.Duration(random.IntN(2))*time.Second
 	for i := range there {
 		if !there[i] {
 			at := 2*end + time.Duration(random.Int64N(int64(whole-2*end+1)))
-			s.Schedule = append(s.Schedule, actors.NodeChange{At: at, Node: i, Do: actors.Join})
+			s.Schedule = append(s.Schedule, world.NodeChange{At: at, Node: i, Do: world.Join})
 		}
 	}
-	slices.SortStableFunc(s.Schedule, func(a, b actors.NodeChange) int { return int(a.At - b.At) })
+	slices.SortStableFunc(s.Schedule, func(a, b world.NodeChange) int { return int(a.At - b.At) })
 	return whole
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -28,10 +29,10 @@ func (p *place) Latency(node int) time.Duration { return p.latency[node] }
 
 // around is a place with n neighbours; absent ones are there besides.
 func around(n int, graph bool, absent ...int) *place {
-	d := &actors.Deployment{}
+	d := &world.Deployment{}
 	star := make(actors.Graph, n+1+len(absent))
 	for i := range star {
-		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprint(i), Role: RolePeer, Absent: slices.Contains(absent, i)})
+		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprint(i), Role: RolePeer, Absent: slices.Contains(absent, i)})
 		if i > 0 {
 			star[0] = append(star[0], int32(i))
 			star[i] = []int32{0}
@@ -40,7 +41,7 @@ func around(n int, graph bool, absent ...int) *place {
 	if graph {
 		d.Topologies = []actors.Graph{star}
 	}
-	return &place{view: d.View(), random: rand.New(rand.NewPCG(1, uint64(n))), latency: make([]time.Duration, len(star))}
+	return &place{view: d.Views().First(), random: rand.New(rand.NewPCG(1, uint64(n))), latency: make([]time.Duration, len(star))}
 }
 
 // frequencies draws often and counts the sets that come out, in order if ordered.

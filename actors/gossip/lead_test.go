@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -111,7 +112,7 @@ func churn(t *testing.T, seed uint64, rules gossip.Architecture) *late {
 	if seed%2 == 0 {
 		s.topologies = []actors.Graph{circle(n)}
 	}
-	s.led(t, 3*time.Second, func(d *actors.Deployment, run *coordinator.Run) {
+	s.led(t, 3*time.Second, func(d *world.Deployment, run *coordinator.Run) {
 		run.Policy.Every.Time, run.Holders = 300*ms, []int{0, 1, 2, 3, 4, 5}
 		d.Detect = time.Duration(random.IntN(80)) * ms
 		for i := range d.Nodes {
@@ -119,11 +120,11 @@ func churn(t *testing.T, seed uint64, rules gossip.Architecture) *late {
 		}
 		for range 25 {
 			at := time.Duration(random.IntN(2000)) * ms
-			do := []actors.NodeEvent{actors.Crash, actors.Leave, actors.Join, actors.Join}[random.IntN(4)]
-			d.Schedule = append(d.Schedule, actors.NodeChange{At: at, Node: random.IntN(n), Do: do})
+			do := []world.NodeEvent{world.Crash, world.Leave, world.Join, world.Join}[random.IntN(4)]
+			d.Schedule = append(d.Schedule, world.NodeChange{At: at, Node: random.IntN(n), Do: do})
 		}
 		for node := range n { // all of those that are missing, together
-			d.Schedule = append(d.Schedule, actors.NodeChange{At: 2 * time.Second, Node: node, Do: actors.Join})
+			d.Schedule = append(d.Schedule, world.NodeChange{At: 2 * time.Second, Node: node, Do: world.Join})
 		}
 	})
 	return seen
@@ -152,14 +153,14 @@ func TestPeersThatComeAndGoStopNobody(t *testing.T) {
 }
 
 // led lets the run's coordinator lead peers for so long, with what arrange changes.
-func (s *stage) led(t *testing.T, end time.Duration, arrange func(d *actors.Deployment, run *coordinator.Run)) coordinator.Result {
+func (s *stage) led(t *testing.T, end time.Duration, arrange func(d *world.Deployment, run *coordinator.Run)) coordinator.Result {
 	t.Helper()
 	var result coordinator.Result
 	run := coordinator.Run{
 		Policy:  coordinator.Policy{Every: coordinator.Interval{Time: time.Hour}, Time: end},
 		Samples: s.task.Train.Len(), Holders: []int{1}, Result: &result, Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 	}
-	c := s.config(func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	c := s.config(func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	})
 	c.Deployment.Bounded = true
@@ -181,7 +182,7 @@ func TestNewNeighboursHearHowFarThoseAreWhoWait(t *testing.T) {
 	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms}, edge: constant(ms), observer: seen}
 	s.rules.Lead = 0
 	s.topologies = []actors.Graph{{{1}, {0}, {3}, {2}}, {{1}, {0, 2}, {1, 3}, {2}}}
-	s.led(t, 400*ms, func(_ *actors.Deployment, run *coordinator.Run) {
+	s.led(t, 400*ms, func(_ *world.Deployment, run *coordinator.Run) {
 		run.Topologies = []coordinator.TopologyChange{{At: 200 * ms, Topology: 1}}
 	})
 	if slices.Min(seen.steps) < 5 {
@@ -193,12 +194,12 @@ func TestNewNeighboursHearHowFarThoseAreWhoWait(t *testing.T) {
 func TestThoseWhoJoinTogetherDoNotWaitForEachOther(t *testing.T) {
 	events := &log{}
 	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms}, edge: constant(20 * ms), observer: events}
-	s.led(t, time.Second, func(d *actors.Deployment, _ *coordinator.Run) {
+	s.led(t, time.Second, func(d *world.Deployment, _ *coordinator.Run) {
 		for node := 1; node < 4; node++ {
 			d.Nodes[node].Absent = true
-			d.Schedule = append(d.Schedule, actors.NodeChange{At: 100*ms + time.Duration(node), Node: node, Do: actors.Join})
+			d.Schedule = append(d.Schedule, world.NodeChange{At: 100*ms + time.Duration(node), Node: node, Do: world.Join})
 		}
-		d.Schedule = append(d.Schedule, actors.NodeChange{At: 110 * ms, Node: 0, Do: actors.Leave})
+		d.Schedule = append(d.Schedule, world.NodeChange{At: 110 * ms, Node: 0, Do: world.Leave})
 	})
 	for node := 1; node < 4; node++ {
 		if n := len(events.of(node, actors.StepDone)); n < 10 {
@@ -213,9 +214,9 @@ func TestPeerThatJoinsGoesOnWhereItsNeighbourIs(t *testing.T) {
 	events := &log{}
 	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms}, edge: constant(ms), observer: events}
 	s.rules.Every = 10
-	result := s.led(t, 68*ms, func(d *actors.Deployment, _ *coordinator.Run) {
+	result := s.led(t, 68*ms, func(d *world.Deployment, _ *coordinator.Run) {
 		d.Nodes[1].Absent = true
-		d.Schedule = []actors.NodeChange{{At: 55 * ms, Node: 1, Do: actors.Join}}
+		d.Schedule = []world.NodeChange{{At: 55 * ms, Node: 1, Do: world.Join}}
 	})
 	steps := events.of(1, actors.StepDone)
 	if len(steps) != 1 || steps[0].at != 67*ms || steps[0].Step != 6 {
@@ -244,9 +245,9 @@ func TestRateOfPeerThatJoinsIsThatOfItsStep(t *testing.T) {
 	s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms}, edge: constant(ms)}
 	s.task.Method = optim.SGD{Rate: rate}
 	s.rules.Every = 10
-	s.led(t, 68*ms, func(d *actors.Deployment, _ *coordinator.Run) {
+	s.led(t, 68*ms, func(d *world.Deployment, _ *coordinator.Run) {
 		d.Nodes[1].Absent = true
-		d.Schedule = []actors.NodeChange{{At: 55 * ms, Node: 1, Do: actors.Join}}
+		d.Schedule = []world.NodeChange{{At: 55 * ms, Node: 1, Do: world.Join}}
 	})
 	// At 10 to 60 ms the first peer makes six steps, and at 67 ms the one that has joined its
 	// first.

@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
@@ -74,7 +75,7 @@ type stage struct {
 	topologies []actors.Graph
 	threads    int
 	lax        bool // not strict
-	observer   actors.Observer
+	observer   world.Observer
 	end        time.Duration
 
 	ages    []uint64 // of the models at the end
@@ -82,7 +83,7 @@ type stage struct {
 	network *link.Network
 }
 
-func (s *stage) world(t testing.TB, coordinate func(actors.Env, actors.Control) (actor.Actor, error)) *sim.World {
+func (s *stage) world(t testing.TB, coordinate func(actors.Env, world.Control) (actor.Actor, error)) *sim.World {
 	t.Helper()
 	w, err := sim.New(s.config(coordinate))
 	if err != nil {
@@ -91,12 +92,12 @@ func (s *stage) world(t testing.TB, coordinate func(actors.Env, actors.Control) 
 	return w
 }
 
-func (s *stage) config(coordinate func(actors.Env, actors.Control) (actor.Actor, error)) sim.Config {
-	d := &actors.Deployment{Seed: s.task.Seed, Strict: !s.lax, Observer: s.observer, Topologies: s.topologies, Coordinate: coordinate}
+func (s *stage) config(coordinate func(actors.Env, world.Control) (actor.Actor, error)) sim.Config {
+	d := &world.Deployment{Seed: s.task.Seed, Strict: !s.lax, Observer: s.observer, Topologies: s.topologies, Coordinate: coordinate}
 	for i, name := range s.task.Workers {
-		profile := actors.Profile{Cores: 1, Speed: math.Inf(1), Step: s.steps[min(i, len(s.steps)-1)]}
+		profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: s.steps[min(i, len(s.steps)-1)]}
 		kind := s.rules.Kind(s.task, train.Place{Node: i, Name: name, Role: gossip.RolePeer})
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: gossip.RolePeer, Profile: profile, Kind: kind})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: gossip.RolePeer, Profile: profile, Kind: kind})
 	}
 	s.network = link.New(s.task.Seed, append(slices.Clone(s.task.Workers), actors.Coordinator))
 	s.network.SetDefault(link.Config{Delay: s.edge, Reorder: s.reorder})
@@ -111,7 +112,7 @@ func (s *stage) run(t testing.TB) [][]float32 {
 	models := make([][]float32, len(s.task.Workers))
 	s.ages = make([]uint64, len(models))
 	came := 0
-	w := s.world(t, func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	w := s.world(t, func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			members := env.View().Members
 			switch m := ctx.Message().(type) {

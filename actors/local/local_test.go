@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -61,9 +61,9 @@ func TestPeersTrainAsIfEachWereAlone(t *testing.T) {
 func TestWhoJoinsBeginsFromTheInitialModelAndDisturbsNobody(t *testing.T) {
 	s := simtest.Stage{
 		Task: simtest.NewTask(3, 60, rate), Kind: local.Architecture{}, Absent: []int{2},
-		Schedule: []actors.NodeChange{
-			{At: 250 * time.Millisecond, Node: 2, Do: actors.Join},
-			{At: 320 * time.Millisecond, Node: 1, Do: actors.Crash}, {At: 600 * time.Millisecond, Node: 1, Do: actors.Join},
+		Schedule: []world.NodeChange{
+			{At: 250 * time.Millisecond, Node: 2, Do: world.Join},
+			{At: 320 * time.Millisecond, Node: 1, Do: world.Crash}, {At: 600 * time.Millisecond, Node: 1, Do: world.Join},
 		},
 		Looks: []time.Duration{1045 * time.Millisecond},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn/optim"
 )
@@ -22,7 +23,7 @@ func rated(rate float64) optim.Method { return optim.SGD{Rate: optim.Constant(ra
 func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 	task := newTask(tb, 1, []int{93, 21, 5}, 32, 4000, "fast", "slow")
 	s := &stage{
-		task: task, arch: a, server: actors.Profile{Cores: 1, Speed: 10e9}, observer: watch,
+		task: task, arch: a, server: world.Profile{Cores: 1, Speed: 10e9}, observer: watch,
 		steps: []time.Duration{5 * time.Millisecond, 5 * time.Millisecond}, delays: []time.Duration{time.Millisecond, 100 * time.Millisecond},
 	}
 	var result coordinator.Result
@@ -30,7 +31,7 @@ func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 		Policy:  coordinator.Policy{Every: coordinator.Interval{Epochs: math.MaxFloat64}, Steps: watch.Last + 1},
 		Samples: task.Train.Len(), Holders: []int{0}, Evaluate: task.NewEvaluator(1).Evaluate, Result: &result,
 	}
-	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}
 	if _, err := s.world(tb).Run(context.Background()); err != nil {

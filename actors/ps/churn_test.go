@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
@@ -22,18 +23,18 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1")
 	a := ps.Architecture{Scale: ps.Sum}
 	updates := &events{kind: actors.UpdateApplied}
-	d := &actors.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms, Schedule: []actors.NodeChange{
-		{At: 500 * ms, Node: 0, Do: actors.Crash}, {At: 502 * ms, Node: 0, Do: actors.Join},
+	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms, Schedule: []world.NodeChange{
+		{At: 500 * ms, Node: 0, Do: world.Crash}, {At: 502 * ms, Node: 0, Do: world.Join},
 	}}
 	names := []string{"hub", "w1"}
 	for i, role := range []string{ps.RoleServer, ps.RoleWorker} {
-		d.Nodes = append(d.Nodes, actors.Node{
-			Name: names[i], Role: role, Profile: actors.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms},
+		d.Nodes = append(d.Nodes, world.Node{
+			Name: names[i], Role: role, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms},
 			Kind: a.Kind(task, train.Place{Node: i, Name: names[i], Role: role}),
 		})
 	}
 	var result coordinator.Result
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
 			Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Second}, Time: time.Second}, Samples: 120, Holders: []int{0}, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
@@ -69,15 +70,15 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1", "w2", "w3")
 	a := ps.Architecture{Scale: ps.Mean}
 	updates := &events{kind: actors.UpdateApplied}
-	d := &actors.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: 40 * ms, Schedule: []actors.NodeChange{
-		{At: 101 * ms, Node: 2, Do: actors.Crash},
-		{At: 200 * ms, Node: 3, Do: actors.Join},
-		{At: 103 * ms, Node: 2, Do: actors.Join}, // while an answer to its first life is under way
-		{At: 301 * ms, Node: 1, Do: actors.Leave},
+	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: 40 * ms, Schedule: []world.NodeChange{
+		{At: 101 * ms, Node: 2, Do: world.Crash},
+		{At: 200 * ms, Node: 3, Do: world.Join},
+		{At: 103 * ms, Node: 2, Do: world.Join}, // while an answer to its first life is under way
+		{At: 301 * ms, Node: 1, Do: world.Leave},
 	}}
 	names := []string{"hub", "w1", "w2", "w3"}
 	for i, name := range names {
-		n := actors.Node{Name: name, Role: ps.RoleWorker, Profile: actors.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms}, Absent: i == 3}
+		n := world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms}, Absent: i == 3}
 		if i == 0 {
 			n.Role = ps.RoleServer
 		}
@@ -85,7 +86,7 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 		d.Nodes = append(d.Nodes, n)
 	}
 	var result coordinator.Result
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
 			Policy: coordinator.Policy{Every: coordinator.Interval{Time: 500 * ms}, Time: 500 * ms}, Samples: 120, Holders: []int{0}, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },

@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -135,7 +136,7 @@ func TestAsynchronousServerEqualsSequentialReplay(t *testing.T) {
 			arch: ps.Architecture{
 				Scale: rapid.SampledFrom([]ps.Scale{ps.Sum, ps.Mean}).Draw(r, "scale"), Every: rapid.IntRange(0, 5).Draw(r, "every"),
 			},
-			server: actors.Profile{Cores: 1, Speed: rapid.SampledFrom([]float64{math.Inf(1), 1e6, 1e4}).Draw(r, "server speed")},
+			server: world.Profile{Cores: 1, Speed: rapid.SampledFrom([]float64{math.Inf(1), 1e6, 1e4}).Draw(r, "server speed")},
 			strict: rapid.Bool().Draw(r, "strict"),
 		}
 		for i := range workers {
@@ -185,7 +186,7 @@ func compareUpdates(t rapid.TB, log *events, want []applied) {
 func TestOneWorkerWithoutDelayIsPlainSGD(t *testing.T) {
 	task := newTask(t, 3, []int{6, 5, 3}, 8, 60, "only")
 	s := &stage{
-		task: task, arch: ps.Architecture{Scale: ps.Sum}, server: actors.Unlimited,
+		task: task, arch: ps.Architecture{Scale: ps.Sum}, server: world.Unlimited,
 		steps: []time.Duration{time.Millisecond}, delays: []time.Duration{0},
 	}
 	log := &events{kind: actors.UpdateApplied}

@@ -13,12 +13,13 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
 func newStage(tb testing.TB) *stage {
 	return &stage{
-		task: newTask(tb, 1, []int{4, 3, 2}, 5, 40, "near", "far"), arch: ps.Architecture{Scale: ps.Sum}, server: actors.Unlimited,
+		task: newTask(tb, 1, []int{4, 3, 2}, 5, 40, "near", "far"), arch: ps.Architecture{Scale: ps.Sum}, server: world.Unlimited,
 		steps:  []time.Duration{time.Millisecond, time.Millisecond},
 		delays: []time.Duration{100 * time.Microsecond, 7 * time.Millisecond},
 	}
@@ -30,7 +31,7 @@ func TestSnapshotThatSomebodyHoldsNeverChanges(t *testing.T) {
 		s.strict = strict
 		type held struct{ tensor, copy []float32 }
 		var snapshots []held
-		s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
 				switch m := ctx.Message().(type) {
 				case *actor.Started:
@@ -138,8 +139,8 @@ func TestMessageThatDoesNotFitEndsTheRun(t *testing.T) {
 }
 
 // starter is a coordinator that only starts the members and ends the run.
-func starter(end time.Duration) func(env actors.Env, control actors.Control) (actor.Actor, error) {
-	return func(env actors.Env, control actors.Control) (actor.Actor, error) {
+func starter(end time.Duration) func(env actors.Env, control world.Control) (actor.Actor, error) {
+	return func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
@@ -156,7 +157,7 @@ func starter(end time.Duration) func(env actors.Env, control actors.Control) (ac
 
 func TestParametersOfAnotherLengthEndTheRun(t *testing.T) {
 	s := newStage(t)
-	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*actor.Started); ok {
 				ctx.Send(env.View().Members[1].PID, protos.NewMessage(&protos.Parameters{}, env.Tensors().Get(3)))

@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/datasets"
@@ -65,27 +66,27 @@ func newTask(tb testing.TB, seed uint64, layers []int, batch, samples int, worke
 type stage struct {
 	task   *train.Task
 	arch   ps.Architecture
-	server actors.Profile
+	server world.Profile
 	steps  []time.Duration // of each worker
 	delays []time.Duration // of each worker's link, one way
 	strict bool
 	// worker, if not nil, stands for the architecture's.
 	worker     actors.Kind
-	observer   actors.Observer
-	coordinate func(env actors.Env, control actors.Control) (actor.Actor, error)
+	observer   world.Observer
+	coordinate func(env actors.Env, control world.Control) (actor.Actor, error)
 }
 
 func (s *stage) world(tb testing.TB) *sim.World {
 	tb.Helper()
-	d := &actors.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer, Coordinate: s.coordinate}
-	d.Nodes = []actors.Node{{Name: "hub", Role: ps.RoleServer, Profile: s.server, Kind: s.arch.Kind(s.task, train.Place{Role: ps.RoleServer})}}
+	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer, Coordinate: s.coordinate}
+	d.Nodes = []world.Node{{Name: "hub", Role: ps.RoleServer, Profile: s.server, Kind: s.arch.Kind(s.task, train.Place{Role: ps.RoleServer})}}
 	names := []string{"hub"}
 	kind := s.worker
 	if kind == nil {
 		kind = s.arch.Kind(s.task, train.Place{Role: ps.RoleWorker})
 	}
 	for i, name := range s.task.Workers {
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: ps.RoleWorker, Profile: actors.Profile{Cores: 1, Speed: 1e9, Step: s.steps[i]}, Kind: kind})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e9, Step: s.steps[i]}, Kind: kind})
 		names = append(names, name)
 	}
 	network := link.New(s.task.Seed, append(names, actors.Coordinator))
@@ -104,7 +105,7 @@ func (s *stage) world(tb testing.TB) *sim.World {
 // run ends the run at an instant and returns the server's model then and its version.
 func (s *stage) run(tb testing.TB, end time.Duration) (params []float32, version uint64) {
 	tb.Helper()
-	s.coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 // viewOf is that of n nodes with an edge wherever edge says so.
 func viewOf(n int, edge func(i, j int) bool) *actors.View {
-	d := &actors.Deployment{Nodes: make([]actors.Node, n), Topologies: []actors.Graph{make(actors.Graph, n)}}
+	d := &world.Deployment{Nodes: make([]world.Node, n), Topologies: []actors.Graph{make(actors.Graph, n)}}
 	for i := range n {
 		for j := range n {
 			if i != j && edge(i, j) {
@@ -19,7 +20,7 @@ func viewOf(n int, edge func(i, j int) bool) *actors.View {
 			}
 		}
 	}
-	return d.View()
+	return d.Views().First()
 }
 
 func ringEdge(n int) func(i, j int) bool {
@@ -34,8 +35,8 @@ func TestSpectralGapsAreThoseOfClosedForms(t *testing.T) {
 		want float64
 	}{
 		// All weights are 1/n.
-		{"complete", (&actors.Deployment{Nodes: make([]actors.Node, 7)}).View(), 1},
-		{"one node", (&actors.Deployment{Nodes: make([]actors.Node, 1)}).View(), 1},
+		{"complete", (&world.Deployment{Nodes: make([]world.Node, 7)}).Views().First(), 1},
+		{"one node", (&world.Deployment{Nodes: make([]world.Node, 1)}).Views().First(), 1},
 		// Circulant: 1/3 + 2/3 cos(2πk/n).
 		{"ring of 5", viewOf(5, ringEdge(5)), 2.0 / 3 * (1 - cosine(1, 5))},
 		{"ring of 64", viewOf(64, ringEdge(64)), 2.0 / 3 * (1 - cosine(1, 64))},

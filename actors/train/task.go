@@ -9,6 +9,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/datasets"
@@ -73,9 +74,8 @@ func (t *Task) OnValidation() *Task {
 
 // Initial returns the parameters that every model of the run starts from.
 func (t *Task) Initial() []float32 {
-	var streams actors.Streams
 	params := make([]float32, t.Model.Params())
-	t.Model.Init(params, streams.Get(t.Seed, "model", "initial parameters"))
+	t.Model.Init(params, rand.New(actors.Source(t.Seed, "model", "initial parameters")))
 	return params
 }
 

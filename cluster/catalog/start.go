@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -282,18 +283,18 @@ func (s *Spec) fit() error {
 	if !ok {
 		return nil
 	}
-	d := actors.Deployment{}
+	d := world.Deployment{}
 	var names []string
 	for i, n := range s.Plan.Nodes {
 		names = append(names, n.Name)
-		d.Nodes = append(d.Nodes, actors.Node{Name: n.Name, Role: s.Roles[i].Name})
+		d.Nodes = append(d.Nodes, world.Node{Name: n.Name, Role: s.Roles[i].Name})
 	}
 	g, err := link.NewGraph(s.Topologies[0].Topology, names, rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
 	if err != nil {
 		return err
 	}
 	d.Topologies = []actors.Graph{actors.Graph(g)}
-	return picky.Fit(d.View(), d.View())
+	return picky.Fit(d.Views().First(), d.Views().First())
 }
 
 // startText writes the plan with what its keys mean.

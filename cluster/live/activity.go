@@ -1,11 +1,9 @@
 package live
 
 import (
-	"fmt"
-
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 // Activity is what moves in a world. If two looks at it are equal and Idle, nothing has happened in between
@@ -55,27 +53,24 @@ func (o *outbox) left() int {
 // lost on emulated links, ready to stand behind an error. It is for runs in which nothing moves.
 func (w *World) Waits() (causes map[int]string, losses string) {
 	w.Locked(func() {
-		causes = actors.Waits(w.standing())
+		causes = w.waits()
 		losses = w.door.Losses()
 	})
 	return causes, losses
 }
 
-// standing are the actors of the nodes that live here and are there. World.network is held.
-func (w *World) standing() []actor.Actor {
-	there := make([]actor.Actor, len(w.config.Deployment.Nodes))
-	for i := range there {
-		if n := w.nodes[i]; n.there {
-			there[i] = n.life.Load().actor
+// waits is what the nodes that live here and are there wait for. World.network is held.
+func (w *World) waits() map[int]string {
+	return world.Waits(len(w.config.Deployment.Nodes), func(node int) actor.Actor {
+		if n := w.nodes[node]; n.there {
+			return n.life.Load().actor
 		}
-	}
-	return there
+		return nil
+	})
 }
 
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() (err error) {
-	w.Locked(func() {
-		err = fmt.Errorf("at %v: %w%s", w.clock.now(), w.config.Deployment.Standstill(w.standing()), w.door.Losses())
-	})
+	w.Locked(func() { err = w.config.Deployment.Standstill(w.clock.now(), w.waits(), w.door.Losses()) })
 	return err
 }

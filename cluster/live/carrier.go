@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -78,7 +79,7 @@ type sending struct {
 	parcel *door.Parcel
 	id     string
 	late   time.Duration // since its arrival, when it became due to be taken
-	change *actors.MemberChange
+	change *world.MemberChange
 }
 
 func (s *sending) size() int {
@@ -282,7 +283,7 @@ const atOnce = 2 << 20
 // handlesAtOnce reports whether the node's actor can handle a message on a goroutine that has
 // more to do: nothing lets that wait, neither a charge nor the beginning of the run.
 func (n *node) handlesAtOnce(f *wire.Frame) bool {
-	if n.away != nil || !math.IsInf(n.profile.Speed, 1) {
+	if n.away != nil || !math.IsInf(n.Profile.Speed, 1) {
 		return false
 	}
 	select {
@@ -372,7 +373,7 @@ func (w *World) Change(node int, present bool) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
 	if node >= 0 && node < len(w.nodes)-1 && w.nodes[node].away != nil && w.lead().away == nil {
-		w.tell(w.nodes[node], present)
+		realm{w}.Tell(world.MemberChange{Node: node, Present: present})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -535,7 +536,7 @@ func TestCancelledContextEndsAPartialWorldWithItsCause(t *testing.T) {
 func TestNewsOfNodesElsewhereComeAfterWhatTheyHaveSaidBefore(t *testing.T) {
 	var heard []string
 	back := make(chan struct{})
-	s := &stage{schedule: []actors.NodeChange{leave(20*ms, 0), join(30*ms, 0)}}
+	s := &stage{schedule: []world.NodeChange{leave(20*ms, 0), join(30*ms, 0)}}
 	s.handlers = []handler{atStart(func(_ actor.Context, env actors.Env) {
 		env.Record(actors.Event{Kind: actors.StepDone, Step: 7})
 	})}
@@ -549,7 +550,7 @@ func TestNewsOfNodesElsewhereComeAfterWhatTheyHaveSaidBefore(t *testing.T) {
 		switch m := ctx.Message().(type) {
 		case *protos.Message:
 			heard = append(heard, fmt.Sprint("step ", m.Head.(*protos.Progress).Step))
-		case actors.MemberChange:
+		case world.MemberChange:
 			heard = append(heard, fmt.Sprint("present ", m.Present))
 		}
 		if len(heard) == 4 {
@@ -573,7 +574,7 @@ func TestNewsOfNodesElsewhereComeAfterWhatTheyHaveSaidBefore(t *testing.T) {
 func TestWorldThatBeginsLateHasTheNodesThatAreThereThen(t *testing.T) {
 	first := map[int]uint64{} // of the random stream of node 1, by lives before
 	for _, lives := range []int{0, 1} {
-		s := &stage{absent: []int{1}, schedule: []actors.NodeChange{leave(5*ms, 0), join(10*ms, 1)}}
+		s := &stage{absent: []int{1}, schedule: []world.NodeChange{leave(5*ms, 0), join(10*ms, 1)}}
 		s.handlers = []handler{
 			atStart(func(actor.Context, actors.Env) { t.Error("a node began that had left before") }),
 			atStart(func(_ actor.Context, env actors.Env) {

@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/protos"
@@ -117,9 +118,9 @@ func TestStrictModeFindsATensorWrittenAfterSending(t *testing.T) {
 }
 
 func TestActorThatCannotBeMadeEndsTheRun(t *testing.T) {
-	d := &actors.Deployment{Nodes: []actors.Node{
-		{Name: "a", Role: "peer", Profile: actors.Unlimited, Kind: handler(func(actor.Context, actors.Env) { t.Error("an actor handled a message") }).kind},
-		{Name: "b", Role: "peer", Profile: actors.Unlimited, Kind: func(actors.Env) (actor.Actor, error) { return nil, errFire }},
+	d := &world.Deployment{Nodes: []world.Node{
+		{Name: "a", Role: "peer", Profile: world.Unlimited, Kind: handler(func(actor.Context, actors.Env) { t.Error("an actor handled a message") }).kind},
+		{Name: "b", Role: "peer", Profile: world.Unlimited, Kind: func(actors.Env) (actor.Actor, error) { return nil, errFire }},
 	}}
 	w, err := live.New(live.Config{Deployment: d, Network: link.New(1, []string{"a", "b", actors.Coordinator})})
 	if err != nil {
@@ -317,7 +318,7 @@ func TestRunInWhichEverythingIsLostIsAStandstill(t *testing.T) {
 		func(actor.Context, actors.Env) {},
 	}}
 	err := s.fails(t)
-	if !errors.Is(err, actors.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1") {
+	if !errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1") {
 		t.Errorf("error %v, want a standstill that names the edge with the loss", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -19,7 +20,7 @@ type env struct {
 	life    *life
 	view    *actors.View
 	owner   string // of the random streams
-	streams actors.Streams
+	streams world.Streams
 }
 
 var _ actors.Env = (*env)(nil)
@@ -77,7 +78,7 @@ func (e *env) Compute(job actors.Job) {
 		return
 	}
 	var due time.Duration
-	w.Locked(func() { due = e.life.cores.Book(e.life.now(), job.Cores, e.node.profile.Cost(job)) })
+	w.Locked(func() { due = e.life.cores.Book(e.life.now(), job.Cores, e.node.Profile.Cost(job)) })
 	asked := max(due, w.clock.now())
 	e.submit(steps, func() {
 		e.compute(job.Do, func(result any) {
@@ -113,7 +114,7 @@ func (e *env) compute(do func() any, then func(result any)) {
 // Charge lets the rest of the handler, and with it what it sends and the actor's
 // next message, wait until the work would be done or the node's part is over.
 func (e *env) Charge(work float64) {
-	until := e.life.instant.charge(e.node.profile.Time(work))
+	until := e.life.instant.charge(e.node.Profile.Time(work))
 	clock := e.node.world.clock
 	if clock.now() < until {
 		e.life.report()
@@ -148,7 +149,7 @@ func (e *env) Record(event actors.Event) {
 	e.life.unreported = append(e.life.unreported, m)
 }
 
-func (e *env) observe(o actors.Observer, event actors.Event) {
+func (e *env) observe(o world.Observer, event actors.Event) {
 	w := e.node.world
 	w.observe.Lock()
 	defer w.observe.Unlock()
@@ -163,7 +164,7 @@ func (e *env) recover() {
 }
 
 func (e *env) failed(reason any) {
-	e.Fail(fmt.Errorf("node %s, actor %s: %w", e.node.name(), e.life.pid.Id, actors.PanicError(reason)))
+	e.Fail(fmt.Errorf("node %s, actor %s: %w", e.node.name(), e.life.pid.Id, world.PanicError(reason)))
 }
 
 // performer is the actor of a node, with its handlers timed and its panics caught.
@@ -189,7 +190,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	defer p.env.recover()
 	if announced, ok := protos.Announced(ctx.Message()); ok {
-		p.env.view = w.config.Deployment.ViewOf(announced)
+		p.env.view = w.views.Of(announced)
 	}
 	if !p.env.node.coordinates() && !control(ctx.Message()) {
 		w.handled.Add(1) // looks at a model move nothing on

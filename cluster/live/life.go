@@ -2,14 +2,13 @@ package live
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -21,8 +20,8 @@ type life struct {
 	node    *node
 	number  int // of lives before it
 	system  *actor.ActorSystem
-	cores   *actors.Cores // guarded by World.network
-	pid     *actor.PID    // of the node's actor, which lives from its placing on
+	cores   *world.Cores // guarded by World.network
+	pid     *actor.PID   // of the node's actor, which lives from its placing on
 	mailbox *mailbox
 	actor   actor.Actor
 	poster  atomic.Pointer[poster] // the actor, where it is one
@@ -34,8 +33,8 @@ type life struct {
 
 func (n *node) newLife(number int) *life {
 	l := &life{
-		node: n, number: number, system: newSystem(), cores: actors.NewCores(n.profile.Cores),
-		pid: actor.NewPID(n.name(), n.id), gone: make(chan struct{}),
+		node: n, number: number, system: world.NewSystem(), cores: world.NewCores(n.Profile.Cores),
+		pid: actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
 	}
 	l.mailbox = newMailbox(l)
 	l.system.ProcessRegistry.Address = n.name()
@@ -49,15 +48,6 @@ func (n *node) newLife(number int) *life {
 	return l
 }
 
-// newSystem returns an actor system that logs nothing: failures are reported by the
-// world. The goroutine that throttles its log after a dead letter must not outlive the run.
-func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
-		}))
-}
-
 // over reports whether nothing is sent, delivered or handled in this life any more.
 func (l *life) over() bool {
 	select {
@@ -69,10 +59,10 @@ func (l *life) over() bool {
 }
 
 // place makes the actor.
-func (l *life) place(kind actors.Kind) error {
+func (l *life) place() error {
 	w := l.node.world
-	env := &env{node: l.node, life: l, view: w.view(), owner: actors.Owner(l.pid.Id, l.number)}
-	a, err := kind(env)
+	env := &env{node: l.node, life: l, view: w.view(), owner: world.Owner(l.pid.Id, l.number)}
+	a, err := l.node.Kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}

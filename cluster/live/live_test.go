@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/protos"
@@ -39,15 +40,15 @@ type stage struct {
 	strict   bool
 	threads  int
 	bound    time.Duration
-	profile  actors.Profile
+	profile  world.Profile
 	edge     link.Config
 	handlers []handler
 	changes  []link.Change
-	schedule []actors.NodeChange
+	schedule []world.NodeChange
 	detect   time.Duration
 	absent   []int
 	making   func(node, life int) error // is called before an actor is made of a handler
-	observer actors.Observer
+	observer world.Observer
 	network  *link.Network
 	finish   func()
 	halt     func()
@@ -65,13 +66,13 @@ func (s *stage) world(t testing.TB) *live.World {
 }
 
 func (s *stage) config() live.Config {
-	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect, Bounded: s.bounded}
+	d := &world.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect, Bounded: s.bounded}
 	var names []string
 	if s.profile.Speed == 0 {
-		s.profile = actors.Profile{Cores: 1, Speed: 1e9}
+		s.profile = world.Profile{Cores: 1, Speed: 1e9}
 	}
 	for i, h := range s.handlers {
-		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: s.kind(i, h)})
+		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: s.kind(i, h)})
 		names = append(names, d.Nodes[i].Name)
 	}
 	for _, i := range s.absent {
@@ -80,7 +81,7 @@ func (s *stage) config() live.Config {
 	if s.end == 0 {
 		s.end = limit
 	}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		s.finish, s.halt, s.announce = control.Finish, control.Halt, control.Announce
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 )
 
@@ -21,13 +22,13 @@ type mailbox struct {
 	invoker actor.MessageInvoker
 	life    *life
 
-	mu                    sync.Mutex
-	system, control, user queue
-	suspended             bool
-	paused                bool // the node handles nothing but protoactor's own messages
-	running               bool // a goroutine handles messages, or is about to
-	lent                  int  // goroutines that will handle what is posted meanwhile
-	called                bool // one of these is to run the mailbox
+	mu        sync.Mutex
+	queues    world.Queues[letter]
+	suspended bool
+	paused    bool // the node handles nothing but protoactor's own messages
+	running   bool // a goroutine handles messages, or is about to
+	lent      int  // goroutines that will handle what is posted meanwhile
+	called    bool // one of these is to run the mailbox
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
@@ -45,32 +46,6 @@ type letter struct {
 	due     time.Duration
 }
 
-// queue is a first-in-first-out queue that reuses its memory.
-type queue struct {
-	items []letter
-	first int
-}
-
-func (q *queue) len() int { return len(q.items) - q.first }
-
-func (q *queue) push(x letter) {
-	if q.first > 0 && len(q.items) == cap(q.items) {
-		n := copy(q.items, q.items[q.first:])
-		clear(q.items[n:])
-		q.items, q.first = q.items[:n], 0
-	}
-	q.items = append(q.items, x)
-}
-
-func (q *queue) pop() letter {
-	x := q.items[q.first]
-	q.items[q.first] = letter{}
-	if q.first++; q.first == len(q.items) {
-		q.items, q.first = q.items[:0], 0
-	}
-	return x
-}
-
 func newMailbox(l *life) *mailbox { return &mailbox{life: l} }
 
 // RegisterHandlers is told whom to give messages to.
@@ -85,25 +60,27 @@ func (m *mailbox) Start() {}
 func (m *mailbox) UserMessageCount() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.user.len()
+	return m.queues.User.Len()
 }
 
 // PostUserMessage takes a message of an actor of this node: what a handler sends there is due at its instant.
 func (m *mailbox) PostUserMessage(message any) { m.postDue(message, m.life.now()) }
 
 // postDue takes one that was due at an instant.
-func (m *mailbox) postDue(message any, due time.Duration) { m.post(&m.user, letter{message, due}) }
+func (m *mailbox) postDue(message any, due time.Duration) {
+	m.post(&m.queues.User, letter{message, due})
+}
 
 // PostSystemMessage takes one of protoactor's own.
-func (m *mailbox) PostSystemMessage(message any) { m.post(&m.system, letter{message, promptly}) }
+func (m *mailbox) PostSystemMessage(message any) { m.post(&m.queues.System, letter{message, promptly}) }
 
 // postControl takes a message of the control protocol.
-func (m *mailbox) postControl(message any) { m.post(&m.control, letter{message, promptly}) }
+func (m *mailbox) postControl(message any) { m.post(&m.queues.Control, letter{message, promptly}) }
 
-func (m *mailbox) post(q *queue, l letter) {
+func (m *mailbox) post(q *world.Queue[letter], l letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	q.push(l)
+	q.Push(l)
 	switch {
 	case m.running:
 	case m.lent > 0:
@@ -155,17 +132,9 @@ func (m *mailbox) turn(messages int) (idle bool) {
 func (m *mailbox) next() (l letter, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case m.system.len() > 0:
-		return m.system.pop(), true, true
-	case m.suspended, m.paused:
-	case m.control.len() > 0:
-		return m.control.pop(), false, true
-	case m.user.len() > 0:
-		return m.user.pop(), false, true
-	}
-	m.running = false
-	return letter{}, false, false
+	l, system, ok = m.queues.Next(m.suspended || m.paused)
+	m.running = ok
+	return l, system, ok
 }
 
 func (m *mailbox) handle(l letter, system bool) {

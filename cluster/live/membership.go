@@ -1,12 +1,12 @@
 package live
 
 import (
-	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -15,21 +15,21 @@ import (
 // over to attend, because making an actor, and the system for the next, takes milliseconds.
 func (w *World) schedule() {
 	d := w.config.Deployment
-	var own []*actors.NodeChange
+	var own []*world.NodeChange
 	for i := range d.Schedule {
 		if c := &d.Schedule[i]; w.nodes[c.Node].away == nil && c.At >= w.config.Start {
 			own = append(own, c)
 		}
 	}
 	for _, c := range own {
-		if ends(c) && !w.nodes[c.Node].coordinates() {
+		if c.Ends() && !w.nodes[c.Node].coordinates() {
 			w.nodes[c.Node].ends++
 		}
 		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
 	}
 	for _, c := range own {
-		if c.Do == actors.Crash && !w.nodes[c.Node].coordinates() {
-			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.detect(c) }) })
+		if c.Do == world.Crash && !w.nodes[c.Node].coordinates() {
+			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
 		}
 	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
@@ -37,22 +37,12 @@ func (w *World) schedule() {
 	}
 }
 
-// ends reports whether a change ends the life of its node.
-func ends(c *actors.NodeChange) bool { return c.Do == actors.Crash || c.Do == actors.Leave }
-
-// pause has a node's actor handle nothing for a while.
-func (w *World) pause(n *node, d time.Duration) {
-	box := n.life.Load().mailbox
-	box.pause(true)
-	w.clock.at(w.clock.now()+d, func() { box.pause(false) })
-}
-
 // present reports whether the schedule has a node be there at the start.
 func (w *World) present(node int) bool {
 	there := !w.config.Deployment.Nodes[node].Absent
 	for _, c := range w.config.Deployment.Schedule {
-		if c.Node == node && c.At < w.config.Start && c.Do != actors.Pause {
-			there = c.Do == actors.Join
+		if c.Node == node && c.At < w.config.Start && c.Do != world.Pause {
+			there = c.Do == world.Join
 		}
 	}
 	return there
@@ -92,47 +82,37 @@ func (w *World) mortal() *node {
 
 func (n *node) prepare() { n.next = n.newLife(n.life.Load().number + 1) }
 
-// happen does to a node what the schedule says. What cannot happen, such as the crash of
-// a node that is not there, does not.
-func (w *World) happen(c *actors.NodeChange) {
+// happen does to a node what the schedule says, unless its part is over.
+func (w *World) happen(c *world.NodeChange) {
 	n := w.nodes[c.Node]
-	if ends(c) && !n.coordinates() {
+	if c.Ends() && !n.coordinates() {
 		n.ends--
 	}
-	if n.over() {
-		return
-	}
-	switch {
-	case c.Do == actors.Pause && n.there:
-		w.pause(n, c.For)
-	case n.coordinates():
-		w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.ErrLeaderless))
-	case c.Do == actors.Join && !n.there:
-		w.join(n)
-	case c.Do == actors.Leave && n.there:
-		w.remove(n)
-		w.tell(n, false)
-	case c.Do == actors.Crash && n.there:
-		w.remove(n)
-		n.unheard = c
+	if !n.over() {
+		w.cycle.Happen(c)
 	}
 }
 
-// join gives a node a new actor.
-func (w *World) join(n *node) {
-	if n.unheard != nil {
-		w.detect(n.unheard)
-	}
-	if err := n.life.Load().place(w.config.Deployment.Nodes[n.index].Kind); err != nil {
-		w.fail(err)
-		return
-	}
-	w.tell(n, true)
+// realm is the world as the life cycle of its nodes sees it.
+type realm struct{ *World }
+
+var _ world.Realm = realm{}
+
+func (r realm) There(node int) bool  { return r.nodes[node].there }
+func (r realm) Place(node int) error { return r.nodes[node].life.Load().place() }
+func (r realm) Fail(err error)       { r.fail(err) }
+
+// Hold has a node's actor handle nothing for a while.
+func (r realm) Hold(node int, d time.Duration) {
+	box := r.nodes[node].life.Load().mailbox
+	box.pause(true)
+	r.clock.at(r.clock.now()+d, func() { box.pause(false) })
 }
 
-// remove ends the life of a node. Its actor handles nothing more; what is queued for it
+// Remove ends the life of a node. Its actor handles nothing more; what is queued for it
 // is released, and what it has under way comes to nothing.
-func (w *World) remove(n *node) {
+func (r realm) Remove(node int) {
+	w, n := r.World, r.nodes[node]
 	old := n.life.Load()
 	if n.next == nil {
 		n.prepare()
@@ -146,21 +126,12 @@ func (w *World) remove(n *node) {
 	old.system.Shutdown()
 }
 
-// detect lets the coordinator hear of a crash, unless it has.
-func (w *World) detect(crash *actors.NodeChange) {
-	if n := w.nodes[crash.Node]; n.unheard == crash {
-		n.unheard = nil
-		w.tell(n, false)
-	}
-}
-
-// tell lets the coordinator know, unless it has halted the members.
-func (w *World) tell(n *node, present bool) {
-	if n.over() {
+// Tell lets the coordinator know, unless it has halted the members.
+func (r realm) Tell(change world.MemberChange) {
+	if r.nodes[change.Node].over() {
 		return
 	}
-	change := actors.MemberChange{Node: int(n.index), Present: present}
-	lead := w.lead()
+	lead := r.lead()
 	if lead.away != nil {
 		lead.away.control.put(sending{change: &change})
 	} else if lead.there {
@@ -177,7 +148,7 @@ func (w *World) announce(e *env, v *protos.View) {
 // view returns the latest view that was announced.
 func (w *World) view() *actors.View {
 	if v := w.announced.Load(); v != nil {
-		return w.config.Deployment.ViewOf(v)
+		return w.views.Of(v)
 	}
-	return w.config.Deployment.View()
+	return w.views.First()
 }

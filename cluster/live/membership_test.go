@@ -11,29 +11,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
-func crash(at time.Duration, node int) actors.NodeChange {
-	return actors.NodeChange{At: at, Node: node, Do: actors.Crash}
+func crash(at time.Duration, node int) world.NodeChange {
+	return world.NodeChange{At: at, Node: node, Do: world.Crash}
 }
 
-func leave(at time.Duration, node int) actors.NodeChange {
-	return actors.NodeChange{At: at, Node: node, Do: actors.Leave}
+func leave(at time.Duration, node int) world.NodeChange {
+	return world.NodeChange{At: at, Node: node, Do: world.Leave}
 }
 
-func join(at time.Duration, node int) actors.NodeChange {
-	return actors.NodeChange{At: at, Node: node, Do: actors.Join}
+func join(at time.Duration, node int) world.NodeChange {
+	return world.NodeChange{At: at, Node: node, Do: world.Join}
 }
 
 // hearing notes which changes the coordinator hears of, and when.
 type hearing struct {
-	changes []actors.MemberChange
+	changes []world.MemberChange
 	at      []time.Duration
 }
 
 func (h *hearing) handle(ctx actor.Context, env actors.Env) {
-	if c, ok := ctx.Message().(actors.MemberChange); ok {
+	if c, ok := ctx.Message().(world.MemberChange); ok {
 		h.changes, h.at = append(h.changes, c), append(h.at, env.Now())
 	}
 }
@@ -46,7 +47,7 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 		var made, sent, handled [nodes]atomic.Int64 // by the sender's node and by the receiver's, over all of its lives
 		var news hearing
 		s := &stage{strict: strict, edge: constant(3 * ms), end: 400 * ms, absent: []int{4}, detect: 20 * ms, lead: news.handle}
-		s.schedule = []actors.NodeChange{crash(40*ms, 1), leave(80*ms, 2), join(120*ms, 4), join(150*ms, 1), crash(200*ms, 1)}
+		s.schedule = []world.NodeChange{crash(40*ms, 1), leave(80*ms, 2), join(120*ms, 4), join(150*ms, 1), crash(200*ms, 1)}
 		s.making = func(node, _ int) error {
 			made[node].Add(1)
 			return nil
@@ -94,7 +95,7 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 		if r.DeadLetters < uint64(dropped) || r.DeadLetters > uint64(dropped)+3 { // one more where a node goes while it is handed a message
 			t.Errorf("%d dead letters, %d dropped", r.DeadLetters, dropped)
 		}
-		want := []actors.MemberChange{{Node: 1}, {Node: 2}, {Node: 4, Present: true}, {Node: 1, Present: true}, {Node: 1}}
+		want := []world.MemberChange{{Node: 1}, {Node: 2}, {Node: 4, Present: true}, {Node: 1, Present: true}, {Node: 1}}
 		if diff := cmp.Diff(want, news.changes); diff != "" {
 			t.Errorf("what the coordinator heard: %s", diff)
 		}
@@ -104,13 +105,13 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 func TestCoordinatorHearsOfALeaveAtOnceAndOfACrashWhenItIsDetectedOrTheNodeIsBack(t *testing.T) {
 	var news hearing
 	s := &stage{handlers: []handler{nothing, nothing, nothing}, end: 300 * ms, detect: 120 * ms}
-	s.schedule = []actors.NodeChange{
+	s.schedule = []world.NodeChange{
 		crash(10*ms, 2), crash(12*ms, 2), leave(14*ms, 2), // gone already
 		leave(20*ms, 1), crash(25*ms, 0), join(40*ms, 0), join(45*ms, 0), // there already
 	}
 	s.lead = news.handle
 	s.run(t)
-	want := []actors.MemberChange{{Node: 1}, {Node: 0}, {Node: 0, Present: true}, {Node: 2}}
+	want := []world.MemberChange{{Node: 1}, {Node: 0}, {Node: 0, Present: true}, {Node: 2}}
 	if diff := cmp.Diff(want, news.changes); diff != "" {
 		t.Fatal(diff)
 	}
@@ -127,7 +128,7 @@ func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T
 	var lives [][]string
 	var draws []uint64
 	s := &stage{seed: 5, threads: 1, edge: constant(5 * ms)}
-	s.schedule = []actors.NodeChange{crash(100*ms, 0), join(150*ms, 0)}
+	s.schedule = []world.NodeChange{crash(100*ms, 0), join(150*ms, 0)}
 	s.handlers = []handler{
 		func(ctx actor.Context, env actors.Env) {
 			note := func(what string) { lives[len(lives)-1] = append(lives[len(lives)-1], what) }
@@ -175,7 +176,7 @@ func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T
 		t.Error(diff)
 	}
 	first := rand.New(actors.Source(5, "n0/peer", "dice")).Uint64()
-	second := rand.New(actors.Source(5, actors.Owner("n0/peer", 1), "dice")).Uint64()
+	second := rand.New(actors.Source(5, world.Owner("n0/peer", 1), "dice")).Uint64()
 	if diff := cmp.Diff([]uint64{first, second}, draws); diff != "" || first == second {
 		t.Errorf("drawn in two lives: %s", diff)
 	}
@@ -193,7 +194,7 @@ func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T
 func TestCrashedNodeDoesNotHoldUpItsReturnOrTheEnd(t *testing.T) {
 	release := make(chan struct{})
 	var lives atomic.Int64
-	s := &stage{schedule: []actors.NodeChange{crash(60*ms, 0), join(80*ms, 0)}}
+	s := &stage{schedule: []world.NodeChange{crash(60*ms, 0), join(80*ms, 0)}}
 	s.making = func(_, life int) error {
 		lives.Store(int64(life))
 		return nil
@@ -242,9 +243,9 @@ func TestViewIsInPlaceWhenItsMessageIsHandled(t *testing.T) {
 	see := func(who string, env actors.Env) {
 		*seen[who] = append(*seen[who], fmt.Sprint(env.View().Number, env.View().Role("peer")))
 	}
-	s := &stage{absent: []int{2}, schedule: []actors.NodeChange{join(10*ms, 2)}}
+	s := &stage{absent: []int{2}, schedule: []world.NodeChange{join(10*ms, 2)}}
 	s.lead = func(ctx actor.Context, env actors.Env) {
-		if c, ok := ctx.Message().(actors.MemberChange); ok && c.Present {
+		if c, ok := ctx.Message().(world.MemberChange); ok && c.Present {
 			see("coordinator", env)
 			head := &protos.View{Number: 2}
 			s.announce(head)
@@ -279,7 +280,7 @@ func TestViewIsInPlaceWhenItsMessageIsHandled(t *testing.T) {
 func TestNodeJoinsWithTheLatestView(t *testing.T) {
 	var number uint64
 	announced := make(chan struct{})
-	s := &stage{absent: []int{1, 2}, schedule: []actors.NodeChange{join(ms, 2), join(ms, 1)}}
+	s := &stage{absent: []int{1, 2}, schedule: []world.NodeChange{join(ms, 2), join(ms, 1)}}
 	s.making = func(node, _ int) error {
 		if node == 2 {
 			<-announced
@@ -342,7 +343,7 @@ func TestControlMessagesOvertakeWhatWaitsInTheMailbox(t *testing.T) {
 func TestHaltedRunDoesNotChangeItsNodes(t *testing.T) {
 	var news hearing
 	halted := make(chan struct{})
-	s := &stage{end: 60 * ms, absent: []int{2}, schedule: []actors.NodeChange{leave(5*ms, 0), join(10*ms, 2), join(10*ms, 0), leave(10*ms, 1)}}
+	s := &stage{end: 60 * ms, absent: []int{2}, schedule: []world.NodeChange{leave(5*ms, 0), join(10*ms, 2), join(10*ms, 0), leave(10*ms, 1)}}
 	s.handlers = []handler{nothing, nothing, nothing}
 	s.making = func(node, _ int) error {
 		if node == 2 {
@@ -358,13 +359,13 @@ func TestHaltedRunDoesNotChangeItsNodes(t *testing.T) {
 		}
 	}
 	s.run(t)
-	if diff := cmp.Diff([]actors.MemberChange{{Node: 0}}, news.changes); diff != "" {
+	if diff := cmp.Diff([]world.MemberChange{{Node: 0}}, news.changes); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestActorThatCannotBeMadeAgainEndsTheRun(t *testing.T) {
-	s := &stage{schedule: []actors.NodeChange{leave(5*ms, 0), join(10*ms, 0)}, handlers: []handler{nothing}}
+	s := &stage{schedule: []world.NodeChange{leave(5*ms, 0), join(10*ms, 0)}, handlers: []handler{nothing}}
 	s.making = func(_, life int) error {
 		if life == 1 {
 			return errFire

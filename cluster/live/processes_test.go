@@ -22,6 +22,7 @@ import (
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -242,7 +243,7 @@ func (c *cluster) place() (err error) {
 		architecture = collective.Architecture{Algorithm: collective.Algorithm(s.Architecture), Segment: s.Segment, Every: 1, Reduce: collective.Gradients}
 		task.Method = still(s.Values)
 	}
-	d, names := &actors.Deployment{Bounded: true}, []string(nil)
+	d, names := &world.Deployment{Bounded: true}, []string(nil)
 	for i := range s.Processes {
 		role := ps.RoleWorker
 		if s.Architecture == parameterServer && i == 0 {
@@ -253,7 +254,7 @@ func (c *cluster) place() (err error) {
 		}
 		names = append(names, c.name(i))
 		kind := architecture.Kind(task, train.Place{Node: i, Name: names[i], Role: role})
-		d.Nodes = append(d.Nodes, actors.Node{Name: names[i], Role: role, Profile: actors.Unlimited, Kind: func(env actors.Env) (_ actor.Actor, err error) {
+		d.Nodes = append(d.Nodes, world.Node{Name: names[i], Role: role, Profile: world.Unlimited, Kind: func(env actors.Env) (_ actor.Actor, err error) {
 			c.actor = &swift{Env: env, server: role == ps.RoleServer, up: make(chan struct{}), done: make(chan answer, 1)}
 			c.actor.inner, err = kind(c.actor)
 			return c.actor, err

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -33,7 +34,7 @@ func TestMessagesKeepTheirOrderWhetherTheirCarrierTakesThemAtOnceOrNot(t *testin
 	const messages = 500
 	var got []uint32
 	asked := 0
-	s := &stage{profile: actors.Unlimited}
+	s := &stage{profile: world.Unlimited}
 	s.handlers = []handler{
 		member(func(ctx actor.Context, env actors.Env) {
 			for i := range messages {
@@ -73,7 +74,7 @@ func TestMessagesKeepTheirOrderWhetherTheirCarrierTakesThemAtOnceOrNot(t *testin
 }
 
 // held is a world with one node, whose handler a test sees at work, and the coordinator elsewhere.
-func held(t *testing.T, profile actors.Profile, h handler) (m *mesh, end func()) {
+func held(t *testing.T, profile world.Profile, h handler) (m *mesh, end func()) {
 	t.Helper()
 	s := &stage{profile: profile}
 	begun := make(chan struct{})
@@ -111,7 +112,7 @@ func deliver(m *mesh) {
 
 func TestMessageOfAnotherProcessIsHandledByWhoeverDeliversIt(t *testing.T) {
 	var handled atomic.Int64
-	m, end := held(t, actors.Unlimited, func(ctx actor.Context, _ actors.Env) {
+	m, end := held(t, world.Unlimited, func(ctx actor.Context, _ actors.Env) {
 		if _, ok := index(ctx); ok {
 			handled.Add(1)
 		}
@@ -135,7 +136,7 @@ func TestMessageOfAnotherProcessIsHandledByWhoeverDeliversIt(t *testing.T) {
 func TestWhoDeliversIsNotHeldUp(t *testing.T) {
 	t.Run("by what a node of limited speed charges", func(t *testing.T) {
 		release := make(chan struct{})
-		m, end := held(t, actors.Profile{Cores: 1, Speed: 1e9}, func(ctx actor.Context, _ actors.Env) {
+		m, end := held(t, world.Profile{Cores: 1, Speed: 1e9}, func(ctx actor.Context, _ actors.Env) {
 			if _, ok := index(ctx); ok {
 				<-release
 			}
@@ -146,7 +147,7 @@ func TestWhoDeliversIsNotHeldUp(t *testing.T) {
 	})
 	t.Run("by messages that follow", func(t *testing.T) {
 		var over atomic.Bool
-		m, end := held(t, actors.Unlimited, func(ctx actor.Context, _ actors.Env) {
+		m, end := held(t, world.Unlimited, func(ctx actor.Context, _ actors.Env) {
 			_, delivered := index(ctx)
 			if again := ctx.Message() == "again"; (delivered || again) && !over.Load() {
 				ctx.Send(ctx.Self(), "again")

@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/sim"
@@ -38,8 +39,8 @@ type training struct {
 	delay        link.Delay
 	strict       bool
 	// lead makes the coordinator.
-	lead     func(env actors.Env, control actors.Control) (actor.Actor, error)
-	observer actors.Observer
+	lead     func(env actors.Env, control world.Control) (actor.Actor, error)
+	observer world.Observer
 	finish   func() // Control's
 }
 
@@ -51,7 +52,7 @@ func (r *training) config() live.Config {
 	}
 	set := &datasets.Set{Name: "random", Inputs: 6, Classes: make([]string, 3)}
 	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(0.1)}, Seed: 3}
-	d := &actors.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true}
+	d := &world.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true}
 	var names []string
 	for i, role := range r.roles {
 		names = append(names, fmt.Sprintf("n%d", i))
@@ -70,8 +71,8 @@ func (r *training) config() live.Config {
 		task.Workers = append(task.Workers, names[i])
 	}
 	for i, role := range r.roles {
-		d.Nodes = append(d.Nodes, actors.Node{
-			Name: names[i], Role: role, Profile: actors.Profile{Cores: 1, Speed: math.Inf(1), Step: ms},
+		d.Nodes = append(d.Nodes, world.Node{
+			Name: names[i], Role: role, Profile: world.Profile{Cores: 1, Speed: math.Inf(1), Step: ms},
 			Kind: r.architecture.Kind(task, train.Place{Node: i, Name: names[i], Role: role}),
 		})
 	}
@@ -93,8 +94,8 @@ type models map[int]map[uint64]string
 
 // watchModels makes a coordinator that looks at every model of holders whenever one
 // of them may have changed, and finishes when there is enough.
-func watchModels(into models, enough func(node int) bool, holders ...int) func(actors.Env, actors.Control) (actor.Actor, error) {
-	return func(env actors.Env, control actors.Control) (actor.Actor, error) {
+func watchModels(into models, enough func(node int) bool, holders ...int) func(actors.Env, world.Control) (actor.Actor, error) {
+	return func(env actors.Env, control world.Control) (actor.Actor, error) {
 		latest, asked := map[int]uint64{}, map[int]bool{}
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			kickOff(ctx, env)
@@ -219,7 +220,7 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 // led is a run under the real coordinator, which ends when the test finishes it.
 func led(architecture train.Architecture, result *coordinator.Result, roles []string, holders ...int) *training {
 	r := &training{architecture: architecture, roles: roles, delay: link.Uniform{Min: ms / 10, Max: ms}}
-	r.lead = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	r.lead = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		r.finish = control.Finish
 		return coordinator.New(coordinator.Run{
 			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: time.Hour},

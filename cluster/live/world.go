@@ -17,9 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/transport"
@@ -33,7 +32,7 @@ const MaxNodes = 256
 
 // Config is a run in real time.
 type Config struct {
-	Deployment *actors.Deployment
+	Deployment *world.Deployment
 	// Network links the nodes of the deployment, in their order, and the
 	// coordinator as the last one. The world locks it with Locked.
 	Network *link.Network
@@ -98,7 +97,9 @@ type World struct {
 	transport transport.Memory
 	tensors   protos.TensorPool
 	progress  *protos.Messages[*protos.Progress]
+	views     *world.Views
 	announced atomic.Pointer[protos.View] // the latest
+	cycle     *world.LifeCycle
 	clock     *clock
 	pool      *pool
 	placed    chan struct{} // closed when all actors are there
@@ -132,20 +133,18 @@ type World struct {
 
 // node is one logical node.
 type node struct {
-	world   *World
-	index   int32
-	id      string // of its actor
-	profile actors.Profile
-	away    *outboxes            // of a node that lives in another process; nil if it lives here
-	life    atomic.Pointer[life] // changed under World.network; nil if the node is away
-	end     chan struct{}        // closed when its part is over
-	passed  time.Duration        // when its latest message did, guarded by World.network
+	world *World
+	index int32
+	world.Inhabitant
+	away   *outboxes            // of a node that lives in another process; nil if it lives here
+	life   atomic.Pointer[life] // changed under World.network; nil if the node is away
+	end    chan struct{}        // closed when its part is over
+	passed time.Duration        // when its latest message did, guarded by World.network
 
 	// What follows belongs to attend while the run goes on.
-	there   bool               // an actor lives on it; changed under World.network
-	unheard *actors.NodeChange // the crash that the coordinator has not heard of
-	ends    int                // crashes and departures that are yet to come
-	next    *life
+	there bool // an actor lives on it; changed under World.network
+	ends  int  // crashes and departures that are yet to come
+	next  *life
 }
 
 // name is the node's address.
@@ -197,10 +196,7 @@ func New(config Config) (*World, error) {
 	}
 	w.prompt, _ = config.Carrier.(Prompt)
 	w.tensors.Poison = d.Strict
-	for i := range d.Nodes {
-		w.names = append(w.names, d.Nodes[i].Name)
-	}
-	w.names = append(w.names, actors.Coordinator)
+	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, len(d.Nodes))
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	for i := range w.names {
 		if err := w.addNode(int32(i)); err != nil {
@@ -211,10 +207,9 @@ func New(config Config) (*World, error) {
 }
 
 func (w *World) addNode(i int32) error {
-	n := &node{world: w, index: i, id: actors.CoordinatorPID().Id, profile: actors.Unlimited, end: w.end}
+	n := &node{world: w, index: i, Inhabitant: w.config.Deployment.Inhabitant(int(i), w.control), end: w.end}
 	if !n.coordinates() {
-		d := &w.config.Deployment.Nodes[i]
-		n.id, n.profile, n.end = d.ActorID(), d.Profile, w.halted
+		n.end = w.halted
 	}
 	w.nodes = append(w.nodes, n)
 	if !w.config.Hosted(int(i)) {
@@ -293,13 +288,13 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		Halted: w.haltedAt}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
-	result.Waits = actors.Waits(w.standing()) // the actors have stopped: nobody changes what they say
+	result.Waits = w.waits() // the actors have stopped: nobody changes what they say
 	return result, w.failure
 }
 
 // broken ends the run when something breaks that belongs to no actor.
 func (w *World) broken(reason any) {
-	w.fail(fmt.Errorf("at %v: %w", w.clock.now(), actors.PanicError(reason)))
+	w.fail(fmt.Errorf("at %v: %w", w.clock.now(), world.PanicError(reason)))
 }
 
 // restEvery is how often a world looks whether everything in it has come to rest.
@@ -367,20 +362,23 @@ func (w *World) place() error {
 		if w.nodes[i].away != nil || !w.present(i) {
 			continue
 		}
-		if err := w.nodes[i].life.Load().place(d.Nodes[i].Kind); err != nil {
+		if err := w.nodes[i].life.Load().place(); err != nil {
 			return err
 		}
 	}
 	if d.Coordinate == nil || w.lead().away != nil {
 		return nil
 	}
-	return w.lead().life.Load().place(func(e actors.Env) (actor.Actor, error) {
-		return d.Coordinate(e, actors.Control{
-			Halt:     w.halt,
-			Finish:   func() { w.finish(nil) },
-			Announce: func(v *protos.View) { w.announce(e.(*env), v) },
-		})
-	})
+	return w.lead().life.Load().place()
+}
+
+// control is how the coordinator with an env acts on the world.
+func (w *World) control(e actors.Env) world.Control {
+	return world.Control{
+		Halt:     w.halt,
+		Finish:   func() { w.finish(nil) },
+		Announce: func(v *protos.View) { w.announce(e.(*env), v) },
+	}
 }
 
 // lead is the node of the coordinator.

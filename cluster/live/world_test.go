@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/protos"
@@ -82,7 +83,7 @@ func TestJobsQueueOnTheCoresOfTheirNode(t *testing.T) {
 	var began time.Duration
 	done := map[int]time.Duration{}
 	var last int
-	s := &stage{profile: actors.Profile{Cores: 2, Speed: 1e9}}
+	s := &stage{profile: world.Profile{Cores: 2, Speed: 1e9}}
 	s.handlers = []handler{func(ctx actor.Context, env actors.Env) {
 		switch m := ctx.Message().(type) {
 		case *actor.Started:
@@ -485,7 +486,7 @@ func TestRunThatIsLaterThanItsBoundIsMarked(t *testing.T) {
 }
 
 func TestMoreNodesThanOneProcessHoldsAreRefused(t *testing.T) {
-	d := &actors.Deployment{Nodes: make([]actors.Node, live.MaxNodes+1)}
+	d := &world.Deployment{Nodes: make([]world.Node, live.MaxNodes+1)}
 	if _, err := live.New(live.Config{Deployment: d}); err == nil || err.Error() != "257 nodes, at most 256 can live in one process in real time" {
 		t.Errorf("error %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -16,7 +17,7 @@ type env struct {
 	of      *resident
 	owner   string // of the random streams
 	view    *actors.View
-	streams actors.Streams
+	streams world.Streams
 	fail    error // what the handler at work has reported
 
 	mu     sync.Mutex
@@ -34,10 +35,8 @@ type outcome struct {
 }
 
 func newEnv(a *resident, life int) *env {
-	alone := &actors.Deployment{Nodes: []actors.Node{{Name: a.host.config.Node, Role: a.spec.Kind}}}
-	e := &env{of: a, owner: actors.Owner(a.spec.Name, life), view: alone.View(), timers: map[uint64]*time.Timer{}}
-	e.view.Members[0].PID = a.pid
-	return e
+	alone := []actors.Member{{Name: a.host.config.Node, Role: a.spec.Kind, Present: true, PID: a.pid}}
+	return &env{of: a, owner: world.Owner(a.spec.Name, life), view: actors.NewView(1, alone, nil, nil), timers: map[uint64]*time.Timer{}}
 }
 
 func (e *env) Node() int                      { return 0 }
@@ -84,7 +83,7 @@ func (e *env) CancelTimer(id uint64) {
 	}
 }
 
-// tell sends the actor a message of its own world, unless this life is over.
+// tell sends the actor a message from its world, unless this life is over.
 func (e *env) tell(message any) {
 	if e.left() {
 		door.Release(message)
@@ -99,7 +98,7 @@ func (e *env) left() bool {
 	return e.over
 }
 
-// leave ends this life: its timers stop, and of its computations none begins any more.
+// leave ends this life: its timers stop, and no further computation begins.
 func (e *env) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,7 +118,8 @@ func (e *env) Compute(job actors.Job) {
 	}
 	job.Cores = min(max(job.Cores, 1), cores)
 	if !e.of.bench.add(e, job) {
-		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs, e.of.spec.Name))
+		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs,
+			e.of.spec.Name))
 	}
 }
 
@@ -169,7 +169,7 @@ func (b *bench) start() {
 func (b *bench) compute(t task) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			t.env.tell(&fault{actors.PanicError(reason)})
+			t.env.tell(&fault{world.PanicError(reason)})
 		}
 		b.mu.Lock()
 		b.free += t.job.Cores

@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -53,11 +54,11 @@ func ring(tb testing.TB, n int, left *int, measured int, warm func()) (*sim.Worl
 	tb.Helper()
 	var finish func()
 	messages := protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} })
-	d := &actors.Deployment{Seed: 1}
+	d := &world.Deployment{Seed: 1}
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("n%d", i))
-		d.Nodes = append(d.Nodes, actors.Node{Name: names[i], Role: "peer", Profile: actors.Unlimited, Kind: func(env actors.Env) (actor.Actor, error) {
+		d.Nodes = append(d.Nodes, world.Node{Name: names[i], Role: "peer", Profile: world.Unlimited, Kind: func(env actors.Env) (actor.Actor, error) {
 			f := &forwarder{env: env, messages: messages, left: left, measured: measured, warm: warm, done: func() { finish() }}
 			f.next = env.View().Members[(i+1)%n].PID
 			return actor.ReceiveFunc(func(ctx actor.Context) {
@@ -69,7 +70,7 @@ func ring(tb testing.TB, n int, left *int, measured int, warm func()) (*sim.Worl
 			}), nil
 		}})
 	}
-	d.Coordinate = func(_ actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(_ actors.Env, control world.Control) (actor.Actor, error) {
 		finish = control.Finish
 		return actor.ReceiveFunc(func(actor.Context) {}), nil
 	}

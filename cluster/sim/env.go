@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -16,7 +17,7 @@ type env struct {
 	process *process
 	view    *actors.View
 	owner   string // of the random streams: each life of a node has its own
-	streams actors.Streams
+	streams world.Streams
 }
 
 var _ actors.Env = (*env)(nil)
@@ -39,7 +40,7 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag > 0 && e.process != w.coordinate:
 		w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node]))
 	case job.Lag <= 0:
-		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].profile.Cost(job))
+		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].Profile.Cost(job))
 	}
 	w.enter(due, slot{what: result, to: e.process, life: w.life(e.node), job: w.pool.submit(job.Do)})
 }
@@ -61,7 +62,7 @@ func (e *env) count() {
 
 func (e *env) Charge(work float64) {
 	w := e.world
-	w.charge += w.nodes[e.node].profile.Time(work)
+	w.charge += w.nodes[e.node].Profile.Time(work)
 }
 
 func (e *env) Rand(purpose string) *rand.Rand {
@@ -70,7 +71,7 @@ func (e *env) Rand(purpose string) *rand.Rand {
 
 func (e *env) Latency(node int) time.Duration {
 	w := e.world
-	return w.config.Network.Edge(e.node, int32(node)).Delay(w.now)
+	return w.config.Network.Edge(e.node, int32(node)).Delay(e.Now())
 }
 
 func (e *env) Record(event actors.Event) {

@@ -6,37 +6,10 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/protos"
 )
-
-// queue is a first-in-first-out queue that reuses its memory.
-type queue struct {
-	items []any
-	head  int
-}
-
-func (q *queue) empty() bool { return q.head == len(q.items) }
-
-func (q *queue) push(x any) {
-	if q.head > 0 && len(q.items) == cap(q.items) {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	q.items = append(q.items, x)
-}
-
-func (q *queue) pop() any {
-	x := q.items[q.head]
-	q.items[q.head] = nil
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
-	}
-	return x
-}
 
 // mailbox runs one user message a turn, on the world's run queue. All mailboxes
 // of a world take turns on one goroutine.
@@ -51,9 +24,7 @@ type mailbox struct {
 	busy      time.Duration
 	invoker   actor.MessageInvoker
 	process   *process
-	user      queue
-	control   queue // ahead of user, however busy the actor is
-	system    queue
+	queues    world.Queues[any] // however busy the actor is, those of actors alone wait
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
@@ -62,21 +33,21 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 	m.invoker = invoker
 }
 func (m *mailbox) Start()                {}
-func (m *mailbox) UserMessageCount() int { return len(m.user.items) - m.user.head }
+func (m *mailbox) UserMessageCount() int { return m.queues.User.Len() }
 
 func (m *mailbox) PostUserMessage(message any) {
-	m.user.push(message)
+	m.queues.User.Push(message)
 	m.post()
 }
 
 func (m *mailbox) PostSystemMessage(message any) {
-	m.system.push(message)
+	m.queues.System.Push(message)
 	m.post()
 }
 
 // postControl takes a message of the control protocol.
 func (m *mailbox) postControl(message any) {
-	m.control.push(message)
+	m.queues.Control.Push(message)
 	m.post()
 }
 
@@ -97,26 +68,26 @@ func (m *mailbox) turn() {
 	}
 	w.source, w.charge = m.node, 0
 	defer m.recover()
-	for !m.system.empty() {
-		m.handleSystem(m.system.pop())
+	for m.queues.System.Len() > 0 {
+		m.handleSystem(m.queues.System.Pop())
 	}
-	for !m.control.empty() && !m.suspended {
-		m.handleControl(m.control.pop())
+	for m.queues.Control.Len() > 0 && !m.suspended {
+		m.handleControl(m.queues.Control.Pop())
 	}
 	w.charge = 0
 	if m.willing() {
-		m.invoker.InvokeUserMessage(m.user.pop())
+		m.invoker.InvokeUserMessage(m.queues.User.Pop())
 	}
 	if w.charge > 0 {
 		m.busy = w.now + w.charge
 	}
-	if !m.system.empty() || !m.control.empty() || m.willing() {
+	if m.queues.System.Len() > 0 || m.queues.Control.Len() > 0 || m.willing() {
 		m.post()
 	}
 }
 
 // willing reports whether there is a user message to handle now.
-func (m *mailbox) willing() bool { return !m.suspended && !m.user.empty() && !m.wait() }
+func (m *mailbox) willing() bool { return !m.suspended && m.queues.User.Len() > 0 && !m.wait() }
 
 // wait reports whether the actor is still busy with what it charged, and sees to
 // it that the mailbox runs again when it no longer is.
@@ -147,10 +118,8 @@ func (m *mailbox) handleControl(message any) {
 // die drops everything that waits to be handled.
 func (m *mailbox) die() {
 	m.dead = true
-	for _, q := range []*queue{&m.user, &m.control, &m.system} {
-		for !q.empty() {
-			door.Release(q.pop())
-		}
+	for message, _, ok := m.queues.Next(false); ok; message, _, ok = m.queues.Next(false) {
+		door.Release(message)
 	}
 }
 
@@ -172,7 +141,7 @@ func (m *mailbox) recover() {
 		return
 	}
 	if m.env != nil {
-		m.world.fail(fmt.Errorf("node %s, actor %s: %w", m.world.names[m.node], m.process.id, actors.PanicError(reason)))
+		m.world.fail(fmt.Errorf("node %s, actor %s: %w", m.world.names[m.node], m.process.id, world.PanicError(reason)))
 		return
 	}
 	m.invoker.EscalateFailure(reason, nil)

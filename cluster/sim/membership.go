@@ -2,60 +2,50 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// happen does to a node what the schedule says. What cannot happen, such as the crash of
-// a node that is not there, does not.
-func (w *World) happen(c actors.NodeChange) {
-	node := int32(c.Node)
-	n := &w.nodes[node]
-	do := c.Do
-	switch {
-	case do == actors.Pause && n.there:
-		n.resumes = w.now + c.For
-	case w.coordinate != nil && node == w.coordinate.node:
-		w.fail(fmt.Errorf("at %v: %w", w.now, actors.ErrLeaderless))
-	case do == actors.Join && !n.there:
-		w.join(node)
-	case do == actors.Leave && n.there:
-		w.remove(node)
-		w.tell(node, false)
-	case do == actors.Crash && n.there:
-		w.remove(node)
-		n.unheard = true
-		life := n.life
-		w.enter(w.now+w.config.Deployment.Detect, slot{what: change, apply: func() { w.detect(node, life) }})
+// happen does to a node what the schedule says.
+func (w *World) happen(c *world.NodeChange) {
+	if w.cycle.Happen(c) {
+		w.enter(w.now+w.config.Deployment.Detect, slot{what: change, apply: func() { w.cycle.Detect(c) }})
 	}
 }
 
-// join gives a node a new actor.
-func (w *World) join(node int32) {
-	d := &w.config.Deployment.Nodes[node]
-	w.detect(node, w.nodes[node].life)
-	if err := w.placeOne(node, d.ActorID(), d.Kind); err != nil {
-		w.fail(err)
-		return
+// realm is the world as the life cycle of its nodes sees it.
+type realm struct{ *World }
+
+var _ world.Realm = realm{}
+
+func (r realm) Now() time.Duration             { return r.now }
+func (r realm) There(node int) bool            { return r.nodes[node].there }
+func (r realm) Place(node int) error           { return r.place(int32(node)) }
+func (r realm) Hold(node int, d time.Duration) { r.nodes[node].resumes = r.now + d }
+func (r realm) Fail(err error)                 { r.fail(err) }
+
+func (r realm) Tell(change world.MemberChange) {
+	if r.coordinate != nil {
+		r.coordinate.hand(wire.User, change)
 	}
-	w.tell(node, true)
 }
 
-// remove takes a node with everything that it knows out of the world.
-func (w *World) remove(node int32) {
-	n := &w.nodes[node]
+// Remove takes a node with everything that it knows out of the world.
+func (r realm) Remove(node int) {
+	w, n := r.World, &r.nodes[node]
 	n.there = false
 	n.life++
 	n.resumes = 0
-	n.cores = actors.NewCores(n.profile.Cores)
+	n.cores = world.NewCores(n.Profile.Cores)
 	var inhabitants []*process
 	for _, p := range w.processes {
-		if p.node == node && p.mailbox != nil {
+		if int(p.node) == node && p.mailbox != nil {
 			inhabitants = append(inhabitants, p)
 		}
 	}
@@ -67,25 +57,10 @@ func (w *World) remove(node int32) {
 	}
 }
 
-// detect lets the coordinator hear of the crash that ended a life of a node, unless it has.
-func (w *World) detect(node int32, life uint32) {
-	n := &w.nodes[node]
-	if n.unheard && n.life == life {
-		n.unheard = false
-		w.tell(node, false)
-	}
-}
-
-func (w *World) tell(node int32, present bool) {
-	if w.coordinate != nil {
-		w.coordinate.hand(wire.User, actors.MemberChange{Node: int(node), Present: present})
-	}
-}
-
 // announced returns the view that the coordinator has announced.
 func (w *World) announced(v *protos.View) *actors.View {
 	if w.view.Number != v.Number {
-		w.view = w.config.Deployment.ViewOf(v)
+		w.view = w.views.Of(v)
 	}
 	return w.view
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -58,7 +59,7 @@ func (b *beacon) Receive(ctx actor.Context) {
 }
 
 // ringOfBeacons runs three beacons for 300 ms with links of 25 ms and a schedule.
-func ringOfBeacons(t *testing.T, strict bool, schedule ...actors.NodeChange) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
+func ringOfBeacons(t *testing.T, strict bool, schedule ...world.NodeChange) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
 	t.Helper()
 	done, err := tryRing(t, strict, &notes, &heard, schedule...)
 	if err != nil {
@@ -76,26 +77,26 @@ type ringed struct {
 	network *link.Network
 }
 
-func tryRing(t *testing.T, strict bool, notes *[]note, heard *[]string, schedule ...actors.NodeChange) (ringed, error) {
+func tryRing(t *testing.T, strict bool, notes *[]note, heard *[]string, schedule ...world.NodeChange) (ringed, error) {
 	t.Helper()
-	d := &actors.Deployment{Seed: 5, Bounded: true, Strict: strict, Schedule: schedule, Detect: 30 * ms}
+	d := &world.Deployment{Seed: 5, Bounded: true, Strict: strict, Schedule: schedule, Detect: 30 * ms}
 	for i := range 3 {
-		d.Nodes = append(d.Nodes, actors.Node{
-			Name: fmt.Sprintf("n%d", i), Role: "beacon", Profile: actors.Profile{Cores: 1, Speed: 1e9},
+		d.Nodes = append(d.Nodes, world.Node{
+			Name: fmt.Sprintf("n%d", i), Role: "beacon", Profile: world.Profile{Cores: 1, Speed: 1e9},
 			Kind: func(env actors.Env) (actor.Actor, error) { return &beacon{env: env, notes: notes}, nil },
 		})
 	}
-	if len(schedule) > 0 && schedule[0].Do == actors.Join {
+	if len(schedule) > 0 && schedule[0].Do == world.Join {
 		d.Nodes[schedule[0].Node].Absent = true
 	}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
 				env.After(300*ms, tick{})
 			case tick:
 				control.Finish()
-			case actors.MemberChange:
+			case world.MemberChange:
 				*heard = append(*heard, fmt.Sprintf("%v %d %v", env.Now(), m.Node, m.Present))
 			}
 		}), nil
@@ -130,7 +131,7 @@ func every10(first, last time.Duration) (at []time.Duration) {
 
 func TestWhatACrashedNodeHasSentArrivesAndWhatIsSentToItDoesNot(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		notes, heard, stats, r := ringOfBeacons(t, strict, actors.NodeChange{At: 105 * ms, Node: 1, Do: actors.Crash})
+		notes, heard, stats, r := ringOfBeacons(t, strict, world.NodeChange{At: 105 * ms, Node: 1, Do: world.Crash})
 		if want := every10(35*ms, 95*ms); !slices.Equal(arrivals(notes, 1), want) {
 			t.Errorf("node 1 noted at %v, want until its crash %v", arrivals(notes, 1), want)
 		}
@@ -151,7 +152,7 @@ func TestWhatACrashedNodeHasSentArrivesAndWhatIsSentToItDoesNot(t *testing.T) {
 }
 
 func TestNodeThatLeavesIsHeardOfAtOnce(t *testing.T) {
-	_, heard, _, _ := ringOfBeacons(t, true, actors.NodeChange{At: 105 * ms, Node: 1, Do: actors.Leave})
+	_, heard, _, _ := ringOfBeacons(t, true, world.NodeChange{At: 105 * ms, Node: 1, Do: world.Leave})
 	if want := []string{"105ms 1 false"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -159,7 +160,7 @@ func TestNodeThatLeavesIsHeardOfAtOnce(t *testing.T) {
 
 func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
 	notes, heard, _, _ := ringOfBeacons(t, true,
-		actors.NodeChange{At: 102 * ms, Node: 1, Do: actors.Crash}, actors.NodeChange{At: 202 * ms, Node: 1, Do: actors.Join})
+		world.NodeChange{At: 102 * ms, Node: 1, Do: world.Crash}, world.NodeChange{At: 202 * ms, Node: 1, Do: world.Join})
 	if want := []string{"132ms 1 false", "202ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -181,7 +182,7 @@ func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
 
 func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
 	_, heard, _, _ := ringOfBeacons(t, false,
-		actors.NodeChange{At: 100 * ms, Node: 1, Do: actors.Crash}, actors.NodeChange{At: 110 * ms, Node: 1, Do: actors.Join})
+		world.NodeChange{At: 100 * ms, Node: 1, Do: world.Crash}, world.NodeChange{At: 110 * ms, Node: 1, Do: world.Join})
 	if want := []string{"110ms 1 false", "110ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -189,7 +190,7 @@ func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
 
 func TestPausedNodeHandlesNothingAndLosesNothing(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		notes, heard, stats, _ := ringOfBeacons(t, strict, actors.NodeChange{At: 107 * ms, Node: 1, Do: actors.Pause, For: 50 * ms})
+		notes, heard, stats, _ := ringOfBeacons(t, strict, world.NodeChange{At: 107 * ms, Node: 1, Do: world.Pause, For: 50 * ms})
 		var want []time.Duration
 		for _, at := range every10(35*ms, 295*ms) {
 			if at > 107*ms && at < 157*ms {
@@ -211,17 +212,17 @@ func TestPausedNodeHandlesNothingAndLosesNothing(t *testing.T) {
 }
 
 func TestRunWhoseCoordinatorGoesEndsWithAnError(t *testing.T) {
-	for _, do := range []actors.NodeEvent{actors.Crash, actors.Leave} {
-		_, err := tryRing(t, false, new([]note), new([]string), actors.NodeChange{At: 105 * ms, Node: 3, Do: do})
-		if !errors.Is(err, actors.ErrLeaderless) || !strings.Contains(err.Error(), "at 105ms") {
+	for _, do := range []world.NodeEvent{world.Crash, world.Leave} {
+		_, err := tryRing(t, false, new([]note), new([]string), world.NodeChange{At: 105 * ms, Node: 3, Do: do})
+		if !errors.Is(err, world.ErrLeaderless) || !strings.Contains(err.Error(), "at 105ms") {
 			t.Errorf("change %d: %v, want that nobody leads the run", do, err)
 		}
 	}
 }
 
 func TestStepsThatTakeNoTimeAreTold(t *testing.T) {
-	d := &actors.Deployment{Bounded: true, Nodes: []actors.Node{{
-		Name: "quick", Role: "worker", Profile: actors.Profile{Cores: 1, Speed: math.Inf(1)},
+	d := &world.Deployment{Bounded: true, Nodes: []world.Node{{
+		Name: "quick", Role: "worker", Profile: world.Profile{Cores: 1, Speed: math.Inf(1)},
 		Kind: func(env actors.Env) (actor.Actor, error) {
 			return actor.ReceiveFunc(func(ctx actor.Context) {
 				switch ctx.Message().(type) {
@@ -232,7 +233,7 @@ func TestStepsThatTakeNoTimeAreTold(t *testing.T) {
 			}), nil
 		},
 	}}}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
@@ -252,7 +253,7 @@ func TestStepsThatTakeNoTimeAreTold(t *testing.T) {
 }
 
 func TestAbsentNodeIsThereWhenItJoins(t *testing.T) {
-	notes, heard, _, _ := ringOfBeacons(t, true, actors.NodeChange{At: 100 * ms, Node: 0, Do: actors.Join})
+	notes, heard, _, _ := ringOfBeacons(t, true, world.NodeChange{At: 100 * ms, Node: 0, Do: world.Join})
 	if want := []string{"100ms 0 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -277,9 +278,9 @@ func TestJobsAndTimersEndWithTheirActor(t *testing.T) {
 			}
 		}), nil
 	}
-	d := &actors.Deployment{
-		Seed: 1, Nodes: []actors.Node{{Name: "n", Role: "r", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: kind}},
-		Schedule: []actors.NodeChange{{At: 30 * ms, Do: actors.Crash}, {At: 40 * ms, Do: actors.Join}},
+	d := &world.Deployment{
+		Seed: 1, Nodes: []world.Node{{Name: "n", Role: "r", Profile: world.Profile{Cores: 1, Speed: 1e9}, Kind: kind}},
+		Schedule: []world.NodeChange{{At: 30 * ms, Do: world.Crash}, {At: 40 * ms, Do: world.Join}},
 	}
 	for _, threads := range []int{0, 2} {
 		got = nil
@@ -311,16 +312,16 @@ func TestAnActorSeesAViewFromItsAnnouncementOn(t *testing.T) {
 			}
 		}), nil
 	}
-	d := &actors.Deployment{Seed: 1, Bounded: true, Topologies: []actors.Graph{{{1}, {0, 2}, {1}}, {{1, 2}, {0}, {0}}}}
+	d := &world.Deployment{Seed: 1, Bounded: true, Topologies: []actors.Graph{{{1}, {0, 2}, {1}}, {{1, 2}, {0}, {0}}}}
 	names := []string{"a", "b", "c"}
 	for i, name := range names {
-		n := actors.Node{Name: name, Role: "r", Profile: actors.Profile{Cores: 1, Speed: 1e9}, Kind: kind}
+		n := world.Node{Name: name, Role: "r", Profile: world.Profile{Cores: 1, Speed: 1e9}, Kind: kind}
 		if i > 0 {
 			n.Kind = handler(func(actor.Context, actors.Env) {}).kind
 		}
 		d.Nodes = append(d.Nodes, n)
 	}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:

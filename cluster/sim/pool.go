@@ -3,7 +3,7 @@ package sim
 import (
 	"sync"
 
-	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 )
 
 // job is a computation under way.
@@ -19,7 +19,7 @@ type job struct {
 func (j *job) run() {
 	defer func() {
 		if reason := recover(); reason != nil {
-			j.failure = actors.PanicError(reason)
+			j.failure = world.PanicError(reason)
 		}
 	}()
 	j.result = j.do()

@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -31,26 +32,26 @@ type stage struct {
 	end      time.Duration
 	strict   bool
 	threads  int
-	profile  actors.Profile
+	profile  world.Profile
 	edge     link.Config
 	handlers []handler
 	changes  []link.Change
-	observer actors.Observer
+	observer world.Observer
 	network  *link.Network
 }
 
 func (s *stage) world(t testing.TB) *sim.World {
 	t.Helper()
-	d := &actors.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Bounded: true}
+	d := &world.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Bounded: true}
 	var names []string
 	if s.profile.Speed == 0 {
-		s.profile = actors.Profile{Cores: 1, Speed: 1e9}
+		s.profile = world.Profile{Cores: 1, Speed: 1e9}
 	}
 	for i, h := range s.handlers {
-		d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: h.kind})
+		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: h.kind})
 		names = append(names, d.Nodes[i].Name)
 	}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch ctx.Message().(type) {
 			case *actor.Started:
@@ -135,7 +136,7 @@ func TestChargeDelaysWhatIsSentAfterItAndTheNextMessage(t *testing.T) {
 
 func TestJobsQueueOnTheCoresOfTheirNode(t *testing.T) {
 	var done []time.Duration
-	s := stage{end: time.Second, profile: actors.Profile{Cores: 2, Speed: 1e9}, handlers: []handler{
+	s := stage{end: time.Second, profile: world.Profile{Cores: 2, Speed: 1e9}, handlers: []handler{
 		func(ctx actor.Context, env actors.Env) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
@@ -304,13 +305,13 @@ func TestMessageWithoutWireFormIsRefused(t *testing.T) {
 }
 
 func TestRunThatNobodyEndsIsAnError(t *testing.T) {
-	d := &actors.Deployment{Nodes: []actors.Node{{Name: "a", Role: "peer", Profile: actors.Unlimited, Kind: handler(func(actor.Context, actors.Env) {}).kind}}}
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited, Kind: handler(func(actor.Context, actors.Env) {}).kind}}}
 	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"a", actors.Coordinator})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Run(context.Background()); !errors.Is(err, actors.ErrStandstill) {
-		t.Errorf("error %v, want %v", err, actors.ErrStandstill)
+	if _, err := w.Run(context.Background()); !errors.Is(err, world.ErrStandstill) {
+		t.Errorf("error %v, want %v", err, world.ErrStandstill)
 	}
 }
 
@@ -478,17 +479,17 @@ func TestControlMessageIsHandledAheadOfWhatABusyActorHasWaiting(t *testing.T) {
 func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing.T) {
 	lose := link.Config{Delay: link.Constant{Delay: time.Millisecond}, Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}
 	for _, bounded := range []bool{false, true} {
-		d := &actors.Deployment{Bounded: bounded}
+		d := &world.Deployment{Bounded: bounded}
 		for i := range 2 {
 			h := handler(func(ctx actor.Context, env actors.Env) {
 				if _, ok := ctx.Message().(*actor.Started); ok && i == 0 {
 					ctx.Send(pid(env, 1), chunk(0))
 				}
 			})
-			d.Nodes = append(d.Nodes, actors.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: actors.Unlimited, Kind: h.kind})
+			d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: world.Unlimited, Kind: h.kind})
 		}
 		ticks := 0
-		d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 			return actor.ReceiveFunc(func(actor.Context) {
 				if ticks++; ticks == 10 {
 					control.Finish()
@@ -506,7 +507,7 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 		switch {
 		case bounded && err != nil:
 			t.Errorf("a bounded run failed: %v", err)
-		case !bounded && (!errors.Is(err, actors.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1")):
+		case !bounded && (!errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1")):
 			t.Errorf("error %v, want a standstill that names the edge with the loss", err)
 		}
 	}
@@ -514,13 +515,13 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 
 func TestHaltLeavesOnlyTheCoordinator(t *testing.T) {
 	beats := 0
-	d := &actors.Deployment{Nodes: []actors.Node{{Name: "a", Role: "peer", Profile: actors.Unlimited, Kind: handler(func(ctx actor.Context, env actors.Env) {
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited, Kind: handler(func(ctx actor.Context, env actors.Env) {
 		if _, ok := ctx.Message().(string); ok {
 			beats++
 		}
 		env.After(time.Millisecond, "beat")
 	}).kind}}}
-	d.Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:

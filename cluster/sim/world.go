@@ -12,14 +12,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"log/slog"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -28,7 +27,7 @@ import (
 
 // Config is a run in virtual time.
 type Config struct {
-	Deployment *actors.Deployment
+	Deployment *world.Deployment
 	// Network links the nodes of the deployment, in their order, and the
 	// coordinator as the last one.
 	Network *link.Network
@@ -95,7 +94,9 @@ type World struct {
 	door       *door.Door
 	tensors    protos.TensorPool
 	progress   *protos.Messages[*protos.Progress]
+	views      *world.Views
 	view       *actors.View // the latest that was announced
+	cycle      *world.LifeCycle
 	nodes      []node
 	processes  map[address]*process
 	now        time.Duration
@@ -120,12 +121,11 @@ type World struct {
 
 // node is one logical node.
 type node struct {
-	profile actors.Profile
-	cores   *actors.Cores
+	world.Inhabitant
+	cores   *world.Cores
 	life    uint32 // how often it has crashed or left
 	there   bool
 	actor   actor.Actor
-	unheard bool          // the coordinator has not heard of its crash
 	resumes time.Duration // when a pause is over
 
 	instant time.Duration // of the latest step
@@ -143,15 +143,17 @@ func New(config Config) (*World, error) {
 		source:    outside,
 		digest:    xxhash.New(),
 		progress:  protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
-		view:      d.View(),
+		names:     d.Names(),
+		views:     d.Views(),
 	}
-	for i := range d.Nodes {
-		w.add(d.Nodes[i].Name, d.Nodes[i].Profile)
+	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, len(d.Nodes))
+	for i := range w.names {
+		who := d.Inhabitant(i, w.control)
+		w.nodes = append(w.nodes, node{Inhabitant: who, cores: world.NewCores(who.Profile.Cores)})
 	}
-	w.add(actors.Coordinator, actors.Unlimited)
 	w.tensors.Poison = d.Strict
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
-	w.system = newSystem()
+	w.system = world.NewSystem()
 	w.system.ProcessRegistry.Address = systemAddress
 	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
 	w.system.EventStream.Subscribe(func(e any) {
@@ -159,58 +161,51 @@ func New(config Config) (*World, error) {
 			w.stats.DeadLetters++
 		}
 	})
-	return w, w.place()
-}
-
-func (w *World) add(name string, profile actors.Profile) {
-	w.names = append(w.names, name)
-	w.nodes = append(w.nodes, node{profile: profile, cores: actors.NewCores(profile.Cores)})
+	return w, w.populate()
 }
 
 // systemAddress is that of what belongs to no node, such as futures. No node can
 // bear it, because a name in a plan begins with a letter or digit.
 const systemAddress = "\x00sim"
 
-// newSystem returns an actor system that logs nothing: failures are reported by the world.
-func newSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
-	}))
+// control is how the coordinator with an env acts on the world.
+func (w *World) control(e actors.Env) world.Control {
+	return world.Control{
+		Halt:     func() { w.halted, w.stats.Halted = true, w.now },
+		Finish:   func() { w.finished = true },
+		Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
+	}
 }
 
-func (w *World) place() error {
+// populate places the actors that are there at the beginning, the coordinator last.
+func (w *World) populate() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
 		if d.Nodes[i].Absent {
 			continue
 		}
-		if err := w.placeOne(int32(i), d.Nodes[i].ActorID(), d.Nodes[i].Kind); err != nil {
+		if err := w.place(int32(i)); err != nil {
 			return err
 		}
 	}
 	if d.Coordinate == nil {
 		return nil
 	}
-	pid := actors.CoordinatorPID()
-	w.coordinate = w.process(int32(len(d.Nodes)), pid.Id)
-	return w.placeOne(w.coordinate.node, pid.Id, func(e actors.Env) (actor.Actor, error) {
-		return d.Coordinate(e, actors.Control{
-			Halt:     func() { w.halted, w.stats.Halted = true, w.now },
-			Finish:   func() { w.finished = true },
-			Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
-		})
-	})
+	lead := int32(len(d.Nodes))
+	w.coordinate = w.process(lead, w.nodes[lead].ID)
+	return w.place(lead)
 }
 
-func (w *World) placeOne(node int32, id string, kind actors.Kind) error {
+// place gives a node a new actor.
+func (w *World) place(node int32) error {
 	n := &w.nodes[node]
-	env := &env{world: w, node: node, process: w.process(node, id), view: w.view, owner: actors.Owner(id, int(n.life))}
-	a, err := kind(env)
+	env := &env{world: w, node: node, process: w.process(node, n.ID), view: w.view, owner: world.Owner(n.ID, int(n.life))}
+	a, err := n.Kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return a }, w.spawnOptions(node, env)...)
-	if _, err := w.system.Root.SpawnNamed(props, id); err != nil {
+	if _, err := w.system.Root.SpawnNamed(props, n.ID); err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
 	n.there, n.actor = true, a
@@ -233,14 +228,15 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	for _, c := range w.config.Changes {
 		w.enter(c.At, slot{what: change, apply: c.Apply})
 	}
-	for _, c := range w.config.Deployment.Schedule {
+	for i := range w.config.Deployment.Schedule {
+		c := &w.config.Deployment.Schedule[i]
 		w.enter(c.At, slot{what: change, apply: func() { w.happen(c) }})
 	}
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
 		w.notice()
 		if len(w.calendar) == 0 || w.stuck() {
-			w.failure = w.standstill()
+			w.failure = w.config.Deployment.Standstill(w.now, w.waits(), w.door.Losses())
 			break
 		}
 		if w.stats.Events&1023 == 0 && ctx.Err() != nil {
@@ -253,7 +249,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if !w.halted {
 		w.stats.Halted = w.now
 	}
-	w.stats.Waits = actors.Waits(w.standing())
+	w.stats.Waits = w.waits()
 	return w.stats, w.failure
 }
 
@@ -350,20 +346,14 @@ func (w *World) notice() {
 	}
 }
 
-// standstill is the error of a run with nothing left to happen.
-func (w *World) standstill() error {
-	return fmt.Errorf("at %v: %w%s", w.now, w.config.Deployment.Standstill(w.standing()), w.door.Losses())
-}
-
-// standing are the actors of the nodes that are there.
-func (w *World) standing() []actor.Actor {
-	there := make([]actor.Actor, len(w.config.Deployment.Nodes))
-	for i := range there {
-		if w.nodes[i].there {
-			there[i] = w.nodes[i].actor
+// waits is what the nodes that are there wait for.
+func (w *World) waits() map[int]string {
+	return world.Waits(len(w.config.Deployment.Nodes), func(node int) actor.Actor {
+		if n := &w.nodes[node]; n.there {
+			return n.actor
 		}
-	}
-	return there
+		return nil
+	})
 }
 
 // enter puts a slot into the calendar.

@@ -89,11 +89,11 @@ func FuzzAccept(f *testing.F) {
 			t.Fatal(err)
 		}
 		tcp := c.(*net.TCPConn)
-		defer tcp.Close()                         //nolint:errcheck // a test's
-		tcp.SetLinger(0)                          //nolint:errcheck // frees the port at once
+		defer tcp.Close()                                //nolint:errcheck // a test's
+		tcp.SetLinger(0)                                 //nolint:errcheck // frees the port at once
 		tcp.SetDeadline(time.Now().Add(2 * time.Minute)) //nolint:errcheck // a test's
-		tcp.Write(b)                              //nolint:errcheck // the node may have heard enough
-		tcp.CloseWrite()                          //nolint:errcheck // likewise
+		tcp.Write(b)                                     //nolint:errcheck // the node may have heard enough
+		tcp.CloseWrite()                                 //nolint:errcheck // likewise
 		if _, err := io.Copy(io.Discard, c); err != nil && strings.Contains(err.Error(), "timeout") {
 			t.Fatal("the connection was not ended")
 		}

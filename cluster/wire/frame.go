@@ -84,6 +84,13 @@ type Frame struct {
 	Tensors []*protos.Tensor
 }
 
+// Release gives up the frame's references to its tensors, as whoever drops a frame must.
+func (f *Frame) Release() {
+	for _, t := range f.Tensors {
+		t.Release()
+	}
+}
+
 // Size returns the number of bytes of the encoded frame. It does not allocate.
 func Size(f *Frame) int {
 	values := 0

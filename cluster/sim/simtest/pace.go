@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -20,7 +21,7 @@ type Stopwatch struct {
 	steps       int
 }
 
-// Observe implements [actors.Observer].
+// Observe implements [world.Observer].
 func (w *Stopwatch) Observe(_ time.Duration, _ int, event actors.Event) {
 	if event.Kind != actors.StepDone {
 		return
@@ -57,14 +58,14 @@ func ExpectNoAllocations(t *testing.T, warm, steps int, run func(watch *Stopwatc
 }
 
 // Coordinate makes a coordinator.
-type Coordinate = func(env actors.Env, control actors.Control) (actor.Actor, error)
+type Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error)
 
 // Pace lets the members of a world begin, and the world go on until the stopwatch has stopped. The world is to be
 // observed by the stopwatch.
-func Pace(tb testing.TB, watch *Stopwatch, world func(Coordinate) *sim.World) {
+func Pace(tb testing.TB, watch *Stopwatch, make func(Coordinate) *sim.World) {
 	tb.Helper()
 	stop := watch.Stop
-	w := world(func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	w := make(func(env actors.Env, control world.Control) (actor.Actor, error) {
 		watch.Stop = func() {
 			stop()
 			control.Finish()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/datasets"
@@ -98,8 +99,8 @@ type Stage struct {
 	// Strict, Observer, Schedule and Detect are those of the deployment, Threads of the world.
 	Strict   bool
 	Threads  int
-	Observer actors.Observer
-	Schedule []actors.NodeChange
+	Observer world.Observer
+	Schedule []world.NodeChange
 	Detect   time.Duration
 	// Absent are the nodes that are not there at the beginning.
 	Absent []int
@@ -135,20 +136,20 @@ func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
 	}
 	for i := range times {
 		node := 1 + random.IntN(n-1)
-		do := actors.Join
+		do := world.Join
 		if there[node] {
-			do = actors.Crash + actors.NodeEvent(random.IntN(2))
+			do = world.Crash + world.NodeEvent(random.IntN(2))
 		}
 		there[node] = !there[node]
 		at := end * time.Duration(i) / time.Duration(times)
-		s.Schedule = append(s.Schedule, actors.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
+		s.Schedule = append(s.Schedule, world.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
 	}
 }
 
 // World makes the world of the run; coordinate leads it.
 func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 	tb.Helper()
-	d := &actors.Deployment{Seed: s.Task.Seed, Strict: s.Strict, Observer: s.Observer, Schedule: s.Schedule, Detect: s.Detect, Coordinate: coordinate}
+	d := &world.Deployment{Seed: s.Task.Seed, Strict: s.Strict, Observer: s.Observer, Schedule: s.Schedule, Detect: s.Detect, Coordinate: coordinate}
 	if s.Graph != nil || s.Topologies != nil {
 		d.Topologies = []actors.Graph{s.Graph}
 	}
@@ -165,11 +166,11 @@ func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 		if s.Distinct {
 			task.Seed += uint64(1000 * i)
 		}
-		profile := actors.Profile{Cores: 1, Speed: math.Inf(1), Step: StepTime}
+		profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: StepTime}
 		if s.Step != nil {
 			profile.Step = s.Step[i]
 		}
-		d.Nodes = append(d.Nodes, actors.Node{Name: name, Role: "peer", Profile: profile, Absent: slices.Contains(s.Absent, i),
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: "peer", Profile: profile, Absent: slices.Contains(s.Absent, i),
 			Kind: s.Kind.Kind(&task, train.Place{Node: i, Name: name, Role: "peer"})})
 	}
 	network := link.New(s.Task.Seed, append(slices.Clone(s.Task.Workers), actors.Coordinator))
@@ -201,7 +202,7 @@ func (s *Stage) Try(tb testing.TB) (looks [][]Seen, err error) {
 	for i := range looks {
 		looks[i] = make([]Seen, len(s.Task.Workers))
 	}
-	w := s.World(tb, func(env actors.Env, control actors.Control) (actor.Actor, error) {
+	w := s.World(tb, func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return &audience{env: env, control: control, stage: s, looks: looks, view: protos.View{Number: 1, Absent: nodes(s.Absent)}}, nil
 	})
 	s.Result, err = w.Run(context.Background())
@@ -221,7 +222,7 @@ type topology int
 // audience is a coordinator that announces who is there and looks at models.
 type audience struct {
 	env     actors.Env
-	control actors.Control
+	control world.Control
 	stage   *Stage
 	looks   [][]Seen
 	missing []int
@@ -254,7 +255,7 @@ func (c *audience) Receive(ctx actor.Context) {
 	case topology:
 		c.view.Topology = uint32(m)
 		c.announce(ctx)
-	case actors.MemberChange:
+	case world.MemberChange:
 		c.change(ctx, m)
 	case *protos.Message:
 		if head, ok := m.Head.(*protos.Snapshot); ok {
@@ -268,7 +269,7 @@ func (c *audience) Receive(ctx actor.Context) {
 	}
 }
 
-func (c *audience) change(ctx actor.Context, m actors.MemberChange) {
+func (c *audience) change(ctx actor.Context, m world.MemberChange) {
 	at, there := slices.BinarySearch(c.view.Absent, int32(m.Node))
 	if there {
 		c.view.Absent = slices.Delete(slices.Clone(c.view.Absent), at, at+1)
@@ -304,7 +305,7 @@ type Recorder struct {
 	At     []time.Duration
 }
 
-// Observe implements [actors.Observer].
+// Observe implements [world.Observer].
 func (r *Recorder) Observe(at time.Duration, node int, event actors.Event) {
 	r.Nodes, r.Events, r.At = append(r.Nodes, node), append(r.Events, event), append(r.At, at)
 }

@@ -1,0 +1,129 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+)
+
+// NodeEvent is what can happen to a node.
+type NodeEvent uint8
+
+// What can happen to a node.
+const (
+	// Crash: the node's actor and all it knows are gone at once. What it has sent is still
+	// delivered; what is sent to it is not. The coordinator hears of it after Detect.
+	Crash NodeEvent = iota + 1
+	// Leave: like a crash that the coordinator hears of at once.
+	Leave
+	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not
+	// heard yet that its predecessor crashed, it hears that first.
+	Join
+	// Pause: the node's actor handles no message for a while. A step that is under way ends as it
+	// would, and is noticed afterwards; nobody takes the node for gone.
+	Pause
+)
+
+// NodeChange is something that happens to a node at an instant of the run.
+type NodeChange struct {
+	At time.Duration
+	// Node is its position; that of the coordinator is the number of nodes, and it cannot Join.
+	Node int
+	Do   NodeEvent
+	// For is how long a Pause lasts.
+	For time.Duration
+}
+
+// Ends reports whether the change ends the life of its node.
+func (c *NodeChange) Ends() bool { return c.Do == Crash || c.Do == Leave }
+
+// MemberChange tells the coordinator that a node has gone or is there, as a message
+// in its mailbox.
+type MemberChange struct {
+	// Node is the position of the node.
+	Node int
+	// Present says whether it takes part from now on.
+	Present bool
+}
+
+// ErrLeaderless ends a run whose coordinator the schedule takes away.
+var ErrLeaderless = errors.New("the coordinator is gone, and nobody leads the run any more")
+
+// Inhabitant is an actor to be placed on a node.
+type Inhabitant struct {
+	ID      string
+	Profile Profile
+	Kind    actors.Kind
+}
+
+// Realm is a world as the life cycle of its nodes needs it.
+type Realm interface {
+	// Now is the instant.
+	Now() time.Duration
+	// There reports whether an actor lives on a node.
+	There(node int) bool
+	// Place gives a node a new actor, which knows nothing.
+	Place(node int) error
+	// Remove takes a node's actor with everything that it knows out of the world.
+	Remove(node int)
+	// Hold has a node's actor handle nothing for a while.
+	Hold(node int, d time.Duration)
+	// Tell lets the coordinator know.
+	Tell(change MemberChange)
+	// Fail ends the run.
+	Fail(err error)
+}
+
+// LifeCycle carries out what a schedule does to the nodes of a realm. It has no clock: the realm calls Happen when a change
+// is due, and Detect when the coordinator is to hear of a crash.
+type LifeCycle struct {
+	realm   Realm
+	unheard []*NodeChange // by node: the crash that the coordinator has not heard of
+}
+
+// NewLifeCycle returns the life cycle of n nodes, the coordinator's after them.
+func NewLifeCycle(realm Realm, n int) *LifeCycle { return &LifeCycle{realm, make([]*NodeChange, n)} }
+
+// Happen does to a node what the schedule says, and reports whether it has crashed. What cannot happen, such as the crash of
+// a node that is not there, does not.
+func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
+	there := l.realm.There(c.Node)
+	switch {
+	case c.Do == Pause && there:
+		l.realm.Hold(c.Node, c.For)
+	case c.Node == len(l.unheard):
+		l.realm.Fail(fmt.Errorf("at %v: %w", l.realm.Now(), ErrLeaderless))
+	case c.Do == Join && !there:
+		l.join(c.Node)
+	case c.Ends() && there:
+		l.realm.Remove(c.Node)
+		if c.Do == Crash {
+			l.unheard[c.Node] = c
+			return true
+		}
+		l.realm.Tell(MemberChange{Node: c.Node})
+	}
+	return false
+}
+
+// join gives a node a new actor, after the coordinator has heard of the end of the one before.
+func (l *LifeCycle) join(node int) {
+	if crash := l.unheard[node]; crash != nil {
+		l.Detect(crash)
+	}
+	if err := l.realm.Place(node); err != nil {
+		l.realm.Fail(err)
+		return
+	}
+	l.realm.Tell(MemberChange{Node: node, Present: true})
+}
+
+// Detect lets the coordinator hear of a crash, unless it has.
+func (l *LifeCycle) Detect(crash *NodeChange) {
+	if l.unheard[crash.Node] == crash {
+		l.unheard[crash.Node] = nil
+		l.realm.Tell(MemberChange{Node: crash.Node})
+	}
+}

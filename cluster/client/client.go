@@ -1,0 +1,527 @@
+// Package client is a program's way into a cluster: it submits plans and follows them, fetches
+// records, and spawns actors that live outside of runs. A client is not a part of the cluster.
+package client
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Client is a driver's way into a cluster, one connection for each request and one for all that it
+// says to actors. It is no part of the cluster: what it has submitted or spawned goes on without
+// it. It is safe for use by many goroutines.
+type Client struct {
+	identity *identity.Identity
+	seed     string // the address that answered
+	attached attachment
+	tensors  protos.TensorPool // of answers of actors
+}
+
+// Node is a process of a cluster, as a client sees it.
+type Node struct {
+	Name    string            `json:"name"`
+	Address string            `json:"address"`
+	Role    string            `json:"role,omitempty"`
+	Cores   int               `json:"cores"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Started time.Time         `json:"started"`
+	// State is the state of the connection from the process that was asked: up, suspended, down,
+	// unknown or here.
+	State string `json:"state"`
+	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in
+	// seconds, smoothed; 0 if none has come back yet.
+	RoundTrip float64 `json:"round_trip_s"`
+	// Expires is when its certificate does; zero if it has none, or the process that was asked does
+	// not know.
+	Expires time.Time `json:"certificate_expires,omitzero"`
+}
+
+// Submission is a plan that was submitted, and how far it is.
+type Submission struct {
+	ID   string `json:"id"`
+	Plan string `json:"plan"`
+	// Process carries it out and keeps its record.
+	Process string `json:"process"`
+	// By is the name in the certificate of whoever submitted it.
+	By string `json:"by"`
+	// State is Waiting, Running, Done, Degraded, Failed, Stopped or Interrupted.
+	State string `json:"state"`
+	// Folder is where the process keeps the record.
+	Folder string `json:"folder,omitempty"`
+	// Done and Total count runs; Share is the share of the whole that is done.
+	Done  int     `json:"done"`
+	Total int     `json:"total"`
+	Share float64 `json:"share"`
+	// Error says why it has Failed, was Stopped or Interrupted.
+	Error     string    `json:"error,omitempty"`
+	Submitted time.Time `json:"submitted"`
+	// Placement is the process of each node of the run under way, or of the last one.
+	Placement map[string]string `json:"placement,omitempty"`
+	// Insecure says that the cluster's connections are not protected.
+	Insecure bool `json:"insecure,omitempty"`
+	// Away is since when the process is, as another one sees it, and Why; zero while it is there.
+	// The rest is then as it was when last heard of.
+	Away time.Time `json:"away_since,omitzero"`
+	Why  string    `json:"away_because,omitempty"`
+}
+
+// Over reports whether the submission has ended.
+func (s *Submission) Over() bool { return s.State != request.Waiting && s.State != request.Running }
+
+// connectPatience is how long one seed may take to answer.
+const connectPatience = 5 * time.Second
+
+// Connect finds a process of a cluster that answers, among the addresses of seeds. The identity
+// belongs to an operator or client; it is nil for a cluster without identities.
+func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
+	if len(seeds) == 0 {
+		return nil, refusal.Input(errors.New("no address of the cluster is given, as --join or GRADWIRE_JOIN does"))
+	}
+	for _, seed := range seeds {
+		if _, _, err := net.SplitHostPort(seed); err != nil {
+			return nil, refusal.Input(fmt.Errorf("%.80q is no address of a node, which is HOST:PORT: %w", seed, err))
+		}
+	}
+	var errs []error
+	for _, seed := range seeds {
+		one := &Client{identity: id, seed: seed, attached: attachment{turn: make(chan struct{}, 1)}}
+		if _, err := one.Nodes(ctx); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		return one, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// conversation is one request and its replies.
+type conversation struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	release func() bool
+	ctx     context.Context
+	explain func(error) error
+	heard   bool // something
+}
+
+// ask sends a request to a process.
+func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*conversation, error) {
+	opening, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	conn, _, err := transport.Open(opening, c.identity, address, identity.Clients)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx, explain: c.explain}
+	t.release = context.AfterFunc(ctx, func() {
+		conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the conversation is over in any case
+	})
+	if err := request.Write(conn, r); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// explain says what an error of a connection means to whoever wants to reach a cluster.
+func (c *Client) explain(err error) error {
+	var alert tls.AlertError
+	var stranger x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &alert):
+		return fmt.Errorf("%w: the certificates are not of one cluster, or the role is not accepted", err)
+	case errors.As(err, &stranger):
+		return fmt.Errorf("%w: the identity is one of another cluster", err)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: it has not answered in time", err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: no node runs there", err)
+	case !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET):
+		return err
+	case c.identity == nil:
+		return fmt.Errorf("%w: a cluster that has certificates wants an identity", err)
+	default:
+		return fmt.Errorf("%w: it is no node, or that of a cluster without certificates", err)
+	}
+}
+
+func (t *conversation) close() {
+	t.release()
+	t.conn.Close() //nolint:errcheck // all was heard
+}
+
+// next returns the next reply. A refusal is an error.
+func (t *conversation) next() (*protos.Reply, error) {
+	var r protos.Reply
+	if err := request.Read(t.in, &r); err != nil {
+		if cause := context.Cause(t.ctx); cause != nil {
+			return nil, cause
+		}
+		if t.heard {
+			return nil, fmt.Errorf("the connection with the process has broken: %w", err)
+		}
+		return nil, t.explain(fmt.Errorf("the process has not answered: %w", err))
+	}
+	t.heard = true
+	if no := r.GetRefusal(); no != nil {
+		err := errors.New(no.Error)
+		switch {
+		case no.Input:
+			return nil, refusal.Input(err)
+		case no.Again:
+			return nil, refusal.Again(err)
+		}
+		return nil, err
+	}
+	return &r, nil
+}
+
+// answerPatience is how long a process may take for what it has at hand.
+const answerPatience = 10 * time.Second
+
+// prompt asks for a single reply that needs no work.
+func (c *Client) prompt(ctx context.Context, address string, r *protos.Request) (*protos.Reply, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerPatience,
+		fmt.Errorf("the process at %s has not answered for %v", address, answerPatience))
+	defer cancel()
+	return c.one(ctx, address, r)
+}
+
+// one asks for a single reply.
+func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*protos.Reply, error) {
+	t, err := c.ask(ctx, address, r)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	return t.next()
+}
+
+// Nodes returns the processes of the cluster, by name.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	return c.nodesOf(ctx, c.seed)
+}
+
+// nodesOf asks the process at an address.
+func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
+	r, err := c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}})
+	if err != nil {
+		return nil, err
+	}
+	var nodes []Node
+	for _, p := range r.GetProcesses().GetProcesses() {
+		n := Node{
+			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
+			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
+		}
+		if p.Expires != 0 {
+			n.Expires = time.Unix(p.Expires, 0)
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// askedAtOnce is how many processes a client asks at a time.
+const askedAtOnce = 32
+
+// everywhere asks processes side by side, since one that does not answer takes its time. The error
+// names those that did not.
+func everywhere(nodes []Node, ask func(i int, n *Node) error) error {
+	errs := make([]error, len(nodes))
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, askedAtOnce)
+	for i := range nodes {
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			if err := ask(i, &nodes[i]); err != nil {
+				errs[i] = fmt.Errorf("node %s: %w", nodes[i].Name, err)
+			}
+		})
+	}
+	asking.Wait()
+	return errors.Join(errs...)
+}
+
+// RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the
+// names of both. Processes that do not answer are passed over; the error then says so.
+func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others := make([][]Node, len(nodes))
+	err = everywhere(nodes, func(i int, n *Node) (err error) {
+		others[i], err = c.nodesOf(ctx, n.Address)
+		return err
+	})
+	trips := map[string]map[string]float64{}
+	for i, from := range nodes {
+		if others[i] == nil {
+			continue
+		}
+		trips[from.Name] = map[string]float64{}
+		for _, to := range others[i] {
+			if to.RoundTrip > 0 {
+				trips[from.Name][to.Name] = to.RoundTrip
+			}
+		}
+	}
+	return trips, err
+}
+
+// Runs returns what was submitted to the processes of the cluster, in the order of time, and what
+// others know of those that are away. Processes that do not answer are passed over; the error then
+// says so.
+func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	replies := make([]*protos.Reply, len(nodes))
+	err = everywhere(nodes, func(i int, n *Node) (err error) {
+		replies[i], err = c.prompt(ctx, n.Address,
+			&protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+		return err
+	})
+	all := merge(replies)
+	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
+	return all, err
+}
+
+// merge are the submissions of all replies, each once: as its process tells it, or as told by the
+// one that has missed its process for longest.
+func merge(replies []*protos.Reply) (all []Submission) {
+	at := map[string]int{}
+	for _, r := range replies {
+		for _, m := range r.GetSubmissions().GetSubmissions() {
+			s := submissionOf(m)
+			i, twice := at[s.ID]
+			switch {
+			case !twice:
+				at[s.ID] = len(all)
+				all = append(all, s)
+			case s.Away.IsZero() || !all[i].Away.IsZero() && s.Away.Before(all[i].Away):
+				all[i] = s
+			}
+		}
+	}
+	return all
+}
+
+func submissionOf(s *protos.Submission) Submission {
+	var away time.Time
+	if s.Away != 0 {
+		away = time.Unix(0, s.Away)
+	}
+	return Submission{
+		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
+		Total: int(s.Total), Share: s.Share,
+		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
+		Away: away, Why: s.Why,
+	}
+}
+
+// find returns a run, and the address of the process that keeps it.
+func (c *Client) find(ctx context.Context, id string) (address string, found Submission, err error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return "", found, err
+	}
+	all, failed := c.Runs(ctx)
+	for _, s := range all {
+		if id == "" || !strings.HasPrefix(s.ID, id) {
+			continue
+		}
+		if found.ID != "" {
+			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID,
+				s.ID))
+		}
+		found = s
+	}
+	switch {
+	case found.ID == "" && failed != nil:
+		return "", found, refusal.Again(fmt.Errorf("no node that answers knows a run %q: %w", id, failed))
+	case found.ID == "":
+		return "", found, refusal.Input(fmt.Errorf("the cluster knows no run %q", id))
+	}
+	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == found.Process }); i >= 0 {
+		address = nodes[i].Address
+	}
+	return address, found, nil
+}
+
+// keeper returns the address of the process that keeps a run, which is there, and the run's full
+// id.
+func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
+	address, s, err := c.find(ctx, id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !s.Away.IsZero():
+		return "", "", absent(s)
+	case address == "":
+		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID, s.Process))
+	}
+	return address, s.ID, nil
+}
+
+// SubmitOptions say how a plan is submitted.
+type SubmitOptions struct {
+	// Place says where nodes live: WHAT=PROCESS or WHAT=LABEL:VALUE, where WHAT is a node, a group
+	// or a role of the plan. What is said of a node first holds.
+	Place []string
+}
+
+// WrittenPlan is a plan as it was written: the cluster reads it itself.
+type WrittenPlan interface {
+	// Written returns the plan's file, the text in it, and the assignments key=value that were
+	// carried out.
+	Written() (file string, text []byte, set []string)
+}
+
+// Submit has the cluster carry a plan out, and returns the run's id. An InputError says what
+// is wrong with the plan, or why the cluster cannot host it.
+func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (string, error) {
+	file, text, set := p.Written()
+	m := &protos.SubmitPlan{File: filepath.Base(file), Text: string(text), Set: set, Place: o.Place}
+	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Submit{Submit: m}})
+	return r.GetSubmitted().GetId(), located(file, err)
+}
+
+// Status returns the present state of a run, whose id may be shortened; the last that was heard if
+// its process is away.
+func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
+	_, now, err := c.find(ctx, id)
+	if err != nil || !now.Away.IsZero() {
+		return now, err
+	}
+	err = c.watch(ctx, now.ID, func(s Submission) bool {
+		now = s
+		return false
+	})
+	return now, err
+}
+
+// Watch tells how far a run is with every change, until it has ended, and returns its last state.
+func (c *Client) Watch(ctx context.Context, id string, tell func(Submission)) (Submission, error) {
+	var last Submission
+	err := c.watch(ctx, id, func(s Submission) bool {
+		last = s
+		tell(s)
+		return !s.Over()
+	})
+	return last, err
+}
+
+// watch tells the states of a run while tell wants more.
+func (c *Client) watch(ctx context.Context, id string, tell func(Submission) bool) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for more := true; more; {
+		r, err := t.next()
+		if err != nil {
+			return err
+		}
+		more = tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
+	}
+	return nil
+}
+
+// Logs tells the lines of a run's log, with follow until it has ended.
+func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(line string)) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t, err := c.ask(ctx, address,
+		&protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for {
+		r, err := t.next()
+		if err != nil || r.GetDone() != nil {
+			return err
+		}
+		for _, line := range r.GetLines().GetLines() {
+			tell(line)
+		}
+	}
+}
+
+// Stop ends a run. What it has finished is kept.
+func (c *Client) Stop(ctx context.Context, id string) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: id}}})
+	return err
+}
+
+// Remove removes a run that has ended from the process that keeps it, with its record, and returns
+// its full id.
+func (c *Client) Remove(ctx context.Context, id string) (whole string, err error) {
+	address, whole, err := c.keeper(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: whole}}})
+	return whole, err
+}
+
+// absent says of a submission that its process is away.
+func absent(s Submission) error {
+	return refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
+		"it was %s, with %d of %d runs, when last heard of",
+		s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
+}
+
+// located has the error of a process, which knows only the last element of the plan's path, name
+// the file as it was named here.
+func located(file string, err error) error {
+	var wrong *refusal.InputError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	lines, located := strings.Split(wrong.Error(), "\n"), false
+	for i, line := range lines {
+		if place, ok := strings.CutPrefix(line, filepath.Base(file)+":"); ok {
+			lines[i], located = file+":"+place, true
+		}
+	}
+	if !located {
+		return err
+	}
+	return refusal.Input(errors.New(strings.Join(lines, "\n")))
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"archive/tar"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Fetch copies the record of a run that has ended into a folder that does not exist or is empty.
+// Until all of it has come it lies in a folder beside that one, or in it, whose name begins with
+// .partial-.
+func (c *Client) Fetch(ctx context.Context, id, dir string) error {
+	address, id, err := c.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: id}}})
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	archive := &pieces{of: t}
+	if err := archive.await(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if err := Vacant(dir); err != nil {
+		return err
+	}
+	return assemble(dir, func(part string) error { return unpack(tar.NewReader(archive), part) })
+}
+
+// assemble makes a folder as a whole or not at all. Into one that is there already, which must be
+// empty, the files come at the end, the summary as the last.
+func assemble(dir string, write func(part string) error) (err error) {
+	dir = filepath.Clean(dir)
+	_, missing := os.Stat(dir)
+	around := dir
+	if missing != nil {
+		around = filepath.Dir(dir)
+	}
+	if err := os.MkdirAll(around, 0o750); err != nil {
+		return refusal.Input(err)
+	}
+	part, err := os.MkdirTemp(around, ".partial-"+filepath.Base(dir)+"-")
+	if err != nil {
+		return refusal.Input(err)
+	}
+	defer func() {
+		if _, left := os.Stat(part); left == nil {
+			err = errors.Join(err, os.RemoveAll(part))
+		}
+	}()
+	if err := write(part); err != nil {
+		return err
+	}
+	if missing != nil {
+		return errors.Join(os.Chmod(part, 0o750), os.Rename(part, dir)) //nolint:gosec // as other folders of records
+	}
+	entries, err := os.ReadDir(part)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(lastFile(a), lastFile(b)) })
+	for _, e := range entries {
+		if err := os.Rename(filepath.Join(part, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastFile orders the file behind all others by which a record counts as whole.
+func lastFile(e fs.DirEntry) int {
+	if e.Name() == "summary.json" {
+		return 1
+	}
+	return 0
+}
+
+// Vacant returns an InputError for a folder that no record can be copied into, because something is
+// in it.
+func Vacant(dir string) error {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return refusal.Input(fmt.Errorf("%s: %w", dir, record.ErrExists))
+	}
+	return nil
+}
+
+// pieces reads the portions of an archive.
+type pieces struct {
+	of   *conversation
+	left []byte
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if err := p.await(); err != nil {
+		return 0, err
+	}
+	n := copy(b, p.left)
+	p.left = p.left[n:]
+	return n, nil
+}
+
+// await waits until there is something to read.
+func (p *pieces) await() error {
+	for len(p.left) == 0 {
+		r, err := p.of.next()
+		if err != nil {
+			return err
+		}
+		if r.GetDone() != nil {
+			return io.EOF
+		}
+		p.left = r.GetPortion().GetBytes()
+	}
+	return nil
+}
+
+// unpack writes the files of an archive into a folder, and nowhere else.
+func unpack(archive *tar.Reader, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // nothing is written through it
+	for {
+		head, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the record is cut short: %w", err)
+		case head.Typeflag != tar.TypeReg:
+			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
+		}
+		name := filepath.FromSlash(head.Name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			return err
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, archive) //nolint:gosec // the archive says how much, and a record has no bound
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/refusal"
+)
+
+// Network is what a plan emulates between its nodes at one of its points.
+type Network struct {
+	Plan   string
+	Seed   uint64
+	Labels []plan.Label // of the point
+	Point  int          // its number, from 1
+	Points int          // of the plan
+	// Edges is how many directed edges the topologies have: those between neighbours, but not
+	// between two nodes that train where others do not, since these are the servers.
+	Edges int
+	// Lines are these edges by source and destination; if there are more than was asked for, as
+	// many of them, evenly chosen.
+	Lines []link.Line
+	// Delays are the delays of Lines at the beginning of the run, as the plan writes them.
+	Delays []*syntax.Node
+}
+
+// Network resolves the network of a point, the first being 1, without data. It returns at most most
+// lines. A nil catalog stands for catalog.Default().
+func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
+	points, err := p.Points(c)
+	if err != nil {
+		return nil, err
+	}
+	if number < 1 || number > len(points) {
+		return nil, refusal.Input(fmt.Errorf("point %d of %s; accepted is 1 to %d", number, p.file, len(points)))
+	}
+	at := points[number-1]
+	spec := at.Spec
+	if spec.Plan.Network.None {
+		return nil, refusal.Input(fmt.Errorf("%s says network: none; nothing is emulated, so that there is nothing "+
+			"to probe", p.file))
+	}
+	names := make([]string, len(spec.Plan.Nodes))
+	for i := range names {
+		names[i] = spec.Plan.Nodes[i].Name
+	}
+	graphs, err := at.graphs(spec.Plan.Seed, names)
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	n := &Network{Plan: spec.Plan.Name, Seed: spec.Plan.Seed, Labels: at.labels, Point: number, Points: len(points)}
+	l, settings := newLines(spec), spec.Plan.Links()
+	l.each(graphs, func(_, _ int) { n.Edges++ })
+	taken, k := min(n.Edges, most), 0
+	l.each(graphs, func(from, to int) {
+		if len(n.Lines) < taken && k == len(n.Lines)*n.Edges/taken {
+			n.Lines = append(n.Lines, l.line(from, to))
+			n.Delays = append(n.Delays, settings.Edge(names[from], names[to]).Delay)
+		}
+		k++
+	})
+	return n, nil
+}
+
+// lines finds what the edges of a point are like.
+type lines struct {
+	spec    *catalog.Spec
+	served  bool // there are nodes that do not train
+	configs map[[2]string]link.Config
+	changes map[[2]string][]link.LineChange
+}
+
+func newLines(spec *catalog.Spec) *lines {
+	l := &lines{spec: spec, configs: map[[2]string]link.Config{}, changes: map[[2]string][]link.LineChange{}}
+	for _, r := range spec.Roles {
+		l.served = l.served || !r.Trains
+	}
+	for _, edge := range spec.Links {
+		l.configs[[2]string{edge.From, edge.To}] = edge.Config
+	}
+	for _, c := range spec.Changes {
+		pair := [2]string{c.From, c.To}
+		l.changes[pair] = append(l.changes[pair], link.LineChange{At: c.At, Config: c.Config})
+	}
+	return l
+}
+
+// each visits the directed edges of graphs by source and destination.
+func (l *lines) each(graphs []actors.Graph, visit func(from, to int)) {
+	complete := slices.ContainsFunc(graphs, func(g actors.Graph) bool { return g == nil })
+	count := len(l.spec.Roles)
+	var neighbours []int32
+	for from := range count {
+		if complete {
+			for to := range count {
+				l.consider(from, to, visit)
+			}
+			continue
+		}
+		neighbours = neighbours[:0]
+		for _, g := range graphs {
+			neighbours = append(neighbours, g[from]...)
+		}
+		slices.Sort(neighbours)
+		for _, to := range slices.Compact(neighbours) {
+			l.consider(from, int(to), visit)
+		}
+	}
+}
+
+func (l *lines) consider(from, to int, visit func(from, to int)) {
+	between := l.served && l.spec.Roles[from].Trains && l.spec.Roles[to].Trains
+	if from != to && !between {
+		visit(from, to)
+	}
+}
+
+func (l *lines) line(from, to int) link.Line {
+	a, b := &l.spec.Plan.Nodes[from], &l.spec.Plan.Nodes[to]
+	pair := [2]string{a.Name, b.Name}
+	config, named := l.configs[pair]
+	if !named {
+		config = l.spec.Default
+	}
+	return link.Line{
+		From: a.Name, To: b.Name, Config: config, Changes: l.changes[pair],
+		Uplink: float64(a.Uplink), Downlink: float64(b.Downlink),
+	}
+}

@@ -1,0 +1,339 @@
+// Package experiment carries plans out. It reads a plan, resolves the points of its sweep with a
+// catalog, tunes them, and plays every repeat of every point on a Venue. It judges and records the
+// outcomes. It does not know which venue it has: it provides Virtual and Real, and package node a
+// cluster.
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/refusal"
+)
+
+// Plan is a plan that has been read, before a catalog gives its names a meaning.
+type Plan struct {
+	root *syntax.Node
+	file string
+	text []byte
+	set  []string // assignments that were carried out, as they were written
+}
+
+// Load reads a plan from a file and carries out assignments of the form key=value,
+// as of `--set`.
+func Load(path string, set ...string) (*Plan, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
+	}
+	if info.Size() > syntax.MaxBytes {
+		return nil, refusal.Input(fmt.Errorf("%s has %d bytes; a plan has at most %d", path, info.Size(),
+			syntax.MaxBytes))
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
+	}
+	return Parse(path, src, set...)
+}
+
+// Parse reads a plan from its text; file is its name in errors and the folder of
+// files that it names.
+func Parse(file string, src []byte, set ...string) (*Plan, error) {
+	root, err := syntax.Parse(file, src)
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	for _, s := range set {
+		path, value, err := syntax.ParseAssignment(s)
+		if err == nil {
+			err = root.Set(path, value)
+		}
+		if err != nil {
+			return nil, refusal.Input(err)
+		}
+	}
+	return &Plan{root: root, file: file, text: src, set: slices.Clone(set)}, nil
+}
+
+// Set puts a value at a path of the plan, as `--set path=value` does.
+func (p *Plan) Set(path, value string) error {
+	assignment := path + "=" + value
+	path, node, err := syntax.ParseAssignment(assignment)
+	if err == nil {
+		err = p.root.Set(path, node)
+	}
+	if err == nil {
+		p.set = append(p.set, assignment)
+	}
+	return refusal.Input(err)
+}
+
+// Written returns the plan's file, the text in it, and the assignments that were carried out.
+func (p *Plan) Written() (file string, text []byte, set []string) { return p.file, p.text, p.set }
+
+// Point is one combination of a sweep's values.
+type Point struct {
+	// Spec is what the catalog has made of it.
+	Spec   *catalog.Spec
+	labels []plan.Label
+	root   *syntax.Node   // as written, but for the names of files, which are absolute now
+	values []*syntax.Node // in it, what each axis has put there
+	choice []int          // which of its values each axis has
+	// candidates are what can be chosen for the point; none once that has been done, or if there is
+	// nothing to choose.
+	candidates []candidate
+}
+
+// Points resolves every point of the plan; a nil catalog stands for catalog.Default().
+func (p *Plan) Points(c *catalog.Catalog) ([]Point, error) {
+	if c == nil {
+		c = catalog.Default()
+	}
+	all, err := plan.Points(p.root)
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	points := make([]Point, len(all))
+	many := severalKinds(all)
+	for i, at := range all {
+		points[i] = Point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
+		if points[i].Spec, err = read(c, at.Root, many); err == nil {
+			if err := points[i].readCandidates(c); err != nil {
+				return nil, refusal.Input(err)
+			}
+			continue
+		}
+		if last := len(all) - 1; i == 0 && last > 0 {
+			if _, other := read(c, all[last].Root, many); other != nil && other.Error() == err.Error() {
+				return nil, refusal.Input(err) // whatever the sweep puts in its place
+			}
+		}
+		return nil, refusal.Input(points[i].about(err))
+	}
+	if many {
+		return points, refusal.Input(knownRoles(points))
+	}
+	return points, nil
+}
+
+// knownRoles returns an error about a role of a node that no architecture of the sweep knows.
+func knownRoles(points []Point) error {
+	var known []string
+	for _, p := range points {
+		for _, r := range p.Spec.Architecture.Roles() {
+			if !slices.Contains(known, r.Name) {
+				known = append(known, r.Name)
+			}
+		}
+	}
+	for i := range points {
+		for _, node := range points[i].root.At("nodes").Items {
+			if role, given := node.Get("role"); given && role.Text != "" && !slices.Contains(known, role.Text) {
+				return syntax.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text,
+					syntax.Suggestion(role.Text, known))
+			}
+		}
+	}
+	return nil
+}
+
+func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, error) {
+	p, err := plan.ReadPlan(root)
+	if err != nil {
+		return nil, err
+	}
+	p.AnyRole = anyRole
+	s, err := c.Read(p)
+	if err != nil {
+		return nil, err
+	}
+	return s, sendable(s)
+}
+
+// severalKinds reports whether the points have several kinds of architectures.
+func severalKinds(points []plan.Point) bool {
+	kind := func(p *plan.Point) string { return p.Root.At("architecture").At("kind").Text }
+	return slices.ContainsFunc(points, func(p plan.Point) bool { return kind(&p) != kind(&points[0]) })
+}
+
+// about says at which point of the sweep something is wrong, and where the sweep's values for it
+// are written.
+func (p *Point) about(err error) error {
+	if len(p.labels) == 0 {
+		return err
+	}
+	var one *syntax.Error
+	var many syntax.Errors
+	switch {
+	case errors.As(err, &many):
+		told := make(syntax.Errors, len(many))
+		for i := range many {
+			told[i] = many[i].At(p.where())
+		}
+		return told
+	case errors.As(err, &one):
+		return one.At(p.where())
+	}
+	return fmt.Errorf("at %s: %w", p.where(), err)
+}
+
+// where names the point, and the lines that its values come from.
+func (p *Point) where() string {
+	texts := make([]string, len(p.labels))
+	for i, l := range p.labels {
+		texts[i] = l.Key + " = " + l.Value
+		if pos := p.values[i].Pos; pos.Line > 0 {
+			texts[i] += fmt.Sprintf(" (%s:%d)", pos.File, pos.Line)
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func describe(labels []plan.Label) string {
+	s := ""
+	for i, l := range labels {
+		if i > 0 {
+			s += ", "
+		}
+		s += l.Key + " = " + l.Value
+	}
+	return s
+}
+
+// Resolved returns the text of the plan with every default spelled out and every file by its
+// absolute name, but for those in values of a sweep whose labels are longer than plan.MaxLabel.
+// What has other defaults at other points of a sweep stays as it was written, and an architecture
+// that the sweep varies says which nodes have which role. A nil catalog stands for
+// catalog.Default().
+func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
+	points, err := p.Points(c)
+	if err != nil {
+		return "", err
+	}
+	return p.resolved(points)
+}
+
+func (p *Plan) resolved(points []Point) (string, error) {
+	axes, err := plan.Axes(p.root)
+	if err != nil {
+		return "", refusal.Input(err)
+	}
+	resolved, err := spelledOut(points)
+	if err != nil {
+		return "", refusal.Input(err)
+	}
+	written := p.root.Without("sweep").Clone()
+	takeFiles(written, points[0].root)
+	spelled := plan.Spell(written, axes, resolved)
+	for k := range axes {
+		for i := range axes[k].Values {
+			v := &axes[k].Values[i]
+			if len(v.Label) > plan.MaxLabel {
+				continue // with other names of files its label could not be given to it
+			}
+			var used []*syntax.Node
+			var at *Point
+			for n := range points {
+				if points[n].choice[k] == i {
+					used, at = append(used, resolved[n]), &points[n]
+				}
+			}
+			value := v.Value.Clone()
+			takeFiles(value, at.values[k])
+			v.Value = plan.SpellValue(axes, k, value, used).Clone()
+		}
+	}
+	if len(axes) == 0 {
+		return spelled.YAML(), nil
+	}
+	sweep, err := axes.MarshalPlan()
+	if err != nil {
+		return "", refusal.Input(err)
+	}
+	return withSweep(spelled, sweep).YAML(), nil
+}
+
+// Casts says, for each kind of architecture that a sweep varies and that gives the nodes other
+// roles than others, which nodes have which role, in the order of the points. A nil catalog stands
+// for catalog.Default().
+func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
+	points, err := p.Points(c)
+	if err != nil || !points[0].Spec.Plan.AnyRole {
+		return nil, err
+	}
+	var casts []string
+	for i := range points {
+		spec := points[i].Spec
+		cast := spec.Plan.Architecture.At("kind").Text + ": " + spec.Casting().Flow()
+		if !slices.Contains(casts, cast) {
+			casts = append(casts, cast)
+		}
+	}
+	return casts, nil
+}
+
+// spelledOut are the points with every default. Where nodes have other roles at other points, the
+// architecture says which have which.
+func spelledOut(points []Point) ([]*syntax.Node, error) {
+	nodes := make([]*syntax.Node, len(points))
+	for i := range points {
+		node, err := points[i].Spec.Plan.Node()
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = node
+	}
+	others := func(n *syntax.Node) bool { return !n.At("nodes").Equal(nodes[0].At("nodes")) }
+	if points[0].Spec.Plan.AnyRole && slices.ContainsFunc(nodes, others) {
+		for i := range nodes {
+			if err := nodes[i].Set("architecture.roles", points[i].Spec.Casting()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nodes, nil
+}
+
+// withSweep puts a sweep where plans have it.
+func withSweep(spelled, sweep *syntax.Node) *syntax.Node {
+	at := slices.IndexFunc(spelled.Fields, func(f syntax.Field) bool { return f.Key == "record" })
+	if at < 0 {
+		at = len(spelled.Fields)
+	}
+	return syntax.NewMap(slices.Insert(slices.Clone(spelled.Fields), at, syntax.Field{Key: "sweep", Value: sweep})...)
+}
+
+// takeFiles copies the names of files, which were made absolute, from what was read to what was
+// written.
+func takeFiles(written, read *syntax.Node) {
+	if written.Pos != read.Pos {
+		return // what the sweep put in its place
+	}
+	written.Text = read.Text
+	for i := range min(len(written.Items), len(read.Items)) {
+		takeFiles(written.Items[i], read.Items[i])
+	}
+	for _, f := range written.Fields {
+		if value, ok := read.Get(f.Key); ok {
+			takeFiles(f.Value, value)
+		}
+	}
+}
+
+// Text is the plan of the point alone, for one run with a seed.
+func (p *Point) Text(seed uint64) (string, error) {
+	one := *p.Spec.Plan
+	one.Seed, one.Repeats, one.Sweep = seed, 1, nil
+	node, err := one.Node()
+	if err != nil {
+		return "", err
+	}
+	return node.YAML(), nil
+}

@@ -1,0 +1,110 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/nn/kernel"
+)
+
+// Replayed is what came of running a recorded run again.
+type Replayed struct {
+	Run   int          `json:"run"`
+	Point record.Point `json:"point"`
+	Seed  uint64       `json:"seed"`
+	// Equal says that the digests are, SameBuild that the builds are: only equal builds
+	// promise equal digests.
+	Equal     bool `json:"equal"`
+	SameBuild bool `json:"same_build"`
+	// Recorded and RecordedBuild come from the record, Digest and Build from the replay.
+	Recorded      string       `json:"recorded_digest"`
+	Digest        string       `json:"replayed_digest"`
+	RecordedBuild record.Build `json:"recorded_build"`
+	Build         record.Build `json:"replayed_build"`
+	// OtherData has a sentence for each file whose samples differ from the record's.
+	OtherData []string `json:"other_data,omitempty"`
+}
+
+// Replay runs the run of a folder DIR/runs/NNNN again, by the resolved plan of the record, its
+// point and its seed, in virtual time. Nothing is written. Of the options Catalog, Data
+// and Strict count. An InputError says what is wrong with the record, or that the run
+// has no digest because it was not made in virtual time.
+func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
+	dir = filepath.Clean(dir)
+	number, err := strconv.Atoi(filepath.Base(dir))
+	if err != nil || filepath.Base(filepath.Dir(dir)) != "runs" {
+		return nil, refusal.Input(fmt.Errorf("%s is no folder of a run, such as results/first/runs/0003", dir))
+	}
+	reader, err := record.NewReader(filepath.Dir(filepath.Dir(dir)))
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	run, _, err := reader.Run(number).Read()
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	if run.Clock != string(VirtualTime) {
+		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest "+
+			"to prove", dir, run.Clock))
+	}
+	p, err := Parse(filepath.Join(reader.Dir(), "plan.yaml"), []byte(reader.Plan))
+	if err != nil {
+		return nil, err
+	}
+	points, err := p.Points(o.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(points, func(pt Point) bool { return slices.Equal(settings(pt.labels), run.Point) })
+	if at < 0 {
+		return nil, refusal.Input(fmt.Errorf("%s: the plan has no point %q", dir, run.Point.String()))
+	}
+	tunings, err := record.ReadTunings(reader.Dir())
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	if settled, err := points[at].settle(tunings); err != nil || !settled {
+		return nil, refusal.Input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point",
+			dir)))
+	}
+	r := &Replayed{
+		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,
+		RecordedBuild: reader.Summary.Build, Build: record.ReadBuild(kernel.Name()),
+	}
+	shelf := NewShelf(o.Data, 1, nil)
+	if r.Digest, err = points[at].again(ctx, shelf, run.Seed, o); err != nil {
+		return nil, err
+	}
+	r.OtherData = record.OtherData(reader.Summary.Data, shelf.files())
+	r.Equal, r.SameBuild = r.Digest == r.Recorded, r.Build == r.RecordedBuild
+	return r, nil
+}
+
+// again runs a point with a seed and returns the digest.
+func (p *Point) again(ctx context.Context, shelf *Shelf, seed uint64, o Options) (string, error) {
+	task, err := p.Task(shelf, seed)
+	if err != nil {
+		return "", refusal.Input(err)
+	}
+	s, err := p.Place(task, o.Strict, runtime.NumCPU())
+	if err != nil {
+		return "", refusal.Input(err)
+	}
+	s.collector = record.NewCollector(record.Config{})
+	s.Deployment.Observer = s.collector
+	out, err := Virtual{}.Play(ctx, s)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return "", err
+	}
+	return digest(*out.Digest, s.result.Models), nil
+}

@@ -1,0 +1,207 @@
+package experiment
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
+	"github.com/gradwire/gradwire/nn"
+)
+
+// models are those that a run has ended with: the one that is judged, or each of those that are
+// judged together.
+func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
+	p := n.point.Spec.Plan
+	of, ends := record.Of(p.Evaluate.Of), s.result.Models
+	m.Tensors = tensors(s.Task.Model)
+	if m.Metadata, err = n.point.metadata(shelf, n.seed); err != nil {
+		return m, err
+	}
+	m.Metadata["of"] = string(of)
+	switch {
+	case len(ends) == 1:
+		m.Judged = ends[0].Params
+	case of == record.AverageModel:
+		m.Judged = s.result.Average
+	}
+	if m.Judged == nil || len(ends) > 1 && p.Record == plan.RecordModels {
+		for _, e := range ends {
+			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.Names[e.Node], Params: e.Params,
+				Accuracy: e.Score.Accuracy})
+		}
+	}
+	return m, nil
+}
+
+// row is what a run has led to.
+type row struct{ record.Run }
+
+// judge says how much the figures are worth.
+func (r *row) judge(s *Stage, out Outcome, failure error) {
+	for _, i := range s.result.Incidents {
+		known := record.Incident{At: i.At.Seconds(), Node: s.Names[i.Node], What: i.What}
+		if !slices.ContainsFunc(out.Incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
+			r.Incidents = append(r.Incidents, known)
+		}
+	}
+	if len(out.Waits) > 0 {
+		st := standing{names: s.Names[:len(s.Names)-1], waits: out.Waits, paces: s.collector.Paces(), end: out.Halted,
+			least: out.LeastPause}
+		// Without a loss who waits is waiting for what is on its way, unless that is true of
+		// everybody.
+		if still := st.still(); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
+			r.Incidents = append(r.Incidents, still...)
+		}
+	}
+	if failure == nil && out.Stalled > 0 && len(r.Incidents)+len(out.Incidents) == 0 {
+		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
+			What: "from here to the end nobody did anything any more"})
+	}
+	degraded := out.Degraded || len(r.Incidents) > 0
+	r.Incidents = append(r.Incidents, out.Incidents...)
+	r.Outcome = record.Done
+	switch {
+	case failure != nil:
+		r.Outcome = record.Failed
+		r.Incidents = append(r.Incidents, record.Incident{At: out.End.Seconds(), Node: culprit(failure),
+			What: firstLine(failure.Error())})
+	case degraded:
+		r.Outcome = record.Degraded
+	}
+	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
+}
+
+// sameIncident reports whether the process that conducts a run has told of what its coordinator
+// noticed: the same node, about the same instant, and not the coordinator, of which both tell what
+// they alone saw.
+func sameIncident(a, b record.Incident) bool {
+	return a.Node == b.Node && a.Node != actors.Coordinator && math.Abs(a.At-b.At) < 5
+}
+
+// firstLine leaves out where in the program an actor panicked.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// culprit is the node that an error is about, the coordinator where that is not known.
+func culprit(err error) string {
+	var diverged *train.DivergedError
+	if errors.As(err, &diverged) {
+		return diverged.Node
+	}
+	return actors.Coordinator
+}
+
+// row sums a run up.
+func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall time.Duration) *row {
+	row := &row{record.Run{
+		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
+		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
+		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
+		Unmeasured: data.Unmeasured,
+		Clock:      string(r.Venue.Clock()), Insecure: !r.Venue.Secure(), Wall: wall.Seconds(), Lateness: out.Lateness,
+		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
+	}}
+	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
+	row.Duration = cmp.Or(s.result.End, out.End).Seconds()
+	if n, sample := next.point.holders(), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
+		row.Holders = n
+	}
+	if accuracy, _ := Target(next.point.Spec.Plan); accuracy > 0 {
+		row.Target = &accuracy
+	}
+	for of, at := range s.result.Crossings {
+		if row.Crossings == nil {
+			row.Crossings = map[record.Of]float64{}
+		}
+		row.Crossings[of] = at.Seconds()
+	}
+	if s.result.Reached {
+		t, e := s.result.TimeToTarget.Seconds(), s.result.EpochsToTarget
+		row.TimeToTarget, row.EpochsToTarget = &t, &e
+	}
+	if out.Digest != nil {
+		row.Digest = digest(*out.Digest, s.result.Models)
+	}
+	return row
+}
+
+// holders is how many nodes of a point hold a model.
+func (p *Point) holders() (n int) {
+	for _, role := range p.Spec.Roles {
+		if role.Holds {
+			n++
+		}
+	}
+	return n
+}
+
+// digest hashes a run's messages, whose hash is given, and the final parameters of its models.
+func digest(messages uint64, models []coordinator.Model) string {
+	d := xxhash.New()
+	b := binary.LittleEndian.AppendUint64(nil, messages)
+	for _, m := range models {
+		for _, v := range m.Params {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+	}
+	_, _ = d.Write(b)
+	return fmt.Sprintf("%016x", d.Sum64())
+}
+
+func tensors(m nn.Model) []safetensors.Tensor {
+	var ts []safetensors.Tensor
+	for _, t := range m.Tensors() {
+		ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
+	}
+	return ts
+}
+
+// standing is what is known of the nodes of a run when it ends.
+type standing struct {
+	names []string
+	waits map[int]string // by node, what it waits for
+	paces []record.Pace
+	end   time.Duration // of the members' part
+	least time.Duration // shorter pauses are none
+}
+
+// still returns an incident for each node that has stood still.
+func (s *standing) still() (incidents []record.Incident) {
+	longest := time.Duration(0)
+	for _, p := range s.paces {
+		longest = max(longest, p.Longest)
+	}
+	if longest == 0 {
+		longest = s.end / (2 * journal.StillFactor) // nobody has made two steps
+	}
+	for i, name := range s.names {
+		cause, waits := s.waits[i]
+		if !waits || i >= len(s.paces) {
+			continue
+		}
+		if p := s.paces[i]; journal.StoodStill(p, longest, s.end, s.least) {
+			incidents = append(incidents, record.Incident{
+				At: p.Last.Seconds(), Node: name,
+				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",
+					(s.end - p.Last).Seconds(), cause),
+			})
+		}
+	}
+	return incidents
+}

@@ -1,0 +1,482 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/nn/kernel"
+)
+
+// Options say how a plan is run.
+type Options struct {
+	// Catalog is what the plan can name; nil stands for catalog.Default().
+	Catalog *catalog.Catalog
+	// Data is the folder of data sets.
+	Data string
+	// Out is the folder of the record; empty for a new one in results, named after plan and time.
+	Out string
+	// Continue runs what is missing in Out.
+	Continue bool
+	// Jobs is how many runs go on side by side; 0 stands for the number of cores. In real time
+	// it is always one, because runs would disturb each other.
+	Jobs int
+	// Clock is VirtualTime, the default, or RealTime. On a cluster plans run by Submit.
+	Clock Clock
+	// Strict checks every message on its way; see world.Deployment.
+	Strict bool
+	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
+	Progress func(Progress)
+}
+
+// Progress says how far a plan is.
+type Progress struct {
+	// Done and Total count runs.
+	Done, Total int
+	// Share is the share of the whole plan that is done, with runs under way in part.
+	Share float64
+	// Finished is the run that has just finished; nil in between.
+	Finished *record.Run
+}
+
+// Report is what running a plan leaves.
+type Report struct {
+	record.Summary
+	// Dir is the folder of the record.
+	Dir string
+	// Traces hold what figures are drawn from, for the summary's runs in their order.
+	Traces []record.Trace
+	// Clock is the one that was used.
+	Clock Clock
+}
+
+// Run runs every point and repeat of a plan. What has finished is kept and
+// reported also when ctx is cancelled or a run fails; the error then says so. An
+// InputError comes before anything has run.
+func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
+	began := time.Now()
+	v, err := venueOf(o.Clock)
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	r, err := Prepare(ctx, p, o, Site{Venue: v})
+	if err != nil {
+		return nil, err
+	}
+	failure := r.tune(ctx)
+	if failure == nil {
+		failure = r.RunAll(ctx)
+	}
+	report, err := r.Report(time.Since(began))
+	return report, errors.Join(failure, err)
+}
+
+// Site is where a plan is carried out.
+type Site struct {
+	// Venue is where its runs take place.
+	Venue Venue
+	// Shared are data that plans of one process share; nil shares nothing.
+	Shared *SharedData
+	// Tried says that the plan was found to run before.
+	Tried bool
+}
+
+// Runner carries a plan out.
+type Runner struct {
+	Options
+	Site
+	plan    *Plan
+	points  []Point
+	repeats int
+	shelf   *Shelf
+	folder  *record.Folder
+	queue   []run
+
+	mu       sync.Mutex
+	failures []error // of runs that were made, and could not go on
+	done     int
+	parts    map[int]float64 // how far the runs under way are
+}
+
+// run is one repeat of one point.
+type run struct {
+	number int
+	point  *Point
+	seed   uint64
+}
+
+// Prepare checks everything that can be checked before the first run. An InputError says what is
+// wrong.
+func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) {
+	if o.Jobs < 1 {
+		o.Jobs = runtime.NumCPU()
+	}
+	points, err := p.Points(o.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	if err := affordable(points, at.Venue.Memory()); err != nil {
+		return nil, err
+	}
+	first := points[0].Spec.Plan
+	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
+	if len(points)*r.repeats > record.MaxRuns {
+		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
+			len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+	}
+	if first.Seed+uint64(r.repeats) < first.Seed {
+		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
+			uint64(math.MaxUint64)))
+	}
+	r.Jobs = r.Venue.Jobs(min(r.Jobs, len(points)*r.repeats))
+	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
+	if err := r.rehearse(ctx); err != nil {
+		return nil, err
+	}
+	return r, r.open(first)
+}
+
+// rehearse places the first repeat of every point, so that what cannot run is told at once.
+func (r *Runner) rehearse(ctx context.Context) error {
+	if r.Tried {
+		return nil
+	}
+	for i := range r.points {
+		pt := &r.points[i]
+		var s *Stage
+		task, err := pt.Task(r.shelf, pt.Spec.Plan.Seed)
+		if err == nil {
+			s, err = pt.Place(task, r.Strict, 1)
+		}
+		if err == nil {
+			err = r.Venue.Rehearse(ctx, s)
+		}
+		if err != nil {
+			return refusal.Input(pt.about(err))
+		}
+	}
+	return nil
+}
+
+// open opens the folder and finds out what is to be run: repeat after repeat, so
+// that runs that share their samples come together.
+func (r *Runner) open(first *plan.Plan) (err error) {
+	defer func() {
+		if err != nil && r.folder != nil {
+			err = errors.Join(err, r.folder.Close())
+		}
+	}()
+	text, err := r.plan.resolved(r.points)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Continue && r.Out == "":
+		return refusal.Input(errors.New("nothing to continue: no folder was named"))
+	case r.Continue:
+		if r.folder, err = record.OpenToWrite(r.Out); err != nil {
+			err = fmt.Errorf("the record to continue: %w", err)
+		}
+	default:
+		if r.Out == "" {
+			r.Out, err = reserve(filepath.Join("results", first.Name+time.Now().Format("-20060102-150405")))
+		}
+		if err == nil {
+			r.folder, err = record.Create(r.Out)
+		}
+	}
+	if err != nil {
+		return folderError(err)
+	}
+	if err := r.savePlan(text); err != nil {
+		return folderError(err)
+	}
+	if err := r.compatible(); err != nil {
+		return refusal.Input(err)
+	}
+	for repeat := range r.repeats {
+		for i := range r.points {
+			pt := &r.points[i]
+			next := run{number: i*r.repeats + repeat, point: pt, seed: pt.Spec.Plan.Seed + uint64(repeat)}
+			if _, finished := r.folder.Finished(settings(pt.labels), next.seed); !finished {
+				r.queue = append(r.queue, next)
+			}
+		}
+	}
+	r.renumber()
+	r.done = len(r.points)*r.repeats - len(r.queue)
+	return nil
+}
+
+// reserve makes an empty folder of this name, or with a number behind it if others have been
+// quicker.
+func reserve(name string) (dir string, err error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil { //nolint:gosec // the mask of the process decides
+		return "", fmt.Errorf("output folder: %w", err)
+	}
+	for n := 1; n <= record.MaxRuns; n++ {
+		if dir = name; n > 1 {
+			dir = fmt.Sprintf("%s-%d", name, n)
+		}
+		if err = os.Mkdir(dir, 0o777); !errors.Is(err, fs.ErrExist) { //nolint:gosec // as above
+			break
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("output folder: %w", err)
+	}
+	return dir, nil
+}
+
+// compatible returns an error if what is finished in the folder cannot stand beside
+// what is to be run.
+func (r *Runner) compatible() error {
+	for _, done := range r.folder.Runs() {
+		if done.Clock != string(r.Venue.Clock()) {
+			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock,
+				done.Clock)
+		}
+	}
+	before, err := record.ReadSummary(r.Out)
+	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
+		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
+	}
+	if other := record.OtherData(before.Data, r.shelf.files()); err == nil && len(other) > 0 {
+		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
+	}
+	return nil
+}
+
+// folderError tells a folder that the user should not have named from what the disk
+// has done.
+func folderError(err error) error {
+	for _, mistake := range []error{
+		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist,
+		fs.ErrPermission, syscall.ENOTDIR,
+	} {
+		if errors.Is(err, mistake) {
+			return refusal.Input(err)
+		}
+	}
+	return err
+}
+
+func settings(labels []plan.Label) record.Point {
+	p := record.Point{}
+	for _, l := range labels {
+		p = append(p, record.Setting{Key: l.Key, Value: l.Value})
+	}
+	return p
+}
+
+// RunAll works the queue off, several runs side by side, until one fails.
+func (r *Runner) RunAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	queue := make(chan run, len(r.queue))
+	for _, next := range r.queue {
+		queue <- next
+	}
+	close(queue)
+	var workers sync.WaitGroup
+	for range r.Jobs {
+		workers.Go(func() {
+			for next := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				if err := r.makeRun(ctx, next); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if r.done == len(r.points)*r.repeats {
+		return r.failure() // whoever cancelled came too late
+	}
+	return errors.Join(context.Cause(ctx), r.failure())
+}
+
+// maxFailures is how many failures are told one by one.
+const maxFailures = 8
+
+// failure is the error of the runs that could not go on.
+func (r *Runner) failure() error {
+	failures := r.failures
+	if more := len(failures) - maxFailures; more > 0 {
+		failures = append(slices.Clone(failures[:maxFailures]), fmt.Errorf("and %d more runs failed", more))
+	}
+	return errors.Join(failures...)
+}
+
+// makeRun makes one run and saves it.
+func (r *Runner) makeRun(ctx context.Context, next run) error {
+	wrap := func(err error) error {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return fmt.Errorf("run %d (%sseed %d): %w", next.number, prefix(next.point.labels), next.seed, err)
+	}
+	began := time.Now()
+	task, err := next.point.Task(r.shelf, next.seed)
+	if err != nil {
+		return wrap(err)
+	}
+	s, err := next.point.Place(task, r.Strict, r.threads())
+	if err != nil {
+		return wrap(err)
+	}
+	closeEvents, err := r.observe(s, next)
+	if err != nil {
+		return wrap(err)
+	}
+	out, failure := r.Venue.Play(ctx, s)
+	if failure != nil && (ctx.Err() != nil || errors.Is(failure, ErrStopping)) {
+		return errors.Join(wrap(failure), closeEvents())
+	}
+	last := s.result.Last
+	if failure != nil {
+		last = 0 // the record ends where the run did
+	}
+	data, err := s.collector.Close(last)
+	if err := errors.Join(err, closeEvents()); err != nil {
+		return wrap(err)
+	}
+	row := r.row(next, s, out, &data, time.Since(began))
+	row.judge(s, out, failure)
+	models := record.Models{}
+	if failure == nil {
+		if models, err = next.models(s, r.shelf); err != nil {
+			return wrap(err)
+		}
+	}
+	if err := r.folder.SaveRun(next.number, row.Run, data, models); err != nil {
+		return wrap(err)
+	}
+	if failure != nil {
+		failure = wrap(failure)
+	}
+	r.finished(next, &row.Run, failure)
+	return nil
+}
+
+func prefix(labels []plan.Label) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	return describe(labels) + ", "
+}
+
+// threads is how many jobs of one run compute at a time: the cores that no other run uses.
+func (r *Runner) threads() int {
+	return max(runtime.NumCPU()/r.Jobs, 1)
+}
+
+// observe gives the run its collector.
+func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err error) {
+	config := record.Config{
+		Links:        s.links,
+		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
+	}
+	for i, n := range s.Deployment.Nodes {
+		config.Nodes = append(config.Nodes, n.Name)
+		config.Trains = append(config.Trains, next.point.Spec.Roles[i].Trains)
+	}
+	closeEvents = func() error { return nil }
+	if next.point.Spec.Plan.Record == plan.RecordEvents {
+		w, err := r.folder.EventsWriter(next.number)
+		if err != nil {
+			return nil, err
+		}
+		config.Events, closeEvents = w, w.Close
+	}
+	s.collector = record.NewCollector(config)
+	s.Deployment.Observer = s.collector
+	return closeEvents, nil
+}
+
+// progress notes how far a run is.
+func (r *Runner) progress(next run, e record.Evaluation) {
+	stop := next.point.Spec.Plan.Stop
+	part := 0.0
+	if stop.Epochs > 0 {
+		part = max(part, e.Epoch/stop.Epochs)
+	}
+	if stop.Time > 0 {
+		part = max(part, e.Time/time.Duration(stop.Time).Seconds())
+	}
+	if stop.Steps > 0 {
+		part = max(part, float64(e.Step)/float64(stop.Steps))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parts[next.number] = min(part, 1)
+	r.reportProgress(nil)
+}
+
+// finished notes that a run is saved, with the error if it could not go on.
+func (r *Runner) finished(next run, row *record.Run, failure error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if failure != nil {
+		r.failures = append(r.failures, failure)
+	}
+	delete(r.parts, next.number)
+	r.done++
+	r.reportProgress(row)
+}
+
+// reportProgress reports the progress; r.mu is held.
+func (r *Runner) reportProgress(row *record.Run) {
+	if r.Progress == nil {
+		return
+	}
+	total := len(r.points) * r.repeats
+	share := float64(r.done)
+	for _, part := range r.parts {
+		share += part
+	}
+	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
+}
+
+// Plan returns the plan of the first point. All points have its name, target and repeats.
+func (r *Runner) Plan() *plan.Plan { return r.points[0].Spec.Plan }
+
+// Missing is how many runs are not in the record yet.
+func (r *Runner) Missing() int { return len(r.queue) }
+
+// Close lets others write into the record.
+func (r *Runner) Close() error { return r.folder.Close() }
+
+// Report assembles the files of the record, and lets others write into it.
+func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
+	defer func() { err = errors.Join(err, r.folder.Close()) }()
+	first := r.points[0].Spec.Plan
+	o := record.Overview{
+		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
+		RunsPlanned: len(r.points) * r.repeats,
+		Data:        r.shelf.files(),
+	}
+	o.Target, _ = Target(first)
+	summary, err := r.folder.Write(o)
+	if err != nil {
+		return nil, err
+	}
+	traces, err := r.folder.Traces(summary.Runs)
+	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Venue.Clock()}, err
+}

@@ -1,0 +1,343 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Task puts together what a run of a point trains.
+func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
+	d := &p.Spec.Data
+	data, err := shelf.samples(d, seed)
+	if err != nil {
+		return nil, err
+	}
+	return p.taskOf(data, seed, func(t *train.Task) ([][]int32, error) {
+		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
+		if err != nil {
+			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
+		}
+		return shards, nil
+	})
+}
+
+// taskOf puts a task together, of samples of which each worker has a shard.
+func (p *Point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
+	err error) {
+	t := &train.Task{
+		Model: p.Spec.Model, Train: data.train, Test: data.test, Validation: data.validation,
+		Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
+	}
+	for i, role := range p.Spec.Roles {
+		if role.Trains {
+			t.Workers = append(t.Workers, p.Spec.Plan.Nodes[i].Name)
+			t.Cores = append(t.Cores, max(p.Spec.Plan.Nodes[i].Compute.Cores, 1))
+		}
+	}
+	if t.Shards, err = split(t); err != nil {
+		return nil, err
+	}
+	if err := t.Validate(); err != nil {
+		return nil, syntax.Errorf(p.Spec.ModelSection, "%w", err)
+	}
+	return t, nil
+}
+
+// maxSentValues bounds inputs × samples of a set that is sent: 8 GiB, of which only those that come
+// take memory.
+const maxSentValues = 1 << 31
+
+// SentTask puts together what a run trains of samples that are to come.
+func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) {
+	if m == nil || m.Inputs < 1 || m.Length < 1 || int64(m.Inputs)*int64(m.Length) > maxSentValues {
+		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values",
+			m.GetLength(), m.GetInputs(), int64(maxSentValues))
+	}
+	data := samples{train: &datasets.Set{
+		Name: m.Name, Inputs: int(m.Inputs), Classes: m.Classes,
+		X: make([]float32, int(m.Inputs)*int(m.Length)), Y: make([]int32, m.Length),
+	}}
+	return p.taskOf(data, seed, func(t *train.Task) (shards [][]int32, err error) {
+		total := int64(0)
+		for _, n := range m.Shards {
+			if total += int64(n); n < 0 || total > math.MaxInt32 {
+				return nil, fmt.Errorf("a shard of %d samples, %d so far", n, total)
+			}
+			shards = append(shards, make([]int32, n))
+		}
+		return shards, nil
+	})
+}
+
+// profile is the emulated speed of a node. The speed of one whose steps take a given
+// time is that at which a full batch takes it.
+func profile(c plan.Compute, task *train.Task) world.Profile {
+	p := world.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
+	switch {
+	case c.Native:
+		p.Speed = world.Unlimited.Speed
+	case c.Step != nil:
+		p.Step = time.Duration(*c.Step)
+		p.Speed = task.Model.Work(task.Batch) / p.Step.Seconds()
+	}
+	return p
+}
+
+// network links the nodes of a point, and the coordinator as the last one.
+func (p *Point) network(seed uint64) (*link.Network, []string) {
+	var names []string
+	for i := range p.Spec.Plan.Nodes {
+		names = append(names, p.Spec.Plan.Nodes[i].Name)
+	}
+	names = append(names, actors.Coordinator)
+	n := link.New(seed, names)
+	n.SetDefault(p.Spec.Default)
+	at := Positions(names)
+	for _, l := range p.Spec.Links {
+		n.Set(at[l.From], at[l.To], l.Config)
+	}
+	for i := range p.Spec.Plan.Nodes {
+		n.SetUplink(int32(i), float64(p.Spec.Plan.Nodes[i].Uplink))
+		n.SetDownlink(int32(i), float64(p.Spec.Plan.Nodes[i].Downlink))
+	}
+	return n, names
+}
+
+// Positions are the places of names.
+func Positions(names []string) map[string]int32 {
+	at := make(map[string]int32, len(names))
+	for i, name := range names {
+		at[name] = int32(i)
+	}
+	return at
+}
+
+// graphs carries the topologies of a point out on the nodes of these names. Each random topology
+// draws from a separate stream, so that adding one to the schedule changes no other.
+func (p *Point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
+	var graphs []actors.Graph
+	for i, t := range p.Spec.Topologies {
+		purpose := "topology"
+		if i > 0 {
+			purpose += " at " + t.At.String()
+		}
+		g, err := link.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
+		if err != nil {
+			return nil, syntax.Errorf(t.Section, "%w", err)
+		}
+		graphs = append(graphs, actors.Graph(g))
+	}
+	return graphs, nil
+}
+
+// topologyChanges are the instants from which the graphs after the first one hold.
+func (p *Point) topologyChanges() (changes []coordinator.TopologyChange) {
+	for i, t := range p.Spec.Topologies {
+		if i > 0 {
+			changes = append(changes, coordinator.TopologyChange{At: t.At, Topology: i})
+		}
+	}
+	return changes
+}
+
+// nodeChanges are what the schedule does to nodes.
+func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
+	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join,
+		plan.Pause: world.Pause}
+	for _, e := range p.NodeEvents() {
+		changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do],
+			For: time.Duration(e.For)})
+	}
+	return changes
+}
+
+// Stage is a run before it happens.
+type Stage struct {
+	Point *Point
+	// Task is what is trained, and Deployment who trains it.
+	Task       *train.Task
+	Deployment *world.Deployment
+	// Names lists the nodes, and the coordinator last; Network links them, and
+	// Changes are what the plan's schedule does to it.
+	Names   []string
+	Network *link.Network
+	Changes []link.Change
+	// Threads is how many threads of this process can compute for the run.
+	Threads int
+	// Locked calls do while nobody uses the network. A venue whose world goes on meanwhile sets it.
+	Locked func(do func())
+	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
+	// that has some sets it.
+	Elsewhere func() []record.Link
+
+	collector *record.Collector
+	result    coordinator.Result
+}
+
+// Place makes the deployment of a point.
+func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error) {
+	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
+		Elsewhere: func() []record.Link { return nil }}
+	s.Network, s.Names = p.network(task.Seed)
+	at := Positions(s.Names)
+	for _, c := range p.Spec.Changes {
+		s.Changes = append(s.Changes, link.Change{At: c.At,
+			Apply: func() { s.Network.Set(at[c.From], at[c.To], c.Config) }})
+	}
+	s.Deployment = &world.Deployment{
+		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
+		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect),
+	}
+	var err error
+	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {
+		return nil, refusal.Input(err)
+	}
+	absent := p.Spec.Plan.Absent()
+	var holders []int
+	for i := range p.Spec.Plan.Nodes {
+		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
+		if role.Holds {
+			holders = append(holders, i)
+		}
+		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
+			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task), Absent: absent[i],
+			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
+		})
+	}
+	if err := p.checkTopologies(s.Deployment); err != nil {
+		return nil, refusal.Input(err)
+	}
+	evaluator := task.NewEvaluator(threads)
+	run := coordinator.Run{
+		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: holders,
+		Topologies: p.topologyChanges(), Evaluate: evaluator.Evaluate, Result: &s.result,
+	}
+	s.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return coordinator.New(run, env, control)
+	}
+	return s, nil
+}
+
+// checkTopologies checks that the architecture can run with every topology of the deployment.
+func (p *Point) checkTopologies(d *world.Deployment) error {
+	f, picky := p.Spec.Architecture.(train.Fitter)
+	if !picky {
+		return nil
+	}
+	views := d.Views()
+	first := views.First()
+	now, section := first, p.Spec.ArchitectureSection
+	for i, t := range p.Spec.Topologies {
+		if i > 0 {
+			now, section = views.Of(&protos.View{Number: uint64(i) + 1, Topology: uint32(i)}), t.Section
+		}
+		if err := f.Fit(first, now); err != nil {
+			return catalog.Located(section, err)
+		}
+	}
+	return nil
+}
+
+func policy(p *plan.Plan) coordinator.Policy {
+	c := coordinator.Policy{
+		Every: coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps,
+			Time: time.Duration(p.Evaluate.Every.Time)},
+		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Time: time.Duration(p.Stop.Time),
+	}
+	if p.Evaluate.Sample != nil {
+		c.Sample = *p.Evaluate.Sample
+	}
+	if p.Evaluate.Lag != nil {
+		c.Lag = time.Duration(*p.Evaluate.Lag)
+	}
+	c.Target, c.GoOn = Target(p)
+	c.Of = actors.Of(p.Evaluate.Of)
+	return c
+}
+
+// Target is the accuracy that a plan wants to know the time of, and whether its runs
+// go on when they are there. A plan without one has the target 0.
+func Target(p *plan.Plan) (accuracy float64, goOn bool) {
+	switch {
+	case p.Stop.Target != nil:
+		return float64(*p.Stop.Target), false
+	case p.Evaluate.Target != nil:
+		return float64(*p.Evaluate.Target), true
+	}
+	return 0, false
+}
+
+// links are the counters of every used edge, in whatever process it begins, in the order of the
+// nodes.
+func (s *Stage) links() []record.Link {
+	own, others := s.OwnLinks(), s.Elsewhere()
+	if len(others) == 0 {
+		return own
+	}
+	at := Positions(s.Names)
+	links := slices.Concat(own, others)
+	slices.SortFunc(links, func(a, b record.Link) int {
+		return cmp.Or(cmp.Compare(at[a.From], at[b.From]), cmp.Compare(at[a.To], at[b.To]))
+	})
+	return links
+}
+
+// OwnLinks are the counters of every edge used in this process; of more than record.MaxLinks, those
+// of each node's edges together.
+func (s *Stage) OwnLinks() (links []record.Link) {
+	s.Locked(func() {
+		if s.Network.Edges() > record.MaxLinks {
+			for i := range s.Names {
+				if t := s.Network.Sum(int32(i)); t != (link.Stats{}) {
+					links = append(links, linkOf(s.Names[i], record.Everyone, t))
+				}
+			}
+			return
+		}
+		for _, e := range s.Network.Used() {
+			links = append(links, linkOf(s.Names[e.Source()], s.Names[e.Destination()], e.Stats()))
+		}
+	})
+	return links
+}
+
+func linkOf(from, to string, t link.Stats) record.Link {
+	l := record.Link{
+		From: from, To: to,
+		Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+	}
+	if t.DelayCount > 0 {
+		l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
+	}
+	if t.Delivered > 0 {
+		l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
+	}
+	return l
+}
+
+// Workers are the positions of the nodes that train.
+func (s *Stage) Workers() (nodes []int) {
+	for _, name := range s.Task.Workers {
+		nodes = append(nodes, slices.Index(s.Names, name))
+	}
+	return nodes
+}

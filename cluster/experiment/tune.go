@@ -1,0 +1,220 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+)
+
+// Before the repeats of a point that has something to tune, each combination of values runs once,
+// with the plan's seed, and is judged on the validation samples in the place of the test samples.
+// The repeats use the one that reached the target first, or, if none did, that with the best
+// accuracy at its end; one that lost nothing before one that did. What was found, and what it cost,
+// is in tuning.json.
+
+// candidate is a point with values that could be chosen for it.
+type candidate struct {
+	values []plan.Label
+	Point
+}
+
+// readCandidates resolves what can be chosen for a point.
+func (p *Point) readCandidates(c *catalog.Catalog) error {
+	all, err := plan.Candidates(p.root, p.values)
+	if err != nil {
+		return err
+	}
+	for _, at := range all {
+		one := candidate{values: at.Labels, Point: Point{labels: p.labels, root: at.Root, values: p.values,
+			choice: p.choice}}
+		if one.Spec, err = read(c, at.Root, p.Spec.Plan.AnyRole); err != nil {
+			tried := Point{labels: slices.Concat(p.labels, at.Labels), values: slices.Concat(p.values, at.Values)}
+			return tried.about(err)
+		}
+		p.candidates = append(p.candidates, one)
+	}
+	return nil
+}
+
+// settle makes the point the plan with what was chosen for it, if the record says that. It is an
+// error if the plan offers no such choice.
+func (p *Point) settle(tunings []record.Tuning) (settled bool, err error) {
+	if len(p.candidates) == 0 {
+		return true, nil
+	}
+	at := slices.IndexFunc(tunings, func(t record.Tuning) bool { return slices.Equal(t.Point, settings(p.labels)) })
+	if at < 0 {
+		return false, nil
+	}
+	chosen := tunings[at].Candidates[tunings[at].Chosen].Values
+	for _, c := range p.candidates {
+		if slices.Equal(settings(c.values), chosen) {
+			p.Spec, p.root, p.candidates = c.Spec, c.root, nil
+			return true, nil
+		}
+	}
+	return false, fmt.Errorf("the record chose %s, which is not among what the plan has to tune", chosen)
+}
+
+// tune chooses for every point of which runs are missing what the plan leaves to be chosen. It is
+// called before the first run, and does nothing where the plan has nothing to tune.
+func (r *Runner) tune(ctx context.Context) error {
+	if !slices.ContainsFunc(r.points, func(p Point) bool { return len(p.candidates) > 0 }) {
+		return nil
+	}
+	tunings, err := record.ReadTunings(r.folder.Dir())
+	if err != nil {
+		return refusal.Input(err)
+	}
+	for i := range r.points {
+		p := &r.points[i]
+		settled, err := p.settle(tunings)
+		if err != nil {
+			return refusal.Input(err)
+		}
+		if settled || !slices.ContainsFunc(r.queue, func(next run) bool { return next.point == p }) {
+			continue
+		}
+		tuning, err := r.choose(ctx, p)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if err != nil { // the runs of other points go on
+			if len(p.labels) > 0 {
+				err = fmt.Errorf("%s: %w", describe(p.labels), err)
+			}
+			r.failures = append(r.failures, err)
+			r.queue = slices.DeleteFunc(r.queue, func(next run) bool { return next.point == p })
+			continue
+		}
+		tunings = append(tunings, tuning)
+		if err := r.folder.SaveTunings(tunings); err != nil {
+			return folderError(err)
+		}
+		if _, err := p.settle(tunings); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose tries all candidates of a point, several side by side.
+func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
+	began := time.Now()
+	t := record.Tuning{Point: settings(p.labels), Seed: p.Spec.Plan.Seed,
+		Candidates: make([]record.Candidate, len(p.candidates))}
+	queue := make(chan int, len(p.candidates))
+	for i := range p.candidates {
+		queue <- i
+	}
+	close(queue)
+	var workers sync.WaitGroup
+	for range min(r.Jobs, len(p.candidates)) {
+		workers.Go(func() {
+			for i := range queue {
+				if ctx.Err() == nil {
+					t.Candidates[i] = r.try(ctx, &p.candidates[i], t.Seed)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return t, err
+	}
+	t.Chosen = best(t.Candidates)
+	for _, c := range t.Candidates {
+		t.Duration += c.Duration
+	}
+	t.Wall = time.Since(began).Seconds()
+	if failure := t.Candidates[t.Chosen].Failure; failure != "" {
+		return t, errors.New("nothing can be chosen, because every run that tries a value fails; the first: " + failure)
+	}
+	return t, nil
+}
+
+// best is the place of the candidate that reached the target first, or of the one with the best
+// accuracy at its end; of equals the first.
+func best(all []record.Candidate) int {
+	at := 0
+	for i := range all {
+		if better(&all[i], &all[at]) {
+			at = i
+		}
+	}
+	return at
+}
+
+func better(a, b *record.Candidate) bool {
+	accuracy := func(c *record.Candidate) float64 {
+		if math.IsNaN(float64(c.FinalAccuracy)) {
+			return -1
+		}
+		return float64(c.FinalAccuracy)
+	}
+	switch {
+	case (a.Failure == "") != (b.Failure == ""):
+		return a.Failure == ""
+	case (a.Outcome == record.Done) != (b.Outcome == record.Done):
+		return a.Outcome == record.Done
+	case a.Reached && b.Reached:
+		return *a.TimeToTarget < *b.TimeToTarget
+	case a.Reached != b.Reached:
+		return a.Reached
+	}
+	return accuracy(a) > accuracy(b)
+}
+
+// try runs a candidate. That it fails is what is found about it.
+func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) record.Candidate {
+	began := time.Now()
+	found := record.Candidate{Values: settings(c.values), FinalAccuracy: record.Float(math.NaN())}
+	err := r.judge(ctx, c, seed, &found)
+	if err != nil {
+		found.Failure = err.Error()
+	}
+	found.Wall = time.Since(began).Seconds()
+	return found
+}
+
+// judge runs a candidate on the validation samples.
+func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *record.Candidate) error {
+	task, err := c.Task(r.shelf, seed)
+	if err != nil {
+		return err
+	}
+	s, err := c.Place(task.OnValidation(), r.Strict, r.threads())
+	if err != nil {
+		return err
+	}
+	config := record.Config{Links: s.links, OnEvaluation: func(e record.Evaluation) {
+		found.Duration = max(found.Duration, e.Time)
+		found.FinalAccuracy = e.Accuracy
+	}}
+	for i, n := range s.Deployment.Nodes {
+		config.Nodes, config.Trains = append(config.Nodes, n.Name), append(config.Trains, c.Spec.Roles[i].Trains)
+	}
+	s.collector = record.NewCollector(config)
+	s.Deployment.Observer = s.collector
+	out, err := r.Venue.Play(ctx, s)
+	if err != nil {
+		return err
+	}
+	told := row{}
+	told.judge(s, out, nil)
+	found.Outcome, found.Incidents = told.Outcome, told.Incidents
+	if s.result.Reached {
+		at := s.result.TimeToTarget.Seconds()
+		found.Reached, found.TimeToTarget = true, &at
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/sim"
+)
+
+// Clock is the name of a venue's time in records.
+type Clock string
+
+// The clocks of Virtual and Real.
+const (
+	VirtualTime Clock = "virtual"
+	RealTime    Clock = "real"
+)
+
+// Venue is where the runs of a plan take place.
+type Venue interface {
+	// Clock is the name of its time in records.
+	Clock() Clock
+	// Secure reports whether whatever leaves a process is protected on its way.
+	Secure() bool
+	// Jobs returns how many runs can go on side by side without disturbing each other, at most
+	// most.
+	Jobs(most int) int
+	// Memory is how many bytes the models of one run can take; 0 if that is not known.
+	Memory() float64
+	// Rehearse returns an error if a run cannot take place that is on the stage. It does not let it
+	// happen.
+	Rehearse(ctx context.Context, s *Stage) error
+	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because
+	// the venue closes.
+	Play(ctx context.Context, s *Stage) (Outcome, error)
+}
+
+// ErrStopping is why a process's runs end that is being stopped.
+var ErrStopping = errors.New("the process is stopping")
+
+// venueOf returns the venue of a clock in this process.
+func venueOf(c Clock) (Venue, error) {
+	switch c {
+	case VirtualTime, "":
+		return Virtual{}, nil
+	case RealTime:
+		return Real{}, nil
+	}
+	return nil, fmt.Errorf("clock %q is not known; accepted are %s and %s", c, VirtualTime, RealTime)
+}
+
+// Outcome is what a venue reports about a run beside its record. Instants are on the run's clock.
+type Outcome struct {
+	// End is when the run ended, and Halted when its members were stopped.
+	End, Halted time.Duration
+	// Waits says, by node, what those waited for then that did. Whether one stood still is judged
+	// by it; pauses shorter than LeastPause are none. A venue that judges this by itself leaves
+	// both out.
+	Waits      map[int]string
+	LeastPause time.Duration
+	// Digest is the hash of all messages; nil where they differ from time to time.
+	Digest *uint64
+	// DeadLetters counts messages to actors that were not there.
+	DeadLetters uint64
+	// Stalled is the instant of the last event in a run that stood still before its time was over;
+	// 0 if the run did not stand still.
+	Stalled time.Duration
+	// Lateness is how late messages and steps were in real time; nil in virtual time.
+	Lateness *record.Lateness
+	// Incidents are what the venue has noticed, in the order of time. Degraded says that state was
+	// lost, or that nodes stood still.
+	Incidents []record.Incident
+	Degraded  bool
+}
+
+// Virtual is a venue in virtual time: deterministic, as fast as the machine computes.
+type Virtual struct{}
+
+var _ Venue = Virtual{}
+
+// Clock is VirtualTime.
+func (Virtual) Clock() Clock { return VirtualTime }
+
+// Secure is true: nothing leaves the process.
+func (Virtual) Secure() bool { return true }
+
+// Jobs is as many as are wanted.
+func (Virtual) Jobs(most int) int { return most }
+
+// Memory is this machine's.
+func (Virtual) Memory() float64 { return memory() }
+
+// Rehearse refuses nodes that are as fast as the machine.
+func (Virtual) Rehearse(_ context.Context, s *Stage) error {
+	nodes := s.Point.Spec.Plan.Nodes
+	for i := range nodes {
+		if nodes[i].Compute.Native {
+			return syntax.Errorf(nodes[i].Source.At("compute"), "compute: native has no meaning in virtual time, "+
+				"which does not depend on the machine; give step or speed")
+		}
+	}
+	return nil
+}
+
+// Play lets the run happen in this process.
+func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	if err := v.Rehearse(ctx, s); err != nil {
+		return Outcome{}, refusal.Input(err)
+	}
+	c := sim.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes}
+	if s.Threads > 1 {
+		c.Threads = s.Threads
+	}
+	w, err := sim.New(c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	r, err := w.Run(ctx)
+	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters,
+		Stalled: r.Stalled}, err
+}
+
+// Real is a venue in real time: the same actors and delays, in one process.
+type Real struct{}
+
+var _ Venue = Real{}
+
+// Clock is RealTime.
+func (Real) Clock() Clock { return RealTime }
+
+// Secure is true: nothing leaves the process.
+func (Real) Secure() bool { return true }
+
+// Jobs is 1: runs would take the cores from each other.
+func (Real) Jobs(int) int { return 1 }
+
+// Memory is this machine's.
+func (Real) Memory() float64 { return memory() }
+
+// Rehearse refuses nothing.
+func (Real) Rehearse(context.Context, *Stage) error { return nil }
+
+// leastRealPause is a pause of a node in real time that is none: the machine may have been busy.
+const leastRealPause = time.Second
+
+// Play lets the run happen in this process.
+func (Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	w, err := live.New(live.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes})
+	if err != nil {
+		return Outcome{}, err
+	}
+	s.Locked = w.Locked
+	r, err := w.Run(ctx)
+	return Outcome{
+		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
+		Stalled:  r.Stalled,
+		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},
+	}, err
+}

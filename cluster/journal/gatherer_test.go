@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// fill gives every field of a struct but those a value of its own that is not zero.
+func fill(t *testing.T, v any, but ...string) {
+	t.Helper()
+	s := reflect.ValueOf(v).Elem()
+	for i := range s.NumField() {
+		if slices.Contains(but, s.Type().Field(i).Name) {
+			continue
+		}
+		switch f := s.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString(strings.Repeat("x", i+1))
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Float64:
+			f.SetFloat(float64(i) + 0.5)
+		case reflect.Int, reflect.Int64:
+			f.SetInt(int64(i + 1))
+		case reflect.Uint8, reflect.Uint64:
+			f.SetUint(uint64(i + 1))
+		default:
+			t.Fatalf("field %s is a %s", s.Type().Field(i).Name, f.Kind())
+		}
+	}
+}
+
+func TestEventsAndEdgesCrossWithAllTheirFields(t *testing.T) {
+	var e actors.Event
+	fill(t, &e, "Figures") // of the coordinator, whose events are recorded where they are made
+	m := WireEvent(7, 3, &e)
+	if diff := cmp.Diff(e, eventOf(m)); diff != "" || m.Time != 7 || m.Node != 3 {
+		t.Errorf("at %d of node %d, %s", m.Time, m.Node, diff)
+	}
+	var l record.Link
+	fill(t, &l)
+	if diff := cmp.Diff(l, linkFrom(WireEdge(&l))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// observed keeps the instants and steps of events.
+type observed struct{ seen []gathered }
+
+func (o *observed) Observe(at time.Duration, node int, e actors.Event) {
+	o.seen = append(o.seen, gathered{at, node, e})
+}
+
+// TestEventsOfAllProcessesAreRecordedInTheOrderOfTime lets three processes say what has happened,
+// in batches of any size that come in any order among processes, and compares with all events
+// sorted at the end.
+func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var o observed
+		now := time.Duration(0)
+		g := NewGatherer(&o, func() time.Duration { return now }, []string{"b", "c"})
+		all := map[string]int{}
+		for range rapid.IntRange(0, 50).Draw(t, "messages") {
+			now += time.Duration(rapid.IntRange(1, 5).Draw(t, "pause")) * time.Second
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "process")
+			if name == "a" {
+				g.Observe(now, 0, actors.Event{Name: name})
+				all[name]++
+				continue
+			}
+			// So that one clock is what the other says: the gatherer reads both.
+			g.begins[name] = beginning{told: time.Now().Add(-now)}
+			m := &protos.RunEvents{}
+			for range rapid.IntRange(0, 3).Draw(t, "events") {
+				m.Events = append(m.Events, WireEvent(now-time.Millisecond, 1, &actors.Event{Name: name}))
+				all[name]++
+			}
+			if rapid.Bool().Draw(t, "last part") {
+				m.Until = int64(now)
+			}
+			g.Add(name, m)
+			for _, e := range o.seen[:max(len(o.seen)-1, 0)] {
+				if limit := min(g.until["b"], g.until["c"]); e.at > limit {
+					t.Fatalf("an event of %v is recorded when all is known until %v", e.at, limit)
+				}
+			}
+		}
+		for _, name := range []string{"b", "c"} {
+			g.Add(name, &protos.RunEvents{Until: int64(now)})
+			g.Leave(name)
+		}
+		if !slices.IsSortedFunc(o.seen, func(a, b gathered) int { return int((a.at - b.at) / time.Second) }) {
+			t.Fatalf("not in the order of time: %v", o.seen)
+		}
+		got := map[string]int{}
+		for _, e := range o.seen {
+			got[e.event.Name]++
+		}
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+// Package journal records what happens to a run on several processes: it merges their events in the
+// order of time, follows the pace of the nodes, and collects incidents that make the run's figures
+// worth less.
+package journal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// History keeps what happens to a run that makes its figures worth less: which nodes went with
+// their processes, what was lost with them, and when nobody looked. Instants are on the run's
+// clock.
+//
+// What a node's return costs follows from its role. A node that holds a model and trains joins with
+// the model of another one: all that is lost are its optimiser's state and its progress. A worker
+// without a model loses as little. A node that does not train, such as a server, begins again with
+// what it was given at first: nobody can stand in for it, and its run is degraded. So it is if the
+// last node that had a model is gone, whatever its role: there is nobody left to join from.
+type History struct {
+	deployment *world.Deployment
+	roles      []train.Role // by node
+	log        func(format string, args ...any)
+
+	mu        sync.Mutex
+	incidents []record.Incident
+	degraded  bool
+	away      map[int]absence // by node
+}
+
+// absence describes a node whose process is not in the run.
+type absence struct {
+	process, why string
+	from         time.Duration
+	lost         bool // with it what nobody else has
+}
+
+// NewHistory returns the empty history of a run. It logs each incident in a line.
+func NewHistory(d *world.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
+	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
+}
+
+// Add takes down an incident. The run is degraded if it has cost what cannot be made good.
+func (h *History) Add(at time.Duration, node, what string, degrades bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.addLocked(at, node, what, degrades)
+}
+
+// addLocked is add with the lock held.
+func (h *History) addLocked(at time.Duration, node, what string, degrades bool) {
+	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what})
+	h.degraded = h.degraded || degrades
+	h.log("at %s, %s %s", Seconds(at), node, what)
+}
+
+// Seconds writes an instant, or a time, as incidents do.
+func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// Gone notes that the nodes of a process are gone.
+func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var news []int
+	for _, node := range nodes {
+		if _, known := h.away[node]; !known && scheduled(h.deployment, node, at) {
+			h.away[node] = absence{process: process, why: why, from: at}
+			news = append(news, node)
+		}
+	}
+	last := !h.modelsAt(at)
+	for _, node := range news {
+		a := h.away[node]
+		a.lost = !h.roles[node].Trains || h.roles[node].Holds && last
+		h.away[node] = a
+	}
+}
+
+// Back takes note that the nodes of a process are there again, with actors that know nothing.
+func (h *History) Back(at time.Duration, nodes []int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	others := h.modelsAt(at) // those who are back do not count yet
+	for _, node := range nodes {
+		a, was := h.away[node]
+		if !was {
+			continue
+		}
+		delete(h.away, node)
+		role := h.roles[node]
+		went := fmt.Sprintf("its process %s was gone from %s on (%s)", a.process, Seconds(a.from), a.why)
+		what, degrades := "", true
+		switch {
+		case role.Holds && (a.lost || !others):
+			source := "the initial model"
+			if role.Trains && others {
+				source = "another node's model"
+			}
+			what = fmt.Sprintf("lost its model: %s; it began again from %s at %s", went, source, Seconds(at))
+		case a.lost:
+			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, Seconds(at))
+		case role.Holds:
+			what, degrades = fmt.Sprintf("began again at %s from another node's model: %s", Seconds(at), went), false
+		default:
+			what, degrades = fmt.Sprintf("began again at %s: %s", Seconds(at), went), false
+		}
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, what, degrades)
+	}
+}
+
+// Present reports whether a node takes part at an instant.
+func (h *History) Present(at time.Duration, node int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, away := h.away[node]
+	return !away && scheduled(h.deployment, node, at)
+}
+
+// HoldLastModel reports whether no model is left without these nodes, one of which has one.
+func (h *History) HoldLastModel(at time.Duration, nodes []int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.modelsAt(at) && !h.modelsAt(at, nodes...)
+}
+
+// modelsAt reports whether a node has a model that is neither away nor one of those. The lock is
+// held.
+func (h *History) modelsAt(at time.Duration, without ...int) bool {
+	for node, role := range h.roles {
+		_, away := h.away[node]
+		if role.Holds && !away && !slices.Contains(without, node) && scheduled(h.deployment, node, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// scheduled reports whether the plan has a node be there at an instant.
+func scheduled(d *world.Deployment, node int, at time.Duration) bool {
+	there := !d.Nodes[node].Absent
+	for _, c := range d.Schedule {
+		if c.Node == node && c.At <= at {
+			there = c.Do == world.Join
+		}
+	}
+	return there
+}
+
+// ErrNoModel is why a run has failed at whose end nobody had a model.
+var ErrNoModel = errors.New("no model was there to be evaluated")
+
+// Close takes down who is still away when the run ends, and returns all incidents in the order of
+// time. It returns an error if no model was left: the latest evaluation is then older than the
+// loss.
+func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var last absence // the one with which the last model went
+	name := ""
+	for node := range h.roles {
+		a, is := h.away[node]
+		if !is {
+			continue
+		}
+		went := fmt.Sprintf("was gone from %s on with its process %s (%s)", Seconds(a.from), a.process, a.why)
+		if h.roles[node].Holds && a.lost && a.from >= last.from {
+			last, name = a, h.deployment.Nodes[node].Name
+		}
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, went, a.lost)
+	}
+	if name != "" && !h.modelsAt(at) {
+		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s) when the run ended at %s",
+			ErrNoModel, Seconds(last.from), name, last.process, last.why, Seconds(at))
+	}
+	slices.SortStableFunc(h.incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
+	return h.incidents, h.degraded, err
+}

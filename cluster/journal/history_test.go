@@ -1,0 +1,199 @@
+package journal
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+var (
+	server = train.Role{Name: "server", Holds: true}
+	worker = train.Role{Name: "worker", Trains: true}
+	site   = train.Role{Name: "site"}
+	peer   = train.Role{Name: "peer", Trains: true, Holds: true}
+)
+
+func incident(at float64, node, what string) record.Incident {
+	return record.Incident{At: at, Node: node, What: what}
+}
+
+// historyOf is that of a run of nodes with these roles, named a, b, ….
+func historyOf(roles ...train.Role) *History {
+	d := &world.Deployment{}
+	for i, r := range roles {
+		d.Nodes = append(d.Nodes, world.Node{Name: string(rune('a' + i)), Role: r.Name})
+	}
+	return NewHistory(d, roles, func(string, ...any) {})
+}
+
+// What a node's absence costs follows from its role and from who else has a model.
+func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
+	const (
+		s       = time.Second
+		pKilled = "its process P was gone from 2.0 s on (killed)"
+		pLeft   = "its process P was gone from 2.0 s on (left)"
+		qKilled = "its process Q was gone from 3.0 s on (killed)"
+	)
+	for name, x := range map[string]struct {
+		roles    []train.Role
+		happens  func(h *History)
+		degraded bool
+		fails    bool
+		told     []record.Incident
+	}{
+		"worker is back": {
+			roles:   []train.Role{server, worker},
+			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}); h.Back(3*s, []int{1}) },
+			told:    []record.Incident{incident(2, "b", "began again at 3.0 s: "+pKilled)},
+		},
+		"worker stays away": {
+			roles:   []train.Role{server, worker},
+			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}) },
+			told:    []record.Incident{incident(2, "b", "was gone from 2.0 s on with its process P (killed)")},
+		},
+		"server is back": {
+			roles:    []train.Role{server, worker},
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}); h.Back(3*s, []int{0}) },
+			degraded: true,
+			told: []record.Incident{
+				incident(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
+			},
+		},
+		"server stays away": {
+			roles:    []train.Role{server, worker},
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}) },
+			degraded: true, fails: true,
+			told: []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
+		},
+		"one of two servers stays away": {
+			roles:    []train.Role{server, server, worker},
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}) },
+			degraded: true,
+			told:     []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
+		},
+		"site without a model is back": {
+			roles:    []train.Role{server, site, worker},
+			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{1}); h.Back(3*s, []int{1}) },
+			degraded: true,
+			told: []record.Incident{
+				incident(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
+			},
+		},
+		"peer joins from another": {
+			roles:   []train.Role{peer, peer},
+			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}); h.Back(3*s, []int{1}) },
+			told: []record.Incident{
+				incident(2, "b", "began again at 3.0 s from another node's model: "+pKilled),
+			},
+		},
+		"both peers of the only process are back": {
+			roles:    []train.Role{peer, peer},
+			happens:  func(h *History) { h.Gone(2*s, "P", "killed", []int{0, 1}); h.Back(3*s, []int{0, 1}) },
+			degraded: true,
+			told: []record.Incident{
+				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+				incident(2, "b", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+			},
+		},
+		"first peer is back when the second has gone": {
+			roles: []train.Role{peer, peer},
+			happens: func(h *History) {
+				h.Gone(2*s, "P", "killed", []int{0})
+				h.Gone(3*s, "Q", "killed", []int{1})
+				h.Back(4*s, []int{0})
+				h.Back(5*s, []int{1})
+			},
+			degraded: true,
+			told: []record.Incident{
+				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 4.0 s"),
+				incident(3, "b", "lost its model: "+qKilled+"; it began again from another node's model at 5.0 s"),
+			},
+		},
+		"all peers stay away": {
+			roles: []train.Role{peer, peer},
+			happens: func(h *History) {
+				h.Gone(2*s, "P", "killed", []int{0})
+				h.Gone(3*s, "Q", "killed", []int{1})
+			},
+			degraded: true, fails: true,
+			told: []record.Incident{
+				incident(2, "a", "was gone from 2.0 s on with its process P (killed)"),
+				incident(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := historyOf(x.roles...)
+			x.happens(h)
+			told, degraded, err := h.Close(10 * s)
+			fails := errors.Is(err, ErrNoModel)
+			if diff := cmp.Diff(x.told, told); diff != "" || degraded != x.degraded || fails != x.fails {
+				t.Errorf("degraded: %v, error: %v\n%s", degraded, err, diff)
+			}
+		})
+	}
+}
+
+func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) {
+	h := historyOf(peer, peer)
+	h.deployment.Schedule = []world.NodeChange{{At: time.Second, Node: 1, Do: world.Leave}}
+	if !h.HoldLastModel(2*time.Second, []int{0}) || h.HoldLastModel(0, []int{0}) || h.HoldLastModel(2*time.Second,
+		[]int{1}) {
+		t.Error("from the second's departure on the first alone has a model")
+	}
+	h.Gone(2*time.Second, "P", "killed", []int{1})
+	if told, degraded, err := h.Close(3 * time.Second); len(told) > 0 || degraded || err != nil {
+		t.Errorf("%v, %v, %v", told, degraded, err)
+	}
+}
+
+func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	for _, x := range []struct {
+		p       pace
+		at      time.Duration
+		longest time.Duration // of any node
+		lost    bool
+		want    bool
+	}{
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6001 * ms, want: true},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, want: false}, // it has shown no exchange
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, lost: true, want: true},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6 * s, longest: s,
+			want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: ms}, count: 9, waited: true}, at: 5900 * ms, lost: true,
+			want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: s}, count: 9, waited: true}, at: 14 * s, lost: true,
+			want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: 200 * ms, lost: true, want: true},
+		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: s, lost: true, want: false},
+		{p: pace{}, at: 2 * s, lost: true, want: true},
+		{p: pace{}, at: 2 * s, want: false},
+	} {
+		if got := x.p.still(x.at, x.longest, x.lost); got != x.want {
+			t.Errorf("%+v at %v, longest of any %v, lost %v: %v", x.p, x.at, x.longest, x.lost, got)
+		}
+	}
+}
+
+func TestTimeInWhichANodeIsAwayIsNoneBetweenItsSteps(t *testing.T) {
+	all := steps{}
+	step := func(at time.Duration) { all.take(&gathered{at, 3, actors.Event{Kind: actors.StepDone}}) }
+	step(time.Second)
+	step(2 * time.Second)
+	all.interrupt(4*time.Second, 3)
+	all.interrupt(9*time.Second, 3)
+	all.interrupt(90*time.Second, 2)
+	step(10 * time.Second)
+	step(12 * time.Second)
+	if p := all[3]; p.Longest != 2*time.Second || p.Last != 12*time.Second || p.count != 2 {
+		t.Errorf("%+v", p)
+	}
+}

@@ -1,0 +1,91 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const (
+	// requestPatience is how long a client may take to say what it wants.
+	requestPatience = 10 * time.Second
+)
+
+// answer carries out a request.
+func (p *process) answer(c *request.Caller) error {
+	var r protos.Request
+	in := bufio.NewReader(c.Conn)
+	if err := c.Conn.SetReadDeadline(time.Now().Add(requestPatience)); err != nil {
+		return err
+	}
+	if err := request.Read(in, &r); err != nil {
+		return refusal.Input(fmt.Errorf("the request cannot be read: %w", err))
+	}
+	if err := c.Conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if err := p.entered(); err != nil {
+		return err
+	}
+	if r.GetAttach() != nil {
+		return p.residents.Attach(c, in)
+	}
+	// The end of the connection, or anything behind the request, ends the answer.
+	ctx, cancel := context.WithCancelCause(p.stop)
+	defer cancel(nil)
+	go func() {
+		_, err := in.ReadByte()
+		cancel(fmt.Errorf("the client is gone: %w", err))
+	}()
+	switch k := r.Kind.(type) {
+	case *protos.Request_Nodes:
+		return c.Reply(&protos.Reply{Kind: &protos.Reply_Processes{Processes: p.processes()}})
+	case *protos.Request_Runs:
+		return p.answerRuns(c)
+	case *protos.Request_Spawn:
+		return p.residents.AnswerSpawn(ctx, c, k.Spawn)
+	case *protos.Request_Actors:
+		return p.residents.AnswerList(ctx, c, k.Actors.Name)
+	}
+	return p.queue.Answer(ctx, c, &r)
+}
+
+// processes lists the cluster's processes, as this one sees them.
+func (p *process) processes() *protos.Processes {
+	all := &protos.Processes{}
+	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}
+	for _, s := range p.node.Stats().Peers {
+		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
+	}
+	for _, m := range p.members.View().Members {
+		expires := p.others.expires(m.Name)
+		if m.Name == p.config.Name {
+			expires = p.expires()
+		}
+		all.Processes = append(all.Processes, &protos.Process{
+			Name: m.Name, Address: m.Meta.Address, Role: m.Meta.Role, Cores: int32(m.Meta.Cores), Labels: m.Meta.Labels,
+			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]), Expires: expires,
+		})
+	}
+	return all
+}
+
+// answerRuns tells what was submitted here, and what is known of submissions whose processes are
+// away.
+func (p *process) answerRuns(c *request.Caller) error {
+	submissions, _ := p.queue.All()
+	all := &protos.Submissions{}
+	for _, s := range submissions {
+		m, _, _ := s.State()
+		m.Placement = nil // with many runs of many nodes it would be long
+		m.Error = request.Text(m.Error, request.MaxListed)
+		all.Submissions = append(all.Submissions, m)
+	}
+	all.Submissions = append(all.Submissions, p.others.away()...)
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
+}

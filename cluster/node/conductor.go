@@ -1,0 +1,352 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/submission"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// conductor carries out one run on the cluster: it has the other processes place their nodes,
+// starts and ends the run, and hears what they record.
+type conductor struct {
+	*hosted
+	log     func(format string, args ...any)
+	message *protos.PlaceRun
+	task    *train.Task
+	events  *journal.Gatherer
+
+	mu      sync.Mutex
+	begun   bool
+	parties map[string]*party // the other processes
+	changed chan struct{}     // closed at the next change of a party
+
+	deployment *world.Deployment
+	roles      []train.Role  // of the nodes
+	bound      time.Duration // the instant at which the run is to end; 0 if it has none
+	history    *journal.History
+	stalled    time.Duration // since when nothing has moved in a bounded run; 0 if something does
+	pauses     atomic.Int64  // of this process, that were noticed
+}
+
+// resultPatience is how long a run that has ended waits for what the other processes say last.
+const resultPatience = 10 * time.Second
+
+// venue is where the runs of a submission take place.
+type venue struct {
+	process    *process
+	submission *submission.Submission
+	place      []rule
+}
+
+var _ experiment.Venue = (*venue)(nil)
+
+// Clock is the name of real time on several processes.
+func (v *venue) Clock() experiment.Clock { return "cluster" }
+
+// Secure reports whether the connections between the processes are.
+func (v *venue) Secure() bool { return !v.process.config.Insecure }
+
+// Jobs is 1: runs would take the cores from each other.
+func (v *venue) Jobs(int) int { return 1 }
+
+// Memory is not known of other processes.
+func (v *venue) Memory() float64 { return 0 }
+
+// venue returns the venue of a submission.
+func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
+	place, err := parseRules(rules)
+	return &venue{process: p, submission: s, place: place}, err
+}
+
+// message is what the other processes need to know of a run.
+func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) (*protos.PlaceRun, error) {
+	text, err := pt.Text(task.Seed)
+	if err != nil {
+		return nil, err
+	}
+	m := &protos.PlaceRun{
+		Submission: v.submission.ID, File: v.submission.File, Plan: text, Processes: where,
+		Catalog: v.process.fingerprint,
+	}
+	if pt.Spec.Data.Sent {
+		m.Samples = sampleSet(task)
+	}
+	return m, nil
+}
+
+// Rehearse asks every process that would host nodes of a point whether it can.
+func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
+	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.place)
+	if err != nil {
+		return err
+	}
+	m, err := v.message(s.Point, s.Task, where)
+	if err != nil {
+		return err
+	}
+	m.Rehearse = true
+	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
+	if !v.process.enter(c.hosted, c) {
+		return experiment.ErrStopping
+	}
+	defer v.process.forgetRun(c.hosted)
+	defer c.end(errRunOver)
+	return c.placeOthers(ctx)
+}
+
+// Play lets one run happen.
+func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
+	p, spec := v.process, s.Point.Spec
+	where, err := p.placement(ctx, spec.Plan, v.place)
+	if err != nil {
+		return experiment.Outcome{}, err
+	}
+	m, err := v.message(s.Point, s.Task, where)
+	if err != nil {
+		return experiment.Outcome{}, err
+	}
+	v.submission.Placed(s.Names, where)
+	c := p.newConductor(v.submission.NextRun(), v.submission.Log, m)
+	c.deployment, c.roles, c.bound = s.Deployment, spec.Roles, time.Duration(spec.Plan.Stop.Time)
+	c.needs(c.roles, s.Names)
+	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
+	c.task = s.Task
+	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
+	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
+	if !p.enter(c.hosted, c) {
+		return experiment.Outcome{}, experiment.ErrStopping
+	}
+	defer p.forgetRun(c.hosted)
+	defer c.end(errRunOver)
+	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
+	return c.conduct(ctx, s)
+}
+
+// newConductor returns the conductor of a run of that number.
+func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.PlaceRun) *conductor {
+	c := &conductor{
+		hosted: p.newHosted(run, p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
+		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
+	}
+	for _, name := range m.Processes {
+		if name != p.config.Name {
+			c.parties[name] = &party{}
+		}
+	}
+	return c
+}
+
+// now is what the run's clock shows in this process.
+func (c *conductor) now() time.Duration {
+	if w := c.world.Load(); w != nil {
+		return w.Now()
+	}
+	return 0
+}
+
+// conduct places, starts and ends a run.
+func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
+	end := sync.OnceFunc(func() {
+		c.mu.Lock()
+		c.begun = false
+		c.mu.Unlock()
+		c.tellOthers(&protos.EndRun{})
+	})
+	defer end()
+	w, err := c.placeWorld(s, 0, 0)
+	if err == nil {
+		err = c.placeOthers(ctx)
+	}
+	if err != nil {
+		if w != nil {
+			w.Abandon()
+		}
+		return experiment.Outcome{}, err
+	}
+	c.mu.Lock()
+	c.begun = true
+	c.mu.Unlock()
+	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.others()...), ", "))
+	for name := range c.parties {
+		c.events.Enter(name, 0)
+	}
+	c.tellOthers(&protos.BeginRun{})
+	for name := range c.parties { // who has gone in between
+		c.left(name)
+		if peer, _ := c.process.node.Peer(name); peer.State == transport.Suspended {
+			c.silent(name, transport.ErrAbsent.Error())
+		}
+	}
+	result, err := c.watched(w)
+	end()
+	out, failure := c.outcome(result, err)
+	return out, c.because(failure)
+}
+
+// watched lets the run happen, and watches over it meanwhile.
+func (c *conductor) watched(w *live.World) (live.Result, error) {
+	over := make(chan struct{})
+	timer := newTimer(c)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watchOver(over) })
+	watching.Go(func() { timer.run(over) })
+	result, err := w.Run(c.stop)
+	close(over)
+	watching.Wait()
+	timer.look() // a pause that reached beyond the end of the run
+	return result, err
+}
+
+// outcome waits for what the other processes say last, and sums everything up. It returns the error
+// with which the run has ended, or one if its figures are none.
+func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, error) {
+	if failure == nil || errors.Is(failure, errUnended) {
+		c.awaitResults()
+	}
+	out := experiment.Outcome{End: r.Now, DeadLetters: r.DeadLetters, Stalled: cmp.Or(r.Stalled, c.stalled)}
+	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
+	c.mu.Lock()
+	for _, q := range c.parties {
+		if q.result != nil {
+			out.DeadLetters += q.result.DeadLetters
+			late, p99 = late || q.result.Late, max(p99, time.Duration(q.result.Lateness))
+		}
+	}
+	c.mu.Unlock()
+	for name := range c.parties {
+		c.events.Leave(name)
+	}
+	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
+	if failure == nil {
+		c.stoodStill(r.Now, out.Stalled, c.waits())
+	}
+	var bereft error
+	out.Incidents, out.Degraded, bereft = c.history.Close(r.Now)
+	return out, cmp.Or(failure, bereft)
+}
+
+// silentLooks is how many looks those are waited for of whom nothing is heard.
+const silentLooks = 4
+
+// awaitResults waits for what the other processes say last, and less long for those that are not
+// heard of. It counts looks: time in which this process was paused is nobody's fault. Who says
+// nothing is missing in the counters, which is all that it has left to tell.
+func (c *conductor) awaitResults() {
+	looks := 0
+	ctx, cancel := context.WithCancel(c.process.stop)
+	defer cancel()
+	_ = c.await(ctx, func(name string, q *party) (bool, error) {
+		return q.result != nil || q.err != nil || looks >= silentLooks && !c.up(name), nil
+	}, func() {
+		if looks++; time.Duration(looks)*askEvery > resultPatience {
+			cancel()
+		}
+	})
+}
+
+// because adds to the error of a run that has not come to its end by itself who waited for what.
+func (c *conductor) because(err error) error {
+	if !errors.Is(err, journal.ErrNoModel) && !errors.Is(err, errUnended) {
+		return err
+	}
+	w := c.waits()
+	for _, node := range slices.Sorted(maps.Keys(w.causes)) {
+		if node < len(c.deployment.Nodes) {
+			err = fmt.Errorf("%w; %s waits for %s", err, c.deployment.Nodes[node].Name, w.causes[node])
+		}
+	}
+	return fmt.Errorf("%w%s", err, w.losses)
+}
+
+// placeOthers has the other processes make their worlds, or say why they cannot.
+func (c *conductor) placeOthers(ctx context.Context) error {
+	for _, name := range c.others() {
+		if err := c.place(name, c.message); err != nil {
+			return fmt.Errorf("process %s: %w", name, err)
+		}
+	}
+	return c.await(ctx, c.placed)
+}
+
+// place has a process make its world.
+func (c *conductor) place(name string, m *protos.PlaceRun) error {
+	peer, _ := c.process.node.Peer(name)
+	connection := peer.Connections
+	if !peer.Connected {
+		connection++ // the message waits for the next one
+	}
+	c.note(name, func(q *party) { q.connection = connection })
+	return c.process.tell(name, c.run, m)
+}
+
+// placed reports whether a process has made its world. What was under way when a connection broke
+// is lost: the order to place nodes, the samples, or the answer.
+func (c *conductor) placed(name string, q *party) (bool, error) {
+	peer, _ := c.process.node.Peer(name)
+	if q.err == nil && !q.placed && peer.Connections > q.connection {
+		return false, errors.New("its connection broke before its nodes were placed")
+	}
+	return q.placed, q.err
+}
+
+// await waits until something holds for all parties, and returns all their errors if there are any.
+// Holds is asked with c.mu held, after every change and from time to time, when the looks are
+// called as well.
+func (c *conductor) await(ctx context.Context, holds func(name string, q *party) (bool, error), looks ...func()) error {
+	look := time.NewTicker(askEvery)
+	defer look.Stop()
+	for {
+		c.mu.Lock()
+		all := true
+		var errs []error
+		for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+			done, err := holds(name, c.parties[name])
+			if err != nil {
+				errs = append(errs, fmt.Errorf("process %s: %w", name, err))
+			}
+			all = all && (done || err != nil)
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		if all {
+			return errors.Join(errs...)
+		}
+		select {
+		case <-changed:
+		case <-look.C:
+			for _, do := range looks {
+				do()
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// note changes what is known of a party.
+func (c *conductor) note(name string, change func(q *party)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.parties[name]; q != nil {
+		change(q)
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}

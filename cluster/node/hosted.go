@@ -1,0 +1,531 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// hosted is the part of a run that lives in this process.
+type hosted struct {
+	process *process
+	run     uint64
+	lead    string           // the process that conducts the run
+	where   []string         // the process of each node, and of the coordinator as the last one
+	index   map[string]int32 // of nodes, by name; there if the world is
+	world   atomic.Pointer[live.World]
+	samples atomic.Pointer[arrival] // there while samples are waited for
+	stop    context.Context
+	end     context.CancelCauseFunc
+	begin   chan struct{} // closed when the clock is to start
+	begun   sync.Once
+	lives   uint32        // of the run in this process, before this one
+	over    chan struct{} // closed when the run is not known any more
+	handled atomic.Int64  // messages, when the process was last asked
+
+	halt    chan struct{} // closed when the part of the nodes is over
+	halting sync.Once
+
+	mu      sync.Mutex
+	marks   map[string]uint64 // the latest of each other process
+	dropped map[string]uint64 // messages for each other process that were given up because it was silent
+	// indispensable names, for a process, a node that nobody else can stand in for: a new life of
+	// it would have lost what it alone knows.
+	indispensable map[string]string
+}
+
+var (
+	// errRunOver ends a world whose run has been ended by the process that conducts it.
+	errRunOver = errors.New("the run is over")
+	// errLeadGone ends one whose run's process is gone, as far as can be seen from here.
+	errLeadGone = errors.New("the process that conducts the run is gone")
+)
+
+func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
+	h := &hosted{
+		process: p, run: run, lead: lead, where: where, begin: make(chan struct{}), over: make(chan struct{}),
+		marks: map[string]uint64{}, dropped: map[string]uint64{},
+		halt: make(chan struct{}), indispensable: map[string]string{},
+	}
+	h.stop, h.end = context.WithCancelCause(p.stop)
+	return h
+}
+
+// enter makes the run known, so that frames reach it; false if it is known already.
+func (p *process) enter(h *hosted, c *conductor) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.runs[h.run] != nil || p.stop.Err() != nil {
+		return false
+	}
+	p.runs[h.run] = h
+	if c != nil {
+		p.conducts[h.run] = c
+	}
+	return true
+}
+
+// needs takes note of the nodes that nobody can stand in for.
+func (h *hosted) needs(roles []train.Role, names []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, role := range roles {
+		if !role.Trains {
+			h.indispensable[h.where[i]] = names[i]
+		}
+	}
+}
+
+// needsOf names such a node of a process; empty if there is none.
+func (h *hosted) needsOf(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.indispensable[name]
+}
+
+// waitsFor reports whether a run here waits for a process while it is silent: because it conducts
+// the run, or because nodes live there that the run cannot do without.
+func (p *process) waitsFor(name string) bool {
+	p.mu.Lock()
+	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, h := range hosts {
+		if h.lead == name || h.needsOf(name) != "" {
+			return true
+		}
+	}
+	return slices.ContainsFunc(conducts, func(c *conductor) bool { return c.needed(name) != "" })
+}
+
+// succeed makes a run known, whose earlier life in this process ends.
+func (p *process) succeed(h *hosted) error {
+	for !p.enter(h, nil) {
+		p.mu.Lock()
+		old := p.runs[h.run]
+		p.mu.Unlock()
+		switch {
+		case p.stop.Err() != nil:
+			return experiment.ErrStopping
+		case old == nil: // it has just ended
+		case old.lead != h.lead || old.lives >= h.lives:
+			return fmt.Errorf("run %x is here already", h.run)
+		default:
+			old.end(errRunOver)
+			<-old.over
+		}
+	}
+	return nil
+}
+
+func (p *process) forgetRun(h *hosted) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.runs, h.run)
+	delete(p.conducts, h.run)
+	close(h.over)
+}
+
+// host is the life of a run's part in a process that does not conduct the run.
+func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
+	h := p.newHosted(run, lead, append(m.Processes, lead))
+	h.lives = m.Lives
+	defer h.end(errRunOver)
+	if err := p.succeed(h); err != nil {
+		h.answer(err)
+		return
+	}
+	defer p.forgetRun(h)
+	s, err := h.stageOf(m)
+	if err != nil || m.Rehearse {
+		h.answer(err)
+		return
+	}
+	if m.Samples != nil {
+		if err := h.awaitSamples(s); err != nil {
+			h.answer(err)
+			return
+		}
+	}
+	events := newForwarder(h, s)
+	s.Deployment.Observer = events
+	w, err := h.placeWorld(s, time.Duration(m.Start), int(m.Lives))
+	if err == nil {
+		err = h.reach(m.Gone)
+	}
+	h.answer(err)
+	if err == nil {
+		select {
+		case <-h.begin:
+			h.live(w, events)
+			return
+		case <-h.stop.Done():
+			if p.stop.Err() != nil {
+				p.report(lead, run, &protos.RunResult{Left: true})
+			}
+		}
+	}
+	if w != nil {
+		w.Abandon()
+	}
+}
+
+// answer says whether the run could be placed.
+func (h *hosted) answer(err error) {
+	m := &protos.RunPlaced{Lives: h.lives}
+	if err != nil {
+		m.Error = request.Text(err.Error(), request.MaxText)
+	}
+	h.process.report(h.lead, h.run, m)
+}
+
+// reachPatience is how long a process may take to connect with all others of a run.
+const reachPatience = 10 * time.Second
+
+// reach waits until there is a connection with each other process of the run that is not gone: what
+// is sent to one without would be lost.
+func (h *hosted) reach(gone []string) error {
+	patience := time.NewTimer(reachPatience)
+	defer patience.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for _, name := range h.others() {
+		for !slices.Contains(gone, name) && !h.up(name) {
+			select {
+			case <-look.C:
+			case <-h.stop.Done():
+				return context.Cause(h.stop)
+			case <-patience.C:
+				return fmt.Errorf("there is no connection with process %s, which takes part as well", name)
+			}
+		}
+	}
+	return nil
+}
+
+func (h *hosted) up(name string) bool {
+	peer, _ := h.process.node.Peer(name)
+	return peer.State == transport.Up
+}
+
+// others are the other processes of the run, once each.
+func (h *hosted) others() []string {
+	names := slices.Compact(slices.Sorted(slices.Values(h.where)))
+	return slices.DeleteFunc(names, func(name string) bool { return name == h.process.config.Name })
+}
+
+// live lets the run happen, and says at the end what it has led to.
+func (h *hosted) live(w *live.World, events *forwarder) {
+	done := make(chan struct{})
+	var flushing sync.WaitGroup
+	flushing.Go(func() { events.flush(done) })
+	result, err := w.Run(h.stop)
+	close(done)
+	flushing.Wait()
+	last := &protos.RunResult{DeadLetters: result.DeadLetters,
+		Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
+	switch {
+	case h.process.stop.Err() != nil, errors.Is(err, errLeadGone):
+		last.Left = true
+	case err != nil && !errors.Is(err, errRunOver):
+		last.Error = request.Text(err.Error(), request.MaxText)
+		h.process.log("run %x of %s: %v", h.run, h.lead, err)
+	}
+	h.tellLead(h.lastState(w))
+	h.tellLead(last)
+}
+
+// lastState says what the nodes waited for when their world ended.
+func (h *hosted) lastState(w *live.World) *protos.RunState {
+	s := &protos.RunState{Lives: h.lives}
+	tellWaits(s, w)
+	return s
+}
+
+// tellLead tells the process that conducts the run something. While that one is silent, as when it
+// is paused, this waits.
+func (h *hosted) tellLead(m proto.Message) {
+	if err := h.process.sendOn(h.stop, h.lead, &wire.Frame{Kind: wire.User, Run: h.run, Head: m}); err != nil {
+		h.process.log("run %x: %v", h.run, err)
+	}
+}
+
+// report tells another process of a run something. Where that cannot be told, the process is gone,
+// and who watches over the connections hears of it.
+func (p *process) report(name string, run uint64, m proto.Message) {
+	if err := p.tell(name, run, m); err != nil {
+		p.log("run %x: %v", run, err)
+	}
+}
+
+// placeWorld makes the world of the nodes that live here.
+func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int) (*live.World, error) {
+	w, err := live.New(live.Config{
+		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Threads: max(h.process.residents.Free(), 1),
+		Hosted:  func(node int) bool { return h.where[node] == h.process.config.Name },
+		Carrier: h, RoundTrip: h.roundTrip, Start: start, Lives: lives,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Locked, h.index = w.Locked, experiment.Positions(s.Names)
+	if err := w.Place(); err != nil {
+		return w, err
+	}
+	h.world.Store(w)
+	return w, nil
+}
+
+// told carries out what the process that conducts the run says.
+func (h *hosted) told(m proto.Message) {
+	switch m.(type) {
+	case *protos.BeginRun:
+		h.begun.Do(func() { close(h.begin) })
+	case *protos.HaltRun:
+		h.halting.Do(func() { close(h.halt) })
+		if w := h.world.Load(); w != nil {
+			w.Halt()
+		}
+	case *protos.EndRun:
+		h.end(errRunOver)
+	}
+}
+
+// state tells how the run stands here. A mark, if it is wanted, comes behind all that was sent
+// before.
+func (h *hosted) state(m *protos.AskRun) *protos.RunState {
+	s := &protos.RunState{Wave: m.Wave, Lives: h.lives}
+	w := h.world.Load()
+	if w == nil {
+		return s
+	}
+	a := h.rest(w)
+	s.Idle, s.Handled, s.Sent, s.Received = a.Idle, a.Handled, a.Sent, a.Received
+	if m.Why {
+		tellWaits(s, w)
+	}
+	for _, name := range h.others() {
+		peer, _ := h.process.node.Peer(name)
+		h.mu.Lock()
+		about := &protos.RunPeer{Name: name, Up: peer.State == transport.Up, Lost: peer.Lost + h.dropped[name],
+			Mark: h.marks[name]}
+		h.mu.Unlock()
+		s.Peers = append(s.Peers, about)
+		if m.Mark != 0 && about.Up {
+			h.process.report(name, h.run, &protos.RunMark{Mark: m.Mark})
+		}
+	}
+	return s
+}
+
+// tellWaits adds what the nodes wait for.
+func tellWaits(s *protos.RunState, w *live.World) {
+	waits, losses := w.Waits()
+	s.Waits, s.Losses = map[int32]string{}, request.Text(losses, request.MaxText)
+	for node, cause := range waits {
+		s.Waits[int32(node)] = request.Text(cause, request.MaxListed)
+	}
+}
+
+// restPatience is how long an instant is looked for at which no model is looked at.
+const restPatience = 300 * time.Millisecond
+
+// rest tells what moves in a world. If nothing was handled since it was asked last, it waits a
+// little for an instant at which the world is idle: models may be looked at all the time.
+func (h *hosted) rest(w *live.World) live.Activity {
+	a := w.Activity()
+	before := h.handled.Swap(a.Handled)
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(restPatience); !a.Idle && a.Handled == before &&
+		time.Now().Before(end); a = w.Activity() {
+		<-look.C
+	}
+	return a
+}
+
+// marked takes note of a mark.
+func (h *hosted) marked(name string, mark uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.marks[name] = mark
+}
+
+// tellState answers the process that conducts a run. That the run is not here it learns too: it was
+// given up when that process seemed to be gone.
+func (p *process) tellState(lead string, run uint64, h *hosted, m *protos.AskRun) {
+	if h == nil {
+		p.report(lead, run, &protos.RunResult{Left: true})
+		return
+	}
+	p.report(lead, run, h.state(m))
+}
+
+// gone ends the run if the process that conducts it is not there any more.
+func (h *hosted) gone(name, why string) {
+	if name == h.lead {
+		h.end(fmt.Errorf("%w: %s: %s", errLeadGone, name, why))
+	}
+}
+
+// deliver hands a frame to the node that it is for. A nil run is one that is over, or never was.
+func (h *hosted) deliver(f *wire.Frame) {
+	if w, node := h.home(f); w != nil {
+		w.Deliver(node, f)
+		return
+	}
+	f.Release()
+}
+
+// home returns the world and the node that a frame is for; nil if there is none.
+func (h *hosted) home(f *wire.Frame) (w *live.World, node int) {
+	if h == nil {
+		return nil, 0
+	}
+	if w = h.world.Load(); w == nil {
+		return nil, 0
+	}
+	i, known := h.index[nodeOf(f.Target)]
+	if !known {
+		return nil, 0
+	}
+	return w, int(i)
+}
+
+var _ live.Prompt = (*hosted)(nil)
+
+// Send takes a frame to the process of its node.
+func (h *hosted) Send(node int, f *wire.Frame) error {
+	f.Run = h.run
+	to := h.where[node]
+	err := h.process.node.Send(to, f)
+	for errors.Is(err, transport.ErrQueueFull) && h.waitsFor(to) {
+		err = h.process.node.Send(to, f)
+	}
+	return h.carried(node, err)
+}
+
+// waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the
+// one that conducts the run, and those that the run cannot do without. When the part of the nodes
+// is over, nobody waits any more.
+func (h *hosted) waitsFor(name string) bool {
+	select {
+	case <-h.halt:
+		return false
+	default:
+		return h.stop.Err() == nil && (name == h.lead || h.needsOf(name) != "")
+	}
+}
+
+// TrySend is Send without waiting for room.
+func (h *hosted) TrySend(node int, f *wire.Frame) (taken bool, err error) {
+	f.Run = h.run
+	err = h.process.node.TrySend(h.where[node], f)
+	if errors.Is(err, transport.ErrQueueFull) {
+		return false, nil
+	}
+	return true, h.carried(node, err)
+}
+
+// carried makes the transport's error about a frame for a node that of a carrier.
+func (h *hosted) carried(node int, err error) error {
+	for _, gone := range []error{transport.ErrDown, transport.ErrUnknown, transport.ErrClosed} {
+		if errors.Is(err, gone) {
+			return fmt.Errorf("%w: %w", live.ErrGone, err)
+		}
+	}
+	if errors.Is(err, transport.ErrQueueFull) && !h.up(h.where[node]) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.dropped[h.where[node]]++
+		return fmt.Errorf("%w for now: %w", live.ErrGone, err)
+	}
+	return err
+}
+
+// Changed tells the process that conducts the run.
+func (h *hosted) Changed(node int, present bool) {
+	h.tellLead(&protos.NodeChanged{Node: int32(node), Present: present})
+}
+
+// Halt tells all others that the part of their nodes is over.
+func (h *hosted) Halt() {
+	h.halting.Do(func() { close(h.halt) })
+	for _, name := range h.others() {
+		h.process.report(name, h.run, &protos.HaltRun{})
+	}
+}
+
+// roundTrip is what heartbeats take to the process of a node and back.
+func (h *hosted) roundTrip(node int) time.Duration {
+	peer, _ := h.process.node.Peer(h.where[node])
+	return peer.RoundTrip
+}
+
+// shelves are the data of the latest submission whose runs other processes conduct.
+type shelves struct {
+	submission string
+	shelf      *experiment.Shelf
+}
+
+// shelfOf returns the shelf for a submission.
+func (p *process) shelfOf(submission string) *experiment.Shelf {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shelves.submission != submission {
+		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.shared)}
+	}
+	return p.shelves.shelf
+}
+
+// stageOf makes the stage of a run that another process conducts.
+func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
+	p := h.process
+	if m.Catalog != p.fingerprint {
+		return nil, fmt.Errorf("its catalog (%s) differs from that of the process that took the plan (%s): run the "+
+			"same program on all", p.fingerprint, m.Catalog)
+	}
+	pl, err := experiment.Parse(m.File, []byte(m.Plan))
+	if err != nil {
+		return nil, err
+	}
+	own := *p.catalog
+	own.SamplesElsewhere = m.Samples != nil
+	points, err := pl.Points(&own)
+	if err != nil {
+		return nil, err
+	}
+	pt := &points[0]
+	if len(points) != 1 || len(m.Processes) != len(pt.Spec.Plan.Nodes) {
+		return nil, fmt.Errorf("a plan of %d points and %d nodes was sent with places for %d", len(points),
+			len(pt.Spec.Plan.Nodes), len(m.Processes))
+	}
+	var task *train.Task
+	if m.Samples != nil {
+		task, err = pt.SentTask(m.Samples, pt.Spec.Plan.Seed)
+	} else {
+		task, err = pt.Task(p.shelfOf(m.Submission), pt.Spec.Plan.Seed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := pt.Place(task, false, 1)
+	if err == nil {
+		h.needs(pt.Spec.Roles, s.Names)
+	}
+	return s, err
+}

@@ -1,0 +1,323 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// party is another process of a run.
+type party struct {
+	placed bool
+	result *protos.RunResult
+	state  *protos.RunState // its latest
+	err    error            // why it cannot take part, or does not any more
+	first  error            // the err that it is out for, when it could not come back since
+	lives  uint32           // that it had before
+	again  time.Time        // from when on it may be taken in again, if it is out
+	silent *time.Duration   // the instant at which nothing was heard of it, while the run waits for it
+	// connection is the number of the one over which it was told to place its nodes.
+	connection uint64
+}
+
+// in reports whether the process takes part.
+func (q *party) in() bool { return q.placed && q.err == nil && q.result == nil }
+
+// How long a process stays out at least, if it did not come back by itself.
+const (
+	leavePause  = 3 * time.Second  // of one that says that it is going, and may be about to
+	refusePause = 10 * time.Second // of one that could not place its nodes
+)
+
+// heard takes in what another process of the run says. What an earlier life of it has said is not
+// heeded: messages come in their order, and the first of a life, but for what it needs to place its
+// nodes, is RunPlaced.
+func (c *conductor) heard(name string, m proto.Message) {
+	switch m := m.(type) {
+	case *protos.AskSamples:
+		if c.task != nil {
+			c.process.begin(func() { c.supply(name, m) })
+		}
+		return
+	case *protos.RunPlaced:
+		c.note(name, func(q *party) {
+			switch {
+			case m.Lives != q.lives || q.err != nil:
+			case m.Error != "":
+				q.err = errors.New(m.Error)
+			default:
+				q.placed = true
+			}
+		})
+		return
+	}
+	c.mu.Lock()
+	q := c.parties[name]
+	heeded := q != nil && q.in()
+	c.mu.Unlock()
+	if !heeded {
+		return
+	}
+	switch m := m.(type) {
+	case *protos.RunEvents:
+		if c.events != nil {
+			c.events.Add(name, m)
+		}
+	case *protos.RunState:
+		c.note(name, func(q *party) { q.state = m })
+	case *protos.NodeChanged:
+		if w := c.world.Load(); w != nil && m.Node >= 0 && int(m.Node) < len(c.where)-1 && c.where[m.Node] == name {
+			w.Change(int(m.Node), m.Present)
+		}
+	case *protos.RunResult:
+		if m.Left {
+			c.gone(name, "it has left the run", leavePause)
+			return
+		}
+		c.note(name, func(q *party) { q.result = m })
+		if m.Error != "" {
+			c.end(fmt.Errorf("process %s: %s", name, m.Error))
+		}
+	}
+}
+
+// silent takes note that a process has not been heard of for a while. The run goes on without it,
+// until it is heard of again, if it can. Where there are several, it is seen first whether the
+// others are silent as well: a process that hears nobody is likely to be cut off itself, as a
+// machine is that has slept, and throws nobody out.
+func (c *conductor) silent(name, why string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	in := c.begun && q != nil && q.in()
+	c.mu.Unlock()
+	switch node := c.needed(name); {
+	case !in:
+	case node != "":
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s); the run waits for it, because %s lives there", name, why, node))
+	case len(c.parties) > 1:
+		c.process.begin(func() { c.judgeSilence(name, why, beat) })
+	default:
+		c.gone(name, why, 0)
+	}
+}
+
+// How long it takes until others that are silent as well are known to be, and until those who are
+// not are heard again when the first of them is: a connection that was cut off tries again after
+// pauses that grow.
+const (
+	beat     = 300 * time.Millisecond
+	hearsAll = 10 * time.Second
+)
+
+// judgeSilence goes on without a process that is still silent after a while, if another one is
+// heard of.
+func (c *conductor) judgeSilence(name, why string, after time.Duration) {
+	patience := time.NewTimer(after)
+	defer patience.Stop()
+	select {
+	case <-patience.C:
+	case <-c.stop.Done():
+		return
+	}
+	c.mu.Lock()
+	q := c.parties[name]
+	judged, known := c.begun && q.in() && !c.up(name), q.silent != nil
+	hears := false
+	for other, q := range c.parties {
+		hears = hears || q.in() && c.up(other)
+	}
+	c.mu.Unlock()
+	switch {
+	case !judged:
+	case hears:
+		c.gone(name, why, 0)
+	case !known:
+		c.waitFor(name, fmt.Sprintf("%s is silent (%s), as all others are; the run waits for them, because process %s "+
+			"may be cut off", name, why, c.process.config.Name))
+	}
+}
+
+// waitFor has the run wait for a process that is silent.
+func (c *conductor) waitFor(name, why string) {
+	c.log("%s", why)
+	now := c.now()
+	c.note(name, func(q *party) { q.silent = &now })
+}
+
+// heardAgain takes note that a process that the run has waited for was only silent.
+func (c *conductor) heardAgain(name string) {
+	var since *time.Duration
+	c.note(name, func(q *party) {
+		if q.in() {
+			since = q.silent
+		}
+		q.silent = nil
+	})
+	if since == nil {
+		return
+	}
+	from, to := max(*since-silence, 0), c.now()
+	c.events.Interrupted(to)
+	c.log("%s is heard of again", name)
+	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
+		name)
+	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
+	for _, other := range c.others() {
+		if other != name && c.needed(other) == "" && !c.up(other) {
+			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
+		}
+	}
+}
+
+// needed names a node of a process that the run cannot do without: because nobody can stand in for
+// it, or because nobody else has a model. A new life of it would have lost what it alone knows. It
+// is empty if there is none.
+func (c *conductor) needed(name string) string {
+	if node := c.needsOf(name); node != "" {
+		return node
+	}
+	nodes := c.nodesOf(name)
+	if len(nodes) > 0 && c.history != nil && c.history.HoldLastModel(c.now(), nodes) {
+		return c.deployment.Nodes[nodes[0]].Name
+	}
+	return ""
+}
+
+// nodesOf are the nodes that live in a process.
+func (c *conductor) nodesOf(name string) (nodes []int) {
+	for i, where := range c.where[:len(c.where)-1] {
+		if where == name {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// isGone stands before why a process is not there any more.
+const isGone = "it is gone: "
+
+// gone takes note that a process is not there any more: its nodes have crashed. It is taken in
+// again when it comes back, or, if its connection is fine, after a pause.
+func (c *conductor) gone(name, why string, pause time.Duration) {
+	news := false
+	c.note(name, func(q *party) {
+		if news = q.err == nil; news {
+			q.err, q.again, q.silent = errors.New(isGone+why), time.Now().Add(pause), nil
+		}
+	})
+	if news {
+		c.left(name)
+	}
+}
+
+// left lets the coordinator know of the nodes of a process that is gone, once the run has begun.
+func (c *conductor) left(name string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	var why error
+	if q != nil && c.begun {
+		why = q.err
+	}
+	c.mu.Unlock()
+	if why == nil {
+		return
+	}
+	c.log("without %s from now on: %v", name, why)
+	nodes, now := c.nodesOf(name), c.now()
+	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
+	c.change(name, false)
+	c.events.Leave(name)
+	c.events.Interrupted(now, nodes...)
+}
+
+// change lets the coordinator know that the nodes of a process are there, or not any more.
+func (c *conductor) change(name string, present bool) {
+	w := c.world.Load()
+	for _, i := range c.nodesOf(name) {
+		if w != nil {
+			w.Change(i, present)
+		}
+	}
+}
+
+// back has a process that was gone place its nodes anew, with actors that know nothing.
+func (c *conductor) back(name string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	if q == nil || q.err == nil || !c.begun {
+		c.mu.Unlock()
+		return
+	}
+	first := cmp.Or(q.first, q.err)
+	*q = party{lives: q.lives + 1}
+	m := proto.CloneOf(c.message)
+	m.Start, m.Lives = int64(c.now()), q.lives
+	for _, other := range slices.Sorted(maps.Keys(c.parties)) {
+		if c.parties[other].err != nil {
+			m.Gone = append(m.Gone, other)
+		}
+	}
+	c.mu.Unlock()
+	err := c.place(name, m)
+	if err == nil {
+		err = c.await(c.stop, func(other string, q *party) (bool, error) {
+			if other != name || q.lives != m.Lives {
+				return true, nil
+			}
+			return c.placed(name, q)
+		})
+	}
+	if err == nil {
+		c.events.Enter(name, time.Duration(m.Start))
+		err = c.process.tell(name, c.run, &protos.BeginRun{})
+	}
+	c.mu.Lock()
+	current := q.lives == m.Lives
+	if current && err != nil {
+		q.first, q.err, q.again = first, fmt.Errorf("%w; it could not come back: %w", first,
+			err), time.Now().Add(refusePause)
+	}
+	c.mu.Unlock()
+	switch {
+	case !current: // it was gone meanwhile, and is coming back once more
+	case err != nil:
+		c.events.Leave(name)
+		c.log("%s is back and stays out: %v", name, err)
+	default:
+		c.log("%s is back", name)
+		nodes, now := c.nodesOf(name), c.now()
+		c.events.Interrupted(now, nodes...)
+		c.history.Back(now, nodes)
+		c.change(name, true)
+		c.left(name) // if it has gone in between
+	}
+}
+
+// others are the other processes of the run that are there.
+func (c *conductor) others() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		if c.parties[name].err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tellOthers tells the other processes of the run that are there.
+func (c *conductor) tellOthers(m proto.Message) {
+	for _, name := range c.others() {
+		c.process.report(name, c.run, m)
+	}
+}

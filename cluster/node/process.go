@@ -1,0 +1,525 @@
+// Package node is the life of a process of a cluster. A process carries out the plans that clients
+// submit to it, one after the other. A run takes place on several processes: one conducts it and
+// watches over it, and the others host the nodes that are placed on them.
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/resident"
+	"github.com/gradwire/gradwire/cluster/submission"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Config is a process of a cluster.
+type Config struct {
+	// Name is unique in the cluster; with an identity it is the one in its certificate.
+	Name string
+	// Bind is the HOST:PORT of the process, over TCP and UDP; port 0 stands for any that is free.
+	Bind string
+	// Advertise is the HOST:PORT at which others reach the process, if it is not Bind.
+	Advertise string
+	// Seeds are addresses of processes of the cluster. Without any, the process begins one.
+	Seeds []string
+	// Identity has the role of a node. Without one, which Insecure must ask for, there is no
+	// protection at all, and only loopback addresses are accepted.
+	Identity *identity.Identity
+	Insecure bool
+	// Renew, if not nil, gives identities that replace Identity: of the same node, with another
+	// certificate. They hold for connections that are made from then on.
+	Renew <-chan *identity.Identity
+	// Catalog is what plans can name; nil stands for catalog.Default().
+	Catalog *catalog.Catalog
+	// Data is the folder of data sets, and of all other files that a plan may name.
+	Data string
+	// Out is the folder of the records of runs that were submitted to this process; empty for
+	// results.
+	Out string
+	// Role, if given, is the only role that nodes may have that are placed here without being
+	// named.
+	Role string
+	// Labels are what placements can ask for.
+	Labels map[string]string
+	// Cores is how many steps compute at a time; 0 stands for all.
+	Cores int
+	// Absence is how long a run that stands still waits for processes that are gone and could set
+	// it going again, and how long a process that is silent is waited for that a run cannot do
+	// without, as is the one that conducts it: this one for 15 s at least. 0 stands for half a
+	// minute.
+	Absence time.Duration
+	// Ready, if not nil, is told the address when the process is part of the cluster.
+	Ready func(address string)
+	// Log, if not nil, is told in a line what has happened.
+	Log func(line string)
+}
+
+// clusterLabel keeps Gradwire's gossip apart from other programs' gossip.
+const clusterLabel = "gradwire"
+
+// process is a node of a cluster: a process that hosts nodes of plans.
+type process struct {
+	config      Config
+	catalog     *catalog.Catalog
+	fingerprint string
+	files       *os.Root // the folder of data; nil if there is none
+	incarnation uint64
+	tensors     protos.TensorPool
+	node        *transport.Node
+	members     *membership.Members
+	gossip      gossip
+	residents   *resident.Service
+	queue       *submission.Queue
+	stop        context.Context
+	halt        context.CancelCauseFunc
+	work        sync.WaitGroup
+
+	mu         sync.Mutex
+	runs       map[uint64]*hosted
+	conducts   map[uint64]*conductor
+	shelves    shelves
+	clients    map[*request.Caller]bool
+	shared     experiment.SharedData
+	others     others
+	identity   atomic.Pointer[identity.Identity] // nil without any
+	expired    chan error                        // gets why the process has to leave
+	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
+	joined     chan struct{}                     // closed when the process is part of the cluster
+	remembered chan struct{}                     // closed when the queue has the submissions of earlier lives
+}
+
+// Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
+// has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has
+// expired.
+func Serve(ctx context.Context, c Config) error {
+	p, err := start(ctx, c)
+	if err != nil {
+		return err
+	}
+	if c.Ready != nil {
+		c.Ready(p.address())
+	}
+	select {
+	case <-ctx.Done():
+		return p.close()
+	case err := <-p.expired:
+		return errors.Join(err, p.close())
+	}
+}
+
+// portAttempts is how often a free port is looked for whose two sides are both free.
+const portAttempts = 20
+
+func start(ctx context.Context, c Config) (p *process, err error) {
+	if err := c.complete(); err != nil {
+		return nil, refusal.Input(err)
+	}
+	for range portAttempts {
+		p, err = c.join(ctx)
+		_, port, _ := net.SplitHostPort(c.Bind)
+		if err == nil || port != "0" || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return p, err
+}
+
+// complete checks the configuration and fills in its defaults.
+func (c *Config) complete() error {
+	switch {
+	case c.Identity == nil && !c.Insecure:
+		return errors.New("a node needs an identity, as --identity gives it; --insecure does without, on loopback " +
+			"addresses")
+	case c.Identity != nil && c.Insecure:
+		return errors.New("an identity and --insecure exclude each other")
+	case c.Identity != nil && c.Identity.Role() != identity.Node:
+		return fmt.Errorf("the identity of %s is that of an %s; a node needs one of role %s", c.Identity.Name(),
+			c.Identity.Role(), identity.Node)
+	case c.Identity != nil && c.Name != "" && c.Name != c.Identity.Name():
+		return fmt.Errorf("the node is to be called %s, its certificate says %s", c.Name, c.Identity.Name())
+	case c.Identity != nil:
+		c.Name = c.Identity.Name()
+	}
+	if c.Name == "" {
+		return errors.New("a node needs a name")
+	}
+	c.Out = cmp.Or(c.Out, "results")
+	c.Cores = cmp.Or(c.Cores, runtime.NumCPU())
+	c.Absence = cmp.Or(c.Absence, 30*time.Second)
+	if c.Catalog == nil {
+		c.Catalog = catalog.Default()
+	}
+	return nil
+}
+
+// join makes the process a part of its cluster.
+func (c Config) join(ctx context.Context) (*process, error) {
+	p := c.process()
+	if err := p.openFiles(); err != nil {
+		return nil, refusal.Input(err)
+	}
+	if err := p.connect(ctx); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	close(p.joined)
+	p.queue.Remember() // not before: until now the file may have belonged to a process of this name that lives
+	close(p.remembered)
+	p.work.Go(p.queue.Work)
+	p.work.Go(p.residents.Watch)
+	p.work.Go(p.spread)
+	p.work.Go(p.watchIdentity)
+	return p, nil
+}
+
+// process is a process that is no part of a cluster yet.
+func (c Config) process() *process {
+	own := *c.Catalog
+	p := &process{
+		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
+		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
+		clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
+		joined: make(chan struct{}), remembered: make(chan struct{}),
+	}
+	p.stop, p.halt = context.WithCancelCause(context.Background())
+	p.gossip.stop = p.stop.Done()
+	p.identity.Store(c.Identity)
+	p.queue = submission.New(submission.Config{
+		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog,
+		Shared: &p.shared,
+		Venue:  p.venue, Changed: p.others.changed, Log: p.log,
+	})
+	p.residents = resident.NewService(actorHost{p}, resident.ServiceConfig{
+		Cores: c.Cores, Tensors: &p.tensors, Log: p.log,
+		Kinds: p.actorKinds, Read: p.readActor,
+	})
+	return p
+}
+
+// openFiles lets plans name files in the folder of data, or none at all.
+func (p *process) openFiles() (err error) {
+	dir := p.config.Data
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "gradwire-no-data-"); err != nil {
+			return err
+		}
+		defer os.Remove(dir) //nolint:errcheck // it is empty
+	}
+	if p.files, err = os.OpenRoot(dir); err != nil {
+		return fmt.Errorf("the folder of data: %w", err)
+	}
+	p.catalog.Folder = p.files
+	return nil
+}
+
+func (p *process) connect(ctx context.Context) (err error) {
+	c := &p.config
+	p.gossip.open = func(ctx context.Context, address string) (net.Conn, error) {
+		conn, _, err := p.node.Open(ctx, address, identity.Gossip)
+		return conn, err
+	}
+	if err := p.listen(); err != nil {
+		return err
+	}
+	about := membership.Config{
+		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
+		Meta: membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores,
+			Labels: c.Labels},
+		Streams: &p.gossip, Notify: p.member,
+	}
+	if c.Identity != nil {
+		about.Key = c.Identity.GossipKey()
+	}
+	p.members, err = membership.Join(ctx, about)
+	return err
+}
+
+// leastAbsence is how long a process is silent at least before it is given up.
+const leastAbsence = 15 * time.Second
+
+// listen opens the process's port. Whoever calls before that is done waits for the lock.
+func (p *process) listen() (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := &p.config
+	p.node, err = transport.Listen(transport.Config{
+		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
+		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
+			identity.Clients: p.client},
+		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
+	})
+	return err
+}
+
+// address is where others reach the process.
+func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Address()) }
+
+// leavePatience is how long a process takes its leave at most.
+const leavePatience = 3 * time.Second
+
+// close takes leave of the cluster. Runs that this process conducts end with it.
+func (p *process) close() error {
+	p.mu.Lock() // whatever begins from now on finds that the process is stopping
+	p.halt(experiment.ErrStopping)
+	p.mu.Unlock()
+	if err := p.residents.Close(leavePatience); err != nil {
+		p.log("%v", err)
+	}
+	p.closeClients()
+	p.work.Wait()
+	var errs []error
+	if p.members != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
+		if err := p.members.Leave(ctx); err != nil {
+			p.log("%v", err) // the others may take it for a crash
+		}
+		cancel()
+	}
+	if p.node != nil {
+		if err := p.node.Close(); err != nil {
+			p.log("%v", err)
+		}
+		p.residents.Wait()
+	}
+	errs = append(errs, p.files.Close())
+	return errors.Join(errs...)
+}
+
+// begin does something beside, which close waits for; nothing if the process is stopping.
+func (p *process) begin(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop.Err() == nil {
+		p.work.Go(do)
+	}
+}
+
+func (p *process) log(format string, args ...any) {
+	if p.config.Log != nil {
+		p.config.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+// member follows who is in the cluster.
+func (p *process) member(e membership.Event) {
+	switch e.Kind {
+	case membership.Joined, membership.Returned, membership.Updated:
+		if err := p.node.Connect(e.Member.Name, e.Member.Meta.Address); err != nil {
+			p.log("%v", err)
+		}
+	case membership.Left, membership.Failed:
+		peer, known := p.node.Peer(e.Member.Name)
+		if known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
+			return // a later life of it is here already
+		}
+		p.others.left(e.Member.Name, e.Kind.String())
+		if known && peer.State != transport.Down && e.Kind == membership.Failed && p.waitsFor(e.Member.Name) {
+			p.residents.Gone(e.Member.Name, e.Kind.String())
+			break // while the connection is there, what is on its way is not given up
+		}
+		p.node.Remove(e.Member.Name)
+		p.gone(e.Member.Name, e.Kind.String())
+	}
+	if e.Kind != membership.Updated {
+		p.log("%s %s", e.Member.Name, e.Kind)
+	}
+}
+
+// changed follows the connections.
+func (p *process) changed(peer transport.Peer, state transport.State, reason error) {
+	switch {
+	case state == transport.Up:
+		p.heardAgain(peer.Name)
+		p.others.back(peer.Name)
+		p.others.changed()
+		p.back(peer.Name)
+	case state == transport.Suspended:
+		p.others.left(peer.Name, reason.Error())
+		p.silent(peer.Name, reason.Error())
+	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
+		p.others.left(peer.Name, reason.Error())
+		p.gone(peer.Name, reason.Error())
+	}
+}
+
+// gone tells all runs that a process is gone.
+func (p *process) gone(name, why string) {
+	p.residents.Gone(name, why)
+	p.mu.Lock()
+	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, h := range hosts {
+		h.gone(name, why)
+	}
+	for _, c := range conducts {
+		c.gone(name, why, 0)
+	}
+}
+
+// silent tells all runs that are conducted here that nothing was heard of a process for a while.
+func (p *process) silent(name, why string) {
+	p.mu.Lock()
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		c.silent(name, why)
+	}
+}
+
+// heardAgain tells all runs that are conducted here that a process is no longer silent.
+func (p *process) heardAgain(name string) {
+	p.mu.Lock()
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		c.heardAgain(name)
+	}
+}
+
+// back lets a process take its part in runs again that it was gone from.
+func (p *process) back(name string) {
+	p.mu.Lock()
+	conducts := slices.Collect(maps.Values(p.conducts))
+	p.mu.Unlock()
+	for _, c := range conducts {
+		p.begin(func() { c.back(name) })
+	}
+}
+
+// receive takes what another process sends: a message about a run, one of its actors', or one about
+// actors of no run.
+func (p *process) receive(from transport.Peer, f *wire.Frame) {
+	p.mu.Lock()
+	h, c := p.runs[f.Run], p.conducts[f.Run]
+	p.mu.Unlock()
+	mine := h != nil && h.lead == from.Name
+	switch m := f.Head.(type) {
+	case *protos.PlaceRun:
+		run := f.Run
+		p.begin(func() { p.host(from.Name, run, m) })
+	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun:
+		if mine {
+			h.told(m)
+		}
+	case *protos.AskRun:
+		run, known := f.Run, h
+		if !mine {
+			known = nil
+		}
+		p.begin(func() { p.tellState(from.Name, run, known, m) })
+	case *protos.RunMark:
+		if h != nil {
+			h.marked(from.Name, m.Mark)
+		}
+	case *protos.Samples:
+		if mine {
+			h.arrived(m, f.Tensors)
+		}
+		f.Release()
+	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult,
+		*protos.NodeChanged:
+		if c != nil {
+			c.heard(from.Name, m)
+		} else if _, over := m.(*protos.RunResult); !over {
+			run := f.Run // whoever conducted it was this process in an earlier life
+			p.begin(func() { p.report(from.Name, run, &protos.EndRun{}) })
+		}
+	case *protos.News:
+		f.Release()
+		p.others.learn(from.Name, m)
+	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
+		p.residents.Receive(from.Name, f)
+	default:
+		h.deliver(f)
+	}
+}
+
+// posted asks the actor that a frame is for where the values of a tensor belong.
+func (p *process) posted(f *wire.Frame, tensor, values int) *protos.Tensor {
+	p.mu.Lock()
+	h := p.runs[f.Run]
+	p.mu.Unlock()
+	if w, node := h.home(f); w != nil {
+		return w.Posted(node, f, tensor, values)
+	}
+	return nil
+}
+
+// tell sends a message about a run to another process.
+func (p *process) tell(name string, run uint64, m proto.Message) error {
+	return p.node.Send(name, &wire.Frame{Kind: wire.User, Run: run, Head: m})
+}
+
+// sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it
+// releases the tensors.
+func (p *process) sendOn(going context.Context, name string, f *wire.Frame) error {
+	err := p.node.Send(name, f)
+	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
+		err = p.node.Send(name, f)
+	}
+	if err != nil {
+		f.Release()
+	}
+	return err
+}
+
+// gossip is the TCP side of membership.
+type gossip struct {
+	conns chan net.Conn
+	open  func(ctx context.Context, address string) (net.Conn, error)
+	stop  <-chan struct{}
+}
+
+var _ membership.Streams = (*gossip)(nil)
+
+// Conns gives the connections that came in.
+func (g *gossip) Conns() <-chan net.Conn { return g.conns }
+
+// Dial connects to the gossip of another process.
+func (g *gossip) Dial(address string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return g.open(ctx, address)
+}
+
+// take hands a connection that came in over to membership, if it takes one in time.
+func (g *gossip) take(c net.Conn, _ transport.Peer) {
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	select {
+	case g.conns <- c:
+	case <-g.stop:
+		c.Close() //nolint:errcheck // it was never used
+	case <-patience.C:
+		c.Close() //nolint:errcheck // it was never used
+	}
+}
+
+// nodeOf is the name of the node that an actor's id belongs to.
+func nodeOf(id string) string {
+	name, _, _ := strings.Cut(id, "/")
+	return name
+}

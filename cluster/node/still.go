@@ -1,0 +1,67 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/journal"
+)
+
+// waits are what nodes wait for at the end of a run.
+type waits struct {
+	causes map[int]string // by node; those that wait, and say for what
+	lost   bool           // messages were lost that somebody may wait for
+	losses string         // on emulated links
+}
+
+// waits gathers what the nodes of all processes waited for when their worlds ended.
+func (c *conductor) waits() waits {
+	w := waits{causes: map[int]string{}}
+	if world := c.world.Load(); world != nil {
+		causes, losses := world.Waits()
+		maps.Copy(w.causes, causes)
+		w.losses = losses
+	}
+	c.mu.Lock()
+	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		q := c.parties[name]
+		w.lost = w.lost || q.err != nil || q.first != nil || q.lives > 0
+		if q.state == nil {
+			continue
+		}
+		for node, cause := range q.state.Waits {
+			w.causes[int(node)] = cause
+		}
+		w.losses += q.state.Losses
+		for _, peer := range q.state.Peers {
+			w.lost = w.lost || peer.Lost > 0
+		}
+	}
+	c.mu.Unlock()
+	w.lost = w.lost || w.losses != ""
+	return w
+}
+
+// stoodStill takes down which of the nodes that are there have stood still at the end of the run.
+// In a run in which nothing moved at the end, all nodes that wait stood still.
+func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
+	for node := range c.deployment.Nodes {
+		cause, waiting := w.causes[node]
+		if !c.roles[node].Trains || !c.history.Present(at, node) {
+			continue
+		}
+		since, still := c.events.StoodStill(node, at, w.lost)
+		switch {
+		case waiting && (still || stalled > 0):
+			cause = "waits for " + cause
+		case !waiting && still && (stalled > 0 || w.lost): // its actor does not say what it waits for
+			cause = "made no step any more"
+		default:
+			continue
+		}
+		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(since), cause)
+		c.history.Add(since, c.deployment.Nodes[node].Name, what, true)
+	}
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// unseen observes nothing.
+type unseen struct{}
+
+func (unseen) Observe(time.Duration, int, actors.Event) {}
+
+// timed is a conductor that knows no time but 0, of a run that has not begun.
+func timed(t *testing.T) *conductor {
+	t.Helper()
+	p := &process{config: Config{Name: "a"}}
+	p.stop, p.halt = context.WithCancelCause(t.Context())
+	t.Cleanup(func() { p.halt(nil) })
+	c := p.newConductor(1, p.log, &protos.PlaceRun{})
+	c.deployment = &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
+	c.history = journal.NewHistory(c.deployment, []train.Role{{Trains: true, Holds: true}}, p.log)
+	c.events = journal.NewGatherer(unseen{}, c.now, nil)
+	return c
+}
+
+func TestPauseIsNoticedByBothClocks(t *testing.T) {
+	const s = time.Second
+	for name, x := range map[string]struct {
+		ran, day time.Duration
+		want     string
+	}{
+		"none":          {ran: s, day: s},
+		"day set back":  {ran: s, day: -time.Hour},
+		"stopped":       {ran: 20 * s, day: 20 * s, want: ", was paused for 20.0 s"},
+		"asleep":        {ran: s, day: 21 * s, want: ", slept for 20.0 s, or its clock was set forward"},
+		"stopped since": {ran: 20 * s, day: 50 * s, want: ", was paused for 20.0 s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := timed(t)
+			ran := c.judgePause(x.ran, x.day)
+			told, degraded, _ := c.history.Close(0)
+			if x.want == "" {
+				if len(told) > 0 || degraded || ran != x.ran || c.pauses.Load() != 0 {
+					t.Errorf("ran %v, %v", ran, told)
+				}
+				return
+			}
+			if ran != 0 || !degraded || c.pauses.Load() != 1 {
+				t.Errorf("ran %v, degraded: %v, %d pauses", ran, degraded, c.pauses.Load())
+			}
+			if len(told) != 1 || told[0].Node != actors.Coordinator || !strings.Contains(told[0].What, x.want) {
+				t.Errorf("told: %v", told)
+			}
+		})
+	}
+}

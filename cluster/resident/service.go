@@ -1,0 +1,473 @@
+package resident
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const (
+	// listPatience is how long a process may take to tell of its actors.
+	listPatience = 2 * time.Second
+	// spawnPatience is how long one may take to make an actor.
+	spawnPatience = 30 * time.Second
+	// maxSeen is of how many actors a process remembers where it last knew them to be.
+	maxSeen = 4096
+)
+
+// Process is the process of a cluster that a service is part of.
+type Process interface {
+	// Name is the process's own.
+	Name() string
+	// Running ends when the process stops.
+	Running() context.Context
+	// Entered returns an error unless the process is part of its cluster.
+	Entered() error
+	// Begin does something beside, for whose end the process waits when it stops; nothing if it is
+	// stopping.
+	Begin(do func())
+	// Failed makes the cause of a panic, which was recovered from, an error; the process's log
+	// shows where it was.
+	Failed(what string, cause any) error
+	// Members are the processes of the cluster, this one among them.
+	Members() []membership.Member
+	// Peer is the connection with another process, and Peers are all of them.
+	Peer(name string) (transport.PeerStats, bool)
+	Peers() []transport.PeerStats
+	// Send sends a frame to another process, and TrySend does so without waiting for room. Of a
+	// frame that they return an error about, the tensors are the caller's.
+	Send(name string, f *wire.Frame) error
+	TrySend(name string, f *wire.Frame) error
+	// SendOn sends a frame over however slow a network, until going ends; of one that cannot be
+	// sent it releases the tensors.
+	SendOn(going context.Context, name string, f *wire.Frame) error
+}
+
+// ServiceConfig is what a service is.
+type ServiceConfig struct {
+	// Cores is how many cores the actors of the process may reserve together.
+	Cores int
+	// Tensors is the pool of Env.Tensors, and of messages of clients.
+	Tensors *protos.TensorPool
+	// Kinds are the names of the kinds of actors that the process knows.
+	Kinds func() []string
+	// Read returns the actor that a section of a plan describes.
+	Read func(section *syntax.Node) (actors.Kind, error)
+	// Log is told in a line what has happened.
+	Log func(format string, args ...any)
+}
+
+// Service is a process's part in the actors that belong to no run: it hosts some, and leads clients
+// to all.
+type Service struct {
+	process Process
+	config  ServiceConfig
+	host    *Host
+	telling sync.WaitGroup // ends of calls that wait for the network
+
+	mu       sync.Mutex
+	lines    map[uint64]*line
+	lastLine uint64
+	asked    map[uint64]*asked
+	lastAsk  uint64
+	seen     map[string]string // node of an actor, by name
+}
+
+// asked is an ActorRequest that is not answered yet.
+type asked struct {
+	node   string
+	answer chan *protos.ActorResponse // nil in it says that the node is gone
+}
+
+// NewService returns the service of a process, without actors.
+func NewService(p Process, c ServiceConfig) *Service {
+	return &Service{
+		process: p, config: c, host: New(Config{Node: p.Name(), Cores: c.Cores, Tensors: c.Tensors, Log: c.Log}),
+		lines: map[uint64]*line{}, asked: map[uint64]*asked{}, seen: map[string]string{},
+	}
+}
+
+// Free is how many cores of the process no actor has reserved.
+func (r *Service) Free() int { return r.host.Free() }
+
+// Close stops all actors of the process, and waits for those that are at work for at most patience.
+func (r *Service) Close(patience time.Duration) error { return r.host.Close(patience) }
+
+// Wait waits until what was to be told to other processes is sent or given up, as it is when their
+// connections are closed.
+func (r *Service) Wait() { r.telling.Wait() }
+
+// send sends a message to another process.
+func (r *Service) send(name string, m proto.Message) error {
+	return r.process.Send(name, &wire.Frame{Kind: wire.User, Head: m})
+}
+
+// Reserved asks all processes how many cores actors have reserved there. Who does not answer is
+// left out.
+func (r *Service) Reserved(ctx context.Context) map[string]int {
+	told, _ := r.reports(ctx, nobody)
+	reserved := map[string]int{}
+	for _, n := range told {
+		reserved[n.Name] = int(n.GetCores() - n.GetFree())
+	}
+	return reserved
+}
+
+// nobody is no name of an actor.
+const nobody = " "
+
+// Receive takes what another process says of actors.
+func (r *Service) Receive(from string, f *wire.Frame) {
+	switch m := f.Head.(type) {
+	case *protos.ActorCall:
+		r.take(from, m, f.Tensors)
+	case *protos.ActorReceipt:
+		r.receipt(m, f.Tensors)
+	case *protos.ActorRequest:
+		f.Release()
+		r.process.Begin(func() { r.answer(from, m) })
+	case *protos.ActorResponse:
+		f.Release()
+		r.mu.Lock()
+		a := r.asked[m.Id]
+		r.mu.Unlock()
+		if a != nil && a.node == from {
+			a.end(m)
+		}
+	}
+}
+
+// end gives the answer, unless one was given.
+func (a *asked) end(m *protos.ActorResponse) {
+	select {
+	case a.answer <- m:
+	default:
+	}
+}
+
+// errGone says that a process is not there, rather than that it has not answered.
+var errGone = errors.New("the node is gone")
+
+// ask asks a process, which may be this one. The error wraps errGone if it is not there.
+func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest,
+	patience time.Duration) (*protos.ActorResponse, error) {
+	p := r.process
+	if node == p.Name() {
+		return r.handle(ctx, m), nil
+	}
+	if s, ok := p.Peer(node); ok && s.State == transport.Down {
+		return nil, fmt.Errorf("node %s: %w", node, errGone)
+	}
+	a := &asked{node: node, answer: make(chan *protos.ActorResponse, 1)}
+	r.mu.Lock()
+	r.lastAsk++
+	m.Id = r.lastAsk
+	r.asked[m.Id] = a
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		delete(r.asked, m.Id)
+		r.mu.Unlock()
+	}()
+	switch err := r.send(node, m); {
+	case errors.Is(err, transport.ErrDown):
+		return nil, fmt.Errorf("node %s: %w", node, errGone)
+	case err != nil:
+		return nil, err
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case answer := <-a.answer:
+		if answer == nil {
+			return nil, fmt.Errorf("node %s: %w", node, errGone)
+		}
+		return answer, nil
+	case <-t.C:
+		return nil, fmt.Errorf("node %s has not answered within %v", node, patience)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// report is what a node has told of its actors.
+type report struct {
+	membership.Member
+	*protos.Actors
+}
+
+// reports asks all nodes but those to be skipped for their actors of a name, or all. Nodes that are
+// gone are left out; silent are those that do not answer.
+func (r *Service) reports(ctx context.Context, name string, skip ...string) (all []report, silent []string) {
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	for _, m := range r.process.Members() {
+		if slices.Contains(skip, m.Name) {
+			continue
+		}
+		work.Go(func() {
+			request := &protos.ActorRequest{Kind: &protos.ActorRequest_List{List: &protos.ListActors{Name: name}}}
+			a, err := r.ask(ctx, m.Name, request, listPatience)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && a.Error == "":
+				all = append(all, report{m, a.GetActors()})
+			case !errors.Is(err, errGone):
+				silent = append(silent, m.Name)
+			}
+		})
+	}
+	work.Wait()
+	slices.SortFunc(all, func(a, b report) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(silent)
+	return all, silent
+}
+
+// answer answers another process.
+func (r *Service) answer(from string, m *protos.ActorRequest) {
+	answer := r.attempt(m)
+	answer.Id = m.Id
+	if err := r.send(from, answer); err != nil {
+		r.config.Log("to %s about actors: %v", from, err)
+	}
+}
+
+// attempt carries out a request of another process. One at which this process fails ends alone.
+func (r *Service) attempt(m *protos.ActorRequest) (answer *protos.ActorResponse) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			answer = &protos.ActorResponse{Error: request.Text(r.process.Failed("a request about actors",
+				cause).Error(), request.MaxText)}
+		}
+	}()
+	return r.handle(r.process.Running(), m)
+}
+
+// handle carries out a request to this process.
+func (r *Service) handle(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
+	if err := r.process.Entered(); err != nil {
+		return &protos.ActorResponse{Error: err.Error()}
+	}
+	switch k := m.Kind.(type) {
+	case *protos.ActorRequest_List:
+		return &protos.ActorResponse{Actors: r.own(k.List.GetName())}
+	case *protos.ActorRequest_Spawn:
+		a, err := r.spawn(ctx, k.Spawn)
+		if err != nil {
+			var wrong *refusal.InputError
+			return &protos.ActorResponse{Error: request.Text(err.Error(), request.MaxText),
+				Input: errors.As(err, &wrong), Full: errors.Is(err, ErrCores)}
+		}
+		return &protos.ActorResponse{Actors: &protos.Actors{Actors: []*protos.Actor{a}}}
+	}
+	return &protos.ActorResponse{Error: fmt.Sprintf("node %s does not know this request: is it older than the others?",
+		r.process.Name())}
+}
+
+// own are the actors of this process.
+func (r *Service) own(name string) *protos.Actors {
+	all := &protos.Actors{Free: int32(r.host.Free()), Cores: int32(r.config.Cores), Kinds: r.config.Kinds()}
+	for _, i := range r.host.List(name) {
+		all.Actors = append(all.Actors, r.actorOf(i))
+	}
+	if name != "" && len(all.Actors) == 0 {
+		if grave := r.host.Grave(name); grave != "" {
+			all.Trace = fmt.Sprintf("on node %s it %s", r.process.Name(), grave)
+		}
+	}
+	return all
+}
+
+func (r *Service) actorOf(i Info) *protos.Actor {
+	return &protos.Actor{
+		Name: i.Name, Kind: i.Kind, Node: r.process.Name(), Id: i.ID, Cores: int32(i.Cores), Mailbox: int32(i.Mailbox),
+		Restarts: int32(i.Restarts),
+		Handled:  i.Handled, Lost: i.Lost, Since: i.Since.UnixNano(), Failure: i.Failure, Begun: i.Begun,
+	}
+}
+
+// spawn makes an actor in this process. Its name is kept here before the others are asked whether
+// they have it, so that of two nodes at least one hears of the other.
+func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
+	section, err := request.ActorSection(m.Name, m.Kind, m.Settings)
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	kind, err := r.config.Read(section)
+	if err != nil {
+		return nil, refusal.Input(fmt.Errorf("node %s: %w", r.process.Name(), err))
+	}
+	place, err := r.host.Reserve(Spec{
+		Name: m.Name, Kind: m.Kind, Make: kind, Cores: int(m.Cores),
+		Restart: Restart{Times: int(m.Restarts), Within: time.Duration(m.Within)},
+	})
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	others, silent := r.reports(ctx, m.Name, r.process.Name())
+	if err := checkNameFree(m.Name, others, silent); err != nil {
+		place.Release()
+		return nil, err
+	}
+	i, err := place.Begin()
+	return r.actorOf(i), err
+}
+
+// checkNameFree returns an error unless all nodes have said that they have no actor of a name.
+func checkNameFree(name string, all []report, silent []string) error {
+	for _, n := range all {
+		if len(n.GetActors()) == 0 {
+			continue
+		}
+		a := n.GetActors()[0]
+		if !a.Begun {
+			return refusal.Input(fmt.Errorf("the name %s is being taken on node %s at this moment", name, n.Name))
+		}
+		return refusal.Input(fmt.Errorf("the name %s is taken by an actor of kind %s on node %s", name, a.Kind, n.Name))
+	}
+	if len(silent) > 0 {
+		return fmt.Errorf("whether the name %s is free is not known: not answered have %s", name,
+			strings.Join(silent, ", "))
+	}
+	return nil
+}
+
+// AnswerSpawn finds a node for an actor and has it made there.
+func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.SpawnActor) error {
+	if err := c.May("spawn actors", identity.Operator); err != nil {
+		return err
+	}
+	all, silent := r.reports(ctx, m.Name)
+	if err := checkNameFree(m.Name, all, silent); err != nil {
+		return err
+	}
+	hosts, err := candidates(m, all)
+	if err != nil {
+		return refusal.Input(err)
+	}
+	var refused error
+	for _, host := range hosts {
+		a, err := r.ask(ctx, host, &protos.ActorRequest{Kind: &protos.ActorRequest_Spawn{Spawn: m}}, spawnPatience)
+		switch {
+		case err != nil:
+			return fmt.Errorf("actor %s: %w", m.Name, err)
+		case a.Error == "":
+			for _, a := range a.GetActors().GetActors() {
+				r.rememberNode(a.Name, a.Node)
+			}
+			r.config.Log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
+			return c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: a.Actors}})
+		}
+		refused = errors.New(a.Error)
+		if a.Input {
+			refused = refusal.Input(refused)
+		}
+		if !a.Full {
+			return refused
+		}
+	}
+	return refused
+}
+
+// candidates are the nodes that an actor can live on, those with most free cores first.
+func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
+	var fit []report
+	var why []string
+	for _, n := range all {
+		switch {
+		case m.Node != "" && n.Name != m.Node:
+			continue
+		case m.Label != "" && n.Meta.Labels[m.Label] != m.Value:
+			why = append(why, fmt.Sprintf("%s has no label %s:%s", n.Name, m.Label, m.Value))
+		case !slices.Contains(n.Kinds, m.Kind):
+			why = append(why, fmt.Sprintf("%s knows the kinds %s", n.Name, listOrNone(n.Kinds)))
+		case m.Cores > n.Free:
+			why = append(why, fmt.Sprintf("%s has %d free cores of %d", n.Name, n.Free, n.GetCores()))
+		default:
+			fit = append(fit, n)
+		}
+	}
+	if m.Node != "" && len(fit)+len(why) == 0 {
+		return nil, fmt.Errorf("actor %s: the cluster has no node %s", m.Name, m.Node)
+	}
+	if len(fit) == 0 {
+		return nil, fmt.Errorf("no node fits actor %s of kind %s with %d cores: %s", m.Name, m.Kind, m.Cores,
+			strings.Join(why, "; "))
+	}
+	slices.SortStableFunc(fit, func(a, b report) int { return cmp.Compare(b.Free, a.Free) })
+	names := make([]string, len(fit))
+	for i := range fit {
+		names[i] = fit[i].Name
+	}
+	return names, nil
+}
+
+func listOrNone(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// AnswerList tells of the actors of all nodes, node by node.
+func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string) error {
+	all, silent := r.reports(ctx, name)
+	rest, found := &protos.Actors{Silent: silent}, false
+	for _, n := range all {
+		n.Actors.Actors = slices.DeleteFunc(n.Actors.Actors, func(a *protos.Actor) bool { return !a.Begun })
+		for _, a := range n.Actors.Actors {
+			if found = true; name != "" {
+				r.rememberNode(a.Name, a.Node)
+			}
+		}
+		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: n.Actors}}); err != nil {
+			return err
+		}
+	}
+	if name != "" && !found {
+		rest.Trace = r.trace(name, all)
+	}
+	if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: rest}}); err != nil {
+		return err
+	}
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
+// rememberNode remembers where an actor is.
+func (r *Service) rememberNode(name, node string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen) == maxSeen {
+		clear(r.seen)
+	}
+	r.seen[name] = node
+}
+
+// trace says what this process remembers of an actor whose node has not told of it.
+func (r *Service) trace(name string, told []report) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	node, known := r.seen[name]
+	if !known || slices.ContainsFunc(told, func(n report) bool { return n.Name == node }) {
+		return ""
+	}
+	return fmt.Sprintf("it was on node %s, which is gone", node)
+}

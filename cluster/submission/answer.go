@@ -1,0 +1,203 @@
+package submission
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// showEvery is the least time between two states of a submission that is watched.
+const showEvery = 100 * time.Millisecond
+
+// Answer carries out a client's request about submissions.
+func (q *Queue) Answer(ctx context.Context, c *request.Caller, r *protos.Request) error {
+	switch k := r.Kind.(type) {
+	case *protos.Request_Submit:
+		return q.answerSubmit(ctx, c, k.Submit)
+	case *protos.Request_Watch:
+		return q.answerWatch(ctx, c, k.Watch.Id)
+	case *protos.Request_Log:
+		return q.answerLog(ctx, c, k.Log)
+	case *protos.Request_Stop:
+		return q.answerStop(c, k.Stop.Id)
+	case *protos.Request_Remove:
+		return q.answerRemove(c, k.Remove.Id)
+	case *protos.Request_Fetch:
+		return q.answerFetch(c, k.Fetch.Id)
+	}
+	return refusal.Input(errors.New("this request is not known here: is the client newer than the cluster?"))
+}
+
+func (q *Queue) answerSubmit(ctx context.Context, c *request.Caller, m *protos.SubmitPlan) error {
+	if err := c.May("submit plans", identity.Operator, identity.Client); err != nil {
+		return err
+	}
+	s, err := q.submit(ctx, c.Name, m)
+	if err != nil {
+		return err
+	}
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submitted{Submitted: &protos.Submitted{Id: s.ID}}})
+}
+
+// answerWatch says how far a submission is with every change, until it has ended.
+func (q *Queue) answerWatch(ctx context.Context, c *request.Caller, id string) error {
+	s, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	for {
+		m, over, changed := s.State()
+		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Submission{Submission: m}}); err != nil || over {
+			return err
+		}
+		pause := time.NewTimer(showEvery)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return context.Cause(ctx)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// maxTold is how many lines of a log one message carries.
+const maxTold = 500
+
+func (q *Queue) answerLog(ctx context.Context, c *request.Caller, m *protos.ReadLog) error {
+	s, err := q.find(m.Id)
+	if err != nil {
+		return err
+	}
+	for from := 0; ; {
+		lines, next, over, changed := s.since(from)
+		from = next
+		for len(lines) > 0 {
+			n := min(len(lines), maxTold)
+			told := &protos.LogLines{Lines: lines[:n]}
+			if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Lines{Lines: told}}); err != nil {
+				return err
+			}
+			lines = lines[n:]
+		}
+		if over || !m.Follow {
+			return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (q *Queue) answerStop(c *request.Caller, id string) error {
+	if err := c.May("stop runs", identity.Operator); err != nil {
+		return err
+	}
+	s, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	if s.over() {
+		return refusal.Input(fmt.Errorf("run %s is over already", s.ID))
+	}
+	s.halt(errStopped{c.Name})
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
+// answerRemove removes a submission that has ended, and its record.
+func (q *Queue) answerRemove(c *request.Caller, id string) error {
+	if err := c.May("remove runs", identity.Operator); err != nil {
+		return err
+	}
+	s, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	if m, over, _ := s.State(); !over {
+		return refusal.Input(fmt.Errorf("run %s is %s; it can be removed when it has ended", s.ID, m.State))
+	}
+	if err := q.remove(s); err != nil {
+		return err
+	}
+	q.config.Log("%s has removed run %s with its record in %s", c.Name, s.ID, s.out)
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
+// answerFetch sends the folder of a record as an archive.
+func (q *Queue) answerFetch(c *request.Caller, id string) error {
+	s, err := q.find(id)
+	if err != nil {
+		return err
+	}
+	if m, over, _ := s.State(); !over {
+		return refusal.Input(fmt.Errorf("run %s is %s; its record can be fetched when it has ended", s.ID, m.State))
+	}
+	out := bufio.NewWriterSize(portions{c}, 256<<10)
+	archive := tar.NewWriter(out)
+	if err := errors.Join(pack(archive, s.out), archive.Close(), out.Flush()); err != nil {
+		return err
+	}
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
+// portions sends what is written to it.
+type portions struct{ *request.Caller }
+
+func (p portions) Write(b []byte) (int, error) {
+	for sent := 0; sent < len(b); {
+		n := min(len(b)-sent, 1<<20)
+		portion := &protos.Portion{Bytes: b[sent : sent+n]}
+		if err := p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: portion}}); err != nil {
+			return sent, err
+		}
+		sent += n
+	}
+	return len(b), nil
+}
+
+// pack writes the files of a folder into an archive.
+func pack(archive *tar.Writer, dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		head := &tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(),
+			Format: tar.FormatPAX}
+		if err := archive.WriteHeader(head); err != nil {
+			return err
+		}
+		_, err = io.CopyN(archive, f, info.Size())
+		return err
+	})
+}

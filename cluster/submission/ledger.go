@@ -1,0 +1,231 @@
+package submission
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/request"
+)
+
+// Bounds of a ledger that is read back.
+const (
+	// maxEntry is the longest line in bytes; others are passed over.
+	maxEntry = 64 << 10
+	// maxLedger is how much of the end of the file is read. Three lines are written for each
+	// submission.
+	maxLedger = 16 << 20
+)
+
+// entry is a line of a ledger: a submission as it is from then on.
+type entry struct {
+	ID        string    `json:"id"`
+	Plan      string    `json:"plan"`
+	File      string    `json:"file"`
+	By        string    `json:"by"`
+	Submitted time.Time `json:"submitted"`
+	State     string    `json:"state"`
+	Done      int       `json:"done"`
+	Total     int       `json:"total"`
+	Target    float64   `json:"target,omitempty"`
+	Error     string    `json:"error,omitempty"`
+	// Folder of the record, within the process's folder of records.
+	Folder string `json:"folder"`
+}
+
+// check returns an error for an entry that no process has written.
+func (e *entry) check() error {
+	if e.ID == "" || e.Plan == "" || e.Folder != filepath.Base(e.Folder) || !filepath.IsLocal(e.Folder) || e.Done < 0 ||
+		e.Total < e.Done {
+		return fmt.Errorf("entry %.80q of plan %.80q in folder %.80q with %d of %d runs", e.ID, e.Plan, e.Folder,
+			e.Done, e.Total)
+	}
+	return nil
+}
+
+// ledger is the file in which a process keeps what was submitted to it, so that its next life
+// knows: a line of JSON for each state, the last of a submission being the present. It lies in the
+// folder of records and has the name of the process in its own.
+type ledger struct{ path string }
+
+func (q *Queue) ledger() ledger {
+	return ledger{filepath.Join(q.config.Out, "submissions-"+q.config.Process+".jsonl")}
+}
+
+// append writes an entry at the end. What was cut short before does not spoil it.
+func (l ledger) append(e *entry) error {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(l.path), 0o750); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return err
+	}
+	var last [1]byte
+	if size, _ := f.Seek(0, io.SeekEnd); size > 0 {
+		if _, err := f.ReadAt(last[:], size-1); err != nil || last[0] != '\n' {
+			line = append([]byte{'\n'}, line...)
+		}
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// read returns the last entry of each of the latest submissions, in the order of their first ones.
+// Lines that cannot be read, as those that were being written when the process was killed, are
+// passed over and counted.
+func (l ledger) read() (entries []*entry, bad int, err error) {
+	f, err := os.Open(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, 0, err
+	}
+	in := bufio.NewReaderSize(io.NewSectionReader(f, max(size-maxLedger, 0), maxLedger), maxEntry)
+	at := map[string]int{} // of an entry, by id
+	for {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			line = nil
+			bad++
+		}
+		for errors.Is(err, bufio.ErrBufferFull) {
+			_, err = in.ReadSlice('\n')
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			e := &entry{}
+			if json.Unmarshal(line, e) != nil || e.check() != nil {
+				bad++
+			} else if i, known := at[e.ID]; known {
+				entries[i] = e
+			} else {
+				at[e.ID] = len(entries)
+				entries = append(entries, e)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			entries = slices.DeleteFunc(entries, func(e *entry) bool { return e.State == removed })
+			return entries[max(len(entries)-MaxKept, 0):], bad, nil
+		}
+		if err != nil {
+			return nil, bad, err
+		}
+	}
+}
+
+// replace rewrites the ledger.
+func (l ledger) replace(entries []*entry) error {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	for _, e := range entries {
+		if err := lines.Encode(e); err != nil {
+			return err
+		}
+	}
+	return record.WriteFile(l.path, text.Bytes())
+}
+
+// Remember takes over what was submitted to earlier lives of this process. What had not ended was
+// interrupted: its record is closed with what had finished.
+func (q *Queue) Remember() {
+	l := q.ledger()
+	entries, bad, err := l.read()
+	if err != nil {
+		q.config.Log("what was submitted to this process before is not known: %v", err)
+		return
+	}
+	if bad > 0 {
+		q.config.Log("%s: %d lines cannot be read and are passed over", l.path, bad)
+	}
+	var all []*Submission
+	for _, e := range entries {
+		all = append(all, q.submissionOf(e))
+	}
+	if len(entries) > 0 {
+		if err := l.replace(entries); err != nil {
+			q.config.Log("%v", err)
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.all = all
+}
+
+// submissionOf returns what an earlier life of the process has noted, and notes that it is over.
+func (q *Queue) submissionOf(e *entry) *Submission {
+	s := &Submission{
+		queue: q, ID: e.ID, File: e.File, plan: e.Plan, by: e.By, at: e.Submitted,
+		out:   filepath.Join(q.config.Out, e.Folder),
+		state: e.State, past: true, changed: make(chan struct{}), last: -1, target: e.Target,
+	}
+	s.stop, s.end = context.WithCancelCause(q.config.Stop)
+	s.end(nil)
+	if e.Error != "" {
+		s.err = errors.New(e.Error)
+	}
+	s.progress.Total = e.Total
+	if !s.ended() {
+		s.interrupted(e)
+	}
+	s.progress.Done = e.Done
+	if e.Total > 0 {
+		s.progress.Share = float64(e.Done) / float64(e.Total)
+	}
+	line := fmt.Sprintf("%s, in an earlier life of the process; record in %s", s.state, s.out)
+	if s.err != nil {
+		line = fmt.Sprintf("%s: %v", line, s.err)
+	}
+	s.lines = []string{e.Submitted.Format(logTime) + " " + line}
+	return s
+}
+
+// interrupted closes the record of a submission whose process has ended before it.
+func (s *Submission) interrupted(e *entry) {
+	was := s.state
+	s.state = request.Interrupted
+	s.err = fmt.Errorf("the process ended while this was %s; what had finished is in %s", was, s.out)
+	done, err := s.closeRecord()
+	if err != nil {
+		s.err = fmt.Errorf("%w; it cannot be closed: %w", s.err, err)
+	} else {
+		e.Done = done
+	}
+	e.State, e.Error = s.state, s.err.Error()
+}
+
+// publish writes the submission's state into the ledger, and has others told; s.mu is held.
+func (s *Submission) publish() {
+	s.noted = s.queue.config.Changed()
+	e := &entry{
+		ID: s.ID, Plan: s.plan, File: s.File, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done,
+		Total:  s.progress.Total,
+		Target: s.target, Folder: filepath.Base(s.out),
+	}
+	if s.err != nil {
+		e.Error = s.err.Error()
+		e.Error = e.Error[:min(len(e.Error), maxEntry/4)]
+	}
+	if err := s.queue.ledger().append(e); err != nil {
+		s.queue.config.Log("the next life of this process will not know that %s is %s: %v", s.ID, s.state, err)
+	}
+}

@@ -1,0 +1,562 @@
+// Package submission keeps the plans that clients submit to a process of a cluster: the plan that
+// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk tells
+// the process's next life about them.
+package submission
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/nn/kernel"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Bounds of what a process keeps.
+const (
+	// maxWaiting is how many submissions wait at most.
+	maxWaiting = 100
+	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but
+	// not their records.
+	MaxKept = 1000
+	// maxLines is how many lines of a submission's log are kept, the latest.
+	maxLines = 10_000
+)
+
+// maxLine bounds a line of a log in bytes, of which a message carries maxTold.
+const maxLine = 8 << 10
+
+// removed is the state in a ledger of a submission that was removed.
+const removed = "removed"
+
+// logTime is how instants stand in logs.
+const logTime = "2006-01-02T15:04:05.000Z07:00"
+
+// errDegraded says that a submission went to its end, with a run that is degraded.
+var errDegraded = errors.New("a run is degraded")
+
+// errStopped is why the runs of a submission end that somebody stops.
+type errStopped struct{ by string }
+
+func (e errStopped) Error() string { return "stopped by " + e.by }
+
+// Config is the process that a queue belongs to.
+type Config struct {
+	// Process is its name.
+	Process string
+	// Stop ends when it stops.
+	Stop context.Context
+	// Out is the folder of all records, Data the folder of data sets.
+	Out, Data string
+	// Insecure says that the cluster's connections are not protected.
+	Insecure bool
+	// Catalog is what plans can name.
+	Catalog *catalog.Catalog
+	// Shared are the data that are in use.
+	Shared *experiment.SharedData
+	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its
+	// client say.
+	Venue func(s *Submission, rules []string) (experiment.Venue, error)
+	// Changed is called when something changes that other processes are told of, and returns the
+	// number of the change.
+	Changed func() uint64
+	// Log is told in a line what has happened.
+	Log func(format string, args ...any)
+}
+
+// Queue is what was submitted to a process, which carries it out one after the other.
+type Queue struct {
+	config Config
+
+	mu      sync.Mutex
+	all     []*Submission
+	waiting []*Submission
+	queued  chan struct{} // has room for one: something waits
+	trying  chan struct{} // holds one for each submission that is tried
+	removed int           // submissions so far
+}
+
+// New returns the queue of a process to which nothing was submitted.
+func New(c Config) *Queue {
+	return &Queue{config: c, queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried)}
+}
+
+// All returns the submissions, the latest last, and how many others were removed.
+func (q *Queue) All() (all []*Submission, removed int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.all), q.removed
+}
+
+// Submission is a plan that was submitted to this process.
+type Submission struct {
+	// ID tells it apart from all others of the cluster, and File is the plan's file without its
+	// folder.
+	ID, File string
+
+	queue  *Queue
+	number uint64 // the upper half of its runs' numbers
+	plan   string // the plan's name
+	by     string
+	at     time.Time
+	out    string           // the folder of its record
+	target float64          // the plan's; 0 if it has none
+	source *experiment.Plan // nil when it has ended
+	venue  experiment.Venue
+	stop   context.Context
+	end    context.CancelCauseFunc
+
+	mu        sync.Mutex
+	changed   chan struct{} // closed at the next change
+	state     string
+	progress  experiment.Progress
+	err       error
+	runs      uint64 // so far, rehearsals included
+	placement map[string]string
+	past      bool // an earlier life of the process carried it out
+	lines     []string
+	dropped   int    // lines that were not kept
+	last      int    // percent of the latest line about progress
+	noted     uint64 // the number of the latest change that others are told of
+}
+
+// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only
+// the plan is kept.
+func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
+	var draw [4]byte
+	if _, err := rand.Read(draw[:]); err != nil {
+		return nil, err
+	}
+	file := filepath.Base(m.File)
+	s := &Submission{
+		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file,
+		by: by, at: time.Now(), state: request.Waiting, changed: make(chan struct{}), last: -1,
+	}
+	var err error
+	if s.venue, err = q.config.Venue(s, m.Place); err != nil {
+		return nil, refusal.Input(err)
+	}
+	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
+		return nil, err
+	}
+	s.out = filepath.Join(q.config.Out, planName(file)+"-"+s.ID)
+	s.stop, s.end = context.WithCancelCause(q.config.Stop)
+	if err := s.try(ctx); err != nil {
+		s.end(nil)
+		return nil, err
+	}
+	if err := q.enqueue(s); err != nil {
+		s.end(nil)
+		return nil, errors.Join(err, os.RemoveAll(s.out))
+	}
+	s.change(s.publish)
+	return s, nil
+}
+
+const (
+	// maxTried is how many submissions are tried at a time: each loads its data.
+	maxTried = 2
+	// maxLeft is how much memory in bytes one that was tried may leave to be collected some time.
+	maxLeft = 64 << 20
+)
+
+// heap is how much memory objects take, whether in use or not collected yet, in bytes.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// try finds out whether the plan can run, and makes the folder of its record.
+func (s *Submission) try(ctx context.Context) error {
+	select {
+	case s.queue.trying <- struct{}{}:
+		defer func() { <-s.queue.trying }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	before := heap()
+	defer func() {
+		if heap() > before+maxLeft {
+			runtime.GC() // while nobody else tries: what many leave would add up
+		}
+	}()
+	r, err := s.prepare(ctx, false)
+	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
+		err = fmt.Errorf("process %s: %w", s.queue.config.Process, err)
+	}
+	if err != nil {
+		return err
+	}
+	first := r.Plan()
+	s.plan, s.progress.Total = first.Name, r.Missing()
+	s.target, _ = experiment.Target(first)
+	return r.Close() // until the submission's turn has come
+}
+
+// prepare makes everything ready to run: for a new record, or, when that was done before, to go on
+// with it.
+func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
+	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
+		Out: s.out, Continue: goOn}
+	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
+	return experiment.Prepare(ctx, s.source, o, at)
+}
+
+// planName is a plan's file without its folder and ending.
+func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
+
+// enqueue has a submission wait for its turn.
+func (q *Queue) enqueue(s *Submission) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == maxWaiting {
+		return refusal.Again(fmt.Errorf("%d submissions wait already, which is as many as can", maxWaiting))
+	}
+	if len(q.all) == MaxKept {
+		i := slices.IndexFunc(q.all, (*Submission).over)
+		q.all = slices.Delete(q.all, max(i, 0), max(i, 0)+1)
+	}
+	q.all = append(q.all, s)
+	q.waiting = append(q.waiting, s)
+	select {
+	case q.queued <- struct{}{}:
+	default: // it is known already that something waits
+	}
+	return nil
+}
+
+// remove forgets a submission that has ended, and deletes its record. It comes first in the ledger:
+// what is not deleted then, because the process is killed, is in nobody's way.
+func (q *Queue) remove(s *Submission) error {
+	s.change(func() {
+		s.state = removed
+		s.publish()
+	})
+	q.mu.Lock()
+	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
+	q.removed++
+	q.mu.Unlock()
+	q.config.Changed()
+	return os.RemoveAll(s.out)
+}
+
+// dequeue takes the submission whose turn it is; nil if none waits or the process is stopping.
+func (q *Queue) dequeue() *Submission {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 || q.config.Stop.Err() != nil {
+		return nil
+	}
+	s := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	return s
+}
+
+// unqueue takes a submission out of the queue; false if it is not there.
+func (q *Queue) unqueue(s *Submission) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, s)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// Work carries out what is submitted, one after the other.
+func (q *Queue) Work() {
+	for {
+		if s := q.dequeue(); s != nil {
+			s.run()
+			continue
+		}
+		select {
+		case <-q.queued:
+		case <-q.config.Stop.Done():
+			return
+		}
+	}
+}
+
+// halt ends a submission, which is over at once if it waits.
+func (s *Submission) halt(why error) {
+	s.end(why)
+	if s.queue.unqueue(s) {
+		_, err := s.closeRecord()
+		s.finish(errors.Join(why, err))
+	}
+}
+
+// find returns the submission whose id begins so.
+func (q *Queue) find(id string) (*Submission, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var found *Submission
+	for _, s := range q.all {
+		if id != "" && strings.HasPrefix(s.ID, id) {
+			if found != nil {
+				return nil, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID, s.ID))
+			}
+			found = s
+		}
+	}
+	if found == nil {
+		return nil, refusal.Input(fmt.Errorf("process %s has no run %.40q", q.config.Process, id))
+	}
+	return found, nil
+}
+
+// run carries the submission out.
+func (s *Submission) run() {
+	s.change(func() {
+		s.state = request.Running
+		s.publish()
+	})
+	s.Log("%s, %d runs, submitted by %s", s.File, s.progress.Total, s.by)
+	began := time.Now()
+	r, err := s.prepare(s.stop, true)
+	if err == nil {
+		failure := r.RunAll(s.stop)
+		var report *experiment.Report
+		report, err = r.Report(time.Since(began))
+		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
+			func(row record.Run) bool { return row.Outcome == record.Degraded }) {
+			err = errDegraded
+		}
+	} else {
+		if cause := context.Cause(s.stop); cause != nil {
+			err = cause
+		}
+		_, failure := s.closeRecord()
+		err = errors.Join(err, failure)
+	}
+	s.finish(err)
+}
+
+// closeRecord writes the summary of a record whose runs have not all finished; done is how many
+// have.
+func (s *Submission) closeRecord() (done int, err error) {
+	folder, err := record.OpenToWrite(s.out)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	_, err = folder.Write(record.Overview{
+		Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target,
+	})
+	return min(len(folder.Runs()), s.progress.Total), err
+}
+
+// finish is the end of the submission, with the error that it ended with, if any.
+func (s *Submission) finish(err error) {
+	state := request.Done
+	var stopped errStopped
+	switch {
+	case errors.As(err, &stopped):
+		state = request.Stopped
+	case errors.Is(err, experiment.ErrStopping):
+		state = request.Interrupted
+	case errors.Is(err, errDegraded):
+		state, err = request.Degraded, nil
+	case err != nil:
+		state = request.Failed
+	}
+	if err != nil {
+		s.Log("%s: %v", state, err)
+	} else {
+		s.Log("%s, record in %s", state, s.out)
+	}
+	s.change(func() {
+		s.state, s.err, s.source = state, err, nil
+		s.publish()
+	})
+	s.end(nil)
+}
+
+// change changes the submission and wakes those who follow it.
+func (s *Submission) change(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// over reports whether the submission has ended.
+func (s *Submission) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended()
+}
+
+func (s *Submission) ended() bool { return s.state != request.Waiting && s.state != request.Running }
+
+// Log adds a line.
+func (s *Submission) Log(format string, args ...any) {
+	text := request.Text(fmt.Sprintf(format, args...), maxLine)
+	line := time.Now().Format(logTime) + " " + text
+	s.queue.config.Log("%s %s", s.ID, text)
+	if err := s.write(line); err != nil {
+		s.queue.config.Log("the log of %s is not whole: %v", s.ID, err)
+	}
+	s.change(func() {
+		if len(s.lines) == maxLines {
+			s.lines = s.lines[1:]
+			s.dropped++
+		}
+		s.lines = append(s.lines, line)
+	})
+}
+
+// logName is the file of a submission's log, in the folder of its record.
+const logName = "log.txt"
+
+// maxLog bounds a log that is read back, in bytes: its end.
+const maxLog = 4 << 20
+
+// write adds a line to the file of the log, which outlives the process.
+func (s *Submission) write(line string) error {
+	if s.out == "" {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.out, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(line + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// written are the last lines of the log's file, which anybody may have changed.
+func (s *Submission) written() []string {
+	f, err := os.Open(filepath.Join(s.out, logName))
+	if err != nil {
+		return nil // there is no log, as before it was kept
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, max(size-maxLog, 0), maxLog))
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	lines = lines[max(len(lines)-maxLines, 0):]
+	for i, line := range lines {
+		lines[i] = request.Text(line, maxLine)
+	}
+	return lines
+}
+
+// said reports whether the log has a line with a text.
+func (s *Submission) said(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
+}
+
+// progressed is told by the runner how far it is.
+func (s *Submission) progressed(pr experiment.Progress) {
+	s.change(func() { s.progress = pr })
+	percent := int(100 * pr.Share)
+	switch row := pr.Finished; {
+	case row != nil:
+		s.Log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed,
+			100*float64(row.FinalAccuracy), row.Duration)
+		for _, i := range row.Incidents {
+			if s.said(i.What) {
+				continue // when it happened
+			}
+			s.Log("run %d, at %.3g s, %s: %s", row.Number, i.At, i.Node, i.What)
+		}
+		s.last = percent
+	case percent >= s.last+10:
+		s.Log("%d %%", percent)
+		s.last = percent
+	}
+}
+
+// Placed takes note of where the nodes of a run live.
+func (s *Submission) Placed(names, where []string) {
+	s.change(func() {
+		s.placement = map[string]string{}
+		for i, name := range where {
+			s.placement[names[i]] = name
+		}
+	})
+}
+
+// NextRun returns a number that tells a run apart from all others in the cluster.
+func (s *Submission) NextRun() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs++
+	return s.number<<32 | s.runs
+}
+
+// message is the submission as a client hears of it; s.mu is held.
+func (s *Submission) message() *protos.Submission {
+	m := &protos.Submission{
+		Id: s.ID, Plan: s.plan, Folder: s.out, Process: s.queue.config.Process, By: s.by, State: s.state,
+		Done: int32(s.progress.Done), Total: int32(s.progress.Total), Share: s.progress.Share,
+		Submitted: s.at.UnixNano(), Placement: map[string]string{}, Insecure: s.queue.config.Insecure,
+	}
+	for node, where := range s.placement {
+		m.Placement[node] = where
+	}
+	if s.err != nil {
+		m.Error = request.Text(s.err.Error(), request.MaxText)
+	}
+	return m
+}
+
+// News is what other processes are told of the submission, and the number of the change.
+func (s *Submission) News() (*protos.Submission, uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.message()
+	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error,
+		request.MaxListed)
+	return m, s.noted
+}
+
+// State returns the present state, and a channel that is closed when it is not the present any
+// more.
+func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.message(), s.ended(), s.changed
+}
+
+// since returns the lines from the given number on, and the number of the next.
+func (s *Submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
+	if s.past { // nothing more comes
+		lines = append(s.written(), s.lines...)
+		return lines[min(from, len(lines)):], len(lines), true, s.changed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from = max(from, s.dropped)
+	lines = slices.Clone(s.lines[from-s.dropped:])
+	return lines, from + len(lines), s.ended(), s.changed
+}
