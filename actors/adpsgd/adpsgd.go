@@ -34,8 +34,9 @@ type Graph string
 
 // The graphs.
 const (
-	// Topology is that of the run, which must be bipartite: where a schedule changes it, all of them taken together. Of
-	// each connected part the first node, in the order of the plan, is active.
+	// Topology is that of the run, which must be bipartite: where a schedule changes it, all of
+	// them taken together. Of each connected part the first node, in the order of the plan, is
+	// active.
 	Topology Graph = "topology"
 	// Exponential lets the peers at even positions, who are active, choose those 1 and 2^i + 1
 	// positions further on, i ≥ 1, in a circle of an even number of peers (section 5 of the
@@ -65,7 +66,8 @@ func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer,
+		Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.Fitter = Architecture{}

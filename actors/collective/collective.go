@@ -94,7 +94,8 @@ func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 // Kind makes a worker. It fails for an Architecture that is not valid.

@@ -83,7 +83,8 @@ func (a Architecture) Validate() error {
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.Fitter = Architecture{}

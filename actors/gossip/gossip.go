@@ -92,7 +92,8 @@ func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "trains a model on its shard and exchanges it with neighbours", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer, Doc: "trains a model on its shard and exchanges it with neighbours",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.FreeRunner = Architecture{}

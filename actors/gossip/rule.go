@@ -27,8 +27,8 @@ type Merge string
 const (
 	// Mean counts both models half on each arrival (Ormándi et al. 2013, algorithm 3, MERGE).
 	Mean Merge = "mean"
-	// Age weighs each model by its age, w = arriving/(own + arriving); two models of age 0 count half
-	// each. This is mergeAverage of Hegedűs, Danner and Jelasity 2019 ("Gossip learning as a
+	// Age weighs each model by its age, w = arriving/(own + arriving); two models of age 0 count
+	// half each. This is mergeAverage of Hegedűs, Danner and Jelasity 2019 ("Gossip learning as a
 	// decentralized alternative to federated learning").
 	Age Merge = "age"
 )

@@ -18,7 +18,8 @@ func addArchitectures(ks *Kinds[train.Architecture]) {
 		"workers without a server average gradients, or models, among all of them every so many steps, synchronously; "+
 			"over whatever links its algorithm needs, which the network's topology does not restrict"))
 	ks.Add(Declare[train.Architecture]("gossip", gossip.Default(),
-		"peers without a server exchange their models with some of their neighbours, every so many steps or with a period"))
+		"peers without a server exchange their models with some of their neighbours, every so many steps or with a "+
+			"period"))
 	ks.Add(Declare[train.Architecture]("d-psgd", dpsgd.Default(),
 		"peers without a server average models with all their neighbours after every step (Lian et al. 2017)"))
 	ks.Add(Declare[train.Architecture]("ad-psgd", adpsgd.Default(),

@@ -111,7 +111,8 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 		return nil, err
 	}
 	if p.Tune.Axes != nil && s.Data.Validation == 0 {
-		return nil, syntax.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add one under data, such as data: {validation: 10%%}")
+		return nil, syntax.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add "+
+			"one under data, such as data: {validation: 10%%}")
 	}
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
@@ -148,7 +149,8 @@ func (s *Spec) shape() error {
 		return syntax.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d", s.Model.Inputs(), set, n)
 	}
 	if n := s.Data.Classes; n > 0 && s.Model.Classes() != n {
-		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d", s.Model.Classes(), set, n)
+		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d", s.Model.Classes(),
+			set, n)
 	}
 	return nil
 }
@@ -181,8 +183,10 @@ func (s *Spec) pace() error {
 	for i := range s.Plan.Nodes {
 		node := &s.Plan.Nodes[i]
 		if step := node.Compute.Step; s.Roles[i].Trains && step != nil && *step == 0 {
-			return syntax.Errorf(node.Source.At("compute"), "the steps of %s take no time, and it waits for nothing that takes any: "+
-				"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of steps or epochs", node.Name, s.Plan.Stop.Time)
+			return syntax.Errorf(node.Source.At("compute"),
+				"the steps of %s take no time, and it waits for nothing that takes any: "+
+					"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of steps "+
+					"or epochs", node.Name, s.Plan.Stop.Time)
 		}
 	}
 	return nil
@@ -196,7 +200,8 @@ func (s *Spec) held() bool {
 	}
 	for i := range s.Plan.Nodes {
 		node := &s.Plan.Nodes[i]
-		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || node.Uplink > 0 || node.Downlink > 0 {
+		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || node.Uplink > 0 ||
+			node.Downlink > 0 {
 			return true
 		}
 	}

@@ -70,7 +70,9 @@ func (h *holdout) UnmarshalPlan(n *syntax.Node) error {
 		return syntax.Errorf(n, "%q is neither a share such as 25%% nor the word %s", n.Text, published)
 	}
 	if f <= 0 || f >= 1 {
-		return syntax.Errorf(n, "a share of %v leaves nothing to train on or nothing to test; accepted is more than 0%% and less than 100%%, or the word %s", f, published)
+		return syntax.Errorf(n,
+			"a share of %v leaves nothing to train on or nothing to test; accepted is more than 0%% and less than "+
+				"100%%, or the word %s", f, published)
 	}
 	*h = holdout(f)
 	return nil
@@ -98,7 +100,9 @@ func (v *validation) UnmarshalPlan(n *syntax.Node) error {
 		return syntax.Errorf(n, "%q is neither a share such as 10%% nor the word %s", n.Text, noValidation)
 	}
 	if f <= 0 || f >= 1 {
-		return syntax.Errorf(n, "a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less than 100%%, or the word %s", f, noValidation)
+		return syntax.Errorf(n,
+			"a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less "+
+				"than 100%%, or the word %s", f, noValidation)
 	}
 	*v = validation(f)
 	return nil
@@ -181,7 +185,10 @@ func others(section *syntax.Node) []string {
 
 // fixed wraps a generated set as a loader.
 func fixed(generate func() *datasets.Set, test float64) Loader {
-	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: generate()}, nil }}
+	return Loader{Test: test, Load: func(string, bool) (*datasets.Source,
+		error) {
+		return &datasets.Source{Pool: generate()}, nil
+	}}
 }
 
 type nslSettings struct {
@@ -202,7 +209,8 @@ type digitsSettings struct {
 type none struct{}
 
 func addDatasets(c *Catalog) {
-	c.Datasets.Add(Define("nsl-kdd", "network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
+	c.Datasets.Add(Define("nsl-kdd",
+		"network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
 		func() nslSettings { return nslSettings{Encoding: 93} },
 		func(_ *Catalog, s *nslSettings) (Loader, error) {
 			return Loader{
@@ -221,22 +229,31 @@ func addDatasets(c *Catalog) {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set.name),
-				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }),
+				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source,
+					error) {
+					return idx.Load(folder, set.name)
+				}),
 			}, nil
 		}))
 	}
-	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)", func() none { return none{} },
+	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)",
+		func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Test:    0.25,
 				Scaling: datasets.Standard,
 				Inputs:  57, Classes: 2, ClassNames: []string{"ham", "spam"},
-				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) }),
+				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source,
+					error) {
+					return csv.LoadSpambase(folder)
+				}),
 			}, nil
 		}))
-	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
+	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)",
+		func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2, ClassNames: []string{"-1", "+1"}}, nil
+			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2,
+				ClassNames: []string{"-1", "+1"}}, nil
 		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",

@@ -46,7 +46,8 @@ func ExampleDefine() {
 		Period unit.Duration `plan:"period,required"`
 	}
 	c := catalog.Default()
-	c.Delays.Add(catalog.Define("orbit", "swings between near and far", func() settings { return settings{Near: unit.Duration(20 * time.Millisecond)} },
+	c.Delays.Add(catalog.Define("orbit", "swings between near and far",
+		func() settings { return settings{Near: unit.Duration(20 * time.Millisecond)} },
 		func(_ *catalog.Catalog, s *settings) (link.Delay, error) {
 			return orbit{Near: time.Duration(s.Near), Far: time.Duration(s.Far), Period: time.Duration(s.Period)}, nil
 		}))

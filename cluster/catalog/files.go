@@ -64,14 +64,21 @@ type npzSettings struct {
 
 // addFiles adds the sets of a user's own files.
 func addFiles(c *Catalog) {
-	c.Datasets.Add(Define("libsvm", "files in LIBSVM's text format, beside the plan", func() libsvmSettings { return libsvmSettings{} }, buildLIBSVM))
-	c.Datasets.Add(Define("csv", "tables of text, beside the plan; columns are named as in the header or numbered from 1, words become one input each",
+	c.Datasets.Add(Define("libsvm", "files in LIBSVM's text format, beside the plan",
+		func() libsvmSettings { return libsvmSettings{} }, buildLIBSVM))
+	c.Datasets.Add(Define("csv",
+		"tables of text, beside the plan; columns are named as in the header or numbered from 1, words become one "+
+			"input each",
 		func() csvSettings {
-			return csvSettings{Label: csv.Last, Header: string(csv.Detect), Separator: "comma", Words: []string{}, Ignore: []string{}}
+			return csvSettings{Label: csv.Last, Header: string(csv.Detect), Separator: "comma", Words: []string{},
+				Ignore: []string{}}
 		}, buildCSV))
-	c.Datasets.Add(Define("idx", "images and labels in MNIST's format, beside the plan", func() idxSettings { return idxSettings{} }, buildIDX))
-	c.Datasets.Add(Define("npy", "arrays of NumPy, a file each, beside the plan", func() npySettings { return npySettings{} }, buildNPY))
-	c.Datasets.Add(Define("npz", "arrays of NumPy in one archive, beside the plan", func() npzSettings { return npzSettings{X: "X", Y: "y"} }, buildNPZ))
+	c.Datasets.Add(Define("idx", "images and labels in MNIST's format, beside the plan",
+		func() idxSettings { return idxSettings{} }, buildIDX))
+	c.Datasets.Add(Define("npy", "arrays of NumPy, a file each, beside the plan",
+		func() npySettings { return npySettings{} }, buildNPY))
+	c.Datasets.Add(Define("npz", "arrays of NumPy in one archive, beside the plan",
+		func() npzSettings { return npzSettings{X: "X", Y: "y"} }, buildNPZ))
 }
 
 func buildLIBSVM(c *Catalog, s *libsvmSettings) (Loader, error) {
@@ -81,7 +88,8 @@ func buildLIBSVM(c *Catalog, s *libsvmSettings) (Loader, error) {
 }
 
 func buildCSV(c *Catalog, s *csvSettings) (Loader, error) {
-	o := csv.Options{Label: s.Label, Header: csv.Header(s.Header), Separator: separators[s.Separator], Words: s.Words, Ignore: s.Ignore}
+	o := csv.Options{Label: s.Label, Header: csv.Header(s.Header), Separator: separators[s.Separator], Words: s.Words,
+		Ignore: s.Ignore}
 	l, err := own(c, s.Source, s.TestFile, func(test bool) (*datasets.Source, error) {
 		return csv.Load(c.place(s.File), c.only(test, s.TestFile), o)
 	}, file{"file", &s.File}, file{"test-file", &s.TestFile})
@@ -94,7 +102,8 @@ func buildIDX(c *Catalog, s *idxSettings) (Loader, error) {
 		return Loader{}, err
 	}
 	return own(c, s.Source, s.TestImages, func(test bool) (*datasets.Source, error) {
-		return idx.LoadFiles(idx.Files{Images: c.place(s.Images), Labels: c.place(s.Labels), TestImages: c.only(test, s.TestImages), TestLabels: c.only(test, s.TestLabels)})
+		return idx.LoadFiles(idx.Files{Images: c.place(s.Images), Labels: c.place(s.Labels),
+			TestImages: c.only(test, s.TestImages), TestLabels: c.only(test, s.TestLabels)})
 	}, file{"images", &s.Images}, file{"labels", &s.Labels}, file{"test-images", &s.TestImages}, file{"test-labels", &s.TestLabels})
 }
 
@@ -103,7 +112,8 @@ func buildNPY(c *Catalog, s *npySettings) (Loader, error) {
 		return Loader{}, err
 	}
 	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.Load(npy.Pairs{X: c.place(s.X), Y: c.place(s.Y), TestX: c.only(test, s.TestX), TestY: c.only(test, s.TestY)})
+		return npy.Load(npy.Pairs{X: c.place(s.X), Y: c.place(s.Y), TestX: c.only(test, s.TestX),
+			TestY: c.only(test, s.TestY)})
 	}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
 }
 
@@ -112,7 +122,8 @@ func buildNPZ(c *Catalog, s *npzSettings) (Loader, error) {
 		return Loader{}, err
 	}
 	return own(c, s.Source, s.TestX, func(test bool) (*datasets.Source, error) {
-		return npy.LoadArchive(c.place(s.File), npy.Pairs{X: s.X, Y: s.Y, TestX: arrayFor(test, s.TestX), TestY: arrayFor(test, s.TestY)})
+		return npy.LoadArchive(c.place(s.File), npy.Pairs{X: s.X, Y: s.Y, TestX: arrayFor(test, s.TestX),
+			TestY: arrayFor(test, s.TestY)})
 	}, file{"file", &s.File})
 }
 
@@ -124,13 +135,15 @@ type file struct {
 
 // own returns the loader of a user's own files, which it finds: tested on those that are for that,
 // or on a share if test is empty.
-func own(c *Catalog, section *syntax.Node, test string, load func(test bool) (*datasets.Source, error), files ...file) (Loader, error) {
+func own(c *Catalog, section *syntax.Node, test string, load func(test bool) (*datasets.Source, error),
+	files ...file) (Loader, error) {
 	for _, f := range files {
 		if *f.path == "" || c.SamplesElsewhere {
 			continue
 		}
 		// A file is opened to see that it is there; its samples are read when they are needed.
-		if _, err := readBeside(c, section.At(f.key), f.path, "file of samples", func(io.Reader, string) (none, error) { return none{}, nil }); err != nil {
+		if _, err := readBeside(c, section.At(f.key), f.path, "file of samples",
+			func(io.Reader, string) (none, error) { return none{}, nil }); err != nil {
 			return Loader{}, err
 		}
 	}

@@ -59,9 +59,9 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 	}
 }
 
-// Declare makes a kind of a struct that is a T itself: its fields are the settings, by their tags, and the value given has
-// the defaults. What its method Validate, if it has one, says of a field is told at the key's place. It panics if the
-// struct is no T.
+// Declare makes a kind of a struct that is a T itself: its fields are the settings, by their tags,
+// and the value given has the defaults. What its method Validate, if it has one, says of a field is
+// told at the key's place. It panics if the struct is no T.
 func Declare[T, C any](name string, defaults C, doc string) Kind[T] {
 	_ = any(defaults).(T)
 	return Define(name, doc, func() C { return defaults }, func(_ *Catalog, chosen *C) (T, error) {
@@ -140,8 +140,8 @@ func Located(n *syntax.Node, err error) error {
 	return syntax.Errorf(n, "%w", err)
 }
 
-// misfit is the error about a field in the words of the section that it was read from: with the path of the key, and with
-// the value as the plan has it.
+// misfit is the error about a field in the words of the section that it was read from: with the
+// path of the key, and with the value as the plan has it.
 func misfit(n *syntax.Node, wrong *field.Error) error {
 	value := wrong.Value
 	for _, key := range wrong.Keys {
@@ -213,10 +213,12 @@ func (ks *Kinds[T]) Read(c *Catalog, section *syntax.Node) (value T, resolved *s
 
 // read makes what a section names under a key, and returns the section with
 // every default spelled out. Keys in skip belong to somebody else.
-func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...string) (value T, resolved *syntax.Node, err error) {
+func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...string) (value T, resolved *syntax.Node,
+	err error) {
 	word, ok := section.Get(key)
 	if !ok || word.Kind != syntax.Scalar {
-		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
+		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what,
+			key, key, list(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {

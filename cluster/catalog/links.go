@@ -32,7 +32,8 @@ func addDelays(c *Catalog) {
 	type constant struct {
 		Delay unit.Duration `plan:"delay,required" doc:"of every message"`
 	}
-	c.Delays.Add(Define("constant", "always the same; a bare duration means this", func() constant { return constant{} },
+	c.Delays.Add(Define("constant", "always the same; a bare duration means this",
+		func() constant { return constant{} },
 		func(_ *Catalog, s *constant) (link.Delay, error) {
 			return link.Constant{Delay: time.Duration(s.Delay)}, nil
 		}))
@@ -51,16 +52,19 @@ func addDelays(c *Catalog) {
 	}
 	c.Delays.Add(Define("normal", "normally distributed, truncated to min and max", func() normal { return normal{} },
 		func(_ *Catalog, s *normal) (link.Delay, error) {
-			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min),
+				Max: time.Duration(s.Max)}, nil
 		}))
 	type exponential struct {
 		Mean unit.Duration `plan:"mean,required" doc:"of what is added to min"`
 		Min  unit.Duration `plan:"min" doc:"the shortest"`
 		Max  unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time", func() exponential { return exponential{} },
+	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time",
+		func() exponential { return exponential{} },
 		func(_ *Catalog, s *exponential) (link.Delay, error) {
-			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)},
+				nil
 		}))
 	addHeavyTails(c)
 	type walk struct {
@@ -69,7 +73,8 @@ func addDelays(c *Catalog) {
 		Min   unit.Duration      `plan:"min" doc:"the shortest; the walk goes no lower"`
 		Max   unit.Duration      `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use", func() walk { return walk{} },
+	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use",
+		func() walk { return walk{} },
 		func(_ *Catalog, s *walk) (link.Delay, error) {
 			return link.RandomWalk{
 				FirstMin: time.Duration(s.First.Min), FirstMax: time.Duration(s.First.Max),
@@ -82,7 +87,9 @@ func addDelays(c *Catalog) {
 		Repeat      bool         `plan:"repeat" doc:"whether the trace begins anew after its end"`
 		Source      *syntax.Node `plan:",node"`
 	}
-	c.Delays.Add(Define("trace", "measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for comments", func() trace { return trace{} },
+	c.Delays.Add(Define("trace",
+		"measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for "+
+			"comments", func() trace { return trace{} },
 		func(c *Catalog, s *trace) (link.Delay, error) {
 			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
@@ -96,7 +103,8 @@ func addHeavyTails(c *Catalog) {
 		Alpha float64       `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
 		Max   unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max", func() pareto { return pareto{} },
+	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max",
+		func() pareto { return pareto{} },
 		func(_ *Catalog, s *pareto) (link.Delay, error) {
 			return link.Pareto{Min: time.Duration(s.Min), Alpha: s.Alpha, Max: time.Duration(s.Max)}, nil
 		}))
@@ -106,17 +114,20 @@ func addHeavyTails(c *Catalog) {
 		Min    unit.Duration `plan:"min" doc:"added to every delay"`
 		Max    unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("log-normal", "min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
+	c.Delays.Add(Define("log-normal",
+		"min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
 		func() logNormal { return logNormal{} },
 		func(_ *Catalog, s *logNormal) (link.Delay, error) {
-			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min),
+				Max: time.Duration(s.Max)}, nil
 		}))
 }
 
 // readBeside reads the file that a plan names at n, beside the plan unless its path is absolute.
 // The path becomes absolute, at n too, so that the resolved plan can stand anywhere. A catalog with
 // a folder reads in it alone, and leaves the path as it is.
-func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string,
+	read func(r io.Reader, name string) (T, error)) (content T, err error) {
 	f, err := c.open(n, path)
 	if err != nil {
 		return content, syntax.Errorf(n, "the %s cannot be read: %w", what, err)
@@ -193,7 +204,8 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		for from, to := range p.Pairs(spec.Ends) {
 			if len(s.Links) == maxLinks {
-				return syntax.Errorf(spec.Source, "the links name more than %d directed pairs; say under default what all have in common", maxLinks)
+				return syntax.Errorf(spec.Source,
+					"the links name more than %d directed pairs; say under default what all have in common", maxLinks)
 			}
 			s.Links = append(s.Links, Link{From: from, To: to, Config: config})
 		}
@@ -222,14 +234,16 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 	for _, o := range l.Outages {
 		if o.Kind != "" {
 			if config.Intermittent != (link.Intermittent{}) {
-				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at random by one pair of times", o.Kind))
+				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at "+
+					"random by one pair of times", o.Kind))
 			}
 			config.Intermittent = link.Intermittent{Up: time.Duration(o.Up), Down: time.Duration(o.Down)}
 			continue
 		}
 		from := time.Duration(o.From)
 		if from > link.Horizon || time.Duration(o.For) > link.Horizon-from {
-			return config, About("outages", fmt.Errorf("an outage from %v for %v ends later than a run can; accepted is an end up to %v", o.From, o.For, unit.Duration(link.Horizon)))
+			return config, About("outages", fmt.Errorf("an outage from %v for %v ends later than a run can; accepted "+
+				"is an end up to %v", o.From, o.For, unit.Duration(link.Horizon)))
 		}
 		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
@@ -250,7 +264,8 @@ func loss(l *plan.Loss) link.Loss {
 
 // merge sorts outages and joins those that touch.
 func merge(outages []link.Outage) []link.Outage {
-	sorted := slices.SortedFunc(slices.Values(outages), func(a, b link.Outage) int { return cmp.Compare(a.From, b.From) })
+	sorted := slices.SortedFunc(slices.Values(outages),
+		func(a, b link.Outage) int { return cmp.Compare(a.From, b.From) })
 	var merged []link.Outage
 	for _, o := range sorted {
 		if n := len(merged); n > 0 && o.From <= merged[n-1].To {
@@ -284,7 +299,8 @@ func (c *Catalog) schedule(s *Spec) error {
 	for _, change := range byTime(s.Plan.Schedule) {
 		at := time.Duration(change.At)
 		if at > link.Horizon {
-			return syntax.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v", change.At, unit.Duration(link.Horizon))
+			return syntax.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v",
+				change.At, unit.Duration(link.Horizon))
 		}
 		if !change.OfLinks() {
 			continue
@@ -348,7 +364,8 @@ func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
 			}
 		}
 		if len(extra) > maxOutages {
-			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra), maxOutages)
+			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra),
+				maxOutages)
 		}
 	}
 	return nil

@@ -31,7 +31,8 @@ func shares(workers map[string]map[string]unit.Fraction, n *syntax.Node) (partit
 			f := float64(workers[name][class])
 			share.Classes[class] = f
 			if sums[class] += f; sums[class] > 1+1e-9 { // as partition.Classes rounds
-				return nil, syntax.Errorf(n.At(name).At(class), "the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away", class, 100*sums[class])
+				return nil, syntax.Errorf(n.At(name).At(class),
+					"the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away", class, 100*sums[class])
 			}
 		}
 		c.Workers = append(c.Workers, share)
@@ -44,7 +45,8 @@ func addModels(c *Catalog) {
 		Layers     []int  `plan:"layers,required" doc:"inputs, hidden widths, classes"`
 		Activation string `plan:"activation" words:"relu|tanh|sigmoid" doc:"of the hidden layers"`
 	}
-	c.Models.Add(Define("mlp", "multi-layer perceptron: inputs, hidden widths, classes; with no hidden one logistic regression",
+	c.Models.Add(Define("mlp",
+		"multi-layer perceptron: inputs, hidden widths, classes; with no hidden one logistic regression",
 		func() mlp { return mlp{Activation: nn.ReLU.String()} },
 		func(_ *Catalog, s *mlp) (nn.Model, error) {
 			activation, err := nn.ParseActivation(s.Activation)
@@ -82,7 +84,8 @@ func addOptimizers(c *Catalog) {
 		Rate        *syntax.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
 		WeightDecay float64      `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
-	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: syntax.NewScalar("0.05")} },
+	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent",
+		func() sgd { return sgd{Rate: syntax.NewScalar("0.05")} },
 		func(c *Catalog, s *sgd) (optim.Method, error) {
 			rate, err := c.rate(&s.Rate)
 			if err != nil {
@@ -97,7 +100,8 @@ func addOptimizers(c *Catalog) {
 		Nesterov    bool         `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
 		WeightDecay float64      `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
-	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: syntax.NewScalar("0.05"), Momentum: 0.9} },
+	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum",
+		func() momentum { return momentum{Rate: syntax.NewScalar("0.05"), Momentum: 0.9} },
 		func(c *Catalog, s *momentum) (optim.Method, error) {
 			rate, err := c.rate(&s.Rate)
 			if err != nil {

@@ -13,9 +13,10 @@ import (
 // other roles. In this order:
 //
 //  1. A role that `roles:` names has the nodes that it names, or one that is added.
-//  2. A node with a `role:` that the architecture knows, and that `roles:` does not name, has that role.
-//  3. A role with a greatest number of nodes takes the first nodes that are left, until it has the least number that
-//     it needs.
+//  2. A node with a `role:` that the architecture knows, and that `roles:` does not name, has that
+//     role.
+//  3. A role with a greatest number of nodes takes the first nodes that are left, until it has the
+//     least number that it needs.
 //  4. The one role without a greatest number takes the rest.
 
 // added is the word for a node that is there for the sake of its role.
@@ -39,7 +40,8 @@ type castings struct {
 // UnmarshalPlan reads a map of roles to the name of a node or group, a list of names, or the word
 // added.
 func (c *castings) UnmarshalPlan(n *syntax.Node) error {
-	const forms = "such as {server: hub}: a role, and the name of a node or a group, a list of names, or the word " + added
+	const forms = "such as {server: hub}: a role, and the name of a node or a group, a list of names, or the word " +
+		added
 	if n.Kind != syntax.Map {
 		return syntax.Errorf(n, "roles are given as a map, %s", forms)
 	}
@@ -54,7 +56,8 @@ func (c *castings) UnmarshalPlan(n *syntax.Node) error {
 		case f.Value.Kind == syntax.List && len(f.Value.Items) > 0:
 			one.nodes = f.Value.Items
 		}
-		if !one.added && (one.nodes == nil || slices.ContainsFunc(one.nodes, func(m *syntax.Node) bool { return m.Kind != syntax.Scalar })) {
+		if !one.added && (one.nodes == nil || slices.ContainsFunc(one.nodes,
+			func(m *syntax.Node) bool { return m.Kind != syntax.Scalar })) {
 			return syntax.Errorf(f.Value, "this names no nodes; give roles %s", forms)
 		}
 		c.list = append(c.list, one)
@@ -69,7 +72,8 @@ func (c castings) MarshalPlan() (*syntax.Node, error) { return c.section.Clone()
 func (*castings) PlanSchema() *settings.Schema {
 	name := &settings.Schema{Type: settings.Types{"string", "number"}}
 	names := &settings.Schema{Type: settings.Types{"array"}, Items: name, MinItems: 1}
-	return &settings.Schema{Type: settings.Types{"object"}, Others: &settings.Schema{AnyOf: []*settings.Schema{{Const: added}, name, names}}}
+	return &settings.Schema{Type: settings.Types{"object"},
+		Others: &settings.Schema{AnyOf: []*settings.Schema{{Const: added}, name, names}}}
 }
 
 // parts are the settings that all architectures share.
@@ -134,7 +138,8 @@ func (s *Spec) assign(section *syntax.Node, given []casting) error {
 	}
 	for i, r := range c.roles {
 		if count[i] < r.Min || (r.Max > 0 && count[i] > r.Max) {
-			return syntax.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i], r.Name, r.Doc, wanted(r))
+			return syntax.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i],
+				r.Name, r.Doc, wanted(r))
 		}
 	}
 	if s.mixed() {
@@ -147,7 +152,8 @@ func (s *Spec) assign(section *syntax.Node, given []casting) error {
 func (c *cast) byName(one casting) error {
 	k := index(c.names, one.role)
 	if k < 0 {
-		return syntax.KeyErrorf(one.at, one.key, "this architecture has no role %q%s", one.role, syntax.Suggestion(one.role, c.names))
+		return syntax.KeyErrorf(one.at, one.key, "this architecture has no role %q%s", one.role,
+			syntax.Suggestion(one.role, c.names))
 	}
 	c.named[k] = true
 	if one.added {
@@ -161,12 +167,14 @@ func (c *cast) byName(one casting) error {
 				continue
 			}
 			if c.role[i] >= 0 {
-				return syntax.Errorf(name, "node %s has the role %s already; a node has one role", node.Name, c.names[c.role[i]])
+				return syntax.Errorf(name, "node %s has the role %s already; a node has one role", node.Name,
+					c.names[c.role[i]])
 			}
 			found, c.role[i] = true, k
 		}
 		if !found {
-			return syntax.Errorf(name, "there is no node named %q%s", name.Text, syntax.Suggestion(name.Text, c.spec.nodeNames()))
+			return syntax.Errorf(name, "there is no node named %q%s", name.Text,
+				syntax.Suggestion(name.Text, c.spec.nodeNames()))
 		}
 	}
 	return nil
@@ -179,7 +187,9 @@ func (c *cast) add(k int, one casting) error {
 	for i := range p.Nodes {
 		if node := &p.Nodes[i]; node.Name == name || node.Group == name {
 			if node.Name != name || node.Role != name || c.role[i] >= 0 {
-				return syntax.Errorf(one.at, "the node that is added would be called %s, and there is one of that name; give it another name, or say roles: {%s: %s}", name, name, name)
+				return syntax.Errorf(one.at,
+					"the node that is added would be called %s, and there is one of that name; give it another name, "+
+						"or say roles: {%s: %s}", name, name, name)
 			}
 			c.role[i] = k
 			c.spec.Added = append(c.spec.Added, name)
@@ -205,7 +215,8 @@ func (c *cast) byNode() error {
 		case k >= 0 && !c.named[k]:
 			c.role[i] = k
 		case k < 0 && !c.spec.Plan.AnyRole:
-			return syntax.Errorf(node.Source.At("role"), "node %s has the role %q, which this architecture does not know%s",
+			return syntax.Errorf(node.Source.At("role"),
+				"node %s has the role %q, which this architecture does not know%s",
 				node.Name, node.Role, syntax.Suggestion(node.Role, c.names))
 		}
 	}
@@ -236,7 +247,8 @@ func (c *cast) rest() error {
 		}
 		if open < 0 || open == len(c.roles) {
 			node := &c.spec.Plan.Nodes[i]
-			return syntax.Errorf(node.Source.At("role"), "node %s is left without a role; give it one of %s, by role: or by the architecture's roles:",
+			return syntax.Errorf(node.Source.At("role"),
+				"node %s is left without a role; give it one of %s, by role: or by the architecture's roles:",
 				node.Name, list(c.names))
 		}
 		c.role[i] = open

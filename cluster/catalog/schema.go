@@ -25,10 +25,12 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 		{Name: "train", Schema: settings.SchemaOf(&training{Batch: 32})},
 		{Name: "optimizer", Schema: c.Optimizers.schema("kind", nil)},
 		{Name: "rate", Schema: &settings.Schema{AnyOf: []*settings.Schema{
-			{Type: settings.Types{"number"}, Minimum: "0", Description: "The same at every step."}, c.Schedules.schema("kind", nil),
+			{Type: settings.Types{"number"}, Minimum: "0", Description: "The same at every step."},
+			c.Schedules.schema("kind", nil),
 		}}},
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
-		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)), c.Delays.schema("kind", nil)}}},
+		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
+			c.Delays.schema("kind", nil)}}},
 		{Name: "topology", Schema: c.Topologies.wordOrMap()},
 	})
 }
@@ -37,17 +39,20 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 // all kinds.
 func (ks *Kinds[T]) schema(key string, shared settings.Properties) *settings.Schema {
 	word := &settings.Schema{Description: "which " + ks.what}
-	s := &settings.Schema{Type: settings.Types{"object"}, Required: []string{key}, Properties: settings.Properties{{Name: key, Schema: word}}}
+	s := &settings.Schema{Type: settings.Types{"object"}, Required: []string{key},
+		Properties: settings.Properties{{Name: key, Schema: word}}}
 	for _, k := range ks.list {
 		this := &settings.Schema{Const: k.Name, Description: k.Doc}
 		word.OneOf = append(word.OneOf, this)
 		_, described := k.declared()
 		described.Description = k.Doc
 		if described.Closed { // else it reads what it likes
-			described.Properties = append(append(settings.Properties{{Name: key, Schema: this}}, described.Properties...), shared...)
+			described.Properties = append(append(settings.Properties{{Name: key, Schema: this}},
+				described.Properties...), shared...)
 		}
 		s.AllOf = append(s.AllOf, &settings.Schema{
-			If:   &settings.Schema{Properties: settings.Properties{{Name: key, Schema: &settings.Schema{Const: k.Name}}}, Required: []string{key}},
+			If: &settings.Schema{Properties: settings.Properties{{Name: key,
+				Schema: &settings.Schema{Const: k.Name}}}, Required: []string{key}},
 			Then: described,
 		})
 	}

@@ -16,10 +16,12 @@ func TestEveryKeyOfTheCatalogSaysWhatItMeans(t *testing.T) {
 	keys := 0
 	Default().Schema("plan").Walk("", func(path string, s *settings.Schema) {
 		keys++
-		if definition := strings.Count(path, ".") == 1; s.Description == "" && s.Const == nil && !definition && !strings.HasPrefix(path, ".swept.") {
+		if definition := strings.Count(path, ".") == 1; s.Description == "" && s.Const == nil && !definition &&
+			!strings.HasPrefix(path, ".swept.") {
 			t.Errorf("%s has no description: give the field of its settings a tag doc", path)
 		}
-		if strings.HasSuffix(s.Description, ".") && s.Pattern == "" && len(s.AnyOf) == 0 && s.Others == nil && s.Type == nil {
+		if strings.HasSuffix(s.Description, ".") && s.Pattern == "" && len(s.AnyOf) == 0 && s.Others == nil &&
+			s.Type == nil {
 			t.Errorf("%s: %q ends in a dot", path, s.Description)
 		}
 	})
@@ -80,7 +82,8 @@ func checkWords[T any](t *testing.T, c *Catalog, ks *Kinds[T], key string) (word
 
 func TestEveryWordThatIsDeclaredIsOneThatTheKindTakes(t *testing.T) {
 	c := Default()
-	words := checkWords(t, c, &c.Models, "kind") + checkWords(t, c, &c.Datasets, "set") + checkWords(t, c, &c.Architectures, "kind")
+	words := checkWords(t, c, &c.Models, "kind") + checkWords(t, c, &c.Datasets, "set") +
+		checkWords(t, c, &c.Architectures, "kind")
 	if words < 20 {
 		t.Errorf("only %d words were tried", words)
 	}

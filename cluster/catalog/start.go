@@ -136,7 +136,8 @@ func demand[T any](ks *Kinds[T], name string, section *syntax.Node, path string)
 	}
 	for _, key := range k.Keys() {
 		if _, given := section.Get(key.Name); key.Required && !given {
-			return fmt.Errorf("%s %s has no default for %s (%s): give it with --set %s.%s=…", ks.what, name, key.Name, key.Doc, path, key.Name)
+			return fmt.Errorf("%s %s has no default for %s (%s): give it with --set %s.%s=…", ks.what, name, key.Name,
+				key.Doc, path, key.Name)
 		}
 	}
 	return nil
@@ -182,7 +183,8 @@ func (s *Start) model(d *Data) (*syntax.Node, error) {
 	if inputs == 0 {
 		source, err := s.Load(d.Loader)
 		if err != nil {
-			return nil, fmt.Errorf("how many inputs and classes data set %s has is not known before it is there: %w", s.Data, err)
+			return nil, fmt.Errorf("how many inputs and classes data set %s has is not known before it is there: %w",
+				s.Data, err)
 		}
 		inputs, classes = source.Pool.Inputs, len(source.Pool.Classes)
 	}
@@ -209,7 +211,8 @@ func nodes(a train.Architecture) *syntax.Node {
 		if n == 0 {
 			continue
 		}
-		fields := []syntax.Field{{Key: "name", Value: syntax.NewText(r.Name)}, {Key: "role", Value: syntax.NewText(r.Name)}}
+		fields := []syntax.Field{{Key: "name", Value: syntax.NewText(r.Name)},
+			{Key: "role", Value: syntax.NewText(r.Name)}}
 		if n > 1 {
 			fields = append(fields, syntax.Field{Key: "count", Value: syntax.NewScalar(fmt.Sprint(n))})
 		}
@@ -233,11 +236,13 @@ func network(nodes *syntax.Node) *syntax.Node {
 			slow = ""
 		}
 	}
-	fields := []syntax.Field{{Key: "topology", Value: syntax.NewText("complete")}, {Key: "default", Value: flow("{delay: 5ms, rate: 100 Mbit/s}")}}
+	fields := []syntax.Field{{Key: "topology", Value: syntax.NewText("complete")},
+		{Key: "default", Value: flow("{delay: 5ms, rate: 100 Mbit/s}")}}
 	if slow != "" {
 		fields = append(fields, syntax.Field{Key: "links", Value: syntax.NewList(syntax.NewMap(
 			syntax.Field{Key: "between", Value: syntax.NewList(syntax.NewText(slow), syntax.NewText(plan.Everyone))},
-			syntax.Field{Key: "delay", Value: flow("{kind: uniform, range: 50ms..150ms}")}, syntax.Field{Key: "rate", Value: flow("10 Mbit/s")},
+			syntax.Field{Key: "delay", Value: flow("{kind: uniform, range: 50ms..150ms}")},
+			syntax.Field{Key: "rate", Value: flow("10 Mbit/s")},
 		))})
 	}
 	return syntax.NewMap(fields...)
@@ -289,7 +294,8 @@ func (s *Spec) fit() error {
 		names = append(names, n.Name)
 		d.Nodes = append(d.Nodes, world.Node{Name: n.Name, Role: s.Roles[i].Name})
 	}
-	g, err := link.NewGraph(s.Topologies[0].Topology, names, rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
+	g, err := link.NewGraph(s.Topologies[0].Topology, names,
+		rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
 	if err != nil {
 		return err
 	}
@@ -300,8 +306,10 @@ func (s *Spec) fit() error {
 // startText writes the plan with what its keys mean.
 func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s run THIS carries this plan out; %s plan check THIS says what is wrong with it.\n", s.Program, s.Program)
-	fmt.Fprintf(&b, "# Other values: %s list; every key: %s plan schema, which editors complete and check plans by.\n", s.Program, s.Program)
+	fmt.Fprintf(&b, "# %s run THIS carries this plan out; %s plan check THIS says what is wrong with it.\n", s.Program,
+		s.Program)
+	fmt.Fprintf(&b, "# Other values: %s list; every key: %s plan schema, which editors complete and check plans by.\n",
+		s.Program, s.Program)
 	schema := settings.SchemaOf(plan.Default())
 	keys := map[string][]Key{"data": dataKeys(c, s.Data), "architecture": keysOf(&c.Architectures, s.Architecture)}
 	for _, f := range written.Fields {

@@ -24,7 +24,8 @@ const tablesFile = "../plan/SETTINGS.md"
 // tables writes the tables of all that a plan can set.
 type tables struct{ strings.Builder }
 
-// rows writes a table of the keys that a schema describes; defaults beside its own are those of the map given.
+// rows writes a table of the keys that a schema describes; defaults beside its own are those of the
+// map given.
 func (t *tables) rows(s *settings.Schema, defaults *syntax.Node) {
 	if len(s.Properties) == 0 {
 		return
@@ -72,7 +73,8 @@ func accepted(s *settings.Schema) string {
 	return strings.Join(s.Type, ", ")
 }
 
-// section writes the keys of a section of a plan that a struct declares, but for those that another table has.
+// section writes the keys of a section of a plan that a struct declares, but for those that another
+// table has.
 func (t *tables) section(title string, declared any, elsewhere ...string) {
 	fmt.Fprintf(t, "\n## %s\n", title)
 	s := settings.SchemaOf(declared)

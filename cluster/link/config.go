@@ -10,8 +10,8 @@ import (
 const (
 	// Forever is the end of an outage that never ends, and the arrival of a message that is lost.
 	Forever = time.Duration(math.MaxInt64)
-	// Horizon is the last instant that a link computes with, a hundred years into the run. A message that could not
-	// arrive before it is lost.
+	// Horizon is the last instant that a link computes with, a hundred years into the run. A
+	// message that could not arrive before it is lost.
 	Horizon = 100 * year
 	// MaxDelay bounds every configured and every drawn delay, and every timeout.
 	MaxDelay = year
@@ -23,15 +23,16 @@ const (
 	year = 365 * 24 * time.Hour
 )
 
-// Config describes one directed edge. The zero value is a perfect one: no delay, no limit, no loss, no outage. What has a
-// word in its tag doc a plan can set as it is; delays, losses and outages it writes in forms of its own.
+// Config describes one directed edge. The zero value is a perfect one: no delay, no limit, no loss,
+// no outage. What has a word in its tag doc a plan can set as it is; delays, losses and outages it
+// writes in forms of its own.
 type Config struct {
 	// Delay is the model that delays are drawn from, one for each message; nil is none.
 	Delay Delay `plan:"delay"`
 	// Rate is what the edge carries, in bytes per second; 0 is unlimited.
 	Rate float64 `plan:"rate" unit:"byte-rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow"`
-	// Overhead is how many bytes every try to send a message takes of the rates, its downlink's too, beside the message's
-	// own: headers, which Stats do not count.
+	// Overhead is how many bytes every try to send a message takes of the rates, its downlink's
+	// too, beside the message's own: headers, which Stats do not count.
 	Overhead int64 `plan:"overhead,omitzero" unit:"size" doc:"bytes that a message takes of the rates beside its own, such as its headers"`
 	// Loss says how often a message is lost and what follows.
 	Loss Loss `plan:"loss,omitzero"`
@@ -43,7 +44,8 @@ type Config struct {
 	Intermittent Intermittent `key:"outages"`
 }
 
-// Validate reports the first field that is not accepted, as a *field.Error where the fault is not a user's own model's.
+// Validate reports the first field that is not accepted, as a *field.Error where the fault is not a
+// user's own model's.
 func (c Config) Validate() error {
 	if c.Delay != nil {
 		if err := c.Delay.Validate(); err != nil {

@@ -7,21 +7,23 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-// Delay describes a delay model. A description is plain data, never changed by its use, and may be shared by any number of
-// edges; what one edge remembers is in the Process that Start returns for it. Programs can add models of their own.
+// Delay describes a delay model. A description is plain data, never changed by its use, and may be
+// shared by any number of edges; what one edge remembers is in the Process that Start returns for
+// it. Programs can add models of their own.
 type Delay interface {
 	// Validate reports a field that is not accepted, as a *field.Error.
 	Validate() error
-	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the edge's own stream for
-	// delays, always the same one. previous is the process that this one replaces during a run, nil
-	// at first; a process of the same kind goes on from its state.
+	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the
+	// edge's own stream for delays, always the same one. previous is the process that this one
+	// replaces during a run, nil at first; a process of the same kind goes on from its state.
 	Start(stream func() *rand.Rand, previous Process) Process
 }
 
 // Process is a delay model at work on one edge.
 type Process interface {
-	// Next returns the delay of the next message, which departs at the given instant. Departures need not be in order.
-	// Delays outside 0..MaxDelay are taken as the nearest bound. Must not allocate.
+	// Next returns the delay of the next message, which departs at the given instant. Departures
+	// need not be in order. Delays outside 0..MaxDelay are taken as the nearest bound. Must not
+	// allocate.
 	Next(departure time.Duration) time.Duration
 	// Present returns the delay that is to be expected at an instant. It must not draw.
 	Present(now time.Duration) time.Duration
@@ -32,14 +34,16 @@ type Constant struct {
 	Delay time.Duration `plan:"delay,required" doc:"of every message"` // from 0 to MaxDelay
 }
 
-// Uniform is a delay of which every nanosecond from Min to Max is equally likely. Its present delay is (Min + Max)/2.
+// Uniform is a delay of which every nanosecond from Min to Max is equally likely. Its present delay
+// is (Min + Max)/2.
 type Uniform struct {
 	Min, Max time.Duration `key:"range"` // 0 ≤ Min ≤ Max ≤ MaxDelay
 }
 
-// Exponential is Min plus an exponentially distributed time of mean Mean; with Max, that distribution given that the sum does not
-// exceed Max (drawn by its inverse, not cut off at Max). The present delay is the mean: with w = Max − Min,
-// Min + Mean − w/(exp(w/Mean) − 1), without Max Min + Mean.
+// Exponential is Min plus an exponentially distributed time of mean Mean; with Max, that
+// distribution given that the sum does not exceed Max (drawn by its inverse, not cut off at Max).
+// The present delay is the mean: with w = Max − Min, Min + Mean − w/(exp(w/Mean) − 1), without Max
+// Min + Mean.
 type Exponential struct {
 	// Mean of the time beyond Min, before truncation; from 1 ns to MaxDelay.
 	Mean time.Duration `plan:"mean,required" doc:"of what is added to min"`
@@ -49,9 +53,9 @@ type Exponential struct {
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax] and which after each use is shifted by a
-// uniform amount in [−Step, +Step], each a whole number of nanoseconds, and then moved to the nearest value within [Min, Max].
-// The present delay is that of the next message.
+// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax] and which after each
+// use is shifted by a uniform amount in [−Step, +Step], each a whole number of nanoseconds, and
+// then moved to the nearest value within [Min, Max]. The present delay is that of the next message.
 type RandomWalk struct {
 	// FirstMin and FirstMax: Min ≤ FirstMin ≤ FirstMax ≤ Max.
 	FirstMin, FirstMax time.Duration `key:"first"`
@@ -195,7 +199,8 @@ func (d RandomWalk) max() time.Duration {
 	return d.Max
 }
 
-// Start returns a process that draws its first value, unless it goes on from another walk, and one number a message.
+// Start returns a process that draws its first value, unless it goes on from another walk, and one
+// number a message.
 func (d RandomWalk) Start(stream func() *rand.Rand, previous Process) Process {
 	w := &walk{RandomWalk: d, rand: stream()}
 	if p, ok := previous.(*walk); ok {

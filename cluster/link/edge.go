@@ -121,7 +121,8 @@ func bounded(delay time.Duration) time.Duration {
 	return min(max(delay, 0), MaxDelay)
 }
 
-// applyHazards decides what loss and outages do to a message that would depart at the given instant.
+// applyHazards decides what loss and outages do to a message that would depart at the given
+// instant.
 func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
 	if e.config.Loss.Drop {
 		lost = e.fails()

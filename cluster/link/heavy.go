@@ -15,10 +15,11 @@ const (
 	MaxSigma = 10
 )
 
-// Pareto is a delay that exceeds x ≥ Min with probability (Min/x)^Alpha (type I): the smaller Alpha, the heavier the tail. With
-// Max it is that distribution given that it does not exceed Max (drawn by its inverse, not cut off at Max). The present delay
-// is the mean: Alpha·Min/(Alpha − 1) without Max, where that exists (Alpha above 1), else the median Min·2^(1/Alpha); with Max
-// and ρ = Min/Max, Min·Alpha/(Alpha − 1)·(1 − ρ^(Alpha−1))/(1 − ρ^Alpha), by Alpha = 1 its limit.
+// Pareto is a delay that exceeds x ≥ Min with probability (Min/x)^Alpha (type I): the smaller
+// Alpha, the heavier the tail. With Max it is that distribution given that it does not exceed Max
+// (drawn by its inverse, not cut off at Max). The present delay is the mean: Alpha·Min/(Alpha − 1)
+// without Max, where that exists (Alpha above 1), else the median Min·2^(1/Alpha); with Max and ρ =
+// Min/Max, Min·Alpha/(Alpha − 1)·(1 − ρ^(Alpha−1))/(1 − ρ^Alpha), by Alpha = 1 its limit.
 type Pareto struct {
 	// Min is the scale, the least delay, from 1 ns to MaxDelay.
 	Min time.Duration `plan:"min,required" doc:"the shortest"`
@@ -85,7 +86,8 @@ func (p *pareto) Next(time.Duration) time.Duration {
 
 func (p *pareto) Present(time.Duration) time.Duration { return p.present }
 
-// capped rounds a non-negative number of nanoseconds, infinity too, to a time that is no longer than a limit.
+// capped rounds a non-negative number of nanoseconds, infinity too, to a time that is no longer
+// than a limit.
 func capped(ns float64, limit time.Duration) time.Duration {
 	if ns >= float64(limit) {
 		return limit
@@ -93,10 +95,12 @@ func capped(ns float64, limit time.Duration) time.Duration {
 	return nearest(ns)
 }
 
-// LogNormal is Min plus a time whose logarithm is normally distributed: half of the times exceed Median, and Sigma is the
-// standard deviation of the natural logarithm, so that the 99th percentile is Median·exp(2.326·Sigma). With Max it is that
-// distribution given that the sum does not exceed Max (drawn by its inverse, not cut off at Max). The present delay is the
-// mean, Min + Median·exp(Sigma²/2), times Φ(b − Sigma)/Φ(b) behind the plus with Max, where b = log((Max − Min)/Median)/Sigma.
+// LogNormal is Min plus a time whose logarithm is normally distributed: half of the times exceed
+// Median, and Sigma is the standard deviation of the natural logarithm, so that the 99th percentile
+// is Median·exp(2.326·Sigma). With Max it is that distribution given that the sum does not exceed
+// Max (drawn by its inverse, not cut off at Max). The present delay is the mean, Min +
+// Median·exp(Sigma²/2), times Φ(b − Sigma)/Φ(b) behind the plus with Max, where b = log((Max −
+// Min)/Median)/Sigma.
 type LogNormal struct {
 	// Median of the time beyond Min, before truncation; from 1 ns to MaxDelay.
 	Median time.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
@@ -127,7 +131,8 @@ func (d LogNormal) Validate() error {
 	}
 	if d.bound() < -maxTail {
 		reach := d.Min + capped(float64(d.Median)*exp(-maxTail*d.Sigma), MaxDelay)
-		return field.Errorf(d, "Max", "above %v: no more than %d times sigma below the logarithm of the median", reach, maxTail)
+		return field.Errorf(d, "Max", "above %v: no more than %d times sigma below the logarithm of the median", reach,
+			maxTail)
 	}
 	return nil
 }

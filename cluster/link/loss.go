@@ -6,19 +6,22 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-// Loss says how often a try to send a message fails, and what follows. The zero value loses nothing.
+// Loss says how often a try to send a message fails, and what follows. The zero value loses
+// nothing.
 type Loss struct {
-	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0 where there are Bursts.
+	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0
+	// where there are Bursts.
 	Probability float64 `plan:"probability" unit:"fraction"`
 	// Bursts, unless zero, make failures depend on those before.
 	Bursts Bursts `plan:"bursts,omitzero"`
-	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the failed try departed:
-	// every try takes the edge's rate, the wait between them does not.
+	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the
+	// failed try departed: every try takes the edge's rate, the wait between them does not.
 	Drop bool
-	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive where tries can fail
-	// and Drop is not set; Drop does not use it.
+	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive
+	// where tries can fail and Drop is not set; Drop does not use it.
 	Timeout time.Duration `plan:"timeout"`
-	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does not use it.
+	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does
+	// not use it.
 	Attempts int `plan:"attempts"`
 }
 
@@ -52,11 +55,12 @@ func (l Loss) attempts() int {
 	return l.Attempts
 }
 
-// Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters of Hasslinger and Hohlfeld
-// 2008 ("The Gilbert-Elliott model for packet loss in real time services on the Internet"). Each try to send is judged in the
-// present state, good or bad, and then the state changes. The share of tries in the bad state is P/(P + R), at the first try
-// too, that of lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the mean. The zero
-// value has no bursts.
+// Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters
+// of Hasslinger and Hohlfeld 2008 ("The Gilbert-Elliott model for packet loss in real time services
+// on the Internet"). Each try to send is judged in the present state, good or bad, and then the
+// state changes. The share of tries in the bad state is P/(P + R), at the first try too, that of
+// lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the
+// mean. The zero value has no bursts.
 type Bursts struct {
 	P float64 `plan:"p" unit:"fraction" range:">0%"` // probability to go from the good state to the bad one, above 0 to 1
 	R float64 `plan:"r" unit:"fraction" range:">0%"` // probability to go back, above 0 to 1

@@ -11,9 +11,10 @@ import (
 // maxTail is how many standard deviations beyond Mean the nearer bound of a Normal may lie.
 const maxTail = 30
 
-// Normal is a normally distributed delay given that it lies within [Min, Max], drawn by the inverse of the truncated
-// distribution: one random number a message, no rejection. With a = (Min − Mean)/Std, b = (Max − Mean)/Std, φ the normal
-// density and Z the probability of [a, b], the present delay is the mean, Mean + Std·(φ(a) − φ(b))/Z.
+// Normal is a normally distributed delay given that it lies within [Min, Max], drawn by the inverse
+// of the truncated distribution: one random number a message, no rejection. With a = (Min −
+// Mean)/Std, b = (Max − Mean)/Std, φ the normal density and Z the probability of [a, b], the
+// present delay is the mean, Mean + Std·(φ(a) − φ(b))/Z.
 type Normal struct {
 	// Mean before truncation, from 0 to MaxDelay.
 	Mean time.Duration `plan:"mean,required" doc:"before it is truncated"`
@@ -63,7 +64,8 @@ func (d Normal) Start(stream func() *rand.Rand, _ Process) Process {
 		p.max = d.Max
 		high = (float64(d.Max) - p.mean) / p.std
 	}
-	// The probabilities of an interval above the mean are all close to 1; those of its mirror image keep their digits.
+	// The probabilities of an interval above the mean are all close to 1; those of its mirror image
+	// keep their digits.
 	if low > 0 {
 		p.std = -p.std
 		low, high = -high, -low
@@ -78,7 +80,8 @@ func (d Normal) Start(stream func() *rand.Rand, _ Process) Process {
 func truncatedNormalMean(a, b float64) float64 {
 	middle := a + float64((b-a)/2)
 	if width := b - a; width*(1+math.Abs(middle)) < 1e-3 {
-		// The density is nearly a straight line, and the formula below would subtract equal numbers.
+		// The density is nearly a straight line, and the formula below would subtract equal
+		// numbers.
 		return middle - middle*float64(width*width)/12
 	}
 	mass := normalCDF(b) - normalCDF(a)

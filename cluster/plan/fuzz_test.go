@@ -39,7 +39,8 @@ func FuzzReadPlan(f *testing.F) {
 }
 
 func FuzzParseAssignment(f *testing.F) {
-	for _, s := range []string{"a=1", `"a.b"[0].c={x: y}`, "nodes.fast.compute={step: 5ms}", "=", "a=\n\tb", "data..x=[", "nodes=[{name: a}]", "seed.x=1"} {
+	for _, s := range []string{"a=1", `"a.b"[0].c={x: y}`, "nodes.fast.compute={step: 5ms}", "=", "a=\n\tb",
+		"data..x=[", "nodes=[{name: a}]", "seed.x=1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -65,11 +65,13 @@ func (o *randomOutages) check(n *syntax.Node) error {
 		time unit.Duration
 	}{{"up", o.Up}, {"down", o.Down}} {
 		if mean.time < MinSojourn || mean.time > MaxSojourn {
-			return syntax.Errorf(n.At(mean.key), "a mean time %s of %v; accepted is %v to %v", mean.key, mean.time, MinSojourn, MaxSojourn)
+			return syntax.Errorf(n.At(mean.key), "a mean time %s of %v; accepted is %v to %v", mean.key, mean.time,
+				MinSojourn, MaxSojourn)
 		}
 	}
 	if o.Down/MaxDownPerUp > o.Up {
-		return syntax.Errorf(n.At("down"), "down for %v in the mean, up for %v; accepted is to be down at most %d times as long as up", o.Down, o.Up, MaxDownPerUp)
+		return syntax.Errorf(n.At("down"),
+			"down for %v in the mean, up for %v; accepted is to be down at most %d times as long as up", o.Down, o.Up, MaxDownPerUp)
 	}
 	return nil
 }
@@ -99,9 +101,11 @@ func (b *Bursts) UnmarshalPlan(n *syntax.Node) error {
 	}
 	switch {
 	case b.P == 0:
-		return syntax.Errorf(n.At("p"), "with 0%% the good state, once it is reached, is never left; give more, such as 1%%")
+		return syntax.Errorf(n.At("p"),
+			"with 0%% the good state, once it is reached, is never left; give more, such as 1%%")
 	case b.R == 0:
-		return syntax.Errorf(n.At("r"), "with 0%% the bad state, once it is reached, is never left; give more, such as 25%%")
+		return syntax.Errorf(n.At("r"),
+			"with 0%% the bad state, once it is reached, is never left; give more, such as 25%%")
 	}
 	return nil
 }

@@ -155,7 +155,8 @@ func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
 		return err
 	}
 	if m.Step != nil && m.Speed != nil {
-		return syntax.Errorf(n.At("speed"), "step and speed exclude each other; give the time of a step or the speed of a core")
+		return syntax.Errorf(n.At("speed"),
+			"step and speed exclude each other; give the time of a step or the speed of a core")
 	}
 	*c = Compute{Step: m.Step, Cores: m.Cores}
 	if m.Speed != nil {
@@ -204,7 +205,8 @@ func (s *NetworkSpec) UnmarshalPlan(n *syntax.Node) error {
 		return nil
 	}
 	if n.Kind != syntax.Map {
-		return syntax.Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s", syntax.Found(n), none)
+		return syntax.Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s",
+			syntax.Found(n), none)
 	}
 	type plain NetworkSpec
 	return settings.Decode(n, (*plain)(s))
@@ -219,11 +221,14 @@ func (s NetworkSpec) MarshalPlan() (*syntax.Node, error) {
 	return settings.Encode(plain(s))
 }
 
-// LinkSettings is what a link is like. Keys that its Source does not have are as in the network's default.
+// LinkSettings is what a link is like. Keys that its Source does not have are as in the network's
+// default.
 type LinkSettings struct {
-	// Config holds what a plan sets as it is, such as the rate; delay, loss and outages stand below in the plan's forms.
+	// Config holds what a plan sets as it is, such as the rate; delay, loss and outages stand below
+	// in the plan's forms.
 	link.Config
-	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default 0ms.
+	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default
+	// 0ms.
 	Delay   *syntax.Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
 	Loss    *Loss        `plan:"loss" doc:"how often messages get lost, and what happens to them"`
 	Outages []Outage     `plan:"outages,omitzero" doc:"times during which nothing gets through"`
@@ -303,9 +308,11 @@ func (l *Loss) UnmarshalPlan(n *syntax.Node) error {
 	case !even && l.Bursts == nil:
 		return syntax.Errorf(n, "missing: probability, or bursts")
 	case l.Probability > 0 && l.Bursts != nil:
-		return syntax.Errorf(n.At("probability"), "probability does not go with bursts, whose p, r, h and k say how often a message is lost")
+		return syntax.Errorf(n.At("probability"),
+			"probability does not go with bursts, whose p, r, h and k say how often a message is lost")
 	case l.Timeout == 0:
-		return syntax.Errorf(n.At("timeout"), "a timeout of 0s would send again at once, forever; give more, such as 200ms")
+		return syntax.Errorf(n.At("timeout"),
+			"a timeout of 0s would send again at once, forever; give more, such as 200ms")
 	}
 	return nil
 }

@@ -83,7 +83,8 @@ func (c *check) errorf(n *syntax.Node, format string, args ...any) {
 
 func (c *check) top(p *Plan) {
 	if problem := nameProblem(p.Name); problem != "" {
-		c.errorf(c.root.At("name"), "the name %s %s; it also names the folder of the results", syntax.Quote(p.Name), problem)
+		c.errorf(c.root.At("name"), "the name %s %s; it also names the folder of the results", syntax.Quote(p.Name),
+			problem)
 	}
 	if p.Detect > MaxDetect {
 		c.errorf(c.root.At("detect"), "a crash noticed after %s; accepted is up to %s", p.Detect, MaxDetect)
@@ -126,7 +127,8 @@ func (c *check) names(p *Plan) {
 	c.group = map[string]bool{}
 	claim := func(name string, at *syntax.Node) {
 		if before, twice := first[name]; twice {
-			c.errorf(at, "the name %s is given twice; it stands already in line %d", syntax.Quote(name), before.Pos.Line)
+			c.errorf(at, "the name %s is given twice; it stands already in line %d", syntax.Quote(name),
+				before.Pos.Line)
 			return
 		}
 		first[name] = at
@@ -240,7 +242,8 @@ func (c *check) ends(n *syntax.Node, e Ends, both string) {
 func (c *check) pair(n, a, b *syntax.Node) {
 	for _, end := range []*syntax.Node{a, b} {
 		if end.Text != Everyone && !slices.Contains(c.known, end.Text) {
-			c.errorf(end, "there is no node named %s%s", syntax.Quote(end.Text), syntax.Suggest(end.Text, "known", c.known))
+			c.errorf(end, "there is no node named %s%s", syntax.Quote(end.Text),
+				syntax.Suggest(end.Text, "known", c.known))
 		}
 	}
 	if a.Text == b.Text && a.Text != Everyone && !c.group[a.Text] {
@@ -250,10 +253,12 @@ func (c *check) pair(n, a, b *syntax.Node) {
 
 func (c *check) evaluate(p *Plan) {
 	if p.Evaluate.Lag != nil && *p.Evaluate.Lag == 0 {
-		c.errorf(c.root.At("evaluate").At("lag"), "a lag of 0s; a verdict takes some time, give more or leave lag out for one interval")
+		c.errorf(c.root.At("evaluate").At("lag"),
+			"a lag of 0s; a verdict takes some time, give more or leave lag out for one interval")
 	}
 	if p.Evaluate.Target != nil && p.Stop.Target != nil {
-		c.errorf(c.root.At("evaluate").At("target"), "a target stands under stop too; give it there to end a run with it, here to go on")
+		c.errorf(c.root.At("evaluate").At("target"),
+			"a target stands under stop too; give it there to end a run with it, here to go on")
 	}
 	c.target("evaluate", p.Evaluate.Target)
 	c.target("stop", p.Stop.Target)
@@ -270,8 +275,10 @@ func (c *check) stop(p *Plan) {
 	if n, given := stop.Get("time"); given && p.Stop.Time == 0 {
 		c.errorf(n, "%s is no bound; give more than 0s", syntax.Quote(n.Text))
 	}
-	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"}, func(key string) bool { return stop.At(key) != stop })
+	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"},
+		func(key string) bool { return stop.At(key) != stop })
 	if !bounded {
-		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, epochs: 10}")
+		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, "+
+			"epochs: 10}")
 	}
 }

@@ -128,7 +128,9 @@ func (c *check) schedule(p *Plan) {
 func (c *check) alone(n *syntax.Node, key string, besides ...string) {
 	for _, f := range n.Fields {
 		if f.Key != "at" && f.Key != key && !slices.Contains(besides, f.Key) {
-			c.errs = append(c.errs, syntax.KeyErrorf(n, f, "%s does not go with %s; give what happens to links, to a node and to the topology as changes of their own", f.Key, key))
+			c.errs = append(c.errs, syntax.KeyErrorf(n, f,
+				"%s does not go with %s; give what happens to links, to a node and to the topology as changes of "+
+					"their own", f.Key, key))
 			return
 		}
 	}
@@ -151,7 +153,8 @@ func (c *check) linkChange(change Change) {
 
 func (c *check) nodeChange(node *syntax.Node, change Change) {
 	if !slices.Contains(c.known, change.Node) && change.Node != Coordinator {
-		c.errorf(node, "there is no node named %s%s", syntax.Quote(change.Node), syntax.Suggest(change.Node, "known", c.known))
+		c.errorf(node, "there is no node named %s%s", syntax.Quote(change.Node),
+			syntax.Suggest(change.Node, "known", c.known))
 	}
 	do, given := change.Source.Get("do")
 	switch known := []string{Crash, Leave, Join, Pause}; {
@@ -182,7 +185,8 @@ func (c *check) nodeEvents(p *Plan) {
 			count += max(1, members[change.Node])
 		}
 		if count > MaxNodeEvents {
-			c.errorf(change.Source, "up to here the schedule changes nodes more than %d times, groups counted by their members", MaxNodeEvents)
+			c.errorf(change.Source,
+				"up to here the schedule changes nodes more than %d times, groups counted by their members", MaxNodeEvents)
 			return
 		}
 	}
@@ -204,11 +208,14 @@ func (c *check) nodeEvents(p *Plan) {
 		told[e.Source] = true
 		switch at := e.Source.At("node"); {
 		case before.At == e.At:
-			c.errorf(at, "two things happen to node %s at %s; the other one stands in line %d", name, e.At, before.Source.Pos.Line)
+			c.errorf(at, "two things happen to node %s at %s; the other one stands in line %d", name, e.At,
+				before.Source.Pos.Line)
 		case e.Do == Join && before.Do == Join:
-			c.errorf(at, "node %s is there at %s already: it joined at %s (line %d)", name, e.At, before.At, before.Source.Pos.Line)
+			c.errorf(at, "node %s is there at %s already: it joined at %s (line %d)", name, e.At, before.At,
+				before.Source.Pos.Line)
 		case e.Do != Join && before.Do != Join:
-			c.errorf(at, "node %s is not there at %s: it %s at %s (line %d)", name, e.At, happened[before.Do], before.At, before.Source.Pos.Line)
+			c.errorf(at, "node %s is not there at %s: it %s at %s (line %d)", name, e.At, happened[before.Do],
+				before.At, before.Source.Pos.Line)
 		default:
 			delete(told, e.Source)
 		}

@@ -40,7 +40,8 @@ func (c *Compute) PlanSchema() *settings.Schema {
 func (s *NetworkSpec) PlanSchema() *settings.Schema {
 	type plain NetworkSpec
 	p := plain(*s)
-	return &settings.Schema{AnyOf: []*settings.Schema{{Const: none, Description: "nothing is emulated: the network is what there is"}, settings.SchemaOf(&p)}}
+	return &settings.Schema{AnyOf: []*settings.Schema{{Const: none,
+		Description: "nothing is emulated: the network is what there is"}, settings.SchemaOf(&p)}}
 }
 
 // RefineSchema says that a link has ends of one of two forms.
@@ -52,7 +53,8 @@ func (l *LinkSpec) RefineSchema(s *settings.Schema) {
 // eitherWay asks for both directions, under a key, or for one.
 func eitherWay(both string) *settings.Schema {
 	excluded := &settings.Schema{AnyOf: settings.NeedsOne("from", "to")}
-	return &settings.Schema{OneOf: []*settings.Schema{{Required: []string{both}, Not: excluded}, {Required: []string{"from", "to"}, Not: settings.NeedsOne(both)[0]}}}
+	return &settings.Schema{OneOf: []*settings.Schema{{Required: []string{both}, Not: excluded},
+		{Required: []string{"from", "to"}, Not: settings.NeedsOne(both)[0]}}}
 }
 
 // PlanSchema is that of a map with the keys of a loss.
@@ -64,7 +66,8 @@ func (l *Loss) PlanSchema() *settings.Schema {
 	s.Above0("timeout")
 	none := settings.Zero()
 	none.Description = "0%, beside bursts"
-	s.OneOf = []*settings.Schema{{Required: []string{"probability"}, Not: settings.NeedsOne("bursts")[0]}, {Required: []string{"bursts"}, Properties: settings.Properties{{Name: "probability", Schema: none}}}}
+	s.OneOf = []*settings.Schema{{Required: []string{"probability"}, Not: settings.NeedsOne("bursts")[0]},
+		{Required: []string{"bursts"}, Properties: settings.Properties{{Name: "probability", Schema: none}}}}
 	return s
 }
 
@@ -97,7 +100,8 @@ func (*Stop) RefineSchema(s *settings.Schema) {
 // RefineSchema says what goes with what in a change.
 func (*Change) RefineSchema(s *settings.Schema) {
 	s.Properties.Get("link").MinItems, s.Properties.Get("link").MaxItems = 2, 2
-	node, topology, link := s.Only("at", "node", "do"), s.Only("at", "topology"), s.Only("at", "link", "from", "to", "delay", "rate", "loss", "do")
+	node, topology, link := s.Only("at", "node", "do"), s.Only("at", "topology"), s.Only("at", "link", "from", "to",
+		"delay", "rate", "loss", "do")
 	node.Required, node.Properties.Get("do").Enum = []string{"do"}, []any{Crash, Leave, Join}
 	link.Properties.Get("do").Enum = []any{Down, Up}
 	link.AllOf = []*settings.Schema{eitherWay("link"), {AnyOf: settings.NeedsOne("delay", "rate", "loss", "do")}}
@@ -112,14 +116,16 @@ func (*Sweep) PlanSchema() *settings.Schema {
 			Type:  settings.Types{"object"},
 			Names: &settings.Schema{Not: &settings.Schema{Pattern: `^(sweep|version|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`}},
 			Others: &settings.Schema{Type: settings.Types{"array"}, MinItems: 1,
-				Description: "The values, one after the other; a map may have a label: for tables and plots, any other value is given one as {label: L, value: V}."},
+				Description: "The values, one after the other; a map may have a label: for tables and plots, any " +
+					"other value is given one as {label: L, value: V}."},
 		}
 	}
 	s := axes()
 	s.Type = settings.Types{"object", "null"}
 	s.Properties = settings.Properties{{Name: zip, Schema: &settings.Schema{
-		Description: "paths whose lists have as many values each, which are paired instead of multiplied; or a list of several such maps",
-		AnyOf:       []*settings.Schema{axes(), {Type: settings.Types{"array"}, Items: axes()}},
+		Description: "paths whose lists have as many values each, which are paired instead of multiplied; or a list " +
+			"of several such maps",
+		AnyOf: []*settings.Schema{axes(), {Type: settings.Types{"array"}, Items: axes()}},
 	}}}
 	return s
 }

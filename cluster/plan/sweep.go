@@ -46,7 +46,8 @@ func (s *Sweep) UnmarshalPlan(n *syntax.Node) error {
 		return nil
 	}
 	if n.Kind != syntax.Map {
-		return syntax.Errorf(n, "found %s; a sweep is a map of key paths to lists, such as nodes.fast.compute.step: [2ms, 5ms]", syntax.Found(n))
+		return syntax.Errorf(n,
+			"found %s; a sweep is a map of key paths to lists, such as nodes.fast.compute.step: [2ms, 5ms]", syntax.Found(n))
 	}
 	var errs syntax.Errors
 	for _, f := range n.Fields {
@@ -76,7 +77,10 @@ func readZip(n *syntax.Node) (Sweep, error) {
 	var errs syntax.Errors
 	for i, group := range groups {
 		if group.Kind != syntax.Map || len(group.Fields) == 0 {
-			errs = append(errs, syntax.Errorf(group, "found %s; paired are lists of as many values each, such as {train.batch: [8, 64], train.optimizer.rate: [0.1, 0.2]}", syntax.Found(group)))
+			errs = append(errs,
+				syntax.Errorf(group,
+					"found %s; paired are lists of as many values each, such as {train.batch: [8, 64], "+
+						"train.optimizer.rate: [0.1, 0.2]}", syntax.Found(group)))
 			continue
 		}
 		axes, err := readGroup(group)
@@ -95,9 +99,12 @@ func readGroup(group *syntax.Node) (Sweep, error) {
 	for _, f := range group.Fields {
 		axis, err := readAxis(group, f, false)
 		errs = append(errs, syntax.Flatten(f.Value, err)...)
-		if first := len(axes) > 0; first && err == nil && axes[0].Values != nil && len(axis.Values) != len(axes[0].Values) {
-			errs = append(errs, syntax.Errorf(f.Value, "this list has %d values, and %s, with which it is paired, has %d; give both as many",
-				len(axis.Values), axes[0].Path, len(axes[0].Values)))
+		if first := len(axes) > 0; first && err == nil && axes[0].Values != nil &&
+			len(axis.Values) != len(axes[0].Values) {
+			errs = append(errs,
+				syntax.Errorf(f.Value,
+					"this list has %d values, and %s, with which it is paired, has %d; give both as many",
+					len(axis.Values), axes[0].Path, len(axes[0].Values)))
 		}
 		axes = append(axes, axis)
 	}
@@ -117,7 +124,8 @@ func pairedTwice(group *syntax.Node, axes Sweep) error {
 		}
 		text := strings.Join(labels, ", ")
 		if before, twice := seen[text]; twice {
-			return syntax.Errorf(group, "the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own", text, before+1, i+1)
+			return syntax.Errorf(group,
+				"the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own", text, before+1, i+1)
 		}
 		seen[text] = i
 	}
@@ -135,10 +143,12 @@ func readAxis(n *syntax.Node, f syntax.Field, distinct bool) (Axis, error) {
 		return a, syntax.Errorf(a.at, "a sweep cannot sweep over itself")
 	}
 	if slices.Contains([]string{"version", "name", "repeats", "record"}, a.steps[0].Text) {
-		return a, syntax.Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it", syntax.Quote(a.steps[0].Text))
+		return a, syntax.Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it",
+			syntax.Quote(a.steps[0].Text))
 	}
 	if f.Value.Kind != syntax.List || len(f.Value.Items) == 0 {
-		return a, syntax.Errorf(f.Value, "found %s; give the values to sweep over as a list, such as [2ms, 5ms]", foundList(f.Value))
+		return a, syntax.Errorf(f.Value, "found %s; give the values to sweep over as a list, such as [2ms, 5ms]",
+			foundList(f.Value))
 	}
 	var errs syntax.Errors
 	seen := map[string]int{}
@@ -147,8 +157,9 @@ func readAxis(n *syntax.Node, f syntax.Field, distinct bool) (Axis, error) {
 		errs = append(errs, syntax.Flatten(item, err)...)
 		before, twice := seen[v.Label]
 		if twice && err == nil && (distinct || !a.Values[before].Value.Equal(v.Value)) {
-			errs = append(errs, syntax.Errorf(item, "the label %s is given twice, to values %d and %d; give one a label: of its own",
-				syntax.Quote(v.Label), before+1, i+1))
+			errs = append(errs,
+				syntax.Errorf(item, "the label %s is given twice, to values %d and %d; give one a label: of its own",
+					syntax.Quote(v.Label), before+1, i+1))
 		}
 		if !twice {
 			seen[v.Label] = i
@@ -171,7 +182,8 @@ func readAxisValue(item *syntax.Node) (AxisValue, error) {
 		return AxisValue{Label: item.Flow(), Value: item}, nil
 	}
 	if label.Kind != syntax.Scalar || strings.TrimSpace(label.Text) == "" || len(label.Text) > MaxLabel {
-		return AxisValue{}, syntax.Errorf(label, "found %s; a label is a text of 1 to %d bytes", syntax.Found(label), MaxLabel)
+		return AxisValue{}, syntax.Errorf(label, "found %s; a label is a text of 1 to %d bytes", syntax.Found(label),
+			MaxLabel)
 	}
 	value := item.Without("label")
 	if isWrapped(value) {
@@ -198,7 +210,8 @@ func (s Sweep) MarshalPlan() (*syntax.Node, error) {
 				if _, labelled := item.Get("label"); item.Kind != syntax.Map || labelled || isWrapped(item) {
 					item = item.As("value")
 				}
-				item = syntax.NewMap(append([]syntax.Field{{Key: "label", Value: syntax.NewText(v.Label)}}, item.Fields...)...)
+				item = syntax.NewMap(append([]syntax.Field{{Key: "label", Value: syntax.NewText(v.Label)}},
+					item.Fields...)...)
 			}
 			items = append(items, item)
 		}
@@ -284,7 +297,8 @@ func multiply(root, base *syntax.Node, axes Sweep) ([]Point, error) {
 		}
 	}
 	if total := count * root.Size(); total > MaxPointNodes && count > 1 {
-		return nil, syntax.Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are accepted in all",
+		return nil, syntax.Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are "+
+			"accepted in all",
 			count, root.Size(), MaxPointNodes)
 	}
 	points := make([]Point, count)
@@ -323,7 +337,8 @@ func point(base *syntax.Node, axes Sweep, i int) (Point, error) {
 		path := value.Path()
 		for _, before := range paths {
 			if within(before, path) {
-				errs = append(errs, syntax.Errorf(a.at, "this replaces what the sweep puts at %s before; give this key first, or only one", before))
+				errs = append(errs, syntax.Errorf(a.at,
+					"this replaces what the sweep puts at %s before; give this key first, or only one", before))
 			}
 		}
 		paths = append(paths, path)

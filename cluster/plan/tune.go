@@ -30,7 +30,8 @@ func (t *Tune) UnmarshalPlan(n *syntax.Node) error {
 		return nil
 	}
 	if n.Kind != syntax.Map {
-		return syntax.Errorf(n, "found %s; to tune is a map of key paths to lists, such as train.optimizer.rate: [0.02, 0.05, 0.1]", syntax.Found(n))
+		return syntax.Errorf(n,
+			"found %s; to tune is a map of key paths to lists, such as train.optimizer.rate: [0.02, 0.05, 0.1]", syntax.Found(n))
 	}
 	t.Source = n
 	if err := t.Axes.UnmarshalPlan(n); err != nil {
@@ -39,7 +40,8 @@ func (t *Tune) UnmarshalPlan(n *syntax.Node) error {
 	count := 1
 	for k, a := range t.Axes {
 		if !slices.Contains(tunable, a.Section()) {
-			return syntax.Errorf(a.at, "%s cannot be tuned; accepted are settings of %s", syntax.Quote(a.Path), strings.Join(tunable, ", "))
+			return syntax.Errorf(a.at, "%s cannot be tuned; accepted are settings of %s", syntax.Quote(a.Path),
+				strings.Join(tunable, ", "))
 		}
 		if !t.Axes.follows(k) {
 			count *= len(a.Values)
@@ -76,7 +78,8 @@ func Candidates(root *syntax.Node, taken []*syntax.Node) ([]Point, error) {
 	for k, value := range points[0].Values {
 		for _, swept := range taken {
 			if within(swept.Path(), value.Path()) {
-				return nil, syntax.Errorf(t.Axes[k].at, "the sweep says what stands at %s; it cannot be chosen as well", swept.Path())
+				return nil, syntax.Errorf(t.Axes[k].at, "the sweep says what stands at %s; it cannot be chosen as well",
+					swept.Path())
 			}
 		}
 	}

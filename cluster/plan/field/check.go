@@ -22,8 +22,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s is %s: must be %s", e.Field, e.Value, e.Accepted)
 }
 
-// Errorf makes the error about a field of the struct v: its present value is not accepted, what format says is. It panics
-// if v has no such field.
+// Errorf makes the error about a field of the struct v: its present value is not accepted, what
+// format says is. It panics if v has no such field.
 func Errorf(v any, name, format string, args ...any) *Error {
 	s := reflect.Indirect(reflect.ValueOf(v))
 	f, ok := s.Type().FieldByName(name)
@@ -45,8 +45,8 @@ func Errorf(v any, name, format string, args ...any) *Error {
 	return e
 }
 
-// At tells an error of [Within] about an item of the list that the field holds: "Points.At" becomes "Points[3].At". A plan
-// has the list as a whole.
+// At tells an error of [Within] about an item of the list that the field holds: "Points.At" becomes
+// "Points[3].At". A plan has the list as a whole.
 func At(err error, i int) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -58,8 +58,8 @@ func At(err error, i int) error {
 	return &at
 }
 
-// Within tells an error about a field of what the field name of v holds as one about v. Other errors get the name as a
-// prefix, and nil stays nil.
+// Within tells an error about a field of what the field name of v holds as one about v. Other
+// errors get the name as a prefix, and nil stays nil.
 func Within(v any, name string, err error) error {
 	var inner *Error
 	switch {
@@ -70,11 +70,13 @@ func Within(v any, name string, err error) error {
 	}
 	outer := Errorf(v, name, "")
 	return &Error{
-		Field: name + "." + inner.Field, Keys: append(outer.Keys, inner.Keys...), Value: inner.Value, Accepted: inner.Accepted,
+		Field: name + "." + inner.Field, Keys: append(outer.Keys, inner.Keys...), Value: inner.Value,
+		Accepted: inner.Accepted,
 	}
 }
 
-// Check returns the first field of the struct v, in its order, that its tags do not accept, as an [*Error].
+// Check returns the first field of the struct v, in its order, that its tags do not accept, as an
+// [*Error].
 func Check(v any) error {
 	s := reflect.Indirect(reflect.ValueOf(v))
 	tags := Tags(s.Type())

@@ -44,7 +44,8 @@ func parseBound(text string) (float64, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// Holds reports whether a number is in the range. NaN is in none, infinity only in one without an upper bound.
+// Holds reports whether a number is in the range. NaN is in none, infinity only in one without an
+// upper bound.
 func (r *Range) Holds(v float64) bool {
 	low, _ := parseBound(r.Low)
 	high, err := parseBound(r.High)

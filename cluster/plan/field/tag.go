@@ -1,9 +1,11 @@
-// Package field says what the tags of a struct's fields accept. A struct that a plan can set declares each setting once,
+// Package field says what the tags of a struct's fields accept. A struct that a plan can set
+// declares each setting once,
 //
 //	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%" either:"share|count" doc:"…"`
 //
-// and whoever reads, checks, describes or completes the setting asks this package. It imports nothing of the module, so
-// that models, data sets, actors and links can check themselves by their own tags, without knowing what a plan is.
+// and whoever reads, checks, describes or completes the setting asks this package. It imports
+// nothing of the module, so that models, data sets, actors and links can check themselves by their
+// own tags, without knowing what a plan is.
 //
 //	plan    the key; then ",required", ",omitzero" (left out where it is zero) or ",node" (gets the syntax, not a value)
 //	doc     what the key means, in a few words
@@ -25,11 +27,12 @@ import (
 
 // Tag is what the tags of one field say.
 type Tag struct {
-	// Key is what a plan calls the field; Name is what Go does, and Index where it is in the struct.
+	// Key is what a plan calls the field; Name is what Go does, and Index where it is in the
+	// struct.
 	Key, Name string
 	Index     []int
-	// Required keys have no default. A field that is OmitZero, and zero, is left out of a plan. A Node gets the syntax that
-	// the struct is read from, and has no key.
+	// Required keys have no default. A field that is OmitZero, and zero, is left out of a plan. A
+	// Node gets the syntax that the struct is read from, and has no key.
 	Required, OmitZero, Node bool
 
 	Doc, Names, Unit, None string
@@ -76,8 +79,9 @@ func (t *Tag) Help() string {
 	return help
 }
 
-// Tags lists the fields of a struct type that have a key or take the syntax, in the order of the struct; those of
-// structs embedded without a tag stand in their place, where a field of the outer one takes over its key. It panics where a tag is malformed.
+// Tags lists the fields of a struct type that have a key or take the syntax, in the order of the
+// struct; those of structs embedded without a tag stand in their place, where a field of the outer
+// one takes over its key. It panics where a tag is malformed.
 func Tags(t reflect.Type) []Tag {
 	var list []Tag
 	for i := range t.NumField() {

@@ -161,7 +161,11 @@ func (p place) excluded(form, key *Schema) bool {
 	if key.With.Word != "" {
 		return value != nil && value.Text != key.With.Word
 	}
-	return !given && slices.ContainsFunc(other.Rivals, func(rival string) bool { _, there := p.node.Get(rival); return there })
+	return !given && slices.ContainsFunc(other.Rivals, func(rival string) bool {
+		_,
+			there := p.node.Get(rival)
+		return there
+	})
 }
 
 // shape says whether a value can be written at the place, and whether there are keys or named items
@@ -172,10 +176,12 @@ func (p place) shape() (value, deeper bool) {
 			continue
 		}
 		deeper = deeper || len(form.Properties) > 0
-		value = value || form.Enum != nil || form.Const != nil || form.OneOf != nil || form.Ref == "" && form.AnyOf == nil && form.Type == nil ||
+		value = value || form.Enum != nil || form.Const != nil || form.OneOf != nil || form.Ref == "" &&
+			form.AnyOf == nil && form.Type == nil ||
 			slices.ContainsFunc(form.Type, func(t string) bool { return t != "object" })
 	}
-	named := p.node != nil && slices.ContainsFunc(p.node.Items, func(item *syntax.Node) bool { return syntax.ItemNames(item) != nil })
+	named := p.node != nil && slices.ContainsFunc(p.node.Items,
+		func(item *syntax.Node) bool { return syntax.ItemNames(item) != nil })
 	return value && !named, deeper || named
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// quantities are the types that read and write numbers of plain Go types, by what a tag unit calls them.
+// quantities are the types that read and write numbers of plain Go types, by what a tag unit calls
+// them.
 var quantities = map[string]reflect.Type{
 	unit.Fraction(0).Unit(): reflect.TypeFor[unit.Fraction](),
 	unit.ByteRate(0).Unit(): reflect.TypeFor[unit.ByteRate](),
@@ -25,7 +26,8 @@ var (
 	duration   = reflect.TypeFor[unit.Duration]()
 )
 
-// quantity is the type that reads and writes values of type t, tagged with a unit or not: t itself where it needs no help.
+// quantity is the type that reads and writes values of type t, tagged with a unit or not: t itself
+// where it needs no help.
 func quantity(t reflect.Type, unitTag string) reflect.Type {
 	if t == goDuration {
 		return duration
@@ -68,7 +70,8 @@ func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
 	switch {
 	case len(d.errs) > before || n.Kind != syntax.Scalar:
 	case f.Words != nil && v.Kind() != reflect.String && !slices.Contains(f.Words, strings.TrimPrefix(n.Text, "+")):
-		d.errorf(n, "%s is not accepted; accepted are %s", syntax.Printable(n.Text, syntax.QuoteWidth), strings.Join(f.Words, ", "))
+		d.errorf(n, "%s is not accepted; accepted are %s", syntax.Printable(n.Text, syntax.QuoteWidth),
+			strings.Join(f.Words, ", "))
 	case f.Words != nil && !slices.Contains(f.Words, n.Text):
 		if len(d.errs) < syntax.MaxErrors {
 			d.errs = append(d.errs, syntax.UnknownWord(n, f.Key, f.Words))
@@ -83,7 +86,8 @@ func listOrWord(f *field.Tag, t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && len(f.Words) == 1
 }
 
-// either sees to it that one of the keys that exclude each other has a value: where one is given, the others have none.
+// either sees to it that one of the keys that exclude each other has a value: where one is given,
+// the others have none.
 func (d *decoder) either(n *syntax.Node, v reflect.Value, fields []field.Tag, f *field.Tag) {
 	value, given := n.Get(f.Key)
 	if !given {

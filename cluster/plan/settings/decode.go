@@ -29,7 +29,8 @@ var (
 
 const (
 	intoMessage = "settings: Decode needs a pointer that is not nil"
-	typeMessage = "settings: Decode and Encode know structs, pointers, slices, map[string]T, string, bool, numbers and *Node, not "
+	typeMessage = "settings: Decode and Encode know structs, pointers, slices, map[string]T, string, bool, numbers " +
+		"and *Node, not "
 )
 
 // Decode reads n into what `into` points to: a struct whose fields have tags `plan:"key"`, or any
@@ -160,7 +161,8 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 		}
 	}
 	if n.Kind != syntax.Map {
-		d.errorf(n, "found %s where a map with the keys %s is expected", syntax.Found(n), strings.Join(keysOf(fields), ", "))
+		d.errorf(n, "found %s where a map with the keys %s is expected", syntax.Found(n),
+			strings.Join(keysOf(fields), ", "))
 		return
 	}
 	for _, f := range n.Fields {
@@ -262,8 +264,8 @@ func (d *decoder) float(n *syntax.Node, v reflect.Value, wanted string) {
 	v.SetFloat(f)
 }
 
-// Overlay copies from one struct to another of the same type, both given as pointers, the fields that a plan sets as they
-// are (those with a doc in their tags) and whose keys stand in the map n.
+// Overlay copies from one struct to another of the same type, both given as pointers, the fields
+// that a plan sets as they are (those with a doc in their tags) and whose keys stand in the map n.
 func Overlay(to, from any, n *syntax.Node) {
 	target, source := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for _, f := range field.Tags(target.Type()) {

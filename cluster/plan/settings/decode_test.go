@@ -71,8 +71,10 @@ raw: {any: [thing]}
 	}
 	second, ms := unit.Duration(time.Second), unit.Duration(time.Millisecond)
 	want := everything{
-		Embedded: Embedded{Flag: true}, Text: "12", Small: -128, Large: 1<<64 - 1, Single: 1.5, Nested: inner{5 * ms, 3}, Pointer: &inner{second, 4},
-		List: []inner{{second, 2}, {0, 9}}, Words: []string{"a", "1", "2"}, Map: map[string]inner{"x": {2 * second, 9}, "y": {0, 1000}},
+		Embedded: Embedded{Flag: true}, Text: "12", Small: -128, Large: 1<<64 - 1, Single: 1.5,
+		Nested: inner{5 * ms, 3}, Pointer: &inner{second, 4},
+		List: []inner{{second, 2}, {0, 9}}, Words: []string{"a", "1", "2"},
+		Map:     map[string]inner{"x": {2 * second, 9}, "y": {0, 1000}},
 		Numbers: map[string]*int{"one": &one, "none": nil}, Raw: root.At("raw"), Here: root, Untold: 5,
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(everything{}, embedded{})); diff != "" {

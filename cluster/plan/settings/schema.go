@@ -46,7 +46,8 @@ type Schema struct {
 	Then   *Schema    `json:"then,omitempty"`
 	Else   *Schema    `json:"else,omitempty"`
 	Defs   Properties `json:"$defs,omitempty"`
-	// Rivals are keys that exclude this one, and With is what it goes with; the map that it stands in says so in JSON.
+	// Rivals are keys that exclude this one, and With is what it goes with; the map that it stands
+	// in says so in JSON.
 	Rivals []string         `json:"-"`
 	With   *field.Condition `json:"-"`
 }

@@ -20,12 +20,16 @@ func hostile() map[string]string {
 		"brackets": "a: " + fill("["), "braces": "a: " + fill("{a: "), "dashes": fill("- "), "pairs": fill("a: "),
 		"anchors": "a: " + fill("&a "), "tags": "a: " + fill("!a "), "questions": fill("? "), "colons": fill(": "),
 		"commas": "a: [" + fill("x,") + "]", "one word": "a: " + fill("x"), "one key": fill("x") + ": 1",
-		"one quote": `a: "` + fill("x") + `"`, "open quote": `a: "` + fill("x"), "lines": fill("a\n"), "blank lines": fill("\n"),
-		"comments": fill("# x\n"), "words": "a: " + fill("x "), "keys": "a: {" + fill("k,") + "}",
+		"one quote": `a: "` + fill("x") + `"`, "open quote": `a: "` + fill("x"), "lines": fill("a\n"),
+		"blank lines": fill("\n"),
+		"comments":    fill("# x\n"), "words": "a: " + fill("x "), "keys": "a: {" + fill("k,") + "}",
 		"documents": fill("---\n"), "block text": "a: |\n" + fill("  x\n"), "quotes": "a: [" + fill("'',") + "]",
-		"long keys": strings.Repeat(strings.Repeat("k", MaxKey)+": {", 30) + fill("a,")[:hostileBytes-30*(MaxKey+3)-100] + strings.Repeat("}", 30),
-		"spaces":    "a:" + fill(" ") + "b", "hashes": "a: " + fill("#"), "escapes": `a: "` + fill(`\x41`) + `"`, "percent": fill("%"),
-		"plain in brackets": "a: [" + fill("x ") + "]", "folded plain": "a: x\n" + fill("  y\n"), "ends": "a: " + fill("]"),
+		"long keys": strings.Repeat(strings.Repeat("k", MaxKey)+": {", 30) +
+			fill("a,")[:hostileBytes-30*(MaxKey+3)-100] + strings.Repeat("}", 30),
+		"spaces": "a:" + fill(" ") + "b", "hashes": "a: " + fill("#"), "escapes": `a: "` + fill(`\x41`) + `"`,
+		"percent":           fill("%"),
+		"plain in brackets": "a: [" + fill("x ") + "]", "folded plain": "a: x\n" + fill("  y\n"),
+		"ends":    "a: " + fill("]"),
 		"indents": indents(1400), "items": "a:\n" + fill("- x\n"), "key lines": keyLines(40_000),
 	}
 }

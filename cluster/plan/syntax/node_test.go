@@ -13,7 +13,8 @@ func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.StringMatching(`[a-z][a-z0-9_.-]{0,8}`),
 		rapid.StringMatching(`[+-]?[0-9]{1,3}(\.[0-9]{1,3})?(e[0-9])?( ?[a-zA-Z%/]{0,6})`),
-		rapid.SampledFrom([]string{"null", "~", "true", "False", "yes", ".inf", ".NaN", "<<", "---", "...", "- a", "? b", "a: b", "a #b", "0x1f", "0o7",
+		rapid.SampledFrom([]string{"null", "~", "true", "False", "yes", ".inf", ".NaN", "<<", "---", "...", "- a",
+			"? b", "a: b", "a #b", "0x1f", "0o7",
 			"1_000", "2001-01-01", "é", "=", "*", "&x", "!t", "|", ">", "%", "@", "`", "'", "\"", "\\", "[", "]", "{", "}", ",", ":", "#", "\n", "\t", " ", "a\n", "\u00a0", "\u0085",
 			"\u2028", "\uFEFF", "\x00", "\x7f", "10 GFLOP/s", "1s..5s", "share 20 %", "a\r\nb", "- ", "-", "+", ".", "<<: x", "\U0001F600", "x:", ":x", "a:b"}),
 		rapid.StringOf(rapid.RuneFrom(nil, unicode.Latin, unicode.Punct, unicode.Space, unicode.Cc, unicode.Symbol)),

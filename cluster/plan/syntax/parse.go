@@ -117,7 +117,8 @@ func (r *reader) checkCharacters() *Error {
 			case c == '\r':
 				return r.errorf(i+1, column, "a carriage return stands alone; lines end in LF or CRLF")
 			case c < ' ' && c != '\t', c >= 0x7f && c < 0xa0, c == '\uFEFF', c == '\u2028', c == '\u2029':
-				return r.errorf(i+1, column, "control character U+%04X is not accepted; write it as an escape in double quotes", c)
+				return r.errorf(i+1, column,
+					"control character U+%04X is not accepted; write it as an escape in double quotes", c)
 			}
 		}
 	}
@@ -226,7 +227,8 @@ func (d *nesting) step(r *reader, t *token.Token) *Error {
 		return r.tokenErrorf(t, tooManyKeys, MaxKeys)
 	}
 	if d.bytes > maxPathBytes {
-		return r.tokenErrorf(t, "too many values stand under long keys up to here; make the keys shorter or the plan smaller")
+		return r.tokenErrorf(t,
+			"too many values stand under long keys up to here; make the keys shorter or the plan smaller")
 	}
 	return nil
 }

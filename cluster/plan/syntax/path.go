@@ -76,7 +76,8 @@ func wordStep(rest string) (Step, string, error) {
 		end = len(rest)
 	}
 	if end == 0 {
-		return Step{}, "", fmt.Errorf("a piece is empty; write keys with dots between them, such as nodes.fast.compute.step")
+		return Step{}, "",
+			fmt.Errorf("a piece is empty; write keys with dots between them, such as nodes.fast.compute.step")
 	}
 	return Step{rest[:end], false}, rest[end:], nil
 }
@@ -178,7 +179,8 @@ func (n *Node) Child(s Step) (*Node, error) {
 	case List:
 		return n.item(s, where)
 	}
-	return nil, fmt.Errorf("%s is %s (%s), there is nothing at %s in it", where, n.Kind, Printable(n.Flow(), QuoteWidth), Quote(s.Text))
+	return nil, fmt.Errorf("%s is %s (%s), there is nothing at %s in it", where, n.Kind,
+		Printable(n.Flow(), QuoteWidth), Quote(s.Text))
 }
 
 func (n *Node) item(s Step, where string) (*Node, error) {

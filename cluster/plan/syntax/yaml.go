@@ -154,7 +154,8 @@ func Ambiguous(text string) bool {
 		return true
 	}
 	first := strings.TrimLeft(text, "+-.")
-	return first != "" && first[0] >= '0' && first[0] <= '9' && strings.Trim(first, "0123456789abcdefABCDEFxXoO_.+-") == ""
+	return first != "" && first[0] >= '0' && first[0] <= '9' &&
+		strings.Trim(first, "0123456789abcdefABCDEFxXoO_.+-") == ""
 }
 
 func nullWord(text string) bool {

@@ -45,7 +45,8 @@ func ParseDuration(s string) (Duration, error) {
 
 func durationError(s string, err error) error {
 	if strings.Contains(err.Error(), "unit") {
-		return fmt.Errorf("%s has a unit that is not known, or none; units are ns, us, ms, s, m and h, as in 5ms or 1m30s", syntax.Quote(s))
+		return fmt.Errorf("%s has a unit that is not known, or none; units are ns, us, ms, s, m and h, as in 5ms or "+
+			"1m30s", syntax.Quote(s))
 	}
 	return fmt.Errorf("%s is no duration, or longer than 292 years; %s", syntax.Quote(s), durationExamples)
 }

@@ -114,7 +114,8 @@ var byteRates = scale{
 var speeds = scale{
 	what: "a speed", examples: "write a speed such as 10 GFLOP/s",
 	units: []unit{
-		{"PFLOP/s", 1e15, 1}, {"TFLOP/s", 1e12, 1}, {"GFLOP/s", 1e9, 1}, {"MFLOP/s", 1e6, 1}, {"kFLOP/s", 1e3, 1}, {"FLOP/s", 1, 1},
+		{"PFLOP/s", 1e15, 1}, {"TFLOP/s", 1e12, 1}, {"GFLOP/s", 1e9, 1}, {"MFLOP/s", 1e6, 1}, {"kFLOP/s", 1e3, 1},
+		{"FLOP/s", 1, 1},
 	},
 	written: 6, min: 1, max: 1e24,
 }
@@ -155,7 +156,8 @@ func (q *scale) parse(s string) (*big.Rat, error) {
 	}
 	value.Mul(value, big.NewRat(u.num, u.den))
 	if f, _ := value.Float64(); f < q.min || f > q.max {
-		return nil, fmt.Errorf("%s is out of range; %s is between %s and %s", syntax.Quote(s), q.what, q.bound(q.min), q.bound(q.max))
+		return nil, fmt.Errorf("%s is out of range; %s is between %s and %s", syntax.Quote(s), q.what, q.bound(q.min),
+			q.bound(q.max))
 	}
 	return value, nil
 }
@@ -170,10 +172,12 @@ func (q *scale) unit(name string) (unit, error) {
 	}
 	for _, u := range q.units {
 		if strings.EqualFold(u.name, name) {
-			return unit{}, fmt.Errorf("has the unit %s, which is not known; did you mean %s?", syntax.Quote(name), u.name)
+			return unit{}, fmt.Errorf("has the unit %s, which is not known; did you mean %s?", syntax.Quote(name),
+				u.name)
 		}
 	}
-	return unit{}, errors.New("has the unit " + syntax.Quote(name) + ", which is not known" + syntax.Suggest(name, "accepted", names))
+	return unit{}, errors.New("has the unit " + syntax.Quote(name) + ", which is not known" + syntax.Suggest(name,
+		"accepted", names))
 }
 
 func (q *scale) bound(f float64) string {
