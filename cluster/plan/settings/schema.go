@@ -347,7 +347,8 @@ func (s *Schema) partial(units Properties) *Schema {
 	if name := strings.TrimPrefix(s.Ref, definitions); s.Ref != "" && units.Get(name) == nil {
 		c.Ref = Definition(swept + name)
 	}
-	c.Items, c.Others, c.Then, c.Else = s.Items.partial(units), s.Others.partial(units), s.Then.partial(units), s.Else.partial(units)
+	c.Items, c.Others = s.Items.partial(units), s.Others.partial(units)
+	c.Then, c.Else = s.Then.partial(units), s.Else.partial(units)
 	c.Properties = nil
 	for _, p := range s.Properties {
 		c.Properties = append(c.Properties, Property{p.Name, p.Schema.partial(units)})

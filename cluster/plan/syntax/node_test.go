@@ -15,8 +15,10 @@ func anyText() *rapid.Generator[string] {
 		rapid.StringMatching(`[+-]?[0-9]{1,3}(\.[0-9]{1,3})?(e[0-9])?( ?[a-zA-Z%/]{0,6})`),
 		rapid.SampledFrom([]string{"null", "~", "true", "False", "yes", ".inf", ".NaN", "<<", "---", "...", "- a",
 			"? b", "a: b", "a #b", "0x1f", "0o7",
-			"1_000", "2001-01-01", "é", "=", "*", "&x", "!t", "|", ">", "%", "@", "`", "'", "\"", "\\", "[", "]", "{", "}", ",", ":", "#", "\n", "\t", " ", "a\n", "\u00a0", "\u0085",
-			"\u2028", "\uFEFF", "\x00", "\x7f", "10 GFLOP/s", "1s..5s", "share 20 %", "a\r\nb", "- ", "-", "+", ".", "<<: x", "\U0001F600", "x:", ":x", "a:b"}),
+			"1_000", "2001-01-01", "é", "=", "*", "&x", "!t", "|", ">", "%", "@", "`", "'", "\"", "\\", "[", "]",
+			"{", "}", ",", ":", "#", "\n", "\t", " ", "a\n", "\u00a0", "\u0085",
+			"\u2028", "\uFEFF", "\x00", "\x7f", "10 GFLOP/s", "1s..5s", "share 20 %",
+			"a\r\nb", "- ", "-", "+", ".", "<<: x", "\U0001F600", "x:", ":x", "a:b"}),
 		rapid.StringOf(rapid.RuneFrom(nil, unicode.Latin, unicode.Punct, unicode.Space, unicode.Cc, unicode.Symbol)),
 	)
 }
@@ -37,7 +39,8 @@ func anyNode(depth int) *rapid.Generator[*Node] {
 		case List:
 			return NewList(rapid.SliceOfN(anyNode(depth-1), 0, 5).Draw(t, "items")...)
 		case Map:
-			keys := rapid.SliceOfNDistinct(anyText().Filter(func(s string) bool { return s != "" }), 0, 5, rapid.ID[string]).Draw(t, "keys")
+			words := anyText().Filter(func(s string) bool { return s != "" })
+			keys := rapid.SliceOfNDistinct(words, 0, 5, rapid.ID[string]).Draw(t, "keys")
 			var fields []Field
 			for _, k := range keys {
 				fields = append(fields, Field{Key: k, Value: anyNode(depth-1).Draw(t, "value")})
@@ -75,8 +78,10 @@ func TestEqualTellsNumbersFromTexts(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"5", `"5"`, false}, {"server", `"server"`, true}, {"true", "'true'", false}, {"5ms", "'5ms'", true}, {"null", "'null'", false},
-		{"[1, 2]", "[1, 3]", false}, {"{a: 1, b: 2}", "{b: 2, a: 1}", false}, {"[]", "{}", false}, {"|\n  x", `"x"`, true},
+		{"5", `"5"`, false}, {"server", `"server"`, true},
+		{"true", "'true'", false}, {"5ms", "'5ms'", true}, {"null", "'null'", false},
+		{"[1, 2]", "[1, 3]", false}, {"{a: 1, b: 2}", "{b: 2, a: 1}", false},
+		{"[]", "{}", false}, {"|\n  x", `"x"`, true},
 	} {
 		if got := read(c.a).Equal(read(c.b)); got != c.want {
 			t.Errorf("%s and %s: equal = %v", c.a, c.b, got)
@@ -90,8 +95,10 @@ func TestEqualTellsNumbersFromTexts(t *testing.T) {
 func TestPositionsAreThoseOfTheFile(t *testing.T) {
 	root := mustParse(t, "# comment\na: 1\nb:\n  - {c: [x, \"y\"]}\n  - d: ü ö\n    ü: z\ne: >\n  text\n")
 	for path, want := range map[string]Pos{
-		"a": {"plan.yaml", 2, 4}, "b": {"plan.yaml", 4, 3}, "b[0]": {"plan.yaml", 4, 5}, "b[0].c": {"plan.yaml", 4, 9}, "b[0].c[1]": {"plan.yaml", 4, 13},
-		"b[1]": {"plan.yaml", 5, 5}, "b[1].d": {"plan.yaml", 5, 8}, "b[1].ü": {"plan.yaml", 6, 8}, "e": {"plan.yaml", 7, 4},
+		"a": {"plan.yaml", 2, 4}, "b": {"plan.yaml", 4, 3},
+		"b[0]": {"plan.yaml", 4, 5}, "b[0].c": {"plan.yaml", 4, 9}, "b[0].c[1]": {"plan.yaml", 4, 13},
+		"b[1]": {"plan.yaml", 5, 5}, "b[1].d": {"plan.yaml", 5, 8},
+		"b[1].ü": {"plan.yaml", 6, 8}, "e": {"plan.yaml", 7, 4},
 	} {
 		n, ok := root.Lookup(path)
 		if !ok || n.Pos != want {
