@@ -28,10 +28,12 @@ func TestTheFirstFieldThatItsTagsDoNotAcceptIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(s *settings){
-		"Every is 10: must be 1 to 9":                             func(s *settings) { s.Every = 10 },
-		"Every is 0: must be given where period is not":           func(s *settings) { s.Every = 0 },
-		"Every is 1: must be left out where period is given":      func(s *settings) { s.Period = time.Second },
-		"Period is 1ms: must be more than 1ms":                    func(s *settings) { s.Every, s.Period = 0, time.Millisecond },
+		"Every is 10: must be 1 to 9":                        func(s *settings) { s.Every = 10 },
+		"Every is 0: must be given where period is not":      func(s *settings) { s.Every = 0 },
+		"Every is 1: must be left out where period is given": func(s *settings) { s.Period = time.Second },
+		"Period is 1ms: must be more than 1ms": func(s *settings) {
+			s.Every, s.Period = 0, time.Millisecond
+		},
 		`Choice.Kind is "last": must be near or far`:              func(s *settings) { s.Choice.Kind = "last" },
 		"Choice.Floor is 0.5: must be left out without kind: far": func(s *settings) { s.Choice.Floor = 0.5 },
 		"Choice.Floor is 2: must be from 0 to 1":                  func(s *settings) { s.Choice.Floor = 2 },

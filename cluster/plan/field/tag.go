@@ -7,8 +7,8 @@
 // nothing of the module, so that models, data sets, actors and links can check themselves by their
 // own tags, without knowing what a plan is.
 //
-//	plan    the key; then ",required", ",omitzero" (left out where it is zero) or ",node" (gets the
-//	        syntax, not a value)
+//	plan    the key; then ",required", ",omitzero" (left out where it is zero) or ",node" (gets
+//	        the syntax, not a value)
 //	doc     what the key means, in a few words
 //	words   the only words or numbers that are accepted: "sum|mean"
 //	range   bounds of a number, in its unit: "1..1000", "0..", ">0", ">0%", "1ms..1h"
