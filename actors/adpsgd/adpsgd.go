@@ -19,13 +19,11 @@
 package adpsgd
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // RolePeer is the only role of the architecture.
@@ -36,8 +34,9 @@ type Graph string
 
 // The graphs.
 const (
-	// Topology is that of the run, which must be bipartite: where a schedule changes it, all of them taken together. Of
-	// each connected part the first node, in the order of the plan, is active.
+	// Topology is that of the run, which must be bipartite: where a schedule changes it, all of
+	// them taken together. Of each connected part the first node, in the order of the plan, is
+	// active.
 	Topology Graph = "topology"
 	// Exponential lets the peers at even positions, who are active, choose those 1 and 2^i + 1
 	// positions further on, i ≥ 1, in a circle of an even number of peers (section 5 of the
@@ -48,31 +47,27 @@ const (
 // Architecture is AD-PSGD.
 type Architecture struct {
 	// Graph is Topology or Exponential.
-	Graph Graph
+	Graph Graph `plan:"graph" words:"topology|exponential" doc:"whom a peer may choose: neighbours of the network's topology, which must be bipartite, or hops of 2^j + 1"`
 	// Moved is the distance ε ≥ 0 that an active peer's model must have moved, since its last
 	// exchange, for another. The distance is Euclidean. With 0 every step has an exchange.
-	Moved float64
-	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no
+	Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 is no
 	// bound. With a bound, those who are there must be connected, so that they hear of each other.
-	Lead int
+	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 }
 
 var _ train.Architecture = Architecture{}
 
-// Validate returns an error that names the first field that makes no sense.
-func (a Architecture) Validate() error {
-	switch {
-	case a.Graph != Topology && a.Graph != Exponential:
-		return fmt.Errorf("graph %q is not known, accepted are %s and %s", a.Graph, Topology, Exponential)
-	case !(a.Moved >= 0) || math.IsInf(a.Moved, 0):
-		return fmt.Errorf("moved is %v, accepted is a finite distance of 0 or more", a.Moved)
-	}
-	return nil
-}
+// Default chooses among the neighbours of the network's topology, without a bound on the lead.
+func Default() Architecture { return Architecture{Graph: Topology, Lead: -1} }
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
+func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer,
+		Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.Fitter = Architecture{}

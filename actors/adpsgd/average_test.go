@@ -176,7 +176,7 @@ func TestGraphsThatAreNotBipartiteAreRefused(t *testing.T) {
 		{3, nil, adpsgd.Topology, "the complete topology of 3 nodes is not bipartite"},
 		{5, nil, adpsgd.Exponential, "needs an even number of peers, there are 5"},
 		{2, actors.Graph{{1}, {0}}, adpsgd.Exponential, "is a topology of its own"},
-		{2, nil, "circle", `graph "circle" is not known, accepted are topology and exponential`},
+		{2, nil, "circle", `Graph is "circle": must be topology or exponential`},
 	} {
 		task := simtest.NewTask(c.nodes, 9, 0.1)
 		d := &world.Deployment{Nodes: make([]world.Node, c.nodes)}

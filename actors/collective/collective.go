@@ -1,5 +1,5 @@
-// Package collective is all-reduce: workers without a server, each with a copy of
-// the model, who sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
+// Package collective is all-reduce: workers without a server, each with a copy of the model, who
+// sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
 // completes a piece of the sum divides it.
 //
 // An Algorithm says who sends which piece of the vector to whom, as a Schedule of
@@ -19,13 +19,11 @@
 package collective
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // RoleWorker is the only role of the architecture.
@@ -57,61 +55,47 @@ const (
 	Models Reduce = "models"
 )
 
-// maxEvery bounds the steps of a round, and with them the sum of their weights.
-const maxEvery = 1 << 20
-
 // Architecture is synchronous data-parallel training by all-reduce.
 type Architecture struct {
-	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the arithmetic and the
-	// last bit of sums, nothing else.
-	Algorithm Algorithm
-	// Segment, if not 0, is how many values a message has at most: pieces of more travel as several, so
-	// that a rank adds and sends on the first while the next is under way. It goes with Ring
-	// only, and changes no bit of the sum.
-	Segment int
-	// Every is the number of local steps of a round, at least 1.
-	Every int
+	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the
+	// arithmetic and the last bit of sums, nothing else.
+	Algorithm Algorithm `plan:"algorithm" words:"all-to-all|ring|butterfly|tree" doc:"the way that vectors take among the workers"`
+	// Segment, if not 0, is how many values a message has at most: pieces of more travel as
+	// several, so that a rank adds and sends on the first while the next is under way. It goes with
+	// Ring only, and changes no bit of the sum.
+	Segment int `plan:"segment" range:"0.." with:"algorithm=ring" doc:"values of a message at most, 0 for no bound; lets messages overlap with sums"`
+	// Every is the number of local steps of a round, at least 1; the sum of their weights is
+	// bounded with it.
+	Every int `plan:"every" range:"1..1048576" doc:"steps between two reductions"`
 	// Reduce is Gradients or Models.
-	Reduce Reduce
-	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one value:
-	// only if somebody's model is further than Moved (the Euclidean distance, ε) from the last
-	// exchanged one are models exchanged; otherwise all go on with local steps from their own (M. Kamp et
-	// al., "Communication-Efficient Distributed Online Prediction by Dynamic Model
-	// Synchronization", ECML PKDD 2014). A model's weight is the number of samples of its last Every
-	// steps. Votes save bytes, not latency: they take as many messages and steps as
-	// an exchange, which comes on top. With Gradients the model does not move between exchanges, and only 0 is
-	// accepted.
+	Reduce Reduce `plan:"reduce" words:"gradients|models" doc:"what is averaged"`
+	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one
+	// value: only if somebody's model is further than Moved (the Euclidean distance, ε) from the
+	// last exchanged one are models exchanged; otherwise all go on with local steps from their own
+	// (M. Kamp et al., "Communication-Efficient Distributed Online Prediction by Dynamic Model
+	// Synchronization", ECML PKDD 2014). A model's weight is the number of samples of its last
+	// Every steps. Votes save bytes, not latency: they take as many messages and steps as an
+	// exchange, which comes on top. With Gradients the model does not move between exchanges, and
+	// only 0 is accepted.
 	//
 	// There is no bound on a worker's lead over the slowest, as with asynchronous
 	// architectures: after a round all have made as many steps, and inside it nobody is more
 	// than Every ahead.
-	Moved float64
+	Moved float64 `plan:"moved" range:"0.." with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time"`
 }
 
 var _ train.Architecture = Architecture{}
 
-// Validate returns an error that names the first field that makes no sense.
-func (a Architecture) Validate() error {
-	switch {
-	case !a.Algorithm.valid():
-		return fmt.Errorf("algorithm %q is not known, accepted are %s, %s, %s and %s", a.Algorithm, AllToAll, Ring, Butterfly, Tree)
-	case a.Segment < 0 || a.Segment > 0 && a.Algorithm != Ring:
-		return fmt.Errorf("segment is %d values with algorithm %s, accepted is 0, and with algorithm %s a positive number", a.Segment, a.Algorithm, Ring)
-	case a.Every < 1 || a.Every > maxEvery:
-		return fmt.Errorf("every is %d steps, accepted is 1 to %d", a.Every, maxEvery)
-	case a.Reduce != Gradients && a.Reduce != Models:
-		return fmt.Errorf("reduce %q is not known, accepted are %s and %s", a.Reduce, Gradients, Models)
-	case !(a.Moved >= 0) || math.IsInf(a.Moved, 0):
-		return fmt.Errorf("moved is %v, accepted is a distance of at least 0", a.Moved)
-	case a.Moved > 0 && a.Reduce != Models:
-		return fmt.Errorf("moved is %v with reduce %s, where models do not move between exchanges; it goes with reduce %s only", a.Moved, a.Reduce, Models)
-	}
-	return nil
-}
+// Default averages gradients around a ring after every step.
+func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
+func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 // Kind makes a worker. It fails for an Architecture that is not valid.

@@ -74,7 +74,7 @@ func TestPlanErrorsSayWhereTheyAre(t *testing.T) {
 		"architecture.every=0":        "every: 0 is out of range; accepted is 1 to 1048576",
 		"architecture.reduce=losses":  `unknown reduce "losses" (accepted: gradients, models)`,
 		"architecture.ranks=3":        "ranks",
-		"architecture.moved=0.1":      "moved is 0.1 with reduce gradients, where models do not move between exchanges",
+		"architecture.moved=0.1":      "architecture.moved: moved goes with reduce: models only",
 		"nodes.peer.role=server":      "worker",
 	} {
 		p, err := driver.Parse("small.yaml", []byte(small), set)

@@ -13,10 +13,6 @@ const (
 	Tree      Algorithm = "tree"
 )
 
-func (a Algorithm) valid() bool {
-	return a == AllToAll || a == Ring || a == Butterfly || a == Tree
-}
-
 // Action is what a Move does.
 type Action uint8
 

@@ -11,36 +11,35 @@
 // neighbours' models of the step are there. A neighbour may be one step ahead. There is no
 // other barrier.
 //
-// W is fixed by the topologies of the run taken together, absent nodes included. The weight of a pair one of
-// which is not there, or that the present topology does not link, returns to each one's own, so that W is doubly stochastic
-// over those who are there. A pair that comes together agrees on the step from which it averages: the first that
-// neither has begun. So where those who are there fall apart into several parts, as a ring does when
-// two nodes leave it, each part goes on at its own pace, and when somebody who joins links them again, the
-// part that is ahead stands still at that step until the other one has caught up.
+// W is fixed by the topologies of the run taken together, absent nodes included. The weight of a
+// pair one of which is not there, or that the present topology does not link, returns to each one's
+// own, so that W is doubly stochastic over those who are there. A pair that comes together agrees
+// on the step from which it averages: the first that neither has begun. So where those who are
+// there fall apart into several parts, as a ring does when two nodes leave it, each part goes on at
+// its own pace, and when somebody who joins links them again, the part that is ahead stands still
+// at that step until the other one has caught up.
 //
-// Nobody waits for ever, because steps are numbered for all alike: who waits for a neighbour's model of a step is
-// at that step, and the neighbour is behind it. So waits go from higher steps to lower ones,
-// never round a cycle, and a peer at the lowest step waits for nothing but its gradient and, if the lead is
-// bounded, clocks that are under way. Pairs that fixed an
-// offset between counts of their own would not stand still to catch up, but around a cycle of the topology
-// offsets agreed on at different times need not add up to 0, and then a peer waits for a later step of
-// its own.
+// Nobody waits for ever, because steps are numbered for all alike: who waits for a neighbour's
+// model of a step is at that step, and the neighbour is behind it. So waits go from higher steps to
+// lower ones, never round a cycle, and a peer at the lowest step waits for nothing but its gradient
+// and, if the lead is bounded, clocks that are under way. Pairs that fixed an offset between counts
+// of their own would not stand still to catch up, but around a cycle of the topology offsets agreed
+// on at different times need not add up to 0, and then a peer waits for a later step of its own.
 //
-// The sum over all peers is what averaging does not change. It moves with a peer that
-// crashes, which takes its model along, with one that joins, and when a pair is parted of which one has averaged a step
-// already and the other has not.
+// The sum over all peers is what averaging does not change. It moves with a peer that crashes,
+// which takes its model along, with one that joins, and when a pair is parted of which one has
+// averaged a step already and the other has not.
 //
-// The architecture needs every model: over links that lose messages for good a run comes to a standstill.
+// The architecture needs every model: over links that lose messages for good a run comes to a
+// standstill.
 package dpsgd
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // RolePeer is the only role of the architecture.
@@ -48,42 +47,44 @@ const RolePeer = "peer"
 
 // Architecture is D-PSGD.
 type Architecture struct {
-	// Matrix is W, by the positions of the nodes; nil stands for the Metropolis weights of the edges
-	// that any topology of the run has.
-	Matrix [][]float64
-	// Moved is the distance ε ≥ 0 that a model must have moved, since its peer sent it last, to be sent
-	// again; otherwise an empty message says that it has not. Neighbours then go on with
-	// the model x̂ that they know:
+	// Matrix is W, by the positions of the nodes; nil stands for the Metropolis weights of the
+	// edges that any topology of the run has.
+	Matrix [][]float64 `plan:"matrix" words:"metropolis" doc:"metropolis, or a list of rows: the weights by which peers average"`
+	// Moved is the distance ε ≥ 0 that a model must have moved, since its peer sent it last, to be
+	// sent again; otherwise an empty message says that it has not. Neighbours then go on with the
+	// model x̂ that they know:
 	//
 	//	x_i ← x_i + Σ_j W_ij (x̂_j − x̂_i) − γ ∇F_i(x_i)
 	//
-	// (N. Singh et al., "SPARQ-SGD: Event-Triggered and Compressed Communication in
-	// Decentralized Optimization", CDC 2020, algorithm 1, with a consensus step size of 1 and no compression; A.
-	// Koloskova, S. Stich and M. Jaggi, "Decentralized Stochastic Optimization and Gossip Algorithms with
-	// Compressed Communication", ICML 2019). The distance is Euclidean. With 0 every model is sent.
-	Moved float64
-	// Lead bounds how many steps a peer may be ahead of the slowest of all; negative is no
+	// (N. Singh et al., "SPARQ-SGD: Event-Triggered and Compressed Communication in Decentralized
+	// Optimization", CDC 2020, algorithm 1, with a consensus step size of 1 and no compression; A.
+	// Koloskova, S. Stich and M. Jaggi, "Decentralized Stochastic Optimization and Gossip
+	// Algorithms with Compressed Communication", ICML 2019). The distance is Euclidean. With 0
+	// every model is sent.
+	Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 is no
 	// bound beyond that of one step between neighbours. With a bound, those who are there must
 	// be connected, so that they hear of each other.
-	Lead int
+	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 }
 
 var _ train.Architecture = Architecture{}
 
-// Validate returns an error that names the first field that makes no sense.
+// Default averages by the Metropolis weights after every step, without a bound on the lead.
+func Default() Architecture { return Architecture{Lead: -1} }
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (a Architecture) Validate() error {
-	if !(a.Moved >= 0) || math.IsInf(a.Moved, 0) {
-		return fmt.Errorf("moved is %v, accepted is a finite distance of 0 or more", a.Moved)
-	}
-	if a.Matrix == nil {
-		return nil
+	if err := field.Check(a); err != nil || a.Matrix == nil {
+		return err
 	}
 	return train.CheckMixing(a.Matrix)
 }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer, Doc: "computes gradients on its shard and averages models with its neighbours",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.Fitter = Architecture{}

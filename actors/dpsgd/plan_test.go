@@ -27,7 +27,7 @@ func TestPlansAreReadAndTheirErrorsExplained(t *testing.T) {
 		"architecture={kind: d-psgd, matrix: [[0.25, 0.75], [0.75, 0.25]]}":     "",
 		"architecture={kind: d-psgd, matrix: [[0.25, 0.75], [0.5, 0.5]]}":       "must be symmetric",
 		"architecture={kind: d-psgd, matrix: [[1]]}":                            "1 rows for 2 nodes",
-		"architecture={kind: d-psgd, matrix: ring}":                             "a mixing matrix is metropolis or a list of rows",
+		"architecture={kind: d-psgd, matrix: ring}":                             "found \"ring\" where metropolis is expected, or a list such as [a, b]",
 		"architecture={kind: d-psgd, lead: -1}":                                 "lead: -1 is out of range; accepted is 0 or more",
 		"architecture={kind: d-psgd, moved: -1}":                                "moved: -1 is out of range; accepted is 0 or more",
 		"architecture={kind: ad-psgd, graph: exponential, moved: 0.1, lead: 1}": "",

@@ -75,8 +75,8 @@ func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 		a    dpsgd.Architecture
 		want string
 	}{
-		{dpsgd.Architecture{Moved: -1}, "moved is -1"},
-		{dpsgd.Architecture{Moved: math.NaN()}, "moved is NaN"},
+		{dpsgd.Architecture{Moved: -1}, "Moved is -1: must be 0 or more"},
+		{dpsgd.Architecture{Moved: math.NaN()}, "Moved is NaN: must be 0 or more"},
 		{dpsgd.Architecture{Matrix: [][]float64{{1, 1}, {1, 1}}}, "sums to 2"},
 	} {
 		if err := c.a.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {

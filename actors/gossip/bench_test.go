@@ -47,8 +47,8 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkCrowd is a whole run of 100 cycles of all peers on a complete topology, with the making of its world,
-// data excepted.
+// BenchmarkCrowd is a whole run of 100 cycles of all peers on a complete topology, with the making
+// of its world, data excepted.
 func BenchmarkCrowd(b *testing.B) {
 	const cycles = 100
 	for _, peers := range []int{1000, 10_000} {

@@ -2,7 +2,6 @@ package gossip
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -28,36 +27,17 @@ const (
 // wᵢ/Σwⱼ, where the weights w are all equal for Random.
 type Choice struct {
 	// By is Random or Latency.
-	By By
-	// Count is how many are drawn, all if there are fewer. Either Count or Share is positive.
-	Count int
+	By By `plan:"kind" words:"random|latency" doc:"random: all alike; latency: near ones more often"`
 	// Share is which share of the neighbours is drawn, rounded to the nearest number but at
-	// least one.
-	Share float64
+	// least one. Either Share or Count is positive.
+	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%" either:"share|count" doc:"of the neighbours that are chosen"`
+	// Count is how many are drawn, all if there are fewer.
+	Count int `plan:"count,omitzero" range:"1.." either:"share|count" doc:"neighbours that are chosen"`
 	// Floor, from 0 to 1, bounds the weights of Latency from below: none is less than Floor times
 	// the mean weight of all neighbours, so that far ones are heard of at times. With 0 the
 	// weights are what they are, with 1 neighbours that are nearer than most are
 	// preferred and the rest are equal.
-	Floor float64
-}
-
-// Validate returns an error that names the first field that makes no sense.
-func (c Choice) Validate() error {
-	switch {
-	case c.By != Random && c.By != Latency:
-		return fmt.Errorf("choice by %q is not known, accepted are %s and %s", c.By, Random, Latency)
-	case c.Count < 0:
-		return fmt.Errorf("a count of %d neighbours, accepted is 1 or more", c.Count)
-	case !(c.Share >= 0 && c.Share <= 1):
-		return fmt.Errorf("a share of %v of the neighbours, accepted is above 0 and up to 1", c.Share)
-	case (c.Count > 0) == (c.Share > 0):
-		return fmt.Errorf("how many neighbours are chosen is given either by a count or by a share: exactly one of them must be positive")
-	case !(c.Floor >= 0 && c.Floor <= 1):
-		return fmt.Errorf("a floor of %v, accepted is 0 to 1", c.Floor)
-	case c.By == Random && c.Floor > 0:
-		return fmt.Errorf("a floor is for a choice by %s; by %s all neighbours have the same weight", Latency, Random)
-	}
-	return nil
+	Floor float64 `plan:"floor,omitzero" unit:"fraction" with:"kind=latency" doc:"no neighbour counts for less than this times the mean"`
 }
 
 // size is how many of n neighbours are drawn.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // place is a node that sees a view and delays; the rest of Env is not there.
@@ -46,7 +47,7 @@ func around(n int, graph bool, absent ...int) *place {
 // frequencies draws often and counts the sets that come out, in order if ordered.
 func frequencies(t *testing.T, p *place, c Choice, draws int, ordered bool) map[string]float64 {
 	t.Helper()
-	if err := c.Validate(); err != nil {
+	if err := field.Check(c); err != nil {
 		t.Fatal(err)
 	}
 	chooser := chooser{env: p, choice: c}
@@ -166,7 +167,7 @@ func TestRulesWeighTheArrivingModel(t *testing.T) {
 		rule          Rule
 		own, arriving uint64
 		want          float64
-	}{{Mean{}, 7, 1, 0.5}, {Age{}, 0, 0, 0.5}, {Age{}, 3, 1, 0.25}, {Age{}, 0, 5, 1}, {Age{}, 5, 0, 0}, {Age{}, math.MaxUint64, math.MaxUint64, 0.5}} {
+	}{{Mean, 7, 1, 0.5}, {Age, 0, 0, 0.5}, {Age, 3, 1, 0.25}, {Age, 0, 5, 1}, {Age, 5, 0, 0}, {Age, math.MaxUint64, math.MaxUint64, 0.5}} {
 		if got := c.rule.Weight(Counts{Age: c.own}, Counts{Age: c.arriving}); got != c.want {
 			t.Errorf("%T of ages %d and %d: %v, want %v", c.rule, c.own, c.arriving, got, c.want)
 		}
@@ -174,28 +175,28 @@ func TestRulesWeighTheArrivingModel(t *testing.T) {
 }
 
 func TestValidateNamesTheFieldThatMakesNoSense(t *testing.T) {
-	good := Architecture{Every: 1, Choice: Choice{By: Random, Share: 0.5}, Exchange: Push, Wait: true, Merge: Mean{}, Lead: NoLead}
+	good := Architecture{Every: 1, Choice: Choice{By: Random, Share: 0.5}, Exchange: Push, Wait: true, Merge: Mean, Lead: NoLead}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(a *Architecture){
-		"every is -1":             func(a *Architecture) { a.Every = -1 },
-		"period is -1s":           func(a *Architecture) { a.Period = -time.Second },
-		"exactly one of every":    func(a *Architecture) { a.Every = 0 },
-		"every and period must":   func(a *Architecture) { a.Period = time.Second },
-		"wait goes with every":    func(a *Architecture) { a.Every, a.Period = 0, time.Second },
-		`exchange "shove"`:        func(a *Architecture) { a.Exchange = "shove" },
-		"no rule to merge":        func(a *Architecture) { a.Merge = nil },
-		"moved is NaN":            func(a *Architecture) { a.Moved = math.NaN() },
-		"moved is +Inf":           func(a *Architecture) { a.Moved = math.Inf(1) },
-		"lead is -2":              func(a *Architecture) { a.Lead = -2 },
-		`choice by "age"`:         func(a *Architecture) { a.Choice.By = "age" },
-		"a count of -1":           func(a *Architecture) { a.Choice.Count = -1 },
-		"a share of 1.5":          func(a *Architecture) { a.Choice.Share = 1.5 },
-		"by a count or by a":      func(a *Architecture) { a.Choice.Count = 1 },
-		"exactly one of them":     func(a *Architecture) { a.Choice.Share = 0 },
-		"a floor of 2":            func(a *Architecture) { a.Choice.By, a.Choice.Floor = Latency, 2 },
-		"a floor is for a choice": func(a *Architecture) { a.Choice.Floor = 0.1 },
+		"Every is -1: must be 1 or more":                              func(a *Architecture) { a.Every = -1 },
+		"Period is -1s: must be more than 0s":                         func(a *Architecture) { a.Period = -time.Second },
+		"Every is 0: must be given where period is not":               func(a *Architecture) { a.Every = 0 },
+		"must be left out where period is given":                      func(a *Architecture) { a.Period = time.Second },
+		"Wait is true: must be left out without every":                func(a *Architecture) { a.Every, a.Period = 0, time.Second },
+		`Exchange is "shove": must be push, pull or push-pull`:        func(a *Architecture) { a.Exchange = "shove" },
+		`Merge is "": must be mean or age`:                            func(a *Architecture) { a.Merge = "" },
+		"Moved is NaN":                                                func(a *Architecture) { a.Moved = math.NaN() },
+		"Moved is +Inf":                                               func(a *Architecture) { a.Moved = math.Inf(1) },
+		"Lead is -2: must be 0 or more":                               func(a *Architecture) { a.Lead = -2 },
+		`Choice.By is "age": must be random or latency`:               func(a *Architecture) { a.Choice.By = "age" },
+		"Choice.Count is -1":                                          func(a *Architecture) { a.Choice.Count = -1 },
+		"Choice.Share is 1.5: must be from 0 to 1":                    func(a *Architecture) { a.Choice.Share = 1.5 },
+		"Choice.Share is 0.5: must be left out where count is given":  func(a *Architecture) { a.Choice.Count = 1 },
+		"Choice.Share is 0: must be given where count is not":         func(a *Architecture) { a.Choice.Share = 0 },
+		"Choice.Floor is 2: must be from 0 to 1":                      func(a *Architecture) { a.Choice.By, a.Choice.Floor = Latency, 2 },
+		"Choice.Floor is 0.1: must be left out without kind: latency": func(a *Architecture) { a.Choice.Floor = 0.1 },
 	} {
 		a := good
 		spoil(&a)

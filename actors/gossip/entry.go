@@ -9,11 +9,11 @@ import (
 // entry is how a peer comes to its first model: the run's initial one, or, if the run has
 // begun before, that of a neighbour.
 //
-// Who is asked by a peer that joins and has no model either says so at once, and sends its
-// model when it has one; meanwhile the other asks somebody else. When a peer that joins has no
-// neighbour left to ask, it starts from the initial model if it is the first of them in the
-// order of the plan: so not all of those who join together can wait for each other. Who starts from
-// the initial model starts at step 0, and a bounded lead makes the others wait until it has caught up.
+// Who is asked by a peer that joins and has no model either says so at once, and sends its model
+// when it has one; meanwhile the other asks somebody else. When a peer that joins has no neighbour
+// left to ask, it starts from the initial model if it is the first of them in the order of the
+// plan: so not all of those who join together can wait for each other. Who starts from the initial
+// model starts at step 0, and a bounded lead makes the others wait until it has caught up.
 type entry struct {
 	started bool
 	ready   bool      // there is a model
@@ -129,10 +129,10 @@ func (p *peer) pull(ctx actor.Context, head *protos.PullModel) {
 // promise keeps a request until there is a model.
 func (p *peer) promise(r request) { p.asking = append(p.asking, r) }
 
-// adopt starts from another peer's model, and from its count of steps; where the others know
-// this node by a later step, of the peer that lived here before, from that, because
-// clocks do not go back. The walk through the shard and the optimiser's schedule go on there; what the
-// optimiser remembers of gradients begins anew.
+// adopt starts from another peer's model, and from its count of steps; where the others know this
+// node by a later step, of the peer that lived here before, from that, because clocks do not go
+// back. The walk through the shard and the optimiser's schedule go on there; what the optimiser
+// remembers of gradients begins anew.
 func (p *peer) adopt(ctx actor.Context, head *protos.Model, model *protos.Tensor) {
 	p.replica.Replace(model.Retain())
 	p.replica.Version = head.Age

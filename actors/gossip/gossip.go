@@ -20,15 +20,13 @@
 package gossip
 
 import (
-	"errors"
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // RolePeer is the only role of the architecture.
@@ -49,60 +47,53 @@ const (
 	PushPull Exchange = "push-pull"
 )
 
-// Architecture is decentralised training by gossip.
+// Architecture is decentralised training by gossip. Its fields are its settings in a plan, see
+// package field.
 type Architecture struct {
-	// Every is the number of local steps from exchange to exchange. Either Every or Period is positive.
-	Every int
+	// Every is the number of local steps from exchange to exchange. Either Every or Period is
+	// positive.
+	Every int `plan:"every,omitzero" range:"1.." either:"every|period" doc:"steps between two exchanges"`
 	// Period is the time from exchange to exchange, whatever the steps do.
-	Period time.Duration
+	Period time.Duration `plan:"period,omitzero" range:">0s" either:"every|period" doc:"time between two exchanges"`
 	// Choice says which neighbours a peer exchanges models with.
-	Choice Choice
+	Choice Choice `plan:"choose" doc:"with which neighbours models are exchanged"`
 	// Exchange is Push, Pull or PushPull.
-	Exchange Exchange
+	Exchange Exchange `plan:"exchange" words:"push|pull|push-pull" doc:"who sends: the peer, the chosen neighbours, or both"`
 	// Wait lets the next step begin only when what was sent has arrived (Push) or all answers
 	// are here (Pull, PushPull). It cannot go with Period.
-	Wait bool
+	Wait bool `plan:"wait" with:"every" doc:"whether a step waits until the exchange is over"`
 	// Merge weighs a model that arrives against the peer's own.
-	Merge Rule
+	Merge Merge `plan:"merge" words:"mean|age" doc:"how models that arrive are averaged: half and half, or in proportion to what they have seen"`
+	// Rule, unless nil, is a program's own, in place of Merge.
+	Rule Rule
 	// Moved lets an exchange happen only if the model is further than this from where it was at the
 	// exchange before, in Euclidean distance; with 0 all happen.
-	Moved float64
+	Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
 	// Lead bounds how many steps a peer may be ahead of the slowest; −1 is no bound. Every
 	// peer announces its clock to all neighbours after every step.
-	Lead int
+	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 }
-
-var _ train.Architecture = Architecture{}
 
 // NoLead is the Lead of peers that are not bounded.
 const NoLead = -1
 
-// Validate returns an error that names the first field that makes no sense.
-func (a Architecture) Validate() error {
-	switch {
-	case a.Every < 0:
-		return fmt.Errorf("every is %d steps, accepted is 1 or more", a.Every)
-	case a.Period < 0:
-		return fmt.Errorf("period is %v, accepted is a positive time", a.Period)
-	case (a.Every > 0) == (a.Period > 0):
-		return errors.New("exchanges happen either every so many steps or with a period: exactly one of every and period must be positive")
-	case a.Exchange != Push && a.Exchange != Pull && a.Exchange != PushPull:
-		return fmt.Errorf("exchange %q is not known, accepted are %s, %s and %s", a.Exchange, Push, Pull, PushPull)
-	case a.Wait && a.Period > 0:
-		return errors.New("wait goes with every only: exchanges with a period do not depend on steps, so that no step can wait for them")
-	case a.Merge == nil:
-		return errors.New("there is no rule to merge by")
-	case !(a.Moved >= 0) || math.IsInf(a.Moved, 1):
-		return fmt.Errorf("moved is %v, accepted is a distance of 0 or more", a.Moved)
-	case a.Lead < NoLead:
-		return fmt.Errorf("lead is %d steps, accepted is 0 or more, or %d for no bound", a.Lead, NoLead)
+// Default pushes the model to a random half of the neighbours after every step, and waits until it
+// has arrived.
+func Default() Architecture {
+	return Architecture{
+		Every: 1, Choice: Choice{By: Random, Share: 0.5}, Exchange: Push, Wait: true, Merge: Mean, Lead: NoLead,
 	}
-	return a.Choice.Validate()
 }
+
+var _ train.Architecture = Architecture{}
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
+func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "trains a model on its shard and exchanges it with neighbours", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer, Doc: "trains a model on its shard and exchanges it with neighbours",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.FreeRunner = Architecture{}
@@ -115,6 +106,9 @@ func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {
 		if err := a.Validate(); err != nil {
 			return nil, err
+		}
+		if a.Rule == nil {
+			a.Rule = a.Merge
 		}
 		return newPeer(env, task, a)
 	}

@@ -175,7 +175,8 @@ func (s *stage) led(t *testing.T, end time.Duration, arrange func(d *world.Deplo
 	return result
 }
 
-// Two pairs that know nothing of each other stand still after a step; then an edge between them appears.
+// Two pairs that know nothing of each other stand still after a step; then an edge between them
+// appears.
 func TestNewNeighboursHearHowFarThoseAreWhoWait(t *testing.T) {
 	seen := &late{from: 100 * ms, steps: make([]int, 4)}
 	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms}, edge: constant(ms), observer: seen}
@@ -207,8 +208,8 @@ func TestThoseWhoJoinTogetherDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// Two peers, without exchanges until the tenth step: the one that joins after 55 ms asks, has the other's
-// model of 5 steps at 57 ms, and ends its first step, the sixth, at 67 ms.
+// Two peers, without exchanges until the tenth step: the one that joins after 55 ms asks, has the
+// other's model of 5 steps at 57 ms, and ends its first step, the sixth, at 67 ms.
 func TestPeerThatJoinsGoesOnWhereItsNeighbourIs(t *testing.T) {
 	events := &log{}
 	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms}, edge: constant(ms), observer: events}
@@ -248,7 +249,8 @@ func TestRateOfPeerThatJoinsIsThatOfItsStep(t *testing.T) {
 		d.Nodes[1].Absent = true
 		d.Schedule = []world.NodeChange{{At: 55 * ms, Node: 1, Do: world.Join}}
 	})
-	// At 10 to 60 ms the first peer makes six steps, and at 67 ms the one that has joined its first.
+	// At 10 to 60 ms the first peer makes six steps, and at 67 ms the one that has joined its
+	// first.
 	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 5}, rate.steps); diff != "" {
 		t.Error(diff)
 	}

@@ -338,10 +338,10 @@ func (p *peer) hear(clock []uint64) {
 // merge merges another model into the present one, in memory of its own, because a step or
 // a message may still read what was there.
 func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
-	weight := p.rules.Merge.Weight(
+	weight := p.rules.Rule.Weight(
 		Counts{Age: p.replica.Version, Steps: p.steps, Merged: p.merged}, Counts{Age: head.Age, Steps: head.Step})
 	if !(weight >= 0 && weight <= 1) {
-		p.fail("the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Merge, weight)
+		p.fail("the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Rule, weight)
 		return
 	}
 	merged := p.env.Tensors().Get(len(other.Data))

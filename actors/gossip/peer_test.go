@@ -50,7 +50,7 @@ func TestTwoPeersAverageAsByHand(t *testing.T) {
 // age 2; at 25 that + 4 = 52/3, of age 3; at 26 the first has (2·16+3·52/3)/5 = 84/5.
 func TestMergeByAgeWeighsAsByHand(t *testing.T) {
 	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms}, edge: constant(ms), end: 28 * ms}
-	s.rules.Merge = gossip.Age{}
+	s.rules.Merge = gossip.Age
 	for i, x := range firsts(t, s.run(t)) {
 		if want := []float32{84. / 5, 52. / 3}[i]; x < want-1e-5 || x > want+1e-5 {
 			t.Errorf("peer %d has %v, want %v", i, x, want)
@@ -70,7 +70,7 @@ func (last) Weight(own, arriving gossip.Counts) float64 {
 
 func TestReceiverDecidesByARuleOfItsOwn(t *testing.T) {
 	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms}, edge: constant(ms), end: 35 * ms}
-	s.rules.Merge = last{}
+	s.rules.Rule = last{}
 	// At 11 the second takes 8, at 21 nothing; at 25 it has 12, which the first refuses at 26,
 	// because it has made more steps; at 30 that has 24, and the second takes it at 31.
 	if diff := cmp.Diff([]float32{24, 24}, firsts(t, s.run(t))); diff != "" {
@@ -90,8 +90,9 @@ func TestPushPullKeepsTheSumOfTwoModels(t *testing.T) {
 	}
 }
 
-// A step of d, of which every k-th is followed by a wait w, ends for the n-th time at n·d + ⌊(n−1)/k⌋·w, where
-// w is one way for a push, there and back for an answer, and nothing for who does not wait.
+// A step of d, of which every k-th is followed by a wait w, ends for the n-th time at n·d +
+// ⌊(n−1)/k⌋·w, where w is one way for a push, there and back for an answer, and nothing for who
+// does not wait.
 func TestStepsWaitForWhatTheExchangeWaitsFor(t *testing.T) {
 	const d, there, back = 10 * ms, 3 * ms, 4 * ms
 	for _, exchange := range []gossip.Exchange{gossip.Push, gossip.Pull, gossip.PushPull} {
@@ -149,8 +150,8 @@ func TestExchangesWithAPeriodDoNotDependOnSteps(t *testing.T) {
 	}
 }
 
-// All four parameters and two biases of a model move by 1 a step, together √6 ≈ 2.45; so beyond 6 they
-// are after the first exchange, which always happens, every third step.
+// All four parameters and two biases of a model move by 1 a step, together √6 ≈ 2.45; so beyond 6
+// they are after the first exchange, which always happens, every third step.
 func TestModelThatHasHardlyMovedIsNotExchanged(t *testing.T) {
 	events := &log{}
 	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, time.Hour}, edge: constant(time.Second), observer: events, end: 105 * ms}

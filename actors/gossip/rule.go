@@ -20,20 +20,24 @@ type Rule interface {
 	Weight(own, arriving Counts) float64
 }
 
-// Mean counts both models half on each arrival (Ormándi et al. 2013, algorithm 3, MERGE).
-type Mean struct{}
+// Merge is a rule that comes with the architecture.
+type Merge string
+
+// The rules.
+const (
+	// Mean counts both models half on each arrival (Ormándi et al. 2013, algorithm 3, MERGE).
+	Mean Merge = "mean"
+	// Age weighs each model by its age, w = arriving/(own + arriving); two models of age 0 count
+	// half each. This is mergeAverage of Hegedűs, Danner and Jelasity 2019 ("Gossip learning as a
+	// decentralized alternative to federated learning").
+	Age Merge = "age"
+)
+
+var _ Rule = Mean
 
 // Weight implements Rule.
-func (Mean) Weight(Counts, Counts) float64 { return 0.5 }
-
-// Age weighs each model by its age, w = arriving/(own + arriving); two models of age 0 count half
-// each. This is mergeAverage of Hegedűs, Danner and Jelasity 2019 ("Gossip learning as a
-// decentralized alternative to federated learning").
-type Age struct{}
-
-// Weight implements Rule.
-func (Age) Weight(own, arriving Counts) float64 {
-	if own.Age == 0 && arriving.Age == 0 {
+func (m Merge) Weight(own, arriving Counts) float64 {
+	if m != Age || own.Age == 0 && arriving.Age == 0 {
 		return 0.5
 	}
 	return float64(arriving.Age) / (float64(own.Age) + float64(arriving.Age))

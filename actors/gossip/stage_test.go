@@ -172,6 +172,6 @@ func constant(d time.Duration) link.Delay { return link.Constant{Delay: d} }
 // all chooses all neighbours, after every step.
 func all(exchange gossip.Exchange, wait bool) gossip.Architecture {
 	return gossip.Architecture{
-		Every: 1, Choice: gossip.Choice{By: gossip.Random, Share: 1}, Exchange: exchange, Wait: wait, Merge: gossip.Mean{}, Lead: gossip.NoLead,
+		Every: 1, Choice: gossip.Choice{By: gossip.Random, Share: 1}, Exchange: exchange, Wait: wait, Merge: gossip.Mean, Lead: gossip.NoLead,
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -37,25 +38,20 @@ const (
 // Architecture is a parameter server with one server and any number of workers.
 type Architecture struct {
 	// Scale is Sum or Mean.
-	Scale Scale
-	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 it changes its copy of the parameters
-	// with an optimiser of its own after each step, and the server makes one step of its optimiser with the sum of the
-	// gradients.
-	Every int
+	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
+	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 it
+	// changes its copy of the parameters with an optimiser of its own after each step, and the
+	// server makes one step of its optimiser with the sum of the gradients.
+	Every int `plan:"every,omitzero" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
 }
 
 var _ train.Architecture = Architecture{}
 
-// Validate returns an error for a scale that does not exist, and for a negative number of steps.
-func (a Architecture) Validate() error {
-	if a.Scale != Sum && a.Scale != Mean {
-		return fmt.Errorf("scale %q is not known, accepted are %s and %s", a.Scale, Sum, Mean)
-	}
-	if a.Every < 0 {
-		return fmt.Errorf("every is %d, accepted is 1 step or more", a.Every)
-	}
-	return nil
-}
+// Default counts every gradient in full, and pushes each.
+func Default() Architecture { return Architecture{Scale: Sum, Every: 1} }
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
+func (a Architecture) Validate() error { return field.Check(a) }
 
 // Roles are one server, which holds the model, and workers, which train it.
 func (a Architecture) Roles() []train.Role {

@@ -200,7 +200,7 @@ func TestScaleThatDoesNotExistIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := (ps.Architecture{Scale: "median"}).Validate(); err == nil || !strings.Contains(err.Error(), `scale "median" is not known, accepted are sum and mean`) {
+	if err := (ps.Architecture{Scale: "median"}).Validate(); err == nil || !strings.Contains(err.Error(), `Scale is "median": must be sum or mean`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,10 +8,14 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
 )
+
+//go:generate go test -run TestTheTablesOfSettings -update .
 
 // Catalog is what a plan can name.
 type Catalog struct {
@@ -53,10 +57,7 @@ func Default() *Catalog {
 	addSplits(c)
 	addOptimizers(c)
 	addSchedules(c)
-	addArchitectures(c)
-	addCollectives(c)
-	addGossip(c)
-	addDecentralised(c)
+	addArchitectures(&c.Architectures)
 	addDelays(c)
 	addTopologies(c)
 	return c
@@ -70,7 +71,7 @@ type Spec struct {
 	Data Data
 	// Model is the network, and ModelSection where the plan says so, for errors.
 	Model        nn.Model
-	ModelSection *plan.Node
+	ModelSection *syntax.Node
 	// Batch is the number of samples of a step.
 	Batch int
 	// Method is the optimiser.
@@ -78,7 +79,7 @@ type Spec struct {
 	// Architecture says which actor each node runs, and ArchitectureSection where the plan
 	// names it.
 	Architecture        train.Architecture
-	ArchitectureSection *plan.Node
+	ArchitectureSection *syntax.Node
 	// Roles are the architecture's roles of the plan's nodes, in their order.
 	Roles []train.Role
 	// Added are the roles for which the architecture has added a node, called like the role.
@@ -94,10 +95,11 @@ type Spec struct {
 	Topologies []Topology
 }
 
-// training are the settings of a plan's section train. The bound of a batch is one of a worker's memory.
+// training are the settings of a plan's section train. The bound of a batch is one of a worker's
+// memory.
 type training struct {
-	Batch     int        `plan:"batch" range:"1..65536" doc:"samples of a step"`
-	Optimizer *plan.Node `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
+	Batch     int          `plan:"batch" range:"1..65536" doc:"samples of a step"`
+	Optimizer *syntax.Node `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
 }
 
 // Read resolves the names of a point of a plan. Its errors say where in the plan
@@ -109,7 +111,8 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 		return nil, err
 	}
 	if p.Tune.Axes != nil && s.Data.Validation == 0 {
-		return nil, plan.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add one under data, such as data: {validation: 10%%}")
+		return nil, syntax.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add "+
+			"one under data, such as data: {validation: 10%%}")
 	}
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
@@ -138,20 +141,22 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	return s, c.topologies(s)
 }
 
-// shape checks that the model takes what the data set has, as far as that is known before it is loaded.
+// shape checks that the model takes what the data set has, as far as that is known before it is
+// loaded.
 func (s *Spec) shape() error {
 	set := s.Data.Section.At("set").Text
 	if n := s.Data.Inputs; n > 0 && s.Model.Inputs() != n {
-		return plan.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d", s.Model.Inputs(), set, n)
+		return syntax.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d", s.Model.Inputs(), set, n)
 	}
 	if n := s.Data.Classes; n > 0 && s.Model.Classes() != n {
-		return plan.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d", s.Model.Classes(), set, n)
+		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d", s.Model.Classes(),
+			set, n)
 	}
 	return nil
 }
 
-// shares checks that a split by classes names workers and classes that exist, as far as these are known before the data set is
-// loaded.
+// shares checks that a split by classes names workers and classes that exist, as far as these are
+// known before the data set is loaded.
 func (s *Spec) shares() error {
 	split, ok := s.Data.Split.(partition.Classes)
 	if !ok {
@@ -164,12 +169,13 @@ func (s *Spec) shares() error {
 		}
 	}
 	if err := split.Check(s.Data.ClassNames, workers); err != nil {
-		return plan.Errorf(s.Data.Section.At("split"), "%w", err)
+		return syntax.Errorf(s.Data.Section.At("split"), "%w", err)
 	}
 	return nil
 }
 
-// pace checks that virtual time goes on where it alone ends a run: steps that take no time must wait for something that does.
+// pace checks that virtual time goes on where it alone ends a run: steps that take no time must
+// wait for something that does.
 func (s *Spec) pace() error {
 	if stop := s.Plan.Stop; stop.Epochs > 0 || stop.Steps > 0 || s.held() {
 		return nil
@@ -177,21 +183,25 @@ func (s *Spec) pace() error {
 	for i := range s.Plan.Nodes {
 		node := &s.Plan.Nodes[i]
 		if step := node.Compute.Step; s.Roles[i].Trains && step != nil && *step == 0 {
-			return plan.Errorf(node.Source.At("compute"), "the steps of %s take no time, and it waits for nothing that takes any: "+
-				"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of steps or epochs", node.Name, s.Plan.Stop.Time)
+			return syntax.Errorf(node.Source.At("compute"),
+				"the steps of %s take no time, and it waits for nothing that takes any: "+
+					"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of steps "+
+					"or epochs", node.Name, s.Plan.Stop.Time)
 		}
 	}
 	return nil
 }
 
-// held reports whether the nodes that train wait for something that takes time: a link, or a node that works for them.
+// held reports whether the nodes that train wait for something that takes time: a link, or a node
+// that works for them.
 func (s *Spec) held() bool {
 	if free, ok := s.Architecture.(train.FreeRunner); ok && free.FreeRunning() {
 		return false
 	}
 	for i := range s.Plan.Nodes {
 		node := &s.Plan.Nodes[i]
-		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || node.Uplink > 0 || node.Downlink > 0 {
+		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || node.Uplink > 0 ||
+			node.Downlink > 0 {
 			return true
 		}
 	}
@@ -202,20 +212,20 @@ func (c *Catalog) training(s *Spec) error {
 	t := training{Batch: 32}
 	section := s.Plan.Train
 	if section == nil {
-		section = plan.NewMap()
+		section = syntax.NewMap()
 	}
-	if err := plan.Decode(section, &t); err != nil {
+	if err := settings.Decode(section, &t); err != nil {
 		return err
 	}
 	if t.Optimizer == nil {
-		t.Optimizer = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("sgd")})
+		t.Optimizer = syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("sgd")})
 	}
 	s.Batch = t.Batch
 	var err error
 	if s.Method, t.Optimizer, err = c.Optimizers.read(c, t.Optimizer, "kind"); err != nil {
 		return err
 	}
-	s.Plan.Train, err = plan.Encode(&t)
+	s.Plan.Train, err = settings.Encode(&t)
 	return err
 }
 

@@ -1,7 +1,9 @@
 package catalog
 
 import (
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/csv"
 	"github.com/gradwire/gradwire/datasets/idx"
@@ -22,7 +24,8 @@ type Loader struct {
 	Scaling datasets.Scaling
 	// Inputs and Classes of the samples, where they are known before any is loaded; else 0.
 	Inputs, Classes int
-	// ClassNames are the names of the classes, where they are known before any sample is loaded; else nil.
+	// ClassNames are the names of the classes, where they are known before any sample is loaded;
+	// else nil.
 	ClassNames []string
 }
 
@@ -30,10 +33,11 @@ type Loader struct {
 type Data struct {
 	Loader
 	// Section is where the plan says so, for errors.
-	Section *plan.Node
+	Section *syntax.Node
 	// Test is the share of the samples that is held out; 0 stands for the published test set.
 	Test float64
-	// Validation is the share of the training samples that is held out to choose settings by; 0 for none.
+	// Validation is the share of the training samples that is held out to choose settings by; 0 for
+	// none.
 	Validation float64
 	// Scaling maps the numeric columns; it is fitted on the training samples, or on
 	// all if FitAll.
@@ -41,8 +45,8 @@ type Data struct {
 	FitAll  bool
 	// Split says which worker sees which samples.
 	Split partition.Split
-	// Sent says that on a cluster one process reads the data set and sends the others the samples of
-	// their workers; otherwise each reads it.
+	// Sent says that on a cluster one process reads the data set and sends the others the samples
+	// of their workers; otherwise each reads it.
 	Sent bool
 	// Key names everything but split and delivery: two points of equal keys share their
 	// samples, given one seed.
@@ -56,27 +60,29 @@ type holdout float64
 
 const published = "published"
 
-func (h *holdout) UnmarshalPlan(n *plan.Node) error {
-	if n.Kind == plan.Scalar && n.Text == published {
+func (h *holdout) UnmarshalPlan(n *syntax.Node) error {
+	if n.Kind == syntax.Scalar && n.Text == published {
 		*h = 0
 		return nil
 	}
-	var f plan.Fraction
+	var f unit.Fraction
 	if err := f.UnmarshalPlan(n); err != nil {
-		return plan.Errorf(n, "%q is neither a share such as 25%% nor the word %s", n.Text, published)
+		return syntax.Errorf(n, "%q is neither a share such as 25%% nor the word %s", n.Text, published)
 	}
 	if f <= 0 || f >= 1 {
-		return plan.Errorf(n, "a share of %v leaves nothing to train on or nothing to test; accepted is more than 0%% and less than 100%%, or the word %s", f, published)
+		return syntax.Errorf(n,
+			"a share of %v leaves nothing to train on or nothing to test; accepted is more than 0%% and less than "+
+				"100%%, or the word %s", f, published)
 	}
 	*h = holdout(f)
 	return nil
 }
 
-func (h holdout) MarshalPlan() (*plan.Node, error) {
+func (h holdout) MarshalPlan() (*syntax.Node, error) {
 	if h == 0 {
-		return plan.NewScalar(published), nil
+		return syntax.NewScalar(published), nil
 	}
-	return plan.Fraction(h).MarshalPlan()
+	return unit.Fraction(h).MarshalPlan()
 }
 
 // validation is `validation`: a share such as 10%, or the word none.
@@ -84,37 +90,39 @@ type validation float64
 
 const noValidation = "none"
 
-func (v *validation) UnmarshalPlan(n *plan.Node) error {
-	if n.Kind == plan.Scalar && n.Text == noValidation {
+func (v *validation) UnmarshalPlan(n *syntax.Node) error {
+	if n.Kind == syntax.Scalar && n.Text == noValidation {
 		*v = 0
 		return nil
 	}
-	var f plan.Fraction
+	var f unit.Fraction
 	if err := f.UnmarshalPlan(n); err != nil {
-		return plan.Errorf(n, "%q is neither a share such as 10%% nor the word %s", n.Text, noValidation)
+		return syntax.Errorf(n, "%q is neither a share such as 10%% nor the word %s", n.Text, noValidation)
 	}
 	if f <= 0 || f >= 1 {
-		return plan.Errorf(n, "a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less than 100%%, or the word %s", f, noValidation)
+		return syntax.Errorf(n,
+			"a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less "+
+				"than 100%%, or the word %s", f, noValidation)
 	}
 	*v = validation(f)
 	return nil
 }
 
-func (v validation) MarshalPlan() (*plan.Node, error) {
+func (v validation) MarshalPlan() (*syntax.Node, error) {
 	if v == 0 {
-		return plan.NewScalar(noValidation), nil
+		return syntax.NewScalar(noValidation), nil
 	}
-	return plan.Fraction(v).MarshalPlan()
+	return unit.Fraction(v).MarshalPlan()
 }
 
 // common are the settings that all data sets share.
 type common struct {
-	Test       holdout    `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
-	Validation validation `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
-	Scale      string     `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit        string     `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
-	Split      *plan.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
-	Delivery   string     `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+	Test       holdout      `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Validation validation   `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
+	Scale      string       `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit        string       `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split      *syntax.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery   string       `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
 
 func commonKeys() []string {
@@ -128,44 +136,44 @@ const (
 )
 
 // data reads a plan's section data.
-func (c *Catalog) data(section *plan.Node) (Data, *plan.Node, error) {
+func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 	loader, resolved, err := c.Datasets.read(c, section, "set", commonKeys()...)
 	if err != nil {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	settings := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: readLocally}
+	given := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: readLocally}
 	shared := section.Without(others(section)...)
-	if err := plan.Decode(shared, &settings); err != nil {
+	if err := settings.Decode(shared, &given); err != nil {
 		return Data{}, nil, err
 	}
-	d.Test, d.Validation = float64(settings.Test), float64(settings.Validation)
-	if d.Scaling, err = datasets.ParseScaling(settings.Scale); err != nil {
-		return Data{}, nil, plan.Errorf(section.At("scale"), "%w", err)
+	d.Test, d.Validation = float64(given.Test), float64(given.Validation)
+	if d.Scaling, err = datasets.ParseScaling(given.Scale); err != nil {
+		return Data{}, nil, syntax.Errorf(section.At("scale"), "%w", err)
 	}
-	d.FitAll = settings.Fit == "all"
-	d.Sent = settings.Delivery == sent
-	if settings.Split == nil {
-		settings.Split = plan.NewMap(plan.Field{Key: "kind", Value: plan.NewText("iid")})
+	d.FitAll = given.Fit == "all"
+	d.Sent = given.Delivery == sent
+	if given.Split == nil {
+		given.Split = syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("iid")})
 	}
-	if d.Split, settings.Split, err = c.Splits.read(c, settings.Split, "kind"); err != nil {
+	if d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind"); err != nil {
 		return Data{}, nil, err
 	}
-	spelled, err := plan.Encode(&settings)
+	spelled, err := settings.Encode(&given)
 	if err != nil {
 		return Data{}, nil, err
 	}
 	fields := resolved.Fields
 	for _, f := range spelled.Fields {
-		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
+		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
-	whole := plan.NewMap(fields...)
+	whole := syntax.NewMap(fields...)
 	d.Key = whole.Without("split", "delivery").Flow()
 	return d, whole, nil
 }
 
 // others are the keys of a data section that belong to the data set's own kind.
-func others(section *plan.Node) []string {
+func others(section *syntax.Node) []string {
 	var keys []string
 	for _, f := range section.Fields {
 		if index(commonKeys(), f.Key) < 0 {
@@ -177,7 +185,10 @@ func others(section *plan.Node) []string {
 
 // fixed wraps a generated set as a loader.
 func fixed(generate func() *datasets.Set, test float64) Loader {
-	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: generate()}, nil }}
+	return Loader{Test: test, Load: func(string, bool) (*datasets.Source,
+		error) {
+		return &datasets.Source{Pool: generate()}, nil
+	}}
 }
 
 type nslSettings struct {
@@ -198,7 +209,8 @@ type digitsSettings struct {
 type none struct{}
 
 func addDatasets(c *Catalog) {
-	c.Datasets.Add(Define("nsl-kdd", "network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
+	c.Datasets.Add(Define("nsl-kdd",
+		"network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
 		func() nslSettings { return nslSettings{Encoding: 93} },
 		func(_ *Catalog, s *nslSettings) (Loader, error) {
 			return Loader{
@@ -217,22 +229,31 @@ func addDatasets(c *Catalog) {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set.name),
-				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set.name) }),
+				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source,
+					error) {
+					return idx.Load(folder, set.name)
+				}),
 			}, nil
 		}))
 	}
-	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)", func() none { return none{} },
+	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)",
+		func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Test:    0.25,
 				Scaling: datasets.Standard,
 				Inputs:  57, Classes: 2, ClassNames: []string{"ham", "spam"},
-				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) { return csv.LoadSpambase(folder) }),
+				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source,
+					error) {
+					return csv.LoadSpambase(folder)
+				}),
 			}, nil
 		}))
-	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)", func() none { return none{} },
+	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)",
+		func() none { return none{} },
 		func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2, ClassNames: []string{"-1", "+1"}}, nil
+			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2,
+				ClassNames: []string{"-1", "+1"}}, nil
 		}))
 	addFiles(c)
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
@@ -257,7 +278,7 @@ func addDatasets(c *Catalog) {
 
 // Loader returns the loader of a data set with every setting at its default.
 func (c *Catalog) Loader(set string) (Loader, error) {
-	loader, _, err := c.Datasets.read(c, plan.NewMap(plan.Field{Key: "set", Value: plan.NewText(set)}), "set")
+	loader, _, err := c.Datasets.read(c, syntax.NewMap(syntax.Field{Key: "set", Value: syntax.NewText(set)}), "set")
 	return loader, err
 }
 
@@ -265,8 +286,8 @@ func addSplits(c *Catalog) {
 	c.Splits.Add(Define("iid", "equal shares at random", func() none { return none{} },
 		func(*Catalog, *none) (partition.Split, error) { return partition.IID{}, nil }))
 	type classes struct {
-		Workers map[string]map[string]plan.Fraction `plan:"workers,required" doc:"for each worker the shares of the classes that it sees; what is left over nobody sees"`
-		Source  *plan.Node                          `plan:",node"`
+		Workers map[string]map[string]unit.Fraction `plan:"workers,required" doc:"for each worker the shares of the classes that it sees; what is left over nobody sees"`
+		Source  *syntax.Node                        `plan:",node"`
 	}
 	c.Splits.Add(Define("classes", "stated shares of each class for each worker", func() classes { return classes{} },
 		func(_ *Catalog, s *classes) (partition.Split, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // orbit is a delay that swings between two values, as that to a satellite does.
@@ -37,15 +37,17 @@ func (s swing) Next(departure time.Duration) time.Duration {
 
 func (s swing) Present(now time.Duration) time.Duration { return s.Next(now) }
 
-// A delay model of one's own, which plans can then name. A program with such a catalog calls cli.Main with it.
+// A delay model of one's own, which plans can then name. A program with such a catalog calls
+// cli.Main with it.
 func ExampleDefine() {
 	type settings struct {
-		Near   plan.Duration `plan:"near"`
-		Far    plan.Duration `plan:"far,required"`
-		Period plan.Duration `plan:"period,required"`
+		Near   unit.Duration `plan:"near"`
+		Far    unit.Duration `plan:"far,required"`
+		Period unit.Duration `plan:"period,required"`
 	}
 	c := catalog.Default()
-	c.Delays.Add(catalog.Define("orbit", "swings between near and far", func() settings { return settings{Near: plan.Duration(20 * time.Millisecond)} },
+	c.Delays.Add(catalog.Define("orbit", "swings between near and far",
+		func() settings { return settings{Near: unit.Duration(20 * time.Millisecond)} },
 		func(_ *catalog.Catalog, s *settings) (link.Delay, error) {
 			return orbit{Near: time.Duration(s.Near), Far: time.Duration(s.Far), Period: time.Duration(s.Period)}, nil
 		}))

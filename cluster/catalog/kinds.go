@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Kind is one thing that a plan can name in a place where a T is wanted.
@@ -20,43 +21,58 @@ type Kind[T any] struct {
 	// Doc is one sentence for a list of kinds.
 	Doc string
 
-	read func(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error)
+	read func(c *Catalog, section *syntax.Node) (value T, resolved *syntax.Node, err error)
 	// declared is what the settings' struct says: its defaults and its schema.
-	declared func() (defaults *plan.Node, schema *plan.Schema)
+	declared func() (defaults *syntax.Node, schema *settings.Schema)
 }
 
-// Define makes a kind whose settings are a C: a struct with `plan` tags, and tags that say what is accepted and
-// what a key means, see [plan.Decode]; *plan.Node fields name other kinds, with a tag names:"architecture" and so on, see
-// [Catalog.Schema]. Defaults
-// returns it with what a plan may leave out; build makes the T of it, and spells
-// out defaults that depend on other settings by writing them into the settings. An
-// error of build is told with the place of the key that its text begins with, or that About
-// names, otherwise with that of the section.
-func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, settings *C) (T, error)) Kind[T] {
+// Define makes a kind whose settings are a C: a struct with `plan` tags, and tags that say what is
+// accepted and what a key means, see [plan.Decode]; *plan.Node fields name other kinds, with a tag
+// names:"architecture" and so on, see [Catalog.Schema]. Defaults returns it with what a plan may
+// leave out; build makes the T of it, and spells out defaults that depend on other settings by
+// writing them into the settings. An error of build is told with the place of the key that its text
+// begins with, or that About names, otherwise with that of the section.
+func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, chosen *C) (T, error)) Kind[T] {
 	return Kind[T]{
 		Name: name,
 		Doc:  doc,
-		read: func(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error) {
-			settings := defaults()
-			if err = plan.Decode(section, &settings); err != nil {
+		read: func(c *Catalog, section *syntax.Node) (value T, resolved *syntax.Node, err error) {
+			chosen := defaults()
+			if err = settings.Decode(section, &chosen); err != nil {
 				return value, nil, err
 			}
-			if value, err = build(c, &settings); err != nil {
+			if value, err = build(c, &chosen); err != nil {
 				return value, nil, Located(section, err)
 			}
-			resolved, err = plan.Encode(&settings)
+			resolved, err = settings.Encode(&chosen)
 			return value, resolved, err
 		},
-		declared: func() (*plan.Node, *plan.Schema) {
-			settings := defaults()
-			schema := plan.SchemaOf(&settings)
-			written, err := plan.Encode(&settings)
+		declared: func() (*syntax.Node, *settings.Schema) {
+			chosen := defaults()
+			schema := settings.SchemaOf(&chosen)
+			written, err := settings.Encode(&chosen)
 			if err != nil {
-				written = plan.NewMap() // the defaults are no plan's: they are not told
+				written = syntax.NewMap() // the defaults are no plan's: they are not told
 			}
 			return written, schema
 		},
 	}
+}
+
+// Declare makes a kind of a struct that is a T itself: its fields are the settings, by their tags,
+// and the value given has the defaults. What its method Validate, if it has one, says of a field is
+// told at the key's place. It panics if the struct is no T.
+func Declare[T, C any](name string, defaults C, doc string) Kind[T] {
+	_ = any(defaults).(T)
+	return Define(name, doc, func() C { return defaults }, func(_ *Catalog, chosen *C) (T, error) {
+		if v, ok := any(*chosen).(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				var none T
+				return none, err
+			}
+		}
+		return any(*chosen).(T), nil
+	})
 }
 
 // Key is one of a kind's settings.
@@ -64,8 +80,9 @@ type Key struct {
 	Name string
 	// Doc says what it means, in a few words; empty if its declaration does not.
 	Doc string
-	// Default is what it has where a plan leaves it out; nil if it must be given, or if leaving it out is not the same as any value.
-	Default  *plan.Node
+	// Default is what it has where a plan leaves it out; nil if it must be given, or if leaving it
+	// out is not the same as any value.
+	Default  *syntax.Node
 	Required bool
 }
 
@@ -102,77 +119,55 @@ func About(key string, err error) error {
 
 // Located gives an error about a section its place in the plan unless it has one: that
 // of the key which it is About, or of the section.
-func Located(n *plan.Node, err error) error {
-	var one *plan.Error
-	var many plan.Errors
+func Located(n *syntax.Node, err error) error {
+	var one *syntax.Error
+	var many syntax.Errors
 	var key *keyError
-	var field *link.FieldError
+	var wrong *field.Error
 	switch {
 	case errors.As(err, &one), errors.As(err, &many):
 		return err
-	case errors.As(err, &field):
-		return misfit(n, field)
+	case errors.As(err, &wrong):
+		return misfit(n, wrong)
 	case errors.As(err, &key):
-		return plan.Errorf(n.At(key.key), "%w", err)
+		return syntax.Errorf(n.At(key.key), "%w", err)
 	}
 	for _, f := range n.Fields {
 		if strings.HasPrefix(err.Error(), f.Key+" ") {
-			return plan.Errorf(f.Value, "%w", err)
+			return syntax.Errorf(f.Value, "%w", err)
 		}
 	}
-	return plan.Errorf(n, "%w", err)
+	return syntax.Errorf(n, "%w", err)
 }
 
-// misfit is the error about a field of a link, a delay or a topology in the words of the section that it
-// was read from: with the path of the key, and with the value as the plan has it. The section
-// may be nil.
-func misfit(n *plan.Node, field *link.FieldError) error {
-	value := field.Value
-	var path []string
-	for _, name := range strings.Split(field.Field, ".") {
-		name, _, list := strings.Cut(name, "[")
-		key := keyOf(n, name)
-		path, n = append(path, key), n.At(key)
-		if list {
-			break // lists are sorted and joined before they are checked
-		}
+// misfit is the error about a field in the words of the section that it was read from: with the
+// path of the key, and with the value as the plan has it.
+func misfit(n *syntax.Node, wrong *field.Error) error {
+	value := wrong.Value
+	for _, key := range wrong.Keys {
+		n = n.At(key)
 	}
-	if n != nil && n.Kind == plan.Scalar && n.Text != "" {
+	if n != nil && n.Kind == syntax.Scalar && n.Text != "" {
 		value = n.Text
 	}
-	return plan.Errorf(n, "%s is %s: must be %s", strings.Join(path, "."), value, field.Accepted)
-}
-
-// keyOf is the key of a section that a field of what is made of it comes from.
-func keyOf(n *plan.Node, field string) string {
-	key := strings.ToLower(field)
-	_, ranged := n.Get("range")
-	switch {
-	case key == "firstmin" || key == "firstmax":
-		return "first"
-	case ranged && (key == "min" || key == "max"):
-		return "range"
-	case key == "points":
-		return "file"
-	}
-	return key
+	return syntax.Errorf(n, "%s is %s: must be %s", strings.Join(wrong.Keys, "."), value, wrong.Accepted)
 }
 
 // Settings describes the kind's settings in a plan's flow style: each key with its
 // default, or the word required or optional.
 func (k Kind[T]) Settings() string {
-	var fields []plan.Field
+	var fields []syntax.Field
 	for _, key := range k.Keys() {
 		value := key.Default
 		switch {
 		case key.Required:
-			value = plan.NewScalar("required")
+			value = syntax.NewScalar("required")
 		case value == nil:
-			value = plan.NewScalar("optional")
+			value = syntax.NewScalar("optional")
 		}
-		fields = append(fields, plan.Field{Key: key.Name, Value: value})
+		fields = append(fields, syntax.Field{Key: key.Name, Value: value})
 	}
-	return plan.NewMap(fields...).Flow()
+	return syntax.NewMap(fields...).Flow()
 }
 
 // Kinds are the kinds of one sort, in the order in which they were added.
@@ -212,38 +207,40 @@ func (ks *Kinds[T]) names() []string {
 
 // Read makes what a section names under the key kind, and returns the section with
 // every default spelled out. It is for kinds whose settings name another kind.
-func (ks *Kinds[T]) Read(c *Catalog, section *plan.Node) (value T, resolved *plan.Node, err error) {
+func (ks *Kinds[T]) Read(c *Catalog, section *syntax.Node) (value T, resolved *syntax.Node, err error) {
 	return ks.read(c, section, "kind")
 }
 
 // read makes what a section names under a key, and returns the section with
 // every default spelled out. Keys in skip belong to somebody else.
-func (ks *Kinds[T]) read(c *Catalog, section *plan.Node, key string, skip ...string) (value T, resolved *plan.Node, err error) {
+func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...string) (value T, resolved *syntax.Node,
+	err error) {
 	word, ok := section.Get(key)
-	if !ok || word.Kind != plan.Scalar {
-		return value, nil, plan.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what, key, key, list(ks.names()))
+	if !ok || word.Kind != syntax.Scalar {
+		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what,
+			key, key, list(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {
-		return value, nil, plan.UnknownWord(word, ks.what, ks.names())
+		return value, nil, syntax.UnknownWord(word, ks.what, ks.names())
 	}
 	if err := k.strange(section, key, skip); err != nil {
 		return value, nil, err
 	}
-	value, settings, err := k.read(c, section.Without(append(skip, key)...))
+	value, chosen, err := k.read(c, section.Without(append(skip, key)...))
 	if err != nil {
 		return value, nil, err
 	}
-	fields := []plan.Field{{Key: key, Value: plan.NewText(word.Text)}}
-	for _, f := range settings.Fields {
-		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
+	fields := []syntax.Field{{Key: key, Value: syntax.NewText(word.Text)}}
+	for _, f := range chosen.Fields {
+		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
-	return value, plan.NewMap(fields...), nil
+	return value, syntax.NewMap(fields...), nil
 }
 
-// strange is the error about keys of a section that are neither the kind's settings nor somebody else's, of which reading the
-// settings alone could not tell all that are accepted.
-func (k Kind[T]) strange(section *plan.Node, key string, elses []string) error {
+// strange is the error about keys of a section that are neither the kind's settings nor somebody
+// else's, of which reading the settings alone could not tell all that are accepted.
+func (k Kind[T]) strange(section *syntax.Node, key string, elses []string) error {
 	if len(elses) == 0 {
 		return nil // reading says it
 	}
@@ -256,10 +253,10 @@ func (k Kind[T]) strange(section *plan.Node, key string, elses []string) error {
 		known = append(known, p.Name)
 	}
 	slices.Sort(known)
-	var errs plan.Errors
+	var errs syntax.Errors
 	for _, f := range section.Fields {
 		if f.Key != key && !slices.Contains(known, f.Key) {
-			errs = append(errs, plan.UnknownKey(section, f, known))
+			errs = append(errs, syntax.UnknownKey(section, f, known))
 		}
 	}
 	if len(errs) == 0 {

@@ -12,14 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn"
 )
 
 // required are the settings that a plan must give, by sort and kind, as small as they can be.
 var required = map[string]string{
-	"model mlp":                 "layers: [4, 2]",
-	"model network":             "input: [1, 28, 28], layers: [{kind: conv2d, channels: 3, kernel: 5}, max-pool, relu, flatten, {kind: dense, outputs: 10}]",
+	"model mlp": "layers: [4, 2]",
+	"model network": "input: [1, 28, 28], layers: [{kind: conv2d, channels: 3, kernel: 5}, max-pool, " +
+		"relu, flatten, {kind: dense, outputs: 10}]",
 	"layer conv2d":              "channels: 3, kernel: 5",
 	"layer dense":               "outputs: 10",
 	"data set libsvm":           "file: samples.txt",
@@ -52,7 +53,8 @@ func folder(t testing.TB) string {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "trace.csv"), "time_s,delay_s\n0,0.001\n1,0.25\n")
 	write(t, filepath.Join(dir, "samples.txt"), "-1 1:1\n+1 2:1\n")
-	write(t, filepath.Join(dir, "samples.csv"), "id,age,colour,income\n1,30,red,low\n2,45,blue,high\n3,50,red,high\n4,28,red,low\n")
+	write(t, filepath.Join(dir, "samples.csv"),
+		"id,age,colour,income\n1,30,red,low\n2,45,blue,high\n3,50,red,high\n4,28,red,low\n")
 	write(t, filepath.Join(dir, "images"), "\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x00\x33\x66\x99\xcc\xff")
 	write(t, filepath.Join(dir, "labels"), "\x00\x00\x08\x01\x00\x00\x00\x02\x01\x00")
 	write(t, filepath.Join(dir, "edges.csv"), "s,a # near\ns,b\n")
@@ -66,9 +68,9 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-func parse(t testing.TB, file, text string) *plan.Node {
+func parse(t testing.TB, file, text string) *syntax.Node {
 	t.Helper()
-	n, err := plan.Parse(file, []byte(text))
+	n, err := syntax.Parse(file, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func parse(t testing.TB, file, text string) *plan.Node {
 }
 
 // section is the smallest section that names a kind.
-func section(t testing.TB, dir, key, what, kind string) *plan.Node {
+func section(t testing.TB, dir, key, what, kind string) *syntax.Node {
 	t.Helper()
 	text := fmt.Sprintf("{%s: %s", key, kind)
 	if more := required[what+" "+kind]; more != "" {
@@ -113,13 +115,14 @@ func checkKinds[T any](t *testing.T, c *Catalog, ks *Kinds[T], key string) {
 }
 
 // checkSettings compares what a list shows with what reading demands and fills in.
-func checkSettings[T any](t *testing.T, c *Catalog, ks *Kinds[T], k Kind[T], key string, resolved *plan.Node) {
+func checkSettings[T any](t *testing.T, c *Catalog, ks *Kinds[T], k Kind[T], key string, resolved *syntax.Node) {
 	t.Helper()
 	shown := parse(t, "shown", k.Settings())
-	bare := plan.NewMap(plan.Field{Key: key, Value: plan.NewText(k.Name)})
+	bare := syntax.NewMap(syntax.Field{Key: key, Value: syntax.NewText(k.Name)})
 	_, _, err := ks.read(c, bare, key)
 	for _, f := range shown.Fields {
-		isRequired := err != nil && slices.Contains(strings.Split(strings.TrimPrefix(err.Error(), "plan: missing: "), ", "), f.Key)
+		isRequired := err != nil && slices.Contains(strings.Split(strings.TrimPrefix(err.Error(), "plan: missing: "),
+			", "), f.Key)
 		if got := f.Value.Text == "required"; got != isRequired {
 			t.Errorf("%s is shown as %s; reading without it: %v", f.Key, f.Value.Flow(), err)
 		}
@@ -187,42 +190,62 @@ var unnameable = []struct{ sort, text, want string }{
 	{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: 94 is not accepted; accepted are 93, 122"},
 	{"data", "{set: nsl-kdd, samples: 100}", "plan.yaml:1:19: x.samples: unknown key"},
 	{"data", "{set: synthetic-digits, encoding: 93}", "plan.yaml:1:28: x.encoding: unknown key"},
-	{"data", "{set: synthetic-digits, splt: 3}", "plan.yaml:1:28: x.splt: unknown key \"splt\"; did you mean split? (accepted: delivery, fit, samples, scale, seed, split, test, validation)"},
-	{"data", "{set: synthetic-traffic, samples: 3}", "plan.yaml:1:38: x.samples: 3 is out of range; accepted is 100 to 10000000"},
+	{"data", "{set: synthetic-digits, splt: 3}",
+		"plan.yaml:1:28: x.splt: unknown key \"splt\"; did you mean split? (accepted: delivery, fit, samples, scale, " +
+			"seed, split, test, validation)"},
+	{"data", "{set: synthetic-traffic, samples: 3}",
+		"plan.yaml:1:38: x.samples: 3 is out of range; accepted is 100 to 10000000"},
 	{"data", "{set: libsvm}", "plan.yaml:1:4: x: missing: file"},
-	{"data", "{set: libsvm, file: nowhere.txt}", "plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
-	{"data", "{set: libsvm, file: nowhere.txt, features: -1}", "plan.yaml:1:47: x.features: -1 is out of range; accepted is 0 to 1048576"},
+	{"data", "{set: libsvm, file: nowhere.txt}",
+		"plan.yaml:1:24: x.file: the file of samples cannot be read: open nowhere.txt: "},
+	{"data", "{set: libsvm, file: nowhere.txt, features: -1}",
+		"plan.yaml:1:47: x.features: -1 is out of range; accepted is 0 to 1048576"},
 	{"data", "{set: csv}", "plan.yaml:1:4: x: missing: file"},
-	{"data", "{set: csv, file: nowhere.csv}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.csv: "},
-	{"data", "{set: csv, file: nowhere.csv, separator: colon}", "plan.yaml:1:45: x.separator: unknown separator \"colon\" (accepted: comma, semicolon, tab, bar)"},
-	{"data", "{set: csv, file: nowhere.csv, header: yes}", "plan.yaml:1:42: x.header: unknown header \"yes\" (accepted: detect, present, absent)"},
-	{"data", "{set: idx, images: nowhere, labels: nowhere}", "plan.yaml:1:23: x.images: the file of samples cannot be read: open nowhere: "},
-	{"data", "{set: idx, images: a, labels: b, test-labels: c}", "plan.yaml:1:50: x.test-labels: test-labels is given without test-images; what is tested on needs both"},
+	{"data", "{set: csv, file: nowhere.csv}",
+		"plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.csv: "},
+	{"data", "{set: csv, file: nowhere.csv, separator: colon}",
+		"plan.yaml:1:45: x.separator: unknown separator \"colon\" (accepted: comma, semicolon, tab, bar)"},
+	{"data", "{set: csv, file: nowhere.csv, header: yes}",
+		"plan.yaml:1:42: x.header: unknown header \"yes\" (accepted: detect, present, absent)"},
+	{"data", "{set: idx, images: nowhere, labels: nowhere}",
+		"plan.yaml:1:23: x.images: the file of samples cannot be read: open nowhere: "},
+	{"data", "{set: idx, images: a, labels: b, test-labels: c}",
+		"plan.yaml:1:50: x.test-labels: test-labels is given without test-images; what is tested on needs both"},
 	{"data", "{set: npy, x: a, y: b, test-x: c}", "plan.yaml:1:35: x.test-x: test-x is given without test-y"},
-	{"data", "{set: npz, file: nowhere.npz}", "plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.npz: "},
-	{"data", "{set: mnist, test: most}", "plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
+	{"data", "{set: npz, file: nowhere.npz}",
+		"plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.npz: "},
+	{"data", "{set: mnist, test: most}",
+		"plan.yaml:1:23: x.test: \"most\" is neither a share such as 25% nor the word published"},
 	{"data", "{set: mnist, test: 0%}", "plan.yaml:1:23: x.test: a share of 0% leaves nothing"},
 	{"data", "{set: mnist, test: 100%}", "plan.yaml:1:23: x.test: a share of 100% leaves nothing"},
 	{"data", "{set: mnist, fit: test}", "plan.yaml:1:22: x.fit: unknown fit \"test\" (accepted: train, all)"},
 	{"data", "{set: mnist, scale: log}", "plan.yaml:1:24: x.scale: "},
 	{"data", "{set: mnist, split: {kind: shard}}", "plan.yaml:1:31: x.split.kind: unknown split \"shard\""},
-	{"split", "{kind: classes, workers: {a: {x: 60%}, b: {x: 41%}}}", "plan.yaml:1:50: x.workers.b.x: the workers' shares of class \"x\" add up to 101%; at most 100% can be given away"},
-	{"split", "{kind: classes, workers: {a: {x: 120%}}}", "plan.yaml:1:37: x.workers.a.x: \"120%\" is not between 0% and 100%"},
+	{"split", "{kind: classes, workers: {a: {x: 60%}, b: {x: 41%}}}",
+		"plan.yaml:1:50: x.workers.b.x: the workers' shares of class \"x\" add up to 101%; at most 100% can be given " +
+			"away"},
+	{"split", "{kind: classes, workers: {a: {x: 120%}}}",
+		"plan.yaml:1:37: x.workers.a.x: \"120%\" is not between 0% and 100%"},
 	{"split", "{kind: dirichlet, alpha: 0}", "plan.yaml:1:29: x.alpha: 0 is out of range; accepted is more than 0"},
-	{"split", "{kind: shards, per-worker: 0}", "plan.yaml:1:31: x.per-worker: 0 is out of range; accepted is 1 to 1000"},
+	{"split", "{kind: shards, per-worker: 0}",
+		"plan.yaml:1:31: x.per-worker: 0 is out of range; accepted is 1 to 1000"},
 	{"delay", "-5ms", "plan.yaml:1:4: x: \"-5ms\" is negative"},
 	{"delay", "5", "plan.yaml:1:4: x: \"5\" has no unit"},
 	{"delay", "{kind: uniform, range: 5s..1s}", "plan.yaml:1:27: x.range: "},
-	{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}", "plan.yaml:1:52: x.max: max is 2s: must be from 3s"},
+	{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}",
+		"plan.yaml:1:52: x.max: max is 2s: must be from 3s"},
 	{"delay", "{kind: normal, mean: 9000h, std: 1s}", "plan.yaml:1:25: x.mean: mean is 9000h: must be from 0s to"},
 	{"delay", "{kind: uniform, range: 1s..9000h}", "plan.yaml:1:27: x.range: range is 1s..9000h: must be from 1s to"},
-	{"delay", "{kind: random-walk, first: 1s..5s, step: 1s, max: 3s}", "plan.yaml:1:31: x.first: first is 1s..5s: must be from"},
+	{"delay", "{kind: random-walk, first: 1s..5s, step: 1s, max: 3s}",
+		"plan.yaml:1:31: x.first: first is 1s..5s: must be from"},
 	{"delay", "9000h", "plan.yaml:1:4: x: delay is 9000h: must be from 0s to"},
-	{"delay", "{kind: trace, file: nowhere.csv}", "plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
+	{"delay", "{kind: trace, file: nowhere.csv}",
+		"plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
 	{"delay", "[1ms]", "plan.yaml:1:4: x: the delay is given by its kind"},
 	{"topology", "rign", "plan.yaml:1:4: x: unknown topology \"rign\"; did you mean ring?"},
 	{"topology", "random-regular", "plan.yaml:1:4: x: missing: degree"},
-	{"topology", "[ring]", "plan.yaml:1:4: x: the topology is given by its kind: write kind: and one of complete, ring"},
+	{"topology", "[ring]",
+		"plan.yaml:1:4: x: the topology is given by its kind: write kind: and one of complete, ring"},
 	{"topology", "{kind: ring, size: 3}", "plan.yaml:1:17: x.size: unknown key"},
 	{"topology", "{kind: star, centre: hub}", "plan.yaml:1:25: x.centre: centre is hub: must be the name of a node"},
 	{"topology", "{kind: tree, branching: 0}", "plan.yaml:1:28: x.branching: 0 is out of range; accepted is 1 or more"},
@@ -231,28 +254,36 @@ var unnameable = []struct{ sort, text, want string }{
 	{"topology", "{kind: erdos-renyi, probability: 1.5}", "plan.yaml:1:37: x.probability: \"1.5\" is not between"},
 	{"topology", "erdos-renyi", "plan.yaml:1:4: x: a random graph needs the probability of an edge or the mean degree"},
 	{"topology", "{kind: small-world, neighbours: 3}", "plan.yaml:1:36: x.neighbours: neighbours is 3: must be even"},
-	{"topology", "{kind: file, file: nowhere.csv}", "plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
-	{"arch", "{kind: parameter-server, scale: median}", "plan.yaml:1:36: x.scale: unknown scale \"median\"; did you mean mean? (accepted: sum, mean)"},
+	{"topology", "{kind: file, file: nowhere.csv}",
+		"plan.yaml:1:23: x.file: the edge list cannot be read: open nowhere.csv: "},
+	{"arch", "{kind: parameter-server, scale: median}",
+		"plan.yaml:1:36: x.scale: unknown scale \"median\"; did you mean mean? (accepted: sum, mean)"},
 	{"arch", "{kind: d-psgd, moved: -1}", "plan.yaml:1:26: x.moved: -1 is out of range; accepted is 0 or more"},
 	{"arch", "{kind: d-psgd, lead: -2}", "plan.yaml:1:25: x.lead: -2 is out of range; accepted is 0 or more"},
-	{"arch", "{kind: parameter-server, every: 0}", "plan.yaml:1:36: x.every: 0 is out of range; accepted is 1 to 1048576"},
-	{"arch", "{kind: ad-psgd, moved: 0, lead: -2}", "plan.yaml:1:36: x.lead: -2 is out of range; accepted is 0 or more"},
+	{"arch", "{kind: parameter-server, every: 0}",
+		"plan.yaml:1:36: x.every: 0 is out of range; accepted is 1 to 1048576"},
+	{"arch", "{kind: ad-psgd, moved: 0, lead: -2}",
+		"plan.yaml:1:36: x.lead: -2 is out of range; accepted is 0 or more"},
 	{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: 0 is out of range; accepted is 1 to 1048576"},
-	{"optimizer", "{kind: adam, weight-decay: -1}", "plan.yaml:1:31: x.weight-decay: -1 is out of range; accepted is 0 or more"},
+	{"optimizer", "{kind: adam, weight-decay: -1}",
+		"plan.yaml:1:31: x.weight-decay: -1 is out of range; accepted is 0 or more"},
 	{"optimizer", "{kind: adam, beta2: 1}", "plan.yaml:1:24: x.beta2: beta2 1: must be at least 0 and below 1"},
-	{"arch", "{kind: parameter-server, consistency: {kind: bsp}}", "plan.yaml:1:49: x.consistency.kind: unknown kind \"bsp\"; did you mean asp? (accepted: asp)"},
 }
 
 func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
 	c := Default()
-	read := map[string]func(n *plan.Node) error{
-		"model":     func(n *plan.Node) error { _, _, err := c.Models.read(c, n, "kind"); return err },
-		"optimizer": func(n *plan.Node) error { _, _, err := c.Optimizers.read(c, n, "kind"); return err },
-		"data":      func(n *plan.Node) error { _, _, err := c.data(n); return err },
-		"split":     func(n *plan.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
-		"delay":     func(n *plan.Node) error { _, _, err := c.delay(n); return err },
-		"topology":  func(n *plan.Node) error { _, _, err := c.topology(n, []string{"s", "a", "b", "d"}); return err },
-		"arch":      func(n *plan.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
+	read := map[string]func(n *syntax.Node) error{
+		"model":     func(n *syntax.Node) error { _, _, err := c.Models.read(c, n, "kind"); return err },
+		"optimizer": func(n *syntax.Node) error { _, _, err := c.Optimizers.read(c, n, "kind"); return err },
+		"data":      func(n *syntax.Node) error { _, _, err := c.data(n); return err },
+		"split":     func(n *syntax.Node) error { _, _, err := c.Splits.read(c, n, "kind"); return err },
+		"delay":     func(n *syntax.Node) error { _, _, err := c.delay(n); return err },
+		"topology": func(n *syntax.Node) error {
+			_, _,
+				err := c.topology(n, []string{"s", "a", "b", "d"})
+			return err
+		},
+		"arch": func(n *syntax.Node) error { _, _, err := c.Architectures.read(c, n, "kind"); return err },
 	}
 	for _, x := range unnameable {
 		t.Run(x.text, func(t *testing.T) {
@@ -269,7 +300,8 @@ func TestFaultOfATraceNamesThePlanAndTheLineOfTheFile(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "bad.csv"), "time_s,delay_s\n0,0.1\n1,-3\n")
 	_, _, err := c.delay(parse(t, filepath.Join(dir, "plan.yaml"), "{kind: trace, file: bad.csv}"))
-	for _, want := range []string{filepath.Join(dir, "plan.yaml") + ":1:21: file: ", filepath.Join(dir, "bad.csv") + ":3"} {
+	for _, want := range []string{filepath.Join(dir, "plan.yaml") + ":1:21: file: ",
+		filepath.Join(dir, "bad.csv") + ":3"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -281,7 +313,8 @@ func TestTraceIsLookedForBesideThePlan(t *testing.T) {
 	dir := folder(t)
 	want := link.Trace{Points: []link.Point{{At: 0, Delay: 1e6}, {At: 1e9, Delay: 250e6}}, Repeat: true}
 	for _, file := range []string{"trace.csv", filepath.Join(dir, "trace.csv")} {
-		d, resolved, err := c.delay(parse(t, filepath.Join(dir, "plan.yaml"), fmt.Sprintf("{kind: trace, file: %q, repeat: true}", file)))
+		d, resolved, err := c.delay(parse(t, filepath.Join(dir, "plan.yaml"),
+			fmt.Sprintf("{kind: trace, file: %q, repeat: true}", file)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,10 +366,14 @@ func TestATableOfOnesOwnIsReadAsThePlanSays(t *testing.T) {
 		x       []float32
 		classes []string
 	}{
-		"{set: csv, file: samples.csv, ignore: [id], words: [colour]}":                     {[]float32{30, 0, 1, 45, 1, 0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
-		"{set: csv, file: samples.csv, header: present, ignore: [1], words: [3]}":          {[]float32{30, 0, 1, 45, 1, 0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
-		"{set: csv, file: samples.csv, label: colour, ignore: [income]}":                   {[]float32{1, 30, 2, 45, 3, 50, 4, 28}, []string{"blue", "red"}},
-		"{set: csv, file: samples.csv, label: 3, ignore: [4, id], test-file: samples.csv}": {[]float32{30, 45, 50, 28}, []string{"blue", "red"}},
+		"{set: csv, file: samples.csv, ignore: [id], words: [colour]}": {[]float32{30, 0, 1, 45, 1,
+			0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
+		"{set: csv, file: samples.csv, header: present, ignore: [1], words: [3]}": {[]float32{30, 0, 1, 45, 1,
+			0, 50, 0, 1, 28, 0, 1}, []string{"high", "low"}},
+		"{set: csv, file: samples.csv, label: colour, ignore: [income]}": {[]float32{1, 30, 2, 45, 3,
+			50, 4, 28}, []string{"blue", "red"}},
+		"{set: csv, file: samples.csv, label: 3, ignore: [4, id], test-file: samples.csv}": {[]float32{30, 45, 50, 28},
+			[]string{"blue", "red"}},
 	} {
 		d, resolved, err := c.data(parse(t, filepath.Join(dir, "plan.yaml"), text))
 		if err != nil {
@@ -356,7 +393,8 @@ func TestATableOfOnesOwnIsReadAsThePlanSays(t *testing.T) {
 		if diff := cmp.Diff(want.classes, source.Pool.Classes); diff != "" {
 			t.Errorf("%s: classes (-want +got):\n%s", text, diff)
 		}
-		if published := strings.Contains(text, "test-file"); published != (source.Test != nil) || published != (d.Test == 0) {
+		if published := strings.Contains(text, "test-file"); published != (source.Test != nil) ||
+			published != (d.Test == 0) {
 			t.Errorf("%s: %v held out, test set %v", text, d.Test, source.Test)
 		}
 		if got := resolved.At("file").Text; got != filepath.Join(dir, "samples.csv") {
@@ -366,7 +404,8 @@ func TestATableOfOnesOwnIsReadAsThePlanSays(t *testing.T) {
 }
 
 func TestImagesOfOnesOwnAreRead(t *testing.T) {
-	d, _, err := Default().data(parse(t, filepath.Join(folder(t), "plan.yaml"), "{set: idx, images: images, labels: labels, test-images: images, test-labels: labels}"))
+	d, _, err := Default().data(parse(t, filepath.Join(folder(t), "plan.yaml"),
+		"{set: idx, images: images, labels: labels, test-images: images, test-labels: labels}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +416,8 @@ func TestImagesOfOnesOwnAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]float32{0, 0.2, 0.4, 0.6, 0.8, 1}, source.Test.X); diff != "" || !slices.Equal(source.Pool.Y, []int32{1, 0}) {
+	if diff := cmp.Diff([]float32{0, 0.2, 0.4, 0.6, 0.8, 1}, source.Test.X); diff != "" ||
+		!slices.Equal(source.Pool.Y, []int32{1, 0}) {
 		t.Errorf("labels %v, inputs %s", source.Pool.Y, diff)
 	}
 }
@@ -388,12 +428,14 @@ func TestAddingAKindTwicePanics(t *testing.T) {
 			t.Errorf("panic %q", reason)
 		}
 	}()
-	Default().Models.Add(Define("mlp", "again", func() struct{} { return struct{}{} }, func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
+	Default().Models.Add(Define("mlp", "again", func() struct{} { return struct{}{} },
+		func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
 }
 
 func TestCatalogsDoNotShareWhatIsAddedToThem(t *testing.T) {
 	a, b := Default(), Default()
-	a.Models.Add(Define("own", "my own", func() struct{} { return struct{}{} }, func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
+	a.Models.Add(Define("own", "my own", func() struct{} { return struct{}{} },
+		func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
 	if n, m := len(a.Models.All()), len(b.Models.All()); n != m+1 {
 		t.Errorf("%d kinds after adding one, %d in a catalog of its own", n, m)
 	}
@@ -432,8 +474,9 @@ func TestFilesOfAPlanOfOthersAreReadFromTheFolderAlone(t *testing.T) {
 	defer folder.Close() //nolint:errcheck // read only
 	c := Default()
 	c.Folder = folder
-	for _, section := range []string{"set: npy, x: x.npy, y: y.npy", "set: csv, file: table.csv, scale: none", "set: libsvm, file: samples.txt"} {
-		n, err := plan.Parse("plan.yaml", []byte("{"+section+"}"))
+	for _, section := range []string{"set: npy, x: x.npy, y: y.npy", "set: csv, file: table.csv, scale: none",
+		"set: libsvm, file: samples.txt"} {
+		n, err := syntax.Parse("plan.yaml", []byte("{"+section+"}"))
 		if err != nil {
 			t.Fatal(err)
 		}

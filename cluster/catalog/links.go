@@ -11,6 +11,9 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // Link is a directed edge that differs from the plan's default.
@@ -27,46 +30,51 @@ type Change struct {
 
 func addDelays(c *Catalog) {
 	type constant struct {
-		Delay plan.Duration `plan:"delay,required" doc:"of every message"`
+		Delay unit.Duration `plan:"delay,required" doc:"of every message"`
 	}
-	c.Delays.Add(Define("constant", "always the same; a bare duration means this", func() constant { return constant{} },
+	c.Delays.Add(Define("constant", "always the same; a bare duration means this",
+		func() constant { return constant{} },
 		func(_ *Catalog, s *constant) (link.Delay, error) {
 			return link.Constant{Delay: time.Duration(s.Delay)}, nil
 		}))
 	type uniform struct {
-		Range plan.DurationRange `plan:"range,required" doc:"from the shortest to the longest"`
+		Range unit.DurationRange `plan:"range,required" doc:"from the shortest to the longest"`
 	}
 	c.Delays.Add(Define("uniform", "equally likely within a range", func() uniform { return uniform{} },
 		func(_ *Catalog, s *uniform) (link.Delay, error) {
 			return link.Uniform{Min: time.Duration(s.Range.Min), Max: time.Duration(s.Range.Max)}, nil
 		}))
 	type normal struct {
-		Mean plan.Duration `plan:"mean,required" doc:"before it is truncated"`
-		Std  plan.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
-		Min  plan.Duration `plan:"min" doc:"the shortest"`
-		Max  plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
+		Mean unit.Duration `plan:"mean,required" doc:"before it is truncated"`
+		Std  unit.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
+		Min  unit.Duration `plan:"min" doc:"the shortest"`
+		Max  unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
 	c.Delays.Add(Define("normal", "normally distributed, truncated to min and max", func() normal { return normal{} },
 		func(_ *Catalog, s *normal) (link.Delay, error) {
-			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min),
+				Max: time.Duration(s.Max)}, nil
 		}))
 	type exponential struct {
-		Mean plan.Duration `plan:"mean,required" doc:"of what is added to min"`
-		Min  plan.Duration `plan:"min" doc:"the shortest"`
-		Max  plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
+		Mean unit.Duration `plan:"mean,required" doc:"of what is added to min"`
+		Min  unit.Duration `plan:"min" doc:"the shortest"`
+		Max  unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time", func() exponential { return exponential{} },
+	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time",
+		func() exponential { return exponential{} },
 		func(_ *Catalog, s *exponential) (link.Delay, error) {
-			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)},
+				nil
 		}))
 	addHeavyTails(c)
 	type walk struct {
-		First plan.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
-		Step  plan.Duration      `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
-		Min   plan.Duration      `plan:"min" doc:"the shortest; the walk goes no lower"`
-		Max   plan.Duration      `plan:"max,omitzero" doc:"the longest; default: no bound"`
+		First unit.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
+		Step  unit.Duration      `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
+		Min   unit.Duration      `plan:"min" doc:"the shortest; the walk goes no lower"`
+		Max   unit.Duration      `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use", func() walk { return walk{} },
+	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use",
+		func() walk { return walk{} },
 		func(_ *Catalog, s *walk) (link.Delay, error) {
 			return link.RandomWalk{
 				FirstMin: time.Duration(s.First.Min), FirstMax: time.Duration(s.First.Max),
@@ -74,12 +82,14 @@ func addDelays(c *Catalog) {
 			}, nil
 		}))
 	type trace struct {
-		File        string     `plan:"file,required" doc:"of lines time_s,delay_s, beside the plan unless its path is absolute"`
-		Interpolate bool       `plan:"interpolate" doc:"whether delays change linearly from line to line"`
-		Repeat      bool       `plan:"repeat" doc:"whether the trace begins anew after its end"`
-		Source      *plan.Node `plan:",node"`
+		File        string       `plan:"file,required" doc:"of lines time_s,delay_s, beside the plan unless its path is absolute"`
+		Interpolate bool         `plan:"interpolate" doc:"whether delays change linearly from line to line"`
+		Repeat      bool         `plan:"repeat" doc:"whether the trace begins anew after its end"`
+		Source      *syntax.Node `plan:",node"`
 	}
-	c.Delays.Add(Define("trace", "measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for comments", func() trace { return trace{} },
+	c.Delays.Add(Define("trace",
+		"measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for "+
+			"comments", func() trace { return trace{} },
 		func(c *Catalog, s *trace) (link.Delay, error) {
 			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
 			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
@@ -89,43 +99,47 @@ func addDelays(c *Catalog) {
 // addHeavyTails adds delays of which a few are much longer than the rest.
 func addHeavyTails(c *Catalog) {
 	type pareto struct {
-		Min   plan.Duration `plan:"min,required" doc:"the shortest"`
+		Min   unit.Duration `plan:"min,required" doc:"the shortest"`
 		Alpha float64       `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
-		Max   plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
+		Max   unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max", func() pareto { return pareto{} },
+	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max",
+		func() pareto { return pareto{} },
 		func(_ *Catalog, s *pareto) (link.Delay, error) {
 			return link.Pareto{Min: time.Duration(s.Min), Alpha: s.Alpha, Max: time.Duration(s.Max)}, nil
 		}))
 	type logNormal struct {
-		Median plan.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
+		Median unit.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
 		Sigma  float64       `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
-		Min    plan.Duration `plan:"min" doc:"added to every delay"`
-		Max    plan.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
+		Min    unit.Duration `plan:"min" doc:"added to every delay"`
+		Max    unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 	}
-	c.Delays.Add(Define("log-normal", "min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
+	c.Delays.Add(Define("log-normal",
+		"min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
 		func() logNormal { return logNormal{} },
 		func(_ *Catalog, s *logNormal) (link.Delay, error) {
-			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min), Max: time.Duration(s.Max)}, nil
+			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min),
+				Max: time.Duration(s.Max)}, nil
 		}))
 }
 
 // readBeside reads the file that a plan names at n, beside the plan unless its path is absolute.
-// The path becomes absolute, at n too, so that the resolved plan can stand anywhere. A catalog with a
-// folder reads in it alone, and leaves the path as it is.
-func readBeside[T any](c *Catalog, n *plan.Node, path *string, what string, read func(r io.Reader, name string) (T, error)) (content T, err error) {
+// The path becomes absolute, at n too, so that the resolved plan can stand anywhere. A catalog with
+// a folder reads in it alone, and leaves the path as it is.
+func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string,
+	read func(r io.Reader, name string) (T, error)) (content T, err error) {
 	f, err := c.open(n, path)
 	if err != nil {
-		return content, plan.Errorf(n, "the %s cannot be read: %w", what, err)
+		return content, syntax.Errorf(n, "the %s cannot be read: %w", what, err)
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
 	if content, err = read(f, f.Name()); err != nil {
-		return content, plan.Errorf(n, "%w", err)
+		return content, syntax.Errorf(n, "%w", err)
 	}
 	return content, nil
 }
 
-func (c *Catalog) open(n *plan.Node, path *string) (*os.File, error) {
+func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {
 	if c.Folder != nil {
 		return c.Folder.Open(*path)
 	}
@@ -148,13 +162,13 @@ func (c *Catalog) place(path string) string {
 }
 
 // delay reads a delay: a duration, or a model.
-func (c *Catalog) delay(n *plan.Node) (link.Delay, *plan.Node, error) {
+func (c *Catalog) delay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
 	var d link.Delay
-	var constant plan.Duration
+	var constant unit.Duration
 	var err error
 	resolved := n
-	if n.Kind == plan.Scalar {
-		err = plan.Decode(n, &constant)
+	if n.Kind == syntax.Scalar {
+		err = settings.Decode(n, &constant)
 		d = link.Constant{Delay: time.Duration(constant)}
 	} else {
 		d, resolved, err = c.Delays.read(c, n, "kind")
@@ -173,7 +187,7 @@ func (c *Catalog) network(s *Spec) error {
 	p := s.Plan
 	base := &p.Network.Default
 	if base.Delay == nil {
-		base.Delay = plan.NewScalar("0ms")
+		base.Delay = syntax.NewScalar("0ms")
 	}
 	var err error
 	if s.Default, err = c.configure(base, link.Config{}); err != nil {
@@ -190,7 +204,8 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		for from, to := range p.Pairs(spec.Ends) {
 			if len(s.Links) == maxLinks {
-				return plan.Errorf(spec.Source, "the links name more than %d directed pairs; say under default what all have in common", maxLinks)
+				return syntax.Errorf(spec.Source,
+					"the links name more than %d directed pairs; say under default what all have in common", maxLinks)
 			}
 			s.Links = append(s.Links, Link{From: from, To: to, Config: config})
 		}
@@ -202,6 +217,7 @@ func (c *Catalog) network(s *Spec) error {
 // out is the base's; outages that they name stand instead of the base's.
 func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config, error) {
 	config := base
+	settings.Overlay(&config, &l.Config, l.Source)
 	if l.Delay != nil {
 		d, resolved, err := c.delay(l.Delay)
 		if err != nil {
@@ -209,14 +225,8 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 		}
 		config.Delay, l.Delay = d, resolved
 	}
-	if l.Rate != nil {
-		config.Rate = float64(*l.Rate)
-	}
 	if l.Loss != nil {
 		config.Loss = loss(l.Loss)
-	}
-	if l.Reorder != nil {
-		config.Reorder = *l.Reorder
 	}
 	if l.Outages != nil {
 		config.Outages, config.Intermittent = nil, link.Intermittent{}
@@ -224,14 +234,16 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 	for _, o := range l.Outages {
 		if o.Kind != "" {
 			if config.Intermittent != (link.Intermittent{}) {
-				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at random by one pair of times", o.Kind))
+				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at "+
+					"random by one pair of times", o.Kind))
 			}
 			config.Intermittent = link.Intermittent{Up: time.Duration(o.Up), Down: time.Duration(o.Down)}
 			continue
 		}
 		from := time.Duration(o.From)
 		if from > link.Horizon || time.Duration(o.For) > link.Horizon-from {
-			return config, About("outages", fmt.Errorf("an outage from %v for %v ends later than a run can; accepted is an end up to %v", o.From, o.For, plan.Duration(link.Horizon)))
+			return config, About("outages", fmt.Errorf("an outage from %v for %v ends later than a run can; accepted "+
+				"is an end up to %v", o.From, o.For, unit.Duration(link.Horizon)))
 		}
 		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
@@ -252,7 +264,8 @@ func loss(l *plan.Loss) link.Loss {
 
 // merge sorts outages and joins those that touch.
 func merge(outages []link.Outage) []link.Outage {
-	sorted := slices.SortedFunc(slices.Values(outages), func(a, b link.Outage) int { return cmp.Compare(a.From, b.From) })
+	sorted := slices.SortedFunc(slices.Values(outages),
+		func(a, b link.Outage) int { return cmp.Compare(a.From, b.From) })
 	var merged []link.Outage
 	for _, o := range sorted {
 		if n := len(merged); n > 0 && o.From <= merged[n-1].To {
@@ -286,12 +299,16 @@ func (c *Catalog) schedule(s *Spec) error {
 	for _, change := range byTime(s.Plan.Schedule) {
 		at := time.Duration(change.At)
 		if at > link.Horizon {
-			return plan.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v", change.At, plan.Duration(link.Horizon))
+			return syntax.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v",
+				change.At, unit.Duration(link.Horizon))
 		}
 		if !change.OfLinks() {
 			continue
 		}
-		settings := plan.LinkSettings{Delay: change.Delay, Rate: change.Rate, Loss: change.Loss}
+		changed := plan.LinkSettings{Delay: change.Delay, Loss: change.Loss, Source: change.Source}
+		if change.Rate != nil {
+			changed.Rate = float64(*change.Rate)
+		}
 		for from, to := range s.Plan.Pairs(change.Ends()) {
 			k := pair{from, to}
 			switch _, isDown := down[k]; {
@@ -299,21 +316,21 @@ func (c *Catalog) schedule(s *Spec) error {
 				down[k] = at
 				order = append(order, k)
 			case change.Do == plan.Up && !isDown:
-				return plan.Errorf(change.Source.At("do"), "the link from %s to %s is not down at %v", from, to, at)
+				return syntax.Errorf(change.Source.At("do"), "the link from %s to %s is not down at %v", from, to, at)
 			case change.Do == plan.Up && down[k] == at: // it is not down for any time
 				delete(down, k)
 			case change.Do == plan.Up:
 				outages[k] = append(outages[k], link.Outage{From: down[k], To: at})
 				delete(down, k)
 			}
-			config, err := c.configure(&settings, edge(k))
+			config, err := c.configure(&changed, edge(k))
 			if err != nil {
 				return Located(change.Source, err)
 			}
 			current[k] = config
 			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})
 		}
-		change.Delay = settings.Delay // with its defaults spelled out
+		change.Delay = changed.Delay // with its defaults spelled out
 	}
 	for _, k := range order {
 		if at, isDown := down[k]; isDown {
@@ -347,7 +364,8 @@ func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
 			}
 		}
 		if len(extra) > maxOutages {
-			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra), maxOutages)
+			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra),
+				maxOutages)
 		}
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gradwire/gradwire/actors/ps"
-	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -22,7 +22,7 @@ func between(key string, value, low, high int) error {
 }
 
 // shares turns the map of a plan into shares in the order of the workers' names.
-func shares(workers map[string]map[string]plan.Fraction, n *plan.Node) (partition.Split, error) {
+func shares(workers map[string]map[string]unit.Fraction, n *syntax.Node) (partition.Split, error) {
 	var c partition.Classes
 	sums := map[string]float64{}
 	for _, name := range slices.Sorted(maps.Keys(workers)) {
@@ -31,7 +31,8 @@ func shares(workers map[string]map[string]plan.Fraction, n *plan.Node) (partitio
 			f := float64(workers[name][class])
 			share.Classes[class] = f
 			if sums[class] += f; sums[class] > 1+1e-9 { // as partition.Classes rounds
-				return nil, plan.Errorf(n.At(name).At(class), "the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away", class, 100*sums[class])
+				return nil, syntax.Errorf(n.At(name).At(class),
+					"the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away", class, 100*sums[class])
 			}
 		}
 		c.Workers = append(c.Workers, share)
@@ -44,7 +45,8 @@ func addModels(c *Catalog) {
 		Layers     []int  `plan:"layers,required" doc:"inputs, hidden widths, classes"`
 		Activation string `plan:"activation" words:"relu|tanh|sigmoid" doc:"of the hidden layers"`
 	}
-	c.Models.Add(Define("mlp", "multi-layer perceptron: inputs, hidden widths, classes; with no hidden one logistic regression",
+	c.Models.Add(Define("mlp",
+		"multi-layer perceptron: inputs, hidden widths, classes; with no hidden one logistic regression",
 		func() mlp { return mlp{Activation: nn.ReLU.String()} },
 		func(_ *Catalog, s *mlp) (nn.Model, error) {
 			activation, err := nn.ParseActivation(s.Activation)
@@ -57,9 +59,9 @@ func addModels(c *Catalog) {
 }
 
 // rate reads a rate, a number or a schedule, and spells its defaults out in place.
-func (c *Catalog) rate(section **plan.Node) (optim.Schedule, error) {
+func (c *Catalog) rate(section **syntax.Node) (optim.Schedule, error) {
 	n := *section
-	if n.Kind != plan.Scalar {
+	if n.Kind != syntax.Scalar {
 		schedule, resolved, err := c.Schedules.read(c, n, "kind")
 		if err == nil {
 			*section = resolved
@@ -67,22 +69,23 @@ func (c *Catalog) rate(section **plan.Node) (optim.Schedule, error) {
 		return schedule, err
 	}
 	var rate float64
-	if err := plan.Decode(n, &rate); err != nil {
+	if err := settings.Decode(n, &rate); err != nil {
 		return nil, err
 	}
 	schedule := optim.Constant(rate)
 	if err := schedule.Validate(); err != nil {
-		return nil, plan.Errorf(n, "%w", err)
+		return nil, syntax.Errorf(n, "%w", err)
 	}
 	return schedule, nil
 }
 
 func addOptimizers(c *Catalog) {
 	type sgd struct {
-		Rate        *plan.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
-		WeightDecay float64    `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
+		Rate        *syntax.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
+		WeightDecay float64      `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
-	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent", func() sgd { return sgd{Rate: plan.NewScalar("0.05")} },
+	c.Optimizers.Add(Define("sgd", "plain stochastic gradient descent",
+		func() sgd { return sgd{Rate: syntax.NewScalar("0.05")} },
 		func(c *Catalog, s *sgd) (optim.Method, error) {
 			rate, err := c.rate(&s.Rate)
 			if err != nil {
@@ -92,12 +95,13 @@ func addOptimizers(c *Catalog) {
 			return m, m.Validate()
 		}))
 	type momentum struct {
-		Rate        *plan.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
-		Momentum    float64    `plan:"momentum" doc:"the share of the last step that is taken again"`
-		Nesterov    bool       `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
-		WeightDecay float64    `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
+		Rate        *syntax.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
+		Momentum    float64      `plan:"momentum" doc:"the share of the last step that is taken again"`
+		Nesterov    bool         `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
+		WeightDecay float64      `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
-	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum", func() momentum { return momentum{Rate: plan.NewScalar("0.05"), Momentum: 0.9} },
+	c.Optimizers.Add(Define("momentum", "stochastic gradient descent with momentum",
+		func() momentum { return momentum{Rate: syntax.NewScalar("0.05"), Momentum: 0.9} },
 		func(c *Catalog, s *momentum) (optim.Method, error) {
 			rate, err := c.rate(&s.Rate)
 			if err != nil {
@@ -107,16 +111,16 @@ func addOptimizers(c *Catalog) {
 			return m, m.Validate()
 		}))
 	type adam struct {
-		Rate        *plan.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
-		Beta1       float64    `plan:"beta1" doc:"decay of the mean of the gradients"`
-		Beta2       float64    `plan:"beta2" doc:"decay of the mean of their squares"`
-		Epsilon     float64    `plan:"epsilon" doc:"added to the root of the latter"`
-		WeightDecay float64    `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
+		Rate        *syntax.Node `plan:"rate" names:"rate" doc:"the learning rate: a number, or a schedule with its kind"`
+		Beta1       float64      `plan:"beta1" doc:"decay of the mean of the gradients"`
+		Beta2       float64      `plan:"beta2" doc:"decay of the mean of their squares"`
+		Epsilon     float64      `plan:"epsilon" doc:"added to the root of the latter"`
+		WeightDecay float64      `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 	}
 	usual := optim.NewAdam(optim.Constant(0.001))
 	c.Optimizers.Add(Define("adam", "Adam (Kingma and Ba 2015)",
 		func() adam {
-			return adam{Rate: plan.NewScalar("0.001"), Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon}
+			return adam{Rate: syntax.NewScalar("0.001"), Beta1: usual.Beta1, Beta2: usual.Beta2, Epsilon: usual.Epsilon}
 		},
 		func(c *Catalog, s *adam) (optim.Method, error) {
 			rate, err := c.rate(&s.Rate)
@@ -168,8 +172,8 @@ func addSchedules(c *Catalog) {
 			return v, v.Validate()
 		}))
 	type warmup struct {
-		Steps int        `plan:"steps,required" range:"1.." doc:"until the rate is that of what follows"`
-		Then  *plan.Node `plan:"then,required" names:"rate" doc:"the rate that follows: a number or a schedule"`
+		Steps int          `plan:"steps,required" range:"1.." doc:"until the rate is that of what follows"`
+		Then  *syntax.Node `plan:"then,required" names:"rate" doc:"the rate that follows: a number or a schedule"`
 	}
 	c.Schedules.Add(Define("warmup", "rises linearly to the rate of what follows", func() warmup { return warmup{} },
 		func(c *Catalog, s *warmup) (optim.Schedule, error) {
@@ -179,22 +183,5 @@ func addSchedules(c *Catalog) {
 			}
 			v := optim.Warmup{Steps: s.Steps, Then: then}
 			return v, v.Validate()
-		}))
-}
-
-func addArchitectures(c *Catalog) {
-	type consistency struct {
-		Kind string `plan:"kind" words:"asp" doc:"asp: nobody waits for anybody"`
-	}
-	type server struct {
-		Consistency consistency `plan:"consistency" doc:"how far workers may be apart"`
-		Scale       string      `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
-		Every       int         `plan:"every" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
-	}
-	c.Architectures.Add(Define("parameter-server", "one server holds the model, workers push gradients and pull parameters, asynchronously, whatever the network's topology",
-		func() server { return server{Consistency: consistency{Kind: "asp"}, Scale: string(ps.Sum), Every: 1} },
-		func(_ *Catalog, s *server) (train.Architecture, error) {
-			a := ps.Architecture{Scale: ps.Scale(s.Scale), Every: s.Every}
-			return a, a.Validate()
 		}))
 }

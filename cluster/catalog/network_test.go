@@ -12,6 +12,9 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 const plainPlan = `
@@ -78,7 +81,8 @@ network:
 		"b s": {Delay: constant(10 * ms), Rate: 10_000, Outages: always},
 		"s a": {Delay: constant(20 * ms), Rate: 1000, Outages: always},
 		// Outages that a link names stand instead of the default's; those that touch are one.
-		"a s": {Delay: constant(30 * ms), Rate: 1000, Outages: []link.Outage{{From: 5 * time.Second, To: 9 * time.Second}}},
+		"a s": {Delay: constant(30 * ms), Rate: 1000, Outages: []link.Outage{{From: 5 * time.Second,
+			To: 9 * time.Second}}},
 	} {
 		from, to, _ := strings.Cut(name, " ")
 		equal(t, name, want, s.edge(from, to))
@@ -98,7 +102,8 @@ network:
 	for from, to := range s.Plan.Pairs(plan.Ends{From: "*", To: "*"}) {
 		settings := links.Edge(from, to)
 		got := s.edge(from, to)
-		if float64(*settings.Rate) != got.Rate || *settings.Reorder != got.Reorder || len(settings.Outages) != len(got.Outages) ||
+		if float64(settings.Rate) != got.Rate || settings.Reorder != got.Reorder ||
+			len(settings.Outages) != len(got.Outages) ||
 			(settings.Loss != nil) != (got.Loss.Probability > 0) {
 			t.Errorf("%s to %s: %+v, the plan says %+v", from, to, got, settings)
 		}
@@ -117,7 +122,8 @@ schedule: [{at: 10s, link: [s, a], delay: 1ms}]
 	always := []link.Outage{{From: time.Second, To: 2 * time.Second}}
 	minute := link.Intermittent{Up: time.Minute, Down: time.Second}
 	losses := link.Loss{Drop: true, Bursts: link.Bursts{P: 0.01, R: 0.25, K: 0.99}, Timeout: 200 * ms, Attempts: 15}
-	equal(t, "default", link.Config{Delay: constant(0), Outages: always, Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second}}, s.Default)
+	equal(t, "default", link.Config{Delay: constant(0), Outages: always,
+		Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second}}, s.Default)
 	equal(t, "s to a", link.Config{Delay: constant(0), Intermittent: minute, Loss: losses}, s.edge("s", "a"))
 	equal(t, "a to s", link.Config{Delay: constant(0)}, s.edge("a", "s"))
 	for _, c := range s.Changes {
@@ -140,12 +146,14 @@ schedule:
 	const sec = time.Second
 	both := []link.Outage{{From: 10 * sec, To: 11 * sec}, {From: 20 * sec, To: 30 * sec}}
 	forever := []link.Outage{{From: 40 * sec, To: link.Forever}}
-	for name, want := range map[string][]link.Outage{"s a": both, "a s": both, "s b": forever, "b s": forever, "a b": nil} {
+	for name, want := range map[string][]link.Outage{"s a": both, "a s": both, "s b": forever, "b s": forever,
+		"a b": nil} {
 		from, to, _ := strings.Cut(name, " ")
 		equal(t, name, want, s.edge(from, to).Outages)
 	}
 	for _, c := range s.Changes {
-		equal(t, fmt.Sprintf("change of %s to %s at %v", c.From, c.To, c.At), s.edge(c.From, c.To).Outages, c.Config.Outages)
+		equal(t, fmt.Sprintf("change of %s to %s at %v", c.From, c.To, c.At), s.edge(c.From, c.To).Outages,
+			c.Config.Outages)
 		if err := c.Config.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -182,16 +190,26 @@ schedule:
 
 func TestMistakesOfRolesAndSchedulesAreToldWithTheirPlace(t *testing.T) {
 	for _, x := range []struct{ replace, by, more, want string }{
-		{"name: a, role: worker", "name: a, role: boss", "", "plan.yaml:5:50: nodes[1].role: node a has the role \"boss\", which this architecture does not know (accepted: server, worker)"},
+		{"name: a, role: worker", "name: a, role: boss", "",
+			"plan.yaml:5:50: nodes[1].role: node a has the role \"boss\", which this architecture does not know " +
+				"(accepted: server, worker)"},
 		{"name: a, role: worker", "name: a, role: server", "", "2 nodes have the role server"},
-		{"name: s, role: server", "name: s, role: worker", "", "0 nodes have the role server, which holds the model and applies the workers' gradients; this architecture needs exactly 1"},
-		{"name: s, role: server", "name: s, role: worker", "schedule: [{at: 1s, node: s, do: crash}]", "0 nodes have the role server"},
-		{"", "", "schedule: [{at: 1s, link: [s, a], do: up}]", "schedule[0].do: the link from s to a is not down at 1s"},
-		{"", "", "schedule: [{at: 200000h, link: [s, a], do: down}, {at: 1000000h, link: [s, a], do: up}]", "schedule[1].at: 1000000h is later than a run can be"},
+		{"name: s, role: server", "name: s, role: worker", "",
+			"0 nodes have the role server, which holds the model and applies the workers' gradients; this " +
+				"architecture needs exactly 1"},
+		{"name: s, role: server", "name: s, role: worker", "schedule: [{at: 1s, node: s, do: crash}]",
+			"0 nodes have the role server"},
+		{"", "", "schedule: [{at: 1s, link: [s, a], do: up}]",
+			"schedule[0].do: the link from s to a is not down at 1s"},
+		{"", "", "schedule: [{at: 200000h, link: [s, a], do: down}, {at: 1000000h, link: [s, a], do: up}]",
+			"schedule[1].at: 1000000h is later than a run can be"},
 		{"", "", "network: {links: [{between: [s, a], outages: [{from: 1s, for: 2562047h}]}]}",
-			"network.links[0].outages: an outage from 1s for 2562047h ends later than a run can; accepted is an end up to 876000h"},
-		{"", "", "network: {default: {outages: [{from: 2562047h, for: 2562047h}]}}", "plan.yaml:7:30: network.default.outages: an outage from 2562047h"},
-		{"", "", "network: {links: [{between: [s, a], outages: [{kind: gilbert-elliott, up: 1s, down: 1s}, {kind: gilbert-elliott, up: 1s, down: 1s}]}]}",
+			"network.links[0].outages: an outage from 1s for 2562047h ends later than a run can; accepted is an end " +
+				"up to 876000h"},
+		{"", "", "network: {default: {outages: [{from: 2562047h, for: 2562047h}]}}",
+			"plan.yaml:7:30: network.default.outages: an outage from 2562047h"},
+		{"", "", "network: {links: [{between: [s, a], outages: [{kind: gilbert-elliott, up: 1s, down: 1s}, {kind: " +
+			"gilbert-elliott, up: 1s, down: 1s}]}]}",
 			"plan.yaml:7:46: network.links[0].outages: the outages name gilbert-elliott twice"},
 		{"", "", "train: {batch: 0}", "plan.yaml:7:16: train.batch: 0 is out of range; accepted is 1 to 65536"},
 		{"", "", "train: {optimiser: {kind: sgd}}", "train.optimiser: unknown key"},
@@ -214,13 +232,18 @@ func TestModelAndSplitAreComparedWithTheDataSetBeforeItIsLoaded(t *testing.T) {
 		{"set: nsl-kdd", "layers: [90, 5]", "plan.yaml:2:8: model: the model takes 90 inputs, data set nsl-kdd has 93"},
 		{"set: nsl-kdd, encoding: 122", "layers: [93, 5]", "the model takes 93 inputs, data set nsl-kdd has 122"},
 		{"set: mnist", "layers: [784, 9]", "the model tells 9 classes apart, data set mnist has 10"},
-		{"set: nsl-kdd, split: {kind: classes, workers: {a: {DOS: 1%}}}", "layers: [93, 5]", `plan.yaml:1:29: data.split: split classes: worker "a": unknown class "DOS"; there are ["Normal" "DoS"`},
-		{"set: fashion-mnist, split: {kind: classes, workers: {a: {Hat: 1%}}}", "layers: [784, 10]", `unknown class "Hat"`},
-		{"set: a9a, split: {kind: classes, workers: {c: {+1: 1%}}}", "layers: [123, 2]", `unknown worker "c"; there are ["a" "b"]`},
-		{"set: a9a, split: {kind: classes, workers: {s: {+1: 1%}}}", "layers: [123, 2]", `unknown worker "s"; there are ["a" "b"]`},
+		{"set: nsl-kdd, split: {kind: classes, workers: {a: {DOS: 1%}}}", "layers: [93, 5]",
+			`plan.yaml:1:29: data.split: split classes: worker "a": unknown class "DOS"; there are ["Normal" "DoS"`},
+		{"set: fashion-mnist, split: {kind: classes, workers: {a: {Hat: 1%}}}", "layers: [784, 10]",
+			`unknown class "Hat"`},
+		{"set: a9a, split: {kind: classes, workers: {c: {+1: 1%}}}", "layers: [123, 2]",
+			`unknown worker "c"; there are ["a" "b"]`},
+		{"set: a9a, split: {kind: classes, workers: {s: {+1: 1%}}}", "layers: [123, 2]",
+			`unknown worker "s"; there are ["a" "b"]`},
 		{"set: a9a, split: {kind: classes, workers: {a: {+1: 1%}, b: {-1: 1%}}}", "layers: [123, 2]", ""},
 	} {
-		text := "data: {" + x.data + "}\nmodel: {kind: mlp, " + x.model + "}\narchitecture: {kind: parameter-server}\n" +
+		text := "data: {" + x.data + "}\nmodel: {kind: mlp, " + x.model +
+			"}\narchitecture: {kind: parameter-server}\n" +
 			"nodes: [{name: s, role: server}, {name: a}, {name: b}]\nstop: {epochs: 1}\n"
 		p, err := plan.ReadPlan(parse(t, "plan.yaml", text))
 		if err == nil {
@@ -240,7 +263,8 @@ func TestStepsThatTakeNoTimeNeedSomethingToWaitFor(t *testing.T) {
 	}{
 		{"{kind: gossip, wait: false}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", true},
 		{"{kind: gossip, wait: false, lead: 2}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", false},
-		{"{kind: gossip, period: 1s, wait: false}", "network: {default: {delay: 5ms}}\nstop: {target: 90%, time: 1s}\n", true},
+		{"{kind: gossip, period: 1s, wait: false}", "network: {default: {delay: 5ms}}\nstop: {target: 90%, time: 1s}\n",
+			true},
 		{"{kind: local}", "network: {default: {delay: 5ms}}\nstop: {time: 1s}\n", true},
 		{"{kind: local}", "stop: {time: 1s, epochs: 3}\n", false},
 		{"{kind: gossip}", "stop: {time: 1s}\n", true},
@@ -250,12 +274,14 @@ func TestStepsThatTakeNoTimeNeedSomethingToWaitFor(t *testing.T) {
 		{"{kind: all-reduce}", "network: none\nstop: {steps: 10}\n", false},
 		{"{kind: parameter-server, roles: {server: added}}", "stop: {time: 1s}\n", false}, // the server takes time
 	} {
-		text := "data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\narchitecture: " + x.architecture + "\n" + nodes + x.more
+		text := "data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\narchitecture: " + x.architecture +
+			"\n" + nodes + x.more
 		p, err := plan.ReadPlan(parse(t, "plan.yaml", text))
 		if err == nil {
 			_, err = Default().Read(p)
 		}
-		if x.refused != (err != nil) || err != nil && !strings.Contains(err.Error(), "plan.yaml:4:38: nodes[0].compute: the steps of n1 take no time") {
+		if x.refused != (err != nil) || err != nil && !strings.Contains(err.Error(),
+			"plan.yaml:4:38: nodes[0].compute: the steps of n1 take no time") {
 			t.Errorf("%s with %s: %v", x.architecture, x.more, err)
 		}
 	}
@@ -299,7 +325,8 @@ evaluate: {every: 5 steps}
 	equal(t, "links", s.Links, again.Links)
 	equal(t, "changes", s.Changes, again.Changes)
 	equal(t, "topologies", withoutSections(s.Topologies), withoutSections(again.Topologies))
-	for _, spelled := range []string{"{at: 45s, topology: {kind: tree, branching: 2}}", "min: 0s", filepath.Join(dir, "edges.csv"), "detect: 1.5s"} {
+	for _, spelled := range []string{"{at: 45s, topology: {kind: tree, branching: 2}}", "min: 0s",
+		filepath.Join(dir, "edges.csv"), "detect: 1.5s"} {
 		if !strings.Contains(first.YAML(), spelled) {
 			t.Errorf("%s does not stand in\n%s", spelled, first.YAML())
 		}
@@ -310,14 +337,18 @@ evaluate: {every: 5 steps}
 // is fit for a network.
 func FuzzRead(f *testing.F) {
 	f.Add(plainPlan)
-	f.Add(plainPlan + "network: {default: {delay: {kind: random-walk, first: 1s..5s, step: 0.5s}, loss: {probability: 5%}}}")
+	f.Add(plainPlan + "network: {default: {delay: {kind: random-walk, first: 1s..5s, step: 0.5s}, loss: " +
+		"{probability: 5%}}}")
 	f.Add(plainPlan + "schedule: [{at: 1s, link: [s, a], do: down}, {at: 1s, link: [s, '*'], do: up, rate: 8 bit/s}]")
 	f.Add(plainPlan + "train: {batch: 8, optimizer: {kind: adam, rate: {kind: warmup, steps: 3, then: 0.1}}}")
-	f.Add(strings.Replace(plainPlan, "traffic}", "traffic, split: {kind: classes, workers: {a: {DoS: 50%}, b: {DoS: 51%}}}}", 1))
-	f.Add(plainPlan + "network: {topology: {kind: small-world, neighbours: 2, rewire: 50%}}\nschedule: [{at: 1s, topology: ring}, {at: 2s, topology: {kind: star, centre: b}}]")
-	f.Add(plainPlan + "schedule: [{at: 1s, node: a, do: crash}, {at: 2s, node: a, do: join}, {at: 1s, node: b, do: join}]\ndetect: 0s")
+	f.Add(strings.Replace(plainPlan, "traffic}",
+		"traffic, split: {kind: classes, workers: {a: {DoS: 50%}, b: {DoS: 51%}}}}", 1))
+	f.Add(plainPlan + "network: {topology: {kind: small-world, neighbours: 2, rewire: 50%}}\nschedule: [{at: 1s, " +
+		"topology: ring}, {at: 2s, topology: {kind: star, centre: b}}]")
+	f.Add(plainPlan + "schedule: [{at: 1s, node: a, do: crash}, {at: 2s, node: a, do: join}, {at: 1s, node: b, do: " +
+		"join}]\ndetect: 0s")
 	f.Fuzz(func(t *testing.T, text string) {
-		root, err := plan.Parse("plan.yaml", []byte(text))
+		root, err := syntax.Parse("plan.yaml", []byte(text))
 		if err != nil {
 			return
 		}
@@ -327,7 +358,8 @@ func FuzzRead(f *testing.F) {
 		}
 		c := Default()
 		c.Delays.list = c.Delays.list[:len(c.Delays.list)-1] // traces would open files of any name
-		c.Topologies.list = slices.DeleteFunc(c.Topologies.list, func(k Kind[link.Topology]) bool { return k.Name == "file" })
+		c.Topologies.list = slices.DeleteFunc(c.Topologies.list,
+			func(k Kind[link.Topology]) bool { return k.Name == "file" })
 		s, err := c.Read(p)
 		if err != nil {
 			return
@@ -356,13 +388,31 @@ func TestOutagesThatAPlanAcceptsAreThoseThatLinksDo(t *testing.T) {
 		{least - 1, least, false}, {least, least - 1, false}, {most + 1, most, false}, {most, most + 1, false},
 		{least, plan.MaxDownPerUp * (least + 1), false},
 	} {
-		n, err := plan.Parse("p", fmt.Appendf(nil, "at: {kind: %s, up: %v, down: %v}", plan.GilbertElliott, plan.Duration(x.up), plan.Duration(x.down)))
+		n, err := syntax.Parse("p", fmt.Appendf(nil, "at: {kind: %s, up: %v, down: %v}", plan.GilbertElliott,
+			unit.Duration(x.up), unit.Duration(x.down)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, given := plan.Decode(n.At("at"), &plan.Outage{}), link.Intermittent{Up: x.up, Down: x.down}.Validate()
+		read, given := settings.Decode(n.At("at"), &plan.Outage{}), link.Intermittent{Up: x.up, Down: x.down}.Validate()
 		if (read == nil) != x.good || (given == nil) != x.good {
 			t.Errorf("up %v, down %v: of a plan %v, of a link %v", x.up, x.down, read, given)
 		}
+	}
+}
+
+func TestOverheadIsThatOfTheLinkOrOfTheDefault(t *testing.T) {
+	s := mustSpec(t, `
+network:
+  default: {overhead: 78 B}
+  links: [{between: [s, a], overhead: 1 KiB}, {between: [s, b], delay: 1ms}]
+`)
+	for pair, want := range map[string]int64{"s a": 1024, "a s": 1024, "s b": 78, "a b": 78} {
+		from, to, _ := strings.Cut(pair, " ")
+		equal(t, pair, want, s.edge(from, to).Overhead)
+	}
+	equal(t, "resolved", "{between: [s, b], delay: 1ms}", s.Plan.Network.Source.At("links").Items[1].Flow())
+	_, err := plan.ReadPlan(parse(t, "plan.yaml", plainPlan+"network: {default: {overhead: 78}}\n"))
+	if err == nil || !strings.Contains(err.Error(), "network.default.overhead: \"78\" has no unit") {
+		t.Error(err)
 	}
 }

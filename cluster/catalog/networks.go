@@ -1,7 +1,8 @@
 package catalog
 
 import (
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -12,21 +13,24 @@ func addNetworks(c *Catalog) {
 		model     func() *nn.Network
 	}{
 		{"small-cnn", "two convolutions and two dense layers for 28 × 28 images; 21,840 parameters", nn.SmallCNN},
-		{"big-cnn", "two convolutions of 3 × 3 and a wide dense layer for 28 × 28 images; 1,199,882 parameters", nn.BigCNN},
+		{"big-cnn", "two convolutions of 3 × 3 and a wide dense layer for 28 × 28 images; 1,199,882 parameters",
+			nn.BigCNN},
 		{"lenet-5", "LeNet-5 with tanh and average pooling (LeCun et al. 1998); 61,706 parameters", nn.LeNet5},
 	} {
 		c.Models.Add(Define(m.name, m.doc, func() none { return none{} },
 			func(*Catalog, *none) (nn.Model, error) { return m.model(), nil }))
 	}
 	type network struct {
-		Input  []int        `plan:"input,required" doc:"channels, height and width"`
-		Layers []*plan.Node `plan:"layers,required" names:"layer" doc:"one after the other: words, or maps with settings"`
-		Source *plan.Node   `plan:",node"`
+		Input  []int          `plan:"input,required" doc:"channels, height and width"`
+		Layers []*syntax.Node `plan:"layers,required" names:"layer" doc:"one after the other: words, or maps with settings"`
+		Source *syntax.Node   `plan:",node"`
 	}
-	c.Models.Add(Define("network", "layers one after the other; input is [channels, height, width]", func() network { return network{} },
+	c.Models.Add(Define("network", "layers one after the other; input is [channels, height, width]",
+		func() network { return network{} },
 		func(c *Catalog, s *network) (nn.Model, error) {
 			if len(s.Input) != 3 {
-				return nil, plan.Errorf(s.Source.At("input"), "an input of %d numbers; accepted are three: channels, height and width", len(s.Input))
+				return nil, syntax.Errorf(s.Source.At("input"),
+					"an input of %d numbers; accepted are three: channels, height and width", len(s.Input))
 			}
 			layers := make([]nn.Layer, len(s.Layers))
 			for i, section := range s.Layers {
@@ -37,7 +41,7 @@ func addNetworks(c *Catalog) {
 			}
 			n, err := nn.NewNetwork(nn.Shape{Channels: s.Input[0], Height: s.Input[1], Width: s.Input[2]}, layers)
 			if err != nil {
-				return nil, plan.Errorf(s.Source.At("layers"), "%w", err)
+				return nil, syntax.Errorf(s.Source.At("layers"), "%w", err)
 			}
 			return n, nil
 		}))
@@ -45,13 +49,13 @@ func addNetworks(c *Catalog) {
 }
 
 // layer reads a layer: a word, or a map with settings.
-func (c *Catalog) layer(n *plan.Node) (nn.Layer, *plan.Node, error) {
+func (c *Catalog) layer(n *syntax.Node) (nn.Layer, *syntax.Node, error) {
 	section := n
-	if n.Kind == plan.Scalar {
+	if n.Kind == syntax.Scalar {
 		section = n.As("kind")
 	}
 	layer, resolved, err := c.Layers.read(c, section, "kind")
-	if err == nil && n.Kind == plan.Scalar {
+	if err == nil && n.Kind == syntax.Scalar {
 		resolved = n
 	}
 	return layer, resolved, err
@@ -64,7 +68,8 @@ func addLayers(c *Catalog) {
 		Stride   int `plan:"stride" range:"1.." doc:"from one place to the next"`
 		Padding  int `plan:"padding" range:"0.." doc:"rows and columns of zeros at each side"`
 	}
-	c.Layers.Add(Define("conv2d", "two-dimensional convolution with square kernels", func() conv { return conv{Stride: 1} },
+	c.Layers.Add(Define("conv2d", "two-dimensional convolution with square kernels",
+		func() conv { return conv{Stride: 1} },
 		func(_ *Catalog, s *conv) (nn.Layer, error) {
 			return nn.Conv2D{Channels: s.Channels, Kernel: s.Kernel, Stride: s.Stride, Padding: s.Padding}, nil
 		}))
@@ -86,9 +91,10 @@ func addLayers(c *Catalog) {
 	c.Layers.Add(Define("dense", "fully connected", func() dense { return dense{} },
 		func(_ *Catalog, s *dense) (nn.Layer, error) { return nn.Dense{Outputs: s.Outputs}, nil }))
 	type dropout struct {
-		Rate plan.Fraction `plan:"rate" doc:"the share of the values that become zero"`
+		Rate unit.Fraction `plan:"rate" doc:"the share of the values that become zero"`
 	}
-	c.Layers.Add(Define("dropout", "sets values to zero at random, in training only (Srivastava et al. 2014)", func() dropout { return dropout{Rate: 0.5} },
+	c.Layers.Add(Define("dropout", "sets values to zero at random, in training only (Srivastava et al. 2014)",
+		func() dropout { return dropout{Rate: 0.5} },
 		func(_ *Catalog, s *dropout) (nn.Layer, error) { return nn.Dropout{Rate: float64(s.Rate)}, nil }))
 	for _, a := range []nn.Activation{nn.ReLU, nn.Tanh, nn.Sigmoid} {
 		c.Layers.Add(Define(a.String(), "activation", func() none { return none{} },

@@ -5,15 +5,18 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// An architecture gives the nodes of a plan their roles, so that one plan serves architectures of other roles. In this
-// order:
+// An architecture gives the nodes of a plan their roles, so that one plan serves architectures of
+// other roles. In this order:
 //
 //  1. A role that `roles:` names has the nodes that it names, or one that is added.
-//  2. A node with a `role:` that the architecture knows, and that `roles:` does not name, has that role.
-//  3. A role with a greatest number of nodes takes the first nodes that are left, until it has the least number that
-//     it needs.
+//  2. A node with a `role:` that the architecture knows, and that `roles:` does not name, has that
+//     role.
+//  3. A role with a greatest number of nodes takes the first nodes that are left, until it has the
+//     least number that it needs.
 //  4. The one role without a greatest number takes the rest.
 
 // added is the word for a node that is there for the sake of its role.
@@ -22,37 +25,40 @@ const added = "added"
 // casting is what `roles:` says of one role.
 type casting struct {
 	role  string
-	at    *plan.Node   // the value
-	key   plan.Field   // with the place of the role's name
-	nodes []*plan.Node // names of nodes and groups
-	added bool         // there are none; one is added
+	at    *syntax.Node   // the value
+	key   syntax.Field   // with the place of the role's name
+	nodes []*syntax.Node // names of nodes and groups
+	added bool           // there are none; one is added
 }
 
 // castings are all that `roles:` says, in the order of the file.
 type castings struct {
-	section *plan.Node
+	section *syntax.Node
 	list    []casting
 }
 
-// UnmarshalPlan reads a map of roles to the name of a node or group, a list of names, or the word added.
-func (c *castings) UnmarshalPlan(n *plan.Node) error {
-	const forms = "such as {server: hub}: a role, and the name of a node or a group, a list of names, or the word " + added
-	if n.Kind != plan.Map {
-		return plan.Errorf(n, "roles are given as a map, %s", forms)
+// UnmarshalPlan reads a map of roles to the name of a node or group, a list of names, or the word
+// added.
+func (c *castings) UnmarshalPlan(n *syntax.Node) error {
+	const forms = "such as {server: hub}: a role, and the name of a node or a group, a list of names, or the word " +
+		added
+	if n.Kind != syntax.Map {
+		return syntax.Errorf(n, "roles are given as a map, %s", forms)
 	}
 	c.section = n
 	for _, f := range n.Fields {
 		one := casting{role: f.Key, at: f.Value, key: f}
 		switch {
-		case f.Value.Kind == plan.Scalar && f.Value.Text == added:
+		case f.Value.Kind == syntax.Scalar && f.Value.Text == added:
 			one.added = true
-		case f.Value.Kind == plan.Scalar:
-			one.nodes = []*plan.Node{f.Value}
-		case f.Value.Kind == plan.List && len(f.Value.Items) > 0:
+		case f.Value.Kind == syntax.Scalar:
+			one.nodes = []*syntax.Node{f.Value}
+		case f.Value.Kind == syntax.List && len(f.Value.Items) > 0:
 			one.nodes = f.Value.Items
 		}
-		if !one.added && (one.nodes == nil || slices.ContainsFunc(one.nodes, func(m *plan.Node) bool { return m.Kind != plan.Scalar })) {
-			return plan.Errorf(f.Value, "this names no nodes; give roles %s", forms)
+		if !one.added && (one.nodes == nil || slices.ContainsFunc(one.nodes,
+			func(m *syntax.Node) bool { return m.Kind != syntax.Scalar })) {
+			return syntax.Errorf(f.Value, "this names no nodes; give roles %s", forms)
 		}
 		c.list = append(c.list, one)
 	}
@@ -60,13 +66,14 @@ func (c *castings) UnmarshalPlan(n *plan.Node) error {
 }
 
 // MarshalPlan is the inverse of UnmarshalPlan.
-func (c castings) MarshalPlan() (*plan.Node, error) { return c.section.Clone(), nil }
+func (c castings) MarshalPlan() (*syntax.Node, error) { return c.section.Clone(), nil }
 
 // PlanSchema is a map of roles to names.
-func (*castings) PlanSchema() *plan.Schema {
-	name := &plan.Schema{Type: plan.Types{"string", "number"}}
-	names := &plan.Schema{Type: plan.Types{"array"}, Items: name, MinItems: 1}
-	return &plan.Schema{Type: plan.Types{"object"}, Others: &plan.Schema{AnyOf: []*plan.Schema{{Const: added}, name, names}}}
+func (*castings) PlanSchema() *settings.Schema {
+	name := &settings.Schema{Type: settings.Types{"string", "number"}}
+	names := &settings.Schema{Type: settings.Types{"array"}, Items: name, MinItems: 1}
+	return &settings.Schema{Type: settings.Types{"object"},
+		Others: &settings.Schema{AnyOf: []*settings.Schema{{Const: added}, name, names}}}
 }
 
 // parts are the settings that all architectures share.
@@ -83,7 +90,7 @@ func (c *Catalog) cast(s *Spec) (err error) {
 	s.ArchitectureSection = section
 	var p parts
 	if given, ok := section.Get(rolesKey); ok {
-		if err := plan.Decode(given, &p.Roles); err != nil {
+		if err := settings.Decode(given, &p.Roles); err != nil {
 			return err
 		}
 	}
@@ -103,7 +110,7 @@ type cast struct {
 }
 
 // assign gives every node its role and checks that each role is filled.
-func (s *Spec) assign(section *plan.Node, given []casting) error {
+func (s *Spec) assign(section *syntax.Node, given []casting) error {
 	c := &cast{spec: s, roles: s.Architecture.Roles()}
 	for _, r := range c.roles {
 		c.names = append(c.names, r.Name)
@@ -131,7 +138,8 @@ func (s *Spec) assign(section *plan.Node, given []casting) error {
 	}
 	for i, r := range c.roles {
 		if count[i] < r.Min || (r.Max > 0 && count[i] > r.Max) {
-			return plan.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i], r.Name, r.Doc, wanted(r))
+			return syntax.Errorf(section, "%d nodes have the role %s, which %s; this architecture needs %s", count[i],
+				r.Name, r.Doc, wanted(r))
 		}
 	}
 	if s.mixed() {
@@ -144,7 +152,8 @@ func (s *Spec) assign(section *plan.Node, given []casting) error {
 func (c *cast) byName(one casting) error {
 	k := index(c.names, one.role)
 	if k < 0 {
-		return plan.KeyErrorf(one.at, one.key, "this architecture has no role %q%s", one.role, plan.Suggestion(one.role, c.names))
+		return syntax.KeyErrorf(one.at, one.key, "this architecture has no role %q%s", one.role,
+			syntax.Suggestion(one.role, c.names))
 	}
 	c.named[k] = true
 	if one.added {
@@ -158,24 +167,29 @@ func (c *cast) byName(one casting) error {
 				continue
 			}
 			if c.role[i] >= 0 {
-				return plan.Errorf(name, "node %s has the role %s already; a node has one role", node.Name, c.names[c.role[i]])
+				return syntax.Errorf(name, "node %s has the role %s already; a node has one role", node.Name,
+					c.names[c.role[i]])
 			}
 			found, c.role[i] = true, k
 		}
 		if !found {
-			return plan.Errorf(name, "there is no node named %q%s", name.Text, plan.Suggestion(name.Text, c.spec.nodeNames()))
+			return syntax.Errorf(name, "there is no node named %q%s", name.Text,
+				syntax.Suggestion(name.Text, c.spec.nodeNames()))
 		}
 	}
 	return nil
 }
 
-// add adds a node for a role, unless the plan has it: a node that is called like the role, and has it.
+// add adds a node for a role, unless the plan has it: a node that is called like the role, and has
+// it.
 func (c *cast) add(k int, one casting) error {
 	p, name := c.spec.Plan, c.names[k]
 	for i := range p.Nodes {
 		if node := &p.Nodes[i]; node.Name == name || node.Group == name {
 			if node.Name != name || node.Role != name || c.role[i] >= 0 {
-				return plan.Errorf(one.at, "the node that is added would be called %s, and there is one of that name; give it another name, or say roles: {%s: %s}", name, name, name)
+				return syntax.Errorf(one.at,
+					"the node that is added would be called %s, and there is one of that name; give it another name, "+
+						"or say roles: {%s: %s}", name, name, name)
 			}
 			c.role[i] = k
 			c.spec.Added = append(c.spec.Added, name)
@@ -201,8 +215,9 @@ func (c *cast) byNode() error {
 		case k >= 0 && !c.named[k]:
 			c.role[i] = k
 		case k < 0 && !c.spec.Plan.AnyRole:
-			return plan.Errorf(node.Source.At("role"), "node %s has the role %q, which this architecture does not know%s",
-				node.Name, node.Role, plan.Suggestion(node.Role, c.names))
+			return syntax.Errorf(node.Source.At("role"),
+				"node %s has the role %q, which this architecture does not know%s",
+				node.Name, node.Role, syntax.Suggestion(node.Role, c.names))
 		}
 	}
 	return nil
@@ -232,7 +247,8 @@ func (c *cast) rest() error {
 		}
 		if open < 0 || open == len(c.roles) {
 			node := &c.spec.Plan.Nodes[i]
-			return plan.Errorf(node.Source.At("role"), "node %s is left without a role; give it one of %s, by role: or by the architecture's roles:",
+			return syntax.Errorf(node.Source.At("role"),
+				"node %s is left without a role; give it one of %s, by role: or by the architecture's roles:",
 				node.Name, list(c.names))
 		}
 		c.role[i] = open
@@ -255,7 +271,8 @@ func (c *cast) take(k, wanted int) {
 	}
 }
 
-// mixed reports whether the nodes of a group have different roles, so that the group cannot say its role.
+// mixed reports whether the nodes of a group have different roles, so that the group cannot say its
+// role.
 func (s *Spec) mixed() bool {
 	for i := 1; i < len(s.Plan.Nodes); i++ {
 		a, b := &s.Plan.Nodes[i-1], &s.Plan.Nodes[i]
@@ -267,35 +284,35 @@ func (s *Spec) mixed() bool {
 }
 
 // withRoles is an architecture's section that says which nodes have which role.
-func withRoles(section, roles *plan.Node) *plan.Node {
-	var fields []plan.Field
+func withRoles(section, roles *syntax.Node) *syntax.Node {
+	var fields []syntax.Field
 	for _, f := range section.Without(rolesKey).Fields {
-		fields = append(fields, plan.Field{Key: f.Key, Value: f.Value.Clone()})
+		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
 	}
-	return plan.NewMap(append(fields, plan.Field{Key: rolesKey, Value: roles})...)
+	return syntax.NewMap(append(fields, syntax.Field{Key: rolesKey, Value: roles})...)
 }
 
-// Casting is what `roles:` has to say for each role to have the nodes that it has: names, of groups where all members
-// have the role, or the word added.
-func (s *Spec) Casting() *plan.Node {
-	var fields []plan.Field
+// Casting is what `roles:` has to say for each role to have the nodes that it has: names, of groups
+// where all members have the role, or the word added.
+func (s *Spec) Casting() *syntax.Node {
+	var fields []syntax.Field
 	for _, r := range s.Architecture.Roles() {
 		if slices.Contains(s.Added, r.Name) {
-			fields = append(fields, plan.Field{Key: r.Name, Value: plan.NewScalar(added)})
+			fields = append(fields, syntax.Field{Key: r.Name, Value: syntax.NewScalar(added)})
 			continue
 		}
 		if names := s.holders(r.Name); len(names.Items) == 1 && names.Items[0].Text != added {
-			fields = append(fields, plan.Field{Key: r.Name, Value: names.Items[0].Clone()})
+			fields = append(fields, syntax.Field{Key: r.Name, Value: names.Items[0].Clone()})
 		} else if len(names.Items) > 0 {
-			fields = append(fields, plan.Field{Key: r.Name, Value: names})
+			fields = append(fields, syntax.Field{Key: r.Name, Value: names})
 		}
 	}
-	return plan.NewMap(fields...)
+	return syntax.NewMap(fields...)
 }
 
 // holders lists the nodes of a role, groups by their name.
-func (s *Spec) holders(role string) *plan.Node {
-	var names []*plan.Node
+func (s *Spec) holders(role string) *syntax.Node {
+	var names []*syntax.Node
 	nodes := s.Plan.Nodes
 	for i := 0; i < len(nodes); {
 		n, all := 1, nodes[i].Role == role
@@ -304,18 +321,18 @@ func (s *Spec) holders(role string) *plan.Node {
 			n++
 		}
 		if all && nodes[i].Group != "" {
-			names = append(names, plan.NewText(nodes[i].Group))
+			names = append(names, syntax.NewText(nodes[i].Group))
 			i += n
 			continue
 		}
 		for _, node := range nodes[i : i+n] {
 			if node.Role == role {
-				names = append(names, plan.NewText(node.Name))
+				names = append(names, syntax.NewText(node.Name))
 			}
 		}
 		i += n
 	}
-	return plan.NewList(names...)
+	return syntax.NewList(names...)
 }
 
 // nodeNames are those of groups and nodes, for suggestions.

@@ -7,18 +7,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn"
 )
 
 func TestEveryKeyOfTheCatalogSaysWhatItMeans(t *testing.T) {
 	keys := 0
-	Default().Schema("plan").Walk("", func(path string, s *plan.Schema) {
+	Default().Schema("plan").Walk("", func(path string, s *settings.Schema) {
 		keys++
-		if definition := strings.Count(path, ".") == 1; s.Description == "" && s.Const == nil && !definition && !strings.HasPrefix(path, ".swept.") {
+		if definition := strings.Count(path, ".") == 1; s.Description == "" && s.Const == nil && !definition &&
+			!strings.HasPrefix(path, ".swept.") {
 			t.Errorf("%s has no description: give the field of its settings a tag doc", path)
 		}
-		if strings.HasSuffix(s.Description, ".") && s.Pattern == "" && len(s.AnyOf) == 0 && s.Others == nil && s.Type == nil {
+		if strings.HasSuffix(s.Description, ".") && s.Pattern == "" && len(s.AnyOf) == 0 && s.Others == nil &&
+			s.Type == nil {
 			t.Errorf("%s: %q ends in a dot", path, s.Description)
 		}
 	})
@@ -41,7 +44,7 @@ func TestAKeyWithoutADescriptionIsFound(t *testing.T) {
 		return nil, nil
 	}))
 	var bare []string
-	c.Schema("plan").Walk("", func(path string, s *plan.Schema) {
+	c.Schema("plan").Walk("", func(path string, s *settings.Schema) {
 		if s.Description == "" && strings.HasSuffix(path, ".width") {
 			bare = append(bare, path)
 		}
@@ -51,16 +54,17 @@ func TestAKeyWithoutADescriptionIsFound(t *testing.T) {
 	}
 }
 
-// checkWords builds every kind of one sort with every word that its keys accept, and with none of them.
+// checkWords builds every kind of one sort with every word that its keys accept, and with none of
+// them.
 func checkWords[T any](t *testing.T, c *Catalog, ks *Kinds[T], key string) (words int) {
 	dir := folder(t)
 	for _, k := range ks.All() {
-		_, settings := k.declared()
-		for _, p := range settings.Properties {
+		_, described := k.declared()
+		for _, p := range described.Properties {
 			for _, word := range p.Schema.Enum {
 				words++
 				n := section(t, dir, key, ks.what, k.Name)
-				if err := n.Set(p.Name, plan.NewScalar(fmt.Sprint(word))); err != nil {
+				if err := n.Set(p.Name, syntax.NewScalar(fmt.Sprint(word))); err != nil {
 					t.Fatal(err)
 				}
 				value, _, err := ks.read(c, n, key)
@@ -78,7 +82,8 @@ func checkWords[T any](t *testing.T, c *Catalog, ks *Kinds[T], key string) (word
 
 func TestEveryWordThatIsDeclaredIsOneThatTheKindTakes(t *testing.T) {
 	c := Default()
-	words := checkWords(t, c, &c.Models, "kind") + checkWords(t, c, &c.Datasets, "set") + checkWords(t, c, &c.Architectures, "kind")
+	words := checkWords(t, c, &c.Models, "kind") + checkWords(t, c, &c.Datasets, "set") +
+		checkWords(t, c, &c.Architectures, "kind")
 	if words < 20 {
 		t.Errorf("only %d words were tried", words)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -22,7 +24,8 @@ type Start struct {
 	Architecture, Data string
 	// Set are assignments as of --set, for what has no default.
 	Set []string
-	// Folder is where the plan will lie, for files that are to be named as they lie beside it; empty if that is not known.
+	// Folder is where the plan will lie, for files that are to be named as they lie beside it;
+	// empty if that is not known.
 	Folder string
 	// Program is what the program is called, for the comments.
 	Program string
@@ -36,14 +39,15 @@ const trainers = 4
 // hidden is the width of the hidden layer of a new plan's model.
 const hidden = 32
 
-// Start writes a plan to begin with: every setting of its architecture and data set with its default and what it means, nodes
-// for each role, links of which one is slow, and a bound. It can be read and run as it is. Errors are about names that
-// the catalog does not have, keys without a default that Set does not give, and what Load says.
+// Start writes a plan to begin with: every setting of its architecture and data set with its
+// default and what it means, nodes for each role, links of which one is slow, and a bound. It can
+// be read and run as it is. Errors are about names that the catalog does not have, keys without a
+// default that Set does not give, and what Load says.
 func (c *Catalog) Start(s Start) (string, error) {
-	root := plan.NewMap(
-		plan.Field{Key: "data", Value: named("set", s.Data)},
-		plan.Field{Key: "model", Value: plan.NewMap()},
-		plan.Field{Key: "architecture", Value: named("kind", s.Architecture)},
+	root := syntax.NewMap(
+		syntax.Field{Key: "data", Value: named("set", s.Data)},
+		syntax.Field{Key: "model", Value: syntax.NewMap()},
+		syntax.Field{Key: "architecture", Value: named("kind", s.Architecture)},
 	)
 	later, err := assign(root, s.Set, "data", "model", "architecture")
 	if err != nil {
@@ -67,23 +71,23 @@ func (c *Catalog) Start(s Start) (string, error) {
 			return "", err
 		}
 	}
-	taking := plan.NewMap(plan.Field{Key: "nodes", Value: nodes(architecture)})
+	taking := syntax.NewMap(syntax.Field{Key: "nodes", Value: nodes(architecture)})
 	if later, err = assign(taking, later, "nodes"); err != nil {
 		return "", err
 	}
 	who, _ := taking.Get("nodes")
-	written := plan.NewMap(
-		plan.Field{Key: "name", Value: plan.NewText(s.Architecture + "-" + s.Data)},
-		plan.Field{Key: "seed", Value: plan.NewScalar("1")},
-		plan.Field{Key: "repeats", Value: plan.NewScalar("3")},
-		plan.Field{Key: "data", Value: settled},
-		plan.Field{Key: "model", Value: model},
-		plan.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.2}}")},
-		plan.Field{Key: "architecture", Value: chosen},
-		plan.Field{Key: "nodes", Value: who},
-		plan.Field{Key: "network", Value: network(who)},
-		plan.Field{Key: "evaluate", Value: flow("{every: 0.2 epochs}")},
-		plan.Field{Key: "stop", Value: flow("{target: 90%, epochs: 10}")},
+	written := syntax.NewMap(
+		syntax.Field{Key: "name", Value: syntax.NewText(s.Architecture + "-" + s.Data)},
+		syntax.Field{Key: "seed", Value: syntax.NewScalar("1")},
+		syntax.Field{Key: "repeats", Value: syntax.NewScalar("3")},
+		syntax.Field{Key: "data", Value: settled},
+		syntax.Field{Key: "model", Value: model},
+		syntax.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.2}}")},
+		syntax.Field{Key: "architecture", Value: chosen},
+		syntax.Field{Key: "nodes", Value: who},
+		syntax.Field{Key: "network", Value: network(who)},
+		syntax.Field{Key: "evaluate", Value: flow("{every: 0.2 epochs}")},
+		syntax.Field{Key: "stop", Value: flow("{target: 90%, epochs: 10}")},
 	)
 	if _, err := assign(written, later); err != nil {
 		return "", err
@@ -91,23 +95,24 @@ func (c *Catalog) Start(s Start) (string, error) {
 	return c.settle(written, &s)
 }
 
-func named(key, name string) *plan.Node {
-	return plan.NewMap(plan.Field{Key: key, Value: plan.NewText(name)})
+func named(key, name string) *syntax.Node {
+	return syntax.NewMap(syntax.Field{Key: key, Value: syntax.NewText(name)})
 }
 
 // flow parses a constant.
-func flow(text string) *plan.Node {
-	_, n, err := plan.ParseAssignment("x=" + text)
+func flow(text string) *syntax.Node {
+	_, n, err := syntax.ParseAssignment("x=" + text)
 	if err != nil {
 		panic(err)
 	}
 	return n
 }
 
-// assign carries out the assignments to the sections, all of them if there are none, and returns the others.
-func assign(root *plan.Node, set []string, sections ...string) (later []string, err error) {
+// assign carries out the assignments to the sections, all of them if there are none, and returns
+// the others.
+func assign(root *syntax.Node, set []string, sections ...string) (later []string, err error) {
 	for _, assignment := range set {
-		path, value, err := plan.ParseAssignment(assignment)
+		path, value, err := syntax.ParseAssignment(assignment)
 		if err != nil {
 			return nil, err
 		}
@@ -124,21 +129,22 @@ func assign(root *plan.Node, set []string, sections ...string) (later []string, 
 }
 
 // demand says which keys of a section must be given.
-func demand[T any](ks *Kinds[T], name string, section *plan.Node, path string) error {
+func demand[T any](ks *Kinds[T], name string, section *syntax.Node, path string) error {
 	k, ok := ks.find(name)
 	if !ok {
-		return fmt.Errorf("unknown %s %q%s", ks.what, name, plan.Suggestion(name, ks.names()))
+		return fmt.Errorf("unknown %s %q%s", ks.what, name, syntax.Suggestion(name, ks.names()))
 	}
 	for _, key := range k.Keys() {
 		if _, given := section.Get(key.Name); key.Required && !given {
-			return fmt.Errorf("%s %s has no default for %s (%s): give it with --set %s.%s=…", ks.what, name, key.Name, key.Doc, path, key.Name)
+			return fmt.Errorf("%s %s has no default for %s (%s): give it with --set %s.%s=…", ks.what, name, key.Name,
+				key.Doc, path, key.Name)
 		}
 	}
 	return nil
 }
 
 // startData reads the section data of a new plan.
-func (c *Catalog) startData(s *Start, root *plan.Node) (Data, *plan.Node, error) {
+func (c *Catalog) startData(s *Start, root *syntax.Node) (Data, *syntax.Node, error) {
 	section, _ := root.Get("data")
 	if err := demand(&c.Datasets, s.Data, section, "data"); err != nil {
 		return Data{}, nil, err
@@ -150,8 +156,9 @@ func (c *Catalog) startData(s *Start, root *plan.Node) (Data, *plan.Node, error)
 	return data, settled, err
 }
 
-// besides names files beside the plan, or below, by their path from there: a plan and its files may be moved together.
-func (s *Start) besides(section *plan.Node) error {
+// besides names files beside the plan, or below, by their path from there: a plan and its files may
+// be moved together.
+func (s *Start) besides(section *syntax.Node) error {
 	if s.Folder == "" {
 		return nil
 	}
@@ -160,23 +167,24 @@ func (s *Start) besides(section *plan.Node) error {
 		return err
 	}
 	for i, f := range section.Fields {
-		if f.Value.Kind != plan.Scalar || !filepath.IsAbs(f.Value.Text) {
+		if f.Value.Kind != syntax.Scalar || !filepath.IsAbs(f.Value.Text) {
 			continue
 		}
 		if path, err := filepath.Rel(folder, f.Value.Text); err == nil && filepath.IsLocal(path) {
-			section.Fields[i].Value = plan.NewText(filepath.ToSlash(path))
+			section.Fields[i].Value = syntax.NewText(filepath.ToSlash(path))
 		}
 	}
 	return nil
 }
 
 // model is a perceptron that fits the data.
-func (s *Start) model(d *Data) (*plan.Node, error) {
+func (s *Start) model(d *Data) (*syntax.Node, error) {
 	inputs, classes := d.Inputs, d.Classes
 	if inputs == 0 {
 		source, err := s.Load(d.Loader)
 		if err != nil {
-			return nil, fmt.Errorf("how many inputs and classes data set %s has is not known before it is there: %w", s.Data, err)
+			return nil, fmt.Errorf("how many inputs and classes data set %s has is not known before it is there: %w",
+				s.Data, err)
 		}
 		inputs, classes = source.Pool.Inputs, len(source.Pool.Classes)
 	}
@@ -196,27 +204,28 @@ func members(r train.Role) int {
 }
 
 // nodes are those that an architecture needs, named after their roles.
-func nodes(a train.Architecture) *plan.Node {
-	var list []*plan.Node
+func nodes(a train.Architecture) *syntax.Node {
+	var list []*syntax.Node
 	for _, r := range a.Roles() {
 		n := members(r)
 		if n == 0 {
 			continue
 		}
-		fields := []plan.Field{{Key: "name", Value: plan.NewText(r.Name)}, {Key: "role", Value: plan.NewText(r.Name)}}
+		fields := []syntax.Field{{Key: "name", Value: syntax.NewText(r.Name)},
+			{Key: "role", Value: syntax.NewText(r.Name)}}
 		if n > 1 {
-			fields = append(fields, plan.Field{Key: "count", Value: plan.NewScalar(fmt.Sprint(n))})
+			fields = append(fields, syntax.Field{Key: "count", Value: syntax.NewScalar(fmt.Sprint(n))})
 		}
 		if r.Trains {
-			fields = append(fields, plan.Field{Key: "compute", Value: flow("{step: 5ms}")})
+			fields = append(fields, syntax.Field{Key: "compute", Value: flow("{step: 5ms}")})
 		}
-		list = append(list, plan.NewMap(fields...))
+		list = append(list, syntax.NewMap(fields...))
 	}
-	return plan.NewList(list...)
+	return syntax.NewList(list...)
 }
 
 // network gives the last of the nodes a slow link to everybody, if there are others.
-func network(nodes *plan.Node) *plan.Node {
+func network(nodes *syntax.Node) *syntax.Node {
 	slow := ""
 	if n := len(nodes.Items); n > 0 {
 		last := nodes.Items[n-1]
@@ -227,21 +236,23 @@ func network(nodes *plan.Node) *plan.Node {
 			slow = ""
 		}
 	}
-	fields := []plan.Field{{Key: "topology", Value: plan.NewText("complete")}, {Key: "default", Value: flow("{delay: 5ms, rate: 100 Mbit/s}")}}
+	fields := []syntax.Field{{Key: "topology", Value: syntax.NewText("complete")},
+		{Key: "default", Value: flow("{delay: 5ms, rate: 100 Mbit/s}")}}
 	if slow != "" {
-		fields = append(fields, plan.Field{Key: "links", Value: plan.NewList(plan.NewMap(
-			plan.Field{Key: "between", Value: plan.NewList(plan.NewText(slow), plan.NewText(plan.Everyone))},
-			plan.Field{Key: "delay", Value: flow("{kind: uniform, range: 50ms..150ms}")}, plan.Field{Key: "rate", Value: flow("10 Mbit/s")},
+		fields = append(fields, syntax.Field{Key: "links", Value: syntax.NewList(syntax.NewMap(
+			syntax.Field{Key: "between", Value: syntax.NewList(syntax.NewText(slow), syntax.NewText(plan.Everyone))},
+			syntax.Field{Key: "delay", Value: flow("{kind: uniform, range: 50ms..150ms}")},
+			syntax.Field{Key: "rate", Value: flow("10 Mbit/s")},
 		))})
 	}
-	return plan.NewMap(fields...)
+	return syntax.NewMap(fields...)
 }
 
 // settle finds a topology that suits the architecture and writes the plan.
-func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
+func (c *Catalog) settle(written *syntax.Node, s *Start) (string, error) {
 	var first error
 	for _, topology := range []string{"complete", "ring", "hypercube", "star", "exponential"} {
-		if err := written.Set("network.topology", plan.NewText(topology)); err != nil {
+		if err := written.Set("network.topology", syntax.NewText(topology)); err != nil {
 			return "", err
 		}
 		text := c.startText(written, s)
@@ -260,7 +271,7 @@ func (c *Catalog) settle(written *plan.Node, s *Start) (string, error) {
 }
 
 func (c *Catalog) readText(name, text string) (*Spec, error) {
-	root, err := plan.Parse(name, []byte(text))
+	root, err := syntax.Parse(name, []byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +294,8 @@ func (s *Spec) fit() error {
 		names = append(names, n.Name)
 		d.Nodes = append(d.Nodes, world.Node{Name: n.Name, Role: s.Roles[i].Name})
 	}
-	g, err := link.NewGraph(s.Topologies[0].Topology, names, rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
+	g, err := link.NewGraph(s.Topologies[0].Topology, names,
+		rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
 	if err != nil {
 		return err
 	}
@@ -292,11 +304,13 @@ func (s *Spec) fit() error {
 }
 
 // startText writes the plan with what its keys mean.
-func (c *Catalog) startText(written *plan.Node, s *Start) string {
+func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s run THIS carries this plan out; %s plan check THIS says what is wrong with it.\n", s.Program, s.Program)
-	fmt.Fprintf(&b, "# Other values: %s list; every key: %s plan schema, which editors complete and check plans by.\n", s.Program, s.Program)
-	schema := plan.SchemaOf(plan.Default())
+	fmt.Fprintf(&b, "# %s run THIS carries this plan out; %s plan check THIS says what is wrong with it.\n", s.Program,
+		s.Program)
+	fmt.Fprintf(&b, "# Other values: %s list; every key: %s plan schema, which editors complete and check plans by.\n",
+		s.Program, s.Program)
+	schema := settings.SchemaOf(plan.Default())
 	keys := map[string][]Key{"data": dataKeys(c, s.Data), "architecture": keysOf(&c.Architectures, s.Architecture)}
 	for _, f := range written.Fields {
 		fmt.Fprintf(&b, "\n# %s: %s\n", f.Key, schema.Properties.Get(f.Key).Description)
@@ -304,7 +318,7 @@ func (c *Catalog) startText(written *plan.Node, s *Start) string {
 			writeSection(&b, f, known)
 			continue
 		}
-		b.WriteString(plan.NewMap(plan.Field{Key: f.Key, Value: f.Value.Clone()}).YAML())
+		b.WriteString(syntax.NewMap(syntax.Field{Key: f.Key, Value: f.Value.Clone()}).YAML())
 	}
 	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n#   train.optimizer.rate: [0.1, 0.2]\n")
 	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
@@ -319,20 +333,21 @@ func keysOf[T any](ks *Kinds[T], name string) []Key {
 func dataKeys(c *Catalog, set string) []Key {
 	keys := keysOf(&c.Datasets, set)
 	keys[0].Name = "set"
-	for _, p := range plan.SchemaOf(&common{}).Properties {
+	for _, p := range settings.SchemaOf(&common{}).Properties {
 		keys = append(keys, Key{Name: p.Name, Doc: p.Schema.Description})
 	}
 	return keys
 }
 
-// writeSection writes each key of a section on a line with what it means, those that are left out as comments.
-func writeSection(b *strings.Builder, f plan.Field, keys []Key) {
+// writeSection writes each key of a section on a line with what it means, those that are left out
+// as comments.
+func writeSection(b *strings.Builder, f syntax.Field, keys []Key) {
 	var lines []string
 	widest := 0
 	for _, k := range keys {
 		line := "  # " + k.Name + ":"
 		if v, ok := f.Value.Get(k.Name); ok {
-			line = strings.TrimSuffix("  "+plan.NewMap(plan.Field{Key: k.Name, Value: v.Clone()}).Flow(), "}")
+			line = strings.TrimSuffix("  "+syntax.NewMap(syntax.Field{Key: k.Name, Value: v.Clone()}).Flow(), "}")
 			line = strings.Replace(line, "  {", "  ", 1)
 		}
 		lines = append(lines, line)

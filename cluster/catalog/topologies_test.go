@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 func withoutSections(ts []Topology) (bare []Topology) {
@@ -24,7 +24,8 @@ network: {topology: ring}
 schedule: [{at: 2s, topology: {kind: star, centre: b}}, {at: 1s, topology: {kind: erdos-renyi, probability: 50%}}, {at: 1s, link: [s, a], do: down}]
 `)
 	equal(t, "topologies", []Topology{
-		{Topology: link.Ring{}}, {At: time.Second, Topology: link.ErdosRenyi{Probability: 0.5}}, {At: 2 * time.Second, Topology: link.Star{Centre: "b"}},
+		{Topology: link.Ring{}}, {At: time.Second, Topology: link.ErdosRenyi{Probability: 0.5}},
+		{At: 2 * time.Second, Topology: link.Star{Centre: "b"}},
 	}, withoutSections(s.Topologies))
 	equal(t, "without a word", []Topology{{Topology: link.Complete{}}}, withoutSections(mustSpec(t, "").Topologies))
 }
@@ -43,7 +44,8 @@ func TestFileOfEdgesNamesThePlansNodes(t *testing.T) {
 
 	write(t, filepath.Join(dir, "edges.csv"), "s,a\ns,c\n")
 	_, err = spec(t, dir, "network: {topology: {kind: file, file: edges.csv}}")
-	for _, want := range []string{filepath.Join(dir, "plan.yaml") + ":7:21: network.topology: ", filepath.Join(dir, "edges.csv") + `:2: there is no node "c"`} {
+	for _, want := range []string{filepath.Join(dir, "plan.yaml") + ":7:21: network.topology: ",
+		filepath.Join(dir, "edges.csv") + `:2: there is no node "c"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -60,9 +62,12 @@ func TestRolesAreFilledWhenARunBegins(t *testing.T) {
 		{"{at: 1s, node: a, do: crash}, {at: 3s, node: b, do: leave}", ""},
 		{"{at: 3s, node: b, do: leave}, {at: 1s, node: a, do: crash}, {at: 2s, node: a, do: join}", ""},
 		{"{at: 3s, node: b, do: leave}, {at: 1s, node: a, do: crash}, {at: 4s, node: a, do: join}", ""},
-		{"{at: 1s, node: a, do: join}, {at: 1s, node: b, do: join}", "schedule[0]: before this 0 nodes have the role worker"},
-		{"{at: 1s, node: s, do: join}", "schedule[0]: before this 0 nodes have the role server; this architecture needs exactly 1"},
-		{"{at: 2h, node: s, do: join}, {at: 1s, node: a, do: leave}", "schedule[0]: before this 0 nodes have the role server"},
+		{"{at: 1s, node: a, do: join}, {at: 1s, node: b, do: join}",
+			"schedule[0]: before this 0 nodes have the role worker"},
+		{"{at: 1s, node: s, do: join}",
+			"schedule[0]: before this 0 nodes have the role server; this architecture needs exactly 1"},
+		{"{at: 2h, node: s, do: join}, {at: 1s, node: a, do: leave}",
+			"schedule[0]: before this 0 nodes have the role server"},
 	} {
 		_, err := spec(t, "", "schedule: ["+x.schedule+"]")
 		if (err == nil) != (x.want == "") || err != nil && !strings.Contains(err.Error(), x.want) {
@@ -91,7 +96,7 @@ func TestUsersTopologyStandsBesideTheOthers(t *testing.T) {
 	c := Default()
 	c.Topologies.Add(Define("line", "one after the other", func() none { return none{} },
 		func(*Catalog, *none) (link.Topology, error) { return link.Tree{Branching: 1}, nil }))
-	got, resolved, err := c.topology(plan.NewText("line"), []string{"a", "b"})
+	got, resolved, err := c.topology(syntax.NewText("line"), []string{"a", "b"})
 	if err != nil || got != (link.Tree{Branching: 1}) || resolved.Flow() != "{kind: line}" {
 		t.Errorf("%v, %v, %v", got, resolved, err)
 	}

@@ -6,7 +6,8 @@ import (
 )
 
 // verified loads a published set and refuses files that are not those that were published.
-func verified(set string, load func(folder string, published bool) (*datasets.Source, error)) func(string, bool) (*datasets.Source, error) {
+func verified(set string, load func(folder string, published bool) (*datasets.Source, error)) func(string,
+	bool) (*datasets.Source, error) {
 	return func(folder string, published bool) (*datasets.Source, error) {
 		source, err := load(folder, published)
 		if err == nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Exit codes.
@@ -151,7 +151,7 @@ func flagUsage(cmd *cobra.Command, err error) error {
 		return usage(cmd, err)
 	}
 	name := unknown.GetSpecifiedName()
-	return usage(cmd, fmt.Errorf("unknown flag --%s%s", name, plan.Suggestion("--"+name, known)))
+	return usage(cmd, fmt.Errorf("unknown flag --%s%s", name, syntax.Suggestion("--"+name, known)))
 }
 
 // rename calls the program by its name in every text of the tree.

@@ -19,7 +19,7 @@ import (
 const asynchronous = `name: asynchronous
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 5]}
-architecture: {kind: parameter-server, consistency: {kind: asp}}
+architecture: {kind: parameter-server}
 nodes:
   - {name: server, role: server}
   - {name: b, role: worker, compute: {step: 5ms}}

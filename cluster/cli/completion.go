@@ -12,7 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/published"
 )
@@ -120,11 +120,11 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 // their values.
 func assignments(c *catalog.Catalog) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		var root *plan.Node
+		var root *syntax.Node
 		switch {
 		case len(args) > 0:
 			if src, err := os.ReadFile(args[0]); err == nil {
-				root, _ = plan.Parse(args[0], src) // a plan that is not in order yet has no keys to offer
+				root, _ = syntax.Parse(args[0], src) // a plan that is not in order yet has no keys to offer
 			}
 		case cmd.Name() == "new":
 			root = begun(cmd, c)
@@ -142,20 +142,20 @@ func assignments(c *catalog.Catalog) completer {
 }
 
 // begun is the plan that plan new would write, or as much of it as its flags tell.
-func begun(cmd *cobra.Command, c *catalog.Catalog) *plan.Node {
+func begun(cmd *cobra.Command, c *catalog.Catalog) *syntax.Node {
 	s := catalog.Start{
 		Architecture: cmd.Flag("architecture").Value.String(), Data: cmd.Flag("data").Value.String(),
 		Load: func(catalog.Loader) (*datasets.Source, error) { return nil, errors.New("too slow for a completion") },
 	}
 	if text, err := c.Start(s); err == nil {
-		root, _ := plan.Parse("new plan", []byte(text)) // it has been read already
+		root, _ := syntax.Parse("new plan", []byte(text)) // it has been read already
 		return root
 	}
-	name := func(key, word string) *plan.Node {
-		return plan.NewMap(plan.Field{Key: key, Value: plan.NewText(word)})
+	name := func(key, word string) *syntax.Node {
+		return syntax.NewMap(syntax.Field{Key: key, Value: syntax.NewText(word)})
 	}
-	return plan.NewMap(plan.Field{Key: "data", Value: name("set", s.Data)},
-		plan.Field{Key: "architecture", Value: name("kind", s.Architecture)})
+	return syntax.NewMap(syntax.Field{Key: "data", Value: name("set", s.Data)},
+		syntax.Field{Key: "architecture", Value: name("kind", s.Architecture)})
 }
 
 // records offers folders that hold a record, or the folders of runs below them; any folder where

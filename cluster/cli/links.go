@@ -16,7 +16,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/cluster/report"
 	"github.com/gradwire/gradwire/cluster/report/figure"
 	"github.com/gradwire/gradwire/cluster/report/text"
@@ -88,11 +89,11 @@ type probes struct {
 }
 
 func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
-	until, err := plan.ParseDuration(f.time)
+	until, err := unit.ParseDuration(f.time)
 	if err != nil {
 		return p, usage(cmd, fmt.Errorf("--time: %w", err))
 	}
-	size, err := plan.ParseSize(f.size)
+	size, err := unit.ParseSize(f.size)
 	if err != nil {
 		return p, usage(cmd, fmt.Errorf("--size: %w", err))
 	}
@@ -102,7 +103,7 @@ func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
 		return p, usage(cmd, fmt.Errorf("--samples %d; accepted is 1 to %d", f.samples, maxProbes))
 	case p.until < time.Duration(f.samples) || p.until > maxProbeTime:
 		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v",
-			f.time, plan.Duration(maxProbeTime)))
+			f.time, unit.Duration(maxProbeTime)))
 	case int64(size) > math.MaxInt32:
 		return p, usage(cmd, fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32))
 	}
@@ -158,7 +159,7 @@ func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*r
 		if count++; count > maxProbedOutages {
 			return nil, &driver.InputError{Err: fmt.Errorf(
 				"the link from %s to %s goes down more than %d times in %v; give a shorter --time",
-				l.From, l.To, maxProbedOutages, plan.Duration(p.until))}
+				l.From, l.To, maxProbedOutages, unit.Duration(p.until))}
 		}
 		o.To = min(o.To, p.until)
 		down += o.To - o.From
@@ -189,8 +190,8 @@ func addSpan(r *report.Probed, o link.Outage, gap time.Duration) {
 }
 
 // inWords is a delay of a plan in a few words: its kind and its settings.
-func inWords(n *plan.Node) string {
-	if n.Kind != plan.Map {
+func inWords(n *syntax.Node) string {
+	if n.Kind != syntax.Map {
 		return n.Flow()
 	}
 	var words []string
@@ -254,7 +255,7 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 func (p probes) write(out io.Writer, n *driver.Network, all []*report.Probed, point, picture string) error {
 	_, err := fmt.Fprintf(out,
 		"%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
-		n.Plan, n.Seed, float64(time.Minute)/float64(p.every), plan.Size(p.size), n.Edges, plan.Duration(p.until))
+		n.Plan, n.Seed, float64(time.Minute)/float64(p.every), unit.Size(p.size), n.Edges, unit.Duration(p.until))
 	if err == nil && n.Points > 1 {
 		_, err = fmt.Fprintf(out, "point %d of %d%s\n", n.Point, n.Points, point)
 	}

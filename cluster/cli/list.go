@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
@@ -96,5 +96,5 @@ func writeKeys(w io.Writer, keys []catalog.Key) {
 // unknown is the error about a word that is not what is wanted, with the word that was likely meant
 // and all that are accepted.
 func unknown(word, wanted string, accepted []string) error {
-	return fmt.Errorf("%q is not %s%s", word, wanted, plan.Suggestion(word, accepted))
+	return fmt.Errorf("%q is not %s%s", word, wanted, syntax.Suggestion(word, accepted))
 }

@@ -329,7 +329,7 @@ func read(t *testing.T, path ...string) []byte {
 const long = `name: long
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 5]}
-architecture: {kind: parameter-server, consistency: {kind: asp}}
+architecture: {kind: parameter-server}
 nodes:
   - {name: server, role: server}
   - {name: w, role: worker, count: 2, compute: {step: 5ms}}

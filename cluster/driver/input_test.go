@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 func TestBadInputIsToldBeforeAnythingIsWritten(t *testing.T) {
@@ -154,7 +154,7 @@ func TestFaultOfDataNamesThePlanAndTheLineOfTheFile(t *testing.T) {
 	text := strings.Replace(small, "synthetic-traffic, samples: 1500", "nsl-kdd", 1)
 	_, err := driver.Run(t.Context(), load(t, text), driver.Options{Data: dir, Out: filepath.Join(dir, "out")})
 	expectInput(t, err, "small.yaml:3:13: data.set: "+path+":1: 3 comma-separated fields")
-	var place *plan.Error
+	var place *syntax.Error
 	if !errors.As(err, &place) || place.Pos.Line != 3 {
 		t.Errorf("no place in %v", err)
 	}
@@ -180,7 +180,7 @@ func TestFaultOfAFileOfOnesOwnPointsAtItsKey(t *testing.T) {
 func TestPlanThatCannotBeReadIsBadInput(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.yaml")
-	if err := os.WriteFile(large, make([]byte, plan.MaxBytes+1), 0o600); err != nil {
+	if err := os.WriteFile(large, make([]byte, syntax.MaxBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for want, path := range map[string]string{"the plan cannot be read: stat ": filepath.Join(dir, "none.yaml"),

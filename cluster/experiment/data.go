@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/datasets"
 )
@@ -129,9 +129,9 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, plan.Errorf(blamed(d.Section, err), "%w", err)
+		return nil, syntax.Errorf(blamed(d.Section, err), "%w", err)
 	case published && source.Test == nil:
-		return nil, plan.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such "+
+		return nil, syntax.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such "+
 			"as 25%%", source.Pool.Name)
 	}
 	return source, nil
@@ -160,13 +160,13 @@ func (s *Shelf) files() (files []record.DataFile) {
 
 // blamed is the value of a section data that an error of loading is about: the file that it names,
 // or else the set.
-func blamed(section *plan.Node, err error) *plan.Node {
+func blamed(section *syntax.Node, err error) *syntax.Node {
 	at := section.At("set")
 	longest := 0
 	for _, f := range section.Fields {
 		switch f.Key {
 		case "file", "test-file", "images", "labels", "test-images", "test-labels", "x", "y", "test-x", "test-y":
-			named := f.Value.Kind == plan.Scalar && filepath.Base(f.Value.Text) != "." &&
+			named := f.Value.Kind == syntax.Scalar && filepath.Base(f.Value.Text) != "." &&
 				strings.Contains(err.Error(), f.Value.Text)
 			if _, archive := section.Get("file"); archive && f.Key != "file" && f.Key != "test-file" {
 				named = false // an array of the file
@@ -262,7 +262,7 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error)
 func parts(d *catalog.Data, n int, seed uint64) (rows, tests, held []int32, err error) {
 	if d.Test != 0 {
 		if rows, tests, err = datasets.Holdout(n, d.Test, seed); err != nil {
-			return nil, nil, nil, plan.Errorf(d.Section.At("test"), "%w", err)
+			return nil, nil, nil, syntax.Errorf(d.Section.At("test"), "%w", err)
 		}
 	}
 	if d.Validation == 0 {
@@ -274,7 +274,7 @@ func parts(d *catalog.Data, n int, seed uint64) (rows, tests, held []int32, err 
 	}
 	learnt, chosen, err := datasets.Validation(left, d.Validation, seed)
 	if err != nil {
-		return nil, nil, nil, plan.Errorf(d.Section.At("validation"), "%w", err)
+		return nil, nil, nil, syntax.Errorf(d.Section.At("validation"), "%w", err)
 	}
 	if rows == nil {
 		return learnt, nil, chosen, nil

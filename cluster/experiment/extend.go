@@ -3,7 +3,7 @@ package experiment
 import (
 	"strconv"
 
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // savePlan writes the resolved plan into the folder. A record that is continued may be given more
@@ -17,11 +17,11 @@ func (r *Runner) savePlan(text string) error {
 
 // moreRepeats reports whether a plan is another one but for more repeats.
 func moreRepeats(before, after string) bool {
-	a, err := plan.Parse("before", []byte(before))
+	a, err := syntax.Parse("before", []byte(before))
 	if err != nil {
 		return false
 	}
-	b, err := plan.Parse("after", []byte(after))
+	b, err := syntax.Parse("after", []byte(after))
 	if err != nil {
 		return false
 	}

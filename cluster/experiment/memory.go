@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
@@ -28,7 +28,7 @@ func (p *Plan) Check(c *catalog.Catalog) error {
 // sendable returns an error about a model that no message can carry.
 func sendable(s *catalog.Spec) error {
 	if n := s.Model.Params(); n > wire.MaxValues {
-		return plan.Errorf(s.ModelSection, "the model has %d parameters, %s; a message carries at most %d, %s", n,
+		return syntax.Errorf(s.ModelSection, "the model has %d parameters, %s; a message carries at most %d, %s", n,
 			inBytes(4*float64(n)), wire.MaxValues, inBytes(4*wire.MaxValues))
 	}
 	return nil
@@ -55,7 +55,7 @@ func affordable(points []Point, bytes float64) error {
 	for i := range points {
 		s := points[i].Spec
 		if n := need(s); bytes > 0 && n > bytes {
-			err := plan.Errorf(s.ModelSection,
+			err := syntax.Errorf(s.ModelSection,
 				"%d nodes with models of %d parameters need %s of memory or more, and this machine has %s; give the "+
 					"plan fewer nodes or a smaller model",
 				len(s.Roles), s.Model.Params(), inBytes(n), inBytes(bytes))

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -74,11 +74,11 @@ func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 
 // withoutFolders returns a section in which the files that were read are called by their names
 // alone, wherever they lay.
-func withoutFolders(section *plan.Node, files []datasets.File) *plan.Node {
+func withoutFolders(section *syntax.Node, files []datasets.File) *syntax.Node {
 	section = section.Clone()
 	for _, f := range section.Fields {
 		name := filepath.Base(f.Value.Text)
-		if f.Value.Kind == plan.Scalar && slices.ContainsFunc(files,
+		if f.Value.Kind == syntax.Scalar && slices.ContainsFunc(files,
 			func(file datasets.File) bool { return file.Name == name }) {
 			f.Value.Text = name
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
@@ -25,7 +26,7 @@ type Network struct {
 	// many of them, evenly chosen.
 	Lines []link.Line
 	// Delays are the delays of Lines at the beginning of the run, as the plan writes them.
-	Delays []*plan.Node
+	Delays []*syntax.Node
 }
 
 // Network resolves the network of a point, the first being 1, without data. It returns at most most

@@ -13,12 +13,13 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
 // Plan is a plan that has been read, before a catalog gives its names a meaning.
 type Plan struct {
-	root *plan.Node
+	root *syntax.Node
 	file string
 	text []byte
 	set  []string // assignments that were carried out, as they were written
@@ -31,9 +32,9 @@ func Load(path string, set ...string) (*Plan, error) {
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
 	}
-	if info.Size() > plan.MaxBytes {
+	if info.Size() > syntax.MaxBytes {
 		return nil, refusal.Input(fmt.Errorf("%s has %d bytes; a plan has at most %d", path, info.Size(),
-			plan.MaxBytes))
+			syntax.MaxBytes))
 	}
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -45,12 +46,12 @@ func Load(path string, set ...string) (*Plan, error) {
 // Parse reads a plan from its text; file is its name in errors and the folder of
 // files that it names.
 func Parse(file string, src []byte, set ...string) (*Plan, error) {
-	root, err := plan.Parse(file, src)
+	root, err := syntax.Parse(file, src)
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
 	for _, s := range set {
-		path, value, err := plan.ParseAssignment(s)
+		path, value, err := syntax.ParseAssignment(s)
 		if err == nil {
 			err = root.Set(path, value)
 		}
@@ -64,7 +65,7 @@ func Parse(file string, src []byte, set ...string) (*Plan, error) {
 // Set puts a value at a path of the plan, as `--set path=value` does.
 func (p *Plan) Set(path, value string) error {
 	assignment := path + "=" + value
-	path, node, err := plan.ParseAssignment(assignment)
+	path, node, err := syntax.ParseAssignment(assignment)
 	if err == nil {
 		err = p.root.Set(path, node)
 	}
@@ -82,9 +83,9 @@ type Point struct {
 	// Spec is what the catalog has made of it.
 	Spec   *catalog.Spec
 	labels []plan.Label
-	root   *plan.Node   // as written, but for the names of files, which are absolute now
-	values []*plan.Node // in it, what each axis has put there
-	choice []int        // which of its values each axis has
+	root   *syntax.Node   // as written, but for the names of files, which are absolute now
+	values []*syntax.Node // in it, what each axis has put there
+	choice []int          // which of its values each axis has
 	// candidates are what can be chosen for the point; none once that has been done, or if there is
 	// nothing to choose.
 	candidates []candidate
@@ -135,15 +136,15 @@ func knownRoles(points []Point) error {
 	for i := range points {
 		for _, node := range points[i].root.At("nodes").Items {
 			if role, given := node.Get("role"); given && role.Text != "" && !slices.Contains(known, role.Text) {
-				return plan.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text,
-					plan.Suggestion(role.Text, known))
+				return syntax.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text,
+					syntax.Suggestion(role.Text, known))
 			}
 		}
 	}
 	return nil
 }
 
-func read(c *catalog.Catalog, root *plan.Node, anyRole bool) (*catalog.Spec, error) {
+func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, error) {
 	p, err := plan.ReadPlan(root)
 	if err != nil {
 		return nil, err
@@ -168,11 +169,11 @@ func (p *Point) about(err error) error {
 	if len(p.labels) == 0 {
 		return err
 	}
-	var one *plan.Error
-	var many plan.Errors
+	var one *syntax.Error
+	var many syntax.Errors
 	switch {
 	case errors.As(err, &many):
-		told := make(plan.Errors, len(many))
+		told := make(syntax.Errors, len(many))
 		for i := range many {
 			told[i] = many[i].At(p.where())
 		}
@@ -237,7 +238,7 @@ func (p *Plan) resolved(points []Point) (string, error) {
 			if len(v.Label) > plan.MaxLabel {
 				continue // with other names of files its label could not be given to it
 			}
-			var used []*plan.Node
+			var used []*syntax.Node
 			var at *Point
 			for n := range points {
 				if points[n].choice[k] == i {
@@ -280,8 +281,8 @@ func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
 
 // spelledOut are the points with every default. Where nodes have other roles at other points, the
 // architecture says which have which.
-func spelledOut(points []Point) ([]*plan.Node, error) {
-	nodes := make([]*plan.Node, len(points))
+func spelledOut(points []Point) ([]*syntax.Node, error) {
+	nodes := make([]*syntax.Node, len(points))
 	for i := range points {
 		node, err := points[i].Spec.Plan.Node()
 		if err != nil {
@@ -289,7 +290,7 @@ func spelledOut(points []Point) ([]*plan.Node, error) {
 		}
 		nodes[i] = node
 	}
-	others := func(n *plan.Node) bool { return !n.At("nodes").Equal(nodes[0].At("nodes")) }
+	others := func(n *syntax.Node) bool { return !n.At("nodes").Equal(nodes[0].At("nodes")) }
 	if points[0].Spec.Plan.AnyRole && slices.ContainsFunc(nodes, others) {
 		for i := range nodes {
 			if err := nodes[i].Set("architecture.roles", points[i].Spec.Casting()); err != nil {
@@ -301,17 +302,17 @@ func spelledOut(points []Point) ([]*plan.Node, error) {
 }
 
 // withSweep puts a sweep where plans have it.
-func withSweep(spelled, sweep *plan.Node) *plan.Node {
-	at := slices.IndexFunc(spelled.Fields, func(f plan.Field) bool { return f.Key == "record" })
+func withSweep(spelled, sweep *syntax.Node) *syntax.Node {
+	at := slices.IndexFunc(spelled.Fields, func(f syntax.Field) bool { return f.Key == "record" })
 	if at < 0 {
 		at = len(spelled.Fields)
 	}
-	return plan.NewMap(slices.Insert(slices.Clone(spelled.Fields), at, plan.Field{Key: "sweep", Value: sweep})...)
+	return syntax.NewMap(slices.Insert(slices.Clone(spelled.Fields), at, syntax.Field{Key: "sweep", Value: sweep})...)
 }
 
 // takeFiles copies the names of files, which were made absolute, from what was read to what was
 // written.
-func takeFiles(written, read *plan.Node) {
+func takeFiles(written, read *syntax.Node) {
 	if written.Pos != read.Pos {
 		return // what the sweep put in its place
 	}

@@ -8,7 +8,7 @@ import (
 	"weak"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -87,12 +87,12 @@ func (s *shared[T]) holding(key string) *holding[T] {
 // stamped is a key of data with the size and time of each file that the plan names, so that a
 // file that has changed is read again.
 func (s *Shelf) stamped(d *catalog.Data, key string) string {
-	var visit func(n *plan.Node)
-	visit = func(n *plan.Node) {
+	var visit func(n *syntax.Node)
+	visit = func(n *syntax.Node) {
 		if n == nil {
 			return
 		}
-		if n.Kind == plan.Scalar && filepath.IsLocal(n.Text) {
+		if n.Kind == syntax.Scalar && filepath.IsLocal(n.Text) {
 			for _, folder := range s.folders {
 				if about, err := os.Stat(filepath.Join(folder, n.Text)); err == nil && about.Mode().IsRegular() {
 					key += fmt.Sprintf("\n%q %d %d", n.Text, about.Size(), about.ModTime().UnixNano())

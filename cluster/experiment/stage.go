@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/datasets"
@@ -34,7 +35,7 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 	return p.taskOf(data, seed, func(t *train.Task) ([][]int32, error) {
 		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
 		if err != nil {
-			return nil, plan.Errorf(d.Section.At("split"), "%w", err)
+			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
 		}
 		return shards, nil
 	})
@@ -57,7 +58,7 @@ func (p *Point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][
 		return nil, err
 	}
 	if err := t.Validate(); err != nil {
-		return nil, plan.Errorf(p.Spec.ModelSection, "%w", err)
+		return nil, syntax.Errorf(p.Spec.ModelSection, "%w", err)
 	}
 	return t, nil
 }
@@ -142,7 +143,7 @@ func (p *Point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
 		}
 		g, err := link.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
 		if err != nil {
-			return nil, plan.Errorf(t.Section, "%w", err)
+			return nil, syntax.Errorf(t.Section, "%w", err)
 		}
 		graphs = append(graphs, actors.Graph(g))
 	}

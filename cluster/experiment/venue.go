@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/live"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/sim"
@@ -101,7 +101,7 @@ func (Virtual) Rehearse(_ context.Context, s *Stage) error {
 	nodes := s.Point.Spec.Plan.Nodes
 	for i := range nodes {
 		if nodes[i].Compute.Native {
-			return plan.Errorf(nodes[i].Source.At("compute"), "compute: native has no meaning in virtual time, "+
+			return syntax.Errorf(nodes[i].Source.At("compute"), "compute: native has no meaning in virtual time, "+
 				"which does not depend on the machine; give step or speed")
 		}
 	}

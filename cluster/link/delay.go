@@ -3,23 +3,27 @@ package link
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-// Delay describes a delay model. A description is plain data, never changed by its use, and may be shared by any number of
-// edges; what one edge remembers is in the Process that Start returns for it. Programs can add models of their own.
+// Delay describes a delay model. A description is plain data, never changed by its use, and may be
+// shared by any number of edges; what one edge remembers is in the Process that Start returns for
+// it. Programs can add models of their own.
 type Delay interface {
-	// Validate reports a field that is not accepted, as a *FieldError.
+	// Validate reports a field that is not accepted, as a *field.Error.
 	Validate() error
-	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the edge's own stream for
-	// delays, always the same one. previous is the process that this one replaces during a run, nil
-	// at first; a process of the same kind goes on from its state.
+	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the
+	// edge's own stream for delays, always the same one. previous is the process that this one
+	// replaces during a run, nil at first; a process of the same kind goes on from its state.
 	Start(stream func() *rand.Rand, previous Process) Process
 }
 
 // Process is a delay model at work on one edge.
 type Process interface {
-	// Next returns the delay of the next message, which departs at the given instant. Departures need not be in order.
-	// Delays outside 0..MaxDelay are taken as the nearest bound. Must not allocate.
+	// Next returns the delay of the next message, which departs at the given instant. Departures
+	// need not be in order. Delays outside 0..MaxDelay are taken as the nearest bound. Must not
+	// allocate.
 	Next(departure time.Duration) time.Duration
 	// Present returns the delay that is to be expected at an instant. It must not draw.
 	Present(now time.Duration) time.Duration
@@ -27,31 +31,40 @@ type Process interface {
 
 // Constant is a delay that is always the same.
 type Constant struct {
-	Delay time.Duration // from 0 to MaxDelay
+	Delay time.Duration `plan:"delay,required" doc:"of every message"` // from 0 to MaxDelay
 }
 
-// Uniform is a delay of which every nanosecond from Min to Max is equally likely. Its present delay is (Min + Max)/2.
+// Uniform is a delay of which every nanosecond from Min to Max is equally likely. Its present delay
+// is (Min + Max)/2.
 type Uniform struct {
-	Min, Max time.Duration // 0 ≤ Min ≤ Max ≤ MaxDelay
+	Min, Max time.Duration `key:"range"` // 0 ≤ Min ≤ Max ≤ MaxDelay
 }
 
-// Exponential is Min plus an exponentially distributed time of mean Mean; with Max, that distribution given that the sum does not
-// exceed Max (drawn by its inverse, not cut off at Max). The present delay is the mean: with w = Max − Min,
-// Min + Mean − w/(exp(w/Mean) − 1), without Max Min + Mean.
+// Exponential is Min plus an exponentially distributed time of mean Mean; with Max, that
+// distribution given that the sum does not exceed Max (drawn by its inverse, not cut off at Max).
+// The present delay is the mean: with w = Max − Min, Min + Mean − w/(exp(w/Mean) − 1), without Max
+// Min + Mean.
 type Exponential struct {
-	Mean time.Duration // of the time beyond Min, before truncation; from 1 ns to MaxDelay
-	Min  time.Duration // offset, from 0 to MaxDelay
-	Max  time.Duration // above Min, at most MaxDelay; 0 = none
+	// Mean of the time beyond Min, before truncation; from 1 ns to MaxDelay.
+	Mean time.Duration `plan:"mean,required" doc:"of what is added to min"`
+	// Min is the offset, from 0 to MaxDelay.
+	Min time.Duration `plan:"min" doc:"the shortest"`
+	// Max is above Min, at most MaxDelay; 0 = none.
+	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax] and which after each use is shifted by a
-// uniform amount in [−Step, +Step], each a whole number of nanoseconds, and then moved to the nearest value within [Min, Max].
-// The present delay is that of the next message.
+// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax] and which after each
+// use is shifted by a uniform amount in [−Step, +Step], each a whole number of nanoseconds, and
+// then moved to the nearest value within [Min, Max]. The present delay is that of the next message.
 type RandomWalk struct {
-	FirstMin, FirstMax time.Duration // Min ≤ FirstMin ≤ FirstMax ≤ Max
-	Step               time.Duration // from 0 to MaxDelay
-	Min                time.Duration // from 0 to MaxDelay
-	Max                time.Duration // at least Min, at most MaxDelay; 0 = MaxDelay
+	// FirstMin and FirstMax: Min ≤ FirstMin ≤ FirstMax ≤ Max.
+	FirstMin, FirstMax time.Duration `key:"first"`
+	// Step is from 0 to MaxDelay.
+	Step time.Duration `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
+	// Min is from 0 to MaxDelay.
+	Min time.Duration `plan:"min" doc:"the shortest; the walk goes no lower"`
+	// Max is at least Min, at most MaxDelay; 0 = MaxDelay.
+	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
 var (
@@ -65,8 +78,8 @@ var (
 	_ Delay = Trace{}
 )
 
-// Validate reports the first field that is not accepted, as a *FieldError.
-func (d Constant) Validate() error { return validateDelay("Delay", d.Delay, 0) }
+// Validate reports the first field that is not accepted, as a *field.Error.
+func (d Constant) Validate() error { return validateDelay(d, "Delay", d.Delay, 0) }
 
 // Start returns a process that always answers d.Delay.
 func (d Constant) Start(func() *rand.Rand, Process) Process { return constant{value: d.Delay} }
@@ -78,12 +91,12 @@ type constant struct {
 func (c constant) Next(time.Duration) time.Duration    { return c.value }
 func (c constant) Present(time.Duration) time.Duration { return c.value }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Uniform) Validate() error {
-	if err := validateDelay("Min", d.Min, 0); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
 		return err
 	}
-	return validateDelay("Max", d.Max, d.Min)
+	return validateDelay(d, "Max", d.Max, d.Min)
 }
 
 // Start returns a process that draws one number a message.
@@ -104,18 +117,18 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 	return low + time.Duration(r.Int64N(int64(high-low)+1))
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Exponential) Validate() error {
-	if err := validateDelay("Mean", d.Mean, 1); err != nil {
+	if err := validateDelay(d, "Mean", d.Mean, 1); err != nil {
 		return err
 	}
-	if err := validateDelay("Min", d.Min, 0); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
 		return err
 	}
 	if d.Max == 0 {
 		return nil
 	}
-	return validateDelay("Max", d.Max, d.Min+1)
+	return validateDelay(d, "Max", d.Max, d.Min+1)
 }
 
 // Start returns a process that draws one number a message.
@@ -160,23 +173,23 @@ func (e *exponential) Present(time.Duration) time.Duration { return e.present }
 // nearest rounds a non-negative number of nanoseconds, halves up.
 func nearest(ns float64) time.Duration { return time.Duration(float64(ns) + 0.5) }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d RandomWalk) Validate() error {
-	if err := validateDelay("Min", d.Min, 0); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
 		return err
 	}
 	if d.Max != 0 {
-		if err := validateDelay("Max", d.Max, d.Min); err != nil {
+		if err := validateDelay(d, "Max", d.Max, d.Min); err != nil {
 			return err
 		}
 	}
-	if err := validateDelay("FirstMin", d.FirstMin, d.Min); err != nil {
+	if err := validateDelay(d, "FirstMin", d.FirstMin, d.Min); err != nil {
 		return err
 	}
 	if d.FirstMax < d.FirstMin || d.FirstMax > d.max() {
-		return fieldError("FirstMax", d.FirstMax, "from the least first delay (%v) to %v", d.FirstMin, d.max())
+		return field.Errorf(d, "FirstMax", "from the least first delay (%v) to %v", d.FirstMin, d.max())
 	}
-	return validateDelay("Step", d.Step, 0)
+	return validateDelay(d, "Step", d.Step, 0)
 }
 
 func (d RandomWalk) max() time.Duration {
@@ -186,7 +199,8 @@ func (d RandomWalk) max() time.Duration {
 	return d.Max
 }
 
-// Start returns a process that draws its first value, unless it goes on from another walk, and one number a message.
+// Start returns a process that draws its first value, unless it goes on from another walk, and one
+// number a message.
 func (d RandomWalk) Start(stream func() *rand.Rand, previous Process) Process {
 	w := &walk{RandomWalk: d, rand: stream()}
 	if p, ok := previous.(*walk); ok {

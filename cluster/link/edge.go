@@ -79,10 +79,11 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	}
 	e.stats.Sent++
 	e.stats.SentBytes += int64(size)
-	departure := e.line.pass(e.uplink.pass(now, size), size)
+	whole := size + int(e.config.Overhead)
+	departure := e.line.pass(e.uplink.pass(now, whole), whole)
 	tries, lost := 1, false
 	if e.hazardous {
-		departure, tries, lost = e.applyHazards(departure, size)
+		departure, tries, lost = e.applyHazards(departure, whole)
 	}
 	delay := e.constant
 	if e.process != nil {
@@ -176,7 +177,7 @@ func (e *Edge) HasDownlink() bool { return e.downlink.rate > 0 || e.downlink.fre
 // and returns the instant of its delivery. Calls for all edges of one destination must come in the
 // order of arrival.
 func (e *Edge) Receive(now time.Duration, size int) time.Duration {
-	return e.downlink.pass(now, size)
+	return e.downlink.pass(now, size+int(e.config.Overhead))
 }
 
 // Deliver counts a message as handed over to its receiver, after it was under way for took.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // Bounds of the shapes of delays with heavy tails.
@@ -13,28 +15,32 @@ const (
 	MaxSigma = 10
 )
 
-// Pareto is a delay that exceeds x ≥ Min with probability (Min/x)^Alpha (type I): the smaller Alpha, the heavier the tail. With
-// Max it is that distribution given that it does not exceed Max (drawn by its inverse, not cut off at Max). The present delay
-// is the mean: Alpha·Min/(Alpha − 1) without Max, where that exists (Alpha above 1), else the median Min·2^(1/Alpha); with Max
-// and ρ = Min/Max, Min·Alpha/(Alpha − 1)·(1 − ρ^(Alpha−1))/(1 − ρ^Alpha), by Alpha = 1 its limit.
+// Pareto is a delay that exceeds x ≥ Min with probability (Min/x)^Alpha (type I): the smaller
+// Alpha, the heavier the tail. With Max it is that distribution given that it does not exceed Max
+// (drawn by its inverse, not cut off at Max). The present delay is the mean: Alpha·Min/(Alpha − 1)
+// without Max, where that exists (Alpha above 1), else the median Min·2^(1/Alpha); with Max and ρ =
+// Min/Max, Min·Alpha/(Alpha − 1)·(1 − ρ^(Alpha−1))/(1 − ρ^Alpha), by Alpha = 1 its limit.
 type Pareto struct {
-	Min   time.Duration // scale, the least delay, from 1 ns to MaxDelay
-	Alpha float64       // shape, from MinAlpha to MaxAlpha
-	Max   time.Duration // above Min, at most MaxDelay; 0 = none
+	// Min is the scale, the least delay, from 1 ns to MaxDelay.
+	Min time.Duration `plan:"min,required" doc:"the shortest"`
+	// Alpha is the shape, from MinAlpha to MaxAlpha.
+	Alpha float64 `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
+	// Max is above Min, at most MaxDelay; 0 = none.
+	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Pareto) Validate() error {
-	if err := validateDelay("Min", d.Min, 1); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 1); err != nil {
 		return err
 	}
 	if !(d.Alpha >= MinAlpha && d.Alpha <= MaxAlpha) {
-		return fieldError("Alpha", d.Alpha, "from %v to %v", MinAlpha, MaxAlpha)
+		return field.Errorf(d, "Alpha", "from %v to %v", MinAlpha, MaxAlpha)
 	}
 	if d.Max == 0 {
 		return nil
 	}
-	return validateDelay("Max", d.Max, d.Min+1)
+	return validateDelay(d, "Max", d.Max, d.Min+1)
 }
 
 // Start returns a process that draws one number a message.
@@ -80,7 +86,8 @@ func (p *pareto) Next(time.Duration) time.Duration {
 
 func (p *pareto) Present(time.Duration) time.Duration { return p.present }
 
-// capped rounds a non-negative number of nanoseconds, infinity too, to a time that is no longer than a limit.
+// capped rounds a non-negative number of nanoseconds, infinity too, to a time that is no longer
+// than a limit.
 func capped(ns float64, limit time.Duration) time.Duration {
 	if ns >= float64(limit) {
 		return limit
@@ -88,37 +95,44 @@ func capped(ns float64, limit time.Duration) time.Duration {
 	return nearest(ns)
 }
 
-// LogNormal is Min plus a time whose logarithm is normally distributed: half of the times exceed Median, and Sigma is the
-// standard deviation of the natural logarithm, so that the 99th percentile is Median·exp(2.326·Sigma). With Max it is that
-// distribution given that the sum does not exceed Max (drawn by its inverse, not cut off at Max). The present delay is the
-// mean, Min + Median·exp(Sigma²/2), times Φ(b − Sigma)/Φ(b) behind the plus with Max, where b = log((Max − Min)/Median)/Sigma.
+// LogNormal is Min plus a time whose logarithm is normally distributed: half of the times exceed
+// Median, and Sigma is the standard deviation of the natural logarithm, so that the 99th percentile
+// is Median·exp(2.326·Sigma). With Max it is that distribution given that the sum does not exceed
+// Max (drawn by its inverse, not cut off at Max). The present delay is the mean, Min +
+// Median·exp(Sigma²/2), times Φ(b − Sigma)/Φ(b) behind the plus with Max, where b = log((Max −
+// Min)/Median)/Sigma.
 type LogNormal struct {
-	Median time.Duration // of the time beyond Min, before truncation; from 1 ns to MaxDelay
-	Sigma  float64       // above 0, at most MaxSigma
-	Min    time.Duration // offset, from 0 to MaxDelay
-	Max    time.Duration // above Min and at least Min + Median·exp(−30·Sigma), at most MaxDelay; 0 = none
+	// Median of the time beyond Min, before truncation; from 1 ns to MaxDelay.
+	Median time.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
+	// Sigma is above 0, at most MaxSigma.
+	Sigma float64 `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
+	// Min is the offset, from 0 to MaxDelay.
+	Min time.Duration `plan:"min" doc:"added to every delay"`
+	// Max is above Min and at least Min + Median·exp(−30·Sigma), at most MaxDelay; 0 = none.
+	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d LogNormal) Validate() error {
-	if err := validateDelay("Median", d.Median, 1); err != nil {
+	if err := validateDelay(d, "Median", d.Median, 1); err != nil {
 		return err
 	}
 	if !(d.Sigma > 0 && d.Sigma <= MaxSigma) {
-		return fieldError("Sigma", d.Sigma, "above 0 and at most %v", MaxSigma)
+		return field.Errorf(d, "Sigma", "above 0 and at most %v", MaxSigma)
 	}
-	if err := validateDelay("Min", d.Min, 0); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
 		return err
 	}
 	if d.Max == 0 {
 		return nil
 	}
-	if err := validateDelay("Max", d.Max, d.Min+1); err != nil {
+	if err := validateDelay(d, "Max", d.Max, d.Min+1); err != nil {
 		return err
 	}
 	if d.bound() < -maxTail {
 		reach := d.Min + capped(float64(d.Median)*exp(-maxTail*d.Sigma), MaxDelay)
-		return fieldError("Max", d.Max, "above %v: no more than %d times sigma below the logarithm of the median", reach, maxTail)
+		return field.Errorf(d, "Max", "above %v: no more than %d times sigma below the logarithm of the median", reach,
+			maxTail)
 	}
 	return nil
 }

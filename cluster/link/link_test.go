@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"pgregory.net/rapid"
 )
 
@@ -493,8 +494,8 @@ func expectFieldErrors(t *testing.T, cases []misconfigured) {
 	t.Helper()
 	for _, c := range cases {
 		err := c.config.Validate()
-		var field *link.FieldError
-		if !errors.As(err, &field) || field.Field != c.field {
+		var wrong *field.Error
+		if !errors.As(err, &wrong) || wrong.Field != c.field {
 			t.Errorf("%+v: %v, want an error of %s", c.config, err, c.field)
 		}
 	}
@@ -618,5 +619,29 @@ func TestLinksHaveTheSameBitsOnEveryProcessor(t *testing.T) {
 	_, _ = fmt.Fprint(hash, graph)
 	if got := hash.Sum64(); got != golden {
 		t.Errorf("checksum %#x, want %#x", got, uint64(golden))
+	}
+}
+
+func TestOverheadTakesOfTheRatesAndIsNoMessage(t *testing.T) {
+	const size, overhead = 1000, 500
+	n := link.New(1, names(2))
+	n.SetUplink(0, 1e6)
+	n.SetDownlink(1, 1e6)
+	e := n.Edge(0, 1)
+	n.Set(0, 1, link.Config{Rate: 1e6, Overhead: overhead})
+	sent := e.Send(0, size)
+	// A byte takes a microsecond on each of the uplink, the edge and the downlink.
+	if want := 2 * (size + overhead) * time.Microsecond; sent.Arrival != want {
+		t.Errorf("arrives at %v, want %v", sent.Arrival, want)
+	}
+	if took := e.Receive(sent.Arrival, size) - sent.Arrival; took != (size+overhead)*time.Microsecond {
+		t.Errorf("the downlink took %v", took)
+	}
+	if got := e.Stats().SentBytes; got != size {
+		t.Errorf("%d bytes are counted, want %d", got, size)
+	}
+	var wrong *field.Error
+	if err := (link.Config{Overhead: -1}).Validate(); !errors.As(err, &wrong) || wrong.Field != "Overhead" {
+		t.Errorf("a negative overhead: %v", err)
 	}
 }

@@ -1,42 +1,46 @@
 package link
 
-import "time"
+import (
+	"time"
 
-// Loss says how often a try to send a message fails, and what follows. The zero value loses nothing.
+	"github.com/gradwire/gradwire/cluster/plan/field"
+)
+
+// Loss says how often a try to send a message fails, and what follows. The zero value loses
+// nothing.
 type Loss struct {
-	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0 where there are Bursts.
-	Probability float64
+	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0
+	// where there are Bursts.
+	Probability float64 `plan:"probability" unit:"fraction"`
 	// Bursts, unless zero, make failures depend on those before.
-	Bursts Bursts
-	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the failed try departed:
-	// every try takes the edge's rate, the wait between them does not.
+	Bursts Bursts `plan:"bursts,omitzero"`
+	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the
+	// failed try departed: every try takes the edge's rate, the wait between them does not.
 	Drop bool
-	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive where tries can fail
-	// and Drop is not set; Drop does not use it.
-	Timeout time.Duration
-	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does not use it.
-	Attempts int
+	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive
+	// where tries can fail and Drop is not set; Drop does not use it.
+	Timeout time.Duration `plan:"timeout"`
+	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does
+	// not use it.
+	Attempts int `plan:"attempts"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (l Loss) Validate() error {
-	if !(l.Probability >= 0 && l.Probability <= 1) {
-		return fieldError("Probability", l.Probability, "from 0 to 1")
-	}
-	if err := l.Bursts.Validate(); err != nil {
-		return within("Bursts", err)
+	if err := field.Check(l); err != nil {
+		return err
 	}
 	if l.Probability > 0 && l.Bursts != (Bursts{}) {
-		return fieldError("Probability", l.Probability, "0 where there are bursts")
+		return field.Errorf(l, "Probability", "0 where there are bursts")
 	}
-	if err := validateDelay("Timeout", l.Timeout, 0); err != nil {
+	if err := validateDelay(l, "Timeout", l.Timeout, 0); err != nil {
 		return err
 	}
 	if l.possible() && !l.Drop && l.Timeout == 0 {
-		return fieldError("Timeout", l.Timeout, "positive where lost messages are sent again")
+		return field.Errorf(l, "Timeout", "positive where lost messages are sent again")
 	}
 	if l.Attempts < 0 || l.Attempts > MaxAttempts {
-		return fieldError("Attempts", l.Attempts, "from 0 (%d tries) to %d", DefaultAttempts, MaxAttempts)
+		return field.Errorf(l, "Attempts", "from 0 (%d tries) to %d", DefaultAttempts, MaxAttempts)
 	}
 	return nil
 }
@@ -51,36 +55,25 @@ func (l Loss) attempts() int {
 	return l.Attempts
 }
 
-// Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters of Hasslinger and Hohlfeld
-// 2008 ("The Gilbert-Elliott model for packet loss in real time services on the Internet"). Each try to send is judged in the
-// present state, good or bad, and then the state changes. The share of tries in the bad state is P/(P + R), at the first try
-// too, that of lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the mean. The zero
-// value has no bursts.
+// Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters
+// of Hasslinger and Hohlfeld 2008 ("The Gilbert-Elliott model for packet loss in real time services
+// on the Internet"). Each try to send is judged in the present state, good or bad, and then the
+// state changes. The share of tries in the bad state is P/(P + R), at the first try too, that of
+// lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the
+// mean. The zero value has no bursts.
 type Bursts struct {
-	P float64 // probability to go from the good state to the bad one, above 0 to 1
-	R float64 // probability to go back, above 0 to 1
-	H float64 // probability of a try to succeed in the bad state
-	K float64 // probability of a try to succeed in the good state
+	P float64 `plan:"p" unit:"fraction" range:">0%"` // probability to go from the good state to the bad one, above 0 to 1
+	R float64 `plan:"r" unit:"fraction" range:">0%"` // probability to go back, above 0 to 1
+	H float64 `plan:"h" unit:"fraction"`             // probability of a try to succeed in the bad state
+	K float64 `plan:"k" unit:"fraction"`             // probability of a try to succeed in the good state
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (b Bursts) Validate() error {
 	if b == (Bursts{}) {
 		return nil
 	}
-	for _, f := range []struct {
-		name     string
-		value    float64
-		positive bool
-	}{{"P", b.P, true}, {"R", b.R, true}, {"H", b.H, false}, {"K", b.K, false}} {
-		switch {
-		case f.positive && !(f.value > 0 && f.value <= 1):
-			return fieldError(f.name, f.value, "above 0 and at most 1")
-		case !(f.value >= 0 && f.value <= 1):
-			return fieldError(f.name, f.value, "from 0 to 1")
-		}
-	}
-	return nil
+	return field.Check(b)
 }
 
 // channel is the state of an edge with Bursts.

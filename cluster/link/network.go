@@ -2,6 +2,7 @@ package link
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -103,7 +104,7 @@ func (n *Network) at(index int32) *node {
 }
 
 func (q *queue) setRate(bytesPerSecond float64) {
-	if validateRate("rate", bytesPerSecond) != nil {
+	if !(bytesPerSecond >= 0) || math.IsInf(bytesPerSecond, 0) {
 		panic(invalidSetup)
 	}
 	q.rate = bytesPerSecond

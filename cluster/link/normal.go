@@ -4,43 +4,51 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // maxTail is how many standard deviations beyond Mean the nearer bound of a Normal may lie.
 const maxTail = 30
 
-// Normal is a normally distributed delay given that it lies within [Min, Max], drawn by the inverse of the truncated
-// distribution: one random number a message, no rejection. With a = (Min − Mean)/Std, b = (Max − Mean)/Std, φ the normal
-// density and Z the probability of [a, b], the present delay is the mean, Mean + Std·(φ(a) − φ(b))/Z.
+// Normal is a normally distributed delay given that it lies within [Min, Max], drawn by the inverse
+// of the truncated distribution: one random number a message, no rejection. With a = (Min −
+// Mean)/Std, b = (Max − Mean)/Std, φ the normal density and Z the probability of [a, b], the
+// present delay is the mean, Mean + Std·(φ(a) − φ(b))/Z.
 type Normal struct {
-	Mean, Std time.Duration // before truncation, from 0 to MaxDelay; Std 0 is a constant
-	Min       time.Duration // from 0 to MaxDelay, at most 30 Std above Mean
-	Max       time.Duration // at least Min, at most 30 Std below Mean; 0 = none
+	// Mean before truncation, from 0 to MaxDelay.
+	Mean time.Duration `plan:"mean,required" doc:"before it is truncated"`
+	// Std before truncation, from 0 to MaxDelay; 0 is a constant.
+	Std time.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
+	// Min is from 0 to MaxDelay, at most 30 Std above Mean.
+	Min time.Duration `plan:"min" doc:"the shortest"`
+	// Max is at least Min, at most 30 Std below Mean; 0 = none.
+	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Normal) Validate() error {
-	if err := validateDelay("Mean", d.Mean, 0); err != nil {
+	if err := validateDelay(d, "Mean", d.Mean, 0); err != nil {
 		return err
 	}
-	if err := validateDelay("Std", d.Std, 0); err != nil {
+	if err := validateDelay(d, "Std", d.Std, 0); err != nil {
 		return err
 	}
-	if err := validateDelay("Min", d.Min, 0); err != nil {
+	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
 		return err
 	}
 	if d.Max != 0 {
-		if err := validateDelay("Max", d.Max, d.Min); err != nil {
+		if err := validateDelay(d, "Max", d.Max, d.Min); err != nil {
 			return err
 		}
 	}
 	reach := d.Mean + maxTail*d.Std
 	if d.Min > reach {
-		return fieldError("Min", d.Min, "at most %d standard deviations above the mean (%v)", maxTail, reach)
+		return field.Errorf(d, "Min", "at most %d standard deviations above the mean (%v)", maxTail, reach)
 	}
 	reach = d.Mean - maxTail*d.Std
 	if d.Max != 0 && d.Max < reach {
-		return fieldError("Max", d.Max, "at most %d standard deviations below the mean (%v)", maxTail, reach)
+		return field.Errorf(d, "Max", "at most %d standard deviations below the mean (%v)", maxTail, reach)
 	}
 	return nil
 }
@@ -56,7 +64,8 @@ func (d Normal) Start(stream func() *rand.Rand, _ Process) Process {
 		p.max = d.Max
 		high = (float64(d.Max) - p.mean) / p.std
 	}
-	// The probabilities of an interval above the mean are all close to 1; those of its mirror image keep their digits.
+	// The probabilities of an interval above the mean are all close to 1; those of its mirror image
+	// keep their digits.
 	if low > 0 {
 		p.std = -p.std
 		low, high = -high, -low
@@ -71,7 +80,8 @@ func (d Normal) Start(stream func() *rand.Rand, _ Process) Process {
 func truncatedNormalMean(a, b float64) float64 {
 	middle := a + float64((b-a)/2)
 	if width := b - a; width*(1+math.Abs(middle)) < 1e-3 {
-		// The density is nearly a straight line, and the formula below would subtract equal numbers.
+		// The density is nearly a straight line, and the formula below would subtract equal
+		// numbers.
 		return middle - middle*float64(width*width)/12
 	}
 	mass := normalCDF(b) - normalCDF(a)

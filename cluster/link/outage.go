@@ -4,61 +4,70 @@ import (
 	"math/rand/v2"
 	"sort"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 const (
 	// MinSojourn is the least mean time that an Intermittent edge is up, or down.
 	MinSojourn = time.Millisecond
-	// maxDownPerUp bounds how much longer an Intermittent edge is down than up: the work of a message grows with it.
+	// maxDownPerUp bounds how much longer an Intermittent edge is down than up: the work of a
+	// message grows with it.
 	maxDownPerUp = 1000
 )
 
-// Outage is a time during which nothing departs on an edge: the half-open interval [From, To), To = Forever for one
-// that never ends. A message whose departure would fall into it waits for its end and is then sent whole, blocking the
-// edge's queue; with Loss.Drop, or if the outage never ends, it is lost. Messages on their way are not touched.
+// Outage is a time during which nothing departs on an edge: the half-open interval [From, To), To =
+// Forever for one that never ends. A message whose departure would fall into it waits for its end
+// and is then sent whole, blocking the edge's queue; with Loss.Drop, or if the outage never ends,
+// it is lost. Messages on their way are not touched.
 type Outage struct {
-	From, To time.Duration
+	From time.Duration `plan:"from"`
+	To   time.Duration `plan:"for"`
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (o Outage) Validate() error {
 	if o.From < 0 || o.From > Horizon {
-		return fieldError("From", o.From, "from 0s to %v", Horizon)
+		return field.Errorf(o, "From", "from 0s to %v", Horizon)
 	}
 	if o.To <= o.From || (o.To > Horizon && o.To != Forever) {
-		return fieldError("To", o.To, "after From (%v) and at most %v, or Forever", o.From, Horizon)
+		return field.Errorf(o, "To", "after From (%v) and at most %v, or Forever", o.From, Horizon)
 	}
 	return nil
 }
 
-// Intermittent makes an edge go down and come up again at random: the two-state Markov chain of Gilbert 1960 ("Capacity of a
-// burst-noise channel") and Elliott 1963 in continuous time. The times up and down are exponentially distributed with the
-// means Up and Down, the share of time down is Down/(Up + Down), from the beginning of the run on. While the edge is down it is
-// as in an Outage. The zero value never goes down.
+// Intermittent makes an edge go down and come up again at random: the two-state Markov chain of
+// Gilbert 1960 ("Capacity of a burst-noise channel") and Elliott 1963 in continuous time. The times
+// up and down are exponentially distributed with the means Up and Down, the share of time down is
+// Down/(Up + Down), from the beginning of the run on. While the edge is down it is as in an Outage.
+// The zero value never goes down.
 //
-// Whether the edge is down at an instant is a function of the network's seed, the names of its nodes and these two means
-// alone, not of what is sent.
+// Whether the edge is down at an instant is a function of the network's seed, the names of its
+// nodes and these two means alone, not of what is sent.
 type Intermittent struct {
-	Up, Down time.Duration // means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down
+	Up   time.Duration `plan:"up"`   // mean, see Down
+	Down time.Duration `plan:"down"` // means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Intermittent) Validate() error {
 	if d == (Intermittent{}) {
 		return nil
 	}
-	if err := validateDelay("Up", d.Up, MinSojourn); err != nil {
+	if err := validateDelay(d, "Up", d.Up, MinSojourn); err != nil {
 		return err
 	}
 	if d.Down < MinSojourn || d.Down > MaxDelay || d.Down/maxDownPerUp > d.Up {
-		return fieldError("Down", d.Down, "from %v to %v, and at most %d times the mean time up (%v)", MinSojourn, MaxDelay, maxDownPerUp, d.Up)
+		return field.Errorf(d, "Down", "from %v to %v, and at most %d times the mean time up (%v)", MinSojourn,
+			MaxDelay, maxDownPerUp, d.Up)
 	}
 	return nil
 }
 
-// flapper finds the state of an Intermittent edge at any instant. The events that take the edge down and those that bring it up are
-// Poisson processes of rates 1/Up and 1/Down, each going on whatever the state is; the state is what the last event of either
-// made it. Events that change nothing thin neither process, so that this is the chain.
+// flapper finds the state of an Intermittent edge at any instant. The events that take the edge
+// down and those that bring it up are Poisson processes of rates 1/Up and 1/Down, each going on
+// whatever the state is; the state is what the last event of either made it. Events that change
+// nothing thin neither process, so that this is the chain.
 type flapper struct {
 	falls, rises poisson
 	downAtFirst  bool // before the first event
@@ -71,7 +80,8 @@ func newFlapper(d Intermittent, seed, salt uint64) *flapper {
 	return f
 }
 
-// at returns whether the edge is down at an instant, and if so, until when. A nil one is never down.
+// at returns whether the edge is down at an instant, and if so, until when. A nil one is never
+// down.
 func (f *flapper) at(now time.Duration) (end time.Duration, down bool) {
 	if f == nil {
 		return 0, false
@@ -91,7 +101,8 @@ func (f *flapper) at(now time.Duration) (end time.Duration, down bool) {
 	return f.rises.next, true
 }
 
-// nextDown returns the first instant from now on at which the edge is down; before if there is none before that.
+// nextDown returns the first instant from now on at which the edge is down; before if there is none
+// before that.
 func (f *flapper) nextDown(now, before time.Duration) time.Duration {
 	for ; now < before; now = f.falls.next {
 		if _, down := f.at(now); down {
@@ -104,9 +115,9 @@ func (f *flapper) nextDown(now, before time.Duration) time.Duration {
 // eventsPerCell is the mean number of events of one cell.
 const eventsPerCell = 16
 
-// poisson finds the events of a Poisson process beside any instant. The events of each stretch of time, a cell, have a random
-// stream of their own, so that no look-up has to begin at the beginning. What follows its settings
-// only remembers the last look-up.
+// poisson finds the events of a Poisson process beside any instant. The events of each stretch of
+// time, a cell, have a random stream of their own, so that no look-up has to begin at the
+// beginning. What follows its settings only remembers the last look-up.
 type poisson struct {
 	seed, salt uint64
 	gap        float64       // mean nanoseconds between two events
@@ -170,8 +181,8 @@ func (p *poisson) draw() { p.next += nearest(-p.gap * log(1-p.uniform())) }
 
 func (p *poisson) uniform() float64 { return float64(p.stream.Uint64()>>11) * 0x1p-53 }
 
-// outageAt returns the end of the outage that a departure from the queue falls into. Departures from the queue do not
-// decrease, so outages that are over are passed for good.
+// outageAt returns the end of the outage that a departure from the queue falls into. Departures
+// from the queue do not decrease, so outages that are over are passed for good.
 func (e *Edge) outageAt(departure time.Duration) (end time.Duration, down bool) {
 	for int(e.outage) < len(e.config.Outages) && e.config.Outages[e.outage].To <= departure {
 		e.outage++
@@ -204,7 +215,8 @@ func (e *Edge) outageAhead(departure time.Duration) (end time.Duration, down boo
 	return 0, false
 }
 
-// joined returns the end of the outage at an instant, of those of a list and of those at random, which are one where they touch.
+// joined returns the end of the outage at an instant, of those of a list and of those at random,
+// which are one where they touch.
 func joined(list []Outage, random *flapper, now time.Duration) (end time.Duration, down bool) {
 	end = now
 	for more := true; more && end <= Horizon; {
@@ -221,9 +233,9 @@ func joined(list []Outage, random *flapper, now time.Duration) (end time.Duratio
 	return end, end > now
 }
 
-// Outage returns the first outage that there is at or after an instant and before another, of those configured and those at
-// random, as if the present configuration held for ever. It draws nothing. Outages that touch are one; of one that has begun
-// the rest is returned.
+// Outage returns the first outage that there is at or after an instant and before another, of those
+// configured and those at random, as if the present configuration held for ever. It draws nothing.
+// Outages that touch are one; of one that has begun the rest is returned.
 func (e *Edge) Outage(now, before time.Duration) (Outage, bool) {
 	list := e.config.Outages
 	list = list[sort.Search(len(list), func(i int) bool { return list[i].To > now }):]

@@ -4,28 +4,31 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // MaxGraphEdges bounds the edges of a topology that is not complete.
 const MaxGraphEdges = 1 << 22
 
-// Graph is an undirected topology: for each node the positions of its neighbours, ascending. A nil Graph is the
-// complete one.
+// Graph is an undirected topology: for each node the positions of its neighbours, ascending. A nil
+// Graph is the complete one.
 type Graph [][]int32
 
-// Topology describes who is whose neighbour. A description is plain data, never changed by its use. Programs can add
-// kinds of their own.
+// Topology describes who is whose neighbour. A description is plain data, never changed by its use.
+// Programs can add kinds of their own.
 type Topology interface {
-	// Validate returns an error if the description is none, or does not fit nodes of these names, in the order of the
-	// plan. It is a *FieldError where a field is at fault.
+	// Validate returns an error if the description is none, or does not fit nodes of these names,
+	// in the order of the plan. It is a *field.Error where a field is at fault.
 	Validate(nodes []string) error
-	// Edges returns the edges as pairs of positions in nodes, each in either direction; one that is named twice counts
-	// once. It is called after Validate has returned nil. Whatever is left to chance is drawn from r alone.
+	// Edges returns the edges as pairs of positions in nodes, each in either direction; one that is
+	// named twice counts once. It is called after Validate has returned nil. Whatever is left to
+	// chance is drawn from r alone.
 	Edges(nodes []string, r *rand.Rand) ([][2]int32, error)
 }
 
-// NewGraph carries a topology out. Everybody can reach everybody in what it returns; the error names two nodes that
-// cannot.
+// NewGraph carries a topology out. Everybody can reach everybody in what it returns; the error
+// names two nodes that cannot.
 func NewGraph(t Topology, nodes []string, r *rand.Rand) (Graph, error) {
 	if err := t.Validate(nodes); err != nil {
 		return nil, err
@@ -39,7 +42,8 @@ func NewGraph(t Topology, nodes []string, r *rand.Rand) (Graph, error) {
 	}
 	for _, e := range edges {
 		if e[0] == e[1] || min(e[0], e[1]) < 0 || int(max(e[0], e[1])) >= len(nodes) {
-			return nil, fmt.Errorf("the topology has an edge from node %d to node %d; an edge joins two of nodes 0 to %d", e[0], e[1], len(nodes)-1)
+			return nil, fmt.Errorf("the topology has an edge from node %d to node %d; an edge joins two of nodes 0 "+
+				"to %d", e[0], e[1], len(nodes)-1)
 		}
 	}
 	if b := beyond(len(nodes), edges); b > 0 {
@@ -75,7 +79,8 @@ func adjacency(n int, edges [][2]int32) Graph {
 	return g
 }
 
-// beyond returns the first node that cannot be reached from node 0, or 0 if there is none: union-find with path halving.
+// beyond returns the first node that cannot be reached from node 0, or 0 if there is none:
+// union-find with path halving.
 func beyond(n int, edges [][2]int32) int {
 	parent := make([]int32, n)
 	for i := range parent {
@@ -109,30 +114,38 @@ type Ring struct{}
 
 // Star joins one node with all others.
 type Star struct {
-	Centre string // name of the node in the middle; empty for the first
+	// Centre is the name of the node in the middle; empty for the first.
+	Centre string `plan:"centre,omitzero" doc:"the node in the middle; default: the first"`
 }
 
 // Tree is balanced: the parent of node i > 0 is node ⌊(i−1)/Branching⌋.
 type Tree struct {
-	Branching int // children of each node that has all of its own, at least 1; 1 is a line
+	// Branching is how many children each node has that has all of its own, at least 1; 1 is a
+	// line.
+	Branching int `plan:"branching" range:"1.." doc:"children of a node"`
 }
 
-// Grid lays the nodes out row by row and joins each with those above, below, left and right. Without rows and columns it is as
-// square as its nodes allow, and at least two of each; of one that is given the other follows.
+// Grid lays the nodes out row by row and joins each with those above, below, left and right.
+// Without rows and columns it is as square as its nodes allow, and at least two of each; of one
+// that is given the other follows.
 type Grid struct {
-	Rows, Columns int // 0 = as the nodes allow
+	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // 0 = as the nodes allow
+	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // 0 = as the nodes allow
 }
 
-// Torus is a grid whose last column is joined with the first one and whose last row is with the first one.
+// Torus is a grid whose last column is joined with the first one and whose last row is with the
+// first one.
 type Torus struct {
-	Rows, Columns int // as in Grid
+	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // as in Grid
+	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // as in Grid
 }
 
 // Hypercube joins nodes whose positions differ in one binary digit. It needs 2^k nodes.
 type Hypercube struct{}
 
-// ExponentialGraph joins node i with nodes i ± (2^j + 1) mod n for j = 0 … ⌊log2(n−1)⌋ (Lian et al. 2018, "Asynchronous
-// decentralized parallel stochastic gradient descent", section 5). It needs 3 nodes. Because of j = 0 it is not bipartite.
+// ExponentialGraph joins node i with nodes i ± (2^j + 1) mod n for j = 0 … ⌊log2(n−1)⌋ (Lian et al.
+// 2018, "Asynchronous decentralized parallel stochastic gradient descent", section 5). It needs 3
+// nodes. Because of j = 0 it is not bipartite.
 type ExponentialGraph struct{}
 
 var (
@@ -178,10 +191,10 @@ func (Ring) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, nil
 }
 
-// Validate reports a centre that is no node, as a *FieldError.
+// Validate reports a centre that is no node, as a *field.Error.
 func (t Star) Validate(nodes []string) error {
 	if t.Centre != "" && !slices.Contains(nodes, t.Centre) {
-		return fieldError("Centre", fmt.Sprintf("%q", t.Centre), "the name of a node")
+		return field.Errorf(t, "Centre", "the name of a node")
 	}
 	return nil
 }
@@ -198,10 +211,10 @@ func (t Star) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, nil
 }
 
-// Validate reports a branching below 1, as a *FieldError.
+// Validate reports a branching below 1, as a *field.Error.
 func (t Tree) Validate([]string) error {
 	if t.Branching < 1 {
-		return fieldError("Branching", t.Branching, "1 or more")
+		return field.Errorf(t, "Branching", "1 or more")
 	}
 	return nil
 }
@@ -215,7 +228,8 @@ func (t Tree) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, nil
 }
 
-// Validate returns an error if the nodes do not fill the grid, as a *FieldError where a field is at fault.
+// Validate returns an error if the nodes do not fill the grid, as a *field.Error where a field is
+// at fault.
 func (t Grid) Validate(nodes []string) error {
 	_, _, err := t.shape(len(nodes))
 	return err
@@ -226,15 +240,15 @@ func (t Grid) shape(n int) (rows, columns int, err error) {
 	rows, columns = t.Rows, t.Columns
 	switch {
 	case rows < 0:
-		return 0, 0, fieldError("Rows", rows, "1 or more")
+		return 0, 0, field.Errorf(t, "Rows", "1 or more")
 	case columns < 0:
-		return 0, 0, fieldError("Columns", columns, "1 or more")
+		return 0, 0, field.Errorf(t, "Columns", "1 or more")
 	case rows > 0 && n%rows != 0:
-		return 0, 0, fieldError("Rows", rows, "a divisor of the %d nodes", n)
+		return 0, 0, field.Errorf(t, "Rows", "a divisor of the %d nodes", n)
 	case columns > 0 && n%columns != 0:
-		return 0, 0, fieldError("Columns", columns, "a divisor of the %d nodes", n)
+		return 0, 0, field.Errorf(t, "Columns", "a divisor of the %d nodes", n)
 	case rows > 0 && columns > 0 && n/rows != columns:
-		return 0, 0, fieldError("Columns", columns, "%d: there are %d nodes in %d rows", n/rows, n, rows)
+		return 0, 0, field.Errorf(t, "Columns", "%d: there are %d nodes in %d rows", n/rows, n, rows)
 	case rows > 0:
 		return rows, n / rows, nil
 	case columns > 0:
@@ -246,7 +260,8 @@ func (t Grid) shape(n int) (rows, columns int, err error) {
 		}
 	}
 	if rows == 0 {
-		return 0, 0, fmt.Errorf("%d nodes fill no rows and columns, two or more of each; take another number of nodes, or give rows: 1", n)
+		return 0, 0, fmt.Errorf("%d nodes fill no rows and columns, two or more of each; take another number of "+
+			"nodes, or give rows: 1", n)
 	}
 	return rows, n / rows, nil
 }
@@ -266,11 +281,12 @@ func (t Grid) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	return edges, err
 }
 
-// Validate returns an error if the nodes do not fill the torus, as a *FieldError where a field is at fault.
+// Validate returns an error if the nodes do not fill the torus, as a *field.Error where a field is
+// at fault.
 func (t Torus) Validate(nodes []string) error { return Grid(t).Validate(nodes) }
 
-// Edges returns two edges for each node where there are three or more rows and columns: of two, the last one is the
-// neighbour of the first one already.
+// Edges returns two edges for each node where there are three or more rows and columns: of two, the
+// last one is the neighbour of the first one already.
 func (t Torus) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	rows, columns, err := Grid(t).shape(len(nodes))
 	edges, _ := Grid(t).Edges(nodes, nil)

@@ -3,49 +3,61 @@ package link
 import (
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-// MaxGraphTries bounds how often a random topology is drawn until one is found in which everybody can reach everybody.
+// MaxGraphTries bounds how often a random topology is drawn until one is found in which everybody
+// can reach everybody.
 const MaxGraphTries = 1000
 
-// RandomRegular gives every node the same number of random neighbours (Steger and Wormald 1999, "Generating random regular
-// graphs quickly"): nearly uniform among all such graphs, drawn again until one is connected. More than half of the other
-// nodes are drawn as the complement of a graph of fewer.
+// RandomRegular gives every node the same number of random neighbours (Steger and Wormald 1999,
+// "Generating random regular graphs quickly"): nearly uniform among all such graphs, drawn again
+// until one is connected. More than half of the other nodes are drawn as the complement of a graph
+// of fewer.
 type RandomRegular struct {
-	Degree int // neighbours of each node, from 1 to n − 1; n·Degree must be even
+	// Degree is how many neighbours each node has, from 1 to n − 1; n·Degree must be even.
+	Degree int `plan:"degree,required" range:"1.." doc:"neighbours of each node"`
 }
 
-// ErdosRenyi joins every two nodes with the same probability, independently of all others (Gilbert 1959, "Random graphs"),
-// drawn again until everybody can reach everybody. Exactly one field is given.
+// ErdosRenyi joins every two nodes with the same probability, independently of all others (Gilbert
+// 1959, "Random graphs"), drawn again until everybody can reach everybody. Exactly one field is
+// given.
 type ErdosRenyi struct {
-	Probability float64 // of an edge, above 0 and at most 1; or
-	Degree      float64 // mean number of neighbours of a node, above 0 and at most n − 1
+	// Probability of an edge, above 0 and at most 1; or
+	Probability float64 `plan:"probability,omitzero" unit:"fraction" doc:"that two nodes are neighbours"`
+	// Degree, the mean number of neighbours of a node, above 0 and at most n − 1.
+	Degree float64 `plan:"degree,omitzero" range:">0" doc:"the mean number of neighbours, in place of probability"`
 }
 
-// SmallWorld is a ring in which each node is joined with the nearest ones on both sides, and in which then every edge gets
-// another end at random, with a probability (Watts and Strogatz 1998, "Collective dynamics of 'small-world' networks").
-// It is drawn again until everybody can reach everybody.
+// SmallWorld is a ring in which each node is joined with the nearest ones on both sides, and in
+// which then every edge gets another end at random, with a probability (Watts and Strogatz 1998,
+// "Collective dynamics of 'small-world' networks"). It is drawn again until everybody can reach
+// everybody.
 type SmallWorld struct {
-	Neighbours int     // of each node before rewiring: even, from 2 to n − 1
-	Rewire     float64 // probability of an edge to be rewired, from 0 to 1
+	// Neighbours of each node before rewiring: even, from 2 to n − 1.
+	Neighbours int `plan:"neighbours" range:"1.." doc:"of each node in the ring, before any edge is rewired"`
+	// Rewire is the probability of an edge to be rewired, from 0 to 1.
+	Rewire float64 `plan:"rewire" unit:"fraction" doc:"the share of the edges that is rewired"`
 }
 
-// Validate reports the field that does not fit, as a *FieldError.
+// Validate reports the field that does not fit, as a *field.Error.
 func (t RandomRegular) Validate(nodes []string) error {
 	n := len(nodes)
 	switch {
 	case t.Degree < 1 || t.Degree >= n:
-		return fieldError("Degree", t.Degree, "from 1 to %d, the number of other nodes", n-1)
+		return field.Errorf(t, "Degree", "from 1 to %d, the number of other nodes", n-1)
 	case n%2 != 0 && t.Degree%2 != 0:
-		return fieldError("Degree", t.Degree, "even, because the number of nodes, %d, is odd", n)
+		return field.Errorf(t, "Degree", "even, because the number of nodes, %d, is odd", n)
 	}
-	return validateEdges("Degree", t.Degree, float64(n)*float64(t.Degree)/2)
+	return validateEdges(t, "Degree", float64(n)*float64(t.Degree)/2)
 }
 
 // validateEdges refuses a field that asks for too many edges.
-func validateEdges(field string, value any, edges float64) error {
+func validateEdges(v any, name string, edges float64) error {
 	if edges > MaxGraphEdges {
-		return fieldError(field, value, "less: these are %.0f edges, at most %d are accepted; a complete topology needs none of them", edges, MaxGraphEdges)
+		return field.Errorf(v, name,
+			"less: these are %.0f edges, at most %d are accepted; a complete topology needs none of them", edges, MaxGraphEdges)
 	}
 	return nil
 }
@@ -58,7 +70,8 @@ func (t RandomRegular) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 			return edges, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d random graphs of %d nodes with %d neighbours each was connected; give more neighbours", MaxGraphTries, n, t.Degree)
+	return nil, fmt.Errorf("none of %d random graphs of %d nodes with %d neighbours each was connected; give more "+
+		"neighbours", MaxGraphTries, n, t.Degree)
 }
 
 // draw returns a random regular graph, connected or not, or nil if it came to a dead end.
@@ -105,8 +118,9 @@ func (p *pairs) add(a, b int) {
 	p.set[edge(min(a, b), max(a, b))] = struct{}{}
 }
 
-// pairing gives each of n nodes as many points as its degree and joins random pairs of points, refusing those that would be
-// loops or repeat an edge; false if at last no pair is left that could be joined.
+// pairing gives each of n nodes as many points as its degree and joins random pairs of points,
+// refusing those that would be loops or repeat an edge; false if at last no pair is left that could
+// be joined.
 func pairing(n, degree int, r *rand.Rand) (*pairs, bool) {
 	points := make([]int32, 0, n*degree)
 	for i := range n {
@@ -147,20 +161,20 @@ func anyPair(points []int32, suitable func(a, b int32) bool) bool {
 	return false
 }
 
-// Validate reports the field that does not fit, as a *FieldError.
+// Validate reports the field that does not fit, as a *field.Error.
 func (t ErdosRenyi) Validate(nodes []string) error {
 	n := float64(len(nodes))
 	switch {
 	case (t.Probability != 0) == (t.Degree != 0):
 		return fmt.Errorf("a random graph needs the probability of an edge or the mean degree of a node, one of them")
 	case t.Degree != 0 && !(t.Degree > 0 && t.Degree <= n-1):
-		return fieldError("Degree", t.Degree, "above 0 and at most %.0f, the number of other nodes", n-1)
+		return field.Errorf(t, "Degree", "above 0 and at most %.0f, the number of other nodes", n-1)
 	case t.Degree != 0:
-		return validateEdges("Degree", t.Degree, n*t.Degree/2)
+		return validateEdges(t, "Degree", n*t.Degree/2)
 	case !(t.Probability > 0 && t.Probability <= 1):
-		return fieldError("Probability", t.Probability, "above 0 and at most 1")
+		return field.Errorf(t, "Probability", "above 0 and at most 1")
 	}
-	return validateEdges("Probability", t.Probability, n*(n-1)/2*t.Probability)
+	return validateEdges(t, "Probability", n*(n-1)/2*t.Probability)
 }
 
 // Edges draws p·n·(n−1)/2 edges in the mean.
@@ -176,12 +190,14 @@ func (t ErdosRenyi) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 			return edges, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d random graphs of %d nodes with an edge probability of %.3g (%.3g neighbours in the mean) was connected; "+
+	return nil, fmt.Errorf("none of %d random graphs of %d nodes with an edge probability of %.3g (%.3g neighbours "+
+		"in the mean) was connected; "+
 		"nearly all are with more than ln n = %.3g neighbours", MaxGraphTries, n, p, p*float64(n-1), log(float64(n)))
 }
 
-// independent appends each pair of n nodes with probability p. What it draws is how many pairs are skipped up to the next
-// edge (Batagelj and Brandes 2005, "Efficient generation of large random networks", algorithm 1).
+// independent appends each pair of n nodes with probability p. What it draws is how many pairs are
+// skipped up to the next edge (Batagelj and Brandes 2005, "Efficient generation of large random
+// networks", algorithm 1).
 func independent(edges [][2]int32, n int, p float64, r *rand.Rand) [][2]int32 {
 	total := n * (n - 1) / 2
 	row, first := 1, 0 // pairs from first on, of which there are row, have row as their larger end
@@ -204,16 +220,16 @@ func independent(edges [][2]int32, n int, p float64, r *rand.Rand) [][2]int32 {
 	}
 }
 
-// Validate reports the field that does not fit, as a *FieldError.
+// Validate reports the field that does not fit, as a *field.Error.
 func (t SmallWorld) Validate(nodes []string) error {
 	n := len(nodes)
 	switch {
 	case t.Neighbours < 2 || t.Neighbours%2 != 0 || t.Neighbours >= n:
-		return fieldError("Neighbours", t.Neighbours, "even, from 2 to %d, the number of other nodes", n-1)
+		return field.Errorf(t, "Neighbours", "even, from 2 to %d, the number of other nodes", n-1)
 	case !(t.Rewire >= 0 && t.Rewire <= 1):
-		return fieldError("Rewire", t.Rewire, "from 0 to 1")
+		return field.Errorf(t, "Rewire", "from 0 to 1")
 	}
-	return validateEdges("Neighbours", t.Neighbours, float64(n)*float64(t.Neighbours)/2)
+	return validateEdges(t, "Neighbours", float64(n)*float64(t.Neighbours)/2)
 }
 
 // Edges draws n·Neighbours/2 edges.
@@ -224,7 +240,8 @@ func (t SmallWorld) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 			return edges, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d small worlds of %d nodes with %d neighbours, rewired with probability %.3g, was connected; "+
+	return nil, fmt.Errorf("none of %d small worlds of %d nodes with %d neighbours, rewired with probability %.3g, "+
+		"was connected; "+
 		"give more neighbours", MaxGraphTries, n, t.Neighbours, t.Rewire)
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 const (
@@ -29,33 +31,35 @@ type Point struct {
 	Delay time.Duration
 }
 
-// Trace replays measured delays. A message takes the delay that the trace has when it departs onto the edge: that of the
-// last point at or before this instant, or with Interpolate a point on the straight line to the next one. Before the first
-// point its delay holds, after the last point that one's; with Repeat the trace from its first to its last point begins
-// again when it ends, the last point giving way to the first.
+// Trace replays measured delays. A message takes the delay that the trace has when it departs onto
+// the edge: that of the last point at or before this instant, or with Interpolate a point on the
+// straight line to the next one. Before the first point its delay holds, after the last point that
+// one's; with Repeat the trace from its first to its last point begins again when it ends, the last
+// point giving way to the first.
 type Trace struct {
-	Points      []Point // at least one, in strictly increasing order of At; not to be changed after use
+	Points      []Point `key:"file"` // at least one, in strictly increasing order of At; not to be changed after use
 	Interpolate bool
 	Repeat      bool // needs two points
 }
 
-// Validate reports the first field that is not accepted, as a *FieldError.
+// Validate reports the first field that is not accepted, as a *field.Error.
 func (d Trace) Validate() error {
 	if len(d.Points) == 0 {
-		return fieldError("Points", "empty", "one point at least")
+		return field.Errorf(d, "Points", "one point at least")
 	}
 	if d.Repeat && len(d.Points) < 2 {
-		return fieldError("Repeat", d.Repeat, "false for a trace of one point")
+		return field.Errorf(d, "Repeat", "false for a trace of one point")
 	}
 	for i, p := range d.Points {
 		if p.At < 0 || p.At > Horizon {
-			return fieldError(fmt.Sprintf("Points[%d].At", i), p.At, "from 0s to %v", Horizon)
+			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "from 0s to %v", Horizon)), i)
 		}
 		if i > 0 && p.At <= d.Points[i-1].At {
-			return fieldError(fmt.Sprintf("Points[%d].At", i), p.At, "after that of the point before (%v)", d.Points[i-1].At)
+			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "after that of the point before (%v)",
+				d.Points[i-1].At)), i)
 		}
-		if err := validateDelay(fmt.Sprintf("Points[%d].Delay", i), p.Delay, 0); err != nil {
-			return err
+		if err := validateDelay(p, "Delay", p.Delay, 0); err != nil {
+			return field.At(field.Within(d, "Points", err), i)
 		}
 	}
 	return nil
@@ -92,8 +96,8 @@ func (r *replay) Present(now time.Duration) time.Duration {
 	return from.Delay + time.Duration(math.Floor(rise+0.5))
 }
 
-// locate returns the i with Points[i].At ≤ now < Points[i+1].At. Messages follow each other closely, so that it is
-// mostly the same as before, or the next.
+// locate returns the i with Points[i].At ≤ now < Points[i+1].At. Messages follow each other
+// closely, so that it is mostly the same as before, or the next.
 func (r *replay) locate(now time.Duration) int {
 	for i := r.near; i < min(r.near+2, len(r.Points)-1); i++ {
 		if r.Points[i].At <= now && now < r.Points[i+1].At {
@@ -105,17 +109,18 @@ func (r *replay) locate(now time.Duration) int {
 	return r.near
 }
 
-// ReadTrace reads the points of a trace: CSV of times and delays, times strictly increasing, the columns and their units named in
-// the first line,
+// ReadTrace reads the points of a trace: CSV of times and delays, times strictly increasing, the
+// columns and their units named in the first line,
 //
 //	# half of round trips to the site in Lyon, 3 May
 //	time_s,delay_ms
 //	0,50
 //	0.5,62.5
 //
-// Units are s, ms and us, in decimal numbers without blanks. Blank lines and what follows a # are skipped. Times are rounded to
-// nanoseconds. At most MaxTracePoints points in twice as many lines of at most MaxTraceLine bytes are read. Errors begin with
-// name and line ("delays.csv:17: …") and quote what was found; an error of r is wrapped.
+// Units are s, ms and us, in decimal numbers without blanks. Blank lines and what follows a # are
+// skipped. Times are rounded to nanoseconds. At most MaxTracePoints points in twice as many lines
+// of at most MaxTraceLine bytes are read. Errors begin with name and line ("delays.csv:17: …") and
+// quote what was found; an error of r is wrapped.
 func ReadTrace(r io.Reader, name string) ([]Point, error) {
 	lines := bufio.NewReaderSize(r, MaxTraceLine)
 	t := traceReader{}
@@ -188,7 +193,8 @@ func (t *traceReader) line(text []byte) error {
 		return err
 	}
 	if n := len(t.points); n > 0 && p.At <= t.points[n-1].At {
-		return fmt.Errorf("%s in %q is not after that of the line before (%v)", t.columns[0].name, plain, t.points[n-1].At)
+		return fmt.Errorf("%s in %q is not after that of the line before (%v)", t.columns[0].name, plain,
+			t.points[n-1].At)
 	}
 	t.points = append(t.points, p)
 	return nil
@@ -215,7 +221,8 @@ func (t *traceReader) header(text string) error {
 func (t *traceReader) point(text []byte) (p Point, err error) {
 	at, delay, ok := bytes.Cut(text, []byte(","))
 	if !ok || bytes.IndexByte(delay, ',') >= 0 {
-		return p, fmt.Errorf("%q has %d fields, expected 2: %s,%s", text, bytes.Count(text, []byte(","))+1, t.columns[0].name, t.columns[1].name)
+		return p, fmt.Errorf("%q has %d fields, expected 2: %s,%s", text, bytes.Count(text, []byte(","))+1,
+			t.columns[0].name, t.columns[1].name)
 	}
 	if p.At, err = t.columns[0].parse(at, Horizon); err != nil {
 		return p, err
@@ -224,7 +231,8 @@ func (t *traceReader) point(text []byte) (p Point, err error) {
 	return p, err
 }
 
-// parse accepts decimal numbers from 0 to most; not the hexadecimal ones, infinities and NaN of strconv.
+// parse accepts decimal numbers from 0 to most; not the hexadecimal ones, infinities and NaN of
+// strconv.
 func (c traceColumn) parse(text []byte, most time.Duration) (time.Duration, error) {
 	value, err := strconv.ParseFloat(string(text), 64)
 	decimal := bytes.IndexFunc(text, func(r rune) bool {

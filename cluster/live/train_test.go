@@ -239,7 +239,7 @@ func led(architecture train.Architecture, result *coordinator.Result, roles []st
 
 func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *testing.T) {
 	worker, peer := ps.RoleWorker, gossip.Architecture{
-		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean{},
+		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean,
 		Lead: gossip.NoLead,
 	}
 	role := peer.Roles()[0].Name

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/membership"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/resident"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -37,7 +37,7 @@ func (p *process) actorKinds() (names []string) {
 }
 
 // readActor returns the actor that a section describes.
-func (p *process) readActor(section *plan.Node) (actors.ResidentKind, error) {
+func (p *process) readActor(section *syntax.Node) (actors.ResidentKind, error) {
 	kind, _, err := p.catalog.Actors.Read(p.catalog, section)
 	return kind, err
 }

@@ -29,8 +29,8 @@ func (e Ends) directions() [][2]string {
 	return [][2]string{{e.From, e.To}}
 }
 
-// Edge returns the settings of the directed edge between two nodes: of the last link in the plan that names it, by the nodes,
-// their groups or [Everyone], completed from the network's default.
+// Edge returns the settings of the directed edge between two nodes: of the last link in the plan
+// that names it, by the nodes, their groups or [Everyone], completed from the network's default.
 func (l *Links) Edge(from, to string) LinkSettings {
 	last := 0
 	for _, a := range [3]string{from, l.group[from], Everyone} {
@@ -55,7 +55,8 @@ func (p *Plan) groups() map[string]string {
 	return groups
 }
 
-// Pairs yields the directed pairs of different nodes that e stands for, in the order of the plan's nodes, each once.
+// Pairs yields the directed pairs of different nodes that e stands for, in the order of the plan's
+// nodes, each once.
 func (p *Plan) Pairs(e Ends) iter.Seq2[string, string] {
 	directions := e.directions()
 	return func(yield func(from, to string) bool) {

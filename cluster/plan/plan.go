@@ -3,6 +3,11 @@ package plan
 import (
 	"fmt"
 	"slices"
+
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // Limits of a plan's numbers.
@@ -12,7 +17,7 @@ const (
 )
 
 // MaxDetect bounds the time until a crash is noticed.
-const MaxDetect Duration = 24 * 3600e9
+const MaxDetect unit.Duration = 24 * 3600e9
 
 // Coordinator is the name that no node may have: the run's coordinator is addressed by it.
 const Coordinator = "coordinator"
@@ -20,11 +25,13 @@ const Coordinator = "coordinator"
 // Everyone is what stands for all nodes at the end of a link.
 const Everyone = "*"
 
-// Plan is one point of a plan: everything that one run, and its repeats, need to know. [ReadPlan] fills it in.
+// Plan is one point of a plan: everything that one run, and its repeats, need to know. [ReadPlan]
+// fills it in.
 type Plan struct {
 	// Version of the plan's language: [Version], also where a plan gives none.
 	Version int `plan:"version" words:"2" doc:"of the plan's language; default: 2"`
-	// Name is used in records and for folders. Default: the name of the plan's file, without its ending.
+	// Name is used in records and for folders. Default: the name of the plan's file, without its
+	// ending.
 	Name string `plan:"name" doc:"what records and folders are called; default: the name of the file"`
 	// Seed of the first repeat; repeat r uses Seed + r. Default 1.
 	Seed uint64 `plan:"seed" doc:"of the first repeat; repeat r uses seed + r"`
@@ -32,10 +39,10 @@ type Plan struct {
 	Repeats int `plan:"repeats" range:"1..10000" doc:"how many runs each point has"`
 
 	// Data, Model, Train and Architecture are read by the catalog. Train may be nil.
-	Data         *Node `plan:"data,required" names:"data" doc:"what is learnt from: the set, what is tested on, who sees which samples"`
-	Model        *Node `plan:"model,required" names:"model" doc:"the network that is trained"`
-	Train        *Node `plan:"train" names:"train" doc:"how a worker makes its steps: batch and optimizer"`
-	Architecture *Node `plan:"architecture,required" names:"architecture" doc:"who computes what and who exchanges what with whom"`
+	Data         *syntax.Node `plan:"data,required" names:"data" doc:"what is learnt from: the set, what is tested on, who sees which samples"`
+	Model        *syntax.Node `plan:"model,required" names:"model" doc:"the network that is trained"`
+	Train        *syntax.Node `plan:"train" names:"train" doc:"how a worker makes its steps: batch and optimizer"`
+	Architecture *syntax.Node `plan:"architecture,required" names:"architecture" doc:"who computes what and who exchanges what with whom"`
 
 	// Nodes that take part, groups written out as their members, in the order of the file.
 	Nodes   []NodeSpec  `plan:"nodes,required" doc:"who takes part"`
@@ -45,10 +52,10 @@ type Plan struct {
 	Stop     Stop     `plan:"stop" doc:"when a run ends: at the target, or at the first of the bounds"`
 	Schedule []Change `plan:"schedule" doc:"what happens during a run: to links, to nodes, to the topology"`
 	// Detect is the time until a crash of a node is noticed. Default 1.5s.
-	Detect Duration `plan:"detect" doc:"until a crash is noticed"`
+	Detect unit.Duration `plan:"detect" doc:"until a crash is noticed"`
 
-	// AnyRole lets nodes have roles that the architecture does not know: the plan is a point of a sweep over several kinds of
-	// architectures, of which others know them.
+	// AnyRole lets nodes have roles that the architecture does not know: the plan is a point of a
+	// sweep over several kinds of architectures, of which others know them.
 	AnyRole bool
 
 	// Tune is what is chosen for each point before its repeats.
@@ -66,7 +73,8 @@ const (
 	RecordEvents  = "events"  // besides, every event
 )
 
-// Version is that of the language in which plans are written today. A plan that gives none is read as one of it.
+// Version is that of the language in which plans are written today. A plan that gives none is read
+// as one of it.
 const Version = 2
 
 // Default returns a plan in which everything that may be left out has its default.
@@ -74,11 +82,11 @@ func Default() *Plan {
 	return &Plan{
 		Version: Version, Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
-			Topology: NewMap(Field{Key: "kind", Value: NewScalar("complete")}),
-			Default:  LinkSettings{Delay: NewScalar("0ms"), Rate: new(ByteRate), Reorder: new(bool), Outages: []Outage{}},
+			Topology: syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewScalar("complete")}),
+			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Outages: []Outage{}},
 			Links:    []LinkSpec{},
 		},
-		Evaluate: Evaluate{Every: Interval{Epochs: 0.1}, Of: OfMean},
+		Evaluate: Evaluate{Every: unit.Interval{Epochs: 0.1}, Of: OfMean},
 		Schedule: []Change{},
 		Detect:   1500e6,
 		Record:   RecordSummary,
@@ -87,25 +95,27 @@ func Default() *Plan {
 
 // NodeSpec is a node of the plan.
 type NodeSpec struct {
-	// Name is unique: a letter or digit, then letters, digits, dots, dashes and underscores, [MaxName] at most.
+	// Name is unique: a letter or digit, then letters, digits, dots, dashes and underscores,
+	// [MaxName] at most.
 	Name string `plan:"name,required" doc:"unique; letters, digits, dots, dashes and underscores"`
 	// Role is what the architecture knows the node as, such as server or worker.
 	Role string `plan:"role,omitzero" doc:"what the architecture knows the node as, such as server or worker"`
-	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was read; see Group.
+	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was
+	// read; see Group.
 	Count   *int    `plan:"count" range:"1..10000" doc:"makes a group of so many nodes: name1, name2, …"`
 	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}"`
 	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
-	Uplink   ByteRate `plan:"uplink" doc:"what all that the node sends has to share"`
-	Downlink ByteRate `plan:"downlink" doc:"what all that the node receives has to share"`
-	// Group is the name that the node's group has in the plan, empty for a node that was named by itself. Links and
-	// the schedule may name it.
+	Uplink   unit.ByteRate `plan:"uplink" doc:"what all that the node sends has to share"`
+	Downlink unit.ByteRate `plan:"downlink" doc:"what all that the node receives has to share"`
+	// Group is the name that the node's group has in the plan, empty for a node that was named by
+	// itself. Links and the schedule may name it.
 	Group string
 	// Source is the syntax that the node was read from, for errors.
-	Source *Node `plan:",node"`
+	Source *syntax.Node `plan:",node"`
 }
 
 // DefaultSpeed of a node's core, where the plan gives neither a speed nor the time of a step.
-const DefaultSpeed Speed = 10e9
+const DefaultSpeed unit.Speed = 10e9
 
 // SetDefaults gives the node one core of [DefaultSpeed].
 func (s *NodeSpec) SetDefaults() { s.Compute = Compute{Speed: DefaultSpeed, Cores: 1} }
@@ -115,9 +125,9 @@ type Compute struct {
 	// Native is as fast as the machine is. Written as the word native.
 	Native bool
 	// Step is how long one training step takes, whatever its work.
-	Step *Duration
+	Step *unit.Duration
 	// Speed of one core: a job takes its work ÷ (Speed × the cores it takes).
-	Speed Speed
+	Speed unit.Speed
 	// Cores is how many jobs, of one core each, run side by side. Default 1.
 	Cores int
 }
@@ -126,26 +136,27 @@ const computeForms = "accepted are native, {step: 5ms} and {speed: 10 GFLOP/s}, 
 
 // computeMap is Compute as a map in the plan.
 type computeMap struct {
-	Step  *Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
-	Speed *Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
-	Cores int       `plan:"cores" range:"1..4096" doc:"how many jobs run side by side"`
+	Step  *unit.Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
+	Speed *unit.Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
+	Cores int            `plan:"cores" range:"1..4096" doc:"how many jobs run side by side"`
 }
 
 // UnmarshalPlan reads the word native or a map with step or speed, and cores.
-func (c *Compute) UnmarshalPlan(n *Node) error {
-	if n.Kind == Scalar && n.Text == "native" {
+func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
+	if n.Kind == syntax.Scalar && n.Text == "native" {
 		*c = Compute{Native: true, Cores: 1}
 		return nil
 	}
-	if n.Kind != Map {
-		return Errorf(n, "found %s; %s", found(n), computeForms)
+	if n.Kind != syntax.Map {
+		return syntax.Errorf(n, "found %s; %s", syntax.Found(n), computeForms)
 	}
 	m := computeMap{Cores: 1}
-	if err := Decode(n, &m); err != nil {
+	if err := settings.Decode(n, &m); err != nil {
 		return err
 	}
 	if m.Step != nil && m.Speed != nil {
-		return Errorf(n.At("speed"), "step and speed exclude each other; give the time of a step or the speed of a core")
+		return syntax.Errorf(n.At("speed"),
+			"step and speed exclude each other; give the time of a step or the speed of a core")
 	}
 	*c = Compute{Step: m.Step, Cores: m.Cores}
 	if m.Speed != nil {
@@ -157,99 +168,105 @@ func (c *Compute) UnmarshalPlan(n *Node) error {
 }
 
 // MarshalPlan writes the form that was chosen, with its cores.
-func (c Compute) MarshalPlan() (*Node, error) {
+func (c Compute) MarshalPlan() (*syntax.Node, error) {
 	if c.Native {
-		return NewScalar("native"), nil
+		return syntax.NewScalar("native"), nil
 	}
 	m := computeMap{Step: c.Step, Cores: c.Cores}
 	if c.Step == nil {
 		m.Speed = &c.Speed
 	}
-	return Encode(m)
+	return settings.Encode(m)
 }
 
-// NetworkSpec is the plan's network: who is whose neighbour, what every link is like, and the links that differ.
+// NetworkSpec is the plan's network: who is whose neighbour, what every link is like, and the links
+// that differ.
 type NetworkSpec struct {
-	// None emulates nothing: messages take the time of the network underneath, none in virtual time. Written as the
-	// word none, with a complete topology.
+	// None emulates nothing: messages take the time of the network underneath, none in virtual
+	// time. Written as the word none, with a complete topology.
 	None bool
 	// Topology is a word, or a map that the catalog reads, such as {kind: ring}. Default complete.
-	Topology *Node        `plan:"topology" names:"topology" doc:"who is whose neighbour: a word, or a map with settings"`
+	Topology *syntax.Node `plan:"topology" names:"topology" doc:"who is whose neighbour: a word, or a map with settings"`
 	Default  LinkSettings `plan:"default" doc:"what links are like that are not named below"`
-	// Links in the order of the file. Of several that name a pair the last one counts, alone; what it leaves out is as in Default.
-	// [Plan.Links] carries this out.
+	// Links in the order of the file. Of several that name a pair the last one counts, alone; what
+	// it leaves out is as in Default. [Plan.Links] carries this out.
 	Links []LinkSpec `plan:"links" doc:"the links that differ; of several that name a pair the last one counts"`
 	// Source is the syntax that the network was read from, for errors; nil if the plan has none.
-	Source *Node `plan:",node"`
+	Source *syntax.Node `plan:",node"`
 }
 
 // none is NetworkSpec.None as a plan says it.
 const none = "none"
 
 // UnmarshalPlan reads the word none, or a map whose absent keys keep what they have.
-func (s *NetworkSpec) UnmarshalPlan(n *Node) error {
-	if n.Kind == Scalar && n.Text == none {
+func (s *NetworkSpec) UnmarshalPlan(n *syntax.Node) error {
+	if n.Kind == syntax.Scalar && n.Text == none {
 		s.None = true
 		return nil
 	}
-	if n.Kind != Map {
-		return Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s", found(n), none)
+	if n.Kind != syntax.Map {
+		return syntax.Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s",
+			syntax.Found(n), none)
 	}
 	type plain NetworkSpec
-	return Decode(n, (*plain)(s))
+	return settings.Decode(n, (*plain)(s))
 }
 
 // MarshalPlan writes the form that was chosen.
-func (s NetworkSpec) MarshalPlan() (*Node, error) {
+func (s NetworkSpec) MarshalPlan() (*syntax.Node, error) {
 	if s.None {
-		return NewScalar(none), nil
+		return syntax.NewScalar(none), nil
 	}
 	type plain NetworkSpec
-	return Encode(plain(s))
+	return settings.Encode(plain(s))
 }
 
-// LinkSettings is what a link is like. A nil field means: as in the network's default.
+// LinkSettings is what a link is like. Keys that its Source does not have are as in the network's
+// default.
 type LinkSettings struct {
-	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default 0ms.
-	Delay *Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
-	// Rate of the edge; 0 is unlimited, the default.
-	Rate *ByteRate `plan:"rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow"`
-	Loss *Loss     `plan:"loss" doc:"how often messages get lost, and what happens to them"`
-	// Reorder lets a message overtake one sent before it. Default false.
-	Reorder *bool    `plan:"reorder" doc:"whether a message may overtake one that was sent before it"`
-	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through"`
+	// Config holds what a plan sets as it is, such as the rate; delay, loss and outages stand below
+	// in the plan's forms.
+	link.Config
+	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default
+	// 0ms.
+	Delay   *syntax.Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
+	Loss    *Loss        `plan:"loss" doc:"how often messages get lost, and what happens to them"`
+	Outages []Outage     `plan:"outages,omitzero" doc:"times during which nothing gets through"`
+	// Source is the syntax that the link was read from, for errors; nil if the plan has none.
+	Source *syntax.Node `plan:",node"`
 }
 
-// over returns s with what it leaves out taken from base.
+// over returns s with what its source leaves out taken from base.
 func (s LinkSettings) over(base LinkSettings) LinkSettings {
-	if s.Delay == nil {
-		s.Delay = base.Delay
-	}
-	if s.Rate == nil {
-		s.Rate = base.Rate
-	}
-	if s.Loss == nil {
-		s.Loss = base.Loss
-	}
-	if s.Reorder == nil {
-		s.Reorder = base.Reorder
-	}
-	if s.Outages == nil {
-		s.Outages = base.Outages
-	}
-	return s
+	settings.Overlay(&base, &s, s.Source)
+	return base
 }
 
 // LinkSpec gives some links their settings.
 type LinkSpec struct {
 	Ends
 	LinkSettings
-	// Source is the syntax that the link was read from, for errors.
-	Source *Node `plan:",node"`
 }
 
-// Ends names the directed pairs of nodes that a link is about: both directions Between two, or one direction From, To. Each end
-// is the name of a node, of a group, which means all its members, or [Everyone].
+// MarshalPlan writes the keys that the link was read from: the others are the default's.
+func (s LinkSpec) MarshalPlan() (*syntax.Node, error) {
+	type plain LinkSpec
+	whole, err := settings.Encode(plain(s))
+	if err != nil || s.Source == nil {
+		return whole, err
+	}
+	var other []string
+	for _, f := range whole.Fields {
+		if _, given := s.Source.Get(f.Key); !given {
+			other = append(other, f.Key)
+		}
+	}
+	return whole.Without(other...), nil
+}
+
+// Ends names the directed pairs of nodes that a link is about: both directions Between two, or one
+// direction From, To. Each end is the name of a node, of a group, which means all its members, or
+// [Everyone].
 type Ends struct {
 	Between []string `plan:"between,omitzero" doc:"the two ends, both directions: nodes, groups, or \"*\" for everyone"`
 	From    string   `plan:"from,omitzero" doc:"the end that sends, for one direction: a node, a group, or \"*\""`
@@ -265,13 +282,13 @@ const (
 // Loss makes a link lose messages, each for itself with a probability, or in bursts.
 type Loss struct {
 	// Probability that one transmission is lost.
-	Probability Fraction `plan:"probability" doc:"that one transmission is lost"`
+	Probability unit.Fraction `plan:"probability" doc:"that one transmission is lost"`
 	// Bursts, unless nil, stand in the place of Probability.
 	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
 	// Kind is Retransmit, the default, or Drop.
 	Kind string `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
 	// Timeout before a retransmission. Default 200ms.
-	Timeout Duration `plan:"timeout" doc:"before it is sent again, more than 0s"`
+	Timeout unit.Duration `plan:"timeout" doc:"before it is sent again, more than 0s"`
 	// Attempts is how many transmissions of a message there are at most. Default 15.
 	Attempts int `plan:"attempts" range:"1..1000" doc:"how often a message is sent at most"`
 }
@@ -280,20 +297,22 @@ type Loss struct {
 func (l *Loss) SetDefaults() { *l = Loss{Kind: Retransmit, Timeout: 200e6, Attempts: 15} }
 
 // UnmarshalPlan reads a loss; the keys that are absent get their defaults.
-func (l *Loss) UnmarshalPlan(n *Node) error {
+func (l *Loss) UnmarshalPlan(n *syntax.Node) error {
 	type plain Loss
 	l.SetDefaults()
-	if err := Decode(n, (*plain)(l)); err != nil {
+	if err := settings.Decode(n, (*plain)(l)); err != nil {
 		return err
 	}
 	_, even := n.Get("probability")
 	switch {
 	case !even && l.Bursts == nil:
-		return Errorf(n, "missing: probability, or bursts")
+		return syntax.Errorf(n, "missing: probability, or bursts")
 	case l.Probability > 0 && l.Bursts != nil:
-		return Errorf(n.At("probability"), "probability does not go with bursts, whose p, r, h and k say how often a message is lost")
+		return syntax.Errorf(n.At("probability"),
+			"probability does not go with bursts, whose p, r, h and k say how often a message is lost")
 	case l.Timeout == 0:
-		return Errorf(n.At("timeout"), "a timeout of 0s would send again at once, forever; give more, such as 200ms")
+		return syntax.Errorf(n.At("timeout"),
+			"a timeout of 0s would send again at once, forever; give more, such as 200ms")
 	}
 	return nil
 }
@@ -309,32 +328,35 @@ const (
 // Evaluate says when the model's accuracy is measured, and of which model.
 type Evaluate struct {
 	// Every so often. Default 0.1 epochs.
-	Every Interval `plan:"every" doc:"between two measurements: epochs, steps or a duration"`
-	// Of says which model is judged: OfAverageModel, OfMean, the default, OfAll or OfAny. Where one node alone holds a model,
-	// such as a server, it is that node's in each case.
+	Every unit.Interval `plan:"every" doc:"between two measurements: epochs, steps or a duration"`
+	// Of says which model is judged: OfAverageModel, OfMean, the default, OfAll or OfAny. Where one
+	// node alone holds a model, such as a server, it is that node's in each case.
 	Of string `plan:"of" words:"average-model|mean|all|any" doc:"whose accuracy counts: that of the averaged parameters, the mean of the nodes', the worst node's, the best node's; with a server the server's"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
-	Lag *Duration `plan:"lag" doc:"until a verdict is known; default: one interval"`
-	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's seed. Nil means all.
+	Lag *unit.Duration `plan:"lag" doc:"until a verdict is known; default: one interval"`
+	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's
+	// seed. Nil means all.
 	Sample *int `plan:"sample" range:"1.." doc:"how many of the models are looked at, drawn by the seed; default: all"`
 	// Target is an accuracy whose time is reported while the run goes on, unlike that of Stop.
-	Target *Fraction `plan:"target" doc:"an accuracy whose time is reported while the run goes on"`
+	Target *unit.Fraction `plan:"target" doc:"an accuracy whose time is reported while the run goes on"`
 }
 
-// Stop says when a run ends: when the target is reached, or at the first bound. At least one bound is given; 0 is no bound.
+// Stop says when a run ends: when the target is reached, or at the first bound. At least one bound
+// is given; 0 is no bound.
 type Stop struct {
-	Target *Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
-	Epochs float64   `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
-	Steps  int       `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server those of all workers"`
-	Time   Duration  `plan:"time,omitzero" doc:"on the run's clock"`
+	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
+	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
+	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server those of all workers"`
+	Time   unit.Duration  `plan:"time,omitzero" doc:"on the run's clock"`
 }
 
-// Node writes the plan as a tree in which everything decided at this level is spelled out; the sections that are nodes stay
-// as they are. Members of a group that are alike are written as the group. [ReadPlan] reads the tree as an equal plan.
-func (p *Plan) Node() (*Node, error) {
+// Node writes the plan as a tree in which everything decided at this level is spelled out; the
+// sections that are nodes stay as they are. Members of a group that are alike are written as the
+// group. [ReadPlan] reads the tree as an equal plan.
+func (p *Plan) Node() (*syntax.Node, error) {
 	c := *p
 	c.Nodes = foldGroups(p.Nodes)
-	n, err := Encode(c)
+	n, err := settings.Encode(c)
 	if err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.Name, err)
 	}

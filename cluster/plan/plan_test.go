@@ -11,24 +11,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-func mustParse(t *testing.T, text string) *Node {
+func mustParse(t *testing.T, text string) *syntax.Node {
 	t.Helper()
-	n, err := Parse("plan.yaml", []byte(text))
+	n, err := syntax.Parse("plan.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-func readGood(t *testing.T, name string) *Node {
+func readGood(t *testing.T, name string) *syntax.Node {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("testdata/good", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := Parse(name, src)
+	n, err := syntax.Parse(name, src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,23 +55,28 @@ func TestTheDesignsExampleIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Data.Flow(); got != "{set: nsl-kdd, encoding: 93, test: 25%, split: {kind: classes, workers: {fast: {dos: 100%, u2r: 20%}, slow: {u2r: 80%}}}}" {
+	if got := p.Data.Flow(); got != "{set: nsl-kdd, encoding: 93, test: 25%, split: {kind: classes, workers: {fast: "+
+		"{dos: 100%, u2r: 20%}, slow: {u2r: 80%}}}}" {
 		t.Errorf("data of the second point: %s", got)
 	}
-	if p.Name != "async-ps-unequal-links" || p.Seed != 1 || p.Repeats != 20 || p.Record != RecordSummary || p.Sweep != nil {
+	if p.Name != "async-ps-unequal-links" || p.Seed != 1 || p.Repeats != 20 || p.Record != RecordSummary ||
+		p.Sweep != nil {
 		t.Errorf("top: %+v", p)
 	}
-	if *p.Stop.Target != 0.94 || p.Stop.Epochs != 10 || p.Stop.Time != Duration(10*time.Minute) || p.Stop.Steps != 0 {
+	if *p.Stop.Target != 0.94 || p.Stop.Epochs != 10 || p.Stop.Time != unit.Duration(10*time.Minute) ||
+		p.Stop.Steps != 0 {
 		t.Errorf("stop: %+v", p.Stop)
 	}
-	if p.Evaluate.Every != (Interval{Epochs: 0.05}) || p.Evaluate.Lag != nil {
+	if p.Evaluate.Every != (unit.Interval{Epochs: 0.05}) || p.Evaluate.Lag != nil {
 		t.Errorf("evaluate: %+v", p.Evaluate)
 	}
-	if len(p.Nodes) != 3 || *p.Nodes[1].Compute.Step != Duration(5*time.Millisecond) || p.Nodes[0].Compute.Speed != DefaultSpeed {
+	if len(p.Nodes) != 3 || *p.Nodes[1].Compute.Step != unit.Duration(5*time.Millisecond) ||
+		p.Nodes[0].Compute.Speed != DefaultSpeed {
 		t.Errorf("nodes: %+v", p.Nodes)
 	}
 	links := p.Links()
-	for pair, want := range map[[2]string]string{{"server", "fast"}: "1ms", {"fast", "server"}: "1ms", {"slow", "server"}: "100ms", {"slow", "fast"}: "0ms"} {
+	for pair, want := range map[[2]string]string{{"server", "fast"}: "1ms", {"fast", "server"}: "1ms",
+		{"slow", "server"}: "100ms", {"slow", "fast"}: "0ms"} {
 		if got := links.Edge(pair[0], pair[1]).Delay.Text; got != want {
 			t.Errorf("delay %v = %s, want %s", pair, got, want)
 		}
@@ -80,7 +88,8 @@ func TestGroupsLinksAndScheduleAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(points) != 4 || points[1].Labels[0].Value != "2" || points[1].Labels[1].Value != "walk" || points[2].Labels[0].Value != "4" {
+	if len(points) != 4 || points[1].Labels[0].Value != "2" || points[1].Labels[1].Value != "walk" ||
+		points[2].Labels[0].Value != "4" {
 		t.Fatalf("points: %+v", points)
 	}
 	p, err := ReadPlan(points[3].Root)
@@ -94,17 +103,19 @@ func TestGroupsLinksAndScheduleAreRead(t *testing.T) {
 	if diff := cmp.Diff([]string{"hub", "edge1", "edge2", "edge3", "edge4", "gpu"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if p.Seed != 1<<64-1 || p.Data.Text != "synthetic" || !p.Nodes[5].Compute.Native || p.Nodes[0].Uplink != 125e6 || p.Nodes[1].Downlink != 1.5e6 {
+	if p.Seed != 1<<64-1 || p.Data.Text != "synthetic" || !p.Nodes[5].Compute.Native || p.Nodes[0].Uplink != 125e6 ||
+		p.Nodes[1].Downlink != 1.5e6 {
 		t.Errorf("plan: %+v", p)
 	}
 	links := p.Links()
-	if e := links.Edge("edge1", "hub"); e.Delay.Text != "2ms" || e.Loss.Kind != Drop || !*e.Reorder || *e.Rate != 0 {
+	if e := links.Edge("edge1", "hub"); e.Delay.Text != "2ms" || e.Loss.Kind != Drop || !e.Reorder || e.Rate != 0 {
 		t.Errorf("the last entry, completed from the default, should count: %+v", e)
 	}
-	if e := links.Edge("edge2", "hub"); e.Delay.Flow() != "{kind: random-walk, first: 1s}" || *e.Rate != 102400 || e.Loss.Probability != 0.005 || e.Loss.Attempts != 15 {
+	if e := links.Edge("edge2", "hub"); e.Delay.Flow() != "{kind: random-walk, first: 1s}" || e.Rate != 102400 ||
+		e.Loss.Probability != 0.005 || e.Loss.Attempts != 15 {
 		t.Errorf("group's link: %+v", e)
 	}
-	if e := links.Edge("gpu", "edge3"); len(e.Outages) != 2 || e.Outages[1].From != Duration(time.Minute) {
+	if e := links.Edge("gpu", "edge3"); len(e.Outages) != 2 || e.Outages[1].From != unit.Duration(time.Minute) {
 		t.Errorf("everyone's link: %+v", e)
 	}
 	count := 0
@@ -150,7 +161,8 @@ func TestEdgeIsTheLastEntryThatNamesThePair(t *testing.T) {
 }
 
 func TestAResolvedPlanSpellsDefaultsOutAndReadsBackEqual(t *testing.T) {
-	for _, name := range []string{"async-ps-unequal-links.yaml", "groups.yaml", "comings-and-goings.yaml", "bare.yaml", "intermittent.yaml"} {
+	for _, name := range []string{"async-ps-unequal-links.yaml", "groups.yaml", "comings-and-goings.yaml", "bare.yaml",
+		"intermittent.yaml"} {
 		root := readGood(t, name)
 		points, err := Points(root)
 		if err != nil {
@@ -208,7 +220,8 @@ func TestMembersThatDifferAreNotFolded(t *testing.T) {
 }
 
 func TestPointsAreTheProductWithTheLastAxisFastest(t *testing.T) {
-	root := mustParse(t, "a: 0\nsweep: {a: [1, {label: two, value: 2}], b.c: [x, {label: y, value: [0, 1]}, {label: z, k: 1}]}\n")
+	root := mustParse(t,
+		"a: 0\nsweep: {a: [1, {label: two, value: 2}], b.c: [x, {label: y, value: [0, 1]}, {label: z, k: 1}]}\n")
 	before := root.Flow()
 	points, err := Points(root)
 	if err != nil {
@@ -219,8 +232,10 @@ func TestPointsAreTheProductWithTheLastAxisFastest(t *testing.T) {
 		got = append(got, fmt.Sprint(p.Labels, p.Root))
 	}
 	want := []string{
-		"[{a 1} {b.c x}] {a: 1, b: {c: x}}", "[{a 1} {b.c y}] {a: 1, b: {c: [0, 1]}}", "[{a 1} {b.c z}] {a: 1, b: {c: {k: 1}}}",
-		"[{a two} {b.c x}] {a: 2, b: {c: x}}", "[{a two} {b.c y}] {a: 2, b: {c: [0, 1]}}", "[{a two} {b.c z}] {a: 2, b: {c: {k: 1}}}",
+		"[{a 1} {b.c x}] {a: 1, b: {c: x}}", "[{a 1} {b.c y}] {a: 1, b: {c: [0, 1]}}",
+		"[{a 1} {b.c z}] {a: 1, b: {c: {k: 1}}}",
+		"[{a two} {b.c x}] {a: 2, b: {c: x}}", "[{a two} {b.c y}] {a: 2, b: {c: [0, 1]}}",
+		"[{a two} {b.c z}] {a: 2, b: {c: {k: 1}}}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -236,7 +251,8 @@ func TestPointsAreTheProductWithTheLastAxisFastest(t *testing.T) {
 func TestSweepKeepsItsLabelsWhenItIsWritten(t *testing.T) {
 	for _, sweep := range []string{
 		"{a: [1, x]}", "{a: [{label: one, value: 1}, 2]}", "{a: [{label: a list, value: [1, 2]}, [3]]}",
-		"{a: [{label: m, k: 1}, {k: 2}]}", "{a: [{label: v, value: {value: 1}}, {value: 2}]}", "{a: [{label: none}, {}]}",
+		"{a: [{label: m, k: 1}, {k: 2}]}", "{a: [{label: v, value: {value: 1}}, {value: 2}]}",
+		"{a: [{label: none}, {}]}",
 		"{a: [{label: l, value: {label: m, k: 1}}]}", "{a: [{label: " + strings.Repeat("l", MaxLabel) + ", value: 1}]}",
 	} {
 		axes, err := Axes(mustParse(t, "sweep: "+sweep+"\n"))
@@ -248,7 +264,8 @@ func TestSweepKeepsItsLabelsWhenItIsWritten(t *testing.T) {
 			t.Errorf("%s is written as %s, %v", sweep, written.Flow(), err)
 		}
 	}
-	if _, err := Axes(mustParse(t, "sweep: {a: [{label: "+strings.Repeat("l", MaxLabel+1)+", value: 1}]}\n")); err == nil || !strings.Contains(err.Error(), "1 to 200 bytes") {
+	if _, err := Axes(mustParse(t, "sweep: {a: [{label: "+strings.Repeat("l",
+		MaxLabel+1)+", value: 1}]}\n")); err == nil || !strings.Contains(err.Error(), "1 to 200 bytes") {
 		t.Errorf("a label that is too long: %v", err)
 	}
 }
@@ -267,8 +284,8 @@ func TestPointsOfALargePlanAreBounded(t *testing.T) {
 
 func TestSetAndLookupFollowThePathsThatErrorsPrint(t *testing.T) {
 	root := readGood(t, "groups.yaml")
-	var walk func(n *Node)
-	walk = func(n *Node) {
+	var walk func(n *syntax.Node)
+	walk = func(n *syntax.Node) {
 		if path := n.Path(); path != "" {
 			if got, ok := root.Lookup(path); !ok || got != n {
 				t.Errorf("%s leads to %v", path, got)
@@ -284,13 +301,15 @@ func TestSetAndLookupFollowThePathsThatErrorsPrint(t *testing.T) {
 	walk(root)
 	for path, want := range map[string]string{
 		"nodes.edge.compute.step": "1m30s", "nodes.0.name": "hub", "network.links.edge-hub.delay.first": "1s..5s",
-		"network.links.hub-edge.delay.first": "1s..5s", "network.links.edge1->hub.reorder": "true", "network.links[2].between[1]": "gpu",
+		"network.links.hub-edge.delay.first": "1s..5s", "network.links.edge1->hub.reorder": "true",
+		"network.links[2].between[1]": "gpu",
 	} {
 		if n, ok := root.Lookup(path); !ok || n.Text != want {
 			t.Errorf("%s leads to %v, want %s", path, n, want)
 		}
 	}
-	for _, path := range []string{"", "nodes.none", "nodes[9]", "seed.x", "nodes..x", "nodes[x]", "nodes[1", `"nodes`, "nodes[0]x", "nodes[-1]", "network[0]"} {
+	for _, path := range []string{"", "nodes.none", "nodes[9]", "seed.x", "nodes..x", "nodes[x]", "nodes[1", `"nodes`,
+		"nodes[0]x", "nodes[-1]", "network[0]"} {
 		if n, ok := root.Lookup(path); ok {
 			t.Errorf("%q leads to %v", path, n)
 		}
@@ -299,11 +318,12 @@ func TestSetAndLookupFollowThePathsThatErrorsPrint(t *testing.T) {
 
 func TestSetPutsTheValueWhereLookupFindsIt(t *testing.T) {
 	for _, path := range []string{
-		"seed", "data", "model.layers", "model.new.key", "nodes.edge.count", "nodes[2].compute", "network.links.hub-edge.delay",
+		"seed", "data", "model.layers", "model.new.key", "nodes.edge.count", "nodes[2].compute",
+		"network.links.hub-edge.delay",
 		"stop.target", `sweep."nodes.edge.count"[1]`, "train.optimizer.rate",
 	} {
 		root := readGood(t, "groups.yaml")
-		value := NewScalar("7")
+		value := syntax.NewScalar("7")
 		if err := root.Set(path, value); err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -324,13 +344,13 @@ func TestAssignmentsFromTheCommandLine(t *testing.T) {
 		{`sweep."data.x"=[1, 2]`, `sweep."data.x"`, "[1, 2]"},
 		{"train=null", "train", "null"},
 	} {
-		path, value, err := ParseAssignment(c.in)
+		path, value, err := syntax.ParseAssignment(c.in)
 		if err != nil {
 			t.Errorf("%s: %v", c.in, err)
 			continue
 		}
 		got := value.Flow()
-		if value.Kind == Scalar {
+		if value.Kind == syntax.Scalar {
 			got = value.Text
 		}
 		if path != c.path || got != c.value {
@@ -343,10 +363,12 @@ func TestErrorsFromTheCommandLineShowTheArgument(t *testing.T) {
 	root := readGood(t, "async-ps-unequal-links.yaml")
 	var b strings.Builder
 	for _, in := range []string{
-		"seed", "seed=", "=5", "a..b=5", "seed=[1", "seed={a: 1, a: 2}", "nodes.fsat.compute=native", "nodes.fast.compute.step=5",
-		"stop.epoch=3", "seed=&a 1", "seed=1\x00", "größe.α=1", "data.split.α=*x", "repeats=" + strings.Repeat("9", 500), "stop.target=\n101%",
+		"seed", "seed=", "=5", "a..b=5", "seed=[1", "seed={a: 1, a: 2}", "nodes.fsat.compute=native",
+		"nodes.fast.compute.step=5",
+		"stop.epoch=3", "seed=&a 1", "seed=1\x00", "größe.α=1", "data.split.α=*x",
+		"repeats=" + strings.Repeat("9", 500), "stop.target=\n101%",
 	} {
-		path, value, err := ParseAssignment(in)
+		path, value, err := syntax.ParseAssignment(in)
 		tree := root.Clone().Without("sweep")
 		if err == nil {
 			err = tree.Set(path, value)
@@ -358,7 +380,7 @@ func TestErrorsFromTheCommandLineShowTheArgument(t *testing.T) {
 			fmt.Fprintf(&b, "%q is accepted here\n", in)
 			continue
 		}
-		var e *Error
+		var e *syntax.Error
 		if !errors.As(err, &e) || e.Pos.File != "--set" {
 			t.Errorf("%s: %v has no place", in, err)
 		}
@@ -368,7 +390,8 @@ func TestErrorsFromTheCommandLineShowTheArgument(t *testing.T) {
 }
 
 func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
-	const rest = "data: {set: mnist}\nmodel: {kind: mlp}\narchitecture: {kind: gossip}\nnodes: [{name: a}]\nstop: {epochs: 1}\n"
+	const rest = "data: {set: mnist}\nmodel: {kind: mlp}\narchitecture: {kind: gossip}\nnodes: [{name: a}]\nstop: " +
+		"{epochs: 1}\n"
 	var texts []string
 	for _, version := range []string{"", "version: 2\n"} {
 		p, err := ReadPlan(mustParse(t, version+rest))

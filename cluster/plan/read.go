@@ -6,24 +6,30 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// ReadPlan decodes and checks one point's tree: every default filled in, groups written out as their members, every name
-// that a link uses known. A sweep in it is read but not carried out; see [Points].
+// ReadPlan decodes and checks one point's tree: every default filled in, groups written out as
+// their members, every name that a link uses known. A sweep in it is read but not carried out; see
+// [Points].
 //
-// The error is an [*Error] or [Errors], each at the offending value, also for values that a sweep or --set put there.
-func ReadPlan(root *Node) (*Plan, error) {
+// The error is an [*Error] or [Errors], each at the offending value, also for values that a sweep
+// or --set put there.
+func ReadPlan(root *syntax.Node) (*Plan, error) {
 	p := Default()
 	if root != nil {
 		p.Name = nameFromFile(root.Pos.File)
 	}
-	if err := Decode(root, p); err != nil {
+	if err := settings.Decode(root, p); err != nil {
 		return nil, err
 	}
 	c := check{root: root}
 	c.top(p)
 	p.Nodes = c.expand(p.Nodes)
-	if err := join(c.errs); err != nil {
+	if err := syntax.Join(c.errs); err != nil {
 		return nil, err
 	}
 	c.names(p)
@@ -31,7 +37,7 @@ func ReadPlan(root *Node) (*Plan, error) {
 	c.evaluate(p)
 	c.stop(p)
 	c.schedule(p)
-	if err := join(c.errs); err != nil {
+	if err := syntax.Join(c.errs); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -63,27 +69,28 @@ func nameProblem(name string) string {
 
 // check collects what is wrong with a decoded plan.
 type check struct {
-	root  *Node
-	errs  Errors
+	root  *syntax.Node
+	errs  syntax.Errors
 	known []string // names that a link may use, in the order of the file, groups before their members
 	group map[string]bool
 }
 
-func (c *check) errorf(n *Node, format string, args ...any) {
-	if len(c.errs) < maxErrors {
-		c.errs = append(c.errs, Errorf(n, format, args...))
+func (c *check) errorf(n *syntax.Node, format string, args ...any) {
+	if len(c.errs) < syntax.MaxErrors {
+		c.errs = append(c.errs, syntax.Errorf(n, format, args...))
 	}
 }
 
 func (c *check) top(p *Plan) {
 	if problem := nameProblem(p.Name); problem != "" {
-		c.errorf(c.root.At("name"), "the name %s %s; it also names the folder of the results", quote(p.Name), problem)
+		c.errorf(c.root.At("name"), "the name %s %s; it also names the folder of the results", syntax.Quote(p.Name),
+			problem)
 	}
 	if p.Detect > MaxDetect {
 		c.errorf(c.root.At("detect"), "a crash noticed after %s; accepted is up to %s", p.Detect, MaxDetect)
 	}
 	for _, key := range []string{"data", "model", "train", "architecture"} {
-		if n, ok := c.root.Get(key); ok && n.Kind == Null {
+		if n, ok := c.root.Get(key); ok && n.Kind == syntax.Null {
 			c.errorf(n, "%s has no value", key)
 		}
 	}
@@ -116,11 +123,12 @@ func (c *check) expand(nodes []NodeSpec) []NodeSpec {
 
 // names checks the names of nodes and groups, and notes them.
 func (c *check) names(p *Plan) {
-	first := map[string]*Node{}
+	first := map[string]*syntax.Node{}
 	c.group = map[string]bool{}
-	claim := func(name string, at *Node) {
+	claim := func(name string, at *syntax.Node) {
 		if before, twice := first[name]; twice {
-			c.errorf(at, "the name %s is given twice; it stands already in line %d", quote(name), before.Pos.Line)
+			c.errorf(at, "the name %s is given twice; it stands already in line %d", syntax.Quote(name),
+				before.Pos.Line)
 			return
 		}
 		first[name] = at
@@ -133,7 +141,7 @@ func (c *check) names(p *Plan) {
 			claim(n.Group, at)
 		}
 		if problem := nodeNameProblem(n.Name); problem != "" {
-			c.errorf(at, "%s %s", quote(n.Name), problem)
+			c.errorf(at, "%s %s", syntax.Quote(n.Name), problem)
 			continue
 		}
 		claim(n.Name, at)
@@ -192,7 +200,7 @@ func (c *check) bare(p *Plan) {
 }
 
 // settings checks what a link, read from the map n, is like.
-func (c *check) settings(n *Node, s LinkSettings) {
+func (c *check) settings(n *syntax.Node, s LinkSettings) {
 	c.delay(n)
 	for i, o := range s.Outages {
 		if at := n.At("outages"); o.Kind == "" && o.For == 0 && i < len(at.Items) {
@@ -202,19 +210,20 @@ func (c *check) settings(n *Node, s LinkSettings) {
 }
 
 // delay checks the delay of the map n as far as it needs no names of delay models.
-func (c *check) delay(n *Node) {
+func (c *check) delay(n *syntax.Node) {
 	delay, ok := n.Get("delay")
-	if !ok || delay.Kind == Map {
+	if !ok || delay.Kind == syntax.Map {
 		return
 	}
-	var d Duration
+	var d unit.Duration
 	if err := d.UnmarshalPlan(delay); err != nil {
-		c.errs = append(c.errs, flatten(delay, err)...)
+		c.errs = append(c.errs, syntax.Flatten(delay, err)...)
 	}
 }
 
-// ends checks that a link's ends are given in one of the two ways and are known; both is the key for both directions.
-func (c *check) ends(n *Node, e Ends, both string) {
+// ends checks that a link's ends are given in one of the two ways and are known; both is the key
+// for both directions.
+func (c *check) ends(n *syntax.Node, e Ends, both string) {
 	between := n.At(both)
 	switch {
 	case e.Between != nil && (e.From != "" || e.To != ""):
@@ -230,29 +239,32 @@ func (c *check) ends(n *Node, e Ends, both string) {
 	}
 }
 
-func (c *check) pair(n, a, b *Node) {
-	for _, end := range []*Node{a, b} {
+func (c *check) pair(n, a, b *syntax.Node) {
+	for _, end := range []*syntax.Node{a, b} {
 		if end.Text != Everyone && !slices.Contains(c.known, end.Text) {
-			c.errorf(end, "there is no node named %s%s", quote(end.Text), suggest(end.Text, "known", c.known))
+			c.errorf(end, "there is no node named %s%s", syntax.Quote(end.Text),
+				syntax.Suggest(end.Text, "known", c.known))
 		}
 	}
 	if a.Text == b.Text && a.Text != Everyone && !c.group[a.Text] {
-		c.errorf(b, "%s is at both ends; a link joins two nodes", quote(b.Text))
+		c.errorf(b, "%s is at both ends; a link joins two nodes", syntax.Quote(b.Text))
 	}
 }
 
 func (c *check) evaluate(p *Plan) {
 	if p.Evaluate.Lag != nil && *p.Evaluate.Lag == 0 {
-		c.errorf(c.root.At("evaluate").At("lag"), "a lag of 0s; a verdict takes some time, give more or leave lag out for one interval")
+		c.errorf(c.root.At("evaluate").At("lag"),
+			"a lag of 0s; a verdict takes some time, give more or leave lag out for one interval")
 	}
 	if p.Evaluate.Target != nil && p.Stop.Target != nil {
-		c.errorf(c.root.At("evaluate").At("target"), "a target stands under stop too; give it there to end a run with it, here to go on")
+		c.errorf(c.root.At("evaluate").At("target"),
+			"a target stands under stop too; give it there to end a run with it, here to go on")
 	}
 	c.target("evaluate", p.Evaluate.Target)
 	c.target("stop", p.Stop.Target)
 }
 
-func (c *check) target(section string, target *Fraction) {
+func (c *check) target(section string, target *unit.Fraction) {
 	if target != nil && *target == 0 {
 		c.errorf(c.root.At(section).At("target"), "a target of 0%% is reached before the run begins; give more")
 	}
@@ -261,10 +273,12 @@ func (c *check) target(section string, target *Fraction) {
 func (c *check) stop(p *Plan) {
 	stop := c.root.At("stop")
 	if n, given := stop.Get("time"); given && p.Stop.Time == 0 {
-		c.errorf(n, "%s is no bound; give more than 0s", quote(n.Text))
+		c.errorf(n, "%s is no bound; give more than 0s", syntax.Quote(n.Text))
 	}
-	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"}, func(key string) bool { return stop.At(key) != stop })
+	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"},
+		func(key string) bool { return stop.At(key) != stop })
 	if !bounded {
-		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, epochs: 10}")
+		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, "+
+			"epochs: 10}")
 	}
 }

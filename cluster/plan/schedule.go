@@ -3,6 +3,9 @@ package plan
 import (
 	"cmp"
 	"slices"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // What a change may do to a link besides setting its values.
@@ -22,29 +25,29 @@ const (
 // MaxNodeEvents bounds what a schedule does to nodes, groups counted by their members.
 const MaxNodeEvents = 100_000
 
-// Change is something that happens at an instant of the run: to links, to a node, or to the topology. What is nil, or empty,
-// stays as it is.
+// Change is something that happens at an instant of the run: to links, to a node, or to the
+// topology. What is nil, or empty, stays as it is.
 type Change struct {
-	At Duration `plan:"at,required" doc:"when it happens, from the start of the run"`
+	At unit.Duration `plan:"at,required" doc:"when it happens, from the start of the run"`
 	// Link names two ends, both directions; or From and To name one direction, as in [Ends].
-	Link  []string  `plan:"link,omitzero" doc:"the two ends of the links that change, both directions"`
-	From  string    `plan:"from,omitzero" doc:"the end that sends, for one direction"`
-	To    string    `plan:"to,omitzero" doc:"the end that receives, for one direction"`
-	Delay *Node     `plan:"delay" names:"delay" doc:"the delay from then on"`
-	Rate  *ByteRate `plan:"rate" doc:"the rate from then on"`
-	Loss  *Loss     `plan:"loss" doc:"the loss from then on"`
-	// Node is the name of the node to which something happens, or a group, which means all its members. One that joins before anything
-	// else happens to it is absent when the run begins.
+	Link  []string       `plan:"link,omitzero" doc:"the two ends of the links that change, both directions"`
+	From  string         `plan:"from,omitzero" doc:"the end that sends, for one direction"`
+	To    string         `plan:"to,omitzero" doc:"the end that receives, for one direction"`
+	Delay *syntax.Node   `plan:"delay" names:"delay" doc:"the delay from then on"`
+	Rate  *unit.ByteRate `plan:"rate" doc:"the rate from then on"`
+	Loss  *Loss          `plan:"loss" doc:"the loss from then on"`
+	// Node is the name of the node to which something happens, or a group, which means all its
+	// members. One that joins before anything else happens to it is absent when the run begins.
 	// [Coordinator] can crash, leave or pause too.
 	Node string `plan:"node,omitzero" doc:"the node, or group, to which something happens; the coordinator too"`
 	// Do is Down or Up for links, and Crash, Leave, Join or Pause for a node.
 	Do string `plan:"do,omitzero" doc:"down or up for links; crash, leave, join or pause for a node"`
 	// For is how long a Pause lasts.
-	For Duration `plan:"for,omitzero" doc:"how long a pause lasts"`
+	For unit.Duration `plan:"for,omitzero" doc:"how long a pause lasts"`
 	// Topology replaces that of the network. It is read by the catalog.
-	Topology *Node `plan:"topology" names:"topology" doc:"the topology from then on"`
+	Topology *syntax.Node `plan:"topology" names:"topology" doc:"the topology from then on"`
 	// Source is the syntax that the change was read from, for errors.
-	Source *Node `plan:",node"`
+	Source *syntax.Node `plan:",node"`
 }
 
 // Ends are the ends of the links that change.
@@ -55,16 +58,16 @@ func (c Change) OfLinks() bool { return c.Node == "" && c.Topology == nil }
 
 // NodeEvent is what the schedule does to one node.
 type NodeEvent struct {
-	At   Duration
+	At   unit.Duration
 	Node int // position in the plan's nodes; that of the coordinator is their number
 	Do   string
-	For  Duration // of a pause
+	For  unit.Duration // of a pause
 	// Source is the change that says so.
-	Source *Node
+	Source *syntax.Node
 }
 
-// NodeEvents lists what the schedule does to nodes in the order of time, and of one instant in the order of the schedule; the
-// members of a group one after the other.
+// NodeEvents lists what the schedule does to nodes in the order of time, and of one instant in the
+// order of the schedule; the members of a group one after the other.
 func (p *Plan) NodeEvents() []NodeEvent {
 	named := map[string][]int{Coordinator: {len(p.Nodes)}}
 	for i, n := range p.Nodes {
@@ -83,7 +86,8 @@ func (p *Plan) NodeEvents() []NodeEvent {
 	return events
 }
 
-// Absent says of each node whether it is not there when the run begins: the first that happens to it is that it joins.
+// Absent says of each node whether it is not there when the run begins: the first that happens to
+// it is that it joins.
 func (p *Plan) Absent() []bool {
 	absent := make([]bool, len(p.Nodes)+1)
 	seen := make([]bool, len(p.Nodes)+1)
@@ -97,7 +101,7 @@ func (p *Plan) Absent() []bool {
 
 func (c *check) schedule(p *Plan) {
 	before := len(c.errs)
-	topologies := map[Duration]*Node{}
+	topologies := map[unit.Duration]*syntax.Node{}
 	for _, change := range p.Schedule {
 		n := change.Source
 		switch node, ofNode := n.Get("node"); {
@@ -119,11 +123,14 @@ func (c *check) schedule(p *Plan) {
 	}
 }
 
-// alone checks that a change of the kind that the key says has no keys but its instant, this one and those besides.
-func (c *check) alone(n *Node, key string, besides ...string) {
+// alone checks that a change of the kind that the key says has no keys but its instant, this one
+// and those besides.
+func (c *check) alone(n *syntax.Node, key string, besides ...string) {
 	for _, f := range n.Fields {
 		if f.Key != "at" && f.Key != key && !slices.Contains(besides, f.Key) {
-			c.errs = append(c.errs, KeyErrorf(n, f, "%s does not go with %s; give what happens to links, to a node and to the topology as changes of their own", f.Key, key))
+			c.errs = append(c.errs, syntax.KeyErrorf(n, f,
+				"%s does not go with %s; give what happens to links, to a node and to the topology as changes of "+
+					"their own", f.Key, key))
 			return
 		}
 	}
@@ -137,23 +144,24 @@ func (c *check) linkChange(change Change) {
 	}
 	c.delay(n)
 	if change.Do != "" && change.Do != Down && change.Do != Up {
-		c.errs = append(c.errs, UnknownWord(n.At("do"), "change", []string{Down, Up}))
+		c.errs = append(c.errs, syntax.UnknownWord(n.At("do"), "change", []string{Down, Up}))
 	}
 	if change.Delay == nil && change.Rate == nil && change.Loss == nil && change.Do == "" {
 		c.errorf(n, "this changes nothing; give one of delay, rate, loss and do")
 	}
 }
 
-func (c *check) nodeChange(node *Node, change Change) {
+func (c *check) nodeChange(node *syntax.Node, change Change) {
 	if !slices.Contains(c.known, change.Node) && change.Node != Coordinator {
-		c.errorf(node, "there is no node named %s%s", quote(change.Node), suggest(change.Node, "known", c.known))
+		c.errorf(node, "there is no node named %s%s", syntax.Quote(change.Node),
+			syntax.Suggest(change.Node, "known", c.known))
 	}
 	do, given := change.Source.Get("do")
 	switch known := []string{Crash, Leave, Join, Pause}; {
 	case !given:
 		c.errorf(change.Source, "what happens to %s is missing; give do: crash, leave, join or pause", change.Node)
 	case !slices.Contains(known, change.Do):
-		c.errs = append(c.errs, UnknownWord(do, "change of a node", known))
+		c.errs = append(c.errs, syntax.UnknownWord(do, "change of a node", known))
 	case change.Do == Join && change.Node == Coordinator:
 		c.errorf(do, "a run has its coordinator from the beginning, and none joins; accepted are crash, leave and pause")
 	case change.Do == Pause && change.For == 0:
@@ -177,12 +185,13 @@ func (c *check) nodeEvents(p *Plan) {
 			count += max(1, members[change.Node])
 		}
 		if count > MaxNodeEvents {
-			c.errorf(change.Source, "up to here the schedule changes nodes more than %d times, groups counted by their members", MaxNodeEvents)
+			c.errorf(change.Source,
+				"up to here the schedule changes nodes more than %d times, groups counted by their members", MaxNodeEvents)
 			return
 		}
 	}
 	last := make([]*NodeEvent, len(p.Nodes)+1)
-	told := map[*Node]bool{} // the changes that an error was told of: one for a group is enough
+	told := map[*syntax.Node]bool{} // the changes that an error was told of: one for a group is enough
 	events := p.NodeEvents()
 	for i := range events {
 		e := &events[i]
@@ -199,11 +208,14 @@ func (c *check) nodeEvents(p *Plan) {
 		told[e.Source] = true
 		switch at := e.Source.At("node"); {
 		case before.At == e.At:
-			c.errorf(at, "two things happen to node %s at %s; the other one stands in line %d", name, e.At, before.Source.Pos.Line)
+			c.errorf(at, "two things happen to node %s at %s; the other one stands in line %d", name, e.At,
+				before.Source.Pos.Line)
 		case e.Do == Join && before.Do == Join:
-			c.errorf(at, "node %s is there at %s already: it joined at %s (line %d)", name, e.At, before.At, before.Source.Pos.Line)
+			c.errorf(at, "node %s is there at %s already: it joined at %s (line %d)", name, e.At, before.At,
+				before.Source.Pos.Line)
 		case e.Do != Join && before.Do != Join:
-			c.errorf(at, "node %s is not there at %s: it %s at %s (line %d)", name, e.At, happened[before.Do], before.At, before.Source.Pos.Line)
+			c.errorf(at, "node %s is not there at %s: it %s at %s (line %d)", name, e.At, happened[before.Do],
+				before.At, before.Source.Pos.Line)
 		default:
 			delete(told, e.Source)
 		}

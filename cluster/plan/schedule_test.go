@@ -37,8 +37,10 @@ func TestDefaultsOfNodesThatComeAndGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Detect != 1.5e9 || p.Evaluate.Sample != nil || p.Network.Topology.Flow() != "{kind: complete}" || len(p.NodeEvents()) != 0 {
-		t.Errorf("detect %s, sample %v, topology %s, events %v", p.Detect, p.Evaluate.Sample, p.Network.Topology, p.NodeEvents())
+	if p.Detect != 1.5e9 || p.Evaluate.Sample != nil || p.Network.Topology.Flow() != "{kind: complete}" ||
+		len(p.NodeEvents()) != 0 {
+		t.Errorf("detect %s, sample %v, topology %s, events %v", p.Detect, p.Evaluate.Sample, p.Network.Topology,
+			p.NodeEvents())
 	}
 }
 
@@ -49,7 +51,8 @@ func TestWhatHappensToAGroupIsBounded(t *testing.T) {
 		text += fmt.Sprintf("  - {at: %ds, node: fast, do: %s}\n", i+1, []string{Crash, Join}[i%2])
 	}
 	_, err := ReadPlan(mustParse(t, text))
-	if err == nil || !strings.Contains(err.Error(), "schedule[10]: up to here the schedule changes nodes more than 100000 times") {
+	if err == nil || !strings.Contains(err.Error(),
+		"schedule[10]: up to here the schedule changes nodes more than 100000 times") {
 		t.Errorf("%v", err)
 	}
 	if _, err := ReadPlan(mustParse(t, text[:strings.LastIndex(text, "  -")])); err != nil {

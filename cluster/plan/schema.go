@@ -1,376 +1,131 @@
 package plan
 
 import (
-	"bytes"
-	"encoding/json"
-	"reflect"
-	"slices"
-	"strings"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
 )
 
-// Dialect is the version of JSON Schema that [Document] is written in.
-const Dialect = "https://json-schema.org/draft/2020-12/schema"
-
-// Schema is the JSON Schema of a piece of a plan: what editors need to complete keys and to mark mistakes. The fields are
-// the vocabulary's own words. What is empty is left out.
-type Schema struct {
-	Dialect     string      `json:"$schema,omitempty"`
-	Ref         string      `json:"$ref,omitempty"`
-	Title       string      `json:"title,omitempty"`
-	Description string      `json:"description,omitempty"`
-	Type        Types       `json:"type,omitempty"`
-	Const       any         `json:"const,omitempty"`
-	Enum        []any       `json:"enum,omitempty"`
-	Default     *Node       `json:"-"`
-	Examples    []string    `json:"examples,omitempty"`
-	Pattern     string      `json:"pattern,omitempty"`
-	Minimum     json.Number `json:"minimum,omitempty"`
-	Above       json.Number `json:"exclusiveMinimum,omitempty"`
-	Maximum     json.Number `json:"maximum,omitempty"`
-	Items       *Schema     `json:"items,omitempty"`
-	MinItems    int         `json:"minItems,omitempty"`
-	MaxItems    int         `json:"maxItems,omitempty"`
-	Names       *Schema     `json:"propertyNames,omitempty"`
-	Properties  Properties  `json:"properties,omitempty"`
-	Required    []string    `json:"required,omitempty"`
-	// Others is what keys beside Properties hold; Closed refuses them.
-	Others *Schema    `json:"-"`
-	Closed bool       `json:"-"`
-	AllOf  []*Schema  `json:"allOf,omitempty"`
-	AnyOf  []*Schema  `json:"anyOf,omitempty"`
-	OneOf  []*Schema  `json:"oneOf,omitempty"`
-	Not    *Schema    `json:"not,omitempty"`
-	If     *Schema    `json:"if,omitempty"`
-	Then   *Schema    `json:"then,omitempty"`
-	Else   *Schema    `json:"else,omitempty"`
-	Defs   Properties `json:"$defs,omitempty"`
-}
-
-// Types are the types of JSON that a value may have.
-type Types []string
-
-// MarshalJSON writes a single type as a word.
-func (t Types) MarshalJSON() ([]byte, error) {
-	if len(t) == 1 {
-		return json.Marshal(t[0])
-	}
-	return json.Marshal([]string(t))
-}
-
-// Properties are schemas by name, in an order that means something to readers.
-type Properties []Property
-
-// Property is a schema with its name.
-type Property struct {
-	Name   string
-	Schema *Schema
-}
-
-// Get returns the schema of a name, nil if there is none.
-func (p Properties) Get(name string) *Schema {
-	for _, q := range p {
-		if q.Name == name {
-			return q.Schema
-		}
-	}
-	return nil
-}
-
-// MarshalJSON writes an object in the order of the properties.
-func (p Properties) MarshalJSON() ([]byte, error) {
-	return object(p, func(q Property) (string, any) { return q.Name, q.Schema })
-}
-
-// MarshalJSON writes the schema with its default and what is said of other keys.
-func (s *Schema) MarshalJSON() ([]byte, error) {
-	type plain Schema
-	written := struct {
-		*plain
-		Default json.RawMessage `json:"default,omitempty"`
-		Others  any             `json:"additionalProperties,omitempty"`
-	}{plain: (*plain)(s)}
-	var err error
-	if s.Default != nil {
-		written.Default, err = s.Default.JSON()
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case s.Closed:
-		written.Others = false
-	case s.Others != nil:
-		written.Others = s.Others
-	}
-	return unescaped(written)
-}
-
-// unescaped is json.Marshal without escapes that only HTML needs.
-func unescaped(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
-}
-
-func object[T any](list []T, entry func(T) (string, any)) ([]byte, error) {
-	b := []byte{'{'}
-	for i, item := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		name, value := entry(item)
-		for j, v := range []any{name, value} {
-			text, err := unescaped(v)
-			if err != nil {
-				return nil, err
-			}
-			if j == 1 {
-				b = append(b, ':')
-			}
-			b = append(b, text...)
-		}
-	}
-	return append(b, '}'), nil
-}
-
-// JSON writes the node as a reader of YAML takes it: scalars without quotes as numbers and truth values where they look
-// like such.
-func (n *Node) JSON() ([]byte, error) {
-	switch n.Kind {
-	case Scalar:
-		if !n.Quoted && (n.Text == "true" || n.Text == "false" || ambiguous(n.Text) && json.Valid([]byte(n.Text))) {
-			return []byte(n.Text), nil
-		}
-		return unescaped(n.Text)
-	case List:
-		items := []byte{'['}
-		for i, item := range n.Items {
-			text, err := item.JSON()
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				items = append(items, ',')
-			}
-			items = append(items, text...)
-		}
-		return append(items, ']'), nil
-	case Map:
-		return object(n.Fields, func(f Field) (string, any) {
-			text, err := f.Value.JSON()
-			if err != nil {
-				return f.Key, err // no value of a node fails to be written
-			}
-			return f.Key, json.RawMessage(text)
-		})
-	}
-	return []byte("null"), nil
-}
-
-// Schemer is implemented, on the pointer, by types that read themselves from a node, to say what they accept. References
-// may be to [Units].
-type Schemer interface{ PlanSchema() *Schema }
-
-// Refiner is implemented, on the pointer, by structs of which more is known than their fields tell: which keys exclude each other,
-// or how a text is built. RefineSchema changes what was made of the fields.
-type Refiner interface{ RefineSchema(s *Schema) }
-
-// SchemaOf describes what [Decode] reads into what v points to, by the same declarations: types, tags, and as defaults the
-// values that stand in v. A field tagged `names:"model"` becomes a reference to the definition of that name, which [Document]
-// is given.
-func SchemaOf(v any) *Schema {
-	p := reflect.ValueOf(v)
-	if p.Kind() != reflect.Pointer || p.IsNil() {
-		panic(intoMessage)
-	}
-	return schemaOf(p.Elem())
-}
-
-// schemaOf describes an addressable value.
-func schemaOf(v reflect.Value) *Schema {
-	t := v.Type()
-	if t == nodeType {
-		return &Schema{}
-	}
-	if t.Kind() == reflect.Pointer {
-		return schemaOf(fresh(t.Elem()))
-	}
-	if s, ok := v.Addr().Interface().(Schemer); ok {
-		return s.PlanSchema()
-	}
-	if reflect.PointerTo(t).Implements(unmarshalerType) {
-		return &Schema{}
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		return structSchema(v)
-	case reflect.Slice:
-		return &Schema{Type: Types{"array"}, Items: schemaOf(fresh(t.Elem()))}
-	case reflect.Map:
-		return &Schema{Type: Types{"object"}, Others: schemaOf(fresh(t.Elem()))}
-	case reflect.String:
-		return &Schema{Type: Types{"string", "number", "boolean"}} // a text needs no quotes
-	case reflect.Bool:
-		return &Schema{Type: Types{"boolean"}}
-	case reflect.Float32, reflect.Float64:
-		return &Schema{Type: Types{"number"}}
-	}
-	scalarNames(t) // panics if it is none
-	s := &Schema{Type: Types{"integer"}}
-	if v.CanUint() {
-		s.Minimum = "0"
-	}
-	return s
-}
-
-// fresh makes a value as Decode does.
-func fresh(t reflect.Type) reflect.Value {
-	p := reflect.New(t)
-	setDefaults(p)
-	return p.Elem()
-}
-
-func structSchema(v reflect.Value) *Schema {
-	s := &Schema{Type: Types{"object"}, Closed: true}
-	for _, f := range taggedFields(v.Type()) {
-		if f.node {
-			continue
-		}
-		field := v.FieldByIndex(f.index)
-		key := schemaOf(field)
-		f.refine(key)
-		key.Default = defaultOf(f, field, key)
-		s.Properties = append(s.Properties, Property{f.key, key})
-		if f.required {
-			s.Required = append(s.Required, f.key)
-		}
-	}
-	if r, ok := v.Addr().Interface().(Refiner); ok {
-		r.RefineSchema(s)
-	}
-	return s
-}
-
-// defaultOf is what a key has where a plan leaves it out; nil if that is no single value.
-func defaultOf(f tagged, v reflect.Value, s *Schema) *Node {
-	if f.required || f.omitzero && v.IsZero() || v.Kind() == reflect.Pointer && v.IsNil() || s.Properties != nil {
-		return nil
-	}
-	n, err := encode(v)
-	if err != nil {
-		return nil // a value that no plan can give
-	}
-	return n
-}
-
-// refine lays what a field's tags say over the schema of its type.
-func (f *tagged) refine(s *Schema) {
-	s.Description = f.doc
-	named := s
-	if s.Items != nil && reflect.DeepEqual(s.Items, &Schema{}) {
-		named = s.Items
-	}
-	if f.names != "" {
-		named.Ref = definition(f.names)
-	}
-	for _, word := range f.words {
-		if slices.Equal(s.Type, Types{"integer"}) {
-			s.Enum = append(s.Enum, json.Number(word))
-		} else {
-			s.Type, s.Enum = Types{"string"}, append(s.Enum, word)
-		}
-	}
-	if f.limits != nil {
-		s.Maximum = json.Number(f.limits.high)
-		if f.limits.above {
-			s.Above = json.Number(f.limits.low)
-		} else {
-			s.Minimum = json.Number(f.limits.low)
-		}
-	}
-}
-
-const definitions = "#/$defs/"
-
-func definition(name string) string { return definitions + name }
-
-// Document makes the whole schema of a plan. defs are what fields tagged names refer to: data, model, train, architecture,
-// delay and topology.
-//
-// A plan with a sweep may leave to it what is required; its keys are then checked by definitions of their own, whose names
-// begin with swept, in which nothing is.
-func Document(title string, defs Properties) *Schema {
-	root := SchemaOf(Default())
+// Document is the schema of a whole plan. defs are what fields tagged names refer to: data, model,
+// train, architecture, delay and topology.
+func Document(title string, defs settings.Properties) *settings.Schema {
+	root := settings.SchemaOf(Default())
 	root.Properties.Get("name").Default = nil // that of the file
-	all := append(Properties{{"plan", root}}, defs...)
-	doc := &Schema{
-		Dialect: Dialect, Title: title, Type: Types{"object"},
-		Description: "What is run: data, model, architecture, nodes, network, and when to stop.",
-		If:          &Schema{Required: []string{"sweep"}},
-		Then:        &Schema{Ref: definition(swept + "plan")},
-		Else:        &Schema{Ref: definition("plan")},
-	}
-	units := Units()
-	for _, d := range all {
-		doc.Defs = append(doc.Defs, d, Property{swept + d.Name, d.Schema.partial(units)})
-	}
-	doc.Defs = append(doc.Defs, units...)
-	for i, d := range doc.Defs {
-		if doc.Defs[:i].Get(d.Name) != nil {
-			panic("plan: two definitions are called " + d.Name)
-		}
-	}
-	return doc
+	return settings.Document(title, root, defs)
 }
 
-const swept = "swept."
-
-// partial is a copy of s in which nothing is required, and whose references are to such copies.
-func (s *Schema) partial(units Properties) *Schema {
-	if s == nil {
-		return nil
-	}
-	c := *s
-	c.Required = nil
-	if name := strings.TrimPrefix(s.Ref, definitions); s.Ref != "" && units.Get(name) == nil {
-		c.Ref = definition(swept + name)
-	}
-	c.Items, c.Others, c.Then, c.Else = s.Items.partial(units), s.Others.partial(units), s.Then.partial(units), s.Else.partial(units)
-	c.Properties = nil
-	for _, p := range s.Properties {
-		c.Properties = append(c.Properties, Property{p.Name, p.Schema.partial(units)})
-	}
-	list := func(all []*Schema) (out []*Schema) {
-		for _, a := range all {
-			if slices.ContainsFunc(all, (*Schema).onlyRequires) {
-				return nil
-			}
-			out = append(out, a.partial(units))
-		}
-		return out
-	}
-	c.AllOf, c.AnyOf, c.OneOf = list(s.AllOf), list(s.AnyOf), list(s.OneOf)
-	return &c
+// RefineSchema says how a plan's name is built.
+func (p *Plan) RefineSchema(s *settings.Schema) {
+	name := s.Properties.Get("name")
+	name.Pattern = `^[^/\\:*?"<>|]{1,100}$`
+	name.Not = &settings.Schema{Pattern: `^\.*$`}
+	s.Properties.Get("seed").Maximum = "18446744073709551615"
+	s.Properties.Get("nodes").MinItems = 1
+	s.Required = append(s.Required, "stop") // which must have a bound
 }
 
-// onlyRequires reports whether s asks for keys and says nothing else.
-func (s *Schema) onlyRequires() bool {
-	return s.Required != nil && s.Type == nil && s.Properties == nil && s.If == nil
+// RefineSchema says how a node's name is built.
+func (s *NodeSpec) RefineSchema(schema *settings.Schema) {
+	name := schema.Properties.Get("name")
+	name.Pattern = `^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}$`
+	name.Not = &settings.Schema{Enum: []any{Coordinator, "nonhost"}}
 }
 
-// Walk calls visit for every key that s and its definitions describe, with its path.
-func (s *Schema) Walk(path string, visit func(path string, s *Schema)) {
-	if s == nil {
-		return
-	}
-	for _, list := range []Properties{s.Properties, s.Defs} {
-		for _, p := range list {
-			visit(path+"."+p.Name, p.Schema)
-			p.Schema.Walk(path+"."+p.Name, visit)
+// PlanSchema is the word native or a map with step or speed, and cores.
+func (c *Compute) PlanSchema() *settings.Schema {
+	m := settings.SchemaOf(&computeMap{Cores: 1})
+	m.Not = &settings.Schema{Required: []string{"step", "speed"}}
+	return &settings.Schema{AnyOf: []*settings.Schema{{Const: "native"}, m}}
+}
+
+// PlanSchema is the word none or a map of topology, default and links.
+func (s *NetworkSpec) PlanSchema() *settings.Schema {
+	type plain NetworkSpec
+	p := plain(*s)
+	return &settings.Schema{AnyOf: []*settings.Schema{{Const: none,
+		Description: "nothing is emulated: the network is what there is"}, settings.SchemaOf(&p)}}
+}
+
+// RefineSchema says that a link has ends of one of two forms.
+func (l *LinkSpec) RefineSchema(s *settings.Schema) {
+	s.Properties.Get("between").MinItems, s.Properties.Get("between").MaxItems = 2, 2
+	s.AllOf = append(s.AllOf, eitherWay("between"))
+}
+
+// eitherWay asks for both directions, under a key, or for one.
+func eitherWay(both string) *settings.Schema {
+	excluded := &settings.Schema{AnyOf: settings.NeedsOne("from", "to")}
+	return &settings.Schema{OneOf: []*settings.Schema{{Required: []string{both}, Not: excluded},
+		{Required: []string{"from", "to"}, Not: settings.NeedsOne(both)[0]}}}
+}
+
+// PlanSchema is that of a map with the keys of a loss.
+func (l *Loss) PlanSchema() *settings.Schema {
+	type plain Loss
+	p := plain{}
+	(*Loss)(&p).SetDefaults()
+	s := settings.SchemaOf(&p)
+	s.Above0("timeout")
+	none := settings.Zero()
+	none.Description = "0%, beside bursts"
+	s.OneOf = []*settings.Schema{{Required: []string{"probability"}, Not: settings.NeedsOne("bursts")[0]},
+		{Required: []string{"bursts"}, Properties: settings.Properties{{Name: "probability", Schema: none}}}}
+	return s
+}
+
+// PlanSchema is that of a map of probabilities.
+func (b *Bursts) PlanSchema() *settings.Schema {
+	type plain Bursts
+	p := plain{}
+	(*Bursts)(&p).SetDefaults()
+	s := settings.SchemaOf(&p)
+	s.Above0("p", "r")
+	return s
+}
+
+// PlanSchema is that of one outage, or of many at random.
+func (*Outage) PlanSchema() *settings.Schema {
+	one, many := settings.SchemaOf(&fixedOutage{}), settings.SchemaOf(&randomOutages{})
+	one.Above0("for")
+	return &settings.Schema{Type: settings.Types{"object"}, If: settings.NeedsOne("kind")[0], Then: many, Else: one}
+}
+
+// RefineSchema says that a verdict takes time.
+func (*Evaluate) RefineSchema(s *settings.Schema) { s.Above0("every", "lag") }
+
+// RefineSchema says that a run must end.
+func (*Stop) RefineSchema(s *settings.Schema) {
+	s.Above0("time")
+	s.AnyOf = settings.NeedsOne("epochs", "steps", "time")
+}
+
+// RefineSchema says what goes with what in a change.
+func (*Change) RefineSchema(s *settings.Schema) {
+	s.Properties.Get("link").MinItems, s.Properties.Get("link").MaxItems = 2, 2
+	node, topology, link := s.Only("at", "node", "do"), s.Only("at", "topology"), s.Only("at", "link", "from", "to",
+		"delay", "rate", "loss", "do")
+	node.Required, node.Properties.Get("do").Enum = []string{"do"}, []any{Crash, Leave, Join}
+	link.Properties.Get("do").Enum = []any{Down, Up}
+	link.AllOf = []*settings.Schema{eitherWay("link"), {AnyOf: settings.NeedsOne("delay", "rate", "loss", "do")}}
+	s.If, s.Then = &settings.Schema{Required: []string{"node"}}, node
+	s.Else = &settings.Schema{If: &settings.Schema{Required: []string{"topology"}}, Then: topology, Else: link}
+}
+
+// PlanSchema is that of a map of paths to lists.
+func (*Sweep) PlanSchema() *settings.Schema {
+	axes := func() *settings.Schema {
+		return &settings.Schema{
+			Type:  settings.Types{"object"},
+			Names: &settings.Schema{Not: &settings.Schema{Pattern: `^(sweep|version|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`}},
+			Others: &settings.Schema{Type: settings.Types{"array"}, MinItems: 1,
+				Description: "The values, one after the other; a map may have a label: for tables and plots, any " +
+					"other value is given one as {label: L, value: V}."},
 		}
 	}
-	for _, inner := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*Schema{s.Items, s.Others, s.Then, s.Else}) {
-		inner.Walk(path, visit)
-	}
+	s := axes()
+	s.Type = settings.Types{"object", "null"}
+	s.Properties = settings.Properties{{Name: zip, Schema: &settings.Schema{
+		Description: "paths whose lists have as many values each, which are paired instead of multiplied; or a list " +
+			"of several such maps",
+		AnyOf: []*settings.Schema{axes(), {Type: settings.Types{"array"}, Items: axes()}},
+	}}}
+	return s
 }

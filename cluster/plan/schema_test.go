@@ -10,18 +10,25 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // anything is what the sections of a plan hold that somebody else reads.
-func anything() (defs Properties) {
+func anything() (defs settings.Properties) {
 	for _, name := range []string{"data", "model", "train", "architecture", "topology"} {
-		defs = append(defs, Property{name, &Schema{Not: &Schema{Type: Types{"null"}}}})
+		defs = append(defs, settings.Property{Name: name,
+			Schema: &settings.Schema{Not: &settings.Schema{Type: settings.Types{"null"}}}})
 	}
-	return append(defs, Property{"delay", &Schema{AnyOf: []*Schema{new(Duration).PlanSchema(), {Type: Types{"object"}}}}})
+	return append(defs, settings.Property{Name: "delay",
+		Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
+			{Type: settings.Types{"object"}}}}})
 }
 
 // compile makes a validator of what a schema is written as.
-func compile(t testing.TB, s *Schema) *jsonschema.Schema {
+func compile(t testing.TB, s *settings.Schema) *jsonschema.Schema {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -87,9 +94,11 @@ var beyondSchemas = map[string]string{
 	"network-none": "what goes with a network that is none stands under other keys",
 	"outage-ratio": twice, "outage-short": "a schema cannot compare durations, which have units",
 	"unknown-node": other, "schedule-node-unknown": other,
-	"schedule-crash-twice": order, "schedule-join-twice": order, "schedule-leave-before-join": order, "schedule-node-at-once": order,
+	"schedule-crash-twice": order, "schedule-join-twice": order, "schedule-leave-before-join": order,
+	"schedule-node-at-once":   order,
 	"schedule-topology-twice": order,
-	"sweep-huge":              sweeps, "sweep-into-scalar": sweeps, "sweep-nowhere": sweeps, "sweep-same-label": sweeps, "sweep-undone": sweeps,
+	"sweep-huge":              sweeps, "sweep-into-scalar": sweeps, "sweep-nowhere": sweeps, "sweep-same-label": sweeps,
+	"sweep-undone":      sweeps,
 	"sweep-unknown-key": sweeps, "sweep-value": sweeps,
 }
 
@@ -113,7 +122,7 @@ func TestBadPlansAreInvalidBySchemaWhereOneCanSayWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse(file, src); err != nil {
+		if _, err := syntax.Parse(file, src); err != nil {
 			continue // what is wrong is its YAML, which is not a schema's affair
 		}
 		v, err := values(src)
@@ -138,7 +147,7 @@ func TestBadPlansAreInvalidBySchemaWhereOneCanSayWhy(t *testing.T) {
 
 func TestEveryKeyOfAPlanSaysWhatItMeans(t *testing.T) {
 	keys := 0
-	Document("plan", anything()).Walk("", func(path string, s *Schema) {
+	Document("plan", anything()).Walk("", func(path string, s *settings.Schema) {
 		_, name, definition := strings.Cut(path, ".plan.")
 		if !definition {
 			return
@@ -159,26 +168,28 @@ func TestEveryKeyOfAPlanSaysWhatItMeans(t *testing.T) {
 // each is one of the units, with texts at their edges and beyond.
 func TestUnitsMatchTheirPatternExactlyWhenTheyAreParsed(t *testing.T) {
 	texts := []string{
-		"5ms", "1.5s", "1m30s", "1h0m0.5s", "5 ms", "5  ms", "1m 30s", "100us", "100µs", "1.s", ".5s", "5", "", "-1s", "5msec", "1s.5s", "0s", "1e3s",
+		"5ms", "1.5s", "1m30s", "1h0m0.5s", "5 ms", "5  ms", "1m 30s", "100us", "100µs", "1.s", ".5s", "5", "", "-1s",
+		"5msec", "1s.5s", "0s", "1e3s",
 		"1s..5s", "1s .. 5s", "5 ms..6 ms", "1s..", "..5s", "1s...5s",
 		"10 steps", "1 step", "0.5 epochs", "1 epoch", "1e-3 epochs", "5 rounds", "5steps", "1.5 steps", "2  epochs",
 		"94%", "94 %", "100%", "100.0%", "101%", "0%", "00.5%", ".5%", "5.%", "-1%", "1e1%", "99.99%", "%",
-		"10 Mbit/s", "10Mbit/s", "1.5 MB/s", "unlimited", "10 mbit/s", "10", "1..5 B/s", "8 bit/s", "5. kB/s", "10 KiB/s x",
+		"10 Mbit/s", "10Mbit/s", "1.5 MB/s", "unlimited", "10 mbit/s", "10", "1..5 B/s", "8 bit/s", "5. kB/s",
+		"10 KiB/s x",
 		"10 GFLOP/s", "1 FLOP/s", "10 GFLOPS", "64 KiB", "0 B", "1 MB", "1.5 KiB", "12 b",
 	}
 	parsers := map[string]func(s string) error{
-		"duration":       func(s string) error { _, err := ParseDuration(s); return err },
-		"duration-range": func(s string) error { _, err := ParseDurationRange(s); return err },
-		"interval":       func(s string) error { _, err := ParseInterval(s); return err },
-		"fraction":       func(s string) error { _, err := ParseFraction(s); return err },
-		"byte-rate":      func(s string) error { _, err := ParseByteRate(s); return err },
-		"speed":          func(s string) error { _, err := ParseSpeed(s); return err },
-		"size":           func(s string) error { _, err := ParseSize(s); return err },
+		"duration":       func(s string) error { _, err := unit.ParseDuration(s); return err },
+		"duration-range": func(s string) error { _, err := unit.ParseDurationRange(s); return err },
+		"interval":       func(s string) error { _, err := unit.ParseInterval(s); return err },
+		"fraction":       func(s string) error { _, err := unit.ParseFraction(s); return err },
+		"byte-rate":      func(s string) error { _, err := unit.ParseByteRate(s); return err },
+		"speed":          func(s string) error { _, err := unit.ParseSpeed(s); return err },
+		"size":           func(s string) error { _, err := unit.ParseSize(s); return err },
 	}
-	if len(Units()) != len(parsers) {
-		t.Fatalf("%d units, %d parsers", len(Units()), len(parsers))
+	if len(settings.Units()) != len(parsers) {
+		t.Fatalf("%d units, %d parsers", len(settings.Units()), len(parsers))
 	}
-	for _, u := range Units() {
+	for _, u := range settings.Units() {
 		schema := compile(t, u.Schema)
 		accepted := 0
 		for _, text := range texts {
@@ -199,27 +210,35 @@ func TestUnitsMatchTheirPatternExactlyWhenTheyAreParsed(t *testing.T) {
 func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 	schemas := map[string]*jsonschema.Schema{}
 	document := Document("plan", anything())
-	for name, v := range map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{}, "evaluate": &Evaluate{}} {
-		document.Defs = append(document.Defs, Property{"own." + name, SchemaOf(v)})
+	for name, v := range map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{},
+		"evaluate": &Evaluate{}} {
+		document.Defs = append(document.Defs, settings.Property{Name: "own." + name, Schema: settings.SchemaOf(v)})
 		own := *document
-		own.If, own.Then, own.Else, own.Ref = nil, nil, nil, definition("own."+name)
+		own.If, own.Then, own.Else, own.Ref = nil, nil, nil, settings.Definition("own."+name)
 		schemas[name] = compile(t, &own)
 	}
 	for _, x := range []struct {
 		name, text string
 		good       bool
 	}{
-		{"stop", "{time: 0s}", false}, {"stop", "{time: 0.0s}", false}, {"stop", "{time: 0m0s}", false}, {"stop", "{time: 0 s}", false},
-		{"stop", "{time: 0h30m}", true}, {"stop", "{time: 0m0.5s}", true}, {"stop", "{time: 00.5s}", true}, {"stop", "{time: 10m0s}", true},
-		{"loss", "{bursts: {p: 0, r: 25%}}", false}, {"loss", "{bursts: {p: 0.0, r: 0.25}}", false}, {"loss", "{bursts: {p: .0 %, r: 0.25}}", false},
-		{"loss", "{bursts: {p: 0.02, r: 0.25}}", true}, {"loss", "{bursts: {p: 2%, r: 1}}", true}, {"loss", "{bursts: {p: 0.5%, r: 100%}}", true},
-		{"loss", "{probability: 0, bursts: {p: 2%, r: 25%}}", true}, {"loss", "{probability: 0%, bursts: {p: 2%, r: 25%}}", true},
-		{"loss", "{probability: 0.1, bursts: {p: 2%, r: 25%}}", false}, {"loss", "{probability: 10%, bursts: {p: 2%, r: 25%}}", false},
+		{"stop", "{time: 0s}", false}, {"stop", "{time: 0.0s}", false}, {"stop", "{time: 0m0s}", false},
+		{"stop", "{time: 0 s}", false},
+		{"stop", "{time: 0h30m}", true}, {"stop", "{time: 0m0.5s}", true}, {"stop", "{time: 00.5s}", true},
+		{"stop", "{time: 10m0s}", true},
+		{"loss", "{bursts: {p: 0, r: 25%}}", false}, {"loss", "{bursts: {p: 0.0, r: 0.25}}", false},
+		{"loss", "{bursts: {p: .0 %, r: 0.25}}", false},
+		{"loss", "{bursts: {p: 0.02, r: 0.25}}", true}, {"loss", "{bursts: {p: 2%, r: 1}}", true},
+		{"loss", "{bursts: {p: 0.5%, r: 100%}}", true},
+		{"loss", "{probability: 0, bursts: {p: 2%, r: 25%}}", true},
+		{"loss", "{probability: 0%, bursts: {p: 2%, r: 25%}}", true},
+		{"loss", "{probability: 0.1, bursts: {p: 2%, r: 25%}}", false},
+		{"loss", "{probability: 10%, bursts: {p: 2%, r: 25%}}", false},
 		{"outage", "{from: 0s, for: 0s}", false}, {"outage", "{from: 0s, for: 0m1s}", true},
-		{"evaluate", "{every: 0 epochs}", false}, {"evaluate", "{every: 0e5 epochs}", false}, {"evaluate", "{every: 0 steps}", false},
+		{"evaluate", "{every: 0 epochs}", false}, {"evaluate", "{every: 0e5 epochs}", false},
+		{"evaluate", "{every: 0 steps}", false},
 		{"evaluate", "{every: 1e-3 epochs}", true}, {"evaluate", "{every: 10 steps}", true},
 	} {
-		n, err := Parse("p", []byte("at: "+x.text))
+		n, err := syntax.Parse("p", []byte("at: "+x.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +247,7 @@ func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		into := map[string]any{"stop": &Stop{}, "loss": &Loss{}, "outage": &Outage{}, "evaluate": &Evaluate{}}[x.name]
-		decoded, valid := Decode(n.At("at"), into), schemas[x.name].Validate(v)
+		decoded, valid := settings.Decode(n.At("at"), into), schemas[x.name].Validate(v)
 		if (valid == nil) != x.good || decoded != nil && x.good {
 			t.Errorf("%s %s: decoding says %v, the schema %v", x.name, x.text, decoded, valid)
 		}
@@ -236,20 +255,22 @@ func TestASchemaAgreesWithDecodingOnQuantitiesThatAreNothing(t *testing.T) {
 }
 
 func TestASchemaAgreesWithDecodingOnTags(t *testing.T) {
-	type settings struct {
+	type tagged struct {
 		Word  string  `plan:"word" words:"sum|mean"`
 		Size  int     `plan:"size" words:"93|122"`
 		Count *int    `plan:"count" range:"2..5"`
 		Share float64 `plan:"share" range:">0"`
 		Steps uint    `plan:"steps" range:"0.."`
 	}
-	schema := compile(t, SchemaOf(&settings{Word: "sum", Size: 93, Share: 1}))
+	schema := compile(t, settings.SchemaOf(&tagged{Word: "sum", Size: 93, Share: 1}))
 	for text, good := range map[string]bool{
-		"{}": true, "{word: mean, size: 122}": true, "{word: max}": false, "{word: 5}": false, "{size: 94}": false, "{size: '93'}": false,
-		"{count: 2}": true, "{count: 5}": true, "{count: 1}": false, "{count: 6}": false, "{count: 2.5}": false,
-		"{share: 0.1}": true, "{share: 0}": false, "{share: -1}": false, "{steps: 0}": true, "{steps: -1}": false, "{other: 1}": false,
+		"{}": true, "{word: mean, size: 122}": true, "{word: max}": false, "{word: 5}": false, "{size: 94}": false,
+		"{size: '93'}": false,
+		"{count: 2}":   true, "{count: 5}": true, "{count: 1}": false, "{count: 6}": false, "{count: 2.5}": false,
+		"{share: 0.1}": true, "{share: 0}": false, "{share: -1}": false, "{steps: 0}": true, "{steps: -1}": false,
+		"{other: 1}": false,
 	} {
-		n, err := Parse("p", []byte("at: "+text))
+		n, err := syntax.Parse("p", []byte("at: "+text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,8 +278,8 @@ func TestASchemaAgreesWithDecodingOnTags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var into settings
-		decoded, valid := Decode(n.At("at"), &into), schema.Validate(v)
+		var into tagged
+		decoded, valid := settings.Decode(n.At("at"), &into), schema.Validate(v)
 		if (decoded == nil) != good || (valid == nil) != good {
 			t.Errorf("%s: decoding says %v, the schema %v", text, decoded, valid)
 		}

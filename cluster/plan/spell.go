@@ -1,11 +1,16 @@
 package plan
 
-import "slices"
+import (
+	"slices"
 
-// Spell writes a plan with a sweep so that every default is spelled out that its points have in common. written is the plan
-// as it stands, without its sweep; resolved are its points with every default, in order. What the sweep varies, and what
-// has other defaults at other points, stays as it was written.
-func Spell(written *Node, axes Sweep, resolved []*Node) *Node {
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+)
+
+// Spell writes a plan with a sweep so that every default is spelled out that its points have in
+// common. written is the plan as it stands, without its sweep; resolved are its points with every
+// default, in order. What the sweep varies, and what has other defaults at other points, stays as
+// it was written.
+func Spell(written *syntax.Node, axes Sweep, resolved []*syntax.Node) *syntax.Node {
 	var varied branch
 	for _, a := range axes {
 		varied.add(a.steps)
@@ -13,9 +18,10 @@ func Spell(written *Node, axes Sweep, resolved []*Node) *Node {
 	return spell(written, resolved, &varied)
 }
 
-// SpellValue is Spell for a value of an axis: resolved are the points at which it is used. Later axes may vary what is in it.
-// It returns the value as it was written where it is no map, and where the points have nothing at the axis's path.
-func SpellValue(axes Sweep, axis int, value *Node, resolved []*Node) *Node {
+// SpellValue is Spell for a value of an axis: resolved are the points at which it is used. Later
+// axes may vary what is in it. It returns the value as it was written where it is no map, and where
+// the points have nothing at the axis's path.
+func SpellValue(axes Sweep, axis int, value *syntax.Node, resolved []*syntax.Node) *syntax.Node {
 	var varied *branch
 	var all branch
 	for _, a := range axes[axis+1:] {
@@ -24,17 +30,17 @@ func SpellValue(axes Sweep, axis int, value *Node, resolved []*Node) *Node {
 	if varied = &all; len(all.next) == 0 {
 		varied = nil
 	}
-	there := make([]*Node, len(resolved))
+	there := make([]*syntax.Node, len(resolved))
 	for i, root := range resolved {
 		node := root
 		for _, s := range axes[axis].steps {
-			child, err := node.child(s)
+			child, err := node.Child(s)
 			if err != nil || child == nil {
 				return value
 			}
 			node = child
 		}
-		if node.Kind != Map {
+		if node.Kind != syntax.Map {
 			return value
 		}
 		there[i] = node
@@ -52,11 +58,11 @@ type branch struct {
 }
 
 type twig struct {
-	step
+	syntax.Step
 	*branch
 }
 
-func (b *branch) add(steps []step) {
+func (b *branch) add(steps []syntax.Step) {
 	if len(steps) == 0 {
 		b.ends = true
 		return
@@ -70,12 +76,12 @@ func (b *branch) add(steps []step) {
 }
 
 // under is what is varied at and below a piece of a path; nil if nothing is.
-func (b *branch) under(s step) *branch {
+func (b *branch) under(s syntax.Step) *branch {
 	if b == nil {
 		return nil
 	}
 	for _, t := range b.next {
-		if t.step == s {
+		if t.Step == s {
 			return t.branch
 		}
 	}
@@ -83,13 +89,13 @@ func (b *branch) under(s step) *branch {
 }
 
 // at is under for an item of a list, which pieces of paths may name in several ways.
-func (b *branch) at(list *Node, item int) *branch {
+func (b *branch) at(list *syntax.Node, item int) *branch {
 	if b == nil {
 		return nil
 	}
 	var found branch
 	for _, t := range b.next {
-		if child, err := list.child(t.step); err == nil && child == list.Items[item] {
+		if child, err := list.Child(t.Step); err == nil && child == list.Items[item] {
 			found.ends = found.ends || t.ends
 			found.next = append(found.next, t.next...)
 		}
@@ -101,32 +107,33 @@ func (b *branch) at(list *Node, item int) *branch {
 }
 
 // spell spells one place out; written is nil where nothing stands. It returns nil for nothing.
-func spell(written *Node, resolved []*Node, varied *branch) *Node {
+func spell(written *syntax.Node, resolved []*syntax.Node, varied *branch) *syntax.Node {
 	first := resolved[0]
 	switch {
 	case varied != nil && varied.ends, first == nil && written == nil:
 		return written
 	case varied == nil && allEqual(resolved):
 		return first
-	case all(resolved, Map) && (written == nil || written.Kind == Map):
+	case all(resolved, syntax.Map) && (written == nil || written.Kind == syntax.Map):
 		return spellMap(written, resolved, varied)
-	case all(resolved, List) && written != nil && written.Kind == List:
+	case all(resolved, syntax.List) && written != nil && written.Kind == syntax.List:
 		return spellList(written, resolved, varied)
 	}
 	return written
 }
 
-func allEqual(nodes []*Node) bool {
-	return nodes[0] != nil && !slices.ContainsFunc(nodes, func(n *Node) bool { return !nodes[0].Equal(n) })
+func allEqual(nodes []*syntax.Node) bool {
+	return nodes[0] != nil && !slices.ContainsFunc(nodes, func(n *syntax.Node) bool { return !nodes[0].Equal(n) })
 }
 
-func all(nodes []*Node, kind Kind) bool {
-	return !slices.ContainsFunc(nodes, func(n *Node) bool { return n == nil || n.Kind != kind })
+func all(nodes []*syntax.Node, kind syntax.Kind) bool {
+	return !slices.ContainsFunc(nodes, func(n *syntax.Node) bool { return n == nil || n.Kind != kind })
 }
 
-// spellMap spells the keys out in the order of the resolved plan; those that are written and not in it follow.
-func spellMap(written *Node, resolved []*Node, varied *branch) *Node {
-	var fields []Field
+// spellMap spells the keys out in the order of the resolved plan; those that are written and not in
+// it follow.
+func spellMap(written *syntax.Node, resolved []*syntax.Node, varied *branch) *syntax.Node {
+	var fields []syntax.Field
 	keys := slices.Clone(resolved[0].Fields)
 	if written != nil {
 		for _, f := range written.Fields {
@@ -137,7 +144,7 @@ func spellMap(written *Node, resolved []*Node, varied *branch) *Node {
 	}
 	for _, f := range keys {
 		there, _ := written.Get(f.Key)
-		values := make([]*Node, len(resolved))
+		values := make([]*syntax.Node, len(resolved))
 		missing := false
 		for i, r := range resolved {
 			values[i], _ = r.Get(f.Key)
@@ -145,23 +152,23 @@ func spellMap(written *Node, resolved []*Node, varied *branch) *Node {
 		}
 		value := there
 		if !missing {
-			value = spell(there, values, varied.under(step{text: f.Key}))
+			value = spell(there, values, varied.under(syntax.Step{Text: f.Key}))
 		}
 		if value != nil {
-			fields = append(fields, Field{Key: f.Key, Value: value.Clone()})
+			fields = append(fields, syntax.Field{Key: f.Key, Value: value.Clone()})
 		}
 	}
 	if written == nil && fields == nil {
 		return nil
 	}
-	return NewMap(fields...)
+	return syntax.NewMap(fields...)
 }
 
 // spellList spells items out that the points have as well, by their names, or else by their places.
-func spellList(written *Node, resolved []*Node, varied *branch) *Node {
-	var items []*Node
+func spellList(written *syntax.Node, resolved []*syntax.Node, varied *branch) *syntax.Node {
+	var items []*syntax.Node
 	for i, item := range written.Items {
-		values := make([]*Node, len(resolved))
+		values := make([]*syntax.Node, len(resolved))
 		for k, r := range resolved {
 			values[k] = counterpart(written, r, i)
 		}
@@ -170,12 +177,12 @@ func spellList(written *Node, resolved []*Node, varied *branch) *Node {
 		}
 		items = append(items, item.Clone())
 	}
-	return NewList(items...)
+	return syntax.NewList(items...)
 }
 
-// counterpart is the item of another list that is the i-th of this one: of the same name, or at the same place in a list
-// of as many. It is nil if there is none.
-func counterpart(list, other *Node, i int) *Node {
+// counterpart is the item of another list that is the i-th of this one: of the same name, or at the
+// same place in a list of as many. It is nil if there is none.
+func counterpart(list, other *syntax.Node, i int) *syntax.Node {
 	name, named := list.Items[i].Get("name")
 	if !named {
 		if len(other.Items) == len(list.Items) {

@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Limits of a sweep.
@@ -19,102 +21,111 @@ type Sweep []Axis
 type Axis struct {
 	Path   string
 	Values []AxisValue
-	// Zip numbers the group of axes, from 1, whose values are paired: the first of each with the first of the others, and so
-	// on. 0 is an axis whose values meet all of the others.
+	// Zip numbers the group of axes, from 1, whose values are paired: the first of each with the
+	// first of the others, and so on. 0 is an axis whose values meet all of the others.
 	Zip   int
-	steps []step
-	at    *Node // where the path is written
+	steps []syntax.Step
+	at    *syntax.Node // where the path is written
 }
 
 // Section is the key of the plan that the path begins with.
-func (a *Axis) Section() string { return a.steps[0].text }
+func (a *Axis) Section() string { return a.steps[0].Text }
 
-// AxisValue is one value of an axis. Its label is the value in flow style unless it has one: {label: L, ...} is a map with a
-// label, {label: L, value: V} any other value with one, or a map that has a label: of its own.
+// AxisValue is one value of an axis. Its label is the value in flow style unless it has one:
+// {label: L, ...} is a map with a label, {label: L, value: V} any other value with one, or a map
+// that has a label: of its own.
 type AxisValue struct {
 	Label string
-	Value *Node
+	Value *syntax.Node
 }
 
 // UnmarshalPlan reads a map of paths to lists of values.
-func (s *Sweep) UnmarshalPlan(n *Node) error {
+func (s *Sweep) UnmarshalPlan(n *syntax.Node) error {
 	*s = nil
-	if n.Kind == Null {
+	if n.Kind == syntax.Null {
 		return nil
 	}
-	if n.Kind != Map {
-		return Errorf(n, "found %s; a sweep is a map of key paths to lists, such as nodes.fast.compute.step: [2ms, 5ms]", found(n))
+	if n.Kind != syntax.Map {
+		return syntax.Errorf(n,
+			"found %s; a sweep is a map of key paths to lists, such as nodes.fast.compute.step: [2ms, 5ms]", syntax.Found(n))
 	}
-	var errs Errors
+	var errs syntax.Errors
 	for _, f := range n.Fields {
 		if f.Key == zip {
 			groups, err := readZip(f.Value)
-			errs = append(errs, flatten(f.Value, err)...)
+			errs = append(errs, syntax.Flatten(f.Value, err)...)
 			*s = append(*s, groups...)
 			continue
 		}
 		axis, err := readAxis(n, f, true)
-		errs = append(errs, flatten(f.Value, err)...)
+		errs = append(errs, syntax.Flatten(f.Value, err)...)
 		*s = append(*s, axis)
 	}
-	return join(errs)
+	return syntax.Join(errs)
 }
 
 // zip is the key of values that are paired. No key of a plan is called so.
 const zip = "zip"
 
 // readZip reads one group of paths whose values are paired, or a list of such groups.
-func readZip(n *Node) (Sweep, error) {
-	groups := []*Node{n}
-	if n.Kind == List {
+func readZip(n *syntax.Node) (Sweep, error) {
+	groups := []*syntax.Node{n}
+	if n.Kind == syntax.List {
 		groups = n.Items
 	}
 	var all Sweep
-	var errs Errors
+	var errs syntax.Errors
 	for i, group := range groups {
-		if group.Kind != Map || len(group.Fields) == 0 {
-			errs = append(errs, Errorf(group, "found %s; paired are lists of as many values each, such as {train.batch: [8, 64], train.optimizer.rate: [0.1, 0.2]}", found(group)))
+		if group.Kind != syntax.Map || len(group.Fields) == 0 {
+			errs = append(errs,
+				syntax.Errorf(group,
+					"found %s; paired are lists of as many values each, such as {train.batch: [8, 64], "+
+						"train.optimizer.rate: [0.1, 0.2]}", syntax.Found(group)))
 			continue
 		}
 		axes, err := readGroup(group)
-		errs = append(errs, flatten(group, err)...)
+		errs = append(errs, syntax.Flatten(group, err)...)
 		for k := range axes {
 			axes[k].Zip = i + 1
 		}
 		all = append(all, axes...)
 	}
-	return all, join(errs)
+	return all, syntax.Join(errs)
 }
 
-func readGroup(group *Node) (Sweep, error) {
+func readGroup(group *syntax.Node) (Sweep, error) {
 	var axes Sweep
-	var errs Errors
+	var errs syntax.Errors
 	for _, f := range group.Fields {
 		axis, err := readAxis(group, f, false)
-		errs = append(errs, flatten(f.Value, err)...)
-		if first := len(axes) > 0; first && err == nil && axes[0].Values != nil && len(axis.Values) != len(axes[0].Values) {
-			errs = append(errs, Errorf(f.Value, "this list has %d values, and %s, with which it is paired, has %d; give both as many",
-				len(axis.Values), axes[0].Path, len(axes[0].Values)))
+		errs = append(errs, syntax.Flatten(f.Value, err)...)
+		if first := len(axes) > 0; first && err == nil && axes[0].Values != nil &&
+			len(axis.Values) != len(axes[0].Values) {
+			errs = append(errs,
+				syntax.Errorf(f.Value,
+					"this list has %d values, and %s, with which it is paired, has %d; give both as many",
+					len(axis.Values), axes[0].Path, len(axes[0].Values)))
 		}
 		axes = append(axes, axis)
 	}
 	if len(errs) > 0 {
-		return axes, join(errs)
+		return axes, syntax.Join(errs)
 	}
 	return axes, pairedTwice(group, axes)
 }
 
 // pairedTwice returns an error about labels by which two points could not be told apart.
-func pairedTwice(group *Node, axes Sweep) error {
+func pairedTwice(group *syntax.Node, axes Sweep) error {
 	seen := map[string]int{}
 	for i := range axes[0].Values {
 		var labels []string
 		for _, a := range axes {
-			labels = append(labels, quote(a.Values[i].Label))
+			labels = append(labels, syntax.Quote(a.Values[i].Label))
 		}
 		text := strings.Join(labels, ", ")
 		if before, twice := seen[text]; twice {
-			return Errorf(group, "the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own", text, before+1, i+1)
+			return syntax.Errorf(group,
+				"the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own", text, before+1, i+1)
 		}
 		seen[text] = i
 	}
@@ -122,53 +133,57 @@ func pairedTwice(group *Node, axes Sweep) error {
 }
 
 // readAxis reads a path and its values; distinct are values of which no two may have one label.
-func readAxis(n *Node, f Field, distinct bool) (Axis, error) {
-	a := Axis{Path: f.Key, at: &Node{Kind: Scalar, Text: f.Key, Pos: f.Pos, source: f.Value.source, parent: n, key: f.Key}}
+func readAxis(n *syntax.Node, f syntax.Field, distinct bool) (Axis, error) {
+	a := Axis{Path: f.Key, at: n.KeyNode(f)}
 	var err error
-	if a.steps, err = splitPath(f.Key); err != nil {
-		return a, Errorf(a.at, "%w", err)
+	if a.steps, err = syntax.SplitPath(f.Key); err != nil {
+		return a, syntax.Errorf(a.at, "%w", err)
 	}
-	if a.steps[0].text == "sweep" {
-		return a, Errorf(a.at, "a sweep cannot sweep over itself")
+	if a.steps[0].Text == "sweep" {
+		return a, syntax.Errorf(a.at, "a sweep cannot sweep over itself")
 	}
-	if slices.Contains([]string{"version", "name", "repeats", "record"}, a.steps[0].text) {
-		return a, Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it", quote(a.steps[0].text))
+	if slices.Contains([]string{"version", "name", "repeats", "record"}, a.steps[0].Text) {
+		return a, syntax.Errorf(a.at, "%s holds for the whole plan; a sweep cannot vary it",
+			syntax.Quote(a.steps[0].Text))
 	}
-	if f.Value.Kind != List || len(f.Value.Items) == 0 {
-		return a, Errorf(f.Value, "found %s; give the values to sweep over as a list, such as [2ms, 5ms]", foundList(f.Value))
+	if f.Value.Kind != syntax.List || len(f.Value.Items) == 0 {
+		return a, syntax.Errorf(f.Value, "found %s; give the values to sweep over as a list, such as [2ms, 5ms]",
+			foundList(f.Value))
 	}
-	var errs Errors
+	var errs syntax.Errors
 	seen := map[string]int{}
 	for i, item := range f.Value.Items {
 		v, err := readAxisValue(item)
-		errs = append(errs, flatten(item, err)...)
+		errs = append(errs, syntax.Flatten(item, err)...)
 		before, twice := seen[v.Label]
 		if twice && err == nil && (distinct || !a.Values[before].Value.Equal(v.Value)) {
-			errs = append(errs, Errorf(item, "the label %s is given twice, to values %d and %d; give one a label: of its own",
-				quote(v.Label), before+1, i+1))
+			errs = append(errs,
+				syntax.Errorf(item, "the label %s is given twice, to values %d and %d; give one a label: of its own",
+					syntax.Quote(v.Label), before+1, i+1))
 		}
 		if !twice {
 			seen[v.Label] = i
 		}
 		a.Values = append(a.Values, v)
 	}
-	return a, join(errs)
+	return a, syntax.Join(errs)
 }
 
-func foundList(n *Node) string {
-	if n.Kind == List {
+func foundList(n *syntax.Node) string {
+	if n.Kind == syntax.List {
 		return "an empty list"
 	}
-	return found(n)
+	return syntax.Found(n)
 }
 
-func readAxisValue(item *Node) (AxisValue, error) {
+func readAxisValue(item *syntax.Node) (AxisValue, error) {
 	label, ok := item.Get("label")
 	if !ok {
 		return AxisValue{Label: item.Flow(), Value: item}, nil
 	}
-	if label.Kind != Scalar || strings.TrimSpace(label.Text) == "" || len(label.Text) > MaxLabel {
-		return AxisValue{}, Errorf(label, "found %s; a label is a text of 1 to %d bytes", found(label), MaxLabel)
+	if label.Kind != syntax.Scalar || strings.TrimSpace(label.Text) == "" || len(label.Text) > MaxLabel {
+		return AxisValue{}, syntax.Errorf(label, "found %s; a label is a text of 1 to %d bytes", syntax.Found(label),
+			MaxLabel)
 	}
 	value := item.Without("label")
 	if isWrapped(value) {
@@ -178,33 +193,34 @@ func readAxisValue(item *Node) (AxisValue, error) {
 }
 
 // isWrapped reports whether a map has the one key value.
-func isWrapped(n *Node) bool {
-	return n.Kind == Map && len(n.Fields) == 1 && n.Fields[0].Key == "value"
+func isWrapped(n *syntax.Node) bool {
+	return n.Kind == syntax.Map && len(n.Fields) == 1 && n.Fields[0].Key == "value"
 }
 
 // MarshalPlan writes the axes; a label is written where it is not the value itself.
-func (s Sweep) MarshalPlan() (*Node, error) {
-	var fields []Field
-	var paired [][]Field
+func (s Sweep) MarshalPlan() (*syntax.Node, error) {
+	var fields []syntax.Field
+	var paired [][]syntax.Field
 	at := 0
 	for _, a := range s {
-		var items []*Node
+		var items []*syntax.Node
 		for _, v := range a.Values {
 			item := v.Value.Clone()
 			if v.Label != v.Value.Flow() {
-				if _, labelled := item.Get("label"); item.Kind != Map || labelled || isWrapped(item) {
+				if _, labelled := item.Get("label"); item.Kind != syntax.Map || labelled || isWrapped(item) {
 					item = item.As("value")
 				}
-				item = NewMap(append([]Field{{Key: "label", Value: NewText(v.Label)}}, item.Fields...)...)
+				item = syntax.NewMap(append([]syntax.Field{{Key: "label", Value: syntax.NewText(v.Label)}},
+					item.Fields...)...)
 			}
 			items = append(items, item)
 		}
-		field := Field{Key: a.Path, Value: NewList(items...)}
+		field := syntax.Field{Key: a.Path, Value: syntax.NewList(items...)}
 		switch {
 		case a.Zip == 0:
 			fields = append(fields, field)
 		case a.Zip > len(paired):
-			if paired = append(paired, []Field{field}); len(paired) == 1 {
+			if paired = append(paired, []syntax.Field{field}); len(paired) == 1 {
 				at = len(fields)
 			}
 		default:
@@ -212,29 +228,29 @@ func (s Sweep) MarshalPlan() (*Node, error) {
 		}
 	}
 	if len(paired) > 0 {
-		fields = slices.Insert(fields, at, Field{Key: zip, Value: groupsNode(paired)})
+		fields = slices.Insert(fields, at, syntax.Field{Key: zip, Value: groupsNode(paired)})
 	}
-	return NewMap(fields...), nil
+	return syntax.NewMap(fields...), nil
 }
 
 // groupsNode is one group of paired lists, or a list of several.
-func groupsNode(groups [][]Field) *Node {
-	var maps []*Node
+func groupsNode(groups [][]syntax.Field) *syntax.Node {
+	var maps []*syntax.Node
 	for _, g := range groups {
-		maps = append(maps, NewMap(g...))
+		maps = append(maps, syntax.NewMap(g...))
 	}
 	if len(maps) == 1 {
 		return maps[0]
 	}
-	return NewList(maps...)
+	return syntax.NewList(maps...)
 }
 
 // Point is one combination of a sweep's values.
 type Point struct {
-	Labels []Label // one for each axis, in the order of the file
-	Values []*Node // what each axis has put into Root
-	Choice []int   // which of its values each axis has, counted from 0
-	Root   *Node   // the plan with the values in place, without its sweep
+	Labels []Label        // one for each axis, in the order of the file
+	Values []*syntax.Node // what each axis has put into Root
+	Choice []int          // which of its values each axis has, counted from 0
+	Root   *syntax.Node   // the plan with the values in place, without its sweep
 }
 
 // Label says which value an axis has at a point.
@@ -244,7 +260,7 @@ type Label struct {
 }
 
 // Axes reads the sweep of a plan; none is no error.
-func Axes(root *Node) (Sweep, error) {
+func Axes(root *syntax.Node) (Sweep, error) {
 	var s Sweep
 	n, ok := root.Get("sweep")
 	if !ok {
@@ -253,12 +269,14 @@ func Axes(root *Node) (Sweep, error) {
 	return s, s.UnmarshalPlan(n)
 }
 
-// Points multiplies a plan out over its sweep: every combination of values, in the order of the file, the last axis
-// fastest; axes that are paired go on together. A plan without a sweep is one point without labels. Points share nothing with each other or with root.
+// Points multiplies a plan out over its sweep: every combination of values, in the order of the
+// file, the last axis fastest; axes that are paired go on together. A plan without a sweep is one
+// point without labels. Points share nothing with each other or with root.
 //
-// Errors are about the sweep: paths that lead nowhere, labels given twice, axes that undo each other, more than
-// [MaxPoints] points. Whether the plans that result are right is for [ReadPlan] to say.
-func Points(root *Node) ([]Point, error) {
+// Errors are about the sweep: paths that lead nowhere, labels given twice, axes that undo each
+// other, more than [MaxPoints] points. Whether the plans that result are right is for [ReadPlan] to
+// say.
+func Points(root *syntax.Node) ([]Point, error) {
 	axes, err := Axes(root)
 	if err != nil {
 		return nil, err
@@ -266,20 +284,22 @@ func Points(root *Node) ([]Point, error) {
 	return multiply(root, root.Without("sweep"), axes)
 }
 
-// multiply puts every combination of the axes' values into base, which is what root is without them.
-func multiply(root, base *Node, axes Sweep) ([]Point, error) {
+// multiply puts every combination of the axes' values into base, which is what root is without
+// them.
+func multiply(root, base *syntax.Node, axes Sweep) ([]Point, error) {
 	count := 1
 	for k, a := range axes {
 		if axes.follows(k) {
 			continue
 		}
 		if count *= len(a.Values); count > MaxPoints {
-			return nil, Errorf(a.at, "the sweep has more than %d points up to this key", MaxPoints)
+			return nil, syntax.Errorf(a.at, "the sweep has more than %d points up to this key", MaxPoints)
 		}
 	}
-	if total := count * root.size(); total > MaxPointNodes && count > 1 {
-		return nil, Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are accepted in all",
-			count, root.size(), MaxPointNodes)
+	if total := count * root.Size(); total > MaxPointNodes && count > 1 {
+		return nil, syntax.Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are "+
+			"accepted in all",
+			count, root.Size(), MaxPointNodes)
 	}
 	points := make([]Point, count)
 	for i := range points {
@@ -295,7 +315,7 @@ func multiply(root, base *Node, axes Sweep) ([]Point, error) {
 func (s Sweep) follows(k int) bool { return k > 0 && s[k].Zip > 0 && s[k].Zip == s[k-1].Zip }
 
 // point makes the i-th combination.
-func point(base *Node, axes Sweep, i int) (Point, error) {
+func point(base *syntax.Node, axes Sweep, i int) (Point, error) {
 	p := Point{Root: base.Clone()}
 	choice := make([]int, len(axes))
 	for k := len(axes) - 1; k >= 0; k-- {
@@ -305,23 +325,24 @@ func point(base *Node, axes Sweep, i int) (Point, error) {
 		}
 	}
 	p.Choice = choice
-	var errs Errors
+	var errs syntax.Errors
 	var paths []string
 	for k, a := range axes {
 		v := a.Values[choice[k]]
 		value := v.Value.Clone()
-		if err := p.Root.set(a.steps, value, a.at); err != nil {
-			errs = append(errs, flatten(a.at, err)...)
+		if err := p.Root.SetAt(a.steps, value, a.at); err != nil {
+			errs = append(errs, syntax.Flatten(a.at, err)...)
 			continue
 		}
 		path := value.Path()
 		for _, before := range paths {
 			if within(before, path) {
-				errs = append(errs, Errorf(a.at, "this replaces what the sweep puts at %s before; give this key first, or only one", before))
+				errs = append(errs, syntax.Errorf(a.at,
+					"this replaces what the sweep puts at %s before; give this key first, or only one", before))
 			}
 		}
 		paths = append(paths, path)
 		p.Labels, p.Values = append(p.Labels, Label{a.Path, v.Label}), append(p.Values, value)
 	}
-	return p, join(errs)
+	return p, syntax.Join(errs)
 }

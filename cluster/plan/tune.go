@@ -3,30 +3,35 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// Tune is the settings of which one value is chosen for each point, by runs that are judged on the validation split. Several
-// lists are tried in every combination, or paired as in a sweep.
+// Tune is the settings of which one value is chosen for each point, by runs that are judged on the
+// validation split. Several lists are tried in every combination, or paired as in a sweep.
 type Tune struct {
 	Axes Sweep
 	// Source is where the plan says so, for errors.
-	Source *Node
+	Source *syntax.Node
 }
 
-// tunable are the sections whose settings can be chosen: those that change neither what is learnt nor how it is judged.
+// tunable are the sections whose settings can be chosen: those that change neither what is learnt
+// nor how it is judged.
 var tunable = []string{"model", "train", "architecture"}
 
 // MaxCandidates is how many combinations of values one point can choose from.
 const MaxCandidates = 1000
 
 // UnmarshalPlan reads a map of paths to lists of values.
-func (t *Tune) UnmarshalPlan(n *Node) error {
+func (t *Tune) UnmarshalPlan(n *syntax.Node) error {
 	*t = Tune{}
-	if n.Kind == Null || n.Kind == Map && len(n.Fields) == 0 {
+	if n.Kind == syntax.Null || n.Kind == syntax.Map && len(n.Fields) == 0 {
 		return nil
 	}
-	if n.Kind != Map {
-		return Errorf(n, "found %s; to tune is a map of key paths to lists, such as train.optimizer.rate: [0.02, 0.05, 0.1]", found(n))
+	if n.Kind != syntax.Map {
+		return syntax.Errorf(n,
+			"found %s; to tune is a map of key paths to lists, such as train.optimizer.rate: [0.02, 0.05, 0.1]", syntax.Found(n))
 	}
 	t.Source = n
 	if err := t.Axes.UnmarshalPlan(n); err != nil {
@@ -35,28 +40,29 @@ func (t *Tune) UnmarshalPlan(n *Node) error {
 	count := 1
 	for k, a := range t.Axes {
 		if !slices.Contains(tunable, a.Section()) {
-			return Errorf(a.at, "%s cannot be tuned; accepted are settings of %s", quote(a.Path), strings.Join(tunable, ", "))
+			return syntax.Errorf(a.at, "%s cannot be tuned; accepted are settings of %s", syntax.Quote(a.Path),
+				strings.Join(tunable, ", "))
 		}
 		if !t.Axes.follows(k) {
 			count *= len(a.Values)
 		}
 		if count > MaxCandidates {
-			return Errorf(a.at, "there are more than %d combinations up to this key", MaxCandidates)
+			return syntax.Errorf(a.at, "there are more than %d combinations up to this key", MaxCandidates)
 		}
 	}
 	return nil
 }
 
 // MarshalPlan is the inverse of UnmarshalPlan.
-func (t Tune) MarshalPlan() (*Node, error) { return t.Axes.MarshalPlan() }
+func (t Tune) MarshalPlan() (*syntax.Node, error) { return t.Axes.MarshalPlan() }
 
 // PlanSchema is that of a map of paths to lists.
-func (*Tune) PlanSchema() *Schema { return (*Sweep)(nil).PlanSchema() }
+func (*Tune) PlanSchema() *settings.Schema { return (*Sweep)(nil).PlanSchema() }
 
-// Candidates are the plans that a point chooses from: root with every combination of what it says to tune, and without the
-// section that says so. There is none where nothing is tuned. taken are the paths of the values that a sweep has put into
-// root, which nothing can be chosen for.
-func Candidates(root *Node, taken []*Node) ([]Point, error) {
+// Candidates are the plans that a point chooses from: root with every combination of what it says
+// to tune, and without the section that says so. There is none where nothing is tuned. taken are
+// the paths of the values that a sweep has put into root, which nothing can be chosen for.
+func Candidates(root *syntax.Node, taken []*syntax.Node) ([]Point, error) {
 	n, ok := root.Get(tuneKey)
 	if !ok {
 		return nil, nil
@@ -72,7 +78,8 @@ func Candidates(root *Node, taken []*Node) ([]Point, error) {
 	for k, value := range points[0].Values {
 		for _, swept := range taken {
 			if within(swept.Path(), value.Path()) {
-				return nil, Errorf(t.Axes[k].at, "the sweep says what stands at %s; it cannot be chosen as well", swept.Path())
+				return nil, syntax.Errorf(t.Axes[k].at, "the sweep says what stands at %s; it cannot be chosen as well",
+					swept.Path())
 			}
 		}
 	}

@@ -5,23 +5,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // ActorSection returns the section of a plan that the settings of an actor of a kind stand for. An
 // error names their line.
-func ActorSection(name, kind, text string) (*plan.Node, error) {
-	section := plan.NewMap()
+func ActorSection(name, kind, text string) (*syntax.Node, error) {
+	section := syntax.NewMap()
 	if strings.TrimSpace(text) != "" {
 		var err error
-		if section, err = plan.Parse("settings of actor "+name, []byte(text)); err != nil {
+		if section, err = syntax.Parse("settings of actor "+name, []byte(text)); err != nil {
 			return nil, err
 		}
 	}
 	if word, ok := section.Get("kind"); ok {
-		return nil, plan.Errorf(word, "the kind is given beside the settings, not among them")
+		return nil, syntax.Errorf(word, "the kind is given beside the settings, not among them")
 	}
-	section.Fields = append(section.Fields, plan.Field{Key: "kind", Value: plan.NewText(kind)})
+	section.Fields = append(section.Fields, syntax.Field{Key: "kind", Value: syntax.NewText(kind)})
 	return section, nil
 }
 

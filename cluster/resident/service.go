@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/transport"
@@ -64,7 +64,7 @@ type ServiceConfig struct {
 	// Kinds are the names of the kinds of actors that the process knows.
 	Kinds func() []string
 	// Read returns the actor that a section of a plan describes.
-	Read func(section *plan.Node) (actors.ResidentKind, error)
+	Read func(section *syntax.Node) (actors.ResidentKind, error)
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }

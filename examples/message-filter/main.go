@@ -13,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
-	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // clipping is another architecture with a filter in front of its workers.
@@ -82,8 +82,8 @@ func (f *filter) clip(gradient []float32) {
 
 // settings are the filter's settings in a plan; Of is any architecture of the catalog.
 type settings struct {
-	Norm float64    `plan:"norm" range:">0" doc:"the largest norm of a gradient that passes"`
-	Of   *plan.Node `plan:"of,required" names:"architecture" doc:"the architecture behind the filter"`
+	Norm float64      `plan:"norm" range:">0" doc:"the largest norm of a gradient that passes"`
+	Of   *syntax.Node `plan:"of,required" names:"architecture" doc:"the architecture behind the filter"`
 }
 
 // withClipping is everything that comes with Gradwire, and the filter of this program.

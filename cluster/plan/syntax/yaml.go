@@ -1,4 +1,4 @@
-package plan
+package syntax
 
 import (
 	"fmt"
@@ -11,8 +11,9 @@ import (
 // flowWidth is how long a line may be for a map or a list to stand on it whole.
 const flowWidth = 120
 
-// YAML writes the node as canonical text that [Parse] reads back as an equal tree: the top in block style, what is short
-// below it in flow style ({kind: sgd, rate: 0.05}), lists of maps one item a line.
+// YAML writes the node as canonical text that [Parse] reads back as an equal tree: the top in block
+// style, what is short below it in flow style ({kind: sgd, rate: 0.05}), lists of maps one item a
+// line.
 func (n *Node) YAML() string {
 	var b strings.Builder
 	if n.Kind == Map && len(n.Fields) > 0 {
@@ -35,7 +36,7 @@ func (n *Node) String() string {
 	if n == nil {
 		return "null"
 	}
-	return printable(n.Flow(), 200)
+	return Printable(n.Flow(), 200)
 }
 
 func writeFields(b *strings.Builder, n *Node, indent int) {
@@ -97,7 +98,8 @@ func holdsListOfMaps(n *Node) bool {
 	return false
 }
 
-// writeFlow writes n in flow style and reports whether it took at most room bytes; it stops early if not (room < 0: never).
+// writeFlow writes n in flow style and reports whether it took at most room bytes; it stops early
+// if not (room < 0: never).
 func writeFlow(b *strings.Builder, n *Node, room int) bool {
 	switch n.Kind {
 	case Scalar:
@@ -131,18 +133,19 @@ func writeFlow(b *strings.Builder, n *Node, room int) bool {
 	return room < 0 || b.Len() <= room
 }
 
-// scalarText writes a scalar so that it is read back as it is: plain where that is safe, else in double quotes. A number may
-// stand plain as a key; as a text it needs its quotes.
+// scalarText writes a scalar so that it is read back as it is: plain where that is safe, else in
+// double quotes. A number may stand plain as a key; as a text it needs its quotes.
 func scalarText(text string, quoted, key bool) string {
-	plainNumber := !quoted && !key && ambiguous(text) // of such characters only as are safe
-	if (plainNumber || plainSafe(text) && (key || !quoted || !ambiguous(text))) && !nullWord(text) {
+	plainNumber := !quoted && !key && Ambiguous(text) // of such characters only as are safe
+	if (plainNumber || plainSafe(text) && (key || !quoted || !Ambiguous(text))) && !nullWord(text) {
 		return text
 	}
 	return doubleQuote(text)
 }
 
-// ambiguous reports whether text means something else in quotes than without: a number, a truth value, or nothing.
-func ambiguous(text string) bool {
+// Ambiguous reports whether text means something else in quotes than without: a number, a truth
+// value, or nothing.
+func Ambiguous(text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "false", ".inf", "-.inf", "+.inf", ".nan":
 		return true
@@ -151,7 +154,8 @@ func ambiguous(text string) bool {
 		return true
 	}
 	first := strings.TrimLeft(text, "+-.")
-	return first != "" && first[0] >= '0' && first[0] <= '9' && strings.Trim(first, "0123456789abcdefABCDEFxXoO_.+-") == ""
+	return first != "" && first[0] >= '0' && first[0] <= '9' &&
+		strings.Trim(first, "0123456789abcdefABCDEFxXoO_.+-") == ""
 }
 
 func nullWord(text string) bool {

@@ -1,4 +1,4 @@
-package plan
+package unit
 
 import (
 	"errors"
@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// Duration is a length of time of 0 or more, written with its unit: 5ms, 1.5s, 10m, 2h, 100us, 1m30s. Units are ns, us (or µs),
-// ms, s, m and h. Only 0s, 0ms and so on stand for none; a bare 0 lacks its unit.
+// Duration is a length of time of 0 or more, written with its unit: 5ms, 1.5s, 10m, 2h, 100us,
+// 1m30s. Units are ns, us (or µs), ms, s, m and h. Only 0s, 0ms and so on stand for none; a bare 0
+// lacks its unit.
 type Duration time.Duration
 
 const durationExamples = "write a duration with its unit, such as 5ms, 1.5s, 10m or 1m30s"
@@ -18,33 +21,34 @@ const durationExamples = "write a duration with its unit, such as 5ms, 1.5s, 10m
 // ParseDuration reads a [Duration].
 func ParseDuration(s string) (Duration, error) {
 	if strings.HasPrefix(s, "-") {
-		return 0, fmt.Errorf("%s is negative; a duration is 0s or more", quote(s))
+		return 0, fmt.Errorf("%s is negative; a duration is 0s or more", syntax.Quote(s))
 	}
-	if s != "" && len(s) <= quoteWidth && strings.Trim(s, "0123456789.") == "" {
-		return 0, fmt.Errorf("%s has no unit; %s", quote(s), durationExamples)
+	if s != "" && len(s) <= syntax.QuoteWidth && strings.Trim(s, "0123456789.") == "" {
+		return 0, fmt.Errorf("%s has no unit; %s", syntax.Quote(s), durationExamples)
 	}
 	joined := s
 	if number, unit, ok := strings.Cut(s, " "); ok && strings.Trim(number, "0123456789.") == "" && isWord(unit) {
 		joined = number + unit
 	}
-	if len(s) > quoteWidth || joined == "" || joined[0] < '0' || joined[0] > '9' {
-		return 0, fmt.Errorf("%s is no duration; %s", quote(s), durationExamples)
+	if len(s) > syntax.QuoteWidth || joined == "" || joined[0] < '0' || joined[0] > '9' {
+		return 0, fmt.Errorf("%s is no duration; %s", syntax.Quote(s), durationExamples)
 	}
 	d, err := time.ParseDuration(joined)
 	if err != nil {
 		return 0, durationError(s, err)
 	}
 	if d == 0 && strings.ContainsAny(joined, "123456789") {
-		return 0, fmt.Errorf("%s is shorter than 1ns, the finest that is told apart", quote(s))
+		return 0, fmt.Errorf("%s is shorter than 1ns, the finest that is told apart", syntax.Quote(s))
 	}
 	return Duration(d), nil
 }
 
 func durationError(s string, err error) error {
 	if strings.Contains(err.Error(), "unit") {
-		return fmt.Errorf("%s has a unit that is not known, or none; units are ns, us, ms, s, m and h, as in 5ms or 1m30s", quote(s))
+		return fmt.Errorf("%s has a unit that is not known, or none; units are ns, us, ms, s, m and h, as in 5ms or "+
+			"1m30s", syntax.Quote(s))
 	}
-	return fmt.Errorf("%s is no duration, or longer than 292 years; %s", quote(s), durationExamples)
+	return fmt.Errorf("%s is no duration, or longer than 292 years; %s", syntax.Quote(s), durationExamples)
 }
 
 func isWord(s string) bool {
@@ -69,26 +73,26 @@ func (d Duration) String() string {
 }
 
 // UnmarshalPlan reads a duration from a scalar.
-func (d *Duration) UnmarshalPlan(n *Node) error {
+func (d *Duration) UnmarshalPlan(n *syntax.Node) error {
 	return unmarshalUnit(n, d, ParseDuration, durationExamples)
 }
 
 // MarshalPlan writes [Duration.String]; a negative duration is an error.
-func (d Duration) MarshalPlan() (*Node, error) {
+func (d Duration) MarshalPlan() (*syntax.Node, error) {
 	if d < 0 {
 		return nil, fmt.Errorf("plan: the duration %s is negative", d)
 	}
-	return NewScalar(d.String()), nil
+	return syntax.NewScalar(d.String()), nil
 }
 
 // unmarshalUnit reads a scalar by parse and puts its complaint, or that there is no scalar, at n.
-func unmarshalUnit[T any](n *Node, into *T, parse func(string) (T, error), examples string) error {
-	if n.Kind != Scalar {
-		return Errorf(n, "found %s; %s", found(n), examples)
+func unmarshalUnit[T any](n *syntax.Node, into *T, parse func(string) (T, error), examples string) error {
+	if n.Kind != syntax.Scalar {
+		return syntax.Errorf(n, "found %s; %s", syntax.Found(n), examples)
 	}
 	v, err := parse(n.Text)
 	if err != nil {
-		return Errorf(n, "%w", err)
+		return syntax.Errorf(n, "%w", err)
 	}
 	*into = v
 	return nil
@@ -111,7 +115,7 @@ func ParseDurationRange(s string) (DurationRange, error) {
 		return DurationRange{}, err
 	}
 	if hi < lo {
-		return DurationRange{}, fmt.Errorf("%s ends before it begins; %s", quote(s), rangeExamples)
+		return DurationRange{}, fmt.Errorf("%s ends before it begins; %s", syntax.Quote(s), rangeExamples)
 	}
 	return DurationRange{lo, hi}, nil
 }
@@ -125,20 +129,20 @@ func (r DurationRange) String() string {
 }
 
 // UnmarshalPlan reads a range from a scalar.
-func (r *DurationRange) UnmarshalPlan(n *Node) error {
+func (r *DurationRange) UnmarshalPlan(n *syntax.Node) error {
 	return unmarshalUnit(n, r, ParseDurationRange, rangeExamples)
 }
 
 // MarshalPlan writes [DurationRange.String]; negative durations are errors.
-func (r DurationRange) MarshalPlan() (*Node, error) {
+func (r DurationRange) MarshalPlan() (*syntax.Node, error) {
 	if r.Min < 0 || r.Max < r.Min {
 		return nil, fmt.Errorf("plan: %s is no range of durations", r)
 	}
-	return NewScalar(r.String()), nil
+	return syntax.NewScalar(r.String()), nil
 }
 
-// Interval is a distance between two events of a run: exactly one of its fields is above 0. It is written 0.05 epochs,
-// 1 epoch, 10 steps, 1 step, or as a duration, 2s.
+// Interval is a distance between two events of a run: exactly one of its fields is above 0. It is
+// written 0.05 epochs, 1 epoch, 10 steps, 1 step, or as a duration, 2s.
 type Interval struct {
 	Epochs float64
 	Steps  int
@@ -160,15 +164,15 @@ func ParseInterval(s string) (Interval, error) {
 	var err error
 	switch unit {
 	case "epochs", "epoch":
-		i.Epochs, err = parseFloat(number, 64)
+		i.Epochs, err = ParseFloat(number, 64)
 		if err == nil && (i.Epochs < minEpochs || i.Epochs > maxEpochs) {
 			err = fmt.Errorf("is not between %g and %g epochs", minEpochs, maxEpochs)
 		}
 	case "steps", "step":
 		i.Steps, err = parseCount(number)
 	default:
-		if s != "" && len(s) <= quoteWidth && strings.Trim(s, "0123456789.") == "" {
-			return i, fmt.Errorf("%s has no unit; %s", quote(s), intervalExamples)
+		if s != "" && len(s) <= syntax.QuoteWidth && strings.Trim(s, "0123456789.") == "" {
+			return i, fmt.Errorf("%s has no unit; %s", syntax.Quote(s), intervalExamples)
 		}
 		i.Time, err = ParseDuration(s)
 		switch {
@@ -181,12 +185,13 @@ func ParseInterval(s string) (Interval, error) {
 		}
 	}
 	if err != nil {
-		return Interval{}, fmt.Errorf("%s %w; %s", quote(s), err, intervalExamples)
+		return Interval{}, fmt.Errorf("%s %w; %s", syntax.Quote(s), err, intervalExamples)
 	}
 	return i, nil
 }
 
-// parseCount reads a whole number from 1 to maxStepCount, or to what an int holds where that is less.
+// parseCount reads a whole number from 1 to maxStepCount, or to what an int holds where that is
+// less.
 func parseCount(s string) (int, error) {
 	if s == "" || len(s) > 15 || strings.Trim(s, "0123456789") != "" {
 		return 0, errors.New("is not a whole number of steps")
@@ -215,14 +220,14 @@ func (i Interval) String() string {
 }
 
 // UnmarshalPlan reads an interval from a scalar.
-func (i *Interval) UnmarshalPlan(n *Node) error {
+func (i *Interval) UnmarshalPlan(n *syntax.Node) error {
 	return unmarshalUnit(n, i, ParseInterval, intervalExamples)
 }
 
 // MarshalPlan writes [Interval.String]; an interval of nothing is an error.
-func (i Interval) MarshalPlan() (*Node, error) {
+func (i Interval) MarshalPlan() (*syntax.Node, error) {
 	if _, err := ParseInterval(i.String()); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	return NewScalar(i.String()), nil
+	return syntax.NewScalar(i.String()), nil
 }

@@ -1,4 +1,4 @@
-package plan
+package syntax
 
 import (
 	"slices"
@@ -31,8 +31,8 @@ func (k Kind) String() string {
 	}
 }
 
-// Pos is a place in a plan. Line and Column count from 1, columns in characters; a zero Line means that the node was made
-// by a program. File is "--set" for values from the command line.
+// Pos is a place in a plan. Line and Column count from 1, columns in characters; a zero Line means
+// that the node was made by a program. File is "--set" for values from the command line.
 type Pos struct {
 	File         string
 	Line, Column int
@@ -40,13 +40,14 @@ type Pos struct {
 
 // Node is a piece of a plan's syntax: a scalar, a list, or a map in the order of the file.
 //
-// A node knows the node it stands in, which is how errors can name its path. Change a tree with [Node.Set] or build it with
-// [NewScalar], [NewList] and [NewMap], and this stays true.
+// A node knows the node it stands in, which is how errors can name its path. Change a tree with
+// [Node.Set] or build it with [NewScalar], [NewList] and [NewMap], and this stays true.
 type Node struct {
 	Kind Kind
 	// Text is a scalar's text, with quotes and escapes resolved. It is empty for the other kinds.
 	Text string
-	// Quoted says that the scalar stood in quotes (or in a block), so that 5 in it is text and no number.
+	// Quoted says that the scalar stood in quotes (or in a block), so that 5 in it is text and no
+	// number.
 	Quoted bool
 	Items  []*Node // of a List
 	Fields []Field // of a Map
@@ -74,8 +75,9 @@ type source struct {
 // NewScalar makes a plain scalar, read again as what it looks like: NewScalar("5") is a number.
 func NewScalar(text string) *Node { return &Node{Kind: Scalar, Text: text} }
 
-// NewText makes a scalar that is read again as text, quoted where text could be taken for a number, true, false or null.
-func NewText(text string) *Node { return &Node{Kind: Scalar, Text: text, Quoted: ambiguous(text)} }
+// NewText makes a scalar that is read again as text, quoted where text could be taken for a number,
+// true, false or null.
+func NewText(text string) *Node { return &Node{Kind: Scalar, Text: text, Quoted: Ambiguous(text)} }
 
 // NewList makes a list of items, which then belong to it.
 func NewList(items ...*Node) *Node {
@@ -114,7 +116,8 @@ func (n *Node) Get(key string) (*Node, bool) {
 	return nil, false
 }
 
-// At returns the value of a map's key, or n itself where there is none: the best place to point at for an error about key.
+// At returns the value of a map's key, or n itself where there is none: the best place to point at
+// for an error about key.
 func (n *Node) At(key string) *Node {
 	if v, ok := n.Get(key); ok {
 		return v
@@ -122,7 +125,8 @@ func (n *Node) At(key string) *Node {
 	return n
 }
 
-// Without returns a map like n that lacks the given keys. The values are shared with n; errors about them read as before.
+// Without returns a map like n that lacks the given keys. The values are shared with n; errors
+// about them read as before.
 func (n *Node) Without(keys ...string) *Node {
 	c := *n
 	c.Fields = nil
@@ -134,12 +138,18 @@ func (n *Node) Without(keys ...string) *Node {
 	return &c
 }
 
-// As returns a map with n, as it is, under a key. The map has n's place; errors about n read as before.
+// As returns a map with n, as it is, under a key. The map has n's place; errors about n read as
+// before.
 func (n *Node) As(key string) *Node {
 	m := *n
 	m.Kind, m.Text, m.Quoted, m.Items = Map, "", false, nil
 	m.Fields = []Field{{Key: key, Pos: n.Pos, Value: n}}
 	return &m
+}
+
+// KeyNode is the key of a field of the map n as a scalar, for errors about the key.
+func (n *Node) KeyNode(f Field) *Node {
+	return &Node{Kind: Scalar, Text: f.Key, Pos: f.Pos, source: f.Value.source, parent: n, key: f.Key}
 }
 
 // Clone returns a deep copy of n. The copy still knows which path it was taken from.
@@ -164,8 +174,8 @@ func (n *Node) Clone() *Node {
 	return &c
 }
 
-// Equal reports whether n and m mean the same: kinds, texts, keys and their order, but not positions, and not quotes around
-// a text that could be nothing else.
+// Equal reports whether n and m mean the same: kinds, texts, keys and their order, but not
+// positions, and not quotes around a text that could be nothing else.
 func (n *Node) Equal(m *Node) bool {
 	if n == nil || m == nil {
 		return n == m
@@ -173,7 +183,7 @@ func (n *Node) Equal(m *Node) bool {
 	if n.Kind != m.Kind || n.Text != m.Text || len(n.Items) != len(m.Items) || len(n.Fields) != len(m.Fields) {
 		return false
 	}
-	if n.Kind == Scalar && n.Quoted != m.Quoted && ambiguous(n.Text) {
+	if n.Kind == Scalar && n.Quoted != m.Quoted && Ambiguous(n.Text) {
 		return false
 	}
 	for i := range n.Items {
@@ -196,7 +206,7 @@ func (n *Node) Path() string {
 		if m.parent.Kind == List {
 			steps = append(steps, "["+strconv.Itoa(m.index)+"]")
 		} else {
-			steps = append(steps, pathPiece(m.key))
+			steps = append(steps, PathPiece(m.key))
 		}
 	}
 	var b strings.Builder
@@ -209,22 +219,22 @@ func (n *Node) Path() string {
 	return b.String()
 }
 
-// pathPiece writes a key so that a path through it can be read again.
-func pathPiece(key string) string {
+// PathPiece writes a key so that a path through it can be read again.
+func PathPiece(key string) string {
 	if key == "" || strings.ContainsAny(key, ".[]\"") {
 		return strconv.Quote(key)
 	}
 	return key
 }
 
-// size counts the nodes of a tree.
-func (n *Node) size() int {
+// Size counts the nodes of a tree.
+func (n *Node) Size() int {
 	total := 1
 	for _, item := range n.Items {
-		total += item.size()
+		total += item.Size()
 	}
 	for _, f := range n.Fields {
-		total += f.Value.size()
+		total += f.Value.Size()
 	}
 	return total
 }

@@ -1,4 +1,4 @@
-package plan
+package unit
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Fraction is a share from 0 to 1, written 94% or 0.94.
@@ -19,34 +21,35 @@ func ParseFraction(s string) (Fraction, error) {
 	number, percent := strings.CutSuffix(s, "%")
 	number = strings.TrimSuffix(number, " ")
 	if !percent {
-		f, err := parseFloat(s, 64)
+		f, err := ParseFloat(s, 64)
 		if err != nil {
-			return 0, fmt.Errorf("%s %w; %s", quote(s), err, fractionExamples)
+			return 0, fmt.Errorf("%s %w; %s", syntax.Quote(s), err, fractionExamples)
 		}
 		if f > 1 && f <= 100 {
-			return 0, fmt.Errorf("%s is not between 0 and 1; did you mean %s%%?", quote(s), s)
+			return 0, fmt.Errorf("%s is not between 0 and 1; did you mean %s%%?", syntax.Quote(s), s)
 		}
 		return checkFraction(s, f)
 	}
 	if strings.ContainsAny(number, "eE") {
-		return 0, fmt.Errorf("%s is no percentage; %s", quote(s), fractionExamples)
+		return 0, fmt.Errorf("%s is no percentage; %s", syntax.Quote(s), fractionExamples)
 	}
 	// Moving the decimal point in the text, not in the number, rounds once.
-	f, err := parseFloat(number+"e-2", 64)
+	f, err := ParseFloat(number+"e-2", 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s %w; %s", quote(s), err, fractionExamples)
+		return 0, fmt.Errorf("%s %w; %s", syntax.Quote(s), err, fractionExamples)
 	}
 	return checkFraction(s, f)
 }
 
 func checkFraction(s string, f float64) (Fraction, error) {
 	if f < 0 || f > 1 {
-		return 0, fmt.Errorf("%s is not between 0%% and 100%%; %s", quote(s), fractionExamples)
+		return 0, fmt.Errorf("%s is not between 0%% and 100%%; %s", syntax.Quote(s), fractionExamples)
 	}
 	return Fraction(f + 0), nil
 }
 
-// String writes f so that [ParseFraction] gives it back exactly, in percent unless it is very small.
+// String writes f so that [ParseFraction] gives it back exactly, in percent unless it is very
+// small.
 func (f Fraction) String() string {
 	if f != 0 && math.Abs(float64(f)) < 1e-6 || math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) {
 		return formatFloat(float64(f))
@@ -69,16 +72,16 @@ func (f Fraction) String() string {
 }
 
 // UnmarshalPlan reads a share from a scalar.
-func (f *Fraction) UnmarshalPlan(n *Node) error {
+func (f *Fraction) UnmarshalPlan(n *syntax.Node) error {
 	return unmarshalUnit(n, f, ParseFraction, fractionExamples)
 }
 
 // MarshalPlan writes [Fraction.String]; what is not between 0 and 1 is an error.
-func (f Fraction) MarshalPlan() (*Node, error) {
+func (f Fraction) MarshalPlan() (*syntax.Node, error) {
 	if !(f >= 0 && f <= 1) {
 		return nil, fmt.Errorf("plan: %v is not a share between 0 and 1", float64(f))
 	}
-	return NewScalar(f.String()), nil
+	return syntax.NewScalar(f.String()), nil
 }
 
 func formatFloat(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
@@ -111,7 +114,8 @@ var byteRates = scale{
 var speeds = scale{
 	what: "a speed", examples: "write a speed such as 10 GFLOP/s",
 	units: []unit{
-		{"PFLOP/s", 1e15, 1}, {"TFLOP/s", 1e12, 1}, {"GFLOP/s", 1e9, 1}, {"MFLOP/s", 1e6, 1}, {"kFLOP/s", 1e3, 1}, {"FLOP/s", 1, 1},
+		{"PFLOP/s", 1e15, 1}, {"TFLOP/s", 1e12, 1}, {"GFLOP/s", 1e9, 1}, {"MFLOP/s", 1e6, 1}, {"kFLOP/s", 1e3, 1},
+		{"FLOP/s", 1, 1},
 	},
 	written: 6, min: 1, max: 1e24,
 }
@@ -136,23 +140,24 @@ func (q *scale) parse(s string) (*big.Rat, error) {
 	number, name := s[:end], strings.TrimSpace(s[end:])
 	switch {
 	case strings.HasPrefix(s, "-"):
-		return nil, fmt.Errorf("%s is negative; %s", quote(s), q.examples)
+		return nil, fmt.Errorf("%s is negative; %s", syntax.Quote(s), q.examples)
 	case end == 0 || end > maxNumber || strings.Count(number, ".") > 1 || strings.Trim(number, ".") == "":
-		return nil, fmt.Errorf("%s is no %s; %s", quote(s), q.what[2:], q.examples)
+		return nil, fmt.Errorf("%s is no %s; %s", syntax.Quote(s), q.what[2:], q.examples)
 	case name == "":
-		return nil, fmt.Errorf("%s has no unit; %s", quote(s), q.examples)
+		return nil, fmt.Errorf("%s has no unit; %s", syntax.Quote(s), q.examples)
 	}
 	value, ok := new(big.Rat).SetString(number)
 	if !ok {
-		return nil, fmt.Errorf("%s is no %s; %s", quote(s), q.what[2:], q.examples)
+		return nil, fmt.Errorf("%s is no %s; %s", syntax.Quote(s), q.what[2:], q.examples)
 	}
 	u, err := q.unit(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s %w", quote(s), err)
+		return nil, fmt.Errorf("%s %w", syntax.Quote(s), err)
 	}
 	value.Mul(value, big.NewRat(u.num, u.den))
 	if f, _ := value.Float64(); f < q.min || f > q.max {
-		return nil, fmt.Errorf("%s is out of range; %s is between %s and %s", quote(s), q.what, q.bound(q.min), q.bound(q.max))
+		return nil, fmt.Errorf("%s is out of range; %s is between %s and %s", syntax.Quote(s), q.what, q.bound(q.min),
+			q.bound(q.max))
 	}
 	return value, nil
 }
@@ -167,10 +172,12 @@ func (q *scale) unit(name string) (unit, error) {
 	}
 	for _, u := range q.units {
 		if strings.EqualFold(u.name, name) {
-			return unit{}, fmt.Errorf("has the unit %s, which is not known; did you mean %s?", quote(name), u.name)
+			return unit{}, fmt.Errorf("has the unit %s, which is not known; did you mean %s?", syntax.Quote(name),
+				u.name)
 		}
 	}
-	return unit{}, errors.New("has the unit " + quote(name) + ", which is not known" + suggest(name, "accepted", names))
+	return unit{}, errors.New("has the unit " + syntax.Quote(name) + ", which is not known" + syntax.Suggest(name,
+		"accepted", names))
 }
 
 func (q *scale) bound(f float64) string {
@@ -182,7 +189,8 @@ func (q *scale) bound(f float64) string {
 	return formatFloat(f)
 }
 
-// format writes value in the largest unit in which it is short and exact: parse(format(v)) == v, to the bit.
+// format writes value in the largest unit in which it is short and exact: parse(format(v)) == v, to
+// the bit.
 func (q *scale) format(value float64) string {
 	for _, u := range q.units[:q.written] {
 		number := value / float64(u.num) * float64(u.den)
@@ -203,8 +211,8 @@ func (q *scale) format(value float64) string {
 	return formatFloat(value)
 }
 
-// ByteRate is bytes per second. 0 means unlimited and is written so; else it is a number with a unit of bits or bytes:
-// 10 Mbit/s, 1.5 MB/s, 100 KiB/s.
+// ByteRate is bytes per second. 0 means unlimited and is written so; else it is a number with a
+// unit of bits or bytes: 10 Mbit/s, 1.5 MB/s, 100 KiB/s.
 type ByteRate float64
 
 const unlimited = "unlimited"
@@ -231,23 +239,25 @@ func (r ByteRate) String() string {
 }
 
 // UnmarshalPlan reads a rate from a scalar.
-func (r *ByteRate) UnmarshalPlan(n *Node) error {
+func (r *ByteRate) UnmarshalPlan(n *syntax.Node) error {
 	return unmarshalUnit(n, r, ParseByteRate, byteRates.examples)
 }
 
 // MarshalPlan writes [ByteRate.String]; a rate outside the accepted range is an error.
-func (r ByteRate) MarshalPlan() (*Node, error) { return marshalUnit(r, r.String(), ParseByteRate) }
+func (r ByteRate) MarshalPlan() (*syntax.Node, error) {
+	return marshalUnit(r, r.String(), ParseByteRate)
+}
 
 // marshalUnit makes a scalar of text after checking that it reads back as v.
-func marshalUnit[T comparable](v T, text string, parse func(string) (T, error)) (*Node, error) {
+func marshalUnit[T comparable](v T, text string, parse func(string) (T, error)) (*syntax.Node, error) {
 	back, err := parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	if back != v {
-		return nil, fmt.Errorf("plan: %s cannot be written exactly", quote(text))
+		return nil, fmt.Errorf("plan: %s cannot be written exactly", syntax.Quote(text))
 	}
-	return NewScalar(text), nil
+	return syntax.NewScalar(text), nil
 }
 
 // Speed is floating-point operations per second, written 10 GFLOP/s.
@@ -267,10 +277,12 @@ func ParseSpeed(s string) (Speed, error) {
 func (s Speed) String() string { return speeds.format(float64(s)) }
 
 // UnmarshalPlan reads a speed from a scalar.
-func (s *Speed) UnmarshalPlan(n *Node) error { return unmarshalUnit(n, s, ParseSpeed, speeds.examples) }
+func (s *Speed) UnmarshalPlan(n *syntax.Node) error {
+	return unmarshalUnit(n, s, ParseSpeed, speeds.examples)
+}
 
 // MarshalPlan writes [Speed.String]; a speed outside the accepted range is an error.
-func (s Speed) MarshalPlan() (*Node, error) { return marshalUnit(s, s.String(), ParseSpeed) }
+func (s Speed) MarshalPlan() (*syntax.Node, error) { return marshalUnit(s, s.String(), ParseSpeed) }
 
 // Size is a whole number of bytes, written 1500 B, 64 KiB or 1 MB.
 type Size int64
@@ -282,7 +294,7 @@ func ParseSize(s string) (Size, error) {
 		return 0, err
 	}
 	if !v.IsInt() {
-		return 0, fmt.Errorf("%s is no whole number of bytes; %s", quote(s), sizes.examples)
+		return 0, fmt.Errorf("%s is no whole number of bytes; %s", syntax.Quote(s), sizes.examples)
 	}
 	return Size(v.Num().Int64()), nil
 }
@@ -298,7 +310,29 @@ func (s Size) String() string {
 }
 
 // UnmarshalPlan reads a size from a scalar.
-func (s *Size) UnmarshalPlan(n *Node) error { return unmarshalUnit(n, s, ParseSize, sizes.examples) }
+func (s *Size) UnmarshalPlan(n *syntax.Node) error {
+	return unmarshalUnit(n, s, ParseSize, sizes.examples)
+}
 
 // MarshalPlan writes [Size.String]; a negative size is an error.
-func (s Size) MarshalPlan() (*Node, error) { return marshalUnit(s, s.String(), ParseSize) }
+func (s Size) MarshalPlan() (*syntax.Node, error) { return marshalUnit(s, s.String(), ParseSize) }
+
+var (
+	errNoNumber   = errors.New("is no number")
+	errOutOfRange = errors.New("is out of the range of numbers")
+)
+
+// ParseFloat reads a finite decimal number; hexadecimal, underscores, inf and nan are refused.
+func ParseFloat(text string, bits int) (float64, error) {
+	if strings.Trim(text, "0123456789.eE+-") != "" {
+		return 0, errNoNumber
+	}
+	f, err := strconv.ParseFloat(text, bits)
+	if errors.Is(err, strconv.ErrRange) || math.IsInf(f, 0) {
+		return 0, errOutOfRange
+	}
+	if err != nil {
+		return 0, errNoNumber
+	}
+	return f, nil
+}

@@ -1,4 +1,4 @@
-package plan
+package syntax
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Error is one thing that is wrong with a plan, told so that a person can mend it: where (file, line, column and path of
-// keys), what stands there and what is accepted.
+// Error is one thing that is wrong with a plan, told so that a person can mend it: where (file,
+// line, column and path of keys), what stands there and what is accepted.
 type Error struct {
 	Pos     Pos
 	Path    string // of keys, such as nodes[1].compute.step; empty at the top
@@ -24,9 +24,9 @@ type Error struct {
 type Errors []*Error
 
 const (
-	maxErrors  = 10  // how many errors of one plan are told
+	MaxErrors  = 10  // how many errors of one plan are told
 	lineWidth  = 110 // how much of a long source line is shown
-	quoteWidth = 60  // how much of an offending text is quoted
+	QuoteWidth = 60  // how much of an offending text is quoted
 )
 
 // Errorf makes an error about n: its position, path and source line are n's.
@@ -65,20 +65,20 @@ func (s *source) line(number int) string {
 	return s.lines[number-1]
 }
 
-// Error gives the message in up to three lines: file:line:column: path: problem, the line of the source, and a caret
-// under the offending text.
+// Error gives the message in up to three lines: file:line:column: path: problem, the line of the
+// source, and a caret under the offending text.
 func (e *Error) Error() string {
 	var b strings.Builder
 	switch {
 	case e.Pos.Line == 0:
 		b.WriteString("plan: ")
 	case e.Pos.File == setFile:
-		b.WriteString(setFile + " " + printable(e.Line, lineWidth) + ": ")
+		b.WriteString(setFile + " " + Printable(e.Line, lineWidth) + ": ")
 	default:
-		fmt.Fprintf(&b, "%s:%d:%d: ", printable(e.Pos.File, 0), e.Pos.Line, e.Pos.Column)
+		fmt.Fprintf(&b, "%s:%d:%d: ", Printable(e.Pos.File, 0), e.Pos.Line, e.Pos.Column)
 	}
 	if e.Path != "" {
-		b.WriteString(printable(e.Path, 3*quoteWidth) + ": ")
+		b.WriteString(Printable(e.Path, 3*QuoteWidth) + ": ")
 	}
 	b.WriteString(e.Problem)
 	if strings.TrimSpace(e.Line) != "" {
@@ -103,11 +103,12 @@ func (e *Error) excerpt() string {
 	if e.Pos.File == setFile {
 		margin = "      | "
 	}
-	return margin + printable(string(runes), 0) + "\n      | " + strings.Repeat(" ", at-from) + "^"
+	return margin + Printable(string(runes), 0) + "\n      | " + strings.Repeat(" ", at-from) + "^"
 }
 
-// printable replaces what could disturb a terminal by a dot, one for one, and cuts the text at width characters (0: never).
-func printable(s string, width int) string {
+// Printable replaces what could disturb a terminal by a dot, one for one, and cuts the text at
+// width characters (0: never).
+func Printable(s string, width int) string {
 	count := 0
 	var b strings.Builder
 	for _, r := range s {
@@ -127,10 +128,10 @@ func printable(s string, width int) string {
 	return b.String()
 }
 
-// quote shows an offending text in double quotes, cut if it is long.
-func quote(s string) string {
-	if runes := []rune(s); len(runes) > quoteWidth {
-		s = string(runes[:quoteWidth]) + "…"
+// Quote shows an offending text in double quotes, cut if it is long.
+func Quote(s string) string {
+	if runes := []rune(s); len(runes) > QuoteWidth {
+		s = string(runes[:QuoteWidth]) + "…"
 	}
 	return strconv.Quote(s)
 }
@@ -139,8 +140,8 @@ func quote(s string) string {
 func (es Errors) Error() string {
 	var b strings.Builder
 	for i, e := range es {
-		if i == maxErrors {
-			fmt.Fprintf(&b, "\nand %d more", len(es)-maxErrors)
+		if i == MaxErrors {
+			fmt.Fprintf(&b, "\nand %d more", len(es)-MaxErrors)
 			break
 		}
 		if i > 0 {
@@ -160,8 +161,8 @@ func (es Errors) Unwrap() []error {
 	return list
 }
 
-// join makes one error of what was collected: nil, the only one, or all in the order of the file.
-func join(es Errors) error {
+// Join makes one error of what was collected: nil, the only one, or all in the order of the file.
+func Join(es Errors) error {
 	switch len(es) {
 	case 0:
 		return nil
@@ -178,8 +179,8 @@ func join(es Errors) error {
 	return es
 }
 
-// flatten finds the plan's errors in err; one that has no place is given n's.
-func flatten(n *Node, err error) Errors {
+// Flatten finds the plan's errors in err; one that has no place is given n's.
+func Flatten(n *Node, err error) Errors {
 	var many Errors
 	var one *Error
 	switch {
@@ -190,7 +191,7 @@ func flatten(n *Node, err error) Errors {
 	}
 	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range list.Unwrap() {
-			many = append(many, flatten(n, e)...)
+			many = append(many, Flatten(n, e)...)
 		}
 		return many
 	}
@@ -200,7 +201,8 @@ func flatten(n *Node, err error) Errors {
 	return Errors{Errorf(n, "%w", err)}
 }
 
-// nearest returns the known word closest to word, or "" if none is close enough to be a slip of the pen.
+// nearest returns the known word closest to word, or "" if none is close enough to be a slip of the
+// pen.
 func nearest(word string, known []string) string {
 	best, distance := "", 1+max(1, len([]rune(word))/3)
 	for _, k := range known {
@@ -211,11 +213,12 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of neighbours that make b of a (the optimal
-// string alignment of Damerau 1964). Words longer than any key are not compared: their distance is their length.
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours that make b
+// of a (the optimal string alignment of Damerau 1964). Words longer than any key are not compared:
+// their distance is their length.
 func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
-	if len(x) > quoteWidth || len(y) > quoteWidth {
+	if len(x) > QuoteWidth || len(y) > QuoteWidth {
 		return max(len(x), len(y))
 	}
 	rows := make([][]int, len(x)+1)
@@ -242,11 +245,12 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// Suggestion completes a message about an unknown word: the likely one, if any, and all that are accepted.
-func Suggestion(word string, accepted []string) string { return suggest(word, "accepted", accepted) }
+// Suggestion completes a message about an unknown word: the likely one, if any, and all that are
+// accepted.
+func Suggestion(word string, accepted []string) string { return Suggest(word, "accepted", accepted) }
 
-// suggest is Suggestion with another word for accepted.
-func suggest(word, what string, known []string) string {
+// Suggest is Suggestion with another word for accepted.
+func Suggest(word, what string, known []string) string {
 	text := ""
 	if near := nearest(word, known); near != "" {
 		text = "; did you mean " + near + "?"
@@ -259,4 +263,30 @@ func suggest(word, what string, known []string) string {
 		return fmt.Sprintf("%s (%s: none)", text, what)
 	}
 	return fmt.Sprintf("%s (%s: %s)", text, what, strings.Join(known, ", "))
+}
+
+// UnknownKey makes the error about a field f of the map n that is not among the known keys.
+func UnknownKey(n *Node, f Field, known []string) *Error {
+	return KeyErrorf(n, f, "unknown key %s%s", Quote(f.Key), Suggest(f.Key, "accepted", known))
+}
+
+// UnknownWord makes the error about a scalar n that is none of the known words, for a what such as
+// "model" or "kind".
+func UnknownWord(n *Node, what string, known []string) *Error {
+	if n.Kind != Scalar {
+		return Errorf(n, "found %s where a %s is expected (accepted: %s)", Found(n), what, strings.Join(known, ", "))
+	}
+	return Errorf(n, "unknown %s %s%s", what, Quote(n.Text), Suggest(n.Text, "accepted", known))
+}
+
+// Found says what stands at n, for messages about a wrong type.
+func Found(n *Node) string {
+	switch {
+	case n.Kind == Scalar && n.Quoted:
+		return "the text " + Quote(n.Text)
+	case n.Kind == Scalar:
+		return Quote(n.Text)
+	default:
+		return n.Kind.String()
+	}
 }

@@ -1,4 +1,4 @@
-package plan
+package syntax
 
 import (
 	"errors"
@@ -22,11 +22,12 @@ const (
 	MaxKey   = 256     // bytes of one key
 )
 
-// Parse reads a plan's text, whose top must be a map. file is the name used in positions. Lines may end in LF or CRLF, and
-// a byte order mark is skipped.
+// Parse reads a plan's text, whose top must be a map. file is the name used in positions. Lines may
+// end in LF or CRLF, and a byte order mark is skipped.
 //
-// The error is an [*Error] or [Errors]: text that is no YAML, or is more than a plan may be (see the limits), uses
-// anchors, aliases, tags, merge keys, directives or several documents, has a key twice, or is not UTF-8.
+// The error is an [*Error] or [Errors]: text that is no YAML, or is more than a plan may be (see
+// the limits), uses anchors, aliases, tags, merge keys, directives or several documents, has a key
+// twice, or is not UTF-8.
 func Parse(file string, src []byte) (*Node, error) {
 	n, err := parseValue(file, src, 0)
 	if err != nil {
@@ -41,7 +42,8 @@ func Parse(file string, src []byte) (*Node, error) {
 	return n, nil
 }
 
-// parseValue reads any one value; the first indent bytes of the source are not YAML and are stepped over.
+// parseValue reads any one value; the first indent bytes of the source are not YAML and are stepped
+// over.
 func parseValue(file string, src []byte, indent int) (n *Node, err error) {
 	r := &reader{file: file, source: &source{file: file}}
 	if len(src) > MaxBytes {
@@ -115,7 +117,8 @@ func (r *reader) checkCharacters() *Error {
 			case c == '\r':
 				return r.errorf(i+1, column, "a carriage return stands alone; lines end in LF or CRLF")
 			case c < ' ' && c != '\t', c >= 0x7f && c < 0xa0, c == '\uFEFF', c == '\u2028', c == '\u2029':
-				return r.errorf(i+1, column, "control character U+%04X is not accepted; write it as an escape in double quotes", c)
+				return r.errorf(i+1, column,
+					"control character U+%04X is not accepted; write it as an escape in double quotes", c)
 			}
 		}
 	}
@@ -133,7 +136,8 @@ var refused = map[token.Type]string{
 		"Put a text that begins with a question mark in quotes",
 }
 
-// checkTokens refuses, before the library builds anything of it, what is not accepted or too deep or too large.
+// checkTokens refuses, before the library builds anything of it, what is not accepted or too deep
+// or too large.
 func (r *reader) checkTokens(tokens token.Tokens) *Error {
 	depth := nesting{}
 	started := false
@@ -164,8 +168,9 @@ func (r *reader) checkTokens(tokens token.Tokens) *Error {
 	return nil
 }
 
-// nesting follows how deep the tokens of a text stand in each other, generously: its purpose is to keep the library's
-// recursion and the paths it builds small. The exact depth is checked on the tree.
+// nesting follows how deep the tokens of a text stand in each other, generously: its purpose is to
+// keep the library's recursion and the paths it builds small. The exact depth is checked on the
+// tree.
 type nesting struct {
 	open   []opened
 	tokens int
@@ -222,7 +227,8 @@ func (d *nesting) step(r *reader, t *token.Token) *Error {
 		return r.tokenErrorf(t, tooManyKeys, MaxKeys)
 	}
 	if d.bytes > maxPathBytes {
-		return r.tokenErrorf(t, "too many values stand under long keys up to here; make the keys shorter or the plan smaller")
+		return r.tokenErrorf(t,
+			"too many values stand under long keys up to here; make the keys shorter or the plan smaller")
 	}
 	return nil
 }
@@ -247,7 +253,8 @@ func (d *nesting) closePair() {
 	}
 }
 
-// block enters a key or a dash: as a pair if a bracket is open, else leaving the blocks that its column ends.
+// block enters a key or a dash: as a pair if a bracket is open, else leaving the blocks that its
+// column ends.
 func (d *nesting) block(o opened, path int) {
 	for i := len(d.open) - 1; i >= 0; i-- {
 		top := d.open[i]
@@ -288,7 +295,7 @@ func (r *reader) syntaxMessage(p Pos, message string) *Error {
 
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return printable(s, 2*quoteWidth)
+	return Printable(s, 2*QuoteWidth)
 }
 
 func (r *reader) tree(f *ast.File) (*Node, error) {
@@ -299,7 +306,7 @@ func (r *reader) tree(f *ast.File) (*Node, error) {
 	if len(f.Docs) == 1 && f.Docs[0].Body != nil {
 		top = r.node(f.Docs[0].Body, 1)
 	}
-	if err := join(r.errs); err != nil {
+	if err := Join(r.errs); err != nil {
 		return nil, err
 	}
 	return top, nil
@@ -377,7 +384,7 @@ func (r *reader) mapping(n *Node, y *ast.MappingNode, depth int) {
 		key := &Node{Kind: Scalar, Pos: f.Pos, source: r.source, parent: n.parent, key: n.key, index: n.index}
 		f.Key = r.keyText(key, v.Key)
 		if before, twice := first[f.Key]; twice {
-			r.complain(Errorf(key, "key %s is given twice; it stands already in line %d", quote(f.Key), before.Line))
+			r.complain(Errorf(key, "key %s is given twice; it stands already in line %d", Quote(f.Key), before.Line))
 			continue
 		}
 		first[f.Key] = f.Pos
@@ -412,7 +419,7 @@ func (r *reader) deep(n *Node, depth int) bool {
 
 // complain records an error unless there are many already.
 func (r *reader) complain(e *Error) {
-	if len(r.errs) < maxErrors {
+	if len(r.errs) < MaxErrors {
 		r.errs = append(r.errs, e)
 	}
 }

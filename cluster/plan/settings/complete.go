@@ -1,19 +1,21 @@
-package plan
+package settings
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // Completion is a way to go on with what is written, and what it means.
 type Completion struct{ Text, Doc string }
 
-// Complete lists the ways to go on with an assignment KEY=VALUE, as of --set, to the plan root: keys below the path
-// up to its last dot, or words for the value. s is a schema that [Document] has made; root may be nil. Ways that end in a dot or in
-// = are not whole.
-func (s *Schema) Complete(root *Node, text string) []Completion {
-	at := place{doc: s, schema: &Schema{Ref: definition("plan")}, node: root}
+// Complete lists the ways to go on with an assignment KEY=VALUE, as of --set, to the plan root:
+// keys below the path up to its last dot, or words for the value. s is a schema that [Document] has
+// made; root may be nil. Ways that end in a dot or in = are not whole.
+func (s *Schema) Complete(root *syntax.Node, text string) []Completion {
+	at := place{doc: s, schema: &Schema{Ref: Definition("plan")}, node: root}
 	path, _, valued := strings.Cut(text, "=")
 	prefix := ""
 	if !valued {
@@ -21,7 +23,7 @@ func (s *Schema) Complete(root *Node, text string) []Completion {
 		path = strings.TrimSuffix(prefix, ".")
 	}
 	if path != "" {
-		steps, err := splitPath(path)
+		steps, err := syntax.SplitPath(path)
 		if err != nil {
 			return nil
 		}
@@ -45,11 +47,11 @@ func (s *Schema) Complete(root *Node, text string) []Completion {
 type place struct {
 	doc    *Schema
 	schema *Schema
-	node   *Node
+	node   *syntax.Node
 }
 
-// forms are the schemas that together say what may stand at a place: references followed, and of those
-// that hold on a condition the ones whose condition does.
+// forms are the schemas that together say what may stand at a place: references followed, and of
+// those that hold on a condition the ones whose condition does.
 func (p place) forms() []*Schema {
 	var all []*Schema
 	var visit func(s *Schema)
@@ -74,7 +76,8 @@ func (p place) forms() []*Schema {
 	return all
 }
 
-// holds reports whether keys of the plan have, or could have where there are none yet, the values that a condition names.
+// holds reports whether keys of the plan have, or could have where there are none yet, the values
+// that a condition names.
 func (p place) holds(condition *Schema) bool {
 	if p.node == nil {
 		return true
@@ -89,15 +92,15 @@ func (p place) holds(condition *Schema) bool {
 }
 
 // child goes on to what a piece of a path names.
-func (p place) child(s step) (place, bool) {
+func (p place) child(s syntax.Step) (place, bool) {
 	next := place{doc: p.doc}
 	if p.node != nil {
-		next.node, _ = p.node.child(s) // what leads nowhere has no node
+		next.node, _ = p.node.Child(s) // what leads nowhere has no node
 	}
 	for _, form := range p.forms() {
 		found := form.Items
 		if len(form.Properties) > 0 || form.Others != nil {
-			if found = form.Properties.Get(s.text); found == nil {
+			if found = form.Properties.Get(s.Text); found == nil {
 				found = form.Others
 			}
 		}
@@ -111,10 +114,10 @@ func (p place) child(s step) (place, bool) {
 
 // keys lists what may follow a prefix that ends at this place.
 func (p place) keys(prefix string) (all []Completion) {
-	if p.node != nil && p.node.Kind == List {
+	if p.node != nil && p.node.Kind == syntax.List {
 		for i, item := range p.node.Items {
-			for _, name := range itemNames(item) {
-				all = append(all, Completion{prefix + pathPiece(name) + ".", fmt.Sprintf("item %d", i)})
+			for _, name := range syntax.ItemNames(item) {
+				all = append(all, Completion{prefix + syntax.PathPiece(name) + ".", fmt.Sprintf("item %d", i)})
 			}
 		}
 		return all
@@ -122,13 +125,13 @@ func (p place) keys(prefix string) (all []Completion) {
 	seen := map[string]bool{}
 	for _, form := range p.forms() {
 		for _, key := range form.Properties {
-			if seen[key.Name] || key.Schema == nil {
+			if seen[key.Name] || key.Schema == nil || p.excluded(form, key.Schema) {
 				continue
 			}
 			seen[key.Name] = true
-			here, _ := p.child(step{text: key.Name})
+			here, _ := p.child(syntax.Step{Text: key.Name})
 			scalar, deeper := here.shape()
-			name := prefix + pathPiece(key.Name)
+			name := prefix + syntax.PathPiece(key.Name)
 			if scalar {
 				all = append(all, Completion{name + "=", key.Schema.Description})
 			}
@@ -140,17 +143,45 @@ func (p place) keys(prefix string) (all []Completion) {
 	return all
 }
 
-// shape says whether a value can be written at the place, and whether there are keys or named items below it.
+// excluded reports whether a key of a form does not go with what stands at the place.
+func (p place) excluded(form, key *Schema) bool {
+	for _, rival := range key.Rivals {
+		if _, given := p.node.Get(rival); given {
+			return true
+		}
+	}
+	if key.With == nil {
+		return false
+	}
+	other := form.Properties.Get(key.With.Key)
+	value, given := p.node.Get(key.With.Key)
+	if !given {
+		value = other.Default
+	}
+	if key.With.Word != "" {
+		return value != nil && value.Text != key.With.Word
+	}
+	return !given && slices.ContainsFunc(other.Rivals, func(rival string) bool {
+		_,
+			there := p.node.Get(rival)
+		return there
+	})
+}
+
+// shape says whether a value can be written at the place, and whether there are keys or named items
+// below it.
 func (p place) shape() (value, deeper bool) {
 	for _, form := range p.forms() {
 		if form.onlyRequires() {
 			continue
 		}
 		deeper = deeper || len(form.Properties) > 0
-		value = value || form.Enum != nil || form.Const != nil || form.OneOf != nil || form.Ref == "" && form.AnyOf == nil && form.Type == nil ||
+		value = value || form.Enum != nil || form.Const != nil || form.OneOf != nil || form.Ref == "" &&
+			form.AnyOf == nil && form.Type == nil ||
 			slices.ContainsFunc(form.Type, func(t string) bool { return t != "object" })
 	}
-	named := p.node != nil && slices.ContainsFunc(p.node.Items, func(item *Node) bool { return itemNames(item) != nil })
+	named := p.node != nil && slices.ContainsFunc(p.node.Items,
+		func(item *syntax.Node) bool { return syntax.ItemNames(item) != nil })
 	return value && !named, deeper || named
 }
 
@@ -177,11 +208,11 @@ func (p place) values(prefix string) (all []Completion) {
 			add("true", "")
 			add("false", "")
 		}
-		if form.Default != nil && form.Default.Kind == Scalar {
+		if form.Default != nil && form.Default.Kind == syntax.Scalar {
 			add(form.Default.Flow(), "the default")
 		}
 	}
-	if p.node != nil && p.node.Kind == Scalar {
+	if p.node != nil && p.node.Kind == syntax.Scalar {
 		add(p.node.Flow(), "as in the plan")
 	}
 	return all

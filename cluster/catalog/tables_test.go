@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of settings")
+
+// tablesFile has a table of the keys of every section and kind.
+const tablesFile = "../plan/SETTINGS.md"
+
+// tables writes the tables of all that a plan can set.
+type tables struct{ strings.Builder }
+
+// rows writes a table of the keys that a schema describes; defaults beside its own are those of the
+// map given.
+func (t *tables) rows(s *settings.Schema, defaults *syntax.Node) {
+	if len(s.Properties) == 0 {
+		return
+	}
+	t.WriteString("\n| key | default | accepted | what it means |\n|---|---|---|---|\n")
+	for _, p := range s.Properties {
+		value, given := defaults.Get(p.Name)
+		if !given {
+			value = p.Schema.Default
+		}
+		text := "optional"
+		switch {
+		case slices.Contains(s.Required, p.Name):
+			text = "required"
+		case value != nil && value.Kind != syntax.Null && value.Flow() != `""`:
+			text = "`" + value.Flow() + "`"
+		}
+		fmt.Fprintf(t, "| `%s` | %s | %s | %s |\n", p.Name, text, accepted(p.Schema), p.Schema.Description)
+	}
+}
+
+// accepted says which values a key may have, as far as its schema alone says it.
+func accepted(s *settings.Schema) string {
+	unit := strings.TrimPrefix(s.Ref, "#/$defs/")
+	switch {
+	case s.Enum != nil:
+		var words []string
+		for _, word := range s.Enum {
+			words = append(words, fmt.Sprintf("`%v`", word))
+		}
+		return strings.Join(words, ", ")
+	case s.Ref != "" && s.Not != nil:
+		return unit + ", more than none"
+	case s.Ref != "":
+		return unit
+	case s.Above != "":
+		return "more than " + s.Above.String()
+	case s.Maximum != "":
+		return s.Minimum.String() + " to " + s.Maximum.String()
+	case s.Minimum != "":
+		return s.Minimum.String() + " or more"
+	case len(s.Type) == 3:
+		return "text"
+	}
+	return strings.Join(s.Type, ", ")
+}
+
+// section writes the keys of a section of a plan that a struct declares, but for those that another
+// table has.
+func (t *tables) section(title string, declared any, elsewhere ...string) {
+	fmt.Fprintf(t, "\n## %s\n", title)
+	s := settings.SchemaOf(declared)
+	if s.Properties == nil && len(s.AnyOf) == 2 {
+		s = s.AnyOf[1] // a word, or a map
+	}
+	s.Properties = slices.DeleteFunc(s.Properties, func(p settings.Property) bool {
+		return slices.Contains(elsewhere, p.Name)
+	})
+	t.rows(s, nil)
+}
+
+func sort[T any](t *tables, title, key string, kinds []Kind[T]) {
+	fmt.Fprintf(t, "\n## %s\n", title)
+	for _, k := range kinds {
+		fmt.Fprintf(t, "\n`%s: %s` — %s\n", key, k.Name, k.Doc)
+		defaults, schema := k.declared()
+		t.rows(schema, defaults)
+	}
+}
+
+// keysOfLinks are what links have beside their ends.
+func keysOfLinks() (keys []string) {
+	for _, p := range settings.SchemaOf(&plan.LinkSettings{}).Properties {
+		keys = append(keys, p.Name)
+	}
+	return keys
+}
+
+// write writes all tables.
+func (t *tables) write(c *Catalog) {
+	t.WriteString("# The settings of a plan\n\nGenerated from the declarations by `go generate ./cluster/catalog`.\n")
+	d := plan.Default()
+	t.section("A plan", d)
+	t.section("`nodes`, each", &plan.NodeSpec{})
+	t.section("`network`", &d.Network)
+	t.section("`network.default`; also each of `network.links`, beside its ends", &d.Network.Default)
+	t.section("The ends of `network.links`, each", &plan.LinkSpec{}, keysOfLinks()...)
+	t.section("`loss` of a link", &plan.Loss{})
+	t.section("`bursts` of a loss", &plan.Bursts{})
+	t.section("`evaluate`", &d.Evaluate)
+	t.section("`stop`", &d.Stop)
+	t.section("`schedule`, each", &plan.Change{})
+	t.section("`train`", &training{Batch: 32})
+	t.section("`data`, whatever the set", &common{Fit: "train"})
+	sort(t, "`data`", "set", c.Datasets.All())
+	sort(t, "`data.split`", "kind", c.Splits.All())
+	sort(t, "`model`", "kind", c.Models.All())
+	sort(t, "`model.layers` of `kind: network`", "kind", c.Layers.All())
+	sort(t, "`train.optimizer`", "kind", c.Optimizers.All())
+	sort(t, "`rate` of an optimizer, beside a number", "kind", c.Schedules.All())
+	sort(t, "`architecture`", "kind", c.Architectures.All())
+	choice := gossip.Default().Choice
+	t.section("`choose` of `kind: gossip`", &choice)
+	sort(t, "`delay` of a link, beside a duration", "kind", c.Delays.All())
+	sort(t, "`network.topology`", "kind", c.Topologies.All())
+}
+
+func TestTheTablesOfSettingsAreThoseOfTheDeclarations(t *testing.T) {
+	var all tables
+	all.write(Default())
+	if *update {
+		if err := os.WriteFile(tablesFile, []byte(all.String()), 0o644); err != nil { //nolint:gosec // of this module
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(tablesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), all.String()); diff != "" {
+		t.Errorf("%s is not what go generate ./cluster/catalog writes (-file +declarations):\n%s", tablesFile, diff)
+	}
+}

@@ -1,0 +1,51 @@
+package field_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
+)
+
+type inner struct {
+	Kind  string  `plan:"kind" words:"near|far"`
+	Floor float64 `plan:"floor,omitzero" unit:"fraction" with:"kind=far"`
+}
+
+type settings struct {
+	Every  int           `plan:"every,omitzero" range:"1..9" either:"every|period"`
+	Period time.Duration `plan:"period,omitzero" range:">1ms" either:"every|period"`
+	Choice inner         `plan:"choose"`
+	Lead   int           `plan:"lead" range:"0.." none:"-1"`
+	Moved  float64       `plan:"moved" range:"0.."`
+}
+
+func TestTheFirstFieldThatItsTagsDoNotAcceptIsNamed(t *testing.T) {
+	good := settings{Every: 1, Choice: inner{Kind: "near"}, Lead: -1}
+	if err := field.Check(good); err != nil {
+		t.Fatal(err)
+	}
+	for want, spoil := range map[string]func(s *settings){
+		"Every is 10: must be 1 to 9":                        func(s *settings) { s.Every = 10 },
+		"Every is 0: must be given where period is not":      func(s *settings) { s.Every = 0 },
+		"Every is 1: must be left out where period is given": func(s *settings) { s.Period = time.Second },
+		"Period is 1ms: must be more than 1ms": func(s *settings) {
+			s.Every, s.Period = 0, time.Millisecond
+		},
+		`Choice.Kind is "last": must be near or far`:              func(s *settings) { s.Choice.Kind = "last" },
+		"Choice.Floor is 0.5: must be left out without kind: far": func(s *settings) { s.Choice.Floor = 0.5 },
+		"Choice.Floor is 2: must be from 0 to 1":                  func(s *settings) { s.Choice.Floor = 2 },
+		"Lead is -2: must be 0 or more":                           func(s *settings) { s.Lead = -2 },
+		"Moved is +Inf: must be 0 or more":                        func(s *settings) { s.Moved = math.Inf(1) },
+		"Moved is NaN: must be 0 or more":                         func(s *settings) { s.Moved = math.NaN() },
+	} {
+		s := good
+		spoil(&s)
+		var wrong *field.Error
+		if err := field.Check(s); !errors.As(err, &wrong) || wrong.Error() != want || len(wrong.Keys) == 0 {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Package field says what the tags of a struct's fields accept. A struct that a plan can set
+// declares each setting once,
+//
+//	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%" either:"share|count" doc:"…"`
+//
+// and whoever reads, checks, describes or completes the setting asks this package. It imports
+// nothing of the module, so that models, data sets, actors and links can check themselves by their
+// own tags, without knowing what a plan is.
+//
+//	plan    the key; then ",required", ",omitzero" (left out where it is zero) or ",node" (gets
+//	        the syntax, not a value)
+//	doc     what the key means, in a few words
+//	words   the only words or numbers that are accepted: "sum|mean"
+//	range   bounds of a number, in its unit: "1..1000", "0..", ">0", ">0%", "1ms..1h"
+//	unit    of a float64: "fraction", "byte-rate" or "speed", of an int64: "size"; a time.Duration
+//	        needs none
+//	none    the value that stands for absence where zero means something: "-1"
+//	names   what sort of thing a *syntax.Node names: "model"
+//	either  keys of which one is given and the others are not: "every|period"
+//	key     for errors alone: the key that the field's value comes from, of a field without plan
+//	with    what the setting goes with: another key, "every", or one of its words, "kind=latency"
+package field
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Tag is what the tags of one field say.
+type Tag struct {
+	// Key is what a plan calls the field; Name is what Go does, and Index where it is in the
+	// struct.
+	Key, Name string
+	Index     []int
+	// Required keys have no default. A field that is OmitZero, and zero, is left out of a plan. A
+	// Node gets the syntax that the struct is read from, and has no key.
+	Required, OmitZero, Node bool
+
+	Doc, Names, Unit, None string
+
+	Words  []string   // nil for any
+	Range  *Range     // nil for any
+	Either []string   // keys, this one among them; nil for no such choice
+	With   *Condition // nil for none
+}
+
+// Condition is that another key is given, or that it has one word.
+type Condition struct {
+	Key  string
+	Word string // empty for any
+}
+
+// String returns "every" or "kind: latency".
+func (c *Condition) String() string {
+	if c.Word == "" {
+		return c.Key
+	}
+	return c.Key + ": " + c.Word
+}
+
+// Rivals are the keys that exclude this one.
+func (t *Tag) Rivals() []string {
+	return slices.DeleteFunc(slices.Clone(t.Either), func(key string) bool { return key == t.Key })
+}
+
+// Absent reports whether a plan leaves the field out where it has this value.
+func (t *Tag) Absent(v reflect.Value) bool {
+	return t.OmitZero && v.IsZero() || t.None != "" && text(v) == t.None
+}
+
+// Help is what the key means and what it goes with, in a few words.
+func (t *Tag) Help() string {
+	help := t.Doc
+	if rivals := t.Rivals(); len(rivals) > 0 {
+		help += "; excludes " + strings.Join(rivals, ", ")
+	}
+	if t.With != nil {
+		help += "; with " + t.With.String() + " only"
+	}
+	return help
+}
+
+// Tags lists the fields of a struct type that have a key or take the syntax, in the order of the
+// struct; those of structs embedded without a tag stand in their place, where a field of the outer
+// one takes over its key. It panics where a tag is malformed.
+func Tags(t reflect.Type) []Tag {
+	var list []Tag
+	for i := range t.NumField() {
+		f := t.Field(i)
+		text, ok := f.Tag.Lookup("plan")
+		if f.Anonymous && !ok && f.Type.Kind() == reflect.Struct {
+			for _, inner := range Tags(f.Type) {
+				inner.Index = append([]int{i}, inner.Index...)
+				list = append(list, inner)
+			}
+			continue
+		}
+		if !ok || !f.IsExported() {
+			continue
+		}
+		own := read(f, text, i)
+		same := slices.IndexFunc(list, func(t Tag) bool { return t.Key == own.Key && !t.Node && len(t.Index) > 1 })
+		if same >= 0 {
+			list[same] = own
+		} else {
+			list = append(list, own)
+		}
+	}
+	return list
+}
+
+// read reads the tags of a struct's field i.
+func read(f reflect.StructField, text string, i int) Tag {
+	options := strings.Split(text, ",")
+	t := Tag{
+		Key: options[0], Name: f.Name, Index: []int{i},
+		Doc: f.Tag.Get("doc"), Names: f.Tag.Get("names"), Unit: f.Tag.Get("unit"), None: f.Tag.Get("none"),
+		Required: slices.Contains(options[1:], "required"),
+		OmitZero: slices.Contains(options[1:], "omitzero"),
+		Node:     slices.Contains(options[1:], "node"),
+	}
+	if words := f.Tag.Get("words"); words != "" {
+		t.Words = strings.Split(words, "|")
+	}
+	if limits := f.Tag.Get("range"); limits != "" {
+		t.Range = parseRange(limits)
+	}
+	if either := f.Tag.Get("either"); either != "" {
+		t.Either = strings.Split(either, "|")
+	}
+	if with := f.Tag.Get("with"); with != "" {
+		t.With = &Condition{}
+		t.With.Key, t.With.Word, _ = strings.Cut(with, "=")
+	}
+	return t
+}
+
+// Find returns the tag of a key.
+func Find(tags []Tag, key string) (Tag, bool) {
+	for _, t := range tags {
+		if !t.Node && t.Key == key {
+			return t, true
+		}
+	}
+	return Tag{}, false
+}
