@@ -1,5 +1,5 @@
-// Package collective is all-reduce: workers without a server, each with a copy of
-// the model, who sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
+// Package collective is all-reduce: workers without a server, each with a copy of the model, who
+// sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
 // completes a piece of the sum divides it.
 //
 // An Algorithm says who sends which piece of the vector to whom, as a Schedule of
@@ -62,25 +62,25 @@ const maxEvery = 1 << 20
 
 // Architecture is synchronous data-parallel training by all-reduce.
 type Architecture struct {
-	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the arithmetic and the
-	// last bit of sums, nothing else.
+	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the
+	// arithmetic and the last bit of sums, nothing else.
 	Algorithm Algorithm
-	// Segment, if not 0, is how many values a message has at most: pieces of more travel as several, so
-	// that a rank adds and sends on the first while the next is under way. It goes with Ring
-	// only, and changes no bit of the sum.
+	// Segment, if not 0, is how many values a message has at most: pieces of more travel as
+	// several, so that a rank adds and sends on the first while the next is under way. It goes with
+	// Ring only, and changes no bit of the sum.
 	Segment int
 	// Every is the number of local steps of a round, at least 1.
 	Every int
 	// Reduce is Gradients or Models.
 	Reduce Reduce
-	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one value:
-	// only if somebody's model is further than Moved (the Euclidean distance, ε) from the last
-	// exchanged one are models exchanged; otherwise all go on with local steps from their own (M. Kamp et
-	// al., "Communication-Efficient Distributed Online Prediction by Dynamic Model
-	// Synchronization", ECML PKDD 2014). A model's weight is the number of samples of its last Every
-	// steps. Votes save bytes, not latency: they take as many messages and steps as
-	// an exchange, which comes on top. With Gradients the model does not move between exchanges, and only 0 is
-	// accepted.
+	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one
+	// value: only if somebody's model is further than Moved (the Euclidean distance, ε) from the
+	// last exchanged one are models exchanged; otherwise all go on with local steps from their own
+	// (M. Kamp et al., "Communication-Efficient Distributed Online Prediction by Dynamic Model
+	// Synchronization", ECML PKDD 2014). A model's weight is the number of samples of its last
+	// Every steps. Votes save bytes, not latency: they take as many messages and steps as an
+	// exchange, which comes on top. With Gradients the model does not move between exchanges, and
+	// only 0 is accepted.
 	//
 	// There is no bound on a worker's lead over the slowest, as with asynchronous
 	// architectures: after a round all have made as many steps, and inside it nobody is more
@@ -94,9 +94,11 @@ var _ train.Architecture = Architecture{}
 func (a Architecture) Validate() error {
 	switch {
 	case !a.Algorithm.valid():
-		return fmt.Errorf("algorithm %q is not known, accepted are %s, %s, %s and %s", a.Algorithm, AllToAll, Ring, Butterfly, Tree)
+		return fmt.Errorf("algorithm %q is not known, accepted are %s, %s, %s and %s", a.Algorithm, AllToAll, Ring,
+			Butterfly, Tree)
 	case a.Segment < 0 || a.Segment > 0 && a.Algorithm != Ring:
-		return fmt.Errorf("segment is %d values with algorithm %s, accepted is 0, and with algorithm %s a positive number", a.Segment, a.Algorithm, Ring)
+		return fmt.Errorf("segment is %d values with algorithm %s, accepted is 0, and with algorithm %s a positive "+
+			"number", a.Segment, a.Algorithm, Ring)
 	case a.Every < 1 || a.Every > maxEvery:
 		return fmt.Errorf("every is %d steps, accepted is 1 to %d", a.Every, maxEvery)
 	case a.Reduce != Gradients && a.Reduce != Models:
@@ -104,14 +106,16 @@ func (a Architecture) Validate() error {
 	case !(a.Moved >= 0) || math.IsInf(a.Moved, 0):
 		return fmt.Errorf("moved is %v, accepted is a distance of at least 0", a.Moved)
 	case a.Moved > 0 && a.Reduce != Models:
-		return fmt.Errorf("moved is %v with reduce %s, where models do not move between exchanges; it goes with reduce %s only", a.Moved, a.Reduce, Models)
+		return fmt.Errorf("moved is %v with reduce %s, where models do not move between exchanges; it goes with "+
+			"reduce %s only", a.Moved, a.Reduce, Models)
 	}
 	return nil
 }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RoleWorker, Doc: "computes gradients on its shard and averages with all others",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 // Kind makes a worker. It fails for an Architecture that is not valid.

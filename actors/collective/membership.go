@@ -96,7 +96,8 @@ func (w *worker) follow(ctx actor.Context) {
 		w.agree(ctx)
 	} else {
 		others := slices.Delete(slices.Clone(w.peers), w.rank, w.rank+1)
-		broadcast(ctx, protos.NewMessage(&protos.Report{View: w.view, Rank: int32(w.rank), Finished: w.finished, Joins: w.joins}), others)
+		broadcast(ctx, protos.NewMessage(&protos.Report{View: w.view, Rank: int32(w.rank), Finished: w.finished,
+			Joins: w.joins}), others)
 	}
 	w.replay(ctx)
 }
@@ -167,7 +168,8 @@ func (w *worker) sort(ctx actor.Context, m *protos.Message, view uint64) {
 // 2(N−1) chunks in all.
 func (w *worker) keep(m *protos.Message) {
 	if bound := aheadViews * 4 * len(w.batches.shards); len(w.kept) == bound {
-		w.env.Fail(fmt.Errorf("node %s: more than %d messages wait for view %d to be agreed on or followed: the coordinator's announcements do not arrive",
+		w.env.Fail(fmt.Errorf("node %s: more than %d messages wait for view %d to be agreed on or followed: the "+
+			"coordinator's announcements do not arrive",
 			w.name(), bound, w.view))
 		return
 	}
@@ -187,7 +189,8 @@ func (w *worker) replay(ctx actor.Context) {
 func (w *worker) report(ctx actor.Context, head *protos.Report) {
 	rank := int(head.Rank)
 	if rank < 0 || rank >= len(w.reports) || w.reports[rank].known || w.stage != reporting {
-		w.env.Fail(fmt.Errorf("node %s: nobody waits for the report of rank %d in view %d", w.name(), head.Rank, head.View))
+		w.env.Fail(fmt.Errorf("node %s: nobody waits for the report of rank %d in view %d", w.name(), head.Rank,
+			head.View))
 		return
 	}
 	w.reports[rank] = standing{known: true, joins: head.Joins, finished: head.Finished}
@@ -208,7 +211,8 @@ func (w *worker) agree(ctx actor.Context) {
 	}
 	for rank, r := range w.reports {
 		if !r.joins && r.finished+1 < w.agreed {
-			w.env.Fail(fmt.Errorf("node %s: in view %d rank %d has finished %d rounds and rank %d has finished %d, which is more than one behind",
+			w.env.Fail(fmt.Errorf("node %s: in view %d rank %d has finished %d rounds and rank %d has finished %d, "+
+				"which is more than one behind",
 				w.name(), w.view, rank, r.finished, source, w.agreed))
 			return
 		}
@@ -338,7 +342,8 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 	if n := len(tensors) - slots; n < 1 || n > 2 || len(tensors[0].Data) != w.params {
 		return fmt.Errorf("it is not a model of %d parameters and %d vectors of its optimiser", w.params, slots)
 	}
-	// The optimiser of a rank that averages models has seen the steps of the round under way as well.
+	// The optimiser of a rank that averages models has seen the steps of the round under way as
+	// well.
 	state := optim.State{Step: int(head.Version), Updates: int(head.Steps)}
 	for _, t := range tensors[1 : 1+slots] {
 		state.Slots = append(state.Slots, t.Data)
