@@ -100,11 +100,9 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 		model := w.learner.model()
 		train.AnswerSnapshot(ctx, w.env, head, model.Params, model.Version)
 	default:
-		w.env.Fail(fmt.Errorf("node %s: unexpected message %T", w.name(), m.Head))
+		actors.Unexpected(w.env, m)
 	}
 }
-
-func (w *worker) name() string { return w.env.View().Members[w.env.Node()].Name }
 
 // begin starts a local step.
 func (w *worker) begin() { w.local.Begin(w.learner.model().Params.Retain()) }
@@ -168,9 +166,8 @@ func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, 
 // take takes in a chunk, and goes on with the round if it is the one that was missing.
 func (w *worker) take(ctx actor.Context, head *protos.Chunk, m *protos.Message) {
 	if err := w.accept(head, m); err != nil {
-		w.env.Fail(fmt.Errorf("node %s: nobody waits for the chunk of rank %d in view %d, round %d, step %d, index "+
-			"%d: %w",
-			w.name(), head.Rank, head.View, head.Round, head.Step, head.Index, err))
+		actors.Fail(w.env, "nobody waits for the chunk of rank %d in view %d, round %d, step %d, index "+
+			"%d: %w", head.Rank, head.View, head.Round, head.Step, head.Index, err)
 		return
 	}
 	if w.current == nil || w.current.blocked() {
