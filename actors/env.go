@@ -17,11 +17,12 @@ type Kind func(env Env) (actor.Actor, error)
 // ResidentKind makes an actor outside of any run.
 type ResidentKind func(env Base) (actor.Actor, error)
 
-// Base is all that an actor may ask of the world that it lives in, in a run or outside. Its methods may
-// be called only from the actor's own Receive.
+// Base is all that an actor may ask of the world that it lives in, in a run or outside. Its methods
+// may be called only from the actor's own Receive.
 type Base interface {
-	// Now is the time since the run began, or since the actor did outside of runs, on this world's clock. In a run it stands
-	// still in a handler but for what the handler charges; see live for how far real time keeps to that.
+	// Now is the time since the run began, or since the actor did outside of runs, on this world's
+	// clock. In a run it stands still in a handler but for what the handler charges; see live for
+	// how far real time keeps to that.
 	Now() time.Duration
 	// After delivers msg to this actor once d has passed.
 	After(d time.Duration, msg any) Timer
@@ -33,7 +34,8 @@ type Base interface {
 	Rand(purpose string) *rand.Rand
 	// Tensors is the pool that this node's tensors come from.
 	Tensors() *protos.TensorPool
-	// Fail ends the run with an error. Outside of runs it fails the handler that calls it, once that returns.
+	// Fail ends the run with an error. Outside of runs it fails the handler that calls it, once
+	// that returns.
 	Fail(err error)
 }
 
@@ -52,11 +54,12 @@ type Env interface {
 	// Latency is the one-way delay to a node at the instant Now: the link's where it is
 	// emulated, half of the measured round trip elsewhere.
 	Latency(node int) time.Duration
-	// Post says where in memory the values of tensors belong that other processes send, as posted receives of MPI do: they
-	// are then received there, without a copy, each place once. It replaces what was posted before; nil withdraws that, and
-	// must before the caller gives its reference to the memory away. The places are looked at during the call only,
-	// and not at all where no message comes from another process. Of a place whose values are few, and in strict mode, no use
-	// is made; the message itself follows when all of its values are there, or never.
+	// Post says where in memory the values of tensors belong that other processes send, as posted
+	// receives of MPI do: they are then received there, without a copy, each place once. It
+	// replaces what was posted before; nil withdraws that, and must before the caller gives its
+	// reference to the memory away. The places are looked at during the call only, and not at all
+	// where no message comes from another process. Of a place whose values are few, and in strict
+	// mode, no use is made; the message itself follows when all of its values are there, or never.
 	Post(memory *protos.Tensor, places iter.Seq[Place])
 	// Unpost withdraws one place, whose message has come elsewhere.
 	Unpost(name protos.PlaceName)
@@ -75,7 +78,8 @@ type Place struct {
 // Waiter is an actor that can say what it stands idle for. Worlds ask when a run has come to a
 // standstill, while no actor handles anything.
 type Waiter interface {
-	// Waiting says what the actor waits for and names the node; it is empty if it waits for nothing.
+	// Waiting says what the actor waits for and names the node; it is empty if it waits for
+	// nothing.
 	Waiting() string
 }
 

@@ -21,8 +21,8 @@ type View struct {
 	present []int32 // positions of those that are there, ascending
 }
 
-// NewView returns the view with a number, of these nodes, in the order of the plan, with the topology of now and the edges of
-// all topologies of the run. It gives the members their ranks.
+// NewView returns the view with a number, of these nodes, in the order of the plan, with the
+// topology of now and the edges of all topologies of the run. It gives the members their ranks.
 func NewView(number uint64, members []Member, now, ever Graph) *View {
 	v := &View{Number: number, Members: members, graph: now, union: ever}
 	ranks := map[string]int{}
@@ -148,8 +148,8 @@ func (v *View) Ever() *View {
 // ascending. A nil Graph is the complete one.
 type Graph [][]int32
 
-// neighbours returns the positions of a node's neighbours among n nodes. They are shared, and read-only, unless
-// the graph is complete.
+// neighbours returns the positions of a node's neighbours among n nodes. They are shared, and
+// read-only, unless the graph is complete.
 func (g Graph) neighbours(node, n int) []int32 {
 	if g != nil {
 		return g[node]
@@ -172,8 +172,8 @@ func (g Graph) linked(i, j int) bool {
 	return found
 }
 
-// Union is the graph of all edges that any of some graphs has: that graph itself, if there is one, and the
-// complete one without any.
+// Union is the graph of all edges that any of some graphs has: that graph itself, if there is one,
+// and the complete one without any.
 func Union(graphs []Graph) Graph {
 	if len(graphs) == 0 || slices.ContainsFunc(graphs, func(g Graph) bool { return g == nil }) {
 		return nil

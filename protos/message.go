@@ -111,7 +111,8 @@ func (p *Messages[H]) put(m *Message) {
 	p.mu.Unlock()
 }
 
-// PlaceName names one piece of a vector in a round of a reduction: what a receiver can post memory for before it arrives.
+// PlaceName names one piece of a vector in a round of a reduction: what a receiver can post memory
+// for before it arrives.
 type PlaceName struct {
 	View, Round uint64
 	Rank        int32

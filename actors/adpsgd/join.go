@@ -5,6 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -50,7 +51,7 @@ func (p *peer) pull(ctx actor.Context) {
 // give answers who asks for a model.
 func (p *peer) give(ctx actor.Context, head *protos.PullModel) {
 	if _, known := slices.BinarySearch(p.others, head.Node); !known {
-		p.fail("node %d asks for a model and is no neighbour", head.Node)
+		actors.Fail(p.env, "node %d asks for a model and is no neighbour", head.Node)
 		return
 	}
 	if p.phase < resting {
@@ -91,6 +92,6 @@ func (p *peer) resumeAt(step uint64) {
 	p.lead.Finish(step)
 	p.local.Resume(step)
 	if err := p.replica.Resume(step); err != nil {
-		p.fail("%w", err)
+		actors.Fail(p.env, "%w", err)
 	}
 }

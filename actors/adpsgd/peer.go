@@ -1,7 +1,6 @@
 package adpsgd
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -111,12 +110,8 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
 	default:
-		p.fail("unexpected message %T", m.Head)
+		actors.Unexpected(p.env, m)
 	}
-}
-
-func (p *peer) fail(format string, args ...any) {
-	p.env.Fail(fmt.Errorf("node %s: %w", p.member(p.env.Node()).Name, fmt.Errorf(format, args...)))
 }
 
 func (p *peer) member(node int) *actors.Member { return &p.env.View().Members[node] }
@@ -267,10 +262,10 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	_, known := slices.BinarySearch(p.others, head.Node)
 	switch {
 	case !known || head.Wanted == head.Answer || head.Wanted && p.active:
-		p.fail("model of node %d, which does not average with this one so", head.Node)
+		actors.Fail(p.env, "model of node %d, which does not average with this one so", head.Node)
 		return
 	case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(p.replica.Params.Data):
-		p.fail("model of node %d that is not one vector of %d", head.Node, len(p.replica.Params.Data))
+		actors.Fail(p.env, "model of node %d that is not one vector of %d", head.Node, len(p.replica.Params.Data))
 		return
 	}
 	p.merge(head.Clock)

@@ -2,11 +2,11 @@ package collective
 
 import "math/bits"
 
-// butterfly is recursive halving and doubling. P = 2^⌊log₂N⌋ ranks take part; in log₂P
-// steps each exchanges half of the pieces that are left with a partner at distance P/2, P/4, … 1
-// and adds, until it holds the sum of one piece; then back, each step doubling
-// what it holds. The r = N − P ranks beyond fold: the odd ones among the first 2r give their vector to
-// the even one before them, which stands for both, and get the sum from it at the end.
+// butterfly is recursive halving and doubling. P = 2^⌊log₂N⌋ ranks take part; in log₂P steps each
+// exchanges half of the pieces that are left with a partner at distance P/2, P/4, … 1 and adds,
+// until it holds the sum of one piece; then back, each step doubling what it holds. The r = N − P
+// ranks beyond fold: the odd ones among the first 2r give their vector to the even one before them,
+// which stands for both, and get the sum from it at the end.
 //
 //	N ranks, S bytes   steps               messages        bytes     bytes sent by a rank
 //	butterfly          2·log₂P (+ 2, r>0)  2P·log₂P + 2r   2(N−1)S   2S(P−1)/P (+ S, if it folds or stands for two)

@@ -67,7 +67,8 @@ func (c *churn) run(t testing.TB) {
 	t.Helper()
 	n := len(c.task.Workers)
 	c.made, c.seen, c.views = make([]int, n), make([]map[int][]float32, n), nil
-	d := &world.Deployment{Seed: c.task.Seed, Strict: c.strict, Observer: c, Schedule: c.schedule, Detect: churnDetect, Bounded: true}
+	d := &world.Deployment{Seed: c.task.Seed, Strict: c.strict, Observer: c, Schedule: c.schedule, Detect: churnDetect,
+		Bounded: true}
 	network := link.New(c.task.Seed, append(slices.Clone(c.task.Workers), actors.Coordinator))
 	for i, name := range c.task.Workers {
 		c.seen[i] = map[int][]float32{}
@@ -115,7 +116,8 @@ func (c *churn) kind() actors.Kind {
 	}
 }
 
-// receiver stands before a worker and does what the transport would do with chunks of another process.
+// receiver stands before a worker and does what the transport would do with chunks of another
+// process.
 type receiver struct {
 	actor.Actor
 	actors.Env
@@ -157,7 +159,8 @@ func (r *receiver) Receive(ctx actor.Context) {
 // recorded when the round is over, and with Models every step is an update.
 func (c *churn) look(node int, version uint64, params []float32) {
 	every := c.architecture.Every
-	if c.made[node] == 0 || c.made[node]%every != 0 || c.architecture.Reduce == collective.Models && version != uint64(c.made[node]) {
+	if c.made[node] == 0 || c.made[node]%every != 0 || c.architecture.Reduce == collective.Models &&
+		version != uint64(c.made[node]) {
 		return
 	}
 	c.seen[node][c.made[node]/every] = slices.Clone(params)
@@ -270,7 +273,8 @@ type past struct {
 
 // next is the past with another round, by the given members.
 func (p *past) next(l *loop, a collective.Architecture, round, view int, members []int) *past {
-	q := &past{view: view, members: members, joint: slices.Clone(p.joint), models: make([][]float32, len(l.samplers)), exchanges: p.exchanges}
+	q := &past{view: view, members: members, joint: slices.Clone(p.joint), models: make([][]float32, len(l.samplers)),
+		exchanges: p.exchanges}
 	optimizer := l.task.Method.New(len(q.joint))
 	if a.Reduce == collective.Gradients {
 		for _, node := range members {
@@ -326,7 +330,8 @@ func (p *past) spread() {
 // fits reports whether what was seen after some rounds is what it should be, up to rounding.
 func (p *past) fits(c *churn, round int) bool {
 	for _, node := range c.present() {
-		if params := c.seen[node][round]; params != nil && (p.models[node] == nil || distance(params, p.models[node]) > 5e-6) {
+		if params := c.seen[node][round]; params != nil &&
+			(p.models[node] == nil || distance(params, p.models[node]) > 5e-6) {
 			return false
 		}
 	}
@@ -341,13 +346,15 @@ func (c *churn) explain(t testing.TB) []*past {
 	where := fmt.Sprintf("%s over %d nodes, %v", c.architecture.Algorithm, len(c.task.Workers), c.schedule)
 	l := newLoop(t, c.task)
 	initial := c.task.Initial()
-	p := &past{joint: initial, models: make([][]float32, len(c.seen)), optimizer: c.task.Method.New(len(initial)).State()}
+	p := &past{joint: initial, models: make([][]float32, len(c.seen)),
+		optimizer: c.task.Method.New(len(initial)).State()}
 	var rounds []*past
 	for round := 0; c.oneSaw(t, round+1); round++ {
 		var next []*past
 		for view := p.view; view < len(c.views); view++ {
 			members := c.views[view]
-			if slices.ContainsFunc(c.views[p.view:view], func(earlier []int) bool { return slices.Equal(earlier, members) }) {
+			if slices.ContainsFunc(c.views[p.view:view],
+				func(earlier []int) bool { return slices.Equal(earlier, members) }) {
 				continue // cannot be told apart
 			}
 			if q := p.next(l, c.architecture, round, view, members); q.fits(c, round+1) {
@@ -358,7 +365,8 @@ func (c *churn) explain(t testing.TB) []*past {
 			t.Fatalf("%s: the models after round %d are by the members of none of the views %v", where, round, c.views)
 		}
 		if len(next) > 1 && c.architecture.Moved == 0 {
-			t.Fatalf("%s: the models after round %d can be by %v and by %v", where, round, next[0].members, next[1].members)
+			t.Fatalf("%s: the models after round %d can be by %v and by %v", where, round, next[0].members,
+				next[1].members)
 		}
 		p = next[0]
 		rounds = append(rounds, p)
@@ -367,7 +375,8 @@ func (c *churn) explain(t testing.TB) []*past {
 		return rounds // members that never exchange anything cannot be told apart
 	}
 	if len(rounds) == 0 || !slices.Equal(p.members, c.present()) {
-		t.Fatalf("%s: after %d rounds the members are not yet those of the last of the views %v", where, len(rounds), c.views)
+		t.Fatalf("%s: after %d rounds the members are not yet those of the last of the views %v", where, len(rounds),
+			c.views)
 	}
 	return rounds
 }
@@ -383,7 +392,8 @@ func (c *churn) oneSaw(t testing.TB, round int) bool {
 			first = params
 		}
 		if params != nil && c.architecture.Moved == 0 && !slices.Equal(params, first) {
-			t.Fatalf("%s over %d nodes, %v: after %d rounds the model of node %d has other bits", c.architecture.Algorithm, len(c.task.Workers), c.schedule, round, node)
+			t.Fatalf("%s over %d nodes, %v: after %d rounds the model of node %d has other bits",
+				c.architecture.Algorithm, len(c.task.Workers), c.schedule, round, node)
 		}
 	}
 	return first != nil
@@ -422,7 +432,8 @@ func TestRoundsAreBySomeViewAloneWheneverANodeCrashes(t *testing.T) {
 		cuts := map[int]bool{}
 		sweep(n, 500*time.Microsecond, func(i int, at time.Duration) {
 			c := churn{
-				task: task, end: 350 * time.Millisecond, schedule: []world.NodeChange{{At: at, Node: i % n, Do: world.Crash}},
+				task: task, end: 350 * time.Millisecond,
+				schedule:     []world.NodeChange{{At: at, Node: i % n, Do: world.Crash}},
 				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients},
 			}
 			c.run(t)
@@ -470,13 +481,20 @@ func TestRoundsAreBySomeViewAloneWhenChangesFollowEachOther(t *testing.T) {
 			first, second := i%n, (i+1+i/n%(n-1))%n
 			soon := at + time.Duration(i%13)*700*time.Microsecond
 			for _, c := range []churn{
-				{schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash}, {At: soon, Node: second, Do: world.Crash}}},
-				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash}, {At: soon, Node: second, Do: world.Join}}},
-				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: second, Do: world.Join}, {At: soon, Node: first, Do: world.Crash}}},
-				{schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash}, {At: soon, Node: first, Do: world.Join}}},
-				{absent: []int{first}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Join}, {At: soon + 1, Node: first, Do: world.Leave}}},
-				{absent: []int{first, second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Join}, {At: at, Node: second, Do: world.Join}}},
-				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Leave}, {At: at, Node: second, Do: world.Join}}},
+				{schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash},
+					{At: soon, Node: second, Do: world.Crash}}},
+				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash},
+					{At: soon, Node: second, Do: world.Join}}},
+				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: second, Do: world.Join},
+					{At: soon, Node: first, Do: world.Crash}}},
+				{schedule: []world.NodeChange{{At: at, Node: first, Do: world.Crash},
+					{At: soon, Node: first, Do: world.Join}}},
+				{absent: []int{first}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Join},
+					{At: soon + 1, Node: first, Do: world.Leave}}},
+				{absent: []int{first, second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Join},
+					{At: at, Node: second, Do: world.Join}}},
+				{absent: []int{second}, schedule: []world.NodeChange{{At: at, Node: first, Do: world.Leave},
+					{At: at, Node: second, Do: world.Join}}},
 			} {
 				c.task, c.end = task, 400*time.Millisecond
 				c.architecture = collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}

@@ -18,8 +18,8 @@ type learner interface {
 	// contribution is the vector that is summed over all ranks, to be read. The reference is the
 	// caller's; the same values can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// weight is what the sum over all ranks is to be divided by, if all batches of the round have the
-	// given weight together.
+	// weight is what the sum over all ranks is to be divided by, if all batches of the round have
+	// the given weight together.
 	weight(batches float64) float64
 	// settle ends the round with its mean, which it owns. The mean is nil if the round did
 	// without.

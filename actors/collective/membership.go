@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -64,7 +65,7 @@ const agreement = "agreement on the round"
 // others are.
 func (w *worker) start(ctx actor.Context, joins bool) {
 	if w.stage != outside {
-		w.env.Fail(fmt.Errorf("node %s: a second start", w.name()))
+		actors.Fail(w.env, "a second start")
 		return
 	}
 	w.joins, w.stage = joins, reporting
@@ -96,7 +97,8 @@ func (w *worker) follow(ctx actor.Context) {
 		w.agree(ctx)
 	} else {
 		others := slices.Delete(slices.Clone(w.peers), w.rank, w.rank+1)
-		broadcast(ctx, protos.NewMessage(&protos.Report{View: w.view, Rank: int32(w.rank), Finished: w.finished, Joins: w.joins}), others)
+		broadcast(ctx, protos.NewMessage(&protos.Report{View: w.view, Rank: int32(w.rank), Finished: w.finished,
+			Joins: w.joins}), others)
 	}
 	w.replay(ctx)
 }
@@ -130,7 +132,7 @@ func (w *worker) enter() bool {
 		}
 	}
 	if w.rank < 0 {
-		w.env.Fail(fmt.Errorf("node %s: it takes part, but not according to view %d", w.name(), w.view))
+		actors.Fail(w.env, "it takes part, but not according to view %d", w.view)
 		return false
 	}
 	n := len(w.nodes)
@@ -167,8 +169,8 @@ func (w *worker) sort(ctx actor.Context, m *protos.Message, view uint64) {
 // 2(N−1) chunks in all.
 func (w *worker) keep(m *protos.Message) {
 	if bound := aheadViews * 4 * len(w.batches.shards); len(w.kept) == bound {
-		w.env.Fail(fmt.Errorf("node %s: more than %d messages wait for view %d to be agreed on or followed: the coordinator's announcements do not arrive",
-			w.name(), bound, w.view))
+		actors.Fail(w.env, "more than %d messages wait for view %d to be agreed on or followed: the "+
+			"coordinator's announcements do not arrive", bound, w.view)
 		return
 	}
 	w.kept = append(w.kept, m.Retain(1))
@@ -187,7 +189,8 @@ func (w *worker) replay(ctx actor.Context) {
 func (w *worker) report(ctx actor.Context, head *protos.Report) {
 	rank := int(head.Rank)
 	if rank < 0 || rank >= len(w.reports) || w.reports[rank].known || w.stage != reporting {
-		w.env.Fail(fmt.Errorf("node %s: nobody waits for the report of rank %d in view %d", w.name(), head.Rank, head.View))
+		actors.Fail(w.env, "nobody waits for the report of rank %d in view %d", head.Rank,
+			head.View)
 		return
 	}
 	w.reports[rank] = standing{known: true, joins: head.Joins, finished: head.Finished}
@@ -208,8 +211,8 @@ func (w *worker) agree(ctx actor.Context) {
 	}
 	for rank, r := range w.reports {
 		if !r.joins && r.finished+1 < w.agreed {
-			w.env.Fail(fmt.Errorf("node %s: in view %d rank %d has finished %d rounds and rank %d has finished %d, which is more than one behind",
-				w.name(), w.view, rank, r.finished, source, w.agreed))
+			actors.Fail(w.env, "in view %d rank %d has finished %d rounds and rank %d has finished %d, "+
+				"which is more than one behind", w.view, rank, r.finished, source, w.agreed)
 			return
 		}
 	}
@@ -303,8 +306,7 @@ func (w *worker) outcome(ctx actor.Context, head *protos.Outcome, tensors []*pro
 		err = w.catchUp(tensors)
 	}
 	if err != nil {
-		w.env.Fail(fmt.Errorf("node %s: the outcome of %d rounds in view %d with %d tensors is of no use: %w",
-			w.name(), head.Finished, head.View, len(tensors), err))
+		actors.Fail(w.env, "the outcome of %d rounds in view %d with %d tensors is of no use: %w", head.Finished, head.View, len(tensors), err)
 		return
 	}
 	if w.joins {
@@ -338,7 +340,8 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 	if n := len(tensors) - slots; n < 1 || n > 2 || len(tensors[0].Data) != w.params {
 		return fmt.Errorf("it is not a model of %d parameters and %d vectors of its optimiser", w.params, slots)
 	}
-	// The optimiser of a rank that averages models has seen the steps of the round under way as well.
+	// The optimiser of a rank that averages models has seen the steps of the round under way as
+	// well.
 	state := optim.State{Step: int(head.Version), Updates: int(head.Steps)}
 	for _, t := range tensors[1 : 1+slots] {
 		state.Slots = append(state.Slots, t.Data)

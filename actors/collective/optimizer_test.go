@@ -42,8 +42,8 @@ func (o *tallying) Restore(s optim.State) error {
 	return o.Optimizer.Restore(s)
 }
 
-// The optimiser's vectors of a rank that averages models go on between two rounds, so that they are of
-// other updates than the joint model that goes with them.
+// The optimiser's vectors of a rank that averages models go on between two rounds, so that they are
+// of other updates than the joint model that goes with them.
 func TestWhoJoinsIsToldHowManyUpdatesTheOptimisersVectorsHaveSeen(t *testing.T) {
 	const every = 3
 	ahead := 0
@@ -61,13 +61,15 @@ func TestWhoJoinsIsToldHowManyUpdatesTheOptimisersVectorsHaveSeen(t *testing.T) 
 			}
 			s := restored[0]
 			if seen := int(s.Slots[1][0]); s.Updates != seen {
-				t.Errorf("%s: who joins at %v is told of %d updates; its optimiser's vectors have seen %d", reduce, at, s.Updates, seen)
+				t.Errorf("%s: who joins at %v is told of %d updates; its optimiser's vectors have seen %d", reduce, at,
+					s.Updates, seen)
 			}
 			if s.Updates > s.Step {
 				ahead++
 			}
 			if reduce == collective.Models && s.Step%every != 0 {
-				t.Errorf("who joins at %v goes on at step %d of the rate, which is within a round of %d", at, s.Step, every)
+				t.Errorf("who joins at %v goes on at step %d of the rate, which is within a round of %d", at, s.Step,
+					every)
 			}
 		}
 	}

@@ -48,9 +48,10 @@ func last(t *testing.T, clock driver.Clock, set ...string) []float32 {
 	return params
 }
 
-// A round takes some 160 ms, of models 310 ms: the run ends in the midst of one, while the first node waits for
-// the others, so that a machine that is some 60 ms late changes nothing. One that is later may look at another round,
-// and gets another chance; sums in another order would not be equal in any.
+// A round takes some 160 ms, of models 310 ms: the run ends in the midst of one, while the first
+// node waits for the others, so that a machine that is some 60 ms late changes nothing. One that is
+// later may look at another round, and gets another chance; sums in another order would not be
+// equal in any.
 func TestBothWorldsEndWithTheSameModel(t *testing.T) {
 	for i, a := range algorithms {
 		set := []string{fmt.Sprintf("architecture.algorithm=%s", a)}

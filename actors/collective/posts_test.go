@@ -28,7 +28,8 @@ func posting(a Algorithm, n, rank int) (*reduction, *world.Posts, *protos.Tensor
 
 // postedHead is that of a chunk of the round.
 func postedHead(rank, step, index int) *protos.Chunk {
-	return &protos.Chunk{View: postedView, Round: postedRound, Rank: int32(rank), Step: uint32(postedBefore + step), Index: uint32(index)}
+	return &protos.Chunk{View: postedView, Round: postedRound, Rank: int32(rank), Step: uint32(postedBefore + step),
+		Index: uint32(index)}
 }
 
 func TestChunkHasAPlaceInItsRoundAlone(t *testing.T) {
@@ -52,7 +53,8 @@ func TestChunkHasAPlaceInItsRoundAlone(t *testing.T) {
 	}
 	// All-to-all takes rank 0's vector for the output, which the others are added to.
 	_, p, _ := posting(AllToAll, 3, 1)
-	if p.Take(postedHead(0, 0, 0).Place(), 9) == nil || p.Take(postedHead(1, 0, 0).Place(), 9) != nil || p.Take(postedHead(2, 0, 0).Place(), 9) != nil {
+	if p.Take(postedHead(0, 0, 0).Place(), 9) == nil || p.Take(postedHead(1, 0, 0).Place(), 9) != nil ||
+		p.Take(postedHead(2, 0, 0).Place(), 9) != nil {
 		t.Error("in all-to-all, the vector of rank 0 and no other has a place")
 	}
 }

@@ -25,12 +25,12 @@ type tag struct {
 // all others, no rank is more than one round ahead, and the chunks that wait
 // are at most those of two rounds.
 //
-// The round's input is only read, and its mean put together in an output: the rank that completes the sum of a piece
-// divides it before anybody else gets it. What is sent are views
-// of either, not copies: an element of the output that has been sent is written again only
-// with a chunk that was made of what the receiver had then taken in. A chunk that is sent on is sent
-// from the memory that it has arrived in, which still is in the cache; a sum that is sent on and then
-// replaced is put together there, where nobody else holds the chunk. One that has arrived in its place in the
+// The round's input is only read, and its mean put together in an output: the rank that completes
+// the sum of a piece divides it before anybody else gets it. What is sent are views of either, not
+// copies: an element of the output that has been sent is written again only with a chunk that was
+// made of what the receiver had then taken in. A chunk that is sent on is sent from the memory that
+// it has arrived in, which still is in the cache; a sum that is sent on and then replaced is put
+// together there, where nobody else holds the chunk. One that has arrived in its place in the
 // output (see posts) is not copied.
 type reduction struct {
 	rank   int
@@ -90,8 +90,8 @@ func firsts(moves []Move) []bool {
 	return first
 }
 
-// lasts tells of each addition whether none of its values is taken in by a move after it: sums that are not complete
-// are sent on, to be completed elsewhere, and are replaced in the end.
+// lasts tells of each addition whether none of its values is taken in by a move after it: sums that
+// are not complete are sent on, to be completed elsewhere, and are replaced in the end.
 func lasts(moves []Move) []bool {
 	backward := slices.Clone(moves)
 	slices.Reverse(backward)
@@ -104,7 +104,8 @@ func lasts(moves []Move) []bool {
 }
 
 // passing tells of each move whether the next one sends the same values on, and of each addition to
-// which nothing was added before whether that and what then replaces them is all that becomes of its sum.
+// which nothing was added before whether that and what then replaces them is all that becomes of
+// its sum.
 func passing(moves []Move, first []bool) (onward, brief []bool) {
 	onward, brief = make([]bool, len(moves)), make([]bool, len(moves))
 	cut := partitions(moves)
@@ -138,8 +139,8 @@ func partitions(moves []Move) bool {
 	return true
 }
 
-// begin starts the round with this rank's vector, with another one for the sum divided by its weight, and
-// with that weight, which is the same for all ranks. The vectors stay the caller's.
+// begin starts the round with this rank's vector, with another one for the sum divided by its
+// weight, and with that weight, which is the same for all ranks. The vectors stay the caller's.
 func (r *reduction) begin(input, output *protos.Tensor, weight float32) {
 	r.input, r.output, r.active, r.at = input, output, true, 0
 	r.weight, r.factor = weight, reciprocal(weight)
@@ -150,8 +151,8 @@ func (r *reduction) begin(input, output *protos.Tensor, weight float32) {
 	}
 }
 
-// reciprocal is that of a power of two, by which a product has the bits of the quotient, in a fraction of the time;
-// 0 for other numbers.
+// reciprocal is that of a power of two, by which a product has the bits of the quotient, in a
+// fraction of the time; 0 for other numbers.
 func reciprocal(x float32) float32 {
 	if fraction, _ := math.Frexp(float64(x)); fraction != 0.5 || x > 1<<64 || x < 1.0/(1<<64) {
 		return 0
@@ -180,13 +181,16 @@ func (r *reduction) take(round uint64, t tag, chunk *protos.Tensor) error {
 	return nil
 }
 
-// posts yields, of the round under way then, the chunks that have not come and can be received in their place in the output,
-// in a view and with so many steps of the round before those of this reduction. What replaces values of the output, or is the first that is added there, needs no copy then.
+// posts yields, of the round under way then, the chunks that have not come and can be received in
+// their place in the output, in a view and with so many steps of the round before those of this
+// reduction. What replaces values of the output, or is the first that is added there, needs no copy
+// then.
 //
-// A chunk that lands before it has its turn overwrites nothing that is needed. The first of some values finds none
-// of them in the output. Another one that replaces values is made of what the others have taken in of this rank's: they
-// have all that it had to send of them, and it adds nothing to them any more. That holds as long as ranks send each
-// chunk once; one that comes again has no place.
+// A chunk that lands before it has its turn overwrites nothing that is needed. The first of some
+// values finds none of them in the output. Another one that replaces values is made of what the
+// others have taken in of this rank's: they have all that it had to send of them, and it adds
+// nothing to them any more. That holds as long as ranks send each chunk once; one that comes again
+// has no place.
 func (r *reduction) posts(view uint64, before int) iter.Seq[actors.Place] {
 	return func(yield func(actors.Place) bool) {
 		for i := range r.moves {
@@ -195,7 +199,8 @@ func (r *reduction) posts(view uint64, before int) iter.Seq[actors.Place] {
 			if !fits || m.Peer == r.rank || r.chunks[r.round&1][i] != nil {
 				continue
 			}
-			name := protos.PlaceName{View: view, Round: r.round, Rank: int32(m.Peer), Step: uint32(m.Step + before), Index: uint32(m.Index)}
+			name := protos.PlaceName{View: view, Round: r.round, Rank: int32(m.Peer), Step: uint32(m.Step + before),
+				Index: uint32(m.Index)}
 			if !yield(actors.Place{Name: name, Low: m.Low, High: m.High}) {
 				return
 			}

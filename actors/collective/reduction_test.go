@@ -48,14 +48,17 @@ type rehearsal struct {
 	values     int // sent
 }
 
-func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool, vector func(rank, round int) []float32) *rehearsal {
-	r := &rehearsal{n: n, rounds: rounds, weight: 1, vector: vector, overtaking: overtaking, means: make([][][]float32, rounds), arrived: map[*protos.Tensor]bool{}}
+func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool,
+	vector func(rank, round int) []float32) *rehearsal {
+	r := &rehearsal{n: n, rounds: rounds, weight: 1, vector: vector, overtaking: overtaking,
+		means: make([][][]float32, rounds), arrived: map[*protos.Tensor]bool{}}
 	r.pool.Poison = true
 	for i := range r.means {
 		r.means[i] = make([][]float32, n)
 	}
 	for rank := range n {
-		r.ranks = append(r.ranks, newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank, len(vector(rank, 0))))
+		r.ranks = append(r.ranks, newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank,
+			len(vector(rank, 0))))
 		r.inputs, r.outputs, r.posts = append(r.inputs, nil), append(r.outputs, nil), append(r.posts, &world.Posts{})
 	}
 	return r
@@ -119,7 +122,8 @@ func (r *rehearsal) advance(rank, round int) {
 
 // land has the values of a chunk arrive where its receiver has memory ready for them, if it has.
 func (r *rehearsal) land(p *packet) {
-	head := &protos.Chunk{View: 1, Round: uint64(p.round), Rank: int32(p.from), Step: uint32(p.move.Step), Index: uint32(p.move.Index)}
+	head := &protos.Chunk{View: 1, Round: uint64(p.round), Rank: int32(p.from), Step: uint32(p.move.Step),
+		Index: uint32(p.move.Index)}
 	if ready := r.posts[p.to].Take(head.Place(), len(p.chunk.Data)); ready != nil {
 		copy(ready.Data, p.chunk.Data)
 		p.chunk.Release()
@@ -321,7 +325,8 @@ func TestSegmentsChangeNoBitOfTheSumAndBoundMessages(t *testing.T) {
 				for _, x := range r.ranks {
 					for _, m := range x.moves {
 						if m.High-m.Low > segment {
-							t.Errorf("%d values over %d ranks: a message of %d values, want at most %d", values, n, m.High-m.Low, segment)
+							t.Errorf("%d values over %d ranks: a message of %d values, want at most %d", values, n,
+								m.High-m.Low, segment)
 						}
 					}
 				}
@@ -330,8 +335,8 @@ func TestSegmentsChangeNoBitOfTheSumAndBoundMessages(t *testing.T) {
 	}
 }
 
-// What was sent may be written again only by chunks that depend on it, which the rehearsals show; that
-// the moves never straddle what is in the output and what is not, this does.
+// What was sent may be written again only by chunks that depend on it, which the rehearsals show;
+// that the moves never straddle what is in the output and what is not, this does.
 func TestValuesOfAMoveAreInTheOutputAllOrNone(t *testing.T) {
 	for _, a := range algorithms {
 		for n := 2; n <= 33; n++ {
@@ -341,7 +346,8 @@ func TestValuesOfAMoveAreInTheOutputAllOrNone(t *testing.T) {
 				for i, m := range moves {
 					for v := m.Low; v < m.High; v++ {
 						if taken[v] == first[i] {
-							t.Fatalf("%s, rank %d of %d: value %d of move %d is taken: %v, first: %v", a, rank, n, v, i, taken[v], first[i])
+							t.Fatalf("%s, rank %d of %d: value %d of move %d is taken: %v, first: %v", a, rank, n, v, i,
+								taken[v], first[i])
 						}
 					}
 					for v := m.Low; v < m.High && m.Action != Send; v++ {
@@ -356,7 +362,8 @@ func TestValuesOfAMoveAreInTheOutputAllOrNone(t *testing.T) {
 	}
 }
 
-// A rank of a ring reads from its own memory the first piece that it sends and the one whose sum it completes.
+// A rank of a ring reads from its own memory the first piece that it sends and the one whose sum it
+// completes.
 func TestRingSendsOnTheMemoryThatHasArrived(t *testing.T) {
 	for n := 2; n <= 9; n++ {
 		r := newRehearsal(Ring, 0, n, 1, false, whole(100))
@@ -444,7 +451,8 @@ func TestRoundTakesTheStepsOfItsCostRow(t *testing.T) {
 		}
 		for i, want := range [][2]int{{1, 1}, {2 * (n - 1), 2 * (n - 1)}, {butterfly, butterfly}, {2 * up, 2 * down}} {
 			if steps, chain := length(t, algorithms[i], n); steps != want[0] || chain != want[1] {
-				t.Errorf("%s over %d ranks: %d steps and a chain of %d messages, want %v", algorithms[i], n, steps, chain, want)
+				t.Errorf("%s over %d ranks: %d steps and a chain of %d messages, want %v", algorithms[i], n, steps,
+					chain, want)
 			}
 		}
 	}
@@ -473,7 +481,8 @@ func TestMeanIsTheSumDividedByItsWeightOnceOnAllRanks(t *testing.T) {
 	}
 }
 
-// What ranks that complete a part of the sum do for it, together: an addition for each other rank, and a division.
+// What ranks that complete a part of the sum do for it, together: an addition for each other rank,
+// and a division.
 func TestRanksShareTheWorkOfTheMean(t *testing.T) {
 	const values = 1000
 	for _, a := range algorithms {
@@ -507,7 +516,8 @@ func TestRanksShareTheWorkOfTheMean(t *testing.T) {
 func TestMeanHasTheBitsOfADivision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bits := rapid.SliceOfN(rapid.Uint32(), 1, 50).Draw(t, "bits")
-		weight := rapid.SampledFrom([]float32{2, 4, 1 << 20, 0.5, 3, 1.5, 7.25, 1 << 70, 1 << 127, 1e-30, 0x1p-140, float32(math.Inf(1))}).Draw(t, "weight")
+		weight := rapid.SampledFrom([]float32{2, 4, 1 << 20, 0.5, 3, 1.5, 7.25, 1 << 70, 1 << 127, 1e-30, 0x1p-140,
+			float32(math.Inf(1))}).Draw(t, "weight")
 		r := &reduction{last: []bool{true}, weight: weight, factor: reciprocal(weight)}
 		a, b, got := make([]float32, len(bits)), make([]float32, len(bits)), make([]float32, len(bits))
 		for i := range bits {
@@ -516,7 +526,8 @@ func TestMeanHasTheBitsOfADivision(t *testing.T) {
 		r.add(0, got, a, b)
 		for i := range got {
 			sum := a[i] + b[i]
-			if want := sum / weight; math.Float32bits(got[i]) != math.Float32bits(want) && !(got[i] != got[i] && want != want) {
+			if want := sum / weight; math.Float32bits(got[i]) != math.Float32bits(want) &&
+				!(got[i] != got[i] && want != want) {
 				t.Fatalf("(%v + %v) ÷ %v is %v, want %v", a[i], b[i], weight, got[i], want)
 			}
 		}

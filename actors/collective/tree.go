@@ -11,9 +11,9 @@ import "math/bits"
 // A rank that receives from several children does so in the steps' order, though no link keeps
 // them apart: the longest chain of messages has 2·⌊log₂N⌋.
 //
-// It sends the fewest messages, but half of the ranks only wait and rank 0 carries the
-// most (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication
-// operations in MPICH", International Journal of High Performance Computing Applications 19(1), 2005).
+// It sends the fewest messages, but half of the ranks only wait and rank 0 carries the most (R.
+// Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in
+// MPICH", International Journal of High Performance Computing Applications 19(1), 2005).
 func (s *schedule) tree() {
 	levels := bits.Len(uint(s.n - 1))
 	own := levels // the level at which the rank meets its parent; rank 0 has none

@@ -49,7 +49,8 @@ func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *test
 			late[node] = time.Duration(random.IntN(12_000)) * time.Microsecond
 		}
 		c := churn{
-			task: churnTask(n, momentum(0.05)), schedule: shuffle(random, n), end: 500 * time.Millisecond, strict: run%3 == 0,
+			task: churnTask(n, momentum(0.05)), schedule: shuffle(random, n), end: 500 * time.Millisecond,
+			strict:       run%3 == 0,
 			architecture: collective.Architecture{Algorithm: algorithms[run%4], Every: 1, Reduce: collective.Gradients},
 			late:         func(node int) time.Duration { return late[node] }, posted: run%2 == 1,
 		}
@@ -75,8 +76,10 @@ func TestChurnLeavesTheSameTraceWhateverTheThreads(t *testing.T) {
 		var digests []uint64
 		for _, threads := range []int{0, 2} {
 			c := churn{
-				task: churnTask(5, momentum(0.05)), schedule: shuffle(rand.New(rand.NewPCG(7, 8)), 5), end: 300 * time.Millisecond,
-				threads: threads, architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients},
+				task: churnTask(5, momentum(0.05)), schedule: shuffle(rand.New(rand.NewPCG(7, 8)), 5),
+				end:     300 * time.Millisecond,
+				threads: threads, architecture: collective.Architecture{Algorithm: a, Every: 1,
+					Reduce: collective.Gradients},
 			}
 			c.run(t)
 			digests = append(digests, c.result.Digest)
@@ -92,8 +95,10 @@ func TestWhereAllJoinTheyStartFromTheInitialModel(t *testing.T) {
 		task: churnTask(3, momentum(0.05)), end: 400 * time.Millisecond,
 		architecture: collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Gradients},
 		schedule: []world.NodeChange{
-			{At: 90 * time.Millisecond, Node: 0, Do: world.Leave}, {At: 91 * time.Millisecond, Node: 1, Do: world.Leave},
-			{At: 92 * time.Millisecond, Node: 2, Do: world.Leave}, {At: 100 * time.Millisecond, Node: 2, Do: world.Join},
+			{At: 90 * time.Millisecond, Node: 0, Do: world.Leave},
+			{At: 91 * time.Millisecond, Node: 1, Do: world.Leave},
+			{At: 92 * time.Millisecond, Node: 2, Do: world.Leave},
+			{At: 100 * time.Millisecond, Node: 2, Do: world.Join},
 			{At: 101 * time.Millisecond, Node: 0, Do: world.Join},
 		},
 	}
@@ -169,8 +174,10 @@ func TestVotedRoundsAreBySomeViewAloneWheneverANodeCrashesOrJoins(t *testing.T) 
 		sweep(n, 2900*time.Microsecond, func(i int, at time.Duration) {
 			node := i % n
 			c := churn{
-				task: churnTask(n, sgd(0.1)), end: 400 * time.Millisecond, schedule: []world.NodeChange{{At: at, Node: node, Do: world.Crash}},
-				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Models, Moved: 0.08}, posted: true,
+				task: churnTask(n, sgd(0.1)), end: 400 * time.Millisecond,
+				schedule:     []world.NodeChange{{At: at, Node: node, Do: world.Crash}},
+				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Models, Moved: 0.08},
+				posted:       true,
 			}
 			if i%2 == 1 {
 				c.absent, c.schedule[0].Do = []int{node}, world.Join
@@ -188,8 +195,8 @@ func TestVotedRoundsAreBySomeViewAloneWheneverANodeCrashesOrJoins(t *testing.T) 
 }
 
 // Node 0 is the root of the tree and the first to finish the first round, at 22.3 ms. Node 1, which
-// hears from it 10 ms later, lacks the outcome when node 2 joins and takes node 0's state. Then node 0
-// leaves, and only the one that joined can give node 1 what it lacks.
+// hears from it 10 ms later, lacks the outcome when node 2 joins and takes node 0's state. Then
+// node 0 leaves, and only the one that joined can give node 1 what it lacks.
 func TestOutcomeIsHadFromARankThatHasJustJoined(t *testing.T) {
 	for name, arch := range map[string]collective.Architecture{
 		"gradients":     {Reduce: collective.Gradients},
@@ -231,7 +238,8 @@ func TestOutcomeIsHadFromARankThatHasJustJoined(t *testing.T) {
 func TestSurvivorsWaitUntilTheCrashIsHeardOf(t *testing.T) {
 	o := newWaits()
 	c := churn{
-		task: churnTask(2, sgd(0.1)), end: 60 * time.Millisecond, schedule: []world.NodeChange{{At: time.Millisecond, Node: 1, Do: world.Crash}},
+		task: churnTask(2, sgd(0.1)), end: 60 * time.Millisecond,
+		schedule:     []world.NodeChange{{At: time.Millisecond, Node: 1, Do: world.Crash}},
 		architecture: collective.Architecture{Algorithm: collective.Tree, Every: 2, Reduce: collective.Gradients},
 		observer:     o,
 	}
@@ -258,7 +266,8 @@ func TestModelHasTakenInTheStepsThatTheCoordinatorHasHeardOf(t *testing.T) {
 		d := &world.Deployment{Seed: 1}
 		for _, name := range task.Workers {
 			profile := world.Profile{Cores: 1, Speed: 1e6, Step: churnStep} // updates take time
-			d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})})
+			d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile,
+				Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})})
 		}
 		answers := 0
 		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
@@ -275,7 +284,8 @@ func TestModelHasTakenInTheStepsThatTheCoordinatorHasHeardOf(t *testing.T) {
 						ctx.Send(members[head.Node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: head.Step}))
 					case *protos.Snapshot:
 						if x := distance(m.Tensors[0].Data, want[head.Evaluation]); x > 1e-6 {
-							t.Errorf("%s: after step %d the model of node %d is %v off, and has %d updates", reduce, head.Evaluation, head.Node, x, head.Version)
+							t.Errorf("%s: after step %d the model of node %d is %v off, and has %d updates", reduce,
+								head.Evaluation, head.Node, x, head.Version)
 						}
 						if answers++; answers == 12 {
 							control.Finish()

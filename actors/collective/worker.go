@@ -49,7 +49,8 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		return nil, err
 	}
 	w := &worker{
-		env: env, architecture: a, local: local, learner: newLearner(env, task, a.Reduce), drift: train.NewDrift(a.Moved),
+		env: env, architecture: a, local: local, learner: newLearner(env, task, a.Reduce),
+		drift:   train.NewDrift(a.Moved),
 		batches: sizes, params: task.Model.Params(),
 		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
 	}
@@ -67,7 +68,8 @@ func (w *worker) Waiting() string {
 	case w.stage != going:
 		return agreement
 	case w.current != nil && w.current.blocked():
-		return fmt.Sprintf("a chunk of round %d from %s", w.finished, w.env.View().Members[w.nodes[w.current.awaited()]].Name)
+		return fmt.Sprintf("a chunk of round %d from %s", w.finished,
+			w.env.View().Members[w.nodes[w.current.awaited()]].Name)
 	}
 	return ""
 }
@@ -98,11 +100,9 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 		model := w.learner.model()
 		train.AnswerSnapshot(ctx, w.env, head, model.Params, model.Version)
 	default:
-		w.env.Fail(fmt.Errorf("node %s: unexpected message %T", w.name(), m.Head))
+		actors.Unexpected(w.env, m)
 	}
 }
-
-func (w *worker) name() string { return w.env.View().Members[w.env.Node()].Name }
 
 // begin starts a local step.
 func (w *worker) begin() { w.local.Begin(w.learner.model().Params.Retain()) }
@@ -152,7 +152,8 @@ func (w *worker) average(ctx actor.Context) {
 	w.reduce(ctx, w.models, w.learner.contribution(), float32(weight))
 }
 
-// reduce begins a reduction of this rank's vector, which it takes over, to the sum divided by a weight.
+// reduce begins a reduction of this rank's vector, which it takes over, to the sum divided by a
+// weight.
 func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, weight float32) {
 	w.current, w.input, w.mean = r, vector, w.env.Tensors().Get(len(vector.Data))
 	r.begin(w.input, w.mean, weight)
@@ -165,8 +166,8 @@ func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, 
 // take takes in a chunk, and goes on with the round if it is the one that was missing.
 func (w *worker) take(ctx actor.Context, head *protos.Chunk, m *protos.Message) {
 	if err := w.accept(head, m); err != nil {
-		w.env.Fail(fmt.Errorf("node %s: nobody waits for the chunk of rank %d in view %d, round %d, step %d, index %d: %w",
-			w.name(), head.Rank, head.View, head.Round, head.Step, head.Index, err))
+		actors.Fail(w.env, "nobody waits for the chunk of rank %d in view %d, round %d, step %d, index "+
+			"%d: %w", head.Rank, head.View, head.Round, head.Step, head.Index, err)
 		return
 	}
 	if w.current == nil || w.current.blocked() {
@@ -198,8 +199,8 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	return nil
 }
 
-// before is how many steps of a round come before those of the exchange of models: none without votes, otherwise a
-// number that no algorithm exceeds.
+// before is how many steps of a round come before those of the exchange of models: none without
+// votes, otherwise a number that no algorithm exceeds.
 func (w *worker) before() int {
 	if w.votes == nil {
 		return 0

@@ -52,7 +52,8 @@ func (s *trial) run(t testing.TB) [][]float32 {
 	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer}
 	profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: stepTime}
 	for _, name := range s.task.Workers {
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile, Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile,
+			Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
 	}
 	models := make([][]float32, len(d.Nodes))
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
@@ -265,7 +266,8 @@ func TestGradientsEqualOneProcessOnTheJointBatch(t *testing.T) {
 			task := simtest.Task(c.model, c.shards, 16, c.method)
 			want := newLoop(t, task).joint(c.rounds, c.every)
 			for _, a := range algorithms {
-				s := trial{task: task, rounds: c.rounds, strict: true, architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Gradients}}
+				s := trial{task: task, rounds: c.rounds, strict: true,
+					architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Gradients}}
 				compare(t, s.run(t), want, 1e-6)
 			}
 		})
@@ -288,7 +290,8 @@ func TestModelsEqualALoopOverTheWorkers(t *testing.T) {
 			task := simtest.Task(simtest.Perceptron(20, 15, 4), c.shards, 16, c.method)
 			want := newLoop(t, task).averaged(10, c.every)
 			for _, a := range algorithms {
-				s := trial{task: task, rounds: 10, strict: true, architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Models}}
+				s := trial{task: task, rounds: 10, strict: true,
+					architecture: collective.Architecture{Algorithm: a, Every: c.every, Reduce: collective.Models}}
 				compare(t, s.run(t), want, 1e-6)
 			}
 		})
@@ -327,8 +330,8 @@ func TestRecordTellsWhoWaitedForWhom(t *testing.T) {
 	s := trial{task: task, rounds: 5, observer: o, edge: link.Constant{Delay: time.Millisecond},
 		architecture: collective.Architecture{Algorithm: collective.Tree, Every: 2, Reduce: collective.Models}}
 	s.run(t)
-	// 1 and 2 reach rank 0 at the same instant, and the sum goes back in 1 ms. Rank 0 is ahead by it
-	// from the second round on, and waits for 2 ms.
+	// 1 and 2 reach rank 0 at the same instant, and the sum goes back in 1 ms. Rank 0 is ahead by
+	// it from the second round on, and waits for 2 ms.
 	want := map[string]time.Duration{"0 for rank 1": 9e6, "1 for rank 0": 10e6, "2 for rank 0": 10e6}
 	if fmt.Sprint(o.causes) != fmt.Sprint(want) {
 		t.Errorf("waits %v, want %v", o.causes, want)
@@ -352,7 +355,8 @@ func TestMessagesOverLinksAreThoseOfTheFormulas(t *testing.T) {
 		collective.Butterfly: {2*4*2 + 2*2, 2 * (n - 1) * 8},
 		collective.Tree:      {2 * (n - 1), 2 * (n - 1) * 8},
 	} {
-		s := trial{task: task, rounds: rounds, architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}}
+		s := trial{task: task, rounds: rounds, architecture: collective.Architecture{Algorithm: a, Every: 1,
+			Reduce: collective.Gradients}}
 		s.run(t)
 		messages, size := int64(0), int64(0)
 		for _, e := range s.network.Used() {
@@ -361,7 +365,8 @@ func TestMessagesOverLinksAreThoseOfTheFormulas(t *testing.T) {
 		}
 		payload, least := int64(4*rounds*want[1]), int64(rounds*want[0]*40)
 		if messages != int64(rounds*want[0]) || size < payload+least || size > payload+3*least {
-			t.Errorf("%s: %d messages and %d bytes in %d rounds, want %d and %d beside the heads", a, messages, size, rounds, rounds*want[0], payload)
+			t.Errorf("%s: %d messages and %d bytes in %d rounds, want %d and %d beside the heads", a, messages, size,
+				rounds, rounds*want[0], payload)
 		}
 	}
 }
@@ -370,7 +375,8 @@ func TestResultDependsNeitherOnProcessorsNorOnStrictModeNorOnReordering(t *testi
 	task := simtest.Task(simtest.Perceptron(20, 15, 4), uneven, 16, momentum(0.02))
 	for _, a := range algorithms {
 		for _, reduce := range []collective.Reduce{collective.Gradients, collective.Models} {
-			base := trial{task: task, rounds: 6, architecture: collective.Architecture{Algorithm: a, Every: 2, Reduce: reduce}}
+			base := trial{task: task, rounds: 6, architecture: collective.Architecture{Algorithm: a, Every: 2,
+				Reduce: reduce}}
 			plain := base
 			want := plain.run(t)
 			for _, c := range []struct {
@@ -406,7 +412,8 @@ func TestResultDependsNeitherOnProcessorsNorOnStrictModeNorOnReordering(t *testi
 func TestSnapshotStaysWhatItIsWhileItIsHeld(t *testing.T) {
 	task := simtest.Task(simtest.Perceptron(20, 15, 4), uneven, 16, sgd(0.1))
 	for _, reduce := range []collective.Reduce{collective.Gradients, collective.Models} {
-		s := trial{task: task, rounds: 5, hold: true, architecture: collective.Architecture{Algorithm: collective.Ring, Every: 2, Reduce: reduce}}
+		s := trial{task: task, rounds: 5, hold: true, architecture: collective.Architecture{Algorithm: collective.Ring,
+			Every: 2, Reduce: reduce}}
 		s.run(t)
 		if !slices.Equal(s.held[0], s.held[1]) || !slices.Equal(s.held[0], task.Initial()) {
 			t.Errorf("%s: a snapshot of the initial model has changed while it was held", reduce)
@@ -466,7 +473,8 @@ func TestRoundAllocatesNothing(t *testing.T) {
 	task := simtest.Task(simtest.Perceptron(20, 15, 4), []int{64, 64, 64, 64, 64}, 16, sgd(0.01))
 	for _, a := range algorithms {
 		m := &meter{from: 200, to: 400}
-		s := trial{task: task, rounds: 400, observer: m, edge: link.Constant{}, architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}}
+		s := trial{task: task, rounds: 400, observer: m, edge: link.Constant{},
+			architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}}
 		s.run(t)
 		if got := m.each(); got > 1 {
 			t.Errorf("%s: %.2f allocations a round of 5 ranks, want less than 1", a, got)
@@ -483,7 +491,8 @@ func BenchmarkRound(b *testing.B) {
 	for _, a := range algorithms {
 		b.Run(string(a), func(b *testing.B) {
 			m := &meter{from: 10, to: uint64(b.N) + 10}
-			s := trial{task: task, rounds: b.N + 10, observer: m, edge: link.Constant{}, architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}}
+			s := trial{task: task, rounds: b.N + 10, observer: m, edge: link.Constant{},
+				architecture: collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}}
 			s.run(b)
 			b.ReportMetric(float64(m.took.Microseconds())/float64(b.N), "µs/round")
 			b.ReportMetric(m.each(), "allocs/round")

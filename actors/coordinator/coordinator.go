@@ -23,13 +23,15 @@ import (
 type Interval struct {
 	// Epochs counts samples processed by all workers ÷ training samples.
 	Epochs float64
-	// Steps counts those of all workers, divided by the number of present nodes that hold a model where these train.
+	// Steps counts those of all workers, divided by the number of present nodes that hold a model
+	// where these train.
 	Steps int
 	// Time is on the run's clock.
 	Time time.Duration
 }
 
-// Policy says when a run is evaluated and when it ends. Of the bounds, those that are zero are none.
+// Policy says when a run is evaluated and when it ends. Of the bounds, those that are zero are
+// none.
 type Policy struct {
 	// Every is the interval between evaluations.
 	Every Interval
@@ -41,11 +43,11 @@ type Policy struct {
 	// Target is the accuracy to arrive at, as a fraction. The run ends there unless GoOn.
 	Target float64
 	GoOn   bool
-	// Sample is the number of models that are looked at: those of the first so many present nodes in an order
-	// that is drawn once. 0 stands for all.
+	// Sample is the number of models that are looked at: those of the first so many present nodes
+	// in an order that is drawn once. 0 stands for all.
 	Sample int
-	// Epochs, Steps and Time bound the run. Steps are a holder's own where holders train, those of all
-	// workers elsewhere.
+	// Epochs, Steps and Time bound the run. Steps are a holder's own where holders train, those of
+	// all workers elsewhere.
 	Epochs float64
 	Steps  int
 	Time   time.Duration
@@ -79,7 +81,8 @@ type Result struct {
 	// TimeToTarget and EpochsToTarget are interpolated linearly between the last two evaluations.
 	TimeToTarget   time.Duration
 	EpochsToTarget float64
-	// Crossings are the instants at which each of the four figures arrived; one that did not is not in it.
+	// Crossings are the instants at which each of the four figures arrived; one that did not is not
+	// in it.
 	Crossings map[actors.Of]time.Duration
 	// Last is the number of the evaluation at which the record ends, and End its instant.
 	Last uint64
@@ -88,8 +91,8 @@ type Result struct {
 	Models []Model
 	// Average is the model of the averaged parameters; nil where the evaluation was of one model.
 	Average []float32
-	// Evaluations is how many verdicts on nodes' models were settled, and Computed how many verdicts were
-	// computed, those on average models included: equal models are judged once.
+	// Evaluations is how many verdicts on nodes' models were settled, and Computed how many
+	// verdicts were computed, those on average models included: equal models are judged once.
 	Evaluations, Computed int
 	// Incidents are what makes the figures worth less, in the order of time.
 	Incidents []Incident
@@ -106,7 +109,8 @@ type Model struct {
 // Incident is something that makes the figures of a run worth less.
 type Incident struct {
 	At time.Duration
-	// Node is the position of the node that it happened to; that of the coordinator is the number of nodes.
+	// Node is the position of the node that it happened to; that of the coordinator is the number
+	// of nodes.
 	Node int
 	// What says what happened.
 	What string
@@ -225,7 +229,8 @@ func (c *coordinator) tick(ctx actor.Context) {
 // patience is how late the coordinator may be before that is an incident.
 const patience = time.Second
 
-// late takes note if what was due at an instant happens much later, as when the coordinator was paused.
+// late takes note if what was due at an instant happens much later, as when the coordinator was
+// paused.
 func (c *coordinator) late(due time.Duration, what string) {
 	if now := c.env.Now(); now-due > patience {
 		c.incident(c.env.Node(), fmt.Sprintf(what, due, now))
@@ -294,8 +299,9 @@ func (c *coordinator) stepsOf(holder int) uint64 {
 	return c.total
 }
 
-// progressed is how many steps the run has made: of all workers, divided by the number of nodes that hold a model where
-// these train. Unlike in Interval.Steps, those that have gone count among these.
+// progressed is how many steps the run has made: of all workers, divided by the number of nodes
+// that hold a model where these train. Unlike in Interval.Steps, those that have gone count among
+// these.
 func (c *coordinator) progressed() uint64 {
 	if c.train {
 		return c.total / uint64(len(c.run.Holders))
@@ -349,7 +355,8 @@ func (c *coordinator) snapshot(head *protos.Snapshot, tensors []*protos.Tensor) 
 	}
 	l := c.find(head.Evaluation, node)
 	if l == nil || l.params != nil || len(tensors) != 1 {
-		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d of node %d, which nobody waits for",
+		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d of node %d, which nobody "+
+			"waits for",
 			len(tensors), head.Evaluation, node))
 		return
 	}

@@ -55,13 +55,16 @@ func TestEvaluationsByStepsOfHoldersThatTrainComeAfterSoManyOfEachOnAverage(t *t
 	for _, e := range s.evaluated() {
 		got = append(got, look{e.At.Round(ms), e.Origin, e.Step})
 	}
-	// Both are looked at after every fourth step of the two, and when the second one arrives at eight steps of its own.
-	want := []look{{0, 0, 0}, {0, 1, 0}, {12 * ms, 0, 1}, {12 * ms, 1, 3}, {24 * ms, 0, 2}, {24 * ms, 1, 6}, {32 * ms, 0, 3}, {32 * ms, 1, 8}}
+	// Both are looked at after every fourth step of the two, and when the second one arrives at
+	// eight steps of its own.
+	want := []look{{0, 0, 0}, {0, 1, 0}, {12 * ms, 0, 1}, {12 * ms, 1, 3}, {24 * ms, 0, 2}, {24 * ms, 1, 6},
+		{32 * ms, 0, 3}, {32 * ms, 1, 8}}
 	equal(t, "looks", want, got)
 }
 
 func TestStepsOfAHolderThatDoesNotTrainAreThoseOfAll(t *testing.T) {
-	s := &script{players: []player{{holds: true, models: []float32{0.1}}, {steps: every(10*ms, 9)}, {steps: every(10*ms, 9)}},
+	s := &script{players: []player{{holds: true, models: []float32{0.1}}, {steps: every(10*ms, 9)},
+		{steps: every(10*ms, 9)}},
 		samples: 100, policy: coordinator.Policy{Every: coordinator.Interval{Steps: 3}, Steps: 8, Lag: ms}}
 	s.run(t)
 	equal(t, "instants", []time.Duration{0, 20 * ms, 30 * ms, 40 * ms}, s.instants())
@@ -132,7 +135,8 @@ func TestTimeToTargetIsInterpolatedBetweenTheLastTwoEvaluations(t *testing.T) {
 			r.Errorf("epochs to target %v, want %v", got, at/2)
 		}
 		if s.params()[0] != models[first] || s.result.Last != uint64(first+1) {
-			r.Errorf("ended with model %v at evaluation %d, want %v at %d", s.params(), s.result.Last, models[first], first+1)
+			r.Errorf("ended with model %v at evaluation %d, want %v at %d", s.params(), s.result.Last, models[first],
+				first+1)
 		}
 	})
 }
@@ -141,7 +145,8 @@ func TestRunThatBeginsAtTheTargetEndsAtOnce(t *testing.T) {
 	s := &script{players: serverAndWorker(every(10*ms, 100), 0.9), samples: 100,
 		policy: coordinator.Policy{Every: coordinator.Interval{Epochs: 1}, Epochs: 10, Target: 0.9 - 1e-6}}
 	r := s.run(t)
-	if !s.result.Reached || s.result.TimeToTarget != 0 || s.result.Last != 1 || s.result.Evaluations != 1 || s.result.Computed != 1 || s.params()[0] != 0.9 {
+	if !s.result.Reached || s.result.TimeToTarget != 0 || s.result.Last != 1 || s.result.Evaluations != 1 ||
+		s.result.Computed != 1 || s.params()[0] != 0.9 {
 		t.Errorf("got %+v", s.result)
 	}
 	if r.Now != ms {
@@ -153,7 +158,8 @@ func TestRunThatGoesOnReportsItsFirstArrivalAndEndsAtItsBound(t *testing.T) {
 	s := &script{players: serverAndWorker(every(10*ms, 100), 0.1, 0.3, 0.5, 0.2, 0.9, 0.4), samples: 100,
 		policy: coordinator.Policy{Every: coordinator.Interval{Steps: 1}, Steps: 6, Target: 0.4, GoOn: true, Lag: ms}}
 	r := s.run(t)
-	if !s.result.Reached || s.result.TimeToTarget.Round(time.Microsecond) != 15*ms || s.result.Evaluations != 7 || s.result.Last != 7 {
+	if !s.result.Reached || s.result.TimeToTarget.Round(time.Microsecond) != 15*ms || s.result.Evaluations != 7 ||
+		s.result.Last != 7 {
 		t.Errorf("got %+v", s.result)
 	}
 	equal(t, "final model", []float32{0.4}, s.params())
@@ -162,7 +168,8 @@ func TestRunThatGoesOnReportsItsFirstArrivalAndEndsAtItsBound(t *testing.T) {
 	}
 }
 
-// The figures of every evaluation and the times to the target, by a second implementation of a few lines.
+// The figures of every evaluation and the times to the target, by a second implementation of a few
+// lines.
 func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		nodes, rounds := rapid.IntRange(1, 4).Draw(r, "nodes"), 6
@@ -185,7 +192,8 @@ func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 			}
 			average := float64(float32(params / float64(nodes)))
 			return map[actors.Of]float64{
-				actors.AverageModel: average * average, actors.Mean: sum / float64(nodes), actors.All: low, actors.Any: high,
+				actors.AverageModel: average * average, actors.Mean: sum / float64(nodes), actors.All: low,
+				actors.Any: high,
 			}[of]
 		}
 		crossing := func(of actors.Of) (at float64, round int) {
@@ -213,7 +221,8 @@ func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 			r.Errorf("reached: %v at %v", s.result.Reached, at)
 		}
 		for i, e := range s.summarized() {
-			if f := e.Figures; f.Models != nodes || math.Abs(f.Score(of).Accuracy-figure(of, i)) > 1e-9 || e.Accuracy != f.Score(of).Accuracy {
+			if f := e.Figures; f.Models != nodes || math.Abs(f.Score(of).Accuracy-figure(of, i)) > 1e-9 ||
+				e.Accuracy != f.Score(of).Accuracy {
 				r.Errorf("evaluation %d: %+v, judged %v; want %v of %d models", i, f, e.Accuracy, figure(of, i), nodes)
 			}
 		}
@@ -233,8 +242,9 @@ func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 func TestVerdictsAreSettledInTheOrderOfTheirSnapshots(t *testing.T) {
 	// The lag is the time since the snapshot before: the verdict on the one at 100 ms
 	// is ready at 200 ms, those on the two after it at 120 ms and 131 ms.
-	s := &script{players: serverAndWorker([]time.Duration{100 * ms, 110 * ms, 120*ms + ms/2}, 0.1, 0.2, 0.9, 0.3), samples: 100,
-		policy: coordinator.Policy{Every: coordinator.Interval{Steps: 1}, Time: 150 * ms}}
+	s := &script{players: serverAndWorker([]time.Duration{100 * ms, 110 * ms, 120*ms + ms/2}, 0.1, 0.2, 0.9, 0.3),
+		samples: 100,
+		policy:  coordinator.Policy{Every: coordinator.Interval{Steps: 1}, Time: 150 * ms}}
 	s.run(t)
 	type verdict struct {
 		Seen, At time.Duration
@@ -245,7 +255,8 @@ func TestVerdictsAreSettledInTheOrderOfTheirSnapshots(t *testing.T) {
 		got = append(got, verdict{e.Seen, e.At, e.Evaluation})
 	}
 	want := []verdict{
-		{ms, 0, 1}, {200 * ms, 100 * ms, 2}, {200 * ms, 110 * ms, 3}, {200 * ms, 120*ms + ms/2, 4}, {200 * ms, 150 * ms, 5},
+		{ms, 0, 1}, {200 * ms, 100 * ms, 2}, {200 * ms, 110 * ms, 3}, {200 * ms, 120*ms + ms/2, 4},
+		{200 * ms, 150 * ms, 5},
 	}
 	equal(t, "verdicts", want, got)
 }
@@ -289,7 +300,8 @@ func TestEqualModelsAreJudgedOnce(t *testing.T) {
 		s.run(t)
 		// And the average of 0.1 and 0.3 at two instants, which is computed each time.
 		if s.result.Evaluations != 10 || s.result.Computed != 5 || s.calls.Load() != 5 {
-			t.Errorf("%d evaluations, %d computed, %d calls; want 10, 5, 5", s.result.Evaluations, s.result.Computed, s.calls.Load())
+			t.Errorf("%d evaluations, %d computed, %d calls; want 10, 5, 5", s.result.Evaluations, s.result.Computed,
+				s.calls.Load())
 		}
 		for _, e := range s.evaluated() {
 			if e.Loss != 1-e.Accuracy {
@@ -331,7 +343,8 @@ func TestAnswerThatNobodyAskedForEndsTheRun(t *testing.T) {
 			return protos.NewMessage(&protos.Chunk{})
 		},
 	} {
-		s := &script{players: []player{{holds: true, reply: reply}}, samples: 100, policy: coordinator.Policy{Time: time.Second, Every: coordinator.Interval{Steps: 1}}}
+		s := &script{players: []player{{holds: true, reply: reply}}, samples: 100,
+			policy: coordinator.Policy{Time: time.Second, Every: coordinator.Interval{Steps: 1}}}
 		if _, err := s.try(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -46,7 +46,8 @@ type look struct {
 	void      bool // the node has gone without an answer
 }
 
-// judgement is the verdict on equal models, that of a look in a round. It is in when that round is settled.
+// judgement is the verdict on equal models, that of a look in a round. It is in when that round is
+// settled.
 type judgement struct {
 	round   uint64
 	verdict train.Verdict
@@ -89,7 +90,8 @@ func (c *coordinator) find(number uint64, node int) *look {
 	return looks[k]
 }
 
-// take has a snapshot judged, unless an equal one of this round, or of one before, which is settled first, has been or is.
+// take has a snapshot judged, unless an equal one of this round, or of one before, which is settled
+// first, has been or is.
 func (c *coordinator) take(l *look, params *protos.Tensor) {
 	l.params = params.Retain()
 	key := hash(params.Data)
@@ -107,8 +109,8 @@ func (c *coordinator) take(l *look, params *protos.Tensor) {
 	c.arrived(l.round)
 }
 
-// due is how long it takes until the verdicts of a round are wanted. A holder that is busy answers late; the
-// verdict comes when it would have come.
+// due is how long it takes until the verdicts of a round are wanted. A holder that is busy answers
+// late; the verdict comes when it would have come.
 func (c *coordinator) due(r *round) time.Duration { return max(r.at+r.lag-c.env.Now(), 1) }
 
 // arrived counts a model that nobody needs to wait for any more.
@@ -217,7 +219,8 @@ func (c *coordinator) settle(r *round) bool {
 	return false
 }
 
-// tell records what was found of the models of a round, and notes what has arrived at the target with it.
+// tell records what was found of the models of a round, and notes what has arrived at the target
+// with it.
 func (c *coordinator) tell(r *round, models []*look) {
 	c.run.Result.Evaluations += len(models)
 	if len(models) > 1 && !r.same {
@@ -230,7 +233,8 @@ func (c *coordinator) tell(r *round, models []*look) {
 		})
 	}
 	if len(models) > 1 {
-		c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: r.at, Dated: true, Value: r.distance})
+		c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: r.at, Dated: true,
+			Value: r.distance})
 	}
 	r.figures(models)
 	score := r.found.Score(c.run.Policy.Of)
@@ -270,7 +274,8 @@ func (r *round) figures(models []*look) {
 
 func (l *look) score() actors.Score { return actors.Score(l.judgement.verdict) }
 
-// cross notes when a figure arrived at the target: interpolated linearly between the last two evaluations.
+// cross notes when a figure arrived at the target: interpolated linearly between the last two
+// evaluations.
 func (c *coordinator) cross(of actors.Of, r *round) {
 	result, target := c.run.Result, c.run.Policy.Target
 	now := r.found.Score(of).Accuracy
@@ -305,7 +310,8 @@ func (c *coordinator) conclude(r *round) {
 	result.Last, result.End = r.number, r.at
 	if c.before != nil {
 		for _, l := range c.before.models() {
-			result.Models = append(result.Models, Model{Node: l.node, Params: slices.Clone(l.params.Data), Score: l.score()})
+			result.Models = append(result.Models, Model{Node: l.node, Params: slices.Clone(l.params.Data),
+				Score: l.score()})
 		}
 		result.Average = c.before.average
 	}

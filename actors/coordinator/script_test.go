@@ -62,7 +62,8 @@ type entry struct {
 }
 
 func (s *script) Observe(at time.Duration, _ int, event actors.Event) {
-	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken || event.Kind == actors.Measured || event.Kind == actors.Summarized {
+	if event.Kind == actors.Evaluated || event.Kind == actors.SnapshotTaken || event.Kind == actors.Measured ||
+		event.Kind == actors.Summarized {
 		s.log = append(s.log, entry{at, event})
 	}
 }
@@ -113,21 +114,24 @@ func (s *script) run(t *testing.T) sim.Result {
 }
 
 func (s *script) try() (sim.Result, error) {
-	d := &world.Deployment{Seed: s.seed, Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms, Bounded: s.policy.Time > 0}
-	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Topologies: s.changes, Result: &s.result, Evaluate: func(params []float32) train.Verdict {
-		s.calls.Add(1)
-		accuracy := float64(params[0])
-		if s.accuracy != nil {
-			accuracy = s.accuracy(accuracy)
-		}
-		return train.Verdict{Accuracy: accuracy, Loss: 1 - accuracy}
-	}}
+	d := &world.Deployment{Seed: s.seed, Observer: s, Schedule: s.schedule, Topologies: s.topologies, Detect: 2 * ms,
+		Bounded: s.policy.Time > 0}
+	run := coordinator.Run{Policy: s.policy, Samples: s.samples, Topologies: s.changes, Result: &s.result,
+		Evaluate: func(params []float32) train.Verdict {
+			s.calls.Add(1)
+			accuracy := float64(params[0])
+			if s.accuracy != nil {
+				accuracy = s.accuracy(accuracy)
+			}
+			return train.Verdict{Accuracy: accuracy, Loss: 1 - accuracy}
+		}}
 	names := []string{}
 	for i := range s.players {
 		p := &s.players[i]
 		name := fmt.Sprintf("n%d", i)
 		names = append(names, name)
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: "player", Profile: world.Profile{Cores: 1, Speed: 1e9}, Kind: s.kind(p), Absent: slices.Contains(s.absent, i)})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: "player", Profile: world.Profile{Cores: 1, Speed: 1e9},
+			Kind: s.kind(p), Absent: slices.Contains(s.absent, i)})
 		if p.holds {
 			run.Holders = append(run.Holders, i)
 		}
@@ -135,7 +139,8 @@ func (s *script) try() (sim.Result, error) {
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}
-	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator)), Threads: s.threads})
+	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator)),
+		Threads: s.threads})
 	if err != nil {
 		return sim.Result{}, err
 	}
@@ -155,7 +160,8 @@ func (s *script) kind(p *player) actors.Kind {
 				switch head := m.Head.(type) {
 				case *protos.View:
 					v := env.View()
-					s.heard = append(s.heard, fmt.Sprint(env.Now(), " n", env.Node(), " view ", v.Number, " ", v.Role("player"), " near ", v.Neighbours(env.Node())))
+					s.heard = append(s.heard, fmt.Sprint(env.Now(), " n", env.Node(), " view ", v.Number, " ",
+						v.Role("player"), " near ", v.Neighbours(env.Node())))
 				case *protos.Start:
 					if head.Joins {
 						s.heard = append(s.heard, fmt.Sprint(env.Now(), " n", env.Node(), " joins view ", head.View))
@@ -182,7 +188,8 @@ func (p *player) answer(env actors.Env, request *protos.TakeSnapshot, own, total
 		steps = total
 	}
 	model := protos.NewTensor([]float32{p.models[min(steps, len(p.models)-1)]})
-	return protos.NewMessage(&protos.Snapshot{Evaluation: request.Evaluation, Node: int32(env.Node()), Version: uint64(steps)}, model)
+	return protos.NewMessage(&protos.Snapshot{Evaluation: request.Evaluation, Node: int32(env.Node()),
+		Version: uint64(steps)}, model)
 }
 
 // every is n instants at a fixed distance.

@@ -24,7 +24,8 @@ func TestMembersHearOfEachViewAndThoseThatJoinAreStarted(t *testing.T) {
 		players: holders(0.1, 0.2, 0.3, 0.4), samples: 1000, absent: []int{3},
 		policy: coordinator.Policy{Every: coordinator.Interval{Time: 50 * ms}, Time: 100 * ms},
 		schedule: []world.NodeChange{
-			{At: 20 * ms, Node: 1, Do: world.Crash}, {At: 31 * ms, Node: 3, Do: world.Join}, {At: 47 * ms, Node: 0, Do: world.Leave},
+			{At: 20 * ms, Node: 1, Do: world.Crash}, {At: 31 * ms, Node: 3, Do: world.Join},
+			{At: 47 * ms, Node: 0, Do: world.Leave},
 		},
 		topologies: []actors.Graph{nil, {{2}, {2}, {0, 1, 3}, {2}}},
 		changes:    []coordinator.TopologyChange{{At: 60 * ms, Topology: 1}},
@@ -32,7 +33,8 @@ func TestMembersHearOfEachViewAndThoseThatJoinAreStarted(t *testing.T) {
 	s.run(t)
 	equal(t, "heard", []string{
 		"22ms n0 view 2 [0 2] near [2]", "22ms n2 view 2 [0 2] near [0]",
-		"31ms n0 view 3 [0 2 3] near [2 3]", "31ms n2 view 3 [0 2 3] near [0 3]", "31ms n3 view 3 [0 2 3] near [0 2]", "31ms n3 joins view 3",
+		"31ms n0 view 3 [0 2 3] near [2 3]", "31ms n2 view 3 [0 2 3] near [0 3]", "31ms n3 view 3 [0 2 3] near [0 2]",
+		"31ms n3 joins view 3",
 		"47ms n2 view 4 [2 3] near [3]", "47ms n3 view 4 [2 3] near [2]",
 		"60ms n2 view 5 [2 3] near [3]", "60ms n3 view 5 [2 3] near [2]",
 	}, s.heard)

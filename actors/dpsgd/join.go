@@ -1,10 +1,9 @@
 package dpsgd
 
 import (
-	"fmt"
-
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -94,7 +93,7 @@ func (p *peer) pull(ctx actor.Context) {
 func (p *peer) give(ctx actor.Context, head *protos.PullModel) {
 	x := p.pair(head.Node)
 	if x == nil {
-		p.env.Fail(fmt.Errorf("node %s: node %d asks for a model and is no neighbour", p.name(), head.Node))
+		actors.Fail(p.env, "node %d asks for a model and is no neighbour", head.Node)
 		return
 	}
 	if p.phase == idle || p.phase == pulling {
@@ -121,7 +120,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	x := p.pair(head.Node)
 	switch {
 	case x == nil:
-		p.env.Fail(fmt.Errorf("node %s: model of node %d, which is no neighbour", p.name(), head.Node))
+		actors.Fail(p.env, "model of node %d, which is no neighbour", head.Node)
 	case head.Wanted, head.Answer && len(m.Tensors) == 0:
 		p.agree(ctx, x, head)
 	case head.Answer:
@@ -130,7 +129,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 		// It is from a former life of either.
 	default:
 		if err := x.accept(head, m, p.step, len(p.replica.Params.Data)); err != nil {
-			p.env.Fail(fmt.Errorf("node %s: model of %s in step %d: %w", p.name(), x.name, head.Step, err))
+			actors.Fail(p.env, "model of %s in step %d: %w", x.name, head.Step, err)
 			return
 		}
 		p.advance(ctx)
@@ -143,7 +142,7 @@ func (p *peer) adopt(ctx actor.Context, head *protos.Model, m *protos.Message) {
 		return // the answer to a former life
 	}
 	if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(p.replica.Params.Data) {
-		p.env.Fail(fmt.Errorf("node %s: a model to begin with that is not one vector of %d", p.name(), len(p.replica.Params.Data)))
+		actors.Fail(p.env, "a model to begin with that is not one vector of %d", len(p.replica.Params.Data))
 		return
 	}
 	p.replica.Replace(m.Tensors[0].Retain())
@@ -224,6 +223,6 @@ func (p *peer) meet() {
 	p.lead.Finish(p.step)
 	p.local.Resume(p.step)
 	if err := p.replica.Resume(p.step); err != nil {
-		p.env.Fail(fmt.Errorf("node %s: %w", p.name(), err))
+		actors.Fail(p.env, "%w", err)
 	}
 }

@@ -104,11 +104,9 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
 	default:
-		p.env.Fail(fmt.Errorf("node %s: unexpected message %T", p.name(), m.Head))
+		actors.Unexpected(p.env, m)
 	}
 }
-
-func (p *peer) name() string { return p.env.View().Members[p.env.Node()].Name }
 
 // pair returns that with a node, or nil if the node is no neighbour.
 func (p *peer) pair(node int32) *pair {
@@ -284,7 +282,7 @@ func (p *peer) mix() bool {
 	for i := range p.pairs {
 		if x := &p.pairs[i]; x.counts(p.step) {
 			if err := x.take(p.step); err != nil {
-				p.env.Fail(fmt.Errorf("node %s: model of %s in step %d: %w", p.name(), x.name, p.step, err))
+				actors.Fail(p.env, "model of %s in step %d: %w", x.name, p.step, err)
 				return false
 			}
 			p.env.Record(actors.Event{Kind: actors.Merged, Origin: x.node, Step: p.step})

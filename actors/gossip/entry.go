@@ -3,6 +3,7 @@ package gossip
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -35,7 +36,7 @@ const nobody = -1
 // that no answer to one that lived on this node before can be mistaken for one to this.
 func (p *peer) start(ctx actor.Context, head *protos.Start) {
 	if p.started {
-		p.fail("started a second time")
+		actors.Fail(p.env, "started a second time")
 		return
 	}
 	p.started = true
@@ -114,7 +115,7 @@ func (p *peer) pull(ctx actor.Context, head *protos.PullModel) {
 	from := request{int(head.Node), head.Exchange}
 	switch {
 	case !head.Joins && p.rules.Exchange != Pull:
-		p.fail("node %d pulls a model, here exchanges are %s", head.Node, p.rules.Exchange)
+		actors.Fail(p.env, "node %d pulls a model, here exchanges are %s", head.Node, p.rules.Exchange)
 	case p.ready:
 		p.reply(ctx, from)
 	default:
@@ -142,7 +143,7 @@ func (p *peer) adopt(ctx actor.Context, head *protos.Model, model *protos.Tensor
 	}
 	p.local.Resume(p.steps)
 	if err := p.replica.Resume(p.steps); err != nil {
-		p.fail("%w", err)
+		actors.Fail(p.env, "%w", err)
 		return
 	}
 	p.lead.Finish(p.steps)

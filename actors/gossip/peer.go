@@ -1,7 +1,6 @@
 package gossip
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -93,19 +92,14 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
 	default:
-		p.fail("unexpected message %T", m.Head)
+		actors.Unexpected(p.env, m)
 	}
-}
-
-// fail ends the run because of a message that cannot be.
-func (p *peer) fail(format string, values ...any) {
-	p.env.Fail(fmt.Errorf("node %s: %w", p.env.View().Members[p.env.Node()].Name, fmt.Errorf(format, values...)))
 }
 
 // known reports whether a message comes from another node of the run, and fails if not.
 func (p *peer) known(node int32) bool {
 	if node < 0 || int(node) >= len(p.env.View().Members) || int(node) == p.env.Node() {
-		p.fail("a message from node %d, of %d nodes", node, len(p.env.View().Members))
+		actors.Fail(p.env, "a message from node %d, of %d nodes", node, len(p.env.View().Members))
 		return false
 	}
 	return true
@@ -242,13 +236,13 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 	case !p.known(head.Node):
 		return
 	case len(tensors) != 1 || len(tensors[0].Data) != len(p.replica.Params.Data):
-		p.fail("a model of node %d that is not one vector of %d parameters", head.Node, len(p.replica.Params.Data))
+		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node, len(p.replica.Params.Data))
 		return
 	case head.Answer && head.Exchange > p.exchange:
-		p.fail("node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
+		actors.Fail(p.env, "node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
 		return
 	case !head.Answer && (p.rules.Exchange == Pull || head.Wanted != (p.rules.Exchange == PushPull)):
-		p.fail("node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted, p.rules.Exchange)
+		actors.Fail(p.env, "node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted, p.rules.Exchange)
 		return
 	}
 	p.hear(head.Clock)
@@ -312,7 +306,7 @@ func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
 		return
 	}
 	if !p.rules.Wait || p.rules.Exchange != Push || head.Exchange > p.exchange {
-		p.fail("node %d has received exchange %d, and nobody waits for that", head.Node, head.Exchange)
+		actors.Fail(p.env, "node %d has received exchange %d, and nobody waits for that", head.Node, head.Exchange)
 		return
 	}
 	p.over(int(head.Node), head.Exchange)
@@ -322,7 +316,7 @@ func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
 // clock takes in how far others are.
 func (p *peer) clock(ctx actor.Context, head *protos.Clock) {
 	if !p.lead.Bounded() || len(head.Clock) != len(p.env.View().Members) {
-		p.fail("a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node, p.lead.Bounded())
+		actors.Fail(p.env, "a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node, p.lead.Bounded())
 		return
 	}
 	p.hear(head.Clock)
@@ -341,7 +335,7 @@ func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
 	weight := p.rules.Rule.Weight(
 		Counts{Age: p.replica.Version, Steps: p.steps, Merged: p.merged}, Counts{Age: head.Age, Steps: head.Step})
 	if !(weight >= 0 && weight <= 1) {
-		p.fail("the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Rule, weight)
+		actors.Fail(p.env, "the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Rule, weight)
 		return
 	}
 	merged := p.env.Tensors().Get(len(other.Data))

@@ -3,8 +3,6 @@
 package local
 
 import (
-	"fmt"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
@@ -69,7 +67,7 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
 	default:
-		p.env.Fail(fmt.Errorf("node %s: unexpected message %T", p.env.View().Members[p.env.Node()].Name, m.Head))
+		actors.Unexpected(p.env, m)
 	}
 }
 

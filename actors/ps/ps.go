@@ -8,14 +8,12 @@
 package ps
 
 import (
-	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
-	"github.com/gradwire/gradwire/protos"
 )
 
 // The roles of the architecture.
@@ -68,14 +66,3 @@ func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	}
 	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task, a) }
 }
-
-// unexpected ends the run because of a message that the actor has no answer to.
-func unexpected(env actors.Env, message any) {
-	if m, ok := message.(*protos.Message); ok {
-		message = m.Head
-	}
-	env.Fail(fmt.Errorf("node %s: unexpected message %T", name(env), message))
-}
-
-// name is that of the node that the actor lives on.
-func name(env actors.Env) string { return env.View().Members[env.Node()].Name }

@@ -1,8 +1,6 @@
 package ps
 
 import (
-	"fmt"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
@@ -81,7 +79,7 @@ func (s *server) Receive(ctx actor.Context) {
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, s.env, head, s.params, s.version)
 	default:
-		unexpected(s.env, m)
+		actors.Unexpected(s.env, m)
 	}
 }
 
@@ -91,8 +89,7 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	members := s.env.View().Members
 	if node < 0 || node >= len(members) || members[node].Role != RoleWorker || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) ||
 		head.Version > s.version && head.Life == s.life {
-		s.env.Fail(fmt.Errorf("node %s: a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d",
-			name(s.env), head.Node, head.Version, len(members), len(s.params.Data), s.version))
+		actors.Fail(s.env, "a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d", head.Node, head.Version, len(members), len(s.params.Data), s.version)
 		return
 	}
 	if head.Life != s.life {

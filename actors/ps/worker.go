@@ -1,7 +1,6 @@
 package ps
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -93,7 +92,7 @@ func (w *worker) receive(m *protos.Message) {
 	case *protos.Parameters:
 		switch {
 		case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != w.params:
-			w.env.Fail(fmt.Errorf("node %s: parameters that are not one vector of %d", name(w.env), w.params))
+			actors.Fail(w.env, "parameters that are not one vector of %d", w.params)
 		case w.busy && head.Life > w.life:
 			w.next = m
 			m.Retain(1)
@@ -105,7 +104,7 @@ func (w *worker) receive(m *protos.Message) {
 			w.begin(head, m.Tensors[0])
 		}
 	default:
-		unexpected(w.env, m)
+		actors.Unexpected(w.env, m)
 	}
 }
 

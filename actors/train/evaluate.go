@@ -41,7 +41,8 @@ func (e *Evaluator) Evaluate(params []float32) Verdict {
 // AnswerSnapshot answers the coordinator's request with the model's parameters,
 // which nobody may write while the coordinator holds them: a holder obtains
 // parameters to write from TensorPool.Writable.
-func AnswerSnapshot(ctx actor.Context, env actors.Env, request *protos.TakeSnapshot, params *protos.Tensor, version uint64) {
+func AnswerSnapshot(ctx actor.Context, env actors.Env, request *protos.TakeSnapshot, params *protos.Tensor,
+	version uint64) {
 	head := &protos.Snapshot{Evaluation: request.Evaluation, Node: int32(env.Node()), Version: version}
 	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(head, params.Retain()))
 }

@@ -81,14 +81,15 @@ func (d *Deployment) Names() []string {
 	return append(names, actors.Coordinator)
 }
 
-// Inhabitant is the actor of a node as it is placed: the id, the emulated speed and the kind. The coordinator, at position
-// len(Nodes), computes in no time, and acts on the world by control.
+// Inhabitant is the actor of a node as it is placed: the id, the emulated speed and the kind. The
+// coordinator, at position len(Nodes), computes in no time, and acts on the world by control.
 func (d *Deployment) Inhabitant(node int, control func(actors.Env) Control) Inhabitant {
 	if node < len(d.Nodes) {
 		n := &d.Nodes[node]
 		return Inhabitant{ID: n.ActorID(), Profile: n.Profile, Kind: n.Kind}
 	}
-	return Inhabitant{ID: actors.CoordinatorPID().Id, Profile: Unlimited, Kind: func(e actors.Env) (actor.Actor, error) {
-		return d.Coordinate(e, control(e))
-	}}
+	return Inhabitant{ID: actors.CoordinatorPID().Id, Profile: Unlimited,
+		Kind: func(e actors.Env) (actor.Actor, error) {
+			return d.Coordinate(e, control(e))
+		}}
 }

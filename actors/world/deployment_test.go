@@ -35,7 +35,8 @@ func TestCostIsWorkByTheSpeedOfTheCoresTaken(t *testing.T) {
 		{"a step where none is fixed", slow, actors.Job{Work: 8e6, Step: true}, 8 * ms},
 		{"unlimited", world.Unlimited, actors.Job{Work: 1e30}, 0},
 		{"cores left out", world.Profile{Speed: 1e9}, actors.Job{Work: 8e6}, 8 * ms},
-		{"longer than a time.Duration", world.Profile{Cores: 1, Speed: 1}, actors.Job{Work: 1e30}, 100 * 365 * 24 * time.Hour},
+		{"longer than a time.Duration", world.Profile{Cores: 1, Speed: 1}, actors.Job{Work: 1e30},
+			100 * 365 * 24 * time.Hour},
 		{"an infinite time", world.Profile{Cores: 1}, actors.Job{Work: math.MaxFloat64}, 100 * 365 * 24 * time.Hour},
 	} {
 		if got := c.profile.Cost(c.job); got != c.want {
@@ -46,7 +47,8 @@ func TestCostIsWorkByTheSpeedOfTheCoresTaken(t *testing.T) {
 
 func TestRanksCountWithinARoleInTheOrderOfThePlan(t *testing.T) {
 	d := world.Deployment{Nodes: []world.Node{
-		{Name: "w1", Role: "worker"}, {Name: "s", Role: "server"}, {Name: "w2", Role: "worker"}, {Name: "w3", Role: "worker"},
+		{Name: "w1", Role: "worker"}, {Name: "s", Role: "server"}, {Name: "w2", Role: "worker"},
+		{Name: "w3", Role: "worker"},
 	}}
 	v := d.Views().First()
 	var got []string
@@ -115,9 +117,10 @@ func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
 	}
 	idle[1], idle[2] = nil, idler{}
 	err := d.Standstill(time.Second, waits(), "; all is lost")
-	if !errors.Is(err, world.ErrStandstill) || !strings.HasPrefix(err.Error(), "at 1s: ") || !strings.HasSuffix(err.Error(),
-		"; n0 waits for Godot, n3 waits for Godot, n4 waits for Godot, n5 waits for Godot, n6 waits for Godot, "+
-			"n7 waits for Godot, n8 waits for Godot, n9 waits for Godot, and 2 more wait; all is lost") {
+	if !errors.Is(err, world.ErrStandstill) || !strings.HasPrefix(err.Error(), "at 1s: ") ||
+		!strings.HasSuffix(err.Error(),
+			"; n0 waits for Godot, n3 waits for Godot, n4 waits for Godot, n5 waits for Godot, n6 waits for Godot, "+
+				"n7 waits for Godot, n8 waits for Godot, n9 waits for Godot, and 2 more wait; all is lost") {
 		t.Error(err)
 	}
 }

@@ -76,8 +76,8 @@ type Realm interface {
 	Fail(err error)
 }
 
-// LifeCycle carries out what a schedule does to the nodes of a realm. It has no clock: the realm calls Happen when a change
-// is due, and Detect when the coordinator is to hear of a crash.
+// LifeCycle carries out what a schedule does to the nodes of a realm. It has no clock: the realm
+// calls Happen when a change is due, and Detect when the coordinator is to hear of a crash.
 type LifeCycle struct {
 	realm   Realm
 	unheard []*NodeChange // by node: the crash that the coordinator has not heard of
@@ -86,8 +86,8 @@ type LifeCycle struct {
 // NewLifeCycle returns the life cycle of n nodes, the coordinator's after them.
 func NewLifeCycle(realm Realm, n int) *LifeCycle { return &LifeCycle{realm, make([]*NodeChange, n)} }
 
-// Happen does to a node what the schedule says, and reports whether it has crashed. What cannot happen, such as the crash of
-// a node that is not there, does not.
+// Happen does to a node what the schedule says, and reports whether it has crashed. What cannot
+// happen, such as the crash of a node that is not there, does not.
 func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
 	there := l.realm.There(c.Node)
 	switch {

@@ -30,11 +30,12 @@ func (q *Queue[T]) Pop() T {
 	return x
 }
 
-// Queues are what waits in a mailbox, by class. Protoactor's own messages are handled before all others, and messages of
-// the control protocol before those of actors.
+// Queues are what waits in a mailbox, by class. Protoactor's own messages are handled before all
+// others, and messages of the control protocol before those of actors.
 type Queues[T any] struct{ System, Control, User Queue[T] }
 
-// Next takes the most urgent item. Where a mailbox is held nothing but protoactor's own messages is.
+// Next takes the most urgent item. Where a mailbox is held nothing but protoactor's own messages
+// is.
 func (q *Queues[T]) Next(held bool) (x T, system, ok bool) {
 	switch {
 	case q.System.Len() > 0:

@@ -12,10 +12,11 @@ import (
 )
 
 // ErrStandstill is returned when nothing is left to happen and the run has not ended.
-var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, and nobody has ended it")
+var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, " +
+	"and nobody has ended it")
 
-// Waits returns what the actors of the first n nodes, by their position, say that they wait for. An actor of nil, of a node
-// that is not there, waits for nothing.
+// Waits returns what the actors of the first n nodes, by their position, say that they wait for. An
+// actor of nil, of a node that is not there, waits for nothing.
 func Waits(n int, actorOf func(node int) actor.Actor) map[int]string {
 	waits := map[int]string{}
 	for i := range n {
@@ -31,8 +32,8 @@ func Waits(n int, actorOf func(node int) actor.Actor) map[int]string {
 // mostWaiting bounds how many nodes an error about a standstill tells of.
 const mostWaiting = 8
 
-// Standstill is the error of a run that has come to a standstill at an instant, with what nodes, by their position, wait
-// for, and with the messages that were lost, ready to stand behind an error.
+// Standstill is the error of a run that has come to a standstill at an instant, with what nodes, by
+// their position, wait for, and with the messages that were lost, ready to stand behind an error.
 func (d *Deployment) Standstill(at time.Duration, causes map[int]string, losses string) error {
 	var waits []string
 	for i := range d.Nodes {

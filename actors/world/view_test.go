@@ -50,7 +50,8 @@ func TestNeighboursOfTheCompleteTopologyAreAllOthersThatArePresent(t *testing.T)
 			want := slices.DeleteFunc(slices.Clone(present), func(i int) bool { return i == node })
 			for _, v := range []*actors.View{implicit, explicit} {
 				if got := v.Neighbours(node); !slices.Equal(got, want) || v.Degree(node) != len(want) {
-					t.Fatalf("of %d nodes without %v: node %d has %d neighbours %v, want %v", n, absent, node, v.Degree(node), got, want)
+					t.Fatalf("of %d nodes without %v: node %d has %d neighbours %v, want %v", n, absent, node,
+						v.Degree(node), got, want)
 				}
 				for i := range want {
 					if v.Neighbour(node, i) != want[i] {
@@ -108,7 +109,8 @@ func TestNeighboursOfAllTopologiesAreTheirUnion(t *testing.T) {
 	if !v.Linked(0, 1) || v.Linked(0, 3) || v.Linked(0, 0) || !v.Ever().Linked(0, 3) || v.Ever().Complete() {
 		t.Error("edges of the present topology and of all are mixed up")
 	}
-	if v = crowd(4, path, nil).Views().First(); !v.Ever().Complete() || v.Complete() || !slices.Equal(v.Ever().Potential(1), []int32{0, 2, 3}) {
+	if v = crowd(4, path, nil).Views().First(); !v.Ever().Complete() || v.Complete() ||
+		!slices.Equal(v.Ever().Potential(1), []int32{0, 2, 3}) {
 		t.Errorf("one of them is complete: %v", v.Ever().Potential(1))
 	}
 	if v = crowd(4, path).Views().First(); !slices.Equal(v.Ever().Potential(1), v.Potential(1)) {

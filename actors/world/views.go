@@ -7,7 +7,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Views makes the views of a run out of what its coordinator announces. It is read-only, and safe for concurrent use.
+// Views makes the views of a run out of what its coordinator announces. It is read-only, and safe
+// for concurrent use.
 type Views struct {
 	deployment *Deployment
 	ever       actors.Graph // the edges of all topologies

@@ -441,8 +441,8 @@ func TestValuesBelongWhereAnActorOfThisWorldHasPostedMemory(t *testing.T) {
 			env.Unpost(name(3))
 		}
 	}
-	s := &stage{handlers: []handler{post, nothing, post}}
-	m := s.split(0, 1, 0, 1) // n2 posts too, in the other world
+	s := &stage{end: 2 * time.Second, handlers: []handler{post, post, nothing}}
+	m := s.split(0, 1, 0, 1) // n1 posts too, in the other world
 	posted := make(chan struct{})
 	s.lead = func(ctx actor.Context, env actors.Env) {
 		if _, begins := ctx.Message().(*actor.Started); begins {

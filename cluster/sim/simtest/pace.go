@@ -14,7 +14,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Stopwatch is an observer that calls Start after the First step of all nodes together, and Stop after the Last.
+// Stopwatch is an observer that calls Start after the First step of all nodes together, and Stop
+// after the Last.
 type Stopwatch struct {
 	First, Last int
 	Start, Stop func()
@@ -34,16 +35,16 @@ func (w *Stopwatch) Observe(_ time.Duration, _ int, event actors.Event) {
 	}
 }
 
-// Benchmark measures b.N steps of what run lets happen under the stopwatch, after those that it takes until
-// pools and queues have their size.
+// Benchmark measures b.N steps of what run lets happen under the stopwatch, after those that it
+// takes until pools and queues have their size.
 func Benchmark(b *testing.B, warm int, run func(watch *Stopwatch)) {
 	b.Helper()
 	b.ReportAllocs()
 	run(&Stopwatch{First: warm, Last: warm + b.N, Start: b.ResetTimer, Stop: b.StopTimer})
 }
 
-// ExpectNoAllocations fails if so many steps of what run lets happen allocate, after those that it takes until pools and
-// queues have their size.
+// ExpectNoAllocations fails if so many steps of what run lets happen allocate, after those that it
+// takes until pools and queues have their size.
 func ExpectNoAllocations(t *testing.T, warm, steps int, run func(watch *Stopwatch)) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -60,8 +61,8 @@ func ExpectNoAllocations(t *testing.T, warm, steps int, run func(watch *Stopwatc
 // Coordinate makes a coordinator.
 type Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error)
 
-// Pace lets the members of a world begin, and the world go on until the stopwatch has stopped. The world is to be
-// observed by the stopwatch.
+// Pace lets the members of a world begin, and the world go on until the stopwatch has stopped. The
+// world is to be observed by the stopwatch.
 func Pace(tb testing.TB, watch *Stopwatch, make func(Coordinate) *sim.World) {
 	tb.Helper()
 	stop := watch.Stop

@@ -1,5 +1,6 @@
-// Package simtest is for tests of architectures in virtual time: tasks, graphs, a stopwatch for steps and what they
-// allocate, and a stage on which peers train, join and go, and on which their models can be looked at.
+// Package simtest is for tests of architectures in virtual time: tasks, graphs, a stopwatch for
+// steps and what they allocate, and a stage on which peers train, join and go, and on which their
+// models can be looked at.
 package simtest
 
 import (
@@ -24,7 +25,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Task is one on random clouds, a cloud for each class, for workers n0, n1, … with shards of the given sizes.
+// Task is one on random clouds, a cloud for each class, for workers n0, n1, … with shards of the
+// given sizes.
 func Task(model nn.Model, shards []int, batch int, method optim.Method) *train.Task {
 	random := rand.New(rand.NewPCG(11, 12))
 	inputs, classes := model.Inputs(), model.Classes()
@@ -86,14 +88,16 @@ type Stage struct {
 	Task *train.Task
 	// Kind is the architecture, whose only role is peer.
 	Kind train.Architecture
-	// Graph is the topology; nil for the complete one. Topologies are those that follow it, in the order of time.
+	// Graph is the topology; nil for the complete one. Topologies are those that follow it, in the
+	// order of time.
 	Graph      actors.Graph
 	Topologies []TopologyChange
 	// Distinct gives every node other initial parameters.
 	Distinct bool
 	// Step is how long a step of each node takes; nil for StepTime each.
 	Step []time.Duration
-	// Edge is the delay of all links; nil for a few microseconds. With Reorder messages overtake each other.
+	// Edge is the delay of all links; nil for a few microseconds. With Reorder messages overtake
+	// each other.
 	Edge    link.Delay
 	Reorder bool
 	// Strict, Observer, Schedule and Detect are those of the deployment, Threads of the world.
@@ -125,7 +129,8 @@ type Seen struct {
 	Version uint64
 }
 
-// Shake lets nodes of the run come and go so many times, at random instants up to end. Node 0 stays.
+// Shake lets nodes of the run come and go so many times, at random instants up to end. Node 0
+// stays.
 func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
 	n := len(s.Task.Workers)
 	there := make([]bool, n)
@@ -142,14 +147,16 @@ func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
 		}
 		there[node] = !there[node]
 		at := end * time.Duration(i) / time.Duration(times)
-		s.Schedule = append(s.Schedule, world.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))), Node: node, Do: do})
+		s.Schedule = append(s.Schedule, world.NodeChange{At: at + time.Duration(random.Int64N(int64(end)/int64(times))),
+			Node: node, Do: do})
 	}
 }
 
 // World makes the world of the run; coordinate leads it.
 func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 	tb.Helper()
-	d := &world.Deployment{Seed: s.Task.Seed, Strict: s.Strict, Observer: s.Observer, Schedule: s.Schedule, Detect: s.Detect, Coordinate: coordinate}
+	d := &world.Deployment{Seed: s.Task.Seed, Strict: s.Strict, Observer: s.Observer, Schedule: s.Schedule,
+		Detect: s.Detect, Coordinate: coordinate}
 	if s.Graph != nil || s.Topologies != nil {
 		d.Topologies = []actors.Graph{s.Graph}
 	}
@@ -170,8 +177,9 @@ func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 		if s.Step != nil {
 			profile.Step = s.Step[i]
 		}
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: "peer", Profile: profile, Absent: slices.Contains(s.Absent, i),
-			Kind: s.Kind.Kind(&task, train.Place{Node: i, Name: name, Role: "peer"})})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: "peer", Profile: profile,
+			Absent: slices.Contains(s.Absent, i),
+			Kind:   s.Kind.Kind(&task, train.Place{Node: i, Name: name, Role: "peer"})})
 	}
 	network := link.New(s.Task.Seed, append(slices.Clone(s.Task.Workers), actors.Coordinator))
 	if s.Edge == nil {
@@ -203,7 +211,8 @@ func (s *Stage) Try(tb testing.TB) (looks [][]Seen, err error) {
 		looks[i] = make([]Seen, len(s.Task.Workers))
 	}
 	w := s.World(tb, func(env actors.Env, control world.Control) (actor.Actor, error) {
-		return &audience{env: env, control: control, stage: s, looks: looks, view: protos.View{Number: 1, Absent: nodes(s.Absent)}}, nil
+		return &audience{env: env, control: control, stage: s, looks: looks,
+			view: protos.View{Number: 1, Absent: nodes(s.Absent)}}, nil
 	})
 	s.Result, err = w.Run(context.Background())
 	return looks, err
@@ -321,7 +330,8 @@ func (r *Recorder) StepsAfter(n int, at time.Duration) []int {
 	return steps
 }
 
-// Lagging returns the nodes that are there at a look and have made fewer steps than least after an instant.
+// Lagging returns the nodes that are there at a look and have made fewer steps than least after an
+// instant.
 func (r *Recorder) Lagging(look []Seen, after time.Duration, least int) (nodes []int) {
 	for node, steps := range r.StepsAfter(len(look), after) {
 		if look[node].Params != nil && steps < least {

@@ -1,0 +1,18 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Name is that of the node that an actor lives on.
+func Name(env Env) string { return env.View().Members[env.Node()].Name }
+
+// Fail ends the run because of what cannot be. Its error names the node that the actor lives on.
+func Fail(env Env, format string, values ...any) {
+	env.Fail(fmt.Errorf("node %s: %w", Name(env), fmt.Errorf(format, values...)))
+}
+
+// Unexpected ends the run because of a message that the actor has no answer to.
+func Unexpected(env Env, m *protos.Message) { Fail(env, "unexpected message %T", m.Head) }
