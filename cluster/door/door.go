@@ -1,10 +1,10 @@
-// Package door is the one place where a message leaves its node. The processes
-// that a node's address resolver hands out stand behind it; whatever they are
-// given, user message or system message, passes here: it must have a wire form,
-// is counted on its edge, and is told when it arrives or that it is lost.
+// Package door is the one place where a message leaves its node. A node's address resolver hands out
+// processes that stand behind the door; every user and system message that they are given passes here.
+// The message must have a wire form. The door decides its kind, counts it on its edge, and is told
+// when it arrives or that it is lost.
 //
-// The door has no clock and starts nothing. A world asks it with Pass, carries
-// the Parcel, and reports the end of the way with Arrive or Discard.
+// The door has no clock and starts nothing. A world asks it with Pass, carries the Parcel, and reports
+// the end of the way with Arrive or Discard.
 package door
 
 import (
@@ -36,7 +36,8 @@ type Door struct {
 // tensors from the pool, the decoded message is delivered, and delivery
 // checks that nobody wrote what had been sent.
 func New(network *link.Network, nodes []string, strict bool, tensors *protos.TensorPool) *Door {
-	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict, tensors: tensors}
+	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict,
+		tensors: tensors}
 	for i, name := range nodes {
 		d.index[name] = int32(i)
 	}
@@ -55,13 +56,12 @@ type Parcel struct {
 	Edge *link.Edge
 	// Message is what the receiver's mailbox is given.
 	Message any
-	// Kind says which queue of the mailbox.
+	// Target is the id of the actor that it is for.
+	Target string
+	// Kind is the way that it goes. The door decides it, and nobody behind it asks again.
 	Kind wire.Kind
 	// Size is that of the frame in bytes.
 	Size int
-	// Control marks messages outside of the emulated network: the control
-	// protocol, and protoactor's system messages.
-	Control bool
 	// Sent and Arrival are the instants at the two ends of the edge; the receiver's
 	// downlink comes after Arrival.
 	Sent, Arrival time.Duration
@@ -71,26 +71,32 @@ type Parcel struct {
 	evidence *evidence
 }
 
-// Pass takes the message that an actor of node source sends to actor target of
-// node destination at instant now. It returns an error for a message that
-// has no wire form, and takes over the sender's reference otherwise.
-func (d *Door) Pass(now time.Duration, source, destination int32, target string, kind wire.Kind, message any) (Parcel, error) {
-	p := Parcel{Edge: d.network.Edge(source, destination), Message: message, Kind: kind, Sent: now, Arrival: now}
+// Control reports whether the parcel travels outside of the emulated network, as messages of the
+// control protocol and protoactor's own do.
+func (p *Parcel) Control() bool { return p.Kind != wire.User }
+
+// Pass takes the message that an actor of node source sends to actor target of node destination at
+// instant now; kind is wire.System for those of protoactor, wire.User for all others. It returns an
+// error for a message that has no wire form, and takes over the sender's reference otherwise.
+func (d *Door) Pass(
+	now time.Duration, source, destination int32, target string, kind wire.Kind, message any,
+) (Parcel, error) {
+	p := Parcel{
+		Edge: d.network.Edge(source, destination), Message: message, Target: target, Kind: kind, Sent: now, Arrival: now,
+	}
 	var frame wire.Frame
-	err := d.fill(&frame, &p, source, target)
+	err := d.fill(&frame, &p, source)
 	if err == nil {
 		p.Size, err = wire.Measure(&frame)
 	}
 	if err != nil {
 		return Parcel{}, fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
 	}
-	switch {
-	case kind == wire.System:
-		p.Control = true
+	switch p.Kind {
+	case wire.System:
 		p.Edge.CountControl(p.Size)
 		p.Arrival = now + p.Edge.Delay(now)
-	case protos.IsControl(frame.Head):
-		p.Control = true
+	case wire.Control:
 		p.Edge.CountControl(p.Size)
 	default:
 		transit := p.Edge.Send(now, p.Size)
@@ -117,9 +123,9 @@ func (d *Door) Losses() string {
 	return text
 }
 
-// Frame returns the wire form of a parcel that has passed.
-func (d *Door) Frame(p *Parcel, target string) wire.Frame {
-	f := wire.Frame{Kind: p.Kind, Target: target}
+// Frame returns the wire form of the parcel.
+func (p *Parcel) Frame() wire.Frame {
+	f := wire.Frame{Kind: p.Kind, Target: p.Target}
 	message := p.Message
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		f.SenderAddress, f.SenderID = envelope.Sender.Address, envelope.Sender.Id
@@ -134,37 +140,36 @@ func (d *Door) Frame(p *Parcel, target string) wire.Frame {
 	return f
 }
 
-// fill fills in the wire form of the parcel's message, and rebuilds the PID of
-// its sender, because a PID remembers the process that it was resolved to.
-func (d *Door) fill(f *wire.Frame, p *Parcel, source int32, target string) error {
-	f.Kind, f.Target = p.Kind, target
+// fill checks that the message has a wire form and fills that in. It rebuilds the PID of the sender,
+// because a PID remembers the process that it was resolved to, and decides the parcel's kind.
+func (d *Door) fill(f *wire.Frame, p *Parcel, source int32) error {
 	message := p.Message
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		if len(envelope.Header) > 0 {
 			return fmt.Errorf("a message of type %T carries headers, which have no wire form", envelope.Message)
 		}
-		message = envelope.Message
-		p.Message = message
+		p.Message = envelope.Message
 		if envelope.Sender != nil {
-			sender := d.sender(envelope.Sender, source)
-			f.SenderAddress, f.SenderID = sender.Address, sender.Id
-			p.Message = &actor.MessageEnvelope{Message: message, Sender: sender}
+			p.Message = &actor.MessageEnvelope{Message: envelope.Message, Sender: d.sender(envelope.Sender, source)}
 		}
+		message = envelope.Message
 	}
 	switch m := message.(type) {
 	case *protos.Message:
 		if m.Head == nil {
 			return errors.New("a *protos.Message without a head has no wire form")
 		}
-		f.Head, f.Tensors = m.Head, m.Tensors
+		if p.Kind == wire.User {
+			p.Kind = wire.KindOf(m.Head)
+		}
 	case proto.Message:
 		if !Protoactor(m) {
 			return fmt.Errorf("a bare %T cannot leave a node: wrap it with protos.NewMessage", m)
 		}
-		f.Head = m
 	default:
 		return fmt.Errorf("a message of type %T has no wire form: only *protos.Message can leave a node", message)
 	}
+	*f = p.Frame()
 	return nil
 }
 
@@ -207,19 +212,19 @@ func (p *Parcel) Type() uint32 {
 // Receive tells when a parcel that is at the end of its edge has passed the
 // receiver's downlink. It must be called in the order of arrival, at that instant.
 func (p *Parcel) Receive(now time.Duration) time.Duration {
-	if p.Control {
+	if p.Control() {
 		return now
 	}
 	return p.Edge.Receive(now, p.Size)
 }
 
 // HasDownlink reports whether Receive must be called at Arrival.
-func (p *Parcel) HasDownlink() bool { return !p.Control && p.Edge.HasDownlink() }
+func (p *Parcel) HasDownlink() bool { return !p.Control() && p.Edge.HasDownlink() }
 
 // Arrive counts the parcel as handed over at instant now. In strict mode it returns
 // an error if a tensor was written between sending and delivery.
 func (p *Parcel) Arrive(now time.Duration) error {
-	if !p.Control {
+	if !p.Control() {
 		p.Edge.Deliver(p.Size, now-p.Sent)
 	}
 	return p.evidence.check()
@@ -228,7 +233,7 @@ func (p *Parcel) Arrive(now time.Duration) error {
 // Discard counts a parcel whose receiver is not there, and releases its message.
 // Its error is that of Arrive.
 func (p *Parcel) Discard() error {
-	if !p.Control {
+	if !p.Control() {
 		p.Edge.Discard(p.Size)
 	}
 	Release(p.Message)

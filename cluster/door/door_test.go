@@ -78,7 +78,8 @@ func TestMessageWithoutWireFormIsRefusedWithItsTypeAndWay(t *testing.T) {
 		both(t, func(t *testing.T, strict bool) {
 			h := open(strict, link.Config{})
 			_, err := h.Pass(0, a, b, "b/actor", wire.User, test.message)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "a to b/b/actor: ") {
+			if err == nil || !strings.Contains(err.Error(), test.want) ||
+				!strings.HasPrefix(err.Error(), "a to b/b/actor: ") {
 				t.Errorf("%s: error %v, want a refusal with %q that names the way", what, err, test.want)
 			}
 			if used := h.network.Used(); len(used) != 0 {
@@ -98,7 +99,7 @@ func TestSenderIsRebuiltAtTheDoor(t *testing.T) {
 			{nil, nil},
 		} {
 			p := h.pass(t, 0, b, wire.User, &actor.MessageEnvelope{Message: chunk(), Sender: test.sender})
-			f := h.Frame(&p, "x")
+			f := p.Frame()
 			if test.want == nil {
 				if f.SenderID != "" || f.SenderAddress != "" {
 					t.Errorf("no sender became %s/%s", f.SenderAddress, f.SenderID)
@@ -121,7 +122,7 @@ func TestSizeIsThatOfTheFrame(t *testing.T) {
 	p := h.pass(t, 0, b, wire.User, &actor.MessageEnvelope{
 		Message: chunk(protos.NewTensor(make([]float32, 10))), Sender: actor.NewPID("a", "a/worker"),
 	})
-	f := h.Frame(&p, "x")
+	f := p.Frame()
 	if encoded, err := wire.Encode(nil, &f); err != nil || len(encoded) != p.Size {
 		t.Errorf("size %d, a frame has %d bytes (error %v)", p.Size, len(encoded), err)
 	}
@@ -130,14 +131,15 @@ func TestSizeIsThatOfTheFrame(t *testing.T) {
 func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 	both(t, func(t *testing.T, strict bool) {
 		// Nothing gets through this link, and its delays are random.
-		edge := link.Config{Delay: link.Uniform{Min: 10 * ms, Max: 30 * ms}, Rate: 10, Loss: link.Loss{Probability: 1, Drop: true}}
+		edge := link.Config{Delay: link.Uniform{Min: 10 * ms, Max: 30 * ms}, Rate: 10,
+			Loss: link.Loss{Probability: 1, Drop: true}}
 		h, untouched := open(strict, edge), open(strict, edge)
 		control := h.pass(t, ms, b, wire.User, protos.NewMessage(&protos.TakeSnapshot{}))
-		if !control.Control || control.Lost || control.Arrival != ms || control.HasDownlink() {
+		if !control.Control() || control.Lost || control.Arrival != ms || control.HasDownlink() {
 			t.Errorf("a control message: %+v, want it to arrive at once", control)
 		}
 		system := h.pass(t, ms, b, wire.System, &actor.Watch{Watcher: actor.NewPID("a", "y")})
-		if !system.Control || system.Lost || system.Arrival != ms+20*ms {
+		if !system.Control() || system.Lost || system.Arrival != ms+20*ms {
 			t.Errorf("a system message: %+v, want it to arrive after the mean delay", system)
 		}
 		for _, p := range []*door.Parcel{&control, &system} {
@@ -162,10 +164,10 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 func TestPoisonPillTravelsTheLinkLikeAnyUserMessage(t *testing.T) {
 	h := open(true, link.Config{Delay: link.Constant{Delay: 5 * ms}})
 	p := h.pass(t, ms, b, wire.User, &actor.PoisonPill{})
-	if p.Control || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
+	if p.Control() || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
 		t.Errorf("%+v, want a message on the link", p)
 	}
-	if f := h.Frame(&p, "x"); !door.Protoactor(f.Head) {
+	if f := p.Frame(); !door.Protoactor(f.Head) {
 		t.Errorf("the frame carries a %T", f.Head)
 	}
 }
@@ -251,7 +253,8 @@ func TestStrictModeFindsAWriteAfterSending(t *testing.T) {
 			second.Data[1] = 9
 			for i := range parcels[1:] {
 				err := end.end(&parcels[i+1])
-				if err == nil || !strings.Contains(err.Error(), "tensor 1 of a gradwire.Chunk was written after it had been sent") {
+				if err == nil || !strings.Contains(err.Error(),
+					"tensor 1 of a gradwire.Chunk was written after it had been sent") {
 					t.Errorf("after the write: error %v", err)
 				}
 			}
@@ -279,7 +282,8 @@ func TestStrictModeDeliversWhatWasDecoded(t *testing.T) {
 func TestEdgesAndPoolsBalanceWhateverBecomesOfMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		strict := rapid.Bool().Draw(t, "strict")
-		h := open(strict, link.Config{Delay: link.Uniform{Min: ms, Max: 5 * ms}, Loss: link.Loss{Probability: 0.3, Drop: true}})
+		h := open(strict, link.Config{Delay: link.Uniform{Min: ms, Max: 5 * ms},
+			Loss: link.Loss{Probability: 0.3, Drop: true}})
 		var onTheWay []door.Parcel
 		var tensors []*protos.Tensor
 		now := time.Duration(0)

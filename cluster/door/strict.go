@@ -25,7 +25,8 @@ func (d *Door) roundTrip(f *wire.Frame, p *Parcel) error {
 		return err
 	}
 	if len(d.buffer) != p.Size {
-		return fmt.Errorf("strict: a frame of %s has %d bytes, its computed size is %d", f.Head.ProtoReflect().Descriptor().FullName(), len(d.buffer), p.Size)
+		return fmt.Errorf("strict: a frame of %s has %d bytes, its computed size is %d",
+			f.Head.ProtoReflect().Descriptor().FullName(), len(d.buffer), p.Size)
 	}
 	g, err := wire.Decode(d.buffer, d.tensors)
 	if err != nil {
@@ -61,7 +62,8 @@ func payload(message any) any {
 
 func same(f, g *wire.Frame) error {
 	switch {
-	case f.Kind != g.Kind, f.Run != g.Run, f.Target != g.Target, f.SenderAddress != g.SenderAddress, f.SenderID != g.SenderID, len(f.Tensors) != len(g.Tensors):
+	case f.Kind != g.Kind, f.Run != g.Run, f.Target != g.Target, f.SenderAddress != g.SenderAddress,
+		f.SenderID != g.SenderID, len(f.Tensors) != len(g.Tensors):
 		return fmt.Errorf("strict: a frame to %s was decoded as %+v", f.Target, g)
 	case !proto.Equal(f.Head, g.Head):
 		return fmt.Errorf("strict: head %v was decoded as %v", f.Head, g.Head)

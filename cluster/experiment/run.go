@@ -39,6 +39,9 @@ type Options struct {
 	Clock Clock
 	// Strict checks every message on its way; see world.Deployment.
 	Strict bool
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in real time,
+	// at the price of later timers; see live.Config.
+	KeepRuntime bool
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)
 }
@@ -69,7 +72,7 @@ type Report struct {
 // InputError comes before anything has run.
 func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	began := time.Now()
-	v, err := venueOf(o.Clock)
+	v, err := venueOf(o)
 	if err != nil {
 		return nil, refusal.Input(err)
 	}

@@ -44,15 +44,15 @@ type Venue interface {
 // ErrStopping is why a process's runs end that is being stopped.
 var ErrStopping = errors.New("the process is stopping")
 
-// venueOf returns the venue of a clock in this process.
-func venueOf(c Clock) (Venue, error) {
-	switch c {
+// venueOf returns the venue of a plan's runs in this process.
+func venueOf(o Options) (Venue, error) {
+	switch o.Clock {
 	case VirtualTime, "":
 		return Virtual{}, nil
 	case RealTime:
-		return Real{}, nil
+		return Real{KeepRuntime: o.KeepRuntime}, nil
 	}
-	return nil, fmt.Errorf("clock %q is not known; accepted are %s and %s", c, VirtualTime, RealTime)
+	return nil, fmt.Errorf("clock %q is not known; accepted are %s and %s", o.Clock, VirtualTime, RealTime)
 }
 
 // Outcome is what a venue reports about a run beside its record. Instants are on the run's clock.
@@ -127,7 +127,10 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 }
 
 // Real is a venue in real time: the same actors and delays, in one process.
-type Real struct{}
+type Real struct {
+	// KeepRuntime is that of Options.
+	KeepRuntime bool
+}
 
 var _ Venue = Real{}
 
@@ -150,8 +153,10 @@ func (Real) Rehearse(context.Context, *Stage) error { return nil }
 const leastRealPause = time.Second
 
 // Play lets the run happen in this process.
-func (Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
-	w, err := live.New(live.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes})
+func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	w, err := live.New(live.Config{
+		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, KeepRuntime: v.KeepRuntime,
+	})
 	if err != nil {
 		return Outcome{}, err
 	}

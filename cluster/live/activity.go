@@ -6,8 +6,8 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 )
 
-// Activity is what moves in a world. If two looks at it are equal and Idle, nothing has happened in between
-// that moves the run on.
+// Activity is what moves in a world. If two looks at it are equal and Idle, nothing has happened in
+// between that moves the run on.
 type Activity struct {
 	// Idle says that no message, computation or timer of a node that lives here is left. Looks at
 	// models move nothing on.
@@ -24,29 +24,15 @@ func (w *World) Activity() Activity {
 
 // rests reports whether nothing is left to happen here, but for what the clock watches.
 func (w *World) rests() bool {
-	if !w.clock.idle() || w.jobs.Load() > 0 || w.handling.Load() > 0 {
+	if !w.clock.Idle() || w.jobs.Load() > 0 || w.handling.Load() > 0 {
 		return false
 	}
 	for _, n := range w.nodes {
-		switch {
-		case n.away != nil:
-			if !n.away.empty() {
-				return false
-			}
-		case !n.coordinates() && n.life.Load().mailbox.UserMessageCount() > 0:
+		if !n.away && !n.coordinates() && n.life.Load().mailbox.UserMessageCount() > 0 {
 			return false
 		}
 	}
 	return true
-}
-
-// empty reports whether the carrier has taken all there was.
-func (o *outboxes) empty() bool { return o.control.left() == 0 && o.other.left() == 0 }
-
-func (o *outbox) left() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.count
 }
 
 // Waits tells what the nodes that live here wait for, by their position, and how many messages were
@@ -71,6 +57,6 @@ func (w *World) waits() map[int]string {
 
 // standstill is the error of a run with nothing left to happen.
 func (w *World) standstill() (err error) {
-	w.Locked(func() { err = w.config.Deployment.Standstill(w.clock.now(), w.waits(), w.door.Losses()) })
+	w.Locked(func() { err = w.config.Deployment.Standstill(w.clock.Now(), w.waits(), w.door.Losses()) })
 	return err
 }

@@ -37,9 +37,9 @@ func keep(ctx actor.Context, env actors.Env, job actors.Job, n int) {
 	}
 }
 
-// BenchmarkLateness measures how much later than asked the messages of a ping-pong
-// over 1 ms links are handled, while nothing else goes on, while every core computes
-// steps, and while every core computes steps and evaluations. One iteration is a run of three seconds.
+// BenchmarkLateness measures how much later than asked the messages of a ping-pong over 1 ms links
+// are handled, while nothing else goes on, while every core computes steps, and while every core
+// computes steps and evaluations. One iteration is a run of three seconds.
 func BenchmarkLateness(b *testing.B) {
 	for _, load := range []struct {
 		name               string
@@ -54,7 +54,8 @@ func benchmarkLateness(b *testing.B, nodes, evaluations int) {
 	var late []time.Duration
 	var recorded time.Duration
 	for b.Loop() {
-		s := stage{end: 3 * time.Second, profile: world.Unlimited, edge: link.Config{Delay: link.Constant{Delay: delay}}}
+		s := stage{end: 3 * time.Second, profile: world.Unlimited,
+			edge: link.Config{Delay: link.Constant{Delay: delay}}}
 		var sent, handled [2]time.Duration // by node; each is written before a message leaves and read after it
 		for i := range 2 {
 			s.handlers = append(s.handlers, func(ctx actor.Context, env actors.Env) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -17,219 +16,58 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Carrier reaches the worlds of a run in other processes. Its methods are called by
-// goroutines of their own and may wait for the network, but not for ever: the end of a run
-// waits for them.
+// Carrier reaches the worlds of a run in other processes. Its methods are called by actors and by
+// the clock, and must not wait.
 //
 // The edge of a message, with the sender's uplink, is emulated where its sender lives: what
 // the carrier is given is due, and its own way comes on top. The downlink is emulated where
 // the receiver lives, which alone knows all that share it.
 type Carrier interface {
-	// Send takes a frame for an actor of a node that lives elsewhere, and must not touch its
-	// head any more when it returns. If it returns nil it has taken over one reference to
-	// each tensor, otherwise all stays with the world. An error that wraps ErrGone drops the
-	// message, any other ends the run. Control messages to a node come in their order, as do
-	// all others.
+	// Send takes a frame for an actor of a node that lives elsewhere, and must not touch its head
+	// when it has returned. If it returns nil it has taken over one reference to each tensor,
+	// otherwise all stays with the world. An error that wraps ErrGone drops the message, any other
+	// ends the run. Frames to a node keep their order, but wire.Control and wire.System ones may
+	// pass the others.
 	Send(node int, f *wire.Frame) error
 	// Changed tells the coordinator's world, by its Change, that a node of this one has gone
-	// or is there. It is called in order with the control messages to the coordinator.
+	// or is there. The news keeps its place among control messages to the coordinator.
 	Changed(node int, present bool)
 	// Halt calls Halt of all other worlds. The coordinator's world calls it once: when the
 	// coordinator has halted the members, or when the run ends without, however it does.
 	Halt()
 }
 
-// Prompt is a Carrier that takes what it can take at once from whoever sends it, which saves
-// waking a goroutine for it.
-type Prompt interface {
-	Carrier
-	// TrySend is Send, but where that would wait it does not: taken is then false without an
-	// error, and all stays with the world.
-	TrySend(node int, f *wire.Frame) (taken bool, err error)
-}
-
 // ErrGone says that the process that a node lives in is gone.
 var ErrGone = errors.New("the node's process is gone")
 
-// The bounds of what waits for the carrier to take it to one node, of control messages
-// and of others.
-const (
-	maxWaiting      = 1 << 16 // messages
-	maxWaitingBytes = 1 << 30 // of their frames, unless it is a single one
-)
-
-// outboxes are the messages for a node that lives elsewhere: the clock and the actors do not
-// wait for the network. Control messages do not wait behind others.
-type outboxes struct{ control, other outbox }
-
-func newOutboxes(n *node) *outboxes {
-	return &outboxes{control: outbox{to: n}, other: outbox{to: n}}
-}
-
-func (o *outboxes) put(s sending) {
-	if s.parcel.Control {
-		o.control.put(s)
-	} else {
-		o.other.put(s)
-	}
-}
-
-// sending is a parcel that is due, and the actor it is for; or news for the coordinator.
-type sending struct {
-	parcel *door.Parcel
-	id     string
-	late   time.Duration // since its arrival, when it became due to be taken
-	change *world.MemberChange
-}
-
-func (s *sending) size() int {
-	if s.parcel == nil {
-		return 0
-	}
-	return s.parcel.Size
-}
-
-func (s *sending) release() {
-	if s.parcel != nil {
-		door.Release(s.parcel.Message)
-	}
-}
-
-// outbox hands messages to the carrier in their order.
-type outbox struct {
-	to      *node
-	mu      sync.Mutex
-	waiting []sending
-	count   int  // of those that the carrier has not taken yet
-	bytes   int  // of their frames
-	busy    bool // a goroutine hands them over
-}
-
-func (o *outbox) put(s sending) {
-	at, err := o.enter(s)
-	switch {
-	case err != nil:
-		s.release()
-		o.to.world.fail(err)
-	case at:
-		o.try(&s)
-	}
-}
-
-// enter queues a message. It reports true instead, and the outbox is busy, where nothing waits
-// and the carrier may take the message at once.
-func (o *outbox) enter(s sending) (at bool, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.count == maxWaiting:
-		return false, fmt.Errorf("%d messages wait to be taken to node %s, which is as many as can", o.count, o.to.name())
-	case o.count > 0 && o.bytes+s.size() > maxWaitingBytes:
-		return false, fmt.Errorf("messages of %d bytes wait to be taken to node %s, at most %d can", o.bytes+s.size(), o.to.name(), maxWaitingBytes)
-	}
-	o.count++
-	if s.parcel != nil && !s.parcel.Control {
-		o.to.world.sent.Add(1)
-	}
-	o.bytes += s.size()
-	if !o.busy && s.change == nil && o.to.world.prompt != nil {
-		o.busy = true
-		return true, nil
-	}
-	o.waiting = append(o.waiting, s)
-	if !o.busy {
-		o.busy = true
-		o.to.world.sending.Go(o.empty)
-	}
-	return false, nil
-}
-
-// try hands a message over at once, and leaves it and what has come meanwhile to a goroutine if
-// the carrier would wait.
-func (o *outbox) try(s *sending) {
-	taken := o.hand(s, o.to.world.prompt.TrySend)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if taken {
-		o.count--
-		o.bytes -= s.size()
-	} else {
-		o.waiting = slices.Insert(o.waiting, 0, *s)
-	}
-	if o.busy = len(o.waiting) > 0; o.busy {
-		o.to.world.sending.Go(o.empty)
-	}
-}
-
-// empty hands over what waits.
-func (o *outbox) empty() {
-	carrier := o.to.world.config.Carrier
-	send := func(node int, f *wire.Frame) (bool, error) { return true, carrier.Send(node, f) }
-	var batch []sending
-	for {
-		o.mu.Lock()
-		clear(batch)
-		batch, o.waiting = o.waiting, batch[:0]
-		if len(batch) == 0 {
-			o.busy = false
-			o.mu.Unlock()
-			return
-		}
-		o.mu.Unlock()
-		for i := range batch {
-			o.hand(&batch[i], send)
-			o.mu.Lock()
-			o.count--
-			o.bytes -= batch[i].size()
-			o.mu.Unlock()
-		}
-	}
-}
-
-// hand hands over one message, unless its receiver's part is over. It reports false if it has
-// not been taken.
-func (o *outbox) hand(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool) {
-	w := o.to.world
-	switch {
-	case o.to.over():
-		s.release()
-	case s.change != nil:
-		w.config.Carrier.Changed(s.change.Node, s.change.Present)
-	default:
-		taken, err := o.send(s, send)
-		if err != nil {
-			w.fail(fmt.Errorf("%s/%s at %v: %w", o.to.name(), s.id, w.clock.now(), err))
-		}
-		return taken
-	}
-	return true
-}
-
-// send hands over a parcel. It counts as delivered when the carrier has taken it: what
-// becomes of it then, this world does not hear.
-func (o *outbox) send(s *sending, send func(int, *wire.Frame) (bool, error)) (taken bool, err error) {
-	w := o.to.world
-	f := w.door.Frame(s.parcel, s.id)
-	f.Late = s.late
+// leave hands a parcel that is due over to the carrier. It counts as delivered when the carrier has
+// taken it: what becomes of it then, this world does not hear.
+func (w *World) leave(to *node, p *door.Parcel) {
+	now := w.clock.Now()
+	f := p.Frame()
+	f.Late = now - p.Arrival
 	for _, t := range f.Tensors {
 		t.Retain()
 	}
-	taken, failure := send(int(o.to.index), &f)
-	if taken && failure == nil {
-		w.Locked(func() { err = s.parcel.Arrive(w.clock.now()) })
-		s.release()
-		return true, err
+	if !p.Control() {
+		w.sent.Add(1)
 	}
-	release(f.Tensors)
+	var failed error
+	failure := w.config.Carrier.Send(int(to.index), &f)
 	if failure == nil {
-		return false, nil
+		w.Locked(func() { failed = p.Arrive(now) })
+		door.Release(p.Message)
+	} else {
+		release(f.Tensors)
+		w.lost.Add(1)
+		w.Locked(func() { failed = p.Discard() })
+		if !errors.Is(failure, ErrGone) {
+			failed = failure
+		}
 	}
-	w.lost.Add(1)
-	w.Locked(func() { err = s.parcel.Discard() })
-	if !errors.Is(failure, ErrGone) {
-		err = failure
+	if failed != nil {
+		w.fail(fmt.Errorf("%s/%s at %v: %w", to.name(), p.Target, now, failed))
 	}
-	return true, err
 }
 
 func release(tensors []*protos.Tensor) {
@@ -251,11 +89,12 @@ func (w *World) Deliver(node int, f *wire.Frame) {
 	w.take(node, f)
 }
 
-// Posted returns where the values of a tensor belong whose frame Deliver will be called with once they have arrived;
-// nil if that makes no difference. See actors.Poster. In strict mode it is nil as well: what this world has sent is looked at
-// once more when it has been taken, and the answer must not be there yet.
+// Posted returns where the values of a tensor belong whose frame Deliver will be called with once
+// they have arrived; nil if that makes no difference. See actors.Poster. In strict mode it is nil
+// as well: what this world has sent is looked at once more when it has been taken, and the answer
+// must not be there yet.
 func (w *World) Posted(node int, f *wire.Frame, tensor, values int) *protos.Tensor {
-	if w.config.Deployment.Strict || node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil {
+	if w.config.Deployment.Strict || node < 0 || node >= len(w.nodes) || w.nodes[node].away {
 		return nil
 	}
 	l := w.nodes[node].life.Load()
@@ -283,7 +122,7 @@ const atOnce = 2 << 20
 // handlesAtOnce reports whether the node's actor can handle a message on a goroutine that has
 // more to do: nothing lets that wait, neither a charge nor the beginning of the run.
 func (n *node) handlesAtOnce(f *wire.Frame) bool {
-	if n.away != nil || !math.IsInf(n.Profile.Speed, 1) {
+	if n.away || !math.IsInf(n.Profile.Speed, 1) {
 		return false
 	}
 	select {
@@ -302,21 +141,21 @@ func (n *node) handlesAtOnce(f *wire.Frame) bool {
 func (w *World) take(node int, f *wire.Frame) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
-	if node < 0 || node >= len(w.nodes) || w.nodes[node].away != nil || w.nodes[node].over() {
+	if node < 0 || node >= len(w.nodes) || w.nodes[node].away || w.nodes[node].over() {
 		release(f.Tensors)
 		return
 	}
 	if v, ok := f.Head.(*protos.View); ok {
 		w.heard(v)
 	}
-	if !protos.IsControl(f.Head) {
+	if f.Kind != wire.Control {
 		w.received.Add(1)
 	}
 	n, own := w.nodes[node], *f
 	own.Tensors = slices.Clone(f.Tensors)
 	if due, limited := w.downlink(n, f); limited {
-		w.clock.timed(due, func(late time.Duration) {
-			own.Late = w.clock.now() - due
+		w.clock.Timed(due, func(late time.Duration) {
+			own.Late = w.clock.Now() - due
 			w.late.messages.add(late)
 			n.enter(&own)
 		})
@@ -327,7 +166,7 @@ func (w *World) take(node int, f *wire.Frame) {
 
 // downlink tells when a frame of another process has passed the downlink of its receiver.
 func (w *World) downlink(to *node, f *wire.Frame) (due time.Duration, limited bool) {
-	if f.Kind == wire.System || protos.IsControl(f.Head) {
+	if f.Kind != wire.User {
 		return 0, false
 	}
 	w.network.Lock()
@@ -336,7 +175,7 @@ func (w *World) downlink(to *node, f *wire.Frame) (due time.Duration, limited bo
 	if !edge.HasDownlink() {
 		return 0, false
 	}
-	return edge.Receive(w.clock.now()-f.Late, wire.Size(f)), true
+	return edge.Receive(w.clock.Now()-f.Late, wire.Size(f)), true
 }
 
 // enter hands a frame of another process to the actor that it is for.
@@ -345,7 +184,7 @@ func (n *node) enter(f *wire.Frame) {
 	switch {
 	case n.over():
 		release(f.Tensors)
-	case f.Kind == wire.User && !l.alive(f.Target):
+	case f.Kind != wire.System && !l.alive(f.Target):
 		release(f.Tensors)
 		n.world.lost.Add(1)
 	default:
@@ -372,7 +211,7 @@ func (w *World) heard(v *protos.View) {
 func (w *World) Change(node int, present bool) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
-	if node >= 0 && node < len(w.nodes)-1 && w.nodes[node].away != nil && w.lead().away == nil {
+	if node >= 0 && node < len(w.nodes)-1 && w.nodes[node].away && !w.lead().away {
 		realm{w}.Tell(world.MemberChange{Node: node, Present: present})
 	}
 }
@@ -380,7 +219,7 @@ func (w *World) Change(node int, present bool) {
 // Halt ends the run of a world whose coordinator has said so elsewhere; it does nothing in
 // the coordinator's own. Place must have been called.
 func (w *World) Halt() {
-	if w.lead().away != nil {
+	if w.lead().away {
 		w.finish(nil)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -39,8 +40,11 @@ func TestFailureEndsTheRunWithItsNodeAndReason(t *testing.T) {
 			ctx.ReenterAfter(future, func(any, error) { panic(errFire) })
 			ctx.Send(future.PID(), "answered")
 		}),
-		"in the observer": atStart(func(_ actor.Context, env actors.Env) { env.Record(actors.Event{Kind: actors.Waited}) }),
-		"reported":        atStart(func(_ actor.Context, env actors.Env) { env.Fail(errFireAt(env)) }),
+		"in the observer": atStart(func(_ actor.Context,
+			env actors.Env) {
+			env.Record(actors.Event{Kind: actors.Waited})
+		}),
+		"reported": atStart(func(_ actor.Context, env actors.Env) { env.Fail(errFireAt(env)) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &stage{handlers: []handler{nothing, h}}
@@ -78,7 +82,8 @@ func TestEvaluationOfAMemberIsRefused(t *testing.T) {
 func TestPanicShowsWhereItHappened(t *testing.T) {
 	var none []int
 	s := &stage{handlers: []handler{atStart(func(_ actor.Context, env actors.Env) { none[env.Node()] = 1 })}}
-	if err := s.fails(t); !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), "end_test.go") {
+	if err := s.fails(t); !strings.Contains(err.Error(), "index out of range") ||
+		!strings.Contains(err.Error(), "end_test.go") {
 		t.Errorf("error %v, want the panic and its place", err)
 	}
 }
@@ -95,7 +100,8 @@ func TestMessageWithoutWireFormIsRefused(t *testing.T) {
 		atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), "hello") }),
 		nothing,
 	}}
-	if err := s.fails(t); !strings.Contains(err.Error(), "no wire form") || !strings.Contains(err.Error(), "n0 to n1/n1/peer") {
+	if err := s.fails(t); !strings.Contains(err.Error(), "no wire form") ||
+		!strings.Contains(err.Error(), "n0 to n1/n1/peer") {
 		t.Errorf("error %v, want a refusal that names the way", err)
 	}
 }
@@ -111,7 +117,8 @@ func TestStrictModeFindsATensorWrittenAfterSending(t *testing.T) {
 		nothing,
 	}}
 	w = s.world(t)
-	if _, err := w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "written after it had been sent") {
+	if _, err := w.Run(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "written after it had been sent") {
 		t.Errorf("error %v, want the write to be found", err)
 	}
 	nothingLeft(t)
@@ -119,8 +126,10 @@ func TestStrictModeFindsATensorWrittenAfterSending(t *testing.T) {
 
 func TestActorThatCannotBeMadeEndsTheRun(t *testing.T) {
 	d := &world.Deployment{Nodes: []world.Node{
-		{Name: "a", Role: "peer", Profile: world.Unlimited, Kind: handler(func(actor.Context, actors.Env) { t.Error("an actor handled a message") }).kind},
-		{Name: "b", Role: "peer", Profile: world.Unlimited, Kind: func(actors.Env) (actor.Actor, error) { return nil, errFire }},
+		{Name: "a", Role: "peer", Profile: world.Unlimited,
+			Kind: handler(func(actor.Context, actors.Env) { t.Error("an actor handled a message") }).kind},
+		{Name: "b", Role: "peer", Profile: world.Unlimited,
+			Kind: func(actors.Env) (actor.Actor, error) { return nil, errFire }},
 	}}
 	w, err := live.New(live.Config{Deployment: d, Network: link.New(1, []string{"a", "b", actors.Coordinator})})
 	if err != nil {
@@ -312,6 +321,32 @@ func TestTwoWorldsLiveSideBySideAndLeaveTheProcessAsItWas(t *testing.T) {
 	}
 }
 
+func TestEmbeddingProgramCanKeepItsRuntimeAsItIs(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(77))
+	for _, keep := range []bool{false, true} {
+		var processors, garbage int
+		s := &stage{threads: 2}
+		s.handlers = []handler{atStart(func(actor.Context, actors.Env) {
+			processors, garbage = runtime.GOMAXPROCS(0), debug.SetGCPercent(77)
+			debug.SetGCPercent(garbage)
+			s.finish()
+		})}
+		config := s.config()
+		config.KeepRuntime = keep
+		w, err := live.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Run(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if kept := processors == 1 && garbage == 77; kept != keep {
+			t.Errorf("GOMAXPROCS %d and GOGC %d in a run, 1 and 77 before; kept: want %t", processors, garbage, keep)
+		}
+	}
+}
+
 func TestRunInWhichEverythingIsLostIsAStandstill(t *testing.T) {
 	s := &stage{edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}, handlers: []handler{
 		atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }),
@@ -342,8 +377,10 @@ func TestBoundedRunInWhichEverythingIsLostTellsThatItStoodStill(t *testing.T) {
 	}
 	type look struct{}
 	s := &stage{
-		end: 3500 * time.Millisecond, bounded: true, edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}},
-		handlers: []handler{atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }), nothing},
+		end: 3500 * time.Millisecond, bounded: true,
+		edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}},
+		handlers: []handler{atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }),
+			nothing},
 		lead: func(ctx actor.Context, env actors.Env) {
 			switch ctx.Message().(type) {
 			case *actor.Started, look:

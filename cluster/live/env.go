@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/live/rt"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -44,7 +45,7 @@ func (e *env) Rand(purpose string) *rand.Rand {
 func (e *env) Latency(node int) (d time.Duration) {
 	w := e.node.world
 	w.Locked(func() { d = w.config.Network.Edge(e.node.index, int32(node)).Delay(e.life.now()) })
-	if measured := w.config.RoundTrip; measured != nil && w.nodes[node].away != nil {
+	if measured := w.config.RoundTrip; measured != nil && w.nodes[node].away {
 		d += measured(node) / 2
 	}
 	return d
@@ -57,9 +58,9 @@ func (e *env) After(d time.Duration, msg any) actors.Timer {
 	}
 	call := func() { e.life.tell(msg, due) }
 	if e.node.coordinates() {
-		return actors.Timer{Clock: c, ID: c.watch(due, call)}
+		return actors.Timer{Clock: c, ID: c.Watch(due, call)}
 	}
-	return actors.Timer{Clock: c, ID: c.at(due, call)}
+	return actors.Timer{Clock: c, ID: c.At(due, call)}
 }
 
 // Compute pads a job to the time that the plan gives it; one that takes longer is late.
@@ -74,17 +75,17 @@ func (e *env) Compute(job actors.Job) {
 			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", e.node.name()))
 			return
 		}
-		e.submit(evaluations, func() { e.compute(job.Do, func(result any) { e.life.tell(result, promptly) }) })
+		e.submit(rt.Evaluations, func() { e.compute(job.Do, func(result any) { e.life.tell(result, promptly) }) })
 		return
 	}
 	var due time.Duration
 	w.Locked(func() { due = e.life.cores.Book(e.life.now(), job.Cores, e.node.Profile.Cost(job)) })
-	asked := max(due, w.clock.now())
-	e.submit(steps, func() {
+	asked := max(due, w.clock.Now())
+	e.submit(rt.Steps, func() {
 		e.compute(job.Do, func(result any) {
-			w.clock.at(due, func() {
+			w.clock.At(due, func() {
 				if !e.life.over() {
-					w.late.steps.add(w.clock.now() - asked)
+					w.late.steps.add(w.clock.Now() - asked)
 				}
 				e.life.tell(result, due)
 			})
@@ -93,8 +94,8 @@ func (e *env) Compute(job actors.Job) {
 }
 
 // submit hands a job over to the pool; one too many ends the run.
-func (e *env) submit(c class, do func()) {
-	if err := e.node.world.pool.submit(c, do); err != nil {
+func (e *env) submit(c rt.Class, do func()) {
+	if err := e.node.world.pool.Submit(c, do); err != nil {
 		e.Fail(fmt.Errorf("node %s: %w", e.node.name(), err))
 	}
 }
@@ -116,10 +117,10 @@ func (e *env) compute(do func() any, then func(result any)) {
 func (e *env) Charge(work float64) {
 	until := e.life.instant.charge(e.node.Profile.Time(work))
 	clock := e.node.world.clock
-	if clock.now() < until {
+	if clock.Now() < until {
 		e.life.report()
 	}
-	if left := until - clock.now(); left > 2*time.Millisecond {
+	if left := until - clock.Now(); left > 2*time.Millisecond {
 		t := time.NewTimer(left - time.Millisecond)
 		defer t.Stop()
 		select {
@@ -128,7 +129,7 @@ func (e *env) Charge(work float64) {
 		case <-e.node.end:
 		}
 	}
-	for clock.now() < until && !e.life.over() {
+	for clock.Now() < until && !e.life.over() {
 		runtime.Gosched() // a sleep below 1 ms would take longer than that
 	}
 }
@@ -153,7 +154,7 @@ func (e *env) observe(o world.Observer, event actors.Event) {
 	w := e.node.world
 	w.observe.Lock()
 	defer w.observe.Unlock()
-	o.Observe(w.clock.now(), int(e.node.index), event)
+	o.Observe(w.clock.Now(), int(e.node.index), event)
 }
 
 // recover turns a panic into the end of the run.

@@ -35,6 +35,6 @@ func (i *instant) end() {
 // now is the life's time: that of its handler at work, else the clock's.
 func (l *life) now() time.Duration {
 	w := l.node.world
-	now := w.clock.now()
+	now := w.clock.Now()
 	return min(max(time.Duration(l.instant.at.Load()), now-w.config.Bound), now)
 }

@@ -26,8 +26,9 @@ const (
 	patience = time.Minute
 )
 
-// volley has two nodes send a message to and fro, each of whose handlers takes long before it sends. The
-// first one looks at its clock at the begin and at the end: that of another process may have begun later.
+// volley has two nodes send a message to and fro, each of whose handlers takes long before it
+// sends. The first one looks at its clock at the begin and at the end: that of another process may
+// have begun later.
 func volley(edge link.Config, bound time.Duration) (s *stage, took func() time.Duration) {
 	var began, ended time.Duration
 	s = &stage{edge: edge, bound: bound}
@@ -68,29 +69,31 @@ func TestLatenessBeyondTheBoundDelaysTheRun(t *testing.T) {
 	s, took := volley(constant(delay), time.Millisecond)
 	s.run(t)
 	if want := (hops+2)*delay + (hops+1)*(late-time.Millisecond); took() < want {
-		t.Errorf("%d messages of %v by handlers that take %v took %v, want at least %v", hops+2, delay, late, took(), want)
+		t.Errorf("%d messages of %v by handlers that take %v took %v, want at least %v", hops+2, delay, late, took(),
+			want)
 	}
 }
 
 func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
 	var ended time.Duration
 	s := &stage{bound: patience}
-	s.handlers = []handler{member(func(_ actor.Context, env actors.Env) { env.After(delay, 0) }, func(ctx actor.Context, env actors.Env) {
-		n, ok := ctx.Message().(int)
-		if !ok {
-			return
-		}
-		toil(late)
-		switch {
-		case n%2 == 0:
-			env.Compute(actors.Job{Work: 50e6, Do: func() any { return n + 1 }}) // 50 ms at 1 GFLOP/s
-		case n < hops-1:
-			env.After(delay, n+1)
-		default:
-			ended = env.Now()
-			done(ctx)
-		}
-	})}
+	s.handlers = []handler{member(func(_ actor.Context, env actors.Env) { env.After(delay, 0) },
+		func(ctx actor.Context, env actors.Env) {
+			n, ok := ctx.Message().(int)
+			if !ok {
+				return
+			}
+			toil(late)
+			switch {
+			case n%2 == 0:
+				env.Compute(actors.Job{Work: 50e6, Do: func() any { return n + 1 }}) // 50 ms at 1 GFLOP/s
+			case n < hops-1:
+				env.After(delay, n+1)
+			default:
+				ended = env.Now()
+				done(ctx)
+			}
+		})}
 	var began time.Duration
 	s.untilDone()
 	lead := s.lead
@@ -122,7 +125,8 @@ func TestContinuationChargesAndGoesOnFromItsHandlersTime(t *testing.T) {
 	}, nothing)}
 	s.untilDone()
 	if r := s.run(t); before < asked || after != before+5*ms || r.Now < after {
-		t.Errorf("a handler at %v, its continuation at %v, after a charge of 5ms at %v, the run's end at %v", asked, before, after, r.Now)
+		t.Errorf("a handler at %v, its continuation at %v, after a charge of 5ms at %v, the run's end at %v", asked,
+			before, after, r.Now)
 	}
 }
 
@@ -158,6 +162,7 @@ func TestTimeStandsStillInAHandlerButForWhatItCharges(t *testing.T) {
 	}, nothing)}
 	s.untilDone()
 	if r := s.run(t); after != before || charged != before+5*ms || r.Now < charged {
-		t.Errorf("a handler sees %v, %v after 3ms of work, %v after a charge of 5ms, and the run ends at %v", before, after, charged, r.Now)
+		t.Errorf("a handler sees %v, %v after 3ms of work, %v after a charge of 5ms, and the run ends at %v", before,
+			after, charged, r.Now)
 	}
 }

@@ -80,9 +80,9 @@ func (l *life) place() error {
 	return nil
 }
 
-// report tells the coordinator of the steps that the handler at work has recorded. It is called when
-// that handler is done, or is about to wait: a run that ends with a step contains, as in virtual time,
-// what was sent together with it.
+// report tells the coordinator of the steps that the handler at work has recorded. It is called
+// when that handler is done, or is about to wait: a run that ends with a step contains, as in
+// virtual time, what was sent together with it.
 func (l *life) report() {
 	for _, m := range l.unreported {
 		l.system.Root.Send(actors.CoordinatorPID(), m)
@@ -131,10 +131,10 @@ func (l *life) arrive(f *wire.Frame) {
 	switch {
 	case !there || f.Target != l.pid.Id:
 		process.SendUserMessage(target, message)
-	case protos.IsControl(f.Head):
+	case f.Kind == wire.Control:
 		l.mailbox.postControl(message)
 	default:
-		l.mailbox.postDue(message, l.node.world.clock.now()-f.Late)
+		l.mailbox.postDue(message, l.node.world.clock.Now()-f.Late)
 	}
 }
 

@@ -66,13 +66,15 @@ func (s *stage) world(t testing.TB) *live.World {
 }
 
 func (s *stage) config() live.Config {
-	d := &world.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule, Detect: s.detect, Bounded: s.bounded}
+	d := &world.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Schedule: s.schedule,
+		Detect: s.detect, Bounded: s.bounded}
 	var names []string
 	if s.profile.Speed == 0 {
 		s.profile = world.Profile{Cores: 1, Speed: 1e9}
 	}
 	for i, h := range s.handlers {
-		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: s.kind(i, h)})
+		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile,
+			Kind: s.kind(i, h)})
 		names = append(names, d.Nodes[i].Name)
 	}
 	for _, i := range s.absent {

@@ -63,7 +63,8 @@ func (m *mailbox) UserMessageCount() int {
 	return m.queues.User.Len()
 }
 
-// PostUserMessage takes a message of an actor of this node: what a handler sends there is due at its instant.
+// PostUserMessage takes a message of an actor of this node: what a handler sends there is due at
+// its instant.
 func (m *mailbox) PostUserMessage(message any) { m.postDue(message, m.life.now()) }
 
 // postDue takes one that was due at an instant.
@@ -140,7 +141,7 @@ func (m *mailbox) next() (l letter, system, ok bool) {
 func (m *mailbox) handle(l letter, system bool) {
 	message := l.message
 	w := m.life.node.world
-	m.life.instant.begin(w.clock.now(), l.due, w.config.Bound)
+	m.life.instant.begin(w.clock.Now(), l.due, w.config.Bound)
 	defer m.life.instant.end()
 	defer m.life.report()
 	defer func() {

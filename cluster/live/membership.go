@@ -17,7 +17,7 @@ func (w *World) schedule() {
 	d := w.config.Deployment
 	var own []*world.NodeChange
 	for i := range d.Schedule {
-		if c := &d.Schedule[i]; w.nodes[c.Node].away == nil && c.At >= w.config.Start {
+		if c := &d.Schedule[i]; !w.nodes[c.Node].away && c.At >= w.config.Start {
 			own = append(own, c)
 		}
 	}
@@ -25,11 +25,11 @@ func (w *World) schedule() {
 		if c.Ends() && !w.nodes[c.Node].coordinates() {
 			w.nodes[c.Node].ends++
 		}
-		w.clock.at(c.At, func() { w.change(func() { w.happen(c) }) })
+		w.clock.At(c.At, func() { w.change(func() { w.happen(c) }) })
 	}
 	for _, c := range own {
 		if c.Do == world.Crash && !w.nodes[c.Node].coordinates() {
-			w.clock.at(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
+			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
 		}
 	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
@@ -65,7 +65,7 @@ func (w *World) attend() {
 		if !ok {
 			return
 		}
-		w.clock.do(do)
+		w.clock.Do(do)
 		w.jobs.Add(-1)
 	}
 }
@@ -106,7 +106,7 @@ func (r realm) Fail(err error)       { r.fail(err) }
 func (r realm) Hold(node int, d time.Duration) {
 	box := r.nodes[node].life.Load().mailbox
 	box.pause(true)
-	r.clock.at(r.clock.now()+d, func() { box.pause(false) })
+	r.clock.At(r.clock.Now()+d, func() { box.pause(false) })
 }
 
 // Remove ends the life of a node. Its actor handles nothing more; what is queued for it
@@ -132,8 +132,8 @@ func (r realm) Tell(change world.MemberChange) {
 		return
 	}
 	lead := r.lead()
-	if lead.away != nil {
-		lead.away.control.put(sending{change: &change})
+	if lead.away {
+		r.config.Carrier.Changed(change.Node, change.Present)
 	} else if lead.there {
 		lead.life.Load().tell(change, promptly)
 	}

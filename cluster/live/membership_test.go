@@ -46,8 +46,10 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		var made, sent, handled [nodes]atomic.Int64 // by the sender's node and by the receiver's, over all of its lives
 		var news hearing
-		s := &stage{strict: strict, edge: constant(3 * ms), end: 400 * ms, absent: []int{4}, detect: 20 * ms, lead: news.handle}
-		s.schedule = []world.NodeChange{crash(40*ms, 1), leave(80*ms, 2), join(120*ms, 4), join(150*ms, 1), crash(200*ms, 1)}
+		s := &stage{strict: strict, edge: constant(3 * ms), end: 400 * ms, absent: []int{4}, detect: 20 * ms,
+			lead: news.handle}
+		s.schedule = []world.NodeChange{crash(40*ms, 1), leave(80*ms, 2), join(120*ms, 4), join(150*ms, 1),
+			crash(200*ms, 1)}
 		s.making = func(node, _ int) error {
 			made[node].Add(1)
 			return nil
@@ -60,7 +62,8 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 				case string:
 					if env.Now() < 240*ms {
 						sent[i].Add(1)
-						ctx.Send(pid(env, (i+1)%nodes), protos.NewMessage(&protos.Chunk{}, env.Tensors().Copy([]float32{1, 2})))
+						ctx.Send(pid(env, (i+1)%nodes),
+							protos.NewMessage(&protos.Chunk{}, env.Tensors().Copy([]float32{1, 2})))
 						env.After(2*ms, "send")
 					}
 				case *protos.Message:
@@ -78,7 +81,8 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 				t.Errorf("%d actors of node %d, want %d", got, i, want)
 			}
 			dropped += e.Dropped
-			// A handler at work when its node goes has sent what does not leave any more, once a life.
+			// A handler at work when its node goes has sent what does not leave any more, once a
+			// life.
 			if lost := sent[i].Load() - e.Sent; lost < 0 || (lost > 0 && i != 1 && i != 2) || lost > 2 {
 				t.Errorf("node %d sent %d, its edge carried %d", i, sent[i].Load(), e.Sent)
 			}
@@ -92,10 +96,12 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 				t.Errorf("node %d was handed %d messages and handled %d", to, e.Delivered, handled[to].Load())
 			}
 		}
-		if r.DeadLetters < uint64(dropped) || r.DeadLetters > uint64(dropped)+3 { // one more where a node goes while it is handed a message
+		// one more where a node goes while it is handed a message
+		if r.DeadLetters < uint64(dropped) || r.DeadLetters > uint64(dropped)+3 {
 			t.Errorf("%d dead letters, %d dropped", r.DeadLetters, dropped)
 		}
-		want := []world.MemberChange{{Node: 1}, {Node: 2}, {Node: 4, Present: true}, {Node: 1, Present: true}, {Node: 1}}
+		want := []world.MemberChange{{Node: 1}, {Node: 2}, {Node: 4, Present: true}, {Node: 1, Present: true},
+			{Node: 1}}
 		if diff := cmp.Diff(want, news.changes); diff != "" {
 			t.Errorf("what the coordinator heard: %s", diff)
 		}
@@ -141,7 +147,8 @@ func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T
 					return
 				}
 				env.After(110*ms, "timer of the first life")
-				env.Compute(actors.Job{Work: 1e6, Do: func() any { close(begun); <-release; return "job of the first life" }})
+				env.Compute(actors.Job{Work: 1e6,
+					Do: func() any { close(begun); <-release; return "job of the first life" }})
 				env.Compute(actors.Job{Work: 1e6, Do: func() any { return "queued job of the first life" }})
 				select {
 				case <-begun:
@@ -343,7 +350,8 @@ func TestControlMessagesOvertakeWhatWaitsInTheMailbox(t *testing.T) {
 func TestHaltedRunDoesNotChangeItsNodes(t *testing.T) {
 	var news hearing
 	halted := make(chan struct{})
-	s := &stage{end: 60 * ms, absent: []int{2}, schedule: []world.NodeChange{leave(5*ms, 0), join(10*ms, 2), join(10*ms, 0), leave(10*ms, 1)}}
+	s := &stage{end: 60 * ms, absent: []int{2},
+		schedule: []world.NodeChange{leave(5*ms, 0), join(10*ms, 2), join(10*ms, 0), leave(10*ms, 1)}}
 	s.handlers = []handler{nothing, nothing, nothing}
 	s.making = func(node, _ int) error {
 		if node == 2 {

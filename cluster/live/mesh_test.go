@@ -21,10 +21,10 @@ import (
 type mesh struct {
 	hosts []int         // the world of each node, that of the coordinator last
 	make  []live.Config // of each world, its own
-	// sending, if not nil, is called before a frame is carried; its error is the carrier's.
+	// sending, if not nil, is called before a frame is taken; its error is the carrier's.
 	sending func(from, node int, f *wire.Frame) error
-	// carry, if not nil, makes a world's carrier of that of a mesh.
-	carry func(c *carrier) live.Carrier
+	// carrying, if not nil, is called before a frame that was taken is carried, and may wait.
+	carrying func(from, node int, f *wire.Frame)
 
 	posted atomic.Int64 // tensors for which their receivers had memory ready
 
@@ -33,6 +33,7 @@ type mesh struct {
 	gone   []bool // worlds that are cut off
 
 	running  sync.WaitGroup
+	carried  sync.WaitGroup
 	ends     []context.CancelCauseFunc // of each world
 	ended    []chan struct{}           // closed when each has
 	results  []live.Result
@@ -41,11 +42,48 @@ type mesh struct {
 	halts    []int    // how often each world has told the others to halt
 }
 
-// carrier is that of one world of a mesh.
+// carrier is that of one world of a mesh. It has a lane for the control messages to each node and
+// one for all others.
 type carrier struct {
-	mesh *mesh
-	from int
-	pool protos.TensorPool
+	mesh  *mesh
+	from  int
+	pool  protos.TensorPool
+	lanes [][2]lane
+}
+
+// lane does what is put there, in its order.
+type lane struct {
+	mu      sync.Mutex
+	waiting []func()
+	busy    bool // a goroutine is at it
+}
+
+func (c *carrier) put(node int, kind wire.Kind, do func()) {
+	l := &c.lanes[node][0]
+	if kind != wire.User {
+		l = &c.lanes[node][1]
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting = append(l.waiting, do); !l.busy {
+		l.busy = true
+		c.mesh.carried.Go(l.empty)
+	}
+}
+
+func (l *lane) empty() {
+	for {
+		l.mu.Lock()
+		if len(l.waiting) == 0 {
+			l.busy = false
+			l.mu.Unlock()
+			return
+		}
+		do := l.waiting[0]
+		l.waiting = l.waiting[1:]
+		l.mu.Unlock()
+		do()
+	}
 }
 
 var _ live.Carrier = (*carrier)(nil)
@@ -66,8 +104,7 @@ func (c *carrier) Send(node int, f *wire.Frame) error {
 			return err
 		}
 	}
-	w := c.mesh.world(c.from, node)
-	if w == nil {
+	if c.mesh.world(c.from, node) == nil {
 		return fmt.Errorf("world %d is cut off: %w", c.mesh.hosts[node], live.ErrGone)
 	}
 	b, err := wire.Encode(nil, f)
@@ -78,25 +115,43 @@ func (c *carrier) Send(node int, f *wire.Frame) error {
 	if err != nil {
 		return err
 	}
+	for _, t := range f.Tensors {
+		t.Release()
+	}
+	c.put(node, f.Kind, func() { c.carry(node, &arrived) })
+	return nil
+}
+
+// carry brings a frame to the world that its node lives in by now.
+func (c *carrier) carry(node int, arrived *wire.Frame) {
+	if c.mesh.carrying != nil {
+		c.mesh.carrying(c.from, node, arrived)
+	}
+	w := c.mesh.world(c.from, node)
+	if w == nil {
+		for _, t := range arrived.Tensors {
+			t.Release()
+		}
+		return
+	}
 	for i, t := range arrived.Tensors {
-		if ready := w.Posted(node, &arrived, i, len(t.Data)); ready != nil {
+		if ready := w.Posted(node, arrived, i, len(t.Data)); ready != nil {
 			copy(ready.Data, t.Data)
 			t.Release()
 			arrived.Tensors[i] = ready
 			c.mesh.posted.Add(1)
 		}
 	}
-	w.Deliver(node, &arrived)
-	for _, t := range f.Tensors {
-		t.Release()
-	}
-	return nil
+	w.Deliver(node, arrived)
 }
 
 func (c *carrier) Changed(node int, present bool) {
-	if w := c.mesh.world(c.from, len(c.mesh.hosts)-1); w != nil {
-		w.Change(node, present)
-	}
+	lead := len(c.mesh.hosts) - 1
+	c.put(lead, wire.Control, func() {
+		if w := c.mesh.world(c.from, lead); w != nil {
+			w.Change(node, present)
+		}
+	})
 }
 
 func (c *carrier) Halt() {
@@ -117,10 +172,7 @@ func (c *carrier) Halt() {
 func (m *mesh) build(t testing.TB, i int, config live.Config) *live.World {
 	t.Helper()
 	config.Hosted = func(node int) bool { return m.hosts[node] == i }
-	c := &carrier{mesh: m, from: i}
-	if config.Carrier = c; m.carry != nil {
-		config.Carrier = m.carry(c)
-	}
+	config.Carrier = &carrier{mesh: m, from: i, lanes: make([][2]lane, len(m.hosts))}
 	w, err := live.New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +205,7 @@ func (m *mesh) start(t testing.TB) (wait func()) {
 	}
 	return func() {
 		m.running.Wait()
+		m.carried.Wait()
 		for _, end := range m.ends {
 			end(nil)
 		}

@@ -44,7 +44,8 @@ func launch(tb testing.TB, s seat, secure, pinned bool) *fleet {
 		if secure {
 			name := fmt.Sprintf("n%d", s.Index)
 			s.Identity = filepath.Join(folder, name)
-			if err := identity.Issue(filepath.Join(folder, "ca"), s.Identity, identity.Subject{Name: name, Role: identity.Node}); err != nil {
+			if err := identity.Issue(filepath.Join(folder, "ca"), s.Identity,
+				identity.Subject{Name: name, Role: identity.Node}); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -168,7 +169,8 @@ func BenchmarkParameterServer(b *testing.B) {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("params=%d/workers=%d", values, workers), func(b *testing.B) {
 				security(b, func(b *testing.B, secure bool) {
-					fl := launch(b, seat{Architecture: parameterServer, Processes: 1 + workers, Values: values}, secure, 1+workers <= runtime.NumCPU())
+					fl := launch(b, seat{Architecture: parameterServer, Processes: 1 + workers, Values: values},
+						secure, 1+workers <= runtime.NumCPU())
 					fl.measure(b)
 				})
 			})

@@ -237,10 +237,12 @@ func (c *cluster) connect(o order) (err error) {
 func (c *cluster) place() (err error) {
 	s := c.seat
 	set := &datasets.Set{Inputs: 1, Classes: []string{"a", "b"}}
-	task := &train.Task{Model: still(s.Values), Train: set, Test: set, Batch: 1, Method: optim.SGD{Rate: optim.Constant(1e-6)}}
+	task := &train.Task{Model: still(s.Values), Train: set, Test: set, Batch: 1,
+		Method: optim.SGD{Rate: optim.Constant(1e-6)}}
 	var architecture train.Architecture = ps.Architecture{Scale: ps.Sum}
 	if s.Architecture != parameterServer {
-		architecture = collective.Architecture{Algorithm: collective.Algorithm(s.Architecture), Segment: s.Segment, Every: 1, Reduce: collective.Gradients}
+		architecture = collective.Architecture{Algorithm: collective.Algorithm(s.Architecture), Segment: s.Segment,
+			Every: 1, Reduce: collective.Gradients}
 		task.Method = still(s.Values)
 	}
 	d, names := &world.Deployment{Bounded: true}, []string(nil)
@@ -254,11 +256,13 @@ func (c *cluster) place() (err error) {
 		}
 		names = append(names, c.name(i))
 		kind := architecture.Kind(task, train.Place{Node: i, Name: names[i], Role: role})
-		d.Nodes = append(d.Nodes, world.Node{Name: names[i], Role: role, Profile: world.Unlimited, Kind: func(env actors.Env) (_ actor.Actor, err error) {
-			c.actor = &swift{Env: env, server: role == ps.RoleServer, up: make(chan struct{}), done: make(chan answer, 1)}
-			c.actor.inner, err = kind(c.actor)
-			return c.actor, err
-		}})
+		d.Nodes = append(d.Nodes, world.Node{Name: names[i], Role: role, Profile: world.Unlimited,
+			Kind: func(env actors.Env) (_ actor.Actor, err error) {
+				c.actor = &swift{Env: env, server: role == ps.RoleServer, up: make(chan struct{}),
+					done: make(chan answer, 1)}
+				c.actor.inner, err = kind(c.actor)
+				return c.actor, err
+			}})
 	}
 	c.world, err = live.New(live.Config{
 		Deployment: d, Network: link.New(1, append(names, actors.Coordinator)),
@@ -271,17 +275,9 @@ func (c *cluster) place() (err error) {
 	return c.world.Place()
 }
 
-var _ live.Prompt = (*cluster)(nil)
+var _ live.Carrier = (*cluster)(nil)
 
-func (c *cluster) Send(node int, f *wire.Frame) error { return c.node.Send(c.name(node), f) }
-
-func (c *cluster) TrySend(node int, f *wire.Frame) (bool, error) {
-	err := c.node.TrySend(c.name(node), f)
-	if errors.Is(err, transport.ErrQueueFull) {
-		return false, nil
-	}
-	return true, err
-}
+func (c *cluster) Send(node int, f *wire.Frame) error { return c.node.Post(c.name(node), f) }
 
 func (c *cluster) Changed(int, bool) {}
 func (c *cluster) Halt()             {}

@@ -10,68 +10,9 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
-	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
-
-// reluctant is a carrier that takes two of three messages at once.
-type reluctant struct {
-	*carrier
-	asked atomic.Int64
-}
-
-var _ live.Prompt = (*reluctant)(nil)
-
-func (r *reluctant) TrySend(node int, f *wire.Frame) (bool, error) {
-	if r.asked.Add(1)%3 == 0 {
-		return false, nil
-	}
-	return true, r.Send(node, f)
-}
-
-func TestMessagesKeepTheirOrderWhetherTheirCarrierTakesThemAtOnceOrNot(t *testing.T) {
-	const messages = 500
-	var got []uint32
-	asked := 0
-	s := &stage{profile: world.Unlimited}
-	s.handlers = []handler{
-		member(func(ctx actor.Context, env actors.Env) {
-			for i := range messages {
-				ctx.Send(pid(env, 1), chunk(uint32(i)))
-			}
-		}, nothing),
-		func(ctx actor.Context, _ actors.Env) {
-			m, ok := ctx.Message().(*protos.Message)
-			if !ok {
-				return
-			}
-			if head, ok := m.Head.(*protos.Chunk); ok {
-				if got = append(got, head.Index); len(got) == messages {
-					done(ctx)
-				}
-			}
-		},
-	}
-	s.untilDone()
-	m := s.split(0, 1, 1)
-	m.carry = func(c *carrier) live.Carrier { return &reluctant{carrier: c} }
-	m.sending = func(from, _ int, f *wire.Frame) error {
-		if _, ok := f.Head.(*protos.Chunk); ok && from == 0 {
-			asked++ // by one goroutine at a time
-		}
-		return nil
-	}
-	m.run(t)
-	for i, index := range got {
-		if int(index) != i {
-			t.Fatalf("message %d arrived as number %d", index, i)
-		}
-	}
-	if stats := m.total(0, 1); len(got) != messages || asked != messages || stats.Delivered != messages || stats.InFlight() != 0 {
-		t.Errorf("%d messages of %d arrived, %d were carried, the edge says %+v", len(got), messages, asked, stats)
-	}
-}
 
 // held is a world with one node, whose handler a test sees at work, and the coordinator elsewhere.
 func held(t *testing.T, profile world.Profile, h handler) (m *mesh, end func()) {

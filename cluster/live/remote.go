@@ -43,8 +43,8 @@ func (r *remote) send(kind wire.Kind, message any) {
 		}
 		return
 	}
-	held := r.destination.away == nil && p.HasDownlink()
-	if p.Arrival == p.Sent && (p.Control || !held && w.underway[p.Edge] == 0) {
+	held := !r.destination.away && p.HasDownlink()
+	if p.Arrival == p.Sent && (p.Control() || !held && w.underway[p.Edge] == 0) {
 		w.network.Unlock()
 		r.deliver(&p, 0)
 		return
@@ -58,11 +58,11 @@ func (r *remote) send(kind wire.Kind, message any) {
 func (r *remote) hold(p *door.Parcel, downlink bool) {
 	w := r.source.node.world
 	if downlink {
-		w.clock.at(p.Arrival, func() { r.receive(p) })
+		w.clock.At(p.Arrival, func() { r.receive(p) })
 		return
 	}
 	w.underway[p.Edge]++
-	w.clock.timed(p.Arrival, func(late time.Duration) {
+	w.clock.Timed(p.Arrival, func(late time.Duration) {
 		r.deliver(p, late)
 		w.Locked(func() {
 			if w.underway[p.Edge]--; w.underway[p.Edge] == 0 {
@@ -78,30 +78,36 @@ func (r *remote) receive(p *door.Parcel) {
 	w.network.Lock()
 	due := p.Receive(p.Arrival)
 	p.Arrival = due
-	w.clock.timed(due, func(late time.Duration) { r.deliver(p, late) })
+	w.clock.Timed(due, func(late time.Duration) { r.deliver(p, late) })
 	w.network.Unlock()
 }
 
-// deliver hands a parcel over to the transport of the destination, so much later than this world could have.
+// deliver hands a parcel over to the world of the destination, so much later than this one could
+// have.
 func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 	w := r.destination.world
 	if r.destination.over() {
 		return
 	}
-	now := w.clock.now()
-	if !p.Control {
+	if !p.Control() {
 		w.late.messages.add(late)
 	}
-	if away := r.destination.away; away != nil {
-		away.put(sending{parcel: p, id: r.id, late: now - p.Arrival})
-		return
+	if r.destination.away {
+		w.leave(r.destination, p)
+	} else {
+		w.enter(r.destination, p)
 	}
-	f := w.door.Frame(p, r.id)
+}
+
+// enter hands a parcel that is due to the transport of a node that lives here.
+func (w *World) enter(to *node, p *door.Parcel) {
+	now := w.clock.Now()
+	f := p.Frame()
 	f.Late = now - p.Arrival
 	var there bool
 	var err error
 	w.Locked(func() {
-		if there = p.Kind == wire.System || r.destination.life.Load().alive(r.id); there {
+		if there = p.Kind == wire.System || to.life.Load().alive(p.Target); there {
 			err = p.Arrive(now)
 		} else {
 			err = p.Discard()
@@ -109,22 +115,21 @@ func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 	})
 	switch {
 	case err != nil:
-		w.fail(fmt.Errorf("%s/%s at %v: %w", w.names[r.destination.index], r.id, now, err))
+		w.fail(fmt.Errorf("%s/%s at %v: %w", to.name(), p.Target, now, err))
 	case there:
-		r.cross(p, &f)
+		w.cross(to, p, &f)
 	default:
 		w.lost.Add(1)
 	}
 }
 
-// cross hands the frame to the transport, with a reference to its tensors, and
-// gives the sender's reference to the message back.
-func (r *remote) cross(p *door.Parcel, f *wire.Frame) {
-	w := r.destination.world
+// cross hands the frame to the transport, with a reference to its tensors, and gives the sender's
+// reference to the message back.
+func (w *World) cross(to *node, p *door.Parcel, f *wire.Frame) {
 	for _, t := range f.Tensors {
 		t.Retain()
 	}
-	if err := w.transport.Send(w.names[r.destination.index], f); err != nil {
+	if err := w.transport.Send(to.name(), f); err != nil {
 		w.fail(err)
 	}
 	door.Release(p.Message)

@@ -51,7 +51,8 @@ func (r *training) config() live.Config {
 		panic(err)
 	}
 	set := &datasets.Set{Name: "random", Inputs: 6, Classes: make([]string, 3)}
-	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(0.1)}, Seed: 3}
+	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(0.1)},
+		Seed: 3}
 	d := &world.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true}
 	var names []string
 	for i, role := range r.roles {
@@ -179,7 +180,8 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 				t.Skip("takes a second or two, and ring shows the same")
 			}
 			plan := func(seen models, enough func(node int) bool) *training {
-				r := &training{architecture: c.architecture, roles: c.roles, delay: link.Uniform{Min: ms / 10, Max: ms / 2}}
+				r := &training{architecture: c.architecture, roles: c.roles,
+					delay: link.Uniform{Min: ms / 10, Max: ms / 2}}
 				r.lead = watchModels(seen, enough, c.holders...)
 				return r
 			}
@@ -197,7 +199,10 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 					hosts = [][]int{{0, 0, 0}, {0, 1, 1}, {1, 2, 0}}[i]
 				}
 				seen := models{}
-				r := plan(seen, func(node int) bool { return common(seen, want, node) >= looks || len(seen[node]) >= rounds })
+				r := plan(seen, func(node int) bool {
+					return common(seen, want, node) >= looks ||
+						len(seen[node]) >= rounds
+				})
 				r.strict = i == 2
 				m := r.split(hosts...)
 				m.run(t)
@@ -209,7 +214,8 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 						t.Errorf("hosts %v: only %d versions of the model of node %d can be compared", hosts, n, node)
 					}
 					if versions := differences(seen, want, node); len(versions) > 0 {
-						t.Errorf("hosts %v: node %d has other models at versions %v than in virtual time", hosts, node, versions)
+						t.Errorf("hosts %v: node %d has other models at versions %v than in virtual time", hosts,
+							node, versions)
 					}
 				}
 			}
@@ -233,7 +239,8 @@ func led(architecture train.Architecture, result *coordinator.Result, roles []st
 
 func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *testing.T) {
 	worker, peer := ps.RoleWorker, gossip.Architecture{
-		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean{}, Lead: gossip.NoLead,
+		Every: 1, Choice: gossip.Choice{By: gossip.Random, Count: 1}, Exchange: gossip.Push, Merge: gossip.Mean{},
+		Lead: gossip.NoLead,
 	}
 	role := peer.Roles()[0].Name
 	for name, c := range map[string]struct {
@@ -242,8 +249,9 @@ func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *t
 		holders      []int
 		trains       []int
 	}{
-		"parameter server": {ps.Architecture{Scale: ps.Sum}, []string{ps.RoleServer, worker, worker, worker}, []int{0}, []int{1, 2, 3}},
-		"gossip":           {peer, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		"parameter server": {ps.Architecture{Scale: ps.Sum}, []string{ps.RoleServer, worker, worker, worker},
+			[]int{0}, []int{1, 2, 3}},
+		"gossip": {peer, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var result coordinator.Result
@@ -279,7 +287,8 @@ func (m *mesh) accounted(t *testing.T, carried func(world int) int64) {
 		for _, e := range c.Network.Used() {
 			stats := e.Stats()
 			if m.hosts[e.Source()] != world && stats.Sent+stats.Control != 0 {
-				t.Errorf("world %d counts on edge %d → %d, whose sender lives elsewhere: %+v", world, e.Source(), e.Destination(), stats)
+				t.Errorf("world %d counts on edge %d → %d, whose sender lives elsewhere: %+v", world, e.Source(),
+					e.Destination(), stats)
 			}
 			if stats.InFlight() < 0 || stats.InFlightBytes() < 0 {
 				t.Errorf("edge %d → %d does not add up: %+v", e.Source(), e.Destination(), stats)
@@ -380,7 +389,8 @@ func TestTrainingGoesOnWithoutAWorldThatIsLostAndWithTheOneThatReplacesIt(t *tes
 				t.Error(err)
 			}
 			if m.results[2].Now < config.Start || result.Evaluations == 0 {
-				t.Errorf("the world that began at %v ended at %v, after %d evaluations", config.Start, m.results[2].Now, result.Evaluations)
+				t.Errorf("the world that began at %v ended at %v, after %d evaluations", config.Start,
+					m.results[2].Now, result.Evaluations)
 			}
 			if e := m.make[1].Network.Edge(1, 2).Stats(); name == "all-reduce" && e.Delivered == 0 {
 				t.Errorf("edge %+v: nothing ever came to the node of the lost world", e)

@@ -1,12 +1,13 @@
 // Package live is the real world: actors, links and clocks in real time.
 //
-// Each node of a run that lives in this process, all of them or some, has an actor system
-// of its own. Messages between nodes pass the door, wait as long as their link says, and
-// cross the in-memory transport in their wire form, or a Carrier to another process.
-// Computation runs on threads that give way to mailboxes and timers, and is padded to what
-// the plan says that it costs. A little lateness is made up for: what a handler sets going counts from
-// when its message was due, also in another process. How late the world was is recorded, and a run that
-// fell behind is marked.
+// Each node of a run that lives in this process has its own actor system. A message between nodes
+// passes the door, waits as long as its link says, and crosses the in-memory transport in its wire
+// form, or a Carrier to another process. Computation runs on threads that give way to mailboxes and
+// timers, and is padded to what the plan says that it costs.
+//
+// A handler's sends and timers are stamped with the time its message was due, not the time it ran,
+// so lateness does not accumulate along a chain of messages, also across processes. The world
+// records how late it was, and marks a run that fell behind.
 package live
 
 import (
@@ -21,6 +22,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/live/rt"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -56,6 +58,9 @@ type Config struct {
 	// Lives is how often the nodes hosted here may have lived before, in worlds that are gone.
 	// It tells their random streams apart.
 	Lives int
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are, at the price of later
+	// timers; otherwise Run changes both while it lasts. See rt.Tune.
+	KeepRuntime bool
 	// Bound is how late the 99th percentile of messages and steps may be before the
 	// run is marked; 0 stands for DefaultBound. It is also the lateness up to which an actor's
 	// time counts from when its message was due; more delays the run.
@@ -91,8 +96,7 @@ type Result struct {
 type World struct {
 	config    Config
 	nodes     []*node
-	partial   bool   // some nodes live in other processes
-	prompt    Prompt // the carrier, if it is one
+	partial   bool // some nodes live in other processes
 	names     []string
 	transport transport.Memory
 	tensors   protos.TensorPool
@@ -100,8 +104,8 @@ type World struct {
 	views     *world.Views
 	announced atomic.Pointer[protos.View] // the latest
 	cycle     *world.LifeCycle
-	clock     *clock
-	pool      *pool
+	clock     *rt.Clock
+	pool      *rt.Pool
 	placed    chan struct{} // closed when all actors are there
 	halted    chan struct{} // closed when only the coordinator goes on
 	halting   sync.Once
@@ -113,14 +117,13 @@ type World struct {
 	stalled   time.Duration  // since when nothing has happened; 0 if something does
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
-	handled   atomic.Int64   // messages so far
-	handling  atomic.Int64   // handlers at work that may move something on
-	sent      atomic.Int64   // messages for nodes of other worlds, those that are dropped included
-	received  atomic.Int64   // messages of other worlds
-	jobs      atomic.Int64   // under way
-	lost      atomic.Uint64  // dead letters
-	arrivals  sync.RWMutex   // held for reading while a frame or news of another process arrive
-	sending   sync.WaitGroup // goroutines that call the carrier
+	handled   atomic.Int64  // messages so far
+	handling  atomic.Int64  // handlers at work that may move something on
+	sent      atomic.Int64  // messages for nodes of other worlds, those that are dropped included
+	received  atomic.Int64  // messages of other worlds
+	jobs      atomic.Int64  // under way
+	lost      atomic.Uint64 // dead letters
+	arrivals  sync.RWMutex  // held for reading while a frame or news of another process arrive
 
 	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
@@ -136,7 +139,7 @@ type node struct {
 	world *World
 	index int32
 	world.Inhabitant
-	away   *outboxes            // of a node that lives in another process; nil if it lives here
+	away   bool                 // it lives in another process
 	life   atomic.Pointer[life] // changed under World.network; nil if the node is away
 	end    chan struct{}        // closed when its part is over
 	passed time.Duration        // when its latest message did, guarded by World.network
@@ -181,7 +184,8 @@ func New(config Config) (*World, error) {
 	}
 	partial := hosted < len(d.Nodes) || !config.Hosted(len(d.Nodes))
 	if partial && config.Carrier == nil {
-		return nil, fmt.Errorf("%d of %d nodes are hosted here, and no carrier reaches the others", hosted, len(d.Nodes))
+		return nil, fmt.Errorf("%d of %d nodes are hosted here, and no carrier reaches the others", hosted,
+			len(d.Nodes))
 	}
 	if config.Threads == 0 {
 		config.Threads = runtime.NumCPU()
@@ -190,11 +194,11 @@ func New(config Config) (*World, error) {
 		config.Bound = DefaultBound
 	}
 	w := &World{
-		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}), end: make(chan struct{}),
+		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}),
+		end:      make(chan struct{}),
 		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
 		underway: map[*link.Edge]int{},
 	}
-	w.prompt, _ = config.Carrier.(Prompt)
 	w.tensors.Poison = d.Strict
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, len(d.Nodes))
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
@@ -213,7 +217,7 @@ func (w *World) addNode(i int32) error {
 	}
 	w.nodes = append(w.nodes, n)
 	if !w.config.Hosted(int(i)) {
-		n.away = newOutboxes(n)
+		n.away = true
 		return nil
 	}
 	n.life.Store(n.newLife(w.config.Lives))
@@ -232,14 +236,13 @@ func (w *World) Locked(do func()) {
 // placed. After an error, as in any case, Run or Abandon must be called.
 func (w *World) Place() (err error) {
 	w.changes = make(chan func(), 2*len(w.config.Deployment.Schedule)) // each, and hearing of it
-	w.pool = &pool{}
-	if w.clock, err = newClock(w.broken); err != nil {
+	w.pool = &rt.Pool{}
+	if w.clock, err = rt.NewClock(w.config.Start, w.broken); err != nil {
 		w.failure = err
 		return err
 	}
-	w.clock.first = w.config.Start
 	for _, c := range w.config.Changes {
-		w.clock.at(c.At, func() { w.Locked(c.Apply) })
+		w.clock.At(c.At, func() { w.Locked(c.Apply) })
 	}
 	if err = w.place(); err != nil {
 		w.fail(err)
@@ -249,8 +252,9 @@ func (w *World) Place() (err error) {
 	return nil
 }
 
-// Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been called.
-func (w *World) Now() time.Duration { return w.clock.now() }
+// Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been
+// called.
+func (w *World) Now() time.Duration { return w.clock.Now() }
 
 // Abandon ends a world of which Place was called, and Run will not be.
 func (w *World) Abandon() {
@@ -266,25 +270,26 @@ func (w *World) Abandon() {
 // until Halt is called. It returns an error if an actor fails or if ctx is cancelled, with
 // the cause. A world runs once.
 func (w *World) Run(ctx context.Context) (Result, error) {
-	// Two for each core that computes, and two more: mailboxes and timers find a
-	// processor even while all of these do.
-	needed := 2*w.config.Threads + 2
-	takeProcessors(needed)
-	defer returnProcessors(needed)
+	if !w.config.KeepRuntime {
+		// Two for each core that computes, and two more: mailboxes and timers find a processor even
+		// while all of these compute.
+		defer rt.Tune(2*w.config.Threads + 2)()
+	}
 	if w.changes == nil {
 		_ = w.Place() // its error is the run's
 	}
 	if w.clock == nil {
 		return Result{}, w.failure
 	}
-	w.clock.begin()
+	w.clock.Begin()
 	w.attending.Go(w.attend)
-	if err := w.pool.start(w.config.Threads); err != nil {
+	if err := w.pool.Start(w.config.Threads); err != nil {
 		w.fail(err)
 	}
 	close(w.placed)
 	w.wait(ctx)
-	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(), DeadLetters: w.lost.Load(), Stalled: w.stalled,
+	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(),
+		DeadLetters: w.lost.Load(), Stalled: w.stalled,
 		Halted: w.haltedAt}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
@@ -294,7 +299,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 
 // broken ends the run when something breaks that belongs to no actor.
 func (w *World) broken(reason any) {
-	w.fail(fmt.Errorf("at %v: %w", w.clock.now(), world.PanicError(reason)))
+	w.fail(fmt.Errorf("at %v: %w", w.clock.Now(), world.PanicError(reason)))
 }
 
 // restEvery is how often a world looks whether everything in it has come to rest.
@@ -329,16 +334,16 @@ func (w *World) look(rests bool) {
 	case !w.config.Deployment.Bounded:
 		w.fail(w.standstill())
 	case w.stalled == 0:
-		w.stalled = w.clock.now()
+		w.stalled = w.clock.Now()
 	}
 }
 
 // close stops everything that Run started. What is under way is not delivered.
 func (w *World) close() {
-	w.clock.stop()
+	w.clock.Stop()
 	close(w.changes)
 	w.attending.Wait()
-	w.pool.stop()
+	w.pool.Stop()
 	w.arrivals.Lock()   // whatever arrives from now on finds that the run is over
 	w.arrivals.Unlock() //nolint:staticcheck // it stands for waiting
 	for _, n := range w.nodes {
@@ -348,7 +353,6 @@ func (w *World) close() {
 		}
 	}
 	w.stopped.Wait()
-	w.sending.Wait()
 	for _, n := range w.nodes {
 		if l := n.life.Load(); l != nil {
 			l.system.Shutdown()
@@ -359,14 +363,14 @@ func (w *World) close() {
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if w.nodes[i].away != nil || !w.present(i) {
+		if w.nodes[i].away || !w.present(i) {
 			continue
 		}
 		if err := w.nodes[i].life.Load().place(); err != nil {
 			return err
 		}
 	}
-	if d.Coordinate == nil || w.lead().away != nil {
+	if d.Coordinate == nil || w.lead().away {
 		return nil
 	}
 	return w.lead().life.Load().place()
@@ -389,10 +393,10 @@ func (w *World) fail(err error) { w.finish(err) }
 // halt ends the part of all nodes but the coordinator's, wherever they live.
 func (w *World) halt() {
 	w.halting.Do(func() {
-		w.haltedAt = w.clock.now()
+		w.haltedAt = w.clock.Now()
 		close(w.halted)
-		if w.partial && w.lead().away == nil {
-			w.sending.Go(w.config.Carrier.Halt)
+		if w.partial && !w.lead().away {
+			w.config.Carrier.Halt()
 		}
 	})
 }
@@ -400,7 +404,7 @@ func (w *World) halt() {
 // finish ends the run; the first to do so says how.
 func (w *World) finish(err error) {
 	w.ended.Do(func() {
-		w.failure, w.instant = err, w.clock.now()
+		w.failure, w.instant = err, w.clock.Now()
 		w.halt()
 		close(w.end)
 	})

@@ -91,7 +91,8 @@ func TestJobsQueueOnTheCoresOfTheirNode(t *testing.T) {
 			for i := range 3 {
 				env.Compute(actors.Job{Work: 10e6, Do: func() any { return i }})
 			}
-			env.Compute(actors.Job{Work: 1000e6, Cores: 2, Do: func() any { return 3 }}) // long, so that a machine that is late with the others does it last
+			// long, so that a machine that is late with the others does it last
+			env.Compute(actors.Job{Work: 1000e6, Cores: 2, Do: func() any { return 3 }})
 		case int:
 			done[m], last = env.Now(), m
 			if len(done) == 4 {
@@ -487,7 +488,8 @@ func TestRunThatIsLaterThanItsBoundIsMarked(t *testing.T) {
 
 func TestMoreNodesThanOneProcessHoldsAreRefused(t *testing.T) {
 	d := &world.Deployment{Nodes: make([]world.Node, live.MaxNodes+1)}
-	if _, err := live.New(live.Config{Deployment: d}); err == nil || err.Error() != "257 nodes, at most 256 can live in one process in real time" {
+	if _, err := live.New(live.Config{Deployment: d}); err == nil ||
+		err.Error() != "257 nodes, at most 256 can live in one process in real time" {
 		t.Errorf("error %v", err)
 	}
 }

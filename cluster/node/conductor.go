@@ -142,7 +142,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 // newConductor returns the conductor of a run of that number.
 func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.PlaceRun) *conductor {
 	c := &conductor{
-		hosted: p.newHosted(run, p.config.Name, append(slices.Clone(m.Processes), p.config.Name)),
+		hosted: p.newHosted(run, p.config.Name, m.Processes),
 		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
 	for _, name := range m.Processes {
@@ -155,7 +155,7 @@ func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.P
 
 // now is what the run's clock shows in this process.
 func (c *conductor) now() time.Duration {
-	if w := c.world.Load(); w != nil {
+	if w := c.World(); w != nil {
 		return w.Now()
 	}
 	return 0
@@ -253,7 +253,7 @@ func (c *conductor) awaitResults() {
 	ctx, cancel := context.WithCancel(c.process.stop)
 	defer cancel()
 	_ = c.await(ctx, func(name string, q *party) (bool, error) {
-		return q.result != nil || q.err != nil || looks >= silentLooks && !c.up(name), nil
+		return q.result != nil || q.err != nil || looks >= silentLooks && !c.Up(name), nil
 	}, func() {
 		if looks++; time.Duration(looks)*askEvery > resultPatience {
 			cancel()
@@ -293,7 +293,7 @@ func (c *conductor) place(name string, m *protos.PlaceRun) error {
 		connection++ // the message waits for the next one
 	}
 	c.note(name, func(q *party) { q.connection = connection })
-	return c.process.tell(name, c.run, m)
+	return c.process.tell(name, c.Number(), m)
 }
 
 // placed reports whether a process has made its world. What was under way when a connection broke

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -66,7 +67,10 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 			arrived <- struct{}{}
 		}
 	})
-	p := &process{config: Config{Name: "a"}, node: listen(t, "a", func(*wire.Frame) {})}
+	p := &process{
+		config: Config{Name: "a"}, node: listen(t, "a", func(*wire.Frame) {}), mesh: mesh.New(mesh.Config{Name: "a"}),
+	}
+	p.mesh.Use(p.node)
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	defer p.halt(nil)
 	address, cut := brittle(t, b.Address())
@@ -87,7 +91,10 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 }
 
 func TestProcessWhoseSamplesCannotBeSentDoesNotTakePart(t *testing.T) {
-	p := &process{config: Config{Name: "a"}, node: listen(t, "a", func(*wire.Frame) {})}
+	p := &process{
+		config: Config{Name: "a"}, node: listen(t, "a", func(*wire.Frame) {}), mesh: mesh.New(mesh.Config{Name: "a"}),
+	}
+	p.mesh.Use(p.node)
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	defer p.halt(nil)
 	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"b"}})

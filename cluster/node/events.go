@@ -67,7 +67,7 @@ func (f *forwarder) flush(done <-chan struct{}) {
 // missing.
 func (f *forwarder) send() {
 	f.mu.Lock()
-	until := f.hosted.world.Load().Now()
+	until := f.hosted.World().Now()
 	events := f.events
 	f.events = nil
 	f.mu.Unlock()

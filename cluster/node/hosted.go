@@ -15,20 +15,16 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/request"
-	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // hosted is the part of a run that lives in this process.
 type hosted struct {
+	*mesh.Run
 	process *process
-	run     uint64
-	lead    string           // the process that conducts the run
-	where   []string         // the process of each node, and of the coordinator as the last one
-	index   map[string]int32 // of nodes, by name; there if the world is
-	world   atomic.Pointer[live.World]
 	samples atomic.Pointer[arrival] // there while samples are waited for
 	stop    context.Context
 	end     context.CancelCauseFunc
@@ -41,11 +37,10 @@ type hosted struct {
 	halt    chan struct{} // closed when the part of the nodes is over
 	halting sync.Once
 
-	mu      sync.Mutex
-	marks   map[string]uint64 // the latest of each other process
-	dropped map[string]uint64 // messages for each other process that were given up because it was silent
-	// indispensable names, for a process, a node that nobody else can stand in for: a new life of
-	// it would have lost what it alone knows.
+	mu    sync.Mutex
+	marks map[string]uint64 // the latest of each other process
+	// indispensable names, for a process, a node that nobody else can stand in for: a new life of it would have
+	// lost what it alone knows.
 	indispensable map[string]string
 }
 
@@ -56,12 +51,13 @@ var (
 	errLeadGone = errors.New("the process that conducts the run is gone")
 )
 
-func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
+// newHosted returns the part of a run of which processes host the nodes, and lead the coordinator.
+func (p *process) newHosted(run uint64, lead string, processes []string) *hosted {
 	h := &hosted{
-		process: p, run: run, lead: lead, where: where, begin: make(chan struct{}), over: make(chan struct{}),
-		marks: map[string]uint64{}, dropped: map[string]uint64{},
+		process: p, begin: make(chan struct{}), over: make(chan struct{}), marks: map[string]uint64{},
 		halt: make(chan struct{}), indispensable: map[string]string{},
 	}
+	h.Run = p.mesh.Run(run, append(slices.Clone(processes), lead), h.waitsFor)
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
 }
@@ -70,12 +66,12 @@ func (p *process) newHosted(run uint64, lead string, where []string) *hosted {
 func (p *process) enter(h *hosted, c *conductor) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runs[h.run] != nil || p.stop.Err() != nil {
+	if p.stop.Err() != nil || !p.mesh.Enter(h.Run) {
 		return false
 	}
-	p.runs[h.run] = h
+	p.runs[h.Number()] = h
 	if c != nil {
-		p.conducts[h.run] = c
+		p.conducts[h.Number()] = c
 	}
 	return true
 }
@@ -86,7 +82,7 @@ func (h *hosted) needs(roles []train.Role, names []string) {
 	defer h.mu.Unlock()
 	for i, role := range roles {
 		if !role.Trains {
-			h.indispensable[h.where[i]] = names[i]
+			h.indispensable[h.Host(i)] = names[i]
 		}
 	}
 }
@@ -105,7 +101,7 @@ func (p *process) waitsFor(name string) bool {
 	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
 	p.mu.Unlock()
 	for _, h := range hosts {
-		if h.lead == name || h.needsOf(name) != "" {
+		if h.Lead() == name || h.needsOf(name) != "" {
 			return true
 		}
 	}
@@ -116,14 +112,14 @@ func (p *process) waitsFor(name string) bool {
 func (p *process) succeed(h *hosted) error {
 	for !p.enter(h, nil) {
 		p.mu.Lock()
-		old := p.runs[h.run]
+		old := p.runs[h.Number()]
 		p.mu.Unlock()
 		switch {
 		case p.stop.Err() != nil:
 			return experiment.ErrStopping
 		case old == nil: // it has just ended
-		case old.lead != h.lead || old.lives >= h.lives:
-			return fmt.Errorf("run %x is here already", h.run)
+		case old.Lead() != h.Lead() || old.lives >= h.lives:
+			return fmt.Errorf("run %x is here already", h.Number())
 		default:
 			old.end(errRunOver)
 			<-old.over
@@ -135,14 +131,15 @@ func (p *process) succeed(h *hosted) error {
 func (p *process) forgetRun(h *hosted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.runs, h.run)
-	delete(p.conducts, h.run)
+	p.mesh.Leave(h.Run)
+	delete(p.runs, h.Number())
+	delete(p.conducts, h.Number())
 	close(h.over)
 }
 
 // host is the life of a run's part in a process that does not conduct the run.
 func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
-	h := p.newHosted(run, lead, append(m.Processes, lead))
+	h := p.newHosted(run, lead, m.Processes)
 	h.lives = m.Lives
 	defer h.end(errRunOver)
 	if err := p.succeed(h); err != nil {
@@ -165,7 +162,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	s.Deployment.Observer = events
 	w, err := h.placeWorld(s, time.Duration(m.Start), int(m.Lives))
 	if err == nil {
-		err = h.reach(m.Gone)
+		err = h.Reach(h.stop, m.Gone)
 	}
 	h.answer(err)
 	if err == nil {
@@ -190,42 +187,7 @@ func (h *hosted) answer(err error) {
 	if err != nil {
 		m.Error = request.Text(err.Error(), request.MaxText)
 	}
-	h.process.report(h.lead, h.run, m)
-}
-
-// reachPatience is how long a process may take to connect with all others of a run.
-const reachPatience = 10 * time.Second
-
-// reach waits until there is a connection with each other process of the run that is not gone: what
-// is sent to one without would be lost.
-func (h *hosted) reach(gone []string) error {
-	patience := time.NewTimer(reachPatience)
-	defer patience.Stop()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for _, name := range h.others() {
-		for !slices.Contains(gone, name) && !h.up(name) {
-			select {
-			case <-look.C:
-			case <-h.stop.Done():
-				return context.Cause(h.stop)
-			case <-patience.C:
-				return fmt.Errorf("there is no connection with process %s, which takes part as well", name)
-			}
-		}
-	}
-	return nil
-}
-
-func (h *hosted) up(name string) bool {
-	peer, _ := h.process.node.Peer(name)
-	return peer.State == transport.Up
-}
-
-// others are the other processes of the run, once each.
-func (h *hosted) others() []string {
-	names := slices.Compact(slices.Sorted(slices.Values(h.where)))
-	return slices.DeleteFunc(names, func(name string) bool { return name == h.process.config.Name })
+	h.process.report(h.Lead(), h.Number(), m)
 }
 
 // live lets the run happen, and says at the end what it has led to.
@@ -243,7 +205,7 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 		last.Left = true
 	case err != nil && !errors.Is(err, errRunOver):
 		last.Error = request.Text(err.Error(), request.MaxText)
-		h.process.log("run %x of %s: %v", h.run, h.lead, err)
+		h.process.log("run %x of %s: %v", h.Number(), h.Lead(), err)
 	}
 	h.tellLead(h.lastState(w))
 	h.tellLead(last)
@@ -259,8 +221,8 @@ func (h *hosted) lastState(w *live.World) *protos.RunState {
 // tellLead tells the process that conducts the run something. While that one is silent, as when it
 // is paused, this waits.
 func (h *hosted) tellLead(m proto.Message) {
-	if err := h.process.sendOn(h.stop, h.lead, &wire.Frame{Kind: wire.User, Run: h.run, Head: m}); err != nil {
-		h.process.log("run %x: %v", h.run, err)
+	if err := h.process.sendOn(h.stop, h.Lead(), &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
+		h.process.log("run %x: %v", h.Number(), err)
 	}
 }
 
@@ -276,17 +238,17 @@ func (p *process) report(name string, run uint64, m proto.Message) {
 func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int) (*live.World, error) {
 	w, err := live.New(live.Config{
 		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Threads: max(h.process.residents.Free(), 1),
-		Hosted:  func(node int) bool { return h.where[node] == h.process.config.Name },
-		Carrier: h, RoundTrip: h.roundTrip, Start: start, Lives: lives,
+		Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start, Lives: lives,
+		KeepRuntime: h.process.config.KeepRuntime,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Locked, h.index = w.Locked, experiment.Positions(s.Names)
+	s.Locked = w.Locked
 	if err := w.Place(); err != nil {
 		return w, err
 	}
-	h.world.Store(w)
+	h.Place(w, experiment.Positions(s.Names))
 	return w, nil
 }
 
@@ -297,7 +259,7 @@ func (h *hosted) told(m proto.Message) {
 		h.begun.Do(func() { close(h.begin) })
 	case *protos.HaltRun:
 		h.halting.Do(func() { close(h.halt) })
-		if w := h.world.Load(); w != nil {
+		if w := h.World(); w != nil {
 			w.Halt()
 		}
 	case *protos.EndRun:
@@ -309,7 +271,7 @@ func (h *hosted) told(m proto.Message) {
 // before.
 func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 	s := &protos.RunState{Wave: m.Wave, Lives: h.lives}
-	w := h.world.Load()
+	w := h.World()
 	if w == nil {
 		return s
 	}
@@ -318,15 +280,14 @@ func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 	if m.Why {
 		tellWaits(s, w)
 	}
-	for _, name := range h.others() {
-		peer, _ := h.process.node.Peer(name)
+	for _, name := range h.Others() {
+		up, lost := h.Peer(name)
 		h.mu.Lock()
-		about := &protos.RunPeer{Name: name, Up: peer.State == transport.Up, Lost: peer.Lost + h.dropped[name],
-			Mark: h.marks[name]}
+		about := &protos.RunPeer{Name: name, Up: up, Lost: lost, Mark: h.marks[name]}
 		h.mu.Unlock()
 		s.Peers = append(s.Peers, about)
 		if m.Mark != 0 && about.Up {
-			h.process.report(name, h.run, &protos.RunMark{Mark: m.Mark})
+			h.process.report(name, h.Number(), &protos.RunMark{Mark: m.Mark})
 		}
 	}
 	return s
@@ -377,103 +338,29 @@ func (p *process) tellState(lead string, run uint64, h *hosted, m *protos.AskRun
 
 // gone ends the run if the process that conducts it is not there any more.
 func (h *hosted) gone(name, why string) {
-	if name == h.lead {
+	if name == h.Lead() {
 		h.end(fmt.Errorf("%w: %s: %s", errLeadGone, name, why))
 	}
 }
 
-// deliver hands a frame to the node that it is for. A nil run is one that is over, or never was.
-func (h *hosted) deliver(f *wire.Frame) {
-	if w, node := h.home(f); w != nil {
-		w.Deliver(node, f)
-		return
-	}
-	f.Release()
-}
+var _ live.Carrier = (*hosted)(nil)
 
-// home returns the world and the node that a frame is for; nil if there is none.
-func (h *hosted) home(f *wire.Frame) (w *live.World, node int) {
-	if h == nil {
-		return nil, 0
-	}
-	if w = h.world.Load(); w == nil {
-		return nil, 0
-	}
-	i, known := h.index[nodeOf(f.Target)]
-	if !known {
-		return nil, 0
-	}
-	return w, int(i)
-}
-
-var _ live.Prompt = (*hosted)(nil)
-
-// Send takes a frame to the process of its node.
-func (h *hosted) Send(node int, f *wire.Frame) error {
-	f.Run = h.run
-	to := h.where[node]
-	err := h.process.node.Send(to, f)
-	for errors.Is(err, transport.ErrQueueFull) && h.waitsFor(to) {
-		err = h.process.node.Send(to, f)
-	}
-	return h.carried(node, err)
+// Halt tells all other processes that the part of their nodes is over.
+func (h *hosted) Halt() {
+	h.halting.Do(func() { close(h.halt) })
+	h.Run.Halt()
 }
 
 // waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the
-// one that conducts the run, and those that the run cannot do without. When the part of the nodes
-// is over, nobody waits any more.
+// one that conducts the run, and those that the run cannot do without. When the part of the nodes is
+// over, nobody waits.
 func (h *hosted) waitsFor(name string) bool {
 	select {
 	case <-h.halt:
 		return false
 	default:
-		return h.stop.Err() == nil && (name == h.lead || h.needsOf(name) != "")
+		return h.stop.Err() == nil && (name == h.Lead() || h.needsOf(name) != "")
 	}
-}
-
-// TrySend is Send without waiting for room.
-func (h *hosted) TrySend(node int, f *wire.Frame) (taken bool, err error) {
-	f.Run = h.run
-	err = h.process.node.TrySend(h.where[node], f)
-	if errors.Is(err, transport.ErrQueueFull) {
-		return false, nil
-	}
-	return true, h.carried(node, err)
-}
-
-// carried makes the transport's error about a frame for a node that of a carrier.
-func (h *hosted) carried(node int, err error) error {
-	for _, gone := range []error{transport.ErrDown, transport.ErrUnknown, transport.ErrClosed} {
-		if errors.Is(err, gone) {
-			return fmt.Errorf("%w: %w", live.ErrGone, err)
-		}
-	}
-	if errors.Is(err, transport.ErrQueueFull) && !h.up(h.where[node]) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.dropped[h.where[node]]++
-		return fmt.Errorf("%w for now: %w", live.ErrGone, err)
-	}
-	return err
-}
-
-// Changed tells the process that conducts the run.
-func (h *hosted) Changed(node int, present bool) {
-	h.tellLead(&protos.NodeChanged{Node: int32(node), Present: present})
-}
-
-// Halt tells all others that the part of their nodes is over.
-func (h *hosted) Halt() {
-	h.halting.Do(func() { close(h.halt) })
-	for _, name := range h.others() {
-		h.process.report(name, h.run, &protos.HaltRun{})
-	}
-}
-
-// roundTrip is what heartbeats take to the process of a node and back.
-func (h *hosted) roundTrip(node int) time.Duration {
-	peer, _ := h.process.node.Peer(h.where[node])
-	return peer.RoundTrip
 }
 
 // shelves are the data of the latest submission whose runs other processes conduct.

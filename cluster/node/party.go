@@ -76,7 +76,7 @@ func (c *conductor) heard(name string, m proto.Message) {
 	case *protos.RunState:
 		c.note(name, func(q *party) { q.state = m })
 	case *protos.NodeChanged:
-		if w := c.world.Load(); w != nil && m.Node >= 0 && int(m.Node) < len(c.where)-1 && c.where[m.Node] == name {
+		if w := c.World(); w != nil && slices.Contains(c.NodesOf(name), int(m.Node)) {
 			w.Change(int(m.Node), m.Present)
 		}
 	case *protos.RunResult:
@@ -131,10 +131,10 @@ func (c *conductor) judgeSilence(name, why string, after time.Duration) {
 	}
 	c.mu.Lock()
 	q := c.parties[name]
-	judged, known := c.begun && q.in() && !c.up(name), q.silent != nil
+	judged, known := c.begun && q.in() && !c.Up(name), q.silent != nil
 	hears := false
 	for other, q := range c.parties {
-		hears = hears || q.in() && c.up(other)
+		hears = hears || q.in() && c.Up(other)
 	}
 	c.mu.Unlock()
 	switch {
@@ -173,7 +173,7 @@ func (c *conductor) heardAgain(name string) {
 		name)
 	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
 	for _, other := range c.others() {
-		if other != name && c.needed(other) == "" && !c.up(other) {
+		if other != name && c.needed(other) == "" && !c.Up(other) {
 			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
 		}
 	}
@@ -186,21 +186,11 @@ func (c *conductor) needed(name string) string {
 	if node := c.needsOf(name); node != "" {
 		return node
 	}
-	nodes := c.nodesOf(name)
+	nodes := c.NodesOf(name)
 	if len(nodes) > 0 && c.history != nil && c.history.HoldLastModel(c.now(), nodes) {
 		return c.deployment.Nodes[nodes[0]].Name
 	}
 	return ""
-}
-
-// nodesOf are the nodes that live in a process.
-func (c *conductor) nodesOf(name string) (nodes []int) {
-	for i, where := range c.where[:len(c.where)-1] {
-		if where == name {
-			nodes = append(nodes, i)
-		}
-	}
-	return nodes
 }
 
 // isGone stands before why a process is not there any more.
@@ -233,7 +223,7 @@ func (c *conductor) left(name string) {
 		return
 	}
 	c.log("without %s from now on: %v", name, why)
-	nodes, now := c.nodesOf(name), c.now()
+	nodes, now := c.NodesOf(name), c.now()
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.Leave(name)
@@ -242,8 +232,8 @@ func (c *conductor) left(name string) {
 
 // change lets the coordinator know that the nodes of a process are there, or not any more.
 func (c *conductor) change(name string, present bool) {
-	w := c.world.Load()
-	for _, i := range c.nodesOf(name) {
+	w := c.World()
+	for _, i := range c.NodesOf(name) {
 		if w != nil {
 			w.Change(i, present)
 		}
@@ -279,7 +269,7 @@ func (c *conductor) back(name string) {
 	}
 	if err == nil {
 		c.events.Enter(name, time.Duration(m.Start))
-		err = c.process.tell(name, c.run, &protos.BeginRun{})
+		err = c.process.tell(name, c.Number(), &protos.BeginRun{})
 	}
 	c.mu.Lock()
 	current := q.lives == m.Lives
@@ -295,7 +285,7 @@ func (c *conductor) back(name string) {
 		c.log("%s is back and stays out: %v", name, err)
 	default:
 		c.log("%s is back", name)
-		nodes, now := c.nodesOf(name), c.now()
+		nodes, now := c.NodesOf(name), c.now()
 		c.events.Interrupted(now, nodes...)
 		c.history.Back(now, nodes)
 		c.change(name, true)
@@ -318,6 +308,6 @@ func (c *conductor) others() (names []string) {
 // tellOthers tells the other processes of the run that are there.
 func (c *conductor) tellOthers(m proto.Message) {
 	for _, name := range c.others() {
-		c.process.report(name, c.run, m)
+		c.process.report(name, c.Number(), m)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,6 +24,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
@@ -65,10 +65,12 @@ type Config struct {
 	Labels map[string]string
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
-	// Absence is how long a run that stands still waits for processes that are gone and could set
-	// it going again, and how long a process that is silent is waited for that a run cannot do
-	// without, as is the one that conducts it: this one for 15 s at least. 0 stands for half a
-	// minute.
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at the
+	// price of later timers; see live.Config.
+	KeepRuntime bool
+	// Absence is how long a run that stands still waits for processes that are gone and could set it going
+	// again, and how long a process that is silent is waited for that a run cannot do without, as is the one that
+	// conducts it: this one for 15 s at least. 0 stands for half a minute.
 	Absence time.Duration
 	// Ready, if not nil, is told the address when the process is part of the cluster.
 	Ready func(address string)
@@ -88,6 +90,7 @@ type process struct {
 	incarnation uint64
 	tensors     protos.TensorPool
 	node        *transport.Node
+	mesh        *mesh.Mesh
 	members     *membership.Members
 	gossip      gossip
 	residents   *resident.Service
@@ -203,6 +206,7 @@ func (c Config) process() *process {
 		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
 		joined: make(chan struct{}), remembered: make(chan struct{}),
 	}
+	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
 	p.identity.Store(c.Identity)
@@ -266,11 +270,11 @@ func (p *process) listen() (err error) {
 	c := &p.config
 	p.node, err = transport.Listen(transport.Config{
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
-		Tensors: &p.tensors, Receive: p.receive, Posted: p.posted, Changed: p.changed,
-		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
-			identity.Clients: p.client},
-		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
+		Tensors: &p.tensors, Receive: p.mesh.Receive, Posted: p.mesh.Posted, Changed: p.changed,
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
+		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
+	p.mesh.Use(p.node)
 	return err
 }
 
@@ -409,13 +413,12 @@ func (p *process) back(name string) {
 	}
 }
 
-// receive takes what another process sends: a message about a run, one of its actors', or one about
-// actors of no run.
+// receive takes what another process sends: a message about a run, or one about actors of no run.
 func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	p.mu.Lock()
 	h, c := p.runs[f.Run], p.conducts[f.Run]
 	p.mu.Unlock()
-	mine := h != nil && h.lead == from.Name
+	mine := h != nil && h.Lead() == from.Name
 	switch m := f.Head.(type) {
 	case *protos.PlaceRun:
 		run := f.Run
@@ -453,24 +456,13 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:
-		h.deliver(f)
+		f.Release()
 	}
-}
-
-// posted asks the actor that a frame is for where the values of a tensor belong.
-func (p *process) posted(f *wire.Frame, tensor, values int) *protos.Tensor {
-	p.mu.Lock()
-	h := p.runs[f.Run]
-	p.mu.Unlock()
-	if w, node := h.home(f); w != nil {
-		return w.Posted(node, f, tensor, values)
-	}
-	return nil
 }
 
 // tell sends a message about a run to another process.
 func (p *process) tell(name string, run uint64, m proto.Message) error {
-	return p.node.Send(name, &wire.Frame{Kind: wire.User, Run: run, Head: m})
+	return p.node.Send(name, &wire.Frame{Kind: wire.KindOf(m), Run: run, Head: m})
 }
 
 // sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it
@@ -516,10 +508,4 @@ func (g *gossip) take(c net.Conn, _ transport.Peer) {
 	case <-patience.C:
 		c.Close() //nolint:errcheck // it was never used
 	}
-}
-
-// nodeOf is the name of the node that an actor's id belongs to.
-func nodeOf(id string) string {
-	name, _, _ := strings.Cut(id, "/")
-	return name
 }

@@ -49,7 +49,7 @@ func (h *hosted) awaitSamples(s *experiment.Stage) error {
 	a := &arrival{task: s.Task, done: make(chan struct{}), missing: map[int32]int{}}
 	ask := &protos.AskSamples{}
 	for i, worker := range s.Workers() {
-		if h.where[worker] == h.process.config.Name {
+		if h.Hosts(worker) {
 			a.missing[int32(i)] = len(s.Task.Shards[i])
 			ask.Workers = append(ask.Workers, int32(i))
 		}
@@ -59,7 +59,7 @@ func (h *hosted) awaitSamples(s *experiment.Stage) error {
 	}
 	h.samples.Store(a)
 	defer h.samples.Store(nil)
-	if err := h.process.tell(h.lead, h.run, ask); err != nil {
+	if err := h.process.tell(h.Lead(), h.Number(), ask); err != nil {
 		return err
 	}
 	select {
@@ -77,7 +77,7 @@ func (h *hosted) arrived(m *protos.Samples, tensors []*protos.Tensor) {
 		return
 	}
 	if err := a.add(m, tensors); err != nil {
-		h.end(fmt.Errorf("samples from %s: %w", h.lead, err))
+		h.end(fmt.Errorf("samples from %s: %w", h.Lead(), err))
 	}
 }
 
@@ -138,7 +138,7 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 		portion := min(max(portionValues/t.Train.Inputs, 1), portionRows)
 		for first := 0; first < len(shard); first += portion {
 			rows := shard[first:min(first+portion, len(shard))]
-			if err := c.process.sendSamples(c.stop, name, c.run, worker, first, rows, t.Train); err != nil {
+			if err := c.process.sendSamples(c.stop, name, c.Number(), worker, first, rows, t.Train); err != nil {
 				return err
 			}
 		}

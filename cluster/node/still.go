@@ -19,7 +19,7 @@ type waits struct {
 // waits gathers what the nodes of all processes waited for when their worlds ended.
 func (c *conductor) waits() waits {
 	w := waits{causes: map[int]string{}}
-	if world := c.world.Load(); world != nil {
+	if world := c.World(); world != nil {
 		causes, losses := world.Waits()
 		maps.Copy(w.causes, causes)
 		w.losses = losses

@@ -124,7 +124,7 @@ func (c *conductor) conclude() {
 		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())
 	c.history.Add(c.now(), actors.Coordinator, what, true)
 	for _, name := range c.others() {
-		if c.up(name) {
+		if c.Up(name) {
 			c.change(name, false)
 		} else {
 			c.gone(name, "nothing was heard of it when the run was to end", leavePause)
@@ -143,7 +143,7 @@ func (c *conductor) missing() string {
 		switch {
 		case q.err != nil:
 			all = append(all, fmt.Sprintf("without process %s, where %s lived: %v", name, nodes, q.err))
-		case q.result == nil && !c.up(name):
+		case q.result == nil && !c.Up(name):
 			all = append(all, fmt.Sprintf("nothing is heard of process %s, where %s lives", name, nodes))
 		}
 	}
@@ -155,7 +155,7 @@ func (c *conductor) missing() string {
 
 // namesOf are the names of the nodes that live in a process.
 func (c *conductor) namesOf(name string) (names []string) {
-	for _, node := range c.nodesOf(name) {
+	for _, node := range c.NodesOf(name) {
 		names = append(names, c.deployment.Nodes[node].Name)
 	}
 	return names

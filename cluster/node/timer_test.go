@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -21,7 +22,7 @@ func (unseen) Observe(time.Duration, int, actors.Event) {}
 // timed is a conductor that knows no time but 0, of a run that has not begun.
 func timed(t *testing.T) *conductor {
 	t.Helper()
-	p := &process{config: Config{Name: "a"}}
+	p := &process{config: Config{Name: "a"}, mesh: mesh.New(mesh.Config{Name: "a"})}
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	t.Cleanup(func() { p.halt(nil) })
 	c := p.newConductor(1, p.log, &protos.PlaceRun{})

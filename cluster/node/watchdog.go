@@ -168,7 +168,7 @@ func (w *watchdog) ask() {
 	for _, name := range slices.Sorted(maps.Keys(w.asked)) {
 		peer, _ := w.of.process.node.Peer(name)
 		w.over[name] = peer.Connections
-		w.of.process.report(name, w.of.run, m)
+		w.of.process.report(name, w.of.Number(), m)
 	}
 	w.own = w.of.state(m)
 }
@@ -179,7 +179,7 @@ func (w *watchdog) recall() {
 	c.mu.Lock()
 	var ready []string
 	for name, q := range c.parties {
-		if q.err != nil && q.result == nil && time.Now().After(q.again) && c.up(name) {
+		if q.err != nil && q.result == nil && time.Now().After(q.again) && c.Up(name) {
 			ready = append(ready, name)
 			q.again = time.Now().Add(refusePause)
 		}

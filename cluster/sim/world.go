@@ -407,7 +407,7 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 	case err != nil:
 		w.fail(err)
 	case p.Lost:
-	case p.Control && p.Arrival == w.now:
+	case p.Control() && p.Arrival == w.now:
 		w.seq++
 		w.deliver(to, &p, w.seq)
 	case p.HasDownlink():
@@ -435,7 +435,7 @@ func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
 	}
 	source := w.source
 	w.source = to.node // where the dead letters answer from
-	if p.Control && p.Kind == wire.User && to.mailbox != nil {
+	if p.Kind == wire.Control && to.mailbox != nil {
 		to.mailbox.postControl(p.Message)
 	} else {
 		to.hand(p.Kind, p.Message)

@@ -46,8 +46,8 @@ func (n *Node) serve() {
 	}
 }
 
-// greet finds out what a caller wants, and closes the connection unless somebody takes it, for which
-// may must report true.
+// greet finds out what a caller wants, and closes the connection unless somebody takes it, for
+// which may must report true.
 func (n *Node) greet(s *socket, may func() bool) {
 	ctx, cancel := context.WithTimeout(n.stop, n.config.Limits.Handshake)
 	defer cancel()

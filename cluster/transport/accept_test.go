@@ -55,7 +55,8 @@ func TestRemovedPeerIsNeverConnected(t *testing.T) {
 	p := n.enter("z")
 	n.Remove("z")
 	g := greeting{incarnation: 1, attempt: 1, name: "z", target: "b"}
-	if refusal := p.accept(nil, nil, Peer{Name: "z", Incarnation: 1}, &g, func() bool { return true }); refusal != refusedDouble {
+	if refusal := p.accept(nil, nil, Peer{Name: "z", Incarnation: 1}, &g,
+		func() bool { return true }); refusal != refusedDouble {
 		t.Errorf("refusal %d, want %d", refusal, refusedDouble)
 	}
 	p.mu.Lock()

@@ -212,7 +212,8 @@ func BenchmarkStream(b *testing.B) {
 	for _, secure := range []bool{false, true} {
 		b.Run(fmt.Sprintf("tls=%v", secure), func(b *testing.B) {
 			done := make(chan struct{})
-			x, near := with(b, task{Floats: floats, Unit: unit}, secure, func(*node, *wire.Frame) { done <- struct{}{} })
+			x, near := with(b, task{Floats: floats, Unit: unit}, secure,
+				func(*node, *wire.Frame) { done <- struct{}{} })
 			v := x.pool.Get(floats)
 			buffer := make([]byte, 4*floats)
 			f := chunk(0, v)

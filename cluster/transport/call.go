@@ -98,7 +98,8 @@ func (p *peer) call(broken bool) (over bool) {
 
 // settled reports whether calling is over, and takes note if it is.
 func (p *peer) settled() bool {
-	over := p.conn != nil || p.removed || p.state == Down || p.node.stop.Err() != nil || p.node.closing.Load() && p.waiting() == 0
+	over := p.conn != nil || p.removed || p.state == Down || p.node.stop.Err() != nil || p.node.closing.Load() &&
+		p.waiting() == 0
 	if over {
 		p.dialing = false
 	}

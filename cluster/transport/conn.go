@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -48,18 +50,17 @@ const readAhead = 16 << 10
 
 // conn is the one established connection with a peer.
 //
-// Whoever holds the token writes: a sender that finds the queue empty and the
-// token free writes at once, as much as the socket takes without waiting, and passes the
-// rest with the token to a goroutine of the connection's own: the one that reads, if it writes as well
-// (see duplex), or one that only writes. The token is with one of them, in token, in relay or in handover.
+// Whoever holds the token writes. A sender that finds the queue empty and the token free writes at
+// once what the socket takes without waiting, and passes the rest with the token to the connection's
+// writer. The token is in token, in handover, with the writer, or with one of them.
 type conn struct {
 	peer     *peer
 	from     Peer
 	serial   uint64
 	socket   *socket
-	mine     bool // called by this side
-	near     bool // the peer is on this machine
-	line     line // the socket's, or the endpoint
+	mine     bool   // called by this side
+	near     bool   // the peer is on this machine
+	writer   writer // a single, or a duplex
 	gather   *gather
 	batch    batch
 	rest     [][]byte // of the batch, what is not written yet
@@ -68,11 +69,10 @@ type conn struct {
 	buffers  net.Buffers
 	token    chan struct{} // holds one while nobody writes
 	handover chan struct{} // holds the token for the writing goroutine
-	duplex
-	closed  chan struct{}
-	closing sync.Once
-	reason  error // set before closed is closed
-	done    chan struct{}
+	closed   chan struct{}
+	closing  sync.Once
+	reason   error // set before closed is closed
+	done     chan struct{}
 
 	// Guarded by the peer's lock. Of the frames whose writing has begun, begun in all, the
 	// peer is known to have handled acked; acked <= begun.
@@ -87,35 +87,69 @@ type conn struct {
 	busy     atomic.Bool // the handler is at work
 }
 
-// line is that of the connection that carries what is written.
-type line interface {
+// writer decides which goroutine of a connection writes what senders leave: one that only writes, as
+// in a single, or the one that reads as well, as in a duplex.
+type writer interface {
+	// Write waits for room in the socket, Close ends both directions and CloseWrite what is written.
 	io.WriteCloser
 	CloseWrite() error
+	descriptor() syscall.RawConn
+	// takesLarge reports whether a large parcel is to be written by the writer from its first chunk on.
+	takesLarge() bool
+	// pass gives the token to the goroutine that is to write what is left.
+	pass()
+	// back reports whether the goroutine that only writes is to pass the token on.
+	back() bool
+
+	// The other methods are for the goroutine that reads. depart precedes a handler, which can take its
+	// time, or wait for what is to be written; comeBack follows it. retire leaves all writing to the
+	// other goroutine for good.
+	depart()
+	comeBack()
+	retire()
 }
+
+// single is the writer of a connection whose reading goroutine does not write.
+type single struct {
+	*net.TCPConn
+	raw      syscall.RawConn
+	handover chan<- struct{}
+}
+
+func (s single) descriptor() syscall.RawConn { return s.raw }
+func (s single) takesLarge() bool            { return false }
+func (s single) pass()                       { s.handover <- struct{}{} }
+func (s single) back() bool                  { return false }
+func (s single) depart()                     {}
+func (s single) comeBack()                   {}
+func (s single) retire()                     {}
 
 // newConn begins to use a socket, which stays the caller's if there is an error.
 func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	c := &conn{
-		peer: p, socket: s, mine: mine, near: inside(s.tcp), line: s.tcp,
-		token: make(chan struct{}, 1), handover: make(chan struct{}, 1), duplex: duplex{relay: make(chan struct{}, 1)},
-		closed: make(chan struct{}), done: make(chan struct{}), batch: batch{chunk: chunk},
+		peer: p, socket: s, mine: mine, near: inside(s.tcp), batch: batch{chunk: chunk},
+		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
+		closed: make(chan struct{}), done: make(chan struct{}),
 	}
 	raw, err := s.tcp.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
+	c.writer = single{s.tcp, raw, c.handover}
 	if c.near {
 		if err := tuneLoopback(s.tcp); err != nil {
 			return nil, err
 		}
 		p.node.near.Add(1)
-		c.settle()
-		if c.end != nil {
-			raw = c.end.raw
+		// With TLS, which opens what comes while the next is sealed, two goroutines are better.
+		if s.sealed == nil && p.node.crowded() {
+			if d, err := newDuplex(c); err == nil {
+				c.writer = d
+			}
 		}
 	}
-	c.gather = newGather(raw)
-	s.counted.patient = newPatient(raw, c)
+	c.gather = newGather(c.writer.descriptor())
+	s.counted.patient = newPatient(c)
 	if s.sealed != nil {
 		c.batch.chunk = sealedChunk
 		s.sealed.hold()
@@ -123,17 +157,12 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	return c, nil
 }
 
-// settle has one goroutine read and write, where that is better and can be had: it takes more descriptors. With TLS, which
-// opens what comes while the next is sealed, two are better.
-func (c *conn) settle() {
-	if c.socket.sealed != nil || !c.peer.node.crowded() {
-		return
-	}
-	if end, err := newEndpoint(c.socket.tcp); err == nil && end != nil {
-		c.end, c.line = end, end
-		c.state.Store(awake)
-	}
-}
+// cores are those of this machine.
+var cores = runtime.NumCPU()
+
+// crowded reports whether the processes of this machine that are connected have fewer than two cores
+// each. A connection is made as it is at the time.
+func (n *Node) crowded() bool { return cores < 2*(1+int(n.near.Load())) }
 
 // inside reports whether both ends of a connection are on this machine.
 func inside(c *net.TCPConn) bool {
@@ -148,7 +177,7 @@ func (c *conn) close(reason error) {
 	c.closing.Do(func() {
 		c.reason = reason
 		close(c.closed)
-		c.line.Close() //nolint:errcheck // whatever it says, the connection is over
+		c.writer.Close() //nolint:errcheck // whatever it says, the connection is over
 	})
 }
 
@@ -161,7 +190,7 @@ func (c *conn) run(in *bufio.Reader) {
 		c.write()
 	}()
 	err := c.receive(in)
-	c.retire()
+	c.writer.retire()
 	c.close(err)
 	<-written
 	select {
@@ -184,7 +213,8 @@ func (c *conn) run(in *bufio.Reader) {
 // receive hands over what arrives, until the connection ends.
 func (c *conn) receive(in *bufio.Reader) error {
 	p := c.peer
-	s := &stream{in: in, tensors: p.node.config.Tensors, posted: p.node.config.Posted, limit: p.node.config.Limits.Frame}
+	s := &stream{in: in, tensors: p.node.config.Tensors, posted: p.node.config.Posted,
+		limit: p.node.config.Limits.Frame}
 	defer s.close()
 	for {
 		a, err := s.read()
@@ -203,9 +233,9 @@ func (c *conn) receive(in *bufio.Reader) error {
 			return c.farewell()
 		default:
 			c.busy.Store(true)
-			c.depart()
+			c.writer.depart()
 			p.node.config.Receive(c.from, a.frame)
-			c.comeBack()
+			c.writer.comeBack()
 			c.handled.Add(1)
 			c.busy.Store(false)
 		}
@@ -216,7 +246,7 @@ func (c *conn) receive(in *bufio.Reader) error {
 // says that all has arrived, and the end of what is written.
 func (c *conn) farewell() error {
 	p := c.peer
-	c.retire()
+	c.writer.retire()
 	p.mu.Lock()
 	c.beatDue, c.farewellDue = true, true
 	p.drop()
@@ -230,7 +260,7 @@ func (c *conn) farewell() error {
 	case <-c.closed:
 	case <-deadline.C:
 	}
-	c.line.CloseWrite() //nolint:errcheck // the connection is over in any case
+	c.writer.CloseWrite() //nolint:errcheck // the connection is over in any case
 	return ErrLeft
 }
 
@@ -261,7 +291,7 @@ func (p *peer) pump(c *conn) {
 			c.close(err)
 		}
 		if !all {
-			c.pass()
+			c.writer.pass()
 			return
 		}
 		freed := c.finish()
@@ -269,7 +299,7 @@ func (p *peer) pump(c *conn) {
 		p.free(freed)
 	}
 	p.mu.Unlock()
-	c.pass()
+	c.writer.pass()
 }
 
 // inlineBatches is how many batches a sender writes before it leaves the rest to the
@@ -292,14 +322,14 @@ func (c *conn) fill() bool {
 	}
 	for p.queues[urgent].len() > 0 && !b.full() {
 		c.begun++
-		b.whole(p.queues[urgent].pop())
+		b.whole(p.take(urgent))
 	}
 	if b.open != nil && !b.full() {
 		b.goOn()
 	}
 	for b.open == nil && p.queues[bulk].len() > 0 && !b.full() && b.fits(p.queues[bulk].front()) {
 		c.begun++
-		b.begin(p.queues[bulk].pop())
+		b.begin(p.take(bulk))
 	}
 	if c.farewellDue && b.open == nil && p.waiting() == 0 {
 		c.farewellSent = true
@@ -309,10 +339,10 @@ func (c *conn) fill() bool {
 	return b.size > 0
 }
 
-// attempt writes as much of a fresh batch as the socket takes now. Of a large parcel the first chunk is left to where the
-// others are written, if that is where the peer's are read.
+// attempt writes as much of a fresh batch as the socket takes now. The first chunk of a large parcel
+// may be left to where the others are written.
 func (c *conn) attempt() (all bool, err error) {
-	if err := c.seal(); err != nil || c.end != nil && c.batch.open != nil {
+	if err := c.seal(); err != nil || c.writer.takesLarge() && c.batch.open != nil {
 		return false, err
 	}
 	n, err := c.gather.write(c.rest)
@@ -381,7 +411,7 @@ func (c *conn) drain() error {
 	for {
 		if len(c.rest) > 0 {
 			c.buffers = c.rest
-			n, err := c.buffers.WriteTo(c.line)
+			n, err := c.buffers.WriteTo(c.writer)
 			c.bytesOut.Add(n)
 			if err != nil {
 				return err
@@ -390,15 +420,15 @@ func (c *conn) drain() error {
 		if more, err := c.next(); err != nil || !more {
 			return err
 		}
-		if c.state.Load() != away {
-			c.pass()
+		if c.writer.back() {
+			c.writer.pass()
 			return nil
 		}
 	}
 }
 
-// next finishes a batch that is written and puts together another. If nothing is due it puts the token back, and
-// reports false.
+// next finishes a batch that is written and puts together another. If nothing is due it puts the
+// token back, and reports false.
 func (c *conn) next() (bool, error) {
 	p := c.peer
 	freed := c.finish()

@@ -75,7 +75,8 @@ func TestConnectionsCutInsideOfFramesLoseWhatTheyCountAndRepeatNothing(t *testin
 			t.Error("messages came twice, or not in their order")
 		}
 		s := a.stats("b")
-		if s.Sent != uint64(sent) || s.Delivered != uint64(len(got)) || s.Lost == 0 || s.Connections < 3 || s.Waiting != 0 {
+		if s.Sent != uint64(sent) || s.Delivered != uint64(len(got)) || s.Lost == 0 || s.Connections < 3 ||
+			s.Waiting != 0 {
 			t.Errorf("%+v, handled %d", s, len(got))
 		}
 		if there := b.stats("a"); there.Received != s.Delivered {
@@ -111,7 +112,8 @@ func TestRestartedPeerGetsNothingOfItsPredecessor(t *testing.T) {
 	until(t, "a was told", func() bool { return len(a.told()) >= 3 })
 	told := a.told()
 	last := told[len(told)-2:]
-	if last[0].state != transport.Down || last[0].peer.Incarnation != 1 || !errors.Is(last[0].reason, transport.ErrRestarted) ||
+	if last[0].state != transport.Down || last[0].peer.Incarnation != 1 ||
+		!errors.Is(last[0].reason, transport.ErrRestarted) ||
 		last[1].state != transport.Up || last[1].peer.Incarnation != 2 {
 		t.Errorf("told %+v", told)
 	}
@@ -229,7 +231,8 @@ func TestUrgentFramesOvertakeWhatIsLarge(t *testing.T) {
 	a.connectTo(t, "b", b.Address())
 	a.send(t, "b", 0)
 	a.send(t, "b", 1, a.pool.Get(floats))
-	if err := a.Send("b", &wire.Frame{Kind: wire.User, Target: "b/actor", Head: &protos.Progress{Node: 1}}); err != nil {
+	if err := a.Send("b", &wire.Frame{Kind: wire.Control, Target: "b/actor",
+		Head: &protos.Progress{Node: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	close(gate)
@@ -321,7 +324,8 @@ func TestRemovedPeerIsForgottenUntilItCalls(t *testing.T) {
 	if err := a.Send("b", chunk(0)); !errors.Is(err, transport.ErrUnknown) && err != nil {
 		t.Error(err)
 	}
-	until(t, "b has called again", func() bool { return a.stats("b").State == transport.Up && b.stats("a").State == transport.Up })
+	until(t, "b has called again",
+		func() bool { return a.stats("b").State == transport.Up && b.stats("a").State == transport.Up })
 	a.send(t, "b", 1)
 	until(t, "b has it", func() bool { return a.stats("b").Delivered >= 1 })
 	a.Remove("nobody")

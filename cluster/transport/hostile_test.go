@@ -197,7 +197,8 @@ func TestClientsReachTheirProtocolAloneAndAreKnownByTheirRole(t *testing.T) {
 	})
 	for _, test := range []struct{ name, protocol, want string }{
 		{"c", identity.Clients, "client c"}, {"o", identity.Clients, "operator o"}, {"a", identity.Clients, "node a"},
-		{"a", identity.Gossip, "node a"}, {"c", identity.Gossip, ""}, {"o", identity.Gossip, ""}, {"c", identity.Actors, ""}, {"o", identity.Actors, ""},
+		{"a", identity.Gossip, "node a"}, {"c", identity.Gossip, ""}, {"o", identity.Gossip, ""},
+		{"c", identity.Actors, ""}, {"o", identity.Actors, ""},
 	} {
 		c, to, err := transport.Open(context.Background(), id(t, test.name), b.Address(), test.protocol)
 		if err != nil || to.Name != "b" || to.Role != identity.Node {
@@ -210,7 +211,8 @@ func TestClientsReachTheirProtocolAloneAndAreKnownByTheirRole(t *testing.T) {
 		}
 	}
 	until(t, "the others are counted", func() bool { return b.Stats().Refusals.Strangers == 4 })
-	if _, _, err := transport.Open(context.Background(), id(t, "foreign/a"), b.Address(), identity.Clients); err == nil {
+	if _, _, err := transport.Open(context.Background(), id(t, "foreign/a"), b.Address(),
+		identity.Clients); err == nil {
 		t.Error("a caller took a node of another cluster for one of its own")
 	}
 }
@@ -221,7 +223,8 @@ func TestOtherProtocolsShareThePort(t *testing.T) {
 			if second != nil {
 				second(n, c)
 			}
-			c.Protocols = map[string]func(net.Conn, transport.Peer){identity.Gossip: func(c net.Conn, _ transport.Peer) {
+			c.Protocols = map[string]func(net.Conn,
+				transport.Peer){identity.Gossip: func(c net.Conn, _ transport.Peer) {
 				io.Copy(c, io.LimitReader(c, 5)) //nolint:errcheck // a test's
 				c.Close()                        //nolint:errcheck // a test's
 			}}

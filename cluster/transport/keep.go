@@ -33,7 +33,8 @@ func (p *peer) look(now time.Time, deaf time.Duration) {
 	c := p.conn
 	p.heard = p.heard.Add(deaf)
 	if c != nil {
-		// Bytes of a long frame are signs of life, and so is a handler that keeps them from being read.
+		// Bytes of a long frame are signs of life, and so is a handler that keeps them from being
+		// read.
 		if bytes := c.socket.counted.bytes.Load(); bytes != c.seen || c.busy.Load() {
 			c.seen, p.heard = bytes, now
 		}

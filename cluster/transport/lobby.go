@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// guestPatience is how long a caller that has begun to say who it is may go on before another one takes its room.
+// guestPatience is how long a caller that has begun to say who it is may go on before another one
+// takes its room.
 const guestPatience = time.Second
 
-// lobby holds the callers that are about to prove who they are. Room is shared out: where there is none left, the one
-// goes that has said nothing for longest; or the oldest of the address with most callers, if the newcomer's has fewer
-// by two or it has had time enough. So nobody keeps others out by calling and being silent.
+// lobby holds the callers that are about to prove who they are. Room is shared out: where there is
+// none left, the one goes that has said nothing for longest; or the oldest of the address with most
+// callers, if the newcomer's has fewer by two or it has had time enough. So nobody keeps others out
+// by calling and being silent.
 type lobby struct {
 	most int
 

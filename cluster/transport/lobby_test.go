@@ -23,7 +23,8 @@ func TestLobbyHasThoseGoWhoKeepOthersOut(t *testing.T) {
 		out  int // its number among those who are here; -1 is the newcomer
 	}{
 		{"who is silent", []*guest{came(time.Hour, a, 9), came(2, a, 0), came(1, a, 0)}, came(0, a, 0), 1},
-		{"nobody, where all have spoken in time", []*guest{came(9, a, 9), came(9, a, 9), came(9, a, 9)}, came(0, a, 9), -1},
+		{"nobody, where all have spoken in time", []*guest{came(9, a, 9), came(9, a, 9), came(9, a, 9)},
+			came(0, a, 9), -1},
 		{"who has had time enough", []*guest{came(old, a, 9), came(1, a, 9), came(1, a, 9)}, came(0, a, 9), 0},
 		{"nobody, where both have as many", []*guest{came(3, b, 9), came(2, a, 9), came(1, a, 9)}, came(0, b, 9), -1},
 		{"the oldest of who has more by two", []*guest{came(2, a, 9), came(1, a, 9), came(1, a, 9)}, came(0, b, 9), 0},

@@ -13,7 +13,8 @@ func TestConnectionInsideTheMachineBuffersAChunkOrWhatTheSystemAllowsAndIsNotPac
 		t.Fatal(err)
 	}
 	defer l.Close() //nolint:errcheck // a test's
-	for most, want := range map[int]int{4 * chunk: chunk, chunk: chunk, chunk - 4096: chunk - 4096, chunk / 2: chunk / 2, chunk/2 - 1: 0, 0: 0} {
+	for most, want := range map[int]int{4 * chunk: chunk, chunk: chunk, chunk - 4096: chunk - 4096,
+		chunk / 2: chunk / 2, chunk/2 - 1: 0, 0: 0} {
 		if most > largestSendBuffer() {
 			continue
 		}
@@ -67,7 +68,10 @@ func option(t *testing.T, c *net.TCPConn, name int) (value int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gone := raw.Control(func(fd uintptr) { value, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, name) }); gone != nil || err != nil {
+	if gone := raw.Control(func(fd uintptr) {
+		value,
+			err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, name)
+	}); gone != nil || err != nil {
 		t.Fatal(gone, err)
 	}
 	return value

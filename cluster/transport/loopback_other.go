@@ -4,5 +4,6 @@ package transport
 
 import "net"
 
-// tuneLoopback does nothing: only on Linux is it known here what suits a connection inside a machine.
+// tuneLoopback does nothing: only on Linux is it known here what suits a connection inside a
+// machine.
 func tuneLoopback(*net.TCPConn) error { return nil }

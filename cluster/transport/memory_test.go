@@ -33,7 +33,8 @@ func TestHeadIsDecodedAnewAndTensorsChangeHands(t *testing.T) {
 	if got == nil {
 		t.Fatal("not handled when Send returned")
 	}
-	if got.Kind != sent.Kind || got.Target != sent.Target || got.SenderAddress != sent.SenderAddress || got.SenderID != sent.SenderID {
+	if got.Kind != sent.Kind || got.Target != sent.Target || got.SenderAddress != sent.SenderAddress ||
+		got.SenderID != sent.SenderID {
 		t.Errorf("got %+v, sent %+v", got, sent)
 	}
 	if got.Head == sent.Head || !proto.Equal(got.Head, sent.Head) {

@@ -44,11 +44,14 @@ var (
 
 // Limits bound what a node does and keeps. Each zero stands for its default.
 type Limits struct {
-	// QueueBytes is how much may wait for one peer, 64 MiB by default. A frame that is
-	// larger is taken when nothing else waits.
+	// QueueBytes is how much of what Send took may wait for one peer, 64 MiB by default. A frame that is
+	// larger is taken when no other of its class waits.
 	QueueBytes int
-	// QueueFrames is how many frames of each class may wait for one peer, 4096 by default.
+	// QueueFrames is how many frames of these may wait, 4096 by default.
 	QueueFrames int
+	// Backlog is how many times as much may wait of what Post took, and of urgent frames, 32 by
+	// default.
+	Backlog int
 	// Patience is how long Send waits for room, 10 s by default.
 	Patience time.Duration
 	// Frame is the largest size in bytes of the tensors of a frame that is received, 256 MiB
@@ -56,8 +59,8 @@ type Limits struct {
 	Frame int
 	// Peers is how many peers are known at a time, 1024 by default.
 	Peers int
-	// Handshakes is how many callers may be about to prove who they are, 64 by default. Of more, those go first that
-	// say nothing.
+	// Handshakes is how many callers may be about to prove who they are, 64 by default. Of more,
+	// those go first that say nothing.
 	Handshakes int
 	// Handshake is how long that may take, 5 s by default.
 	Handshake time.Duration
@@ -80,11 +83,12 @@ func (l *Limits) fill() error {
 		preset int
 	}{
 		{"QueueBytes", &l.QueueBytes, 64 << 20}, {"QueueFrames", &l.QueueFrames, 4096}, {"Frame", &l.Frame, 256 << 20},
-		{"Peers", &l.Peers, 1024}, {"Handshakes", &l.Handshakes, 64},
+		{"Backlog", &l.Backlog, 32}, {"Peers", &l.Peers, 1024}, {"Handshakes", &l.Handshakes, 64},
 	} {
 		*i.value = cmp.Or(*i.value, i.preset)
 		if *i.value < 0 || i.name == "Frame" && *i.value > 4*wire.MaxValues {
-			return fmt.Errorf("transport: limit %s is %d, accepted are positive numbers, for Frame at most %d", i.name, *i.value, 4*wire.MaxValues)
+			return fmt.Errorf("transport: limit %s is %d, accepted are positive numbers, for Frame at most %d",
+				i.name, *i.value, 4*wire.MaxValues)
 		}
 	}
 	l.Heartbeat = cmp.Or(l.Heartbeat, 250*time.Millisecond)
@@ -94,8 +98,10 @@ func (l *Limits) fill() error {
 		value  *time.Duration
 		preset time.Duration
 	}{
-		{"Patience", &l.Patience, 10 * time.Second}, {"Handshake", &l.Handshake, 5 * time.Second}, {"Heartbeat", &l.Heartbeat, 0},
-		{"Suspend", &l.Suspend, 0}, {"Absent", &l.Absent, 10 * l.Suspend}, {"Backoff", &l.Backoff, 2 * time.Second}, {"Drain", &l.Drain, 5 * time.Second},
+		{"Patience", &l.Patience, 10 * time.Second}, {"Handshake", &l.Handshake, 5 * time.Second},
+		{"Heartbeat", &l.Heartbeat, 0},
+		{"Suspend", &l.Suspend, 0}, {"Absent", &l.Absent, 10 * l.Suspend}, {"Backoff", &l.Backoff, 2 * time.Second},
+		{"Drain", &l.Drain, 5 * time.Second},
 	} {
 		*d.value = cmp.Or(*d.value, d.preset)
 		if *d.value < 0 {
@@ -133,9 +139,10 @@ type Config struct {
 	// nor wait for another frame of this peer. It may Send; two nodes whose queues for each
 	// other are both full, and whose Receive waits for room there, wait for Limits.Patience.
 	Receive func(from Peer, f *wire.Frame)
-	// Posted, if not nil, is asked for the memory of a tensor of so many values when the head of its
-	// frame has arrived, with a reference for the frame; nil stands for Tensors. Of small tensors it is not asked. It is called
-	// on the goroutine that reads from the peer, must not wait, and is followed by Receive unless the connection breaks.
+	// Posted, if not nil, is asked for the memory of a tensor of so many values when the head of
+	// its frame has arrived, with a reference for the frame; nil stands for Tensors. Of small
+	// tensors it is not asked. It is called on the goroutine that reads from the peer, must not
+	// wait, and is followed by Receive unless the connection breaks.
 	Posted func(f *wire.Frame, tensor, values int) *protos.Tensor
 	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
 	// order, on a goroutine of its own. The reason is nil for Up.
@@ -221,7 +228,8 @@ func (c *Config) check() error {
 	}
 	switch {
 	case !goodName(c.Name):
-		return fmt.Errorf("transport: %.80q is no name; accepted are 1 to %d printable ASCII characters", c.Name, MaxName)
+		return fmt.Errorf("transport: %.80q is no name; accepted are 1 to %d printable ASCII characters", c.Name,
+			MaxName)
 	case c.Incarnation == 0:
 		return errors.New("transport: incarnation 0, accepted are larger ones")
 	case c.Tensors == nil || c.Receive == nil:
@@ -250,7 +258,8 @@ func loopback(address string) error {
 		return fmt.Errorf("transport: %w", err)
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("transport: %s without TLS: accepted are loopback addresses, unless PlainAnywhere is set", address)
+		return fmt.Errorf("transport: %s without TLS: accepted are loopback addresses, unless PlainAnywhere is set",
+			address)
 	}
 	return nil
 }
@@ -299,7 +308,8 @@ func (n *Node) Connect(name, address string) error {
 	}
 	p := n.enter(name)
 	if p == nil {
-		return fmt.Errorf("transport: to %s: %d peers are known, which is as many as can be", name, n.config.Limits.Peers)
+		return fmt.Errorf("transport: to %s: %d peers are known, which is as many as can be", name,
+			n.config.Limits.Peers)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -322,17 +332,22 @@ func (n *Node) Connect(name, address string) error {
 // counted as delivered or as lost; otherwise all stays with the caller. Where nothing waits, the
 // caller's goroutine writes, but never waits for the network; where the queue is full, Send waits
 // for at most Limits.Patience and then returns an error that wraps ErrQueueFull.
-func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, true) }
+func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, bulk, true) }
 
 // TrySend is Send, but where the queue is full it returns the error at once.
-func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, false) }
+func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
 
-func (n *Node) send(name string, f *wire.Frame, patient bool) error {
+// Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was posted
+// waits in one order with what was sent, but in other room: see Limits.Backlog.
+func (n *Node) Post(name string, f *wire.Frame) error { return n.send(name, f, posted, false) }
+
+// send takes a frame that is of a class unless it is urgent.
+func (n *Node) send(name string, f *wire.Frame, c class, patient bool) error {
 	p := n.peer(name)
 	if p == nil {
 		return fmt.Errorf("transport: to %.80s: %w", name, ErrUnknown)
 	}
-	parcel, err := pack(f)
+	parcel, err := pack(f, c)
 	if err != nil {
 		return fmt.Errorf("transport: to %s: %w", name, err)
 	}
@@ -367,10 +382,10 @@ func (n *Node) Open(ctx context.Context, address, protocol string) (c net.Conn, 
 	return open(ctx, n.identity.Load(), address, protocol)
 }
 
-// Open makes a connection for a protocol that the node at the address has in its
-// Config.Protocols, and tells which node that is; without TLS, for which the identity is nil and the
-// address a loopback one, its name is not known. A node that refuses the certificate or the protocol
-// says so, with TLS 1.3, in the error of the first Read.
+// Open makes a connection for a protocol that the node at the address has in its Config.Protocols,
+// and tells which node that is; without TLS, for which the identity is nil and the address a
+// loopback one, its name is not known. A node that refuses the certificate or the protocol says so,
+// with TLS 1.3, in the error of the first Read.
 func Open(ctx context.Context, id *identity.Identity, address, protocol string) (c net.Conn, to Peer, err error) {
 	if id == nil {
 		if err := loopback(address); err != nil {

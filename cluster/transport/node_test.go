@@ -80,7 +80,8 @@ var issued = sync.OnceValues(func() (map[string]*identity.Identity, error) {
 		if err := identity.Init(ca); err != nil {
 			return nil, err
 		}
-		for name, role := range map[string]identity.Role{"a": identity.Node, "b": identity.Node, "c": identity.Client, "o": identity.Operator} {
+		for name, role := range map[string]identity.Role{"a": identity.Node, "b": identity.Node, "c": identity.Client,
+			"o": identity.Operator} {
 			dir := filepath.Join(root, cluster, name)
 			if err := identity.Issue(ca, dir, identity.Subject{Name: name, Role: role}); err != nil {
 				return nil, err
@@ -103,7 +104,8 @@ func id(t testing.TB, name string) *identity.Identity {
 }
 
 // quick are limits for tests that wait for what takes seconds otherwise.
-var quick = transport.Limits{Heartbeat: 20 * time.Millisecond, Backoff: 50 * time.Millisecond, Suspend: 400 * time.Millisecond, Drain: 10 * time.Second}
+var quick = transport.Limits{Heartbeat: 20 * time.Millisecond, Backoff: 50 * time.Millisecond,
+	Suspend: 400 * time.Millisecond, Drain: 10 * time.Second}
 
 // change is what Changed was told.
 type change struct {
@@ -192,7 +194,8 @@ func chunk(index int, tensors ...*protos.Tensor) *wire.Frame {
 	return &wire.Frame{Kind: wire.User, Target: "x/actor", Head: &protos.Chunk{Index: uint32(index)}, Tensors: tensors}
 }
 
-// both tests connections with TLS and without, and of these such as one goroutine reads and writes, and two.
+// both tests connections with TLS and without, and of these such as one goroutine reads and writes,
+// and two.
 func both(t *testing.T, test func(t *testing.T, a, b func(n *node, c *transport.Config))) {
 	plain := func(cores int) func(t *testing.T) {
 		return func(t *testing.T) {
@@ -233,7 +236,8 @@ func same(t testing.TB, got, want []uint64) {
 
 func TestFramesOfEverySizeArriveAsTheyWere(t *testing.T) {
 	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
-		sizes := [][]int{nil, {0}, {1}, {0, 3, 0}, {2084}, {21840}, {8170}, {131071}, {131072}, {131073}, {0, 300_000, 0, 1, 250_000}, {1_200_000}, {5, 0}}
+		sizes := [][]int{nil, {0}, {1}, {0, 3, 0}, {2084}, {21840}, {8170}, {131071}, {131072}, {131073},
+			{0, 300_000, 0, 1, 250_000}, {1_200_000}, {5, 0}}
 		var mu sync.Mutex
 		arrived := 0
 		var fault error
@@ -246,7 +250,8 @@ func TestFramesOfEverySizeArriveAsTheyWere(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				i := int(f.Head.(*protos.Chunk).Index)
-				if from.Name != "a" || from.Incarnation != 1 || from.Role != identity.Node || f.Target != "x/actor" || i != arrived || len(f.Tensors) != len(sizes[i]) {
+				if from.Name != "a" || from.Incarnation != 1 || from.Role != identity.Node || f.Target != "x/actor" ||
+					i != arrived || len(f.Tensors) != len(sizes[i]) {
 					fault = fmt.Errorf("frame %d from %+v: %+v", arrived, from, f)
 				}
 				for j, v := range f.Tensors {

@@ -7,15 +7,21 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// class is a queue of its own. Frames of a class keep their order; urgent ones overtake
-// bulk.
+// class says in which queue a frame waits and whose room it takes. Frames of a queue keep their
+// order; urgent ones overtake all others.
 type class int
 
 const (
 	urgent class = iota // system and control messages without tensors
-	bulk                // all others
+	bulk                // all others that Send took
+	posted              // all others that Post took, in one queue with bulk
 	classes
 )
+
+// queues is how many queues a peer has; that of a class is the one of its number or the last.
+const queues = 2
+
+func (c class) queue() class { return min(c, queues-1) }
 
 // parcel is a frame on its way out: an encoded head, and references to tensors.
 type parcel struct {
@@ -33,8 +39,8 @@ const keptHead = 16 << 10
 
 var parcels = sync.Pool{New: func() any { return &parcel{head: make([]byte, 0, 256)} }}
 
-// pack encodes a frame. The parcel takes over the references to its tensors.
-func pack(f *wire.Frame) (*parcel, error) {
+// pack encodes a frame that is of a class unless it is urgent. The parcel takes over the references to its tensors.
+func pack(f *wire.Frame, c class) (*parcel, error) {
 	p := parcels.Get().(*parcel)
 	head, err := wire.AppendHead(p.head[:recordHeader], f)
 	if err != nil {
@@ -47,8 +53,8 @@ func pack(f *wire.Frame) (*parcel, error) {
 	for _, t := range f.Tensors {
 		p.values += 4 * len(t.Data)
 	}
-	p.class = bulk
-	if len(f.Tensors) == 0 && (f.Kind == wire.System || protos.IsControl(f.Head)) {
+	p.class = c
+	if len(f.Tensors) == 0 && f.Kind != wire.User {
 		p.class = urgent
 	}
 	return p, nil
@@ -102,7 +108,8 @@ func (q *queue) pop() *parcel {
 // How many bytes are written between two looks at the urgent queue.
 const (
 	chunk = 1 << 20
-	// sealedChunk is that with TLS, small enough that one is read and opened while the next is sealed.
+	// sealedChunk is that with TLS, small enough that one is read and opened while the next is
+	// sealed.
 	sealedChunk = 256 << 10
 )
 

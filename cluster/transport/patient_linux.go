@@ -9,12 +9,13 @@ import (
 
 // patient reads from a socket. Before it goes to sleep it looks for up to spin whether something
 // comes, as long as that mostly happens: to wake a core that sleeps takes as long as an answer
-// does. In between it gives way to the process's other goroutines. It does not yield the core to other
-// threads: Linux takes that as giving up the thread's share, and lets it wait when it has work to do.
+// does. In between it gives way to the process's other goroutines. It does not yield the core to
+// other threads: Linux takes that as giving up the thread's share, and lets it wait when it has
+// work to do.
 type patient struct {
 	raw   syscall.RawConn
-	both  *conn // that is written to in turns with this; nil if another goroutine does
-	sleep bool  // nothing came, and nothing could be written
+	both  *duplex // that writes in turns with this; nil if another goroutine does
+	sleep bool    // nothing came, and nothing could be written
 	do    func(fd uintptr) bool
 	to    []byte
 	n     int
@@ -26,18 +27,16 @@ type patient struct {
 
 const (
 	spin = 100 * time.Microsecond
-	// bestScore is that of a connection where looking is worth it. A look in vain costs vain; at 0 only
-	// one read of probes looks.
+	// bestScore is that of a connection where looking is worth it. A look in vain costs vain; at 0
+	// only one read of probes looks.
 	bestScore = 8
 	vain      = 2
 	probes    = 16
 )
 
-func newPatient(raw syscall.RawConn, c *conn) *patient {
-	p := &patient{raw: raw, score: bestScore}
-	if c.end != nil {
-		p.both = c
-	}
+func newPatient(c *conn) *patient {
+	p := &patient{raw: c.writer.descriptor(), score: bestScore}
+	p.both, _ = c.writer.(*duplex)
 	p.do = p.read
 	return p
 }

@@ -60,7 +60,8 @@ type peer struct {
 	about   Peer // the incarnation is 0 before the first connection
 	state   State
 	conn    *conn
-	queues  [classes]queue
+	queues  [queues]queue
+	frames  [classes]int  // that wait
 	held    [classes]int  // bytes of what waits and of what is being written
 	room    chan struct{} // closed when there may be room for a sender that waits; nil if none does
 
@@ -105,7 +106,8 @@ func (p *peer) send(parcel *parcel, patient bool) error {
 	}
 	p.sent++
 	p.held[parcel.class] += parcel.size()
-	p.queues[parcel.class].push(parcel)
+	p.frames[parcel.class]++
+	p.queues[parcel.class.queue()].push(parcel)
 	c := p.conn
 	if c == nil {
 		p.want(false)
@@ -159,17 +161,22 @@ func (p *peer) admit(parcel *parcel, patient bool) error {
 	}
 }
 
-// urgentBytes bounds the urgent queue of a peer.
-const urgentBytes = 8 << 20
-
+// fits reports whether there is room for a parcel.
 func (p *peer) fits(parcel *parcel) bool {
 	limits := &p.node.config.Limits
-	bytes := limits.QueueBytes
-	if parcel.class == urgent {
-		bytes = urgentBytes
+	bytes, frames := limits.QueueBytes, limits.QueueFrames
+	if parcel.class != bulk {
+		bytes, frames = bytes*limits.Backlog, frames*limits.Backlog
 	}
 	held := p.held[parcel.class]
-	return held == 0 || held+parcel.size() <= bytes && p.queues[parcel.class].len() < limits.QueueFrames
+	return held == 0 || held+parcel.size() <= bytes && p.frames[parcel.class] < frames
+}
+
+// take takes the first parcel of a queue.
+func (p *peer) take(queue class) *parcel {
+	parcel := p.queues[queue].pop()
+	p.frames[parcel.class]--
+	return parcel
 }
 
 // free makes room for others.
@@ -192,8 +199,8 @@ func (p *peer) wake() {
 func (p *peer) drop() {
 	for i := range p.queues {
 		for q := &p.queues[i]; q.len() > 0; p.lost++ {
-			parcel := q.pop()
-			p.held[i] -= parcel.size()
+			parcel := p.take(class(i))
+			p.held[parcel.class] -= parcel.size()
 			parcel.end()
 		}
 	}
@@ -224,7 +231,8 @@ func (p *peer) down(reason error) {
 // incarnation is lost. There is no connection. Where the peer says that it can be called
 // counts where Connect has not told, or told of an earlier incarnation.
 func (p *peer) meet(about Peer, g *greeting, called bool) {
-	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation && p.about.Incarnation != 0) {
+	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation &&
+		p.about.Incarnation != 0) {
 		p.address = g.address
 	}
 	if p.about.Incarnation != 0 && about.Incarnation > p.about.Incarnation {
@@ -293,10 +301,12 @@ func (p *peer) hear(c *conn, b beat) error {
 	defer p.mu.Unlock()
 	if b.received < c.acked || b.received > c.begun {
 		p.bad.Add(1)
-		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked, c.begun)
+		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked,
+			c.begun)
 	}
 	c.acked, c.last, c.lastAt = b.received, b, now
-	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 && trip > 0 && trip < now.Sub(p.node.began) {
+	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 &&
+		trip > 0 && trip < now.Sub(p.node.began) {
 		if p.trip == 0 {
 			p.trip = trip
 		}

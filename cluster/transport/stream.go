@@ -168,7 +168,8 @@ func (s *stream) more(length int) error {
 func (s *stream) values(n int) error {
 	p := &s.partial
 	for {
-		for len(p.open) == 0 && len(p.frame.Tensors) < len(p.lengths) && (n > 0 || p.lengths[len(p.frame.Tensors)] == 0) {
+		for len(p.open) == 0 && len(p.frame.Tensors) < len(p.lengths) &&
+			(n > 0 || p.lengths[len(p.frame.Tensors)] == 0) {
 			t := s.memory(p.lengths[len(p.frame.Tensors)])
 			p.frame.Tensors = append(p.frame.Tensors, t)
 			p.open = view(t.Data)
@@ -184,7 +185,8 @@ func (s *stream) values(n int) error {
 	}
 }
 
-// memory is that for the values of the next tensor of the partial frame. Of a small one much has arrived with the head.
+// memory is that for the values of the next tensor of the partial frame. Of a small one much has
+// arrived with the head.
 func (s *stream) memory(values int) *protos.Tensor {
 	if s.posted != nil && 4*values >= readAhead {
 		f := &s.partial.frame

@@ -26,7 +26,7 @@ func written(t testing.TB, frames ...*wire.Frame) (stream []byte) {
 	t.Helper()
 	b := batch{chunk: chunk}
 	for _, f := range frames {
-		p, err := pack(f)
+		p, err := pack(f, bulk)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,8 @@
 // A frame is a fixed prefix of 20 bytes, a head, and the tensors:
 //
 //	0   'G' 'W'              magic
-//	2   version              2
-//	3   kind                 User or System
+//	2   version              3
+//	3   kind                 User, System or Control
 //	4   length of the head   uint32
 //	8   number of tensors    uint16
 //	10  lateness             uint16, in microseconds
@@ -47,20 +47,39 @@ const (
 // MaxLate is the largest lateness that a frame tells.
 const MaxLate = math.MaxUint16 * time.Microsecond
 
-// Kind says to which queue of a mailbox a frame's message belongs.
+// Kind says which way a frame goes: through which queue of a mailbox and, from User to the others,
+// whether links are emulated for it and whether it passes bulk on a connection.
 type Kind uint8
 
-// The kinds of frames.
+// The kinds of frames. No two are a bit apart.
 const (
 	// User frames carry messages of actors.
 	User Kind = 1
 	// System frames carry protoactor's own messages: Watch, Stop, Terminated…
 	System Kind = 2
+	// Control frames carry messages of the control protocol: see protos.IsControl.
+	Control Kind = 4
 )
+
+// KindOf is the kind of a message that is not protoactor's own.
+func KindOf(head proto.Message) Kind {
+	if protos.IsControl(head) {
+		return Control
+	}
+	return User
+}
+
+func (k Kind) check() error {
+	switch k {
+	case User, System, Control:
+		return nil
+	}
+	return fmt.Errorf("frame kind %d, accepted are %d, %d and %d", k, User, System, Control)
+}
 
 const (
 	prefixSize = 20
-	version    = 2
+	version    = 3
 )
 
 // ErrTooLarge is wrapped by errors about frames that exceed a limit.
@@ -127,8 +146,8 @@ func stringSize(n int) int {
 // AppendHead appends the prefix and the head of the frame to b. The values of the
 // tensors follow them on the wire as they lie in memory.
 func AppendHead(b []byte, f *Frame) ([]byte, error) {
-	if f.Kind != User && f.Kind != System {
-		return b, fmt.Errorf("wire: frame kind %d, accepted are %d and %d", f.Kind, User, System)
+	if err := f.Kind.check(); err != nil {
+		return b, fmt.Errorf("wire: %w", err)
 	}
 	if err := checkTensors(f); err != nil {
 		return b, err
@@ -227,13 +246,13 @@ func DecodePrefix(b []byte) (Prefix, error) {
 		Late:    time.Duration(binary.LittleEndian.Uint16(b[10:])) * time.Microsecond,
 		Run:     binary.LittleEndian.Uint64(b[12:]),
 	}
-	switch {
+	switch err := p.Kind.check(); {
 	case b[0] != 'G' || b[1] != 'W':
 		return Prefix{}, fmt.Errorf("wire: offset 0: %q is not the start of a frame, which is \"GW\"", b[:2])
 	case b[2] != version:
 		return Prefix{}, fmt.Errorf("wire: offset 2: frame version %d, accepted is %d", b[2], version)
-	case p.Kind != User && p.Kind != System:
-		return Prefix{}, fmt.Errorf("wire: offset 3: frame kind %d, accepted are %d and %d", p.Kind, User, System)
+	case err != nil:
+		return Prefix{}, fmt.Errorf("wire: offset 3: %w", err)
 	case p.Head > MaxHead:
 		return Prefix{}, fmt.Errorf("wire: offset 4: head of %d bytes, at most %d: %w", p.Head, MaxHead, ErrTooLarge)
 	case p.Tensors > MaxTensors:
@@ -277,7 +296,8 @@ const (
 // Head is DecodeHead. The lengths are good until the next call for a frame with tensors.
 func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b), len(b), p.Head)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b),
+			len(b), p.Head)
 	}
 	lengths, err := decodeLengths(d.lengths[:0], p, b)
 	if err != nil {
@@ -295,7 +315,8 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		Head: n.kind.New().Interface(),
 	}
 	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes), n.message, err)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes),
+			n.message, err)
 	}
 	return f, lengths, nil
 }
@@ -311,7 +332,8 @@ func (d *Decoder) read(n *names, b []byte, offset int) error {
 	}
 	kind, err := d.kind(n.message)
 	if err != nil {
-		return fmt.Errorf("wire: offset %d: message type %.100q is not known here", offset+used-len(n.message), n.message)
+		return fmt.Errorf("wire: offset %d: message type %.100q is not known here", offset+used-len(n.message),
+			n.message)
 	}
 	n.bytes, n.kind = append(n.bytes[:0], b[:used]...), kind
 	return nil
@@ -364,7 +386,8 @@ func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
 	}
 	rest = rest[p.Head:]
 	if want := 4 * sum(lengths); len(rest) != want {
-		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head, len(rest), want)
+		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head,
+			len(rest), want)
 	}
 	for _, n := range lengths {
 		t := pool.Get(n)
@@ -388,14 +411,16 @@ func sum(lengths []int) int {
 // decodeLengths reads the lengths of the tensors, before anything is allocated for them.
 func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 	if len(head) < 4*p.Tensors {
-		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors", prefixSize+len(head), p.Head, p.Tensors)
+		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors",
+			prefixSize+len(head), p.Head, p.Tensors)
 	}
 	lengths = slices.Grow(lengths, p.Tensors)[:p.Tensors]
 	total := 0
 	for i := range lengths {
 		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
 		if total += lengths[i]; total > MaxValues {
-			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues, ErrTooLarge)
+			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues,
+				ErrTooLarge)
 		}
 	}
 	return lengths, nil

@@ -23,8 +23,9 @@ import (
 func example() *wire.Frame {
 	return &wire.Frame{
 		Kind: wire.User, Run: 7, Target: "server/server", SenderAddress: "fast", SenderID: "fast/worker",
-		Head:    &protos.Push{Node: 1, Step: 300, Version: 1 << 40, Samples: 32},
-		Tensors: []*protos.Tensor{protos.NewTensor([]float32{1, -2.5, float32(math.NaN())}), protos.NewTensor(nil), protos.NewTensor([]float32{4})},
+		Head: &protos.Push{Node: 1, Step: 300, Version: 1 << 40, Samples: 32},
+		Tensors: []*protos.Tensor{protos.NewTensor([]float32{1, -2.5, float32(math.NaN())}), protos.NewTensor(nil),
+			protos.NewTensor([]float32{4})},
 	}
 }
 
@@ -39,7 +40,8 @@ func encode(t testing.TB, f *wire.Frame) []byte {
 
 // equal compares frames bit by bit, so that a NaN equals itself.
 func equal(f, g *wire.Frame) bool {
-	if f.Kind != g.Kind || f.Run != g.Run || f.Late != g.Late || f.Target != g.Target || f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
+	if f.Kind != g.Kind || f.Run != g.Run || f.Late != g.Late || f.Target != g.Target ||
+		f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
 		!proto.Equal(f.Head, g.Head) || len(f.Tensors) != len(g.Tensors) {
 		return false
 	}
@@ -69,7 +71,8 @@ func frames() *rapid.Generator[*wire.Frame] {
 			SenderAddress: text.Draw(t, "sender address"),
 			SenderID:      text.Draw(t, "sender id"),
 			Head: rapid.SampledFrom([]proto.Message{
-				&protos.Push{Node: int32(number.Draw(t, "rank")), Step: number.Draw(t, "step"), Version: number.Draw(t, "version")},
+				&protos.Push{Node: int32(number.Draw(t, "rank")), Step: number.Draw(t, "step"),
+					Version: number.Draw(t, "version")},
 				&protos.Parameters{Version: number.Draw(t, "version")},
 				&protos.Start{},
 				&actor.Watch{Watcher: actor.NewPID(text.Draw(t, "address"), text.Draw(t, "id"))},
@@ -111,7 +114,7 @@ func TestDecodedFrameIsTheEncodedOneAndSizeIsItsLength(t *testing.T) {
 func TestFrameIsLaidOutAsDocumented(t *testing.T) {
 	f := &wire.Frame{Kind: wire.System, Run: 9, Late: 258_999, Target: "a", SenderAddress: "b", SenderID: "c",
 		Head: &protos.Start{View: 5}, Tensors: []*protos.Tensor{protos.NewTensor([]float32{1})}}
-	want := "GW\x02\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x02\x01" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
+	want := "GW\x03\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x02\x01" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
 		"\x01\x00\x00\x00" + "\x01a\x01b\x01c" + "\x0egradwire.Start" + "\x08\x05" + // head
 		"\x00\x00\x80\x3f"
 	if got := string(encode(t, f)); got != want {
@@ -120,7 +123,8 @@ func TestFrameIsLaidOutAsDocumented(t *testing.T) {
 }
 
 func TestLatenessTravelsFromNoneToItsLargest(t *testing.T) {
-	for late, want := range map[time.Duration]time.Duration{-time.Second: 0, time.Microsecond - 1: 0, time.Hour: wire.MaxLate} {
+	for late, want := range map[time.Duration]time.Duration{-time.Second: 0, time.Microsecond - 1: 0,
+		time.Hour: wire.MaxLate} {
 		f := example()
 		f.Late = late
 		if g, err := wire.Decode(encode(t, f), &protos.TensorPool{}); err != nil || g.Late != want {
@@ -190,7 +194,7 @@ func TestEveryBitFlipIsRefusedOrReadAsItStands(t *testing.T) {
 
 func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 	head := func(tensors int, rest string) []byte {
-		b := []byte("GW\x02\x01")
+		b := []byte("GW\x03\x01")
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(rest)))
 		b = binary.LittleEndian.AppendUint16(b, uint16(tensors))
 		return append(append(b, make([]byte, 10)...), rest...)
@@ -200,13 +204,18 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"nothing":              {nil, "offset 0"},
-		"other magic":          {[]byte("HTTP/1.1 200 OK, then"), "offset 0"},
-		"other version":        {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 2"},
-		"no kind":              {[]byte("GW\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 3"},
-		"head of 4 GiB":        {[]byte("GW\x02\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 4"},
-		"65,535 tensors":       {[]byte("GW\x02\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 8"},
-		"head of the limit":    {[]byte("GW\x02\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), "offset 20"},
+		"nothing":     {nil, "offset 0"},
+		"other magic": {[]byte("HTTP/1.1 200 OK, then"), "offset 0"},
+		"other version": {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+			"offset 2"},
+		"no kind": {[]byte("GW\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+			"offset 3"},
+		"head of 4 GiB": {[]byte("GW\x03\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+			"offset 4"},
+		"65,535 tensors": {[]byte("GW\x03\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+			"offset 8"},
+		"head of the limit": {[]byte("GW\x03\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+			"offset 20"},
 		"lengths cut":          {head(2, "\x01\x00\x00\x00"), "offset 24"},
 		"huge tensor":          {head(1, "\xff\xff\xff\xff"), "offset 20"},
 		"huge sum of tensors":  {head(wire.MaxTensors, many), "offset 24"},
@@ -221,7 +230,8 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := wire.Decode(test.b, &protos.TensorPool{})
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), test.want+":") && !strings.Contains(err.Error(), test.want+" ") {
+		if err == nil || !strings.Contains(err.Error(), test.want+":") &&
+			!strings.Contains(err.Error(), test.want+" ") {
 			t.Errorf("%s: error %v, want %s", what, err, test.want)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<10 {
@@ -256,7 +266,8 @@ func TestFramesBeyondALimitAreNotEncoded(t *testing.T) {
 			t.Errorf("too large in %s: measured with error %v, want %v", what, err, wire.ErrTooLarge)
 		}
 	}
-	if _, err := wire.Encode(nil, frame(func(f *wire.Frame) { f.Kind = 3 })); err == nil || !strings.Contains(err.Error(), "kind 3") {
+	if _, err := wire.Encode(nil, frame(func(f *wire.Frame) { f.Kind = 3 })); err == nil ||
+		!strings.Contains(err.Error(), "kind 3") {
 		t.Errorf("kind 3: error %v", err)
 	}
 }
@@ -272,7 +283,8 @@ func TestFrameAtTheLimitPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Target = strings.Repeat("x", wire.MaxHead-(size-wire.PrefixSize-4*wire.MaxTensors)-2) // its length takes 3 bytes, not 1
+	// its length takes 3 bytes, not 1
+	f.Target = strings.Repeat("x", wire.MaxHead-(size-wire.PrefixSize-4*wire.MaxTensors)-2)
 	g, err := wire.Decode(encode(t, f), &protos.TensorPool{})
 	if err != nil || !equal(f, &g) {
 		t.Errorf("a frame at the limits came back with error %v", err)
@@ -315,9 +327,10 @@ func TestSizeAllocatesNothing(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add(encode(f, example()))
 	f.Add(encode(f, &wire.Frame{Kind: wire.System, Target: "a/b", Head: &actor.Watch{Watcher: actor.NewPID("x", "y")}}))
-	f.Add(encode(f, &wire.Frame{Kind: wire.User, Head: &protos.Chunk{Index: 1}, Tensors: []*protos.Tensor{protos.NewTensor(nil)}}))
-	f.Add([]byte("GW\x02\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
-	f.Add([]byte("GW\x02\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
+	f.Add(encode(f, &wire.Frame{Kind: wire.User, Head: &protos.Chunk{Index: 1},
+		Tensors: []*protos.Tensor{protos.NewTensor(nil)}}))
+	f.Add([]byte("GW\x03\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
+	f.Add([]byte("GW\x03\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pool protos.TensorPool
 		g, err := wire.Decode(b, &pool)

@@ -69,7 +69,9 @@ var table = map[string]string{
 	"cluster/door":         "actors cluster/wire cluster/link" + mailbox + message + xxhash,
 	"cluster/sim":          "actors actors/world cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest":  "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
-	"cluster/live":         "actors actors/world cluster/door cluster/link cluster/wire cluster/transport cluster/membership golang.org/x/sys/..." + mailbox + message + xxhash,
+	"cluster/live":         "actors actors/world cluster/live/rt cluster/door cluster/link cluster/wire cluster/transport" + mailbox + message,
+	"cluster/live/rt":      "golang.org/x/sys/unix",
+	"cluster/mesh":         "cluster/live cluster/transport cluster/wire" + message,
 	"cluster/refusal":      "",
 	"cluster/request":      "cluster/refusal cluster/identity cluster/plan cluster/wire" + message,
 	"cluster/transport":    "cluster/wire cluster/identity golang.org/x/sys/unix" + message,
@@ -98,7 +100,7 @@ var table = map[string]string{
 	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
 	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request cluster/refusal " +
-		"cluster/plan cluster/catalog cluster/live cluster/record cluster/wire cluster/transport cluster/membership " +
+		"cluster/plan cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire cluster/transport cluster/membership " +
 		"cluster/identity actors actors/world actors/train datasets" + mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +
 		"cluster/identity datasets",

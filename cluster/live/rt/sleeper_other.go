@@ -1,10 +1,10 @@
 //go:build !linux
 
-package live
+package rt
 
 import "time"
 
-// sleeper puts a goroutine to sleep until a time has passed or somebody wakes it.
+// sleeper puts a goroutine to sleep until a time has passed or another one wakes it.
 type sleeper struct{ woken chan struct{} }
 
 func newSleeper(bool) (sleeper, error) { return sleeper{make(chan struct{}, 1)}, nil }

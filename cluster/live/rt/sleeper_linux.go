@@ -1,4 +1,4 @@
-package live
+package rt
 
 import (
 	"errors"
@@ -8,24 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper puts a thread to sleep until a time has passed or somebody wakes it. It
-// waits in ppoll, whose time-out is exact to the kernel's timer slack.
+// sleeper puts a thread to sleep until a time has passed or another one wakes it. It waits in
+// ppoll, whose timeout is exact to the kernel's timer slack.
 type sleeper struct {
 	event    int
 	schedule *unix.SchedAttr // of a thread that sleeps, or nil
 }
 
-// slice is the least time for which the kernel lets a thread have a core. One that
-// wakes up is given the core before those that ask for more at a time (since
-// Linux 6.12; others run up to 3 ms before they give way).
+// slice is how long at least the kernel lets a thread keep a core. A thread that wakes up goes
+// before those that ask for a longer slice (since Linux 6.12; older kernels let those run for up to
+// 3 ms first).
 const slice = 100 * time.Microsecond
 
-// newSleeper makes what one thread at a time sleeps by; prompt for a thread that is to
-// run at once when it is woken.
+// newSleeper returns a sleeper for one thread at a time. A prompt one asks the kernel to run its
+// thread as soon as it wakes.
 func newSleeper(prompt bool) (sleeper, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
-		return sleeper{}, fmt.Errorf("clock: eventfd: %w", err)
+		return sleeper{}, fmt.Errorf("rt: eventfd: %w", err)
 	}
 	s := sleeper{event: fd}
 	if a, err := unix.SchedGetAttr(0, 0); prompt && err == nil && a.Policy == unix.SCHED_NORMAL {
@@ -35,8 +35,8 @@ func newSleeper(prompt bool) (sleeper, error) {
 	return s, nil
 }
 
-// sleep asks for the smallest timer slack and the shortest slice that the calling
-// thread can have. Where the system refuses, sleeps end later.
+// sleep asks for the smallest timer slack and the shortest slice that the calling thread can
+// have. Where the kernel refuses, sleeps end later.
 func (s sleeper) sleep(d time.Duration) {
 	if s.schedule != nil {
 		_ = unix.SchedSetAttr(0, s.schedule, 0)
@@ -54,7 +54,7 @@ func (s sleeper) sleep(d time.Duration) {
 func (s sleeper) wake() {
 	one := [8]byte{1}
 	if _, err := unix.Write(s.event, one[:]); err != nil && !errors.Is(err, unix.EAGAIN) {
-		panic(fmt.Sprintf("live: eventfd: %v", err)) // only a closed descriptor: the clock is used after its end
+		panic(fmt.Sprintf("rt: eventfd: %v", err)) // only a closed descriptor: the clock is used after its end
 	}
 }
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package live
+package rt
 
 // lower does nothing: the priority of one thread cannot be changed here.
-func lower(class) {}
+func lower(Class) {}

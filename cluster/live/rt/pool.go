@@ -1,4 +1,4 @@
-package live
+package rt
 
 import (
 	"fmt"
@@ -8,21 +8,25 @@ import (
 	"time"
 )
 
-// class says how urgent a computation is.
-type class int
+// Class says how urgent a computation is.
+type Class int
 
+// The classes of computations, the most urgent first. The threads of each give way to those of
+// the classes before it.
 const (
-	steps       class = iota
-	evaluations       // behind all steps
+	Steps Class = iota
+	Evaluations
+
 	classes
 )
 
-// pool computes on threads of its own, which give way to mailboxes and timers.
+// Pool computes on dedicated threads, which give way to mailboxes and timers. The zero value is a
+// pool that has not started; Submit can be called from many goroutines.
 //
-// A thread without work sleeps in the system and not in a channel: to wake a goroutine
-// that is locked to a thread, Go would hand it the processor of the goroutine that
-// wakes it, and what else waits for that processor would wait behind a computation.
-type pool struct {
+// An idle thread sleeps in the kernel, not in a channel. To wake a goroutine that is locked to a
+// thread, Go hands it the processor of the goroutine that wakes it, and what else waits for that
+// processor would then wait behind a computation.
+type Pool struct {
 	mu      sync.Mutex
 	queues  [classes][]func()
 	asleep  [classes][]sleeper
@@ -30,15 +34,14 @@ type pool struct {
 	running sync.WaitGroup
 }
 
-// maxQueued bounds the computations that wait for a thread.
+// maxQueued bounds the computations of a class that wait for a thread.
 const maxQueued = 1 << 16
 
-// patience is how long stop waits for a computation that is under way, which nothing
-// can interrupt.
+// patience is how long Stop waits for computations that have begun, which nothing can interrupt.
 const patience = time.Second
 
-// start starts n threads for steps and n for evaluations.
-func (p *pool) start(n int) error {
+// Start starts n threads for each class. After an error, too, the pool must be stopped.
+func (p *Pool) Start(n int) error {
 	for c := range classes {
 		for range n {
 			s, err := newSleeper(false)
@@ -54,7 +57,7 @@ func (p *pool) start(n int) error {
 	return nil
 }
 
-func (p *pool) work(c class, s sleeper) {
+func (p *Pool) work(c Class, s sleeper) {
 	runtime.LockOSThread() // never unlocked: the thread ends with its priority
 	lower(c)
 	for {
@@ -63,16 +66,16 @@ func (p *pool) work(c class, s sleeper) {
 		case stopped:
 			return
 		case do == nil:
-			s.sleep(idle)
+			s.sleep(longest)
 		default:
 			do()
 		}
 	}
 }
 
-// next takes the next computation of a class. Without one, the thread that asks is
-// to sleep until it is woken.
-func (p *pool) next(c class, s sleeper) (do func(), stopped bool) {
+// next takes the next computation of a class. If there is none, the calling thread must sleep
+// until it is woken.
+func (p *Pool) next(c Class, s sleeper) (do func(), stopped bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.asleep[c], s); i >= 0 { // it woke by itself
@@ -90,8 +93,9 @@ func (p *pool) next(c class, s sleeper) (do func(), stopped bool) {
 	return do, false
 }
 
-// submit has a function called by a thread, unless the pool is stopped before.
-func (p *pool) submit(c class, do func()) error {
+// Submit queues a function for a thread of a class. It returns an error if the queue is full. A
+// pool that is stopped calls nothing more.
+func (p *Pool) Submit(c Class, do func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -108,9 +112,9 @@ func (p *pool) submit(c class, do func()) error {
 	return nil
 }
 
-// stop begins nothing that is still queued. A computation that takes longer than
-// patience is left to end by itself, and its thread with it.
-func (p *pool) stop() {
+// Stop drops what is queued and waits for the computations that have begun. One that takes longer
+// than a second ends by itself later, and its thread with it.
+func (p *Pool) Stop() {
 	p.mu.Lock()
 	p.stopped = true
 	for c := range classes {

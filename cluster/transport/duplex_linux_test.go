@@ -182,7 +182,7 @@ func TestWriterThatWaitsForRoomEndsWithTheEndpoint(t *testing.T) {
 
 func TestWakingIsNotLostOnTheWayToSleep(t *testing.T) {
 	near, _ := endpoints(t)
-	c := &conn{duplex: duplex{end: near, relay: make(chan struct{}, 1)}}
+	c := &duplex{endpoint: near, relay: make(chan struct{}, 1)}
 	c.state.Store(awake)
 	c.pass()
 	if err := c.sleep(); err != nil || c.state.Load() != awake { // it would sleep for good
@@ -192,7 +192,7 @@ func TestWakingIsNotLostOnTheWayToSleep(t *testing.T) {
 
 func TestGoroutineThatHasNothingToWriteDoesNotWaitForRoom(t *testing.T) {
 	near, far := endpoints(t)
-	c := &conn{duplex: duplex{end: near, relay: make(chan struct{}, 1)}}
+	c := &duplex{endpoint: near, relay: make(chan struct{}, 1)}
 	for _, holds := range []bool{true, false} {
 		c.holds = holds
 		if !holds {
@@ -209,7 +209,7 @@ func TestGoroutineThatHasNothingToWriteDoesNotWaitForRoom(t *testing.T) {
 func TestFirstChunkOfALargeFrameIsLeftToTheGoroutineThatReads(t *testing.T) {
 	near, _ := endpoints(t)
 	for _, large := range []bool{false, true} {
-		c := &conn{duplex: duplex{end: near}, gather: newGather(near.raw), socket: &socket{}}
+		c := &conn{writer: &duplex{endpoint: near}, gather: newGather(near.raw), socket: &socket{}}
 		c.batch.add(make([]byte, 100))
 		if large {
 			c.batch.open = &parcel{}
@@ -220,21 +220,26 @@ func TestFirstChunkOfALargeFrameIsLeftToTheGoroutineThatReads(t *testing.T) {
 	}
 }
 
-// writing returns the connection of an endpoint with frames to write, of which each is a batch of somewhat less than a chunk.
-func writing(t *testing.T, e *endpoint, frames int) *conn {
+// writing returns the connection of an endpoint with frames to write, of which each is a batch of
+// somewhat less than a chunk.
+func writing(t *testing.T, e *endpoint, frames int) (*conn, *duplex) {
 	p := &peer{node: &Node{}}
 	p.conn = &conn{
-		peer: p, line: e, socket: &socket{}, gather: newGather(e.raw), batch: batch{chunk: chunk},
-		duplex: duplex{end: e, relay: make(chan struct{}, 1)}, token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
+		peer: p, socket: &socket{}, gather: newGather(e.raw), batch: batch{chunk: chunk},
+		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
 	}
+	d := &duplex{endpoint: e, conn: p.conn, relay: make(chan struct{}, 1)}
+	p.conn.writer = d
 	for range frames {
-		parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{}, Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}})
+		parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{},
+			Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}}, bulk)
 		if err != nil {
 			t.Fatal(err)
 		}
+		p.frames[bulk]++
 		p.queues[bulk].push(parcel)
 	}
-	return p.conn
+	return p.conn, d
 }
 
 func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T) {
@@ -248,8 +253,8 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 				}
 			}
 		}()
-		c := writing(t, near, frames)
-		c.state.Store(state)
+		c, d := writing(t, near, frames)
+		d.state.Store(state)
 		if !c.fill() {
 			t.Fatal("nothing is due")
 		}
@@ -257,8 +262,10 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 			t.Fatal(err)
 		}
 		// One more has been put together when it gives the token back.
-		if written := frames - c.peer.waiting() - min(len(c.rest), 1); written != want || (len(c.token) == 1) != (state == away) || (len(c.relay) == 1) != (state != away) {
-			t.Errorf("in state %d %d frames are written, want %d; token %d, relay %d", state, written, want, len(c.token), len(c.relay))
+		if written := frames - c.peer.waiting() - min(len(c.rest), 1); written != want ||
+			(len(c.token) == 1) != (state == away) || (len(d.relay) == 1) != (state != away) {
+			t.Errorf("in state %d %d frames are written, want %d; token %d, relay %d", state, written, want,
+				len(c.token), len(d.relay))
 		}
 	}
 }
@@ -270,25 +277,25 @@ func TestWritingIsNotFarAheadOfReading(t *testing.T) {
 	if room, err := unix.GetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || room < 8<<20 {
 		t.Skipf("the system buffers no more than %d bytes; %v", room, err)
 	}
-	c := writing(t, near, 8)
-	c.holds = true
-	first, err := c.share()
+	c, d := writing(t, near, 8)
+	d.holds = true
+	first, err := d.share()
 	if err != nil || first < chunk/2 || first >= chunk {
 		t.Fatalf("%d bytes of a batch written; %v", first, err)
 	}
 	frame := int64(first)
-	c.ahead = first
+	d.ahead = first
 	for i, want := range []int64{2 * frame, 2 * frame, 2 * frame} {
-		if read, err := c.exchange(func() bool { return true }); !read || err != nil || c.bytesOut.Load() != want {
+		if read, err := d.exchange(func() bool { return true }); !read || err != nil || c.bytesOut.Load() != want {
 			t.Errorf("after %d reads %d bytes are written, want %d; %v, %v", i+1, c.bytesOut.Load(), want, read, err)
 		}
 	}
-	c.ahead -= first // as many were read
-	if _, err := c.exchange(func() bool { return true }); err != nil || c.bytesOut.Load() != 3*frame {
+	d.ahead -= first // as many were read
+	if _, err := d.exchange(func() bool { return true }); err != nil || c.bytesOut.Load() != 3*frame {
 		t.Errorf("%d bytes written, want %d; %v", c.bytesOut.Load(), 3*frame, err)
 	}
 	// With nothing to read it writes what there is room for.
-	if read, err := c.exchange(func() bool { return false }); read || err != nil || c.bytesOut.Load() <= 4*frame {
+	if read, err := d.exchange(func() bool { return false }); read || err != nil || c.bytesOut.Load() <= 4*frame {
 		t.Errorf("%d bytes written; %v, %v", c.bytesOut.Load(), read, err)
 	}
 	b, n := make([]byte, 1<<20), int64(0)
@@ -307,7 +314,8 @@ func TestOneGoroutineReadsAndWritesWhereCoresAreFewerThanTwoForAProcess(t *testi
 	for near := range 4 {
 		n.near.Store(int32(near))
 		if n.crowded() != (near > 2) {
-			t.Errorf("with %d connections to processes of this machine, which has 6 cores: crowded %v", near, n.crowded())
+			t.Errorf("with %d connections to processes of this machine, which has 6 cores: crowded %v", near,
+				n.crowded())
 		}
 	}
 }

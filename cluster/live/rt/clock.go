@@ -1,0 +1,204 @@
+package rt
+
+import (
+	"container/heap"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clock calls functions at instants of a run's real time, one after the other. It calls
+// functions that are due at the same instant in the order in which they were entered. All methods
+// but Begin and Stop can be called from many goroutines.
+//
+// It sleeps until shortly before an instant, then polls the time. It yields after each call: a
+// mailbox that the call has woken runs at once on the thread that is awake, and does not wait for
+// another core to wake up.
+type Clock struct {
+	first   time.Duration             // what it shows until the run begins
+	start   atomic.Pointer[time.Time] // when it would have shown zero; nil until the run begins
+	failed  func(reason any)          // is told what a call has panicked with
+	sleeper sleeper
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	entries entries
+	timers  map[uint64]*entry
+	seq     uint64
+	asleep  bool
+	stopped bool
+}
+
+type entry struct {
+	at      time.Duration
+	seq     uint64
+	call    func()
+	watches bool // see Watch
+}
+
+// entries implement heap.Interface.
+type entries []*entry
+
+func (e entries) Len() int { return len(e) }
+func (e entries) Less(i, j int) bool {
+	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].seq < e[j].seq)
+}
+func (e entries) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *entries) Push(x any)   { *e = append(*e, x.(*entry)) }
+func (e *entries) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	old[len(old)-1] = nil
+	*e = old[:len(old)-1]
+	return x
+}
+
+// spin is how long before an instant the clock stops sleeping and polls: about as long as the
+// kernel takes to wake a thread.
+const spin = 60 * time.Microsecond
+
+// NewClock returns a clock that shows first until Begin is called. It calls failed, from its
+// goroutine, with the value of each panic of a function that it has called.
+func NewClock(first time.Duration, failed func(reason any)) (*Clock, error) {
+	s, err := newSleeper(true)
+	if err != nil {
+		return nil, err
+	}
+	return &Clock{first: first, failed: failed, sleeper: s, timers: map[uint64]*entry{}}, nil
+}
+
+// Begin starts the clock. It must be called once.
+func (c *Clock) Begin() {
+	start := time.Now().Add(-c.first)
+	c.start.Store(&start)
+	c.running.Go(c.loop)
+}
+
+// Now is the time that the clock shows.
+func (c *Clock) Now() time.Duration {
+	start := c.start.Load()
+	if start == nil {
+		return c.first
+	}
+	return time.Since(*start)
+}
+
+// At enters a function to be called at an instant: at once if that has passed, never if the
+// clock has been stopped. It returns what CancelTimer takes; 0 from a stopped clock.
+func (c *Clock) At(t time.Duration, call func()) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return 0
+	}
+	c.seq++
+	e := &entry{at: t, seq: c.seq, call: call}
+	heap.Push(&c.entries, e)
+	c.timers[e.seq] = e
+	if c.asleep && c.entries[0] == e {
+		c.sleeper.wake() // under the lock, because stop closes the sleeper
+	}
+	return e.seq
+}
+
+// Timed is At for a function that takes its lateness: how long after its instant, or after it was
+// entered if that was later, it is called.
+func (c *Clock) Timed(t time.Duration, call func(late time.Duration)) {
+	could := max(t, c.Now())
+	c.At(t, func() { call(c.Now() - could) })
+}
+
+// Watch is At for a function that only looks: one that is due does not keep the clock from being
+// idle.
+func (c *Clock) Watch(t time.Duration, call func()) uint64 {
+	id := c.At(t, call)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.timers[id]; e != nil {
+		e.watches = true
+	}
+	return id
+}
+
+// Idle reports whether nothing is due but what was entered with Watch.
+func (c *Clock) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.timers {
+		if !e.watches {
+			return false
+		}
+	}
+	return true
+}
+
+// CancelTimer prevents a call that has not begun. The clock is the actors.Timer's.
+func (c *Clock) CancelTimer(id uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.timers[id]; e != nil {
+		e.call = nil
+		delete(c.timers, id)
+	}
+}
+
+// Stop ends the clock and waits for the call at work. What is still due is not called.
+func (c *Clock) Stop() {
+	c.mu.Lock()
+	c.stopped = true
+	c.sleeper.wake()
+	c.mu.Unlock()
+	c.running.Wait()
+	c.sleeper.close()
+}
+
+func (c *Clock) loop() {
+	for {
+		call, wait, stopped := c.next()
+		switch {
+		case stopped:
+			return
+		case call != nil:
+			c.Do(call)
+			runtime.Gosched()
+		case wait > spin:
+			c.sleeper.sleep(wait - spin)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// Do calls a function on the caller's goroutine and reports its panic, as the clock does with
+// those that are due.
+func (c *Clock) Do(call func()) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.failed(reason)
+		}
+	}()
+	call()
+}
+
+// longest is how long a thread sleeps that has nothing to do.
+const longest = time.Hour
+
+// next returns what is due, or how long it is until something will be.
+func (c *Clock) next() (call func(), wait time.Duration, stopped bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wait = longest
+	if len(c.entries) > 0 {
+		wait = c.entries[0].at - c.Now()
+	}
+	if c.asleep = wait > spin; wait > 0 || c.stopped {
+		return nil, wait, c.stopped
+	}
+	e := heap.Pop(&c.entries).(*entry)
+	delete(c.timers, e.seq)
+	if e.call == nil {
+		return func() {}, 0, false
+	}
+	return e.call, 0, false
+}

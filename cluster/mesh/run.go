@@ -1,0 +1,176 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Run is a run as one of its processes sees it. It carries the messages of the run's world here to
+// those of other processes.
+type Run struct {
+	mesh   *Mesh
+	number uint64
+	lead   string   // the process that conducts the run
+	where  []string // the process of each node, and of the coordinator as the last one
+	needed func(process string) bool
+	home   atomic.Pointer[home]
+
+	mu      sync.Mutex
+	dropped map[string]uint64 // messages for each other process that were given up because it was silent
+}
+
+// home is where frames of other processes are delivered.
+type home struct {
+	world *live.World
+	nodes map[string]int32 // positions, by name
+}
+
+var _ live.Carrier = (*Run)(nil)
+
+// Run returns the run of a number, which every process of it knows by that. where names the process
+// of each node, by position, and of the coordinator as the last one, which is that of the process
+// that conducts the run. needed reports whether messages for a process that is silent must be kept
+// for it, because the run waits until it is heard of again.
+func (m *Mesh) Run(number uint64, where []string, needed func(process string) bool) *Run {
+	return &Run{
+		mesh: m, number: number, lead: where[len(where)-1], where: where, needed: needed, dropped: map[string]uint64{},
+	}
+}
+
+// Number tells the run apart from others that go on in its processes.
+func (r *Run) Number() uint64 { return r.number }
+
+// Lead is the process that conducts the run.
+func (r *Run) Lead() string { return r.lead }
+
+// Place delivers from now on what arrives for the nodes of the run: to a world, which has been placed.
+// names are those of all nodes, by position.
+func (r *Run) Place(w *live.World, names map[string]int32) { r.home.Store(&home{w, names}) }
+
+// World is the run's world here; nil before it is placed.
+func (r *Run) World() *live.World {
+	if h := r.home.Load(); h != nil {
+		return h.world
+	}
+	return nil
+}
+
+// Hosts reports whether a node lives in this process.
+func (r *Run) Hosts(node int) bool { return r.where[node] == r.mesh.config.Name }
+
+// Host is the process of a node.
+func (r *Run) Host(node int) string { return r.where[node] }
+
+// NodesOf are the nodes, without the coordinator, that live in a process.
+func (r *Run) NodesOf(process string) (nodes []int) {
+	for i, where := range r.where[:len(r.where)-1] {
+		if where == process {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+// Others are the other processes of the run, once each, by name.
+func (r *Run) Others() []string {
+	names := slices.Compact(slices.Sorted(slices.Values(r.where)))
+	return slices.DeleteFunc(names, func(name string) bool { return name == r.mesh.config.Name })
+}
+
+// Peer tells of another process whether there is a connection over which it was heard of in time, and
+// how many messages for it were lost: on connections, which runs share, and of this run because the
+// process was silent and its queue full.
+func (r *Run) Peer(process string) (up bool, lost uint64) {
+	peer, _ := r.mesh.node.Load().Peer(process)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return peer.State == transport.Up, peer.Lost + r.dropped[process]
+}
+
+// Up is the first result of Peer.
+func (r *Run) Up(process string) bool {
+	up, _ := r.Peer(process)
+	return up
+}
+
+// RoundTrip is what heartbeats take to the process of a node and back; 0 if that is not known.
+func (r *Run) RoundTrip(node int) time.Duration {
+	peer, _ := r.mesh.node.Load().Peer(r.where[node])
+	return peer.RoundTrip
+}
+
+// reachPatience is how long a process may take to connect with all others of a run.
+const reachPatience = 10 * time.Second
+
+// Reach waits until there is a connection with each other process of the run but those that are gone:
+// what is sent to one without would be lost. It returns the cause where ctx ends, and an error after
+// ten seconds.
+func (r *Run) Reach(ctx context.Context, gone []string) error {
+	patience := time.NewTimer(reachPatience)
+	defer patience.Stop()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for _, name := range r.Others() {
+		for !slices.Contains(gone, name) && !r.Up(name) {
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-patience.C:
+				return fmt.Errorf("there is no connection with process %s, which takes part as well", name)
+			}
+		}
+	}
+	return nil
+}
+
+// Send posts a frame of the world here to the process of its node.
+func (r *Run) Send(node int, f *wire.Frame) error {
+	f.Run = r.number
+	to := r.where[node]
+	err := r.mesh.node.Load().Post(to, f)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, transport.ErrDown), errors.Is(err, transport.ErrUnknown), errors.Is(err, transport.ErrClosed):
+		return fmt.Errorf("%w: %w", live.ErrGone, err)
+	case errors.Is(err, transport.ErrQueueFull) && !r.Up(to) && !r.needed(to):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.dropped[to]++
+		return fmt.Errorf("%w for now: %w", live.ErrGone, err)
+	}
+	return err
+}
+
+// Changed tells the process that conducts the run that a node of this process has gone or is there.
+func (r *Run) Changed(node int, present bool) {
+	r.post(r.lead, &protos.NodeChanged{Node: int32(node), Present: present})
+}
+
+// Halt tells all other processes that the part of the run's nodes is over.
+func (r *Run) Halt() {
+	for _, name := range r.Others() {
+		r.post(name, &protos.HaltRun{})
+	}
+}
+
+// post tells another process of the run something without waiting.
+func (r *Run) post(process string, m proto.Message) {
+	err := r.mesh.node.Load().Post(process, &wire.Frame{Kind: wire.KindOf(m), Run: r.number, Head: m})
+	if err != nil {
+		r.mesh.config.Log("run %x: %v", r.number, err)
+	}
+}
