@@ -32,8 +32,8 @@ func (s *site) connect() *driver.Client {
 	return c
 }
 
-// expectGone checks what is told of the actor votes when its process b is gone: to the question that
-// was under way, to the next one, and to who lists actors or looks for it.
+// expectGone checks what is told of the actor votes when its process b is gone: to the question
+// that was under way, to the next one, and to who lists actors or looks for it.
 func (s *site) expectGone(c *driver.Client, underWay error, ask func(int64) (*protos.Message, error)) {
 	s.t.Helper()
 	if underWay == nil || errors.Is(underWay, context.DeadlineExceeded) ||
