@@ -76,4 +76,33 @@
 // A Kind returns an actor, so that another one can stand in front of it and see, count,
 // change or withhold its messages: examples/message-filter clips the gradients of the
 // workers of any architecture.
+//
+// # What a new architecture costs
+//
+// An architecture of this module is its own room under actors/, one line in cluster/catalog, and
+// one row of the table in cmd/gradwire/house_imports_test.go, which names the constant
+// architecture. That test fails if the catalog does not add it, or if anything but the catalog and
+// the examples names it.
+//
+// # Glossary
+//
+//   - Plan: a YAML file that describes data, model, architecture, nodes, network and when to stop.
+//   - Point: one combination of the values that a plan sweeps.
+//   - Run: one repeat, with one seed, of one point.
+//   - Submission: a plan that was submitted to a cluster, with its runs.
+//   - Process: one operating-system process that is a member of the cluster.
+//   - Node: one of a plan's logical machines; a process hosts any number of them.
+//   - Role: what a node does in an architecture, such as worker, server or peer.
+//   - Actor: the program of a role; it has a mailbox, handles one message at a time, and knows only
+//     its Env.
+//   - World: what runs actors and gives them time, messages and faults: virtual time (cluster/sim)
+//     or real time (cluster/live).
+//   - Architecture: how workers combine what they learn; it says which roles there are and makes
+//     their actors.
+//   - Edge: the directed link from one node to another, with its delay, rate, loss and outages.
+//   - Door: the one place where a message leaves its node. It gives the message its wire form and
+//     its edge.
+//   - Step: one gradient that a worker computes. Update: one change of a model that is judged,
+//     which counts its version. Epoch: as many samples as the training data has.
+//   - View: who is a member at a time, with a number that grows with every change.
 package actors

@@ -21,8 +21,8 @@ func Holdout(n int, share float64, seed uint64) (train, test []int32, err error)
 	return holdout(n, share, rand.NewPCG(seed, holdoutStream))
 }
 
-// Validation splits the positions 0..n-1 of training samples as Holdout does, by draws of its own: round(share·n) of them
-// are for choosing settings, the others to train on.
+// Validation splits the positions 0..n-1 of training samples as Holdout does, by draws of its own:
+// round(share·n) of them are for choosing settings, the others to train on.
 func Validation(n int, share float64, seed uint64) (train, validation []int32, err error) {
 	return holdout(n, share, rand.NewPCG(seed, validationStream))
 }
@@ -36,7 +36,8 @@ func holdout(n int, share float64, source rand.Source) (train, test []int32, err
 	}
 	tests := int(math.Round(share * float64(n)))
 	if tests == 0 || tests == n {
-		return nil, nil, fmt.Errorf("hold-out share %v of %d samples leaves %d to train and %d to test on; both need at least 1",
+		return nil, nil, fmt.Errorf("hold-out share %v of %d samples leaves %d to train and %d to test on; both need "+
+			"at least 1",
 			share, n, n-tests, tests)
 	}
 	rows := make([]int32, n)

@@ -55,14 +55,14 @@ func (d *domain) newKeys(key uint64) (k keys) {
 // sections 3 (cycle walking) and 4 (generalised Feistel).
 func (d *domain) at(k *keys, i uint32) uint32 {
 	for {
-		i = d.once(k, i)
+		i = d.encrypt(k, i)
 		if i < d.n {
 			return i
 		}
 	}
 }
 
-func (d *domain) once(k *keys, i uint32) uint32 {
+func (d *domain) encrypt(k *keys, i uint32) uint32 {
 	left, _ := bits.Mul64(d.inverse, uint64(i))
 	if d.inverse == 0 {
 		left = uint64(i)

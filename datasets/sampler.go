@@ -36,7 +36,8 @@ func NewSampler(set *Set, rows []int32, batch int, seed uint64, worker string) (
 	}
 	for _, row := range rows {
 		if row < 0 || int(row) >= set.Len() {
-			return nil, fmt.Errorf("worker %q: row %d is not in data set %q of %d samples", worker, row, set.Name, set.Len())
+			return nil, fmt.Errorf("worker %q: row %d is not in data set %q of %d samples", worker, row, set.Name,
+				set.Len())
 		}
 	}
 	if rows != nil {

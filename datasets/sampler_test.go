@@ -12,7 +12,8 @@ import (
 
 // counting returns a set whose row i is (i, −i) with label i mod 3.
 func counting(n int) *Set {
-	s := &Set{Name: "counting", X: make([]float32, 2*n), Y: make([]int32, n), Inputs: 2, Classes: []string{"a", "b", "c"}, Numeric: []int{0, 1}}
+	s := &Set{Name: "counting", X: make([]float32, 2*n), Y: make([]int32, n), Inputs: 2,
+		Classes: []string{"a", "b", "c"}, Numeric: []int{0, 1}}
 	for i := range n {
 		s.X[2*i], s.X[2*i+1], s.Y[i] = float32(i), -float32(i), int32(i%3)
 	}
@@ -29,7 +30,8 @@ func sampler(t testing.TB, set *Set, rows []int32, batch int, seed uint64, worke
 }
 
 func TestPermutationIsABijection(t *testing.T) {
-	sizes := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 31, 255, 256, 257, 1000, 4095, 4097, 65535, 65537, 94480, 125973, 1 << 20}
+	sizes := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 31, 255, 256, 257, 1000, 4095, 4097, 65535, 65537, 94480,
+		125973, 1 << 20}
 	for _, n := range sizes {
 		d := newDomain(n)
 		if area := uint64(d.a) * uint64(d.b); area < uint64(n) || area-uint64(n) >= uint64(d.a) {
@@ -53,7 +55,7 @@ func TestLargestDomainStaysInRange(t *testing.T) {
 	d := newDomain(math.MaxInt32)
 	k := d.newKeys(1)
 	for i := uint32(math.MaxInt32 - 1000); i < math.MaxInt32; i++ {
-		if l, want := d.once(&k, i), uint64(d.a)*uint64(d.b); uint64(l) >= want {
+		if l, want := d.encrypt(&k, i), uint64(d.a)*uint64(d.b); uint64(l) >= want {
 			t.Fatalf("%d maps to %d, outside the rectangle of %d", i, l, want)
 		}
 		if p := d.at(&k, i); p >= math.MaxInt32 {
@@ -72,7 +74,7 @@ func TestDivisionByMultiplicationIsExact(t *testing.T) {
 			l = add(l, r, identity[j], d.a)
 			r = add(r, l, identity[j+1], d.b)
 		}
-		if got := d.once(&identity, i); got != l*d.b+r {
+		if got := d.encrypt(&identity, i); got != l*d.b+r {
 			t.Fatalf("once(%d) = %d by multiplication, %d by division", i, got, l*d.b+r)
 		}
 	})

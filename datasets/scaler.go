@@ -243,7 +243,8 @@ func (sc *Scaler) measure(x float32) float64 {
 // Apply scales the numeric columns of set in place. It panics if set has
 // another width or other numeric columns than the set that was fitted.
 func (sc *Scaler) Apply(set *Set) {
-	if set.Inputs != sc.inputs || (set.Numeric == nil) != (sc.columns == nil) || !slices.Equal(set.Numeric, sc.columns) {
+	if set.Inputs != sc.inputs || (set.Numeric == nil) != (sc.columns == nil) ||
+		!slices.Equal(set.Numeric, sc.columns) {
 		panic("datasets: scaler applied to a set of other columns")
 	}
 	if sc.scaling == NoScaling {

@@ -106,14 +106,17 @@ func TestScalerPanicsOnProgrammerMistakes(t *testing.T) {
 
 func TestInputsWithoutAListOfColumnsAreScaledAlike(t *testing.T) {
 	images := func() *Set {
-		return &Set{Name: "images", Inputs: 2, Classes: []string{"a"}, X: []float32{0, 1, 2, 3, 4, 8}, Y: []int32{0, 0, 0}}
+		return &Set{Name: "images", Inputs: 2, Classes: []string{"a"}, X: []float32{0, 1, 2, 3, 4, 8},
+			Y: []int32{0, 0, 0}}
 	}
 	for scaling, want := range map[Scaling][]float64{
 		NoScaling: {0, 1, 2, 3, 4, 8},
 		// Of the first two rows: from 0 to 3; mean 1.5 and deviation √1.25.
-		MinMax:    {0, 1. / 3, 2. / 3, 1, 4. / 3, 8. / 3},
-		Standard:  {-1.5 / math.Sqrt(1.25), -0.5 / math.Sqrt(1.25), 0.5 / math.Sqrt(1.25), 1.5 / math.Sqrt(1.25), 2.5 / math.Sqrt(1.25), 6.5 / math.Sqrt(1.25)},
-		LogMinMax: {0, math.Log(2) / math.Log(4), math.Log(3) / math.Log(4), 1, math.Log(5) / math.Log(4), math.Log(9) / math.Log(4)},
+		MinMax: {0, 1. / 3, 2. / 3, 1, 4. / 3, 8. / 3},
+		Standard: {-1.5 / math.Sqrt(1.25), -0.5 / math.Sqrt(1.25), 0.5 / math.Sqrt(1.25), 1.5 / math.Sqrt(1.25),
+			2.5 / math.Sqrt(1.25), 6.5 / math.Sqrt(1.25)},
+		LogMinMax: {0, math.Log(2) / math.Log(4), math.Log(3) / math.Log(4), 1, math.Log(5) / math.Log(4),
+			math.Log(9) / math.Log(4)},
 	} {
 		set := images()
 		FitScaler(scaling, set, []int32{0, 1}).Apply(set)

@@ -33,7 +33,8 @@ type Set struct {
 	Numeric []int
 	// Columns are the names of the inputs, in their order; nil where they have none.
 	Columns []string
-	// Shape is that of a sample as its publisher has it, for instance 28 × 28; nil for a plain vector.
+	// Shape is that of a sample as its publisher has it, for instance 28 × 28; nil for a plain
+	// vector.
 	Shape []int
 }
 
@@ -104,7 +105,8 @@ func (s *Set) Validate() error {
 	}
 	for i, x := range s.X {
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("data set %q: sample %d, input %d is %v; inputs must be finite", s.Name, i/s.Inputs, i%s.Inputs, x)
+			return fmt.Errorf("data set %q: sample %d, input %d is %v; inputs must be finite", s.Name, i/s.Inputs,
+				i%s.Inputs, x)
 		}
 	}
 	return nil

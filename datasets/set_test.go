@@ -50,7 +50,8 @@ func TestSourceValidateComparesPoolAndTest(t *testing.T) {
 	other := counting(3)
 	other.Classes = []string{"a", "b", "d"}
 	for name, s := range map[string]*Source{
-		"no pool": {}, "bad pool": {Pool: counting(0)}, "bad test": {Pool: counting(3), Test: counting(0)}, "other classes": {Pool: counting(3), Test: other},
+		"no pool": {}, "bad pool": {Pool: counting(0)}, "bad test": {Pool: counting(3), Test: counting(0)},
+		"other classes": {Pool: counting(3), Test: other},
 	} {
 		if s.Validate() == nil {
 			t.Errorf("%s: no error", name)

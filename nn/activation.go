@@ -55,8 +55,8 @@ func (a Activation) apply(z []float32) {
 	}
 }
 
-// chain multiplies every d by the activation's derivative, which for all activations here is a function of the
-// activation's value h itself.
+// chain multiplies every d by the activation's derivative, which for all activations here is a
+// function of the activation's value h itself.
 func (a Activation) chain(d, h []float32) {
 	h = h[:len(d)]
 	switch a {

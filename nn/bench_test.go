@@ -23,8 +23,9 @@ func denseBatch(r *rand.Rand, m nn.Model, n int) nn.Batch {
 	return b
 }
 
-// sparseBatch draws n samples like records of network traffic: one-hot groups of 3, 70 and 11 columns with the skew
-// of protocols, services and flags, and nine standardised numbers in the last columns: 12 of 93 are not zero.
+// sparseBatch draws n samples like records of network traffic: one-hot groups of 3, 70 and 11
+// columns with the skew of protocols, services and flags, and nine standardised numbers in the last
+// columns: 12 of 93 are not zero.
 func sparseBatch(r *rand.Rand, m nn.Model, n int) nn.Batch {
 	b := denseBatch(r, m, n)
 	for i := range n {
@@ -77,8 +78,9 @@ func BenchmarkGradient(b *testing.B) {
 	}
 }
 
-// BenchmarkTrainStep measures a step of training, Gradient and SGD, over and over on one batch of dense inputs. Steps/s
-// are those of the fastest repetition, because other programs use the machine as well.
+// BenchmarkTrainStep measures a step of training, Gradient and SGD, over and over on one batch of
+// dense inputs. Steps/s are those of the fastest repetition, because other programs use the machine
+// as well.
 func BenchmarkTrainStep(b *testing.B) {
 	m := newMLP(b, nn.ReLU, 93, 21, 5)
 	for _, n := range []int{1, 32, 128, 1024} {

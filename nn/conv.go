@@ -6,10 +6,10 @@ import (
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
-// conv is a convolution. Its products read the values under the weights where they are: for one row of outputs, the
-// values under a weight are neighbours, lanes after lanes. (To lay them out as the columns of a matrix first, as
-// K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional Neural Networks for Document Processing", 2006,
-// moves more memory than the products take time.)
+// conv is a convolution. Its products read the values under the weights where they are: for one row
+// of outputs, the values under a weight are neighbours, lanes after lanes. (To lay them out as the
+// columns of a matrix first, as K. Chellapilla, S. Puri, P. Simard, "High Performance Convolutional
+// Neural Networks for Document Processing", 2006, moves more memory than the products take time.)
 type conv struct {
 	window
 	in, out Shape
@@ -22,7 +22,8 @@ type conv struct {
 	ones    []float32     // as many as a row of outputs has
 }
 
-// span is of neighbouring inputs of a row that take part in outputs by the same columns of a kernel.
+// span is of neighbouring inputs of a row that take part in outputs by the same columns of a
+// kernel.
 type span struct {
 	first, end int
 	columns    int            // place in the order of the first of these columns
@@ -79,8 +80,8 @@ func (c *conv) divide() {
 	}
 }
 
-// reach returns the first of the n columns of a kernel, a stride apart, with which an input, counted with its padding,
-// takes part in one of so many outputs.
+// reach returns the first of the n columns of a kernel, a stride apart, with which an input,
+// counted with its padding, takes part in one of so many outputs.
 func reach(input, stride, size, outputs int) (first, n int) {
 	// Output o reads the input by column input - o·stride.
 	most := min(input/stride, outputs-1)
@@ -118,8 +119,8 @@ func (c *conv) needs() (x, y bool) { return true, false }
 // prepared is how many elements prepare writes.
 func (c *conv) prepared() int { return 2 * c.out.Channels * c.taps.Len() }
 
-// prepare writes the weights for forward, row×input channel×column×output channel, and after them for backward,
-// row×column (in the order)×output channel×input channel.
+// prepare writes the weights for forward, row×input channel×column×output channel, and after them
+// for backward, row×column (in the order)×output channel×input channel.
 func (c *conv) prepare(to, params []float32) {
 	outs, ins, size := c.out.Channels, c.in.Channels, c.size
 	ahead, back := to[:outs*ins*size*size], to[outs*ins*size*size:]
@@ -168,7 +169,8 @@ func (c *conv) forward(t *tile, x, y []float32) {
 		outputs = t.lanes
 	}
 	s := kernel.Spread{
-		M: c.out.Channels, N: outputs, Bias: t.params[weight : weight+bias], A: t.prepared[:weight], StepA: c.out.Channels, OuterA: c.row.Len() * c.out.Channels,
+		M: c.out.Channels, N: outputs, Bias: t.params[weight : weight+bias], A: t.prepared[:weight],
+		StepA: c.out.Channels, OuterA: c.row.Len() * c.out.Channels,
 		B: c.pad(t, x), OuterB: pitch, Terms: &c.row, Scale: t.lanes, Outer: c.size, StepC: plane,
 	}
 	for h := range c.out.Height {
@@ -194,10 +196,12 @@ func (c *conv) gradient(t *tile, x, dy []float32) {
 	plane, width, pitch := c.out.Height*c.out.Width*t.lanes, c.out.Width*t.lanes, c.padded.Width*t.lanes
 	weight, bias, taps := c.parameters()
 	r := kernel.Rake{
-		M: c.out.Channels, Width: width, StepA: plane, RowA: width, RowB: pitch, Taps: &c.taps, Scale: t.lanes, C: t.grad[:weight], StepC: taps,
+		M: c.out.Channels, Width: width, StepA: plane, RowA: width, RowB: pitch, Taps: &c.taps, Scale: t.lanes,
+		C: t.grad[:weight], StepC: taps,
 	}
 	b := kernel.Rake{
-		M: c.out.Channels, Width: width, StepA: plane, RowA: width, B: c.ones, Taps: &c.first, Scale: 1, C: t.grad[weight : weight+bias], StepC: 1,
+		M: c.out.Channels, Width: width, StepA: plane, RowA: width, B: c.ones, Taps: &c.first, Scale: 1,
+		C: t.grad[weight : weight+bias], StepC: 1,
 	}
 	for h := 0; h < c.out.Height; h += b.Rows {
 		b.Rows = min(kernel.Chained(width), c.out.Height-h)
@@ -236,8 +240,10 @@ func (c *conv) delta(t *tile, dx, dy []float32, h int) {
 			continue
 		}
 		p := kernel.Spread{
-			M: c.in.Channels, N: (s.end - s.first) * t.lanes, A: weight[(low*c.size+s.columns)*column:], StepA: c.in.Channels, OuterA: c.stride * c.size * column,
-			B: dy, FirstB: (h+c.padding-low)/c.stride*width + s.output*t.lanes, OuterB: -width, Terms: s.outputs, Scale: t.lanes, Outer: n,
+			M: c.in.Channels, N: (s.end - s.first) * t.lanes, A: weight[(low*c.size+s.columns)*column:],
+			StepA: c.in.Channels, OuterA: c.stride * c.size * column,
+			B: dy, FirstB: (h+c.padding-low)/c.stride*width + s.output*t.lanes, OuterB: -width, Terms: s.outputs,
+			Scale: t.lanes, Outer: n,
 			C: dx[s.first*t.lanes:], StepC: plane,
 		}
 		p.Compute()

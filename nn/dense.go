@@ -25,7 +25,8 @@ func (d *dense) backward(t *tile, x, _, dx, dy []float32) {
 	}
 }
 
-// gradientRows adds to the rows of the gradient of weight and bias from first to end, or sets them if t.fresh.
+// gradientRows adds to the rows of the gradient of weight and bias from first to end, or sets them
+// if t.fresh.
 func (d *dense) gradientRows(t *tile, x, dy []float32, first, end int) {
 	weight, bias := t.grad[:d.in*d.out], t.grad[d.in*d.out:]
 	dy = dy[first*t.lanes : end*t.lanes]

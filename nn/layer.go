@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// Shape is the shape of one sample between two layers of a [Network]: Channels planes of Height rows and Width
-// columns, stored in that order. A plain vector of n values has n channels of height and width 1.
+// Shape is the shape of one sample between two layers of a [Network]: Channels planes of Height
+// rows and Width columns, stored in that order. A plain vector of n values has n channels of height
+// and width 1.
 type Shape struct{ Channels, Height, Width int }
 
 // Size is the number of values, Channels·Height·Width.
@@ -18,16 +19,17 @@ func (s Shape) String() string { return fmt.Sprintf("%d×%d×%d", s.Channels, s.
 // flat tells whether the shape is that of a plain vector.
 func (s Shape) flat() bool { return s.Height == 1 && s.Width == 1 }
 
-// Layer describes one layer of a [Network]. The layers are [Conv2D], [MaxPool], [AveragePool], [Flatten], [Dense],
-// [Dropout] and the activations, such as [ReLU].
+// Layer describes one layer of a [Network]. The layers are [Conv2D], [MaxPool], [AveragePool],
+// [Flatten], [Dense], [Dropout] and the activations, such as [ReLU].
 type Layer interface {
 	// operation returns what computes the layer on samples of the given shape.
 	operation(in Shape) (operation, error)
 }
 
-// Conv2D is a two-dimensional convolution (cross-correlation) with square kernels: on an input of C channels it yields
-// Channels planes of (height + 2·Padding − Kernel)/Stride + 1 rows, rounded down, and as many columns for the width.
-// Its weight is Channels×C×Kernel×Kernel, followed by its bias of length Channels, as in PyTorch's nn.Conv2d.
+// Conv2D is a two-dimensional convolution (cross-correlation) with square kernels: on an input of C
+// channels it yields Channels planes of (height + 2·Padding − Kernel)/Stride + 1 rows, rounded
+// down, and as many columns for the width. Its weight is Channels×C×Kernel×Kernel, followed by its
+// bias of length Channels, as in PyTorch's nn.Conv2d.
 type Conv2D struct {
 	Channels int // of the output
 	Kernel   int // rows and columns of a kernel
@@ -35,31 +37,34 @@ type Conv2D struct {
 	Padding  int // rows and columns of zeros on every side
 }
 
-// MaxPool replaces squares of Size×Size values in each plane by their largest, the first of several equal ones
-// receiving the gradient. NaN is larger than all. Rows and columns that do not fill a square are left out.
+// MaxPool replaces squares of Size×Size values in each plane by their largest, the first of several
+// equal ones receiving the gradient. NaN is larger than all. Rows and columns that do not fill a
+// square are left out.
 type MaxPool struct {
 	Size   int
 	Stride int // distance of neighbouring squares; 0 means Size
 }
 
-// AveragePool replaces squares of Size×Size values in each plane by their mean. Rows and columns that do not fill a
-// square are left out.
+// AveragePool replaces squares of Size×Size values in each plane by their mean. Rows and columns
+// that do not fill a square are left out.
 type AveragePool struct {
 	Size   int
 	Stride int // distance of neighbouring squares; 0 means Size
 }
 
-// Flatten turns planes into the plain vector that [Dense] expects, in the order channel, row, column.
+// Flatten turns planes into the plain vector that [Dense] expects, in the order channel, row,
+// column.
 type Flatten struct{}
 
-// Dense is a fully connected layer on a plain vector of n values. Its weight is Outputs×n, followed by its bias of
-// length Outputs, as in PyTorch's nn.Linear.
+// Dense is a fully connected layer on a plain vector of n values. Its weight is Outputs×n, followed
+// by its bias of length Outputs, as in PyTorch's nn.Linear.
 type Dense struct{ Outputs int }
 
-// Dropout sets each value to zero with probability Rate, in [0, 1), and multiplies the others by 1/(1−Rate), in a
-// Gradient; in an Evaluate it does nothing. What is dropped is a function of [Batch].Seed, the layer's place in the
-// network, the sample's place in the batch and the value's place in the sample. Srivastava et al., "Dropout: A Simple
-// Way to Prevent Neural Networks from Overfitting", JMLR 15, 2014.
+// Dropout sets each value to zero with probability Rate, in [0, 1), and multiplies the others by
+// 1/(1−Rate), in a Gradient; in an Evaluate it does nothing. What is dropped is a function of
+// [Batch].Seed, the layer's place in the network, the sample's place in the batch and the value's
+// place in the sample. Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
+// Overfitting", JMLR 15, 2014.
 type Dropout struct{ Rate float64 }
 
 // maxWindow bounds sizes, strides and paddings of windows, so that shapes cannot overflow.
@@ -81,7 +86,8 @@ func (w window) over(in Shape, channels int) (Shape, error) {
 	case w.padding < 0 || w.padding >= w.size:
 		return Shape{}, fmt.Errorf("padding %d is out of range 0 to %d, one less than the window", w.padding, w.size-1)
 	case w.size > in.Height+2*w.padding || w.size > in.Width+2*w.padding:
-		return Shape{}, fmt.Errorf("a window of %d×%d does not fit into %d×%d with padding %d", w.size, w.size, in.Height, in.Width, w.padding)
+		return Shape{}, fmt.Errorf("a window of %d×%d does not fit into %d×%d with padding %d", w.size, w.size,
+			in.Height, in.Width, w.padding)
 	}
 	return Shape{channels, w.outputs(in.Height), w.outputs(in.Width)}, nil
 }
@@ -110,7 +116,8 @@ func (l Conv2D) operation(in Shape) (operation, error) {
 		return nil, fmt.Errorf("conv2d: %w", err)
 	}
 	if taps := in.Channels * w.size * w.size; taps > (MaxParams-l.Channels)/l.Channels {
-		return nil, fmt.Errorf("conv2d: %d channels of %d×%d×%d weights are more than %d parameters", l.Channels, in.Channels, w.size, w.size, MaxParams)
+		return nil, fmt.Errorf("conv2d: %d channels of %d×%d×%d weights are more than %d parameters", l.Channels,
+			in.Channels, w.size, w.size, MaxParams)
 	}
 	return newConv(w, in, out), nil
 }
@@ -156,7 +163,8 @@ func (l Dense) operation(in Shape) (operation, error) {
 		return nil, fmt.Errorf("dense: its input is %v; a flatten layer must come before", in)
 	}
 	if l.Outputs < 1 || l.Outputs > MaxParams || in.Channels+1 > MaxParams/l.Outputs {
-		return nil, fmt.Errorf("dense: with %d inputs and %d outputs; accepted is at least 1 output and at most %d parameters", in.Channels, l.Outputs, MaxParams)
+		return nil, fmt.Errorf("dense: with %d inputs and %d outputs; accepted is at least 1 output and at most %d "+
+			"parameters", in.Channels, l.Outputs, MaxParams)
 	}
 	return &dense{in: in.Channels, out: l.Outputs}, nil
 }

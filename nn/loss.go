@@ -7,8 +7,9 @@ import "math"
 //	loss = log Σ exp(z_j) − z_y = log Σ exp(z_j − m) − (z_y − m),  m = max z
 //	∂loss/∂z_j = exp(z_j − m) / Σ exp(z_i − m) − [j = y]
 
-// lossSum is a sum of losses. Of the sums of exponentials it keeps the product, and one logarithm is taken of it: that
-// spares most of the time of one for each sample, and rounds no more than adding logarithms does.
+// lossSum is a sum of losses. Of the sums of exponentials it keeps the product, and one logarithm
+// is taken of it: that spares most of the time of one for each sample, and rounds no more than
+// adding logarithms does.
 type lossSum struct {
 	margins  float64 // Σ z_y − m
 	product  float64 // of the sums of exponentials, without its exponent: from 1 to below 2
@@ -30,8 +31,8 @@ func (l *lossSum) total() float64 {
 	return float64(float64(l.exponent)*math.Ln2) + math.Log(l.product) - l.margins
 }
 
-// gradient adds the losses of the rows of logits, one after the other, and replaces the logits by scale times the
-// gradient of their loss.
+// gradient adds the losses of the rows of logits, one after the other, and replaces the logits by
+// scale times the gradient of their loss.
 func (l *lossSum) gradient(logits []float32, classes int, y []int32, scale float32) {
 	l.exponentials(logits, classes, y)
 	for i, label := range y {
@@ -46,8 +47,8 @@ func (l *lossSum) gradient(logits []float32, classes int, y []int32, scale float
 	}
 }
 
-// score adds the losses of the rows of logits, one after the other, and counts the rows whose first maximum is at
-// their label. It overwrites the logits.
+// score adds the losses of the rows of logits, one after the other, and counts the rows whose first
+// maximum is at their label. It overwrites the logits.
 func (l *lossSum) score(logits []float32, classes int, y []int32) (correct int) {
 	correct = l.exponentials(logits, classes, y)
 	for i := range y {
@@ -56,8 +57,8 @@ func (l *lossSum) score(logits []float32, classes int, y []int32) (correct int) 
 	return correct
 }
 
-// exponentials replaces the logits by exp(z_j − m), takes the margins, and counts the rows without NaN whose first
-// maximum is at their label.
+// exponentials replaces the logits by exp(z_j − m), takes the margins, and counts the rows without
+// NaN whose first maximum is at their label.
 func (l *lossSum) exponentials(logits []float32, classes int, y []int32) (correct int) {
 	for i, label := range y {
 		z := logits[i*classes : (i+1)*classes]
@@ -77,13 +78,14 @@ func (l *lossSum) exponentials(logits []float32, classes int, y []int32) (correc
 	return correct
 }
 
-// maximum returns the first place of the largest value of z, and any place if there is NaN. It has no branches on
-// values, which would be mispredicted.
+// maximum returns the first place of the largest value of z, and any place if there is NaN. It has
+// no branches on values, which would be mispredicted.
 func maximum(z []float32) int {
 	const places = int64(1<<32 - 1)
 	best := int64(math.MinInt64)
 	for j, v := range z {
-		// Bits of floats have as integers the order of their values if those of negative ones are inverted; -0 + 0 is 0.
+		// Bits of floats have as integers the order of their values if those of negative ones are
+		// inverted; -0 + 0 is 0.
 		b := int64(int32(math.Float32bits(v + 0)))
 		best = max(best, (b^(b>>63)&math.MaxInt32)<<32|(places-int64(j)))
 	}

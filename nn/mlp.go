@@ -10,12 +10,14 @@ import (
 // MaxParams bounds the number of parameters of a model: 2³⁰, four gigabytes.
 const MaxParams = 1 << 30
 
-// MLP is a multilayer perceptron: fully connected layers, an activation between them, log-softmax with the negative
-// log-likelihood on top. Without a hidden layer it is multinomial logistic regression.
+// MLP is a multilayer perceptron: fully connected layers, an activation between them, log-softmax
+// with the negative log-likelihood on top. Without a hidden layer it is multinomial logistic
+// regression.
 //
-// Layer l of widths in and out takes from the parameter vector its weight, out×in row-major as in PyTorch's nn.Linear,
-// followed by its bias of length out. With inputs in the rows the layer computes X·Wᵀ + b. Where there are no SIMD
-// kernels, zeros of X are skipped: an infinite or NaN weight shows only where its input is not zero.
+// Layer l of widths in and out takes from the parameter vector its weight, out×in row-major as in
+// PyTorch's nn.Linear, followed by its bias of length out. With inputs in the rows the layer
+// computes X·Wᵀ + b. Where there are no SIMD kernels, zeros of X are skipped: an infinite or NaN
+// weight shows only where its input is not zero.
 type MLP struct {
 	layers     []layer
 	activation Activation
@@ -34,9 +36,10 @@ func (l layer) split(v []float32) (weight, bias []float32) {
 
 var _ Model = (*MLP)(nil)
 
-// NewMLP returns the network of the given widths, inputs first and classes last, with the activation after every
-// hidden layer; two widths make a logistic regression. It fails for fewer than two widths, a width below 1, fewer
-// than two classes, more than [MaxParams] parameters, and an activation that does not exist.
+// NewMLP returns the network of the given widths, inputs first and classes last, with the
+// activation after every hidden layer; two widths make a logistic regression. It fails for fewer
+// than two widths, a width below 1, fewer than two classes, more than [MaxParams] parameters, and
+// an activation that does not exist.
 func NewMLP(layers []int, activation Activation) (*MLP, error) {
 	if len(layers) < 2 {
 		return nil, fmt.Errorf("mlp: layers %v: at least two widths are needed, inputs and classes", layers)
@@ -49,17 +52,20 @@ func NewMLP(layers []int, activation Activation) (*MLP, error) {
 			return nil, fmt.Errorf("mlp: layers %v: width %d (number %d) is less than 1", layers, width, i+1)
 		}
 		if width > MaxParams {
-			return nil, fmt.Errorf("mlp: layers %v: width %d (number %d) is more than %d", layers, width, i+1, MaxParams)
+			return nil, fmt.Errorf("mlp: layers %v: width %d (number %d) is more than %d", layers, width, i+1,
+				MaxParams)
 		}
 	}
 	if classes := layers[len(layers)-1]; classes < 2 {
-		return nil, fmt.Errorf("mlp: layers %v: width %d (the last) is the number of classes and must be at least 2", layers, classes)
+		return nil, fmt.Errorf("mlp: layers %v: width %d (the last) is the number of classes and must be at least 2",
+			layers, classes)
 	}
 	m := &MLP{activation: activation, layers: make([]layer, 0, len(layers)-1)}
 	for i, out := range layers[1:] {
 		in := layers[i]
 		if in+1 > (MaxParams-m.params)/out {
-			return nil, fmt.Errorf("mlp: layers %v: with width %d (number %d) there are more than %d parameters", layers, out, i+2, MaxParams)
+			return nil, fmt.Errorf("mlp: layers %v: with width %d (number %d) there are more than %d parameters",
+				layers, out, i+2, MaxParams)
 		}
 		weight, bias := m.params, m.params+in*out
 		m.layers = append(m.layers, layer{in: in, out: out, weight: weight, bias: bias})
@@ -77,7 +83,8 @@ func (m *MLP) Classes() int { return m.layers[len(m.layers)-1].out }
 // Params is the sum of (in+1)·out over the layers.
 func (m *MLP) Params() int { return m.params }
 
-// Tensors lists for each layer "layerN.weight" of shape out×in and "layerN.bias" of shape out, N counting from 1.
+// Tensors lists for each layer "layerN.weight" of shape out×in and "layerN.bias" of shape out, N
+// counting from 1.
 func (m *MLP) Tensors() []Tensor {
 	ts := make([]Tensor, 0, 2*len(m.layers))
 	for i, l := range m.layers {
@@ -88,9 +95,9 @@ func (m *MLP) Tensors() []Tensor {
 	return slices.Clip(ts)
 }
 
-// Init draws weights and biases of a layer uniformly from ±1/√in. This is the default of PyTorch's nn.Linear
-// (https://pytorch.org/docs/stable/generated/torch.nn.Linear.html), which reaches it as He initialisation, He et al.,
-// "Delving Deep into Rectifiers", ICCV 2015, with the slope √5.
+// Init draws weights and biases of a layer uniformly from ±1/√in. This is the default of PyTorch's
+// nn.Linear (https://pytorch.org/docs/stable/generated/torch.nn.Linear.html), which reaches it as
+// He initialisation, He et al., "Delving Deep into Rectifiers", ICCV 2015, with the slope √5.
 func (m *MLP) Init(params []float32, r *rand.Rand) {
 	if len(params) != m.params {
 		panic(badParams)
@@ -104,10 +111,11 @@ func (m *MLP) Init(params []float32, r *rand.Rand) {
 	}
 }
 
-// Work is batch × Σ 2·in·out·(3 for a layer, 2 for the first): a multiplication and an addition for each weight and
-// sample in the forward product, in the product that yields the gradient of the weights, and in the one that yields
-// the gradient of the layer's inputs, which the first layer does not need. Biases, activations and the loss are not
-// counted, and zeros among the inputs count like other numbers.
+// Work is batch × Σ 2·in·out·(3 for a layer, 2 for the first): a multiplication and an addition for
+// each weight and sample in the forward product, in the product that yields the gradient of the
+// weights, and in the one that yields the gradient of the layer's inputs, which the first layer
+// does not need. Biases, activations and the loss are not counted, and zeros among the inputs count
+// like other numbers.
 func (m *MLP) Work(batch int) float64 {
 	var sum float64
 	for i, l := range m.layers {

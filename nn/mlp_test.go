@@ -35,8 +35,10 @@ func TestGradientAgreesWithSecondImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		activation := rapid.SampledFrom([]nn.Activation{nn.ReLU, nn.Tanh, nn.Sigmoid}).Draw(t, "activation")
 		hidden := rapid.SliceOfN(rapid.IntRange(1, 40), 0, 3).Draw(t, "hidden")
-		layers := append(append([]int{rapid.IntRange(1, 40).Draw(t, "inputs")}, hidden...), rapid.IntRange(2, 40).Draw(t, "classes"))
-		compare(t, activation, layers, rapid.IntRange(1, 20).Draw(t, "batch"), rapid.Float64Range(0, 1).Draw(t, "share"), rapid.Uint64().Draw(t, "seed"))
+		layers := append(append([]int{rapid.IntRange(1, 40).Draw(t, "inputs")}, hidden...),
+			rapid.IntRange(2, 40).Draw(t, "classes"))
+		compare(t, activation, layers, rapid.IntRange(1, 20).Draw(t, "batch"),
+			rapid.Float64Range(0, 1).Draw(t, "share"), rapid.Uint64().Draw(t, "seed"))
 	})
 }
 
@@ -104,9 +106,11 @@ func TestGradientIsTheSlopeOfTheLoss(t *testing.T) {
 				params[i] = p - h
 				down := w.Gradient(params, other, b)
 				params[i] = p
-				// The error of the central difference is float32's rounding over h, and a kink of ReLU within h.
+				// The error of the central difference is float32's rounding over h, and a kink of
+				// ReLU within h.
 				if slope := (up - down) / (2 * h); math.Abs(slope-float64(grad[i])) > 2e-3 {
-					t.Errorf("%v %v: slope along parameter %d is %v, gradient %v", activation, layers, i, slope, grad[i])
+					t.Errorf("%v %v: slope along parameter %d is %v, gradient %v", activation, layers, i, slope,
+						grad[i])
 				}
 			}
 		}
@@ -207,7 +211,8 @@ func TestBitsDependNeitherOnProcessorsNorOnWorkspace(t *testing.T) {
 					if s := fmt.Sprint(loss, sum, correct, bits(grad)); first == "" {
 						first = s
 					} else if s != first {
-						t.Fatalf("%v: other bits with GOMAXPROCS %d, maxBatch %d, chunk %d", layers, procs, maxBatch, chunk)
+						t.Fatalf("%v: other bits with GOMAXPROCS %d, maxBatch %d, chunk %d", layers, procs, maxBatch,
+							chunk)
 					}
 				}
 			}
@@ -260,7 +265,8 @@ func TestInitIsUniformWithinTheBound(t *testing.T) {
 		}
 		deviation := 5 / math.Sqrt(float64(n))
 		if math.Abs(sum/float64(n)) > deviation || math.Abs(squares/float64(n)-1./3) > deviation {
-			t.Errorf("%s: mean %v and mean square %v of the bound, want 0 and 1/3", ts[i].Name, sum/float64(n), squares/float64(n))
+			t.Errorf("%s: mean %v and mean square %v of the bound, want 0 and 1/3", ts[i].Name, sum/float64(n),
+				squares/float64(n))
 		}
 	}
 }
@@ -268,7 +274,8 @@ func TestInitIsUniformWithinTheBound(t *testing.T) {
 func TestTensorsCoverTheVector(t *testing.T) {
 	want := []nn.Tensor{
 		{Name: "layer1.weight", Shape: []int{21, 93}, Offset: 0}, {Name: "layer1.bias", Shape: []int{21}, Offset: 1953},
-		{Name: "layer2.weight", Shape: []int{5, 21}, Offset: 1974}, {Name: "layer2.bias", Shape: []int{5}, Offset: 2079},
+		{Name: "layer2.weight", Shape: []int{5, 21}, Offset: 1974},
+		{Name: "layer2.bias", Shape: []int{5}, Offset: 2079},
 	}
 	m := newMLP(t, nn.ReLU, 93, 21, 5)
 	if diff := cmp.Diff(want, m.Tensors()); diff != "" {

@@ -1,38 +1,38 @@
-// Package nn holds the models that are trained: networks over one flat float32 parameter vector, their loss, and
-// the gradient written into a slice of the caller's.
+// Package nn holds the models that Gradwire trains: networks over one flat float32 parameter
+// vector, their loss, and the gradient, which is written into the caller's slice.
 //
-// One flat vector is what the rest of a training system wants to see: it can be sent, averaged, compressed or
-// stepped by an optimiser without anybody knowing what layers there are. A [Model] is the immutable description of
-// how the vector is to be read; a [Workspace] holds the activations of one computation in progress.
+// Because the parameters are one flat vector, the rest of the system can send, average,
+// compress or step them without knowing the layers. A Model is an immutable description of how
+// to read the vector; a Workspace holds the activations of one computation.
 //
-// Matrix products are those of nn/kernel.
+// Package nn/kernel computes the matrix products.
 //
-// Results are a function of arguments, build and kernel alone: sums are made in a fixed order, and neither
-// GOMAXPROCS nor a workspace's size changes a bit.
+// Results depend only on the arguments, the build and the kernel: sums are made in a fixed
+// order, and neither GOMAXPROCS nor the size of a workspace changes a bit.
 package nn
 
 import "math/rand/v2"
 
 // Batch is n samples: X is n×Inputs, row-major, and Y holds n class indices in [0, Classes).
 //
-// Seed chooses what [Dropout] drops in a Gradient and means nothing else. A training loop gives every step a seed of
-// its own; the same seed drops the same units again.
+// Seed chooses what [Dropout] drops in a Gradient and means nothing else. A training loop gives
+// every step a seed of its own; the same seed drops the same units again.
 type Batch struct {
 	X    []float32
 	Y    []int32
 	Seed uint64
 }
 
-// Tensor names a piece of the flat parameter vector, in the manner of a safetensors header: the row-major array of
-// the given Shape that starts at element Offset.
+// Tensor names a piece of the flat parameter vector, in the manner of a safetensors header: the
+// row-major array of the given Shape that starts at element Offset.
 type Tensor struct {
 	Name   string // for instance "layer1.weight"
 	Shape  []int
 	Offset int // in elements, not bytes
 }
 
-// Model is the immutable description of a network over one flat float32 parameter vector. It is safe for concurrent
-// use.
+// Model is the immutable description of a network over one flat float32 parameter vector. It is
+// safe for concurrent use.
 //
 // Slices of a wrong length and class indices out of range are mistakes of the program and panic.
 type Model interface {
@@ -42,8 +42,8 @@ type Model interface {
 	Classes() int
 	// Params is the length of the parameter vector.
 	Params() int
-	// Tensors lists the pieces of the parameter vector in the order of their offsets. They cover it without gaps.
-	// The caller owns what is returned.
+	// Tensors lists the pieces of the parameter vector in the order of their offsets. They cover it
+	// without gaps. The caller owns what is returned.
 	Tensors() []Tensor
 	// Init fills params with random start values drawn from r, in the order of the vector.
 	Init(params []float32, r *rand.Rand)
@@ -53,15 +53,16 @@ type Model interface {
 	NewWorkspace(maxBatch int) Workspace
 }
 
-// Workspace holds the activations of one model. One goroutine may use it at a time; nothing allocates after its
-// creation. It remembers nothing between calls.
+// Workspace holds the activations of one model. One goroutine may use it at a time; nothing
+// allocates after its creation. It remembers nothing between calls.
 type Workspace interface {
-	// Gradient overwrites grad with the gradient, with respect to params, of the mean loss over the batch, and
-	// returns that mean. The batch holds 1 to maxBatch samples.
+	// Gradient overwrites grad with the gradient, with respect to params, of the mean loss over the
+	// batch, and returns that mean. The batch holds 1 to maxBatch samples.
 	Gradient(params, grad []float32, b Batch) (loss float64)
-	// Evaluate returns the sum (not the mean) of the losses of all samples of b, and how many of them are classified
-	// correctly, the first of several equal maxima being the prediction. Any number of samples is allowed, none
-	// included. A sample for which the model yields NaN counts as wrong.
+	// Evaluate returns the sum (not the mean) of the losses of all samples of b, and how many of
+	// them are classified correctly, the first of several equal maxima being the prediction. Any
+	// number of samples is allowed, none included. A sample for which the model yields NaN counts
+	// as wrong.
 	Evaluate(params []float32, b Batch) (loss float64, correct int)
 }
 

@@ -2,14 +2,16 @@ package nn
 
 import "math"
 
-// Where there are no SIMD kernels, products with few columns are computed by the loops of this file, because general ones
-// spend more on calls than on arithmetic there: a few sums at a time are held in registers, and the zeros of the left operand, which are looked up
-// once for the two products that it takes part in, are left out without a mispredicted branch for each of them. The
+// Where there are no SIMD kernels, products with few columns are computed by the loops of this
+// file, because general ones spend more on calls than on arithmetic there: a few sums at a time are
+// held in registers, and the zeros of the left operand, which are looked up once for the two
+// products that it takes part in, are left out without a mispredicted branch for each of them. The
 // order of the sums is gonum's.
 
-// Up to where these loops pay, found by measuring on amd64 with 32 rows and an inner dimension of 21 to 93: against
-// gonum's, A·Wᵀ takes 0.3 times as long with 5 columns, 0.6 with 21 (an eighth of A not zero), 0.7 with 32 and 1.1 with
-// 64 (half of A not zero), and Dᵀ·A likewise; D·W takes 0.5 times as long over 5 columns and as long over 10.
+// Up to where these loops pay, found by measuring on amd64 with 32 rows and an inner dimension of
+// 21 to 93: against gonum's, A·Wᵀ takes 0.3 times as long with 5 columns, 0.6 with 21 (an eighth of
+// A not zero), 0.7 with 32 and 1.1 with 64 (half of A not zero), and Dᵀ·A likewise; D·W takes 0.5
+// times as long over 5 columns and as long over 10.
 const (
 	narrowColumns = 32 // of A·W and Aᵀ·D
 	narrowInner   = 8  // of D in D·W
@@ -64,7 +66,8 @@ func addSparseProduct(z, a, w []float32, nz *nonzeros, m, n, k int) {
 	}
 }
 
-// gather4 adds to z the products of a with four rows of w, of which the elements with the given indices count.
+// gather4 adds to z the products of a with four rows of w, of which the elements with the given
+// indices count.
 func gather4(z *[4]float32, a, w []float32, index []int32) {
 	k := len(a)
 	w0, w1, w2, w3 := w[:k], w[k : 2*k][:k], w[2*k : 3*k][:k], w[3*k : 4*k][:k]
@@ -82,7 +85,8 @@ func gather4(z *[4]float32, a, w []float32, index []int32) {
 	z[0], z[1], z[2], z[3] = z0, z1, z2, z3
 }
 
-// addSparseTransposedProduct computes G += Dᵀ·A for D m×n, A m×k with the given non-zero elements and G n×k.
+// addSparseTransposedProduct computes G += Dᵀ·A for D m×n, A m×k with the given non-zero elements
+// and G n×k.
 func addSparseTransposedProduct(g, d, a []float32, nz *nonzeros, m, n, k int) {
 	for i := range m {
 		index, a, d := nz.row(i), a[i*k:(i+1)*k], d[i*n:(i+1)*n]
@@ -99,7 +103,8 @@ func addSparseTransposedProduct(g, d, a []float32, nz *nonzeros, m, n, k int) {
 	}
 }
 
-// scatter4 adds to four rows of g the elements of a with the given indices, each times its row's element of d.
+// scatter4 adds to four rows of g the elements of a with the given indices, each times its row's
+// element of d.
 func scatter4(g []float32, d *[4]float32, a []float32, index []int32) {
 	k := len(a)
 	g0, g1, g2, g3 := g[:k], g[k : 2*k][:k], g[2*k : 3*k][:k], g[3*k : 4*k][:k]

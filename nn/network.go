@@ -9,12 +9,13 @@ import (
 
 // Network is a sequence of layers with log-softmax and the negative log-likelihood on top.
 //
-// The parameter vector holds, layer after layer, weight and bias in the order and with the shapes of PyTorch's
-// state_dict, so it is the concatenation of that model's flattened tensors.
+// The parameter vector holds, layer after layer, weight and bias in the order and with the shapes
+// of PyTorch's state_dict, so it is the concatenation of that model's flattened tensors.
 type Network struct {
-	input   Shape
-	stages  []stage
-	split   int // index of the first stage from which on a block of samples is computed at once, that of the first dense
+	input  Shape
+	stages []stage
+	// split is the first dense stage: from it on a block of samples is computed at once.
+	split   int
 	shared  int // number of parameters of the stages before split
 	block   int // how many samples are in a block
 	params  int
@@ -32,7 +33,8 @@ type stage struct {
 const (
 	// tileLanes is how many samples go through convolutions together.
 	tileLanes = 16
-	// maxBlock bounds how many samples go through dense layers together; it is a multiple of tileLanes.
+	// maxBlock bounds how many samples go through dense layers together; it is a multiple of
+	// tileLanes.
 	maxBlock = 256
 	// blockRoom is about how many values the activations of a block may have: 64 megabytes.
 	blockRoom = 1 << 24
@@ -40,13 +42,15 @@ const (
 
 var _ Model = (*Network)(nil)
 
-// NewNetwork returns the network of the given layers on samples of the given shape. The last layer must yield a plain
-// vector of at least two values, the logits of the classes. Errors name the layer, counted from 1, and what it cannot
-// do.
+// NewNetwork returns the network of the given layers on samples of the given shape. The last layer
+// must yield a plain vector of at least two values, the logits of the classes. Errors name the
+// layer, counted from 1, and what it cannot do.
 func NewNetwork(input Shape, layers []Layer) (*Network, error) {
 	if input.Channels < 1 || input.Height < 1 || input.Width < 1 ||
-		input.Channels > MaxParams || input.Height > MaxParams || input.Width > MaxParams/input.Height || input.Channels > MaxParams/(input.Height*input.Width) {
-		return nil, fmt.Errorf("network: input %v: accepted are positive extents with a product of at most %d", input, MaxParams)
+		input.Channels > MaxParams || input.Height > MaxParams || input.Width > MaxParams/input.Height ||
+		input.Channels > MaxParams/(input.Height*input.Width) {
+		return nil, fmt.Errorf("network: input %v: accepted are positive extents with a product of at most %d", input,
+			MaxParams)
 	}
 	n := &Network{input: input, split: -1}
 	shape, counts := input, map[string]int{}
@@ -64,7 +68,8 @@ func NewNetwork(input Shape, layers []Layer) (*Network, error) {
 		shape = op.output()
 	}
 	if !shape.flat() || shape.Channels < 2 || len(n.stages) == 0 {
-		return nil, fmt.Errorf("network: the last of %d layers yields %v; needed is a plain vector of at least 2 classes", len(layers), shape)
+		return nil, fmt.Errorf("network: the last of %d layers yields %v; needed is a plain vector of at least 2 "+
+			"classes", len(layers), shape)
 	}
 	if n.split < 0 {
 		n.split, n.shared = len(n.stages), n.params
@@ -169,8 +174,8 @@ func (n *Network) Classes() int { return n.stages[len(n.stages)-1].size }
 // Params is the sum of the sizes of all weights and biases.
 func (n *Network) Params() int { return n.params }
 
-// Tensors lists for each convolution "convN.weight" of shape out×in×kernel×kernel and "convN.bias", for each dense
-// layer "fcN.weight" of shape out×in and "fcN.bias", N counting each kind from 1.
+// Tensors lists for each convolution "convN.weight" of shape out×in×kernel×kernel and "convN.bias",
+// for each dense layer "fcN.weight" of shape out×in and "fcN.bias", N counting each kind from 1.
 func (n *Network) Tensors() []Tensor {
 	ts := slices.Clone(n.tensors)
 	for i := range ts {
@@ -179,8 +184,9 @@ func (n *Network) Tensors() []Tensor {
 	return ts
 }
 
-// Init draws weights and biases of a layer uniformly from ±1/√n, n being the number of values of which an output is
-// the weighted sum. This is the default of PyTorch's nn.Conv2d and nn.Linear; see [MLP.Init].
+// Init draws weights and biases of a layer uniformly from ±1/√n, n being the number of values of
+// which an output is the weighted sum. This is the default of PyTorch's nn.Conv2d and nn.Linear;
+// see [MLP.Init].
 func (n *Network) Init(params []float32, r *rand.Rand) {
 	if len(params) != n.params {
 		panic(badParams)
@@ -195,10 +201,11 @@ func (n *Network) Init(params []float32, r *rand.Rand) {
 	}
 }
 
-// Work is batch × Σ 3·f over convolutions and dense layers, f being 2 for each weight and place where it is applied: a
-// multiplication and an addition in the forward product, in the gradient of the weights and in the gradient of the
-// layer's input, which the first of these layers does not need (2·f). Padding counts like other values; biases,
-// activations, pooling, dropout and the loss are not counted.
+// Work is batch × Σ 3·f over convolutions and dense layers, f being 2 for each weight and place
+// where it is applied: a multiplication and an addition in the forward product, in the gradient of
+// the weights and in the gradient of the layer's input, which the first of these layers does not
+// need (2·f). Padding counts like other values; biases, activations, pooling, dropout and the loss
+// are not counted.
 func (n *Network) Work(batch int) float64 {
 	var sum float64
 	products := 2.

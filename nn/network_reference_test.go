@@ -6,8 +6,8 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// dumb is a second implementation of a network: float64, one sample and one number at a time, straight from the
-// definitions of the layers, with planes of C×H×W.
+// dumb is a second implementation of a network: float64, one sample and one number at a time,
+// straight from the definitions of the layers, with planes of C×H×W.
 type dumb struct {
 	input  nn.Shape
 	layers []nn.Layer
@@ -27,8 +27,8 @@ func (p plane) at(c, h, w int) *float64 { return &p.v[(c*p.Height+h)*p.Width+w] 
 
 func (p plane) inside(h, w int) bool { return h >= 0 && w >= 0 && h < p.Height && w < p.Width }
 
-// forward returns the output of a layer and a function that turns the gradient with respect to it into the one with
-// respect to x, adding to grad that of the layer's parameters.
+// forward returns the output of a layer and a function that turns the gradient with respect to it
+// into the one with respect to x, adding to grad that of the layer's parameters.
 func (d dumb) forward(l nn.Layer, x plane, p, grad []float64) (plane, func(dy plane) plane, int) {
 	dx := newPlane(x.Channels, x.Height, x.Width)
 	switch l := l.(type) {
@@ -69,7 +69,8 @@ func (d dumb) forward(l nn.Layer, x plane, p, grad []float64) (plane, func(dy pl
 			return dx
 		}, 0
 	case nn.Flatten:
-		return plane{nn.Shape{Channels: len(x.v), Height: 1, Width: 1}, x.v}, func(dy plane) plane { return plane{x.Shape, dy.v} }, 0
+		return plane{nn.Shape{Channels: len(x.v), Height: 1, Width: 1}, x.v},
+			func(dy plane) plane { return plane{x.Shape, dy.v} }, 0
 	}
 	panic("no such layer")
 }

@@ -79,7 +79,8 @@ func drawLayers(t *rapid.T, input nn.Shape) []nn.Layer {
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
 			padding = rapid.IntRange(0, size-1).Draw(t, "padding")
-			layers = append(layers, nn.Conv2D{Channels: rapid.IntRange(1, 7).Draw(t, "channels"), Kernel: size, Stride: stride, Padding: padding})
+			layers = append(layers, nn.Conv2D{Channels: rapid.IntRange(1, 7).Draw(t, "channels"), Kernel: size,
+				Stride: stride, Padding: padding})
 			stride = max(stride, 1)
 		case 1:
 			layers = append(layers, nn.MaxPool{Size: size, Stride: stride})
@@ -96,7 +97,8 @@ func drawLayers(t *rapid.T, input nn.Shape) []nn.Layer {
 	}
 	layers = append(layers, nn.Flatten{})
 	if rapid.Bool().Draw(t, "hidden") {
-		layers = append(layers, nn.Dense{Outputs: rapid.IntRange(1, 60).Draw(t, "width")}, nn.Activation(rapid.IntRange(0, 2).Draw(t, "hidden activation")))
+		layers = append(layers, nn.Dense{Outputs: rapid.IntRange(1, 60).Draw(t, "width")},
+			nn.Activation(rapid.IntRange(0, 2).Draw(t, "hidden activation")))
 	}
 	return append(layers, nn.Dense{Outputs: rapid.IntRange(2, 9).Draw(t, "classes")})
 }
@@ -106,20 +108,25 @@ func TestNetworkAgreesWithSecondImplementation(t *testing.T) {
 }
 
 func agreesWithSecondImplementation(t *rapid.T) {
-	input := nn.Shape{Channels: rapid.IntRange(1, 4).Draw(t, "channels"), Height: rapid.IntRange(1, 11).Draw(t, "height"), Width: rapid.IntRange(1, 11).Draw(t, "width")}
+	input := nn.Shape{Channels: rapid.IntRange(1, 4).Draw(t, "channels"),
+		Height: rapid.IntRange(1, 11).Draw(t, "height"), Width: rapid.IntRange(1, 11).Draw(t, "width")}
 	layers := drawLayers(t, input)
-	compareNetwork(t, input, layers, rapid.IntRange(1, 40).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "threads"), rapid.Uint64().Draw(t, "seed"))
+	compareNetwork(t, input, layers, rapid.IntRange(1, 40).Draw(t, "batch"), rapid.IntRange(1, 3).Draw(t, "threads"),
+		rapid.Uint64().Draw(t, "seed"))
 }
 
 func TestNamedModelsAgreeWithSecondImplementation(t *testing.T) {
 	image := nn.Shape{Channels: 1, Height: 28, Width: 28}
-	compareNetwork(t, image, []nn.Layer{nn.Conv2D{Channels: 10, Kernel: 5}, nn.MaxPool{Size: 2}, nn.ReLU, nn.Conv2D{Channels: 20, Kernel: 5},
-		nn.MaxPool{Size: 2}, nn.ReLU, nn.Flatten{}, nn.Dense{Outputs: 50}, nn.ReLU, nn.Dense{Outputs: 10}}, 18, 2, 3)
-	compareNetwork(t, image, []nn.Layer{nn.Conv2D{Channels: 6, Kernel: 5, Padding: 2}, nn.Tanh, nn.AveragePool{Size: 2}, nn.Conv2D{Channels: 16, Kernel: 5},
-		nn.Tanh, nn.AveragePool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 120}, nn.Tanh, nn.Dense{Outputs: 84}, nn.Tanh, nn.Dense{Outputs: 10}}, 3, 2, 3)
+	compareNetwork(t, image, []nn.Layer{nn.Conv2D{Channels: 10, Kernel: 5}, nn.MaxPool{Size: 2}, nn.ReLU,
+		nn.Conv2D{Channels: 20, Kernel: 5}, nn.MaxPool{Size: 2}, nn.ReLU, nn.Flatten{}, nn.Dense{Outputs: 50},
+		nn.ReLU, nn.Dense{Outputs: 10}}, 18, 2, 3)
+	compareNetwork(t, image, []nn.Layer{nn.Conv2D{Channels: 6, Kernel: 5, Padding: 2}, nn.Tanh, nn.AveragePool{Size: 2},
+		nn.Conv2D{Channels: 16, Kernel: 5}, nn.Tanh, nn.AveragePool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 120},
+		nn.Tanh, nn.Dense{Outputs: 84}, nn.Tanh, nn.Dense{Outputs: 10}}, 3, 2, 3)
 	// Without a dense layer, the last convolution yields the logits.
-	compareNetwork(t, nn.Shape{Channels: 2, Height: 9, Width: 9}, []nn.Layer{nn.Conv2D{Channels: 5, Kernel: 3, Stride: 2}, nn.Sigmoid,
-		nn.Conv2D{Channels: 4, Kernel: 2, Padding: 1}, nn.AveragePool{Size: 5}, nn.Flatten{}}, 37, 2, 3)
+	compareNetwork(t, nn.Shape{Channels: 2, Height: 9, Width: 9},
+		[]nn.Layer{nn.Conv2D{Channels: 5, Kernel: 3, Stride: 2}, nn.Sigmoid,
+			nn.Conv2D{Channels: 4, Kernel: 2, Padding: 1}, nn.AveragePool{Size: 5}, nn.Flatten{}}, 37, 2, 3)
 }
 
 // slopes holds the gradient against central differences of the loss.
@@ -157,20 +164,25 @@ func TestGradientOfEveryLayerIsTheSlopeOfTheLoss(t *testing.T) {
 		"tanh":            {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Tanh},
 		"sigmoid":         {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Sigmoid},
 		"dropout":         {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Tanh, nn.Dropout{Rate: 0.5}},
-		"dropout, conv2d": {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Dropout{Rate: 0.5}, nn.Conv2D{Channels: 2, Kernel: 2}},
-		"twice":           {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Tanh, nn.Sigmoid, nn.Conv2D{Channels: 2, Kernel: 2}},
+		"dropout, conv2d": {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Dropout{Rate: 0.5},
+			nn.Conv2D{Channels: 2, Kernel: 2}},
+		"twice": {nn.Conv2D{Channels: 3, Kernel: 2}, nn.Tanh, nn.Sigmoid, nn.Conv2D{Channels: 2, Kernel: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slopes(t, newNetwork(t, input, append(layers, nn.Flatten{}, nn.Dense{Outputs: 4})...), 5)
 		})
 	}
 	t.Run("dense", func(t *testing.T) {
-		slopes(t, newNetwork(t, nn.Shape{Channels: 7, Height: 1, Width: 1}, nn.Dropout{Rate: 0.1}, nn.Dense{Outputs: 6}, nn.Tanh, nn.Dropout{Rate: 0.3}, nn.Dense{Outputs: 5}, nn.Dropout{Rate: 0.2}, nn.Sigmoid, nn.Dense{Outputs: 3}), 5)
+		slopes(t, newNetwork(t, nn.Shape{Channels: 7, Height: 1, Width: 1}, nn.Dropout{Rate: 0.1}, nn.Dense{Outputs: 6},
+			nn.Tanh, nn.Dropout{Rate: 0.3}, nn.Dense{Outputs: 5}, nn.Dropout{Rate: 0.2}, nn.Sigmoid,
+			nn.Dense{Outputs: 3}), 5)
 	})
 }
 
 func TestDropoutIsAFunctionOfTheSeed(t *testing.T) {
-	m := newNetwork(t, nn.Shape{Channels: 1, Height: 8, Width: 8}, nn.Conv2D{Channels: 4, Kernel: 3}, nn.Dropout{Rate: 0.4}, nn.Flatten{}, nn.Dense{Outputs: 30}, nn.ReLU, nn.Dropout{Rate: 0.5}, nn.Dense{Outputs: 3})
+	m := newNetwork(t, nn.Shape{Channels: 1, Height: 8, Width: 8}, nn.Conv2D{Channels: 4, Kernel: 3},
+		nn.Dropout{Rate: 0.4}, nn.Flatten{}, nn.Dense{Outputs: 30}, nn.ReLU, nn.Dropout{Rate: 0.5},
+		nn.Dense{Outputs: 3})
 	params, b := start(1, m, 50)
 	gradient := func(w nn.Workspace, seed uint64) []float32 {
 		grad := make([]float32, m.Params())
@@ -193,8 +205,8 @@ func TestDropoutIsAFunctionOfTheSeed(t *testing.T) {
 	}
 }
 
-// TestDropoutKeepsTheExpectation looks at the gradient of the last bias and weight: one input of value 1 reaches the
-// logits of two classes through identity weights, dropped or doubled.
+// TestDropoutKeepsTheExpectation looks at the gradient of the last bias and weight: one input of
+// value 1 reaches the logits of two classes through identity weights, dropped or doubled.
 func TestDropoutKeepsTheExpectation(t *testing.T) {
 	const width, n, rate = 200, 100, 0.3
 	m := newNetwork(t, nn.Shape{Channels: width, Height: 1, Width: 1}, nn.Dropout{Rate: rate}, nn.Dense{Outputs: 2})
@@ -208,10 +220,12 @@ func TestDropoutKeepsTheExpectation(t *testing.T) {
 	for seed := range uint64(20) {
 		b.Seed = seed
 		w.Gradient(make([]float32, m.Params()), grad, b)
-		// All logits are 0, so the gradient along a weight of class 1 is half the mean of its input after dropout.
+		// All logits are 0, so the gradient along a weight of class 1 is half the mean of its input
+		// after dropout.
 		for _, g := range grad[width : 2*width] {
 			sum += 2 * float64(g) / (20 * width)
-			if kept := 2 * float64(g) * n * (1 - rate); math.Abs(kept-math.Round(kept)) > 1e-3 || kept < 45 || kept > 92 {
+			if kept := 2 * float64(g) * n * (1 - rate); math.Abs(kept-math.Round(kept)) > 1e-3 || kept < 45 ||
+				kept > 92 {
 				t.Fatalf("%v of %d values of an input were kept", kept, n)
 			}
 		}
@@ -267,10 +281,13 @@ func TestNaNInANetworkIsNotHidden(t *testing.T) { nanShows(t) }
 func nanShows(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
 		for name, layers := range map[string][]nn.Layer{
-			"fused": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.MaxPool{Size: 2}, nn.ReLU}, "plain": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.MaxPool{Size: 2}},
-			"relu": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.ReLU, nn.MaxPool{Size: 3}}, "average": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.ReLU, nn.AveragePool{Size: 3}},
+			"fused":   {nn.Conv2D{Channels: 2, Kernel: 3}, nn.MaxPool{Size: 2}, nn.ReLU},
+			"plain":   {nn.Conv2D{Channels: 2, Kernel: 3}, nn.MaxPool{Size: 2}},
+			"relu":    {nn.Conv2D{Channels: 2, Kernel: 3}, nn.ReLU, nn.MaxPool{Size: 3}},
+			"average": {nn.Conv2D{Channels: 2, Kernel: 3}, nn.ReLU, nn.AveragePool{Size: 3}},
 		} {
-			m := newNetwork(t, nn.Shape{Channels: 1, Height: 8, Width: 8}, append(layers, nn.Flatten{}, nn.Dense{Outputs: 3})...)
+			m := newNetwork(t, nn.Shape{Channels: 1, Height: 8, Width: 8},
+				append(layers, nn.Flatten{}, nn.Dense{Outputs: 3})...)
 			for i := range m.Params() {
 				params, b := start(1, m, 20)
 				params[i] = float32(math.Copysign(math.NaN(), sign))
@@ -295,13 +312,16 @@ func TestNamedModelsHaveTheirSizes(t *testing.T) {
 		{nn.BigCNN(), 1199882, 4*9*32*676 + 6*(288*64*576+9216*128+1280)},
 		{nn.LeNet5(), 61706, 4*25*6*784 + 6*(150*16*100+400*120+120*84+840)},
 	} {
-		if c.model.Params() != c.params || c.model.Inputs() != 784 || c.model.Classes() != 10 || c.model.Work(3) != 3*c.work {
+		if c.model.Params() != c.params || c.model.Inputs() != 784 || c.model.Classes() != 10 ||
+			c.model.Work(3) != 3*c.work {
 			t.Errorf("%d parameters, want %d; work %v, want %v", c.model.Params(), c.params, c.model.Work(3), 3*c.work)
 		}
 	}
 	want := []nn.Tensor{
-		{Name: "conv1.weight", Shape: []int{10, 1, 5, 5}, Offset: 0}, {Name: "conv1.bias", Shape: []int{10}, Offset: 250},
-		{Name: "conv2.weight", Shape: []int{20, 10, 5, 5}, Offset: 260}, {Name: "conv2.bias", Shape: []int{20}, Offset: 5260},
+		{Name: "conv1.weight", Shape: []int{10, 1, 5, 5}, Offset: 0},
+		{Name: "conv1.bias", Shape: []int{10}, Offset: 250},
+		{Name: "conv2.weight", Shape: []int{20, 10, 5, 5}, Offset: 260},
+		{Name: "conv2.bias", Shape: []int{20}, Offset: 5260},
 		{Name: "fc1.weight", Shape: []int{50, 320}, Offset: 5280}, {Name: "fc1.bias", Shape: []int{50}, Offset: 21280},
 		{Name: "fc2.weight", Shape: []int{10, 50}, Offset: 21330}, {Name: "fc2.bias", Shape: []int{10}, Offset: 21830},
 	}
@@ -320,7 +340,8 @@ func TestInitOfANetworkFillsTheRange(t *testing.T) {
 		}
 		bound := 1 / math.Sqrt([]float64{25, 25, 250, 250, 320, 320, 50, 50}[i])
 		p := params[tensor.Offset:end]
-		if high, low := float64(slices.Max(p)), float64(slices.Min(p)); high > bound || low < -bound || high < 0.5*bound || low > -0.5*bound {
+		if high, low := float64(slices.Max(p)), float64(slices.Min(p)); high > bound || low < -bound ||
+			high < 0.5*bound || low > -0.5*bound {
 			t.Errorf("%s is in %v to %v, want ±%v", tensor.Name, low, high, bound)
 		}
 	}
@@ -336,12 +357,15 @@ func TestBadLayersAreNamed(t *testing.T) {
 		{image, nil, "the last of 0 layers yields 1×8×8"},
 		{nn.Shape{Channels: 1, Height: 0, Width: 8}, nil, "input 1×0×8"},
 		{nn.Shape{Channels: 1 << 20, Height: 1 << 20, Width: 1 << 30}, nil, "at most 1073741824"},
-		{image, []nn.Layer{nn.Dense{Outputs: 3}}, "layer 1: dense: its input is 1×8×8; a flatten layer must come before"},
+		{image, []nn.Layer{nn.Dense{Outputs: 3}},
+			"layer 1: dense: its input is 1×8×8; a flatten layer must come before"},
 		{image, []nn.Layer{nn.Flatten{}, nn.Dense{}}, "layer 2: dense: with 64 inputs and 0 outputs"},
 		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: math.MaxInt32}}, "layer 2: dense"},
 		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: 1}}, "needed is a plain vector of at least 2 classes"},
-		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: 4}, nn.Conv2D{Channels: 1, Kernel: 1}}, "layer 3: convolution and pooling are not possible after a dense layer"},
-		{image, []nn.Layer{nn.Conv2D{Channels: 3, Kernel: 9}}, "layer 1: conv2d: a window of 9×9 does not fit into 8×8 with padding 0"},
+		{image, []nn.Layer{nn.Flatten{}, nn.Dense{Outputs: 4}, nn.Conv2D{Channels: 1, Kernel: 1}},
+			"layer 3: convolution and pooling are not possible after a dense layer"},
+		{image, []nn.Layer{nn.Conv2D{Channels: 3, Kernel: 9}},
+			"layer 1: conv2d: a window of 9×9 does not fit into 8×8 with padding 0"},
 		{image, []nn.Layer{nn.Conv2D{Kernel: 9}}, "layer 1: conv2d: 0 channels"},
 		{image, []nn.Layer{nn.Conv2D{Channels: 3, Kernel: 3, Padding: 3}}, "padding 3 is out of range 0 to 2"},
 		{image, []nn.Layer{nn.Conv2D{Channels: 3, Kernel: 3, Stride: -1}}, "stride -1 is out of range"},

@@ -7,10 +7,11 @@ import (
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
-// networkWorkspace computes a network block by block. Within a block, tiles of tileLanes samples go through the stages
-// before the split one by one; what they yield is gathered into the columns of one matrix for the stages from it on.
-// Workers share the tiles of a block and the rows of a dense layer. What a tile contributes to the gradient is kept
-// apart and added in the order of the tiles, so the number of workers does not show.
+// networkWorkspace computes a network block by block. Within a block, tiles of tileLanes samples go
+// through the stages before the split one by one; what they yield is gathered into the columns of
+// one matrix for the stages from it on. Workers share the tiles of a block and the rows of a dense
+// layer. What a tile contributes to the gradient is kept apart and added in the order of the tiles,
+// so the number of workers does not show.
 type networkWorkspace struct {
 	net      *Network
 	maxBatch int
@@ -51,12 +52,13 @@ type networkWorker struct {
 
 var _ Workspace = (*networkWorkspace)(nil)
 
-// NewWorkspace returns a workspace for batches of 1 to maxBatch samples that computes on the caller's goroutine.
+// NewWorkspace returns a workspace for batches of 1 to maxBatch samples that computes on the
+// caller's goroutine.
 func (n *Network) NewWorkspace(maxBatch int) Workspace { return n.NewParallelWorkspace(maxBatch, 1) }
 
-// NewParallelWorkspace is NewWorkspace with the work of each call shared by the given number of goroutines, the
-// caller's included. Results are the same for any number of threads. The size of a workspace grows with maxBatch up to
-// a bound, about 100 megabytes or what 16 samples take.
+// NewParallelWorkspace is NewWorkspace with the work of each call shared by the given number of
+// goroutines, the caller's included. Results are the same for any number of threads. The size of a
+// workspace grows with maxBatch up to a bound, about 100 megabytes or what 16 samples take.
 func (n *Network) NewParallelWorkspace(maxBatch, threads int) Workspace {
 	if maxBatch < 1 {
 		panic(badMaxBatch)
@@ -281,7 +283,8 @@ func (w *networkWorkspace) delta(i int) []float32 {
 // blockTile describes the block to stage i.
 func (w *networkWorkspace) blockTile(i int) tile {
 	s := &w.net.stages[i]
-	t := tile{lanes: w.n, training: w.training, seed: stageSeed(w.batch.Seed, i), first: w.first, params: w.params[s.first:s.end]}
+	t := tile{lanes: w.n, training: w.training, seed: stageSeed(w.batch.Seed, i), first: w.first,
+		params: w.params[s.first:s.end]}
 	if w.training {
 		t.grad, t.fresh = w.grad[s.first:s.end], w.first == 0
 	}
@@ -327,7 +330,8 @@ func (w *networkWorkspace) deltaRows(_ *networkWorker, unit int) {
 	}
 }
 
-// backward adds to the gradient what the block contributes, given the gradient with respect to the logits in sorted.
+// backward adds to the gradient what the block contributes, given the gradient with respect to the
+// logits in sorted.
 func (w *networkWorkspace) backward() {
 	n := w.net
 	transpose(w.delta(len(n.stages)), w.sorted, w.n, n.Classes())
@@ -358,7 +362,8 @@ func (w *networkWorkspace) backward() {
 
 // tile makes the worker ready for a tile of the block.
 func (w *networkWorkspace) tile(k *networkWorker, unit int) {
-	k.tile = tile{lanes: min(tileLanes, w.n-unit*tileLanes), training: w.training, first: w.first + unit*tileLanes, room: k.room}
+	k.tile = tile{lanes: min(tileLanes, w.n-unit*tileLanes), training: w.training, first: w.first + unit*tileLanes,
+		room: k.room}
 }
 
 // at returns what comes before stage i, up to split, in the given tile.

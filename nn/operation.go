@@ -2,12 +2,14 @@ package nn
 
 import "math/bits"
 
-// operation computes one layer on a tile of samples. Values are stored with the samples innermost: a tile of shape
-// C×H×W is C×H×W×lanes, one lane for each sample, so that neighbouring columns of many samples are copied, added and
-// multiplied together. It is immutable and safe for concurrent use.
+// operation computes one layer on a tile of samples. Values are stored with the samples innermost:
+// a tile of shape C×H×W is C×H×W×lanes, one lane for each sample, so that neighbouring columns of
+// many samples are copied, added and multiplied together. It is immutable and safe for concurrent
+// use.
 type operation interface {
 	output() Shape
-	// parameters returns the sizes of weight and bias, and the number of values of which one output is a weighted sum.
+	// parameters returns the sizes of weight and bias, and the number of values of which one output
+	// is a weighted sum.
 	parameters() (weight, bias, fan int)
 	// work is the number of multiplications and additions of the forward product for one sample.
 	work() float64
@@ -15,9 +17,9 @@ type operation interface {
 	needs() (x, y bool)
 	// forward computes y from x. They are the same slice for an operation that is done in place.
 	forward(t *tile, x, y []float32)
-	// backward computes from dy, the gradient with respect to y, the one with respect to x, unless dx is nil, and
-	// adds the gradient with respect to the parameters to t.grad. dy and dx are the same slice for an operation that
-	// is done in place.
+	// backward computes from dy, the gradient with respect to y, the one with respect to x, unless
+	// dx is nil, and adds the gradient with respect to the parameters to t.grad. dy and dx are the
+	// same slice for an operation that is done in place.
 	backward(t *tile, x, y, dx, dy []float32)
 }
 
@@ -41,7 +43,8 @@ type plain struct{}
 func (plain) parameters() (weight, bias, fan int) { return 0, 0, 0 }
 func (plain) work() float64                       { return 0 }
 
-// flatten computes nothing, because the order of values within a sample is that of the vector. Networks leave it out.
+// flatten computes nothing, because the order of values within a sample is that of the vector.
+// Networks leave it out.
 type flatten struct {
 	plain
 	shape Shape
@@ -112,7 +115,8 @@ func (d *dropout) mask(t *tile, dst, src []float32) {
 	}
 }
 
-// hash is 32 random bits of a key, two rounds of a folded 128-bit product as in wyhash (Wang Yi, 2019).
+// hash is 32 random bits of a key, two rounds of a folded 128-bit product as in wyhash (Wang Yi,
+// 2019).
 func hash(key uint64) uint32 {
 	high, low := bits.Mul64(key^0x2d358dccaa6c78a5, 0x8bb84b93962eacc9)
 	high, low = bits.Mul64(high^low^0x4b33a62ed433d4a3, 0x4d5a2da51de1aa47)

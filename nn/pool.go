@@ -2,8 +2,8 @@ package nn
 
 import "github.com/gradwire/gradwire/nn/kernel"
 
-// maxPool takes the maximum under a window and, with rectify, the ReLU of it. That is the same as the maximum of the
-// ReLU, at a fraction of the cost.
+// maxPool takes the maximum under a window and, with rectify, the ReLU of it. That is the same as
+// the maximum of the ReLU, at a fraction of the cost.
 type maxPool struct {
 	plain
 	window

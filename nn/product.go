@@ -2,11 +2,12 @@ package nn
 
 import "github.com/gradwire/gradwire/nn/kernel"
 
-// addProductTransposed computes Z += A·Wᵀ for A m×k, W n×k and Z m×n. If nz is not nil it is left with the non-zero
-// elements of A.
+// addProductTransposed computes Z += A·Wᵀ for A m×k, W n×k and Z m×n. If nz is not nil it is left
+// with the non-zero elements of A.
 //
-// Where there are no SIMD kernels, zeros of a narrow product's left operand are skipped, so inputs that are mostly zero
-// (one-hot columns, dark pixels) cost what their other elements cost; the price is that 0·NaN and 0·Inf count as 0 there.
+// Where there are no SIMD kernels, zeros of a narrow product's left operand are skipped, so inputs
+// that are mostly zero (one-hot columns, dark pixels) cost what their other elements cost; the
+// price is that 0·NaN and 0·Inf count as 0 there.
 func addProductTransposed(z, a, w []float32, nz *nonzeros, m, n, k int) {
 	if nz == nil || !portable {
 		sgemm(noTrans, trans, m, n, k, a, k, w, k, 1, z, n)
@@ -16,8 +17,8 @@ func addProductTransposed(z, a, w []float32, nz *nonzeros, m, n, k int) {
 	addSparseProduct(z, a, w, nz, m, n, k)
 }
 
-// addTransposedProduct computes G += Dᵀ·A for D m×n, A m×k and G n×k, the gradient of the weights. If nz is not nil
-// it is as addProductTransposed left it for the same A.
+// addTransposedProduct computes G += Dᵀ·A for D m×n, A m×k and G n×k, the gradient of the weights.
+// If nz is not nil it is as addProductTransposed left it for the same A.
 func addTransposedProduct(g, d, a []float32, nz *nonzeros, m, n, k int) {
 	if nz == nil || !portable {
 		sgemm(trans, noTrans, n, k, m, d, n, a, k, 1, g, k)
@@ -35,11 +36,14 @@ func product(c, d, w []float32, m, n, k int) {
 	narrowProduct(c, d, w, m, n, k)
 }
 
-// portable tells that no SIMD kernels are at hand, so that the loops of narrow.go are faster for few columns.
+// portable tells that no SIMD kernels are at hand, so that the loops of narrow.go are faster for
+// few columns.
 var portable = kernel.Name() == "portable"
 
-// sgemm computes C = op(A)·op(B) + beta·C, where op(A) is m×k and op(B) is k×n, on the calling goroutine.
-func sgemm(ta, tb orientation, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+// sgemm computes C = op(A)·op(B) + beta·C, where op(A) is m×k and op(B) is k×n, on the calling
+// goroutine.
+func sgemm(ta, tb orientation, m, n, k int, a []float32, lda int, b []float32, ldb int, beta float32, c []float32,
+	ldc int) {
 	kernel.Gemm(bool(ta), bool(tb), m, n, k, 1, a, lda, b, ldb, beta, c, ldc)
 }
 
@@ -62,8 +66,8 @@ func AddScaled(dst []float32, alpha float32, src []float32) {
 // Scale computes x *= alpha.
 func Scale(x []float32, alpha float32) { kernel.Scal(alpha, x) }
 
-// ScaledSum computes dst = alpha·(x + y), the sum being rounded before it is multiplied. The three must have the same
-// length; dst may be x or y.
+// ScaledSum computes dst = alpha·(x + y), the sum being rounded before it is multiplied. The three
+// must have the same length; dst may be x or y.
 func ScaledSum(dst []float32, alpha float32, x, y []float32) {
 	if len(dst) != len(x) || len(dst) != len(y) {
 		panic(badVectors)

@@ -29,7 +29,8 @@ type term struct {
 	Column, Row []byte
 }
 
-// splitmix calls use with n values of the generator of S. Vigna, https://prng.di.unimi.it/splitmix64.c.
+// splitmix calls use with n values of the generator of S. Vigna,
+// https://prng.di.unimi.it/splitmix64.c.
 func splitmix(seed uint64, n int, use func(i int, z uint64)) {
 	for i := range n {
 		z := seed*0xD1B54A32D192ED03 + uint64(i+1)*0x9E3779B97F4A7C15
@@ -144,8 +145,10 @@ func agreeAtCheckpoints(t *testing.T, m *nn.Network, n network) {
 		for k, p := range products(grad) {
 			distance += (p - c.Products[k]) * (p - c.Products[k]) / float64(len(c.Products))
 		}
-		if norm, distance := math.Sqrt(norm), math.Sqrt(distance); math.Abs(norm-c.Norm) > 1e-4*c.Norm || !(distance < 1e-4*c.Norm) {
-			t.Errorf("step %d: gradient of norm %v, PyTorch has %v; it is about %v from it", c.Step, norm, c.Norm, distance)
+		if norm, distance := math.Sqrt(norm), math.Sqrt(distance); math.Abs(norm-c.Norm) > 1e-4*c.Norm ||
+			!(distance < 1e-4*c.Norm) {
+			t.Errorf("step %d: gradient of norm %v, PyTorch has %v; it is about %v from it", c.Step, norm, c.Norm,
+				distance)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// reference is a second implementation of the network, in float64, one sample and one number at a time, from the
-// textbook formulas.
+// reference is a second implementation of the network, in float64, one sample and one number at a
+// time, from the textbook formulas.
 type reference struct {
 	layers     []int
 	activation nn.Activation
@@ -28,7 +28,8 @@ func (r reference) activate(z float64) (h, derivative float64) {
 	return 0, 0
 }
 
-// weight returns where the weight of input i for output j of a layer is, out×in as in PyTorch; i = in names the bias.
+// weight returns where the weight of input i for output j of a layer is, out×in as in PyTorch; i =
+// in names the bias.
 func (r reference) weight(layer, i, j int) int {
 	offset := 0
 	for l := range layer {
@@ -40,7 +41,8 @@ func (r reference) weight(layer, i, j int) int {
 	return offset + j*r.layers[layer] + i
 }
 
-// sample returns the loss of one sample and the predicted class, and adds the gradient of the loss to grad.
+// sample returns the loss of one sample and the predicted class, and adds the gradient of the loss
+// to grad.
 func (r reference) sample(params []float64, x []float32, y int, grad []float64) (float64, int) {
 	depth := len(r.layers) - 1
 	h, derivative := make([][]float64, depth+1), make([][]float64, depth+1)

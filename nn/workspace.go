@@ -2,8 +2,9 @@ package nn
 
 import "slices"
 
-// tileRows is how many samples go through the network together. The gradient of a larger batch is accumulated tile
-// by tile, so that activations stay in the cache and a workspace's size does not depend on the data's.
+// tileRows is how many samples go through the network together. The gradient of a larger batch is
+// accumulated tile by tile, so that activations stay in the cache and a workspace's size does not
+// depend on the data's.
 const tileRows = 256
 
 // mlpWorkspace holds the activations of one tile.
@@ -19,8 +20,8 @@ type mlpWorkspace struct {
 
 var _ Workspace = (*mlpWorkspace)(nil)
 
-// NewWorkspace returns a workspace for batches of 1 to maxBatch samples. It holds the activations of at most 256
-// samples whatever maxBatch is.
+// NewWorkspace returns a workspace for batches of 1 to maxBatch samples. It holds the activations
+// of at most 256 samples whatever maxBatch is.
 func (m *MLP) NewWorkspace(maxBatch int) Workspace {
 	if maxBatch < 1 {
 		panic(badMaxBatch)
@@ -115,9 +116,9 @@ func (w *mlpWorkspace) forward(params, x []float32, rows int) []float32 {
 	return x
 }
 
-// backward adds to grad what the tile contributes, given the gradient of the loss with respect to the logits in the
-// last of the outputs. See Rumelhart, Hinton and Williams, "Learning representations by back-propagating errors",
-// Nature 323, 1986.
+// backward adds to grad what the tile contributes, given the gradient of the loss with respect to
+// the logits in the last of the outputs. See Rumelhart, Hinton and Williams, "Learning
+// representations by back-propagating errors", Nature 323, 1986.
 func (w *mlpWorkspace) backward(params, grad, x []float32, rows int) {
 	last := len(w.model.layers) - 1
 	d := w.outputs[last][:rows*w.model.layers[last].out]

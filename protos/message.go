@@ -43,8 +43,8 @@ func (m *Message) Retain(n int) *Message {
 }
 
 // Take returns a tensor of the message with one reference: that of the message where the caller
-// holds the sole reference to it, so that the tensor can be Sole; the message then is without it, and
-// those behind it have moved up. Take the last one first.
+// holds the sole reference to it, so that the tensor can be Sole; the message then is without it,
+// and those behind it have moved up. Take the last one first.
 func (m *Message) Take(i int) *Tensor {
 	t := m.Tensors[i]
 	if m.references.Load() > 1 {

@@ -36,7 +36,8 @@ func TestTakenTensorIsSoleUnlessOthersHoldTheMessage(t *testing.T) {
 		v, w := pool.Get(1), pool.Get(2)
 		m := protos.NewMessage(&protos.Push{}, v, w).Retain(others)
 		if taken := m.Take(0); taken != v || v.Sole() != (others == 0) {
-			t.Errorf("with %d other holders of the message the right tensor was taken: %v, it is sole: %v", others, taken == v, v.Sole())
+			t.Errorf("with %d other holders of the message the right tensor was taken: %v, it is sole: %v", others,
+				taken == v, v.Sole())
 		}
 		for range 1 + others {
 			m.Release()

@@ -84,9 +84,9 @@ type TensorPool struct {
 	// Poison overwrites released tensors with NaN, so that a reader who holds no
 	// reference is found out.
 	Poison bool
-	// Bound is how many bytes of released tensors are kept for the next; 0 stands for
-	// DefaultBound. A pool that would keep more forgets what it keeps, all lengths alike, since those
-	// that are still in use soon come back.
+	// Bound is how many bytes of released tensors are kept for the next; 0 stands for DefaultBound.
+	// A pool that would keep more forgets what it keeps, all lengths alike, since those that are
+	// still in use soon come back.
 	Bound int
 
 	mu    sync.Mutex

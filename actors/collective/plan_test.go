@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 const small = `
@@ -41,7 +41,7 @@ func last(t *testing.T, clock driver.Clock, set ...string) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, _, _, err := record.ReadTensors(bytes.NewReader(file))
+	params, _, _, err := safetensors.Read(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}

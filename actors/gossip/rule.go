@@ -26,8 +26,9 @@ type Mean struct{}
 // Weight implements Rule.
 func (Mean) Weight(Counts, Counts) float64 { return 0.5 }
 
-// Age counts each model in proportion to its age: the more a model has seen beside the other, the more it counts; two
-// that have seen nothing count half and half.
+// Age weighs each model by its age, w = arriving/(own + arriving); two models of age 0 count half
+// each. This is mergeAverage of Hegedűs, Danner and Jelasity 2019 ("Gossip learning as a
+// decentralized alternative to federated learning").
 type Age struct{}
 
 // Weight implements Rule.

@@ -4,7 +4,6 @@ package cli_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -18,26 +17,18 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-func listed(t *testing.T) (all []driver.Actor) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(must(t, "actors", "--format", "json")), &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// operator connects as the operator of settle's cluster.
-func operator(t *testing.T, seed string) *driver.Client {
-	t.Helper()
-	id, err := identity.Load("op")
+// connect connects as the operator.
+func (s *site) connect() *driver.Client {
+	s.t.Helper()
+	id, err := identity.Load(s.operator)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	c, err := driver.Connect(t.Context(), []string{seed}, id)
+	c, err := driver.Connect(s.t.Context(), []string{s.seed}, id)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	s.t.Cleanup(c.Close)
 	return c
 }
 
@@ -45,8 +36,8 @@ func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	seed, nodes := settle(t, "a", "b")
-	c := operator(t, seed)
+	site := settle(t, "a", "b")
+	c := site.connect()
 	spec := driver.ActorSpec{Name: "votes", Kind: "tally", Settings: "{first: 40}", Node: "b"}
 	r, err := c.Spawn(t.Context(), spec)
 	if err != nil {
@@ -61,10 +52,11 @@ func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 	if err != nil || answer.Head.(*wrapperspb.Int64Value).Value != 42 {
 		t.Fatalf("%v, %v", answer, err)
 	}
-	if all := listed(t); len(all) != 1 || all[0].Name != "votes" || all[0].Kind != "tally" || all[0].Node != "b" || all[0].Handled != 1 {
+	all := site.actors()
+	if len(all) != 1 || all[0].Name != "votes" || all[0].Kind != "tally" || all[0].Node != "b" || all[0].Handled != 1 {
 		t.Errorf("%+v", all)
 	}
-	if text := must(t, "actors"); !strings.Contains(text, "votes  tally  b ") {
+	if text := site.must("actors"); !strings.Contains(text, "votes  tally  b ") {
 		t.Errorf("printed:\n%s", text)
 	}
 	ended := make(chan error, 1)
@@ -72,29 +64,33 @@ func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 		_, err := ask(0) // which is never answered
 		ended <- err
 	}()
-	await(t, "question", func() bool { return r.Stats().UnderWay == 1 })
-	kill(t, nodes["b"])
-	if err := <-ended; err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "actor votes on node b: node b is gone") {
+	site.await("question", func() bool { return r.Stats().UnderWay == 1 })
+	site.kill("b")
+	err = <-ended
+	if err == nil || errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "actor votes on node b: node b is gone") {
 		t.Errorf("the question that was under way: %v", err)
 	}
 	if _, err := ask(1); err == nil || !strings.Contains(err.Error(), "actor votes on node b cannot be reached") {
 		t.Errorf("the next question: %v", err)
 	}
-	if all := listed(t); len(all) != 0 {
+	if all := site.actors(); len(all) != 0 {
 		t.Errorf("listed: %+v", all)
 	}
-	if _, err := c.Find(t.Context(), "votes"); !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(), "it was on node b, which is gone") {
+	_, err = c.Find(t.Context(), "votes")
+	if !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(), "it was on node b, which is gone") {
 		t.Errorf("found: %v", err)
 	}
 	if s := r.Stats(); s.Sent != 3 || s.Handled != 1 || s.Lost != 2 {
 		t.Errorf("%+v", s)
 	}
-	startNode(t, "b", seed)
-	await(t, "return of b", func() bool {
+	site.start("b")
+	site.await("return of b", func() bool {
 		_, err = ask(1)
 		return err != nil && !strings.Contains(err.Error(), "cannot be reached")
 	})
-	if !strings.Contains(err.Error(), "actor votes is not on node b any more: it was there before the process was started anew") {
+	const gone = "actor votes is not on node b any more: it was there before the process was started anew"
+	if !strings.Contains(err.Error(), gone) {
 		t.Errorf("asked of the next process of that name: %v", err)
 	}
 	if r, err = c.Spawn(t.Context(), spec); err != nil {

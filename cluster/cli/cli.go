@@ -34,14 +34,14 @@ const (
 	ExitDegraded = 3
 	// ExitInput: the command, the plan, the data or the folder is not as it must be.
 	ExitInput = 2
-	// ExitTryAgain: a process cannot do now what it was asked to, but perhaps later; EX_TEMPFAIL of sysexits.h.
+	// ExitTryAgain: a process cannot do it now, but perhaps later; EX_TEMPFAIL of sysexits.h.
 	ExitTryAgain = 75
 )
 
 // Program is a command line: every command, for a catalog.
 type Program struct {
-	// Name is what the program is called in its help, messages, completion and man pages. Default: the name
-	// of the file that was started.
+	// Name is what the program is called in its help, messages and completion. Default: the
+	// name of the file that was started.
 	Name string
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
@@ -66,13 +66,14 @@ func (p Program) Main() {
 
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
 func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) int {
-	root := p.commands(out, errs)
+	root := p.Commands(out, errs)
 	root.SetArgs(args)
 	return exit(root.ExecuteContext(ctx), naming(root), errs)
 }
 
-// commands makes the tree of all commands.
-func (p Program) commands(out, errs io.Writer) *cobra.Command {
+// Commands makes the tree of all commands, which print to out and errs. Run runs them; whoever
+// writes pages about them walks it.
+func (p Program) Commands(out, errs io.Writer) *cobra.Command {
 	c := p.Catalog
 	root := group(&cobra.Command{
 		Use:   "gradwire",
@@ -91,11 +92,11 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetOut(out)
 	root.SetErr(errs)
 	root.SetFlagErrorFunc(flagUsage)
-	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out), planCommand(c, out), linksCommand(c, out), listCommand(c, out),
-		dataCommand(c, out, errs))
-	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs), nodesCommand(out), actorsCommand(out),
-		runsCommand(out), statusCommand(out), logsCommand(out), stopCommand(out), fetchCommand(out), removeCommand(out),
-		manCommand(out))
+	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out),
+		planCommand(c, out), linksCommand(c, out), listCommand(c, out), dataCommand(c, out, errs))
+	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs),
+		nodesCommand(out), actorsCommand(out), submissionsCommand(out), statusCommand(out), logsCommand(out),
+		stopCommand(out), fetchCommand(out), removeCommand(out))
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c)
@@ -111,7 +112,8 @@ func addCobras(root *cobra.Command) {
 		case "help":
 			cmd.Example = "  gradwire help plan new"
 		case "completion":
-			cmd.Example = "  source <(gradwire completion bash)\n  gradwire completion fish > ~/.config/fish/completions/gradwire.fish"
+			cmd.Example = "  source <(gradwire completion bash)\n" +
+				"  gradwire completion fish > ~/.config/fish/completions/gradwire.fish"
 			group(cmd)
 			for _, shell := range cmd.Commands() {
 				shell.Example = "  gradwire completion " + shell.Name()
@@ -148,7 +150,8 @@ func flagUsage(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		return usage(cmd, err)
 	}
-	return usage(cmd, fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), plan.Suggestion("--"+unknown.GetSpecifiedName(), known)))
+	name := unknown.GetSpecifiedName()
+	return usage(cmd, fmt.Errorf("unknown flag --%s%s", name, plan.Suggestion("--"+name, known)))
 }
 
 // rename calls the program by its name in every text of the tree.
@@ -167,8 +170,8 @@ func rename(root *cobra.Command, name string) {
 	root.Use = name
 }
 
-// naming calls the program by its name where a message, perhaps of a package that knows no other, names one of its
-// commands. Other words of a message, such as paths, stay.
+// naming replaces gradwire by the program's name where a message names one of the commands; the
+// message may come from a package that knows no other name. Other words, such as paths, stay.
 func naming(root *cobra.Command) func(text string) string {
 	var words []string
 	for _, cmd := range root.Commands() {
@@ -176,7 +179,7 @@ func naming(root *cobra.Command) func(text string) string {
 	}
 	command := regexp.MustCompile(`\bgradwire (` + strings.Join(words, "|") + `)\b`)
 	return func(text string) string {
-		return command.ReplaceAllStringFunc(text, func(found string) string { return root.Name() + strings.TrimPrefix(found, "gradwire") })
+		return command.ReplaceAllString(text, strings.ReplaceAll(root.Name(), "$", "$$")+" $1")
 	}
 }
 

@@ -31,8 +31,10 @@ type clusterFlags struct {
 
 func (f *clusterFlags) add(cmd *cobra.Command, reads bool) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.join, "join", "", "addresses of nodes of the cluster, with commas between them (default: $GRADWIRE_JOIN)")
-	flags.StringVar(&f.identity, "identity", "", "folder of an operator's or client's identity (default: $GRADWIRE_IDENTITY)")
+	flags.StringVar(&f.join, "join", "",
+		"addresses of nodes of the cluster, with commas between them (default: $GRADWIRE_JOIN)")
+	flags.StringVar(&f.identity, "identity", "",
+		"folder of an operator's or client's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.insecure, "insecure", false, "the cluster has no certificates; on loopback addresses only")
 	if reads {
 		flags.StringVar(&f.format, "format", "text", "text or json")
@@ -73,8 +75,8 @@ func nodesCommand(out io.Writer) *cobra.Command {
 	f, pairwise := &clusterFlags{}, false
 	cmd := &cobra.Command{
 		Use: "nodes", Short: "List the nodes of a cluster", Args: exactly(0, "no arguments"),
-		Long: `List the nodes of a cluster as the one sees it that is asked, with what a heartbeat takes from there to each and
-back; or, with --round-trips, from each to each.`,
+		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
+heartbeat takes from it to each and back; with --round-trips, from each node to each.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
@@ -86,20 +88,23 @@ back; or, with --round-trips, from each to each.`,
 				if err != nil {
 					return err
 				}
-				return f.tell(out, nodes, func(w io.Writer) {
-					_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
-					for _, n := range nodes {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
-							n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
-							time.Since(n.Started).Round(time.Second), certificate(n.Expires))
-					}
-				})
+				return f.tell(out, nodes, func(w io.Writer) { tellNodes(w, nodes) })
 			})
 		},
 	}
 	f.add(cmd, true)
 	cmd.Flags().BoolVar(&pairwise, "round-trips", false, "from each node to each: its rows to its columns")
 	return cmd
+}
+
+// tellNodes writes a table with a row for each node.
+func tellNodes(w io.Writer, nodes []driver.Node) {
+	_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
+	for _, n := range nodes {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+			n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
+			time.Since(n.Started).Round(time.Second), certificate(n.Expires))
+	}
 }
 
 // certificate says until when one holds, and warns of its end.
@@ -150,20 +155,15 @@ func pairs(m map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-func runsCommand(out io.Writer) *cobra.Command {
+func submissionsCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	cmd := &cobra.Command{
-		Use: "runs", Short: "List what was submitted to a cluster", Example: "  gradwire runs", Args: exactly(0, "no arguments"),
+		Use: "submissions", Aliases: []string{"runs"}, Short: "List what was submitted to a cluster",
+		Example: "  gradwire submissions", Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				runs, err := c.Runs(ctx)
-				if told := f.tell(out, runs, func(w io.Writer) {
-					_, _ = fmt.Fprintln(w, "run\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
-					for _, r := range runs {
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", r.ID, r.Plan, r.State, r.Done, r.Total,
-							100*r.Share, where(&r), r.By, r.Submitted.Format(time.DateTime))
-					}
-				}); told != nil {
+				all, err := c.Runs(ctx)
+				if told := f.tell(out, all, func(w io.Writer) { tellSubmissions(w, all) }); told != nil {
 					return told
 				}
 				return err
@@ -174,7 +174,16 @@ func runsCommand(out io.Writer) *cobra.Command {
 	return cmd
 }
 
-// where is the process of a run, and since when it is away.
+// tellSubmissions writes a table with a row for each submission.
+func tellSubmissions(w io.Writer, all []driver.Submission) {
+	_, _ = fmt.Fprintln(w, "submission\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
+	for _, s := range all {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", s.ID, s.Plan, s.State, s.Done, s.Total,
+			100*s.Share, where(&s), s.By, s.Submitted.Format(time.DateTime))
+	}
+}
+
+// where is the process that keeps a submission, and since when it is away.
 func where(s *driver.Submission) string {
 	if s.Away.IsZero() {
 		return s.Process
@@ -185,7 +194,8 @@ func where(s *driver.Submission) string {
 func statusCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	cmd := &cobra.Command{
-		Use: "status RUN", Short: "Say how far a run is", Example: "  gradwire status 1a2b3c4d", Args: exactly(1, "one run"),
+		Use: "status SUBMISSION", Short: "Say how far a submission is", Example: "  gradwire status 1a2b3c4d",
+		Args: exactly(1, "one submission"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 				s, err := c.Status(ctx, args[0])
@@ -201,8 +211,9 @@ func statusCommand(out io.Writer) *cobra.Command {
 }
 
 func describe(w io.Writer, s *driver.Submission) {
-	_, _ = fmt.Fprintf(w, "run\t%s\nplan\t%s\nstate\t%s\nruns\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
-		s.ID, s.Plan, s.State, s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
+	_, _ = fmt.Fprintf(w, "submission\t%s\nplan\t%s\nstate\t%s\n", s.ID, s.Plan, s.State)
+	_, _ = fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
+		s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
 	if !s.Away.IsZero() {
 		_, _ = fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
@@ -222,7 +233,8 @@ func logsCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	follow := false
 	cmd := &cobra.Command{
-		Use: "logs RUN", Short: "Show the log of a run", Example: "  gradwire logs -f 1a2b3c4d", Args: exactly(1, "one run"),
+		Use: "logs SUBMISSION", Short: "Show the log of a submission", Example: "  gradwire logs -f 1a2b3c4d",
+		Args: exactly(1, "one submission"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 				e := json.NewEncoder(out)
@@ -237,7 +249,7 @@ func logsCommand(out io.Writer) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the submission has ended")
 	f.add(cmd, true)
 	return cmd
 }
@@ -245,7 +257,8 @@ func logsCommand(out io.Writer) *cobra.Command {
 func stopCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	cmd := &cobra.Command{
-		Use: "stop RUN", Short: "End a run; what it has finished is kept", Example: "  gradwire stop 1a2b3c4d", Args: exactly(1, "one run"),
+		Use: "stop SUBMISSION", Short: "End a submission; the runs that are finished are kept",
+		Example: "  gradwire stop 1a2b3c4d", Args: exactly(1, "one submission"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 				if err := c.Stop(ctx, args[0]); err != nil {
@@ -266,13 +279,13 @@ func stopCommand(out io.Writer) *cobra.Command {
 func removeCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	cmd := &cobra.Command{
-		Use: "remove RUN...", Short: "Remove runs that have ended, with their records",
+		Use: "remove SUBMISSION...", Short: "Remove submissions that have ended, with their records",
 		Example: "  gradwire remove 1a2b3c4d 5e6f7a8b",
-		Long: `Remove runs that have ended from the nodes that keep them, with their records and logs. What was not
-fetched is lost. Nothing is removed otherwise.`,
+		Long: `Remove submissions that have ended from the nodes that keep them, with their records and logs.
+What was not fetched is lost. Nothing is removed otherwise.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%s takes one run at least", cmd.CommandPath()))
+				return usage(cmd, fmt.Errorf("%s takes one submission at least", cmd.CommandPath()))
 			}
 			return nil
 		},
@@ -298,7 +311,8 @@ func fetchCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	dir := ""
 	cmd := &cobra.Command{
-		Use: "fetch RUN", Short: "Copy the record of a run from the node that keeps it", Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: exactly(1, "one run"),
+		Use: "fetch SUBMISSION", Short: "Copy the record of a submission from the node that keeps it",
+		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: exactly(1, "one submission"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 				s, err := c.Status(ctx, args[0])
@@ -356,12 +370,13 @@ func submitCommand(out, errs io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit PLAN",
 		Short: "Run a plan on a cluster",
-		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The run
-belongs to the cluster: it goes on if this command ends, whatever the reason; status, logs and fetch find
-it, and stop ends it. Nodes of the plan live on processes of their own name, on those of their role,
-and otherwise where the fewest live for a core; --place says where else.
-The exit code is that of the run: 0 if all is done, 1 if it failed or was stopped, 2 for bad input, 75 if the
-cluster cannot take it now but perhaps later.`,
+		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The
+submission belongs to the cluster: it goes on if this command ends, for whatever reason; status, logs
+and fetch find it, and stop ends it. A node of the plan lives on the process of its name, else on one
+with its role, else on the process with the fewest nodes per core; --place puts it elsewhere.
+The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
+3 if all ran to their end but a run is degraded, and 75 if the cluster cannot take it now but perhaps
+later.`,
 		Example: `  gradwire submit examples/quickstart.yaml --join 10.0.0.1:7946 --identity operator/
   gradwire submit PLAN --place server=a --place worker=zone:eu
   gradwire submit PLAN --detach`,
@@ -370,11 +385,12 @@ cluster cannot take it now but perhaps later.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan, as in nodes.slow.compute.step=10ms (repeated)")
-	flags.StringArrayVar(&f.place, "place", nil, "where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
+	flags.StringArrayVar(&f.place, "place", nil,
+		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
 	flags.StringVar(&f.seed, "seed", "", "seed of the first repeat (default: the plan's)")
 	flags.IntVar(&f.repeats, "repeats", 0, "repeats of every point (default: the plan's)")
 	flags.StringVar(&f.out, "out", "", "folder of the copy of the record (default: a new one in results/)")
-	flags.BoolVar(&f.detach, "detach", false, "print the run's id and return")
+	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
 	f.add(cmd, true)
 	return cmd
 }
@@ -402,33 +418,34 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 			return err
 		}
 		if f.detach {
-			return f.tell(out, map[string]string{"run": id}, func(w io.Writer) { _, _ = fmt.Fprintln(w, id) })
+			return f.tell(out, map[string]string{"submission": id}, func(w io.Writer) { _, _ = fmt.Fprintln(w, id) })
 		}
-		_, _ = fmt.Fprintf(errs, "run %s\n", id)
+		_, _ = fmt.Fprintf(errs, "submission %s\n", id)
 		return f.follow(ctx, c, id, out, errs)
 	})
 }
 
-// tellQueue says what a run waits for, as far as that can be found out.
+// tellQueue says what a submission waits for, as far as that can be found out.
 func tellQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs io.Writer) {
-	runs, _ := c.Runs(ctx)
+	all, _ := c.Runs(ctx)
 	var before []string
-	for _, r := range runs {
-		if r.ID == s.ID {
+	for _, other := range all {
+		if other.ID == s.ID {
 			break
 		}
-		if r.Process == s.Process && !r.Over() {
-			before = append(before, r.ID)
+		if other.Process == s.Process && !other.Over() {
+			before = append(before, other.ID)
 		}
 	}
 	if len(before) > 0 {
-		_, _ = fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n", s.Process, strings.Join(before, ", "))
+		_, _ = fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n",
+			s.Process, strings.Join(before, ", "))
 	}
 }
 
-// follow shows how far a run is, and copies its record when it has ended.
+// follow shows how far a submission is, and copies its record when it has ended.
 func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, out, errs io.Writer) error {
-	var show *display // begins with the run, which the time left is reckoned from
+	var show *display // begins with the first run, from which the time left is reckoned
 	waits := false
 	s, err := c.Watch(ctx, id, func(s driver.Submission) {
 		switch {
@@ -447,16 +464,17 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("run %s goes on without this command: %w\nSee 'gradwire status %s'; 'gradwire stop %s' ends it", id, err, id, id)
+		return fmt.Errorf("submission %s goes on without this command: %w\n"+
+			"See 'gradwire status %s'; 'gradwire stop %s' ends it", id, err, id, id)
 	case err != nil:
-		return fmt.Errorf("run %s cannot be followed any more: %w\nSee 'gradwire status %s'", id, err, id)
+		return fmt.Errorf("submission %s can no longer be followed: %w\nSee 'gradwire status %s'", id, err, id)
 	}
 	dir := f.out
 	if dir == "" {
 		dir = defaultDir(&s)
 	}
 	if err := c.Fetch(ctx, id, dir); err != nil {
-		return fmt.Errorf("run %s is %s, but its record cannot be copied: %w", id, s.State, err)
+		return fmt.Errorf("submission %s is %s, but its record cannot be copied: %w", id, s.State, err)
 	}
 	if err := tellRecord(out, errs, dir, f.format); err != nil {
 		return err
@@ -465,7 +483,7 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 		return errDegraded
 	}
 	if s.State != driver.Done {
-		return fmt.Errorf("run %s %s: %s", id, s.State, s.Error)
+		return fmt.Errorf("submission %s %s: %s", id, s.State, s.Error)
 	}
 	return nil
 }

@@ -3,13 +3,10 @@
 package cli_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -17,105 +14,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
 )
-
-// heard are the lines that a program has printed so far.
-type heard struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (h *heard) has(part string) func() bool {
-	return func() bool { return h.find(part) != "" }
-}
-
-func (h *heard) find(part string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, line := range h.lines {
-		if strings.Contains(line, part) {
-			return line
-		}
-	}
-	return ""
-}
-
-// listen starts a program whose output is heard while it runs.
-func listen(t *testing.T, p *program) *heard {
-	t.Helper()
-	p.Stdout, p.Stderr = nil, nil
-	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Stderr = p.Stdout
-	h := &heard{}
-	p.start(t)
-	go func() {
-		for s := bufio.NewScanner(out); s.Scan(); {
-			h.mu.Lock()
-			h.lines = append(h.lines, s.Text())
-			h.mu.Unlock()
-		}
-	}()
-	return h
-}
-
-// settle makes an authority, an operator and nodes of these names, each a process of its own, in the working folder.
-func settle(t *testing.T, names ...string) (seed string, nodes map[string]*program) {
-	t.Helper()
-	t.Chdir(t.TempDir())
-	must(t, "identity", "init", "ca")
-	must(t, "identity", "issue", "ca", "--operator=op")
-	nodes = map[string]*program{}
-	for _, name := range names {
-		must(t, "identity", "issue", "ca", "--node", name)
-		p, address := startNode(t, name, seed)
-		nodes[name] = p
-		if seed == "" {
-			seed = address
-		}
-	}
-	t.Setenv("GRADWIRE_JOIN", seed)
-	t.Setenv("GRADWIRE_IDENTITY", "op")
-	await(t, "cluster", func() bool { return strings.Count(must(t, "nodes"), "\n") == len(names)+1 })
-	return seed, nodes
-}
-
-func startNode(t *testing.T, name, seed string) (*program, string) {
-	t.Helper()
-	p := newProgram(t, "node", "--name", name, "--bind", "127.0.0.1:0", "--identity", name, "--join", seed, "--out", "records-"+name)
-	h := listen(t, p)
-	await(t, "node "+name, h.has("ready at "))
-	return p, strings.TrimPrefix(h.find("ready at "), "ready at ")
-}
-
-// must runs a command within this process, which must succeed.
-func must(t *testing.T, args ...string) string {
-	t.Helper()
-	code, out, errs := gradwire(t, args...)
-	expectCode(t, cli.ExitDone, code, errs)
-	return out
-}
-
-func status(t *testing.T, id string) (s driver.Submission) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(must(t, "status", id, "--format", "json")), &s); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func logged(t *testing.T, id, what string) func() bool {
-	return func() bool { return strings.Contains(must(t, "logs", id), what) }
-}
-
-func kill(t *testing.T, p *program) {
-	t.Helper()
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	p.end(t)
-}
 
 // asynchronous goes on as long as it is let.
 const asynchronous = `name: asynchronous
@@ -134,25 +32,26 @@ func TestNodeThatIsKilledIsMissedAndTakesItsPartAgainWhenItIsBack(t *testing.T) 
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	seed, nodes := settle(t, "a", "b", "c")
-	write(t, "plan.yaml", asynchronous)
-	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--place", "server=a", "--detach"))
-	await(t, "beginning", logged(t, id, "began on a, b, c"))
-	kill(t, nodes["b"])
-	await(t, "news of b", logged(t, id, "without b from now on"))
-	if s := status(t, id); s.State != driver.Running || s.Placement["b"] != "b" || s.Placement["server"] != "a" {
+	site := settle(t, "a", "b", "c")
+	site.write("plan.yaml", asynchronous)
+	id := strings.TrimSpace(site.must("submit", site.path("plan.yaml"), "--place", "server=a", "--detach"))
+	site.await("beginning", site.logged(id, "began on a, b, c"))
+	site.kill("b")
+	site.await("news of b", site.logged(id, "without b from now on"))
+	if s := site.status(id); s.State != driver.Running || s.Placement["b"] != "b" || s.Placement["server"] != "a" {
 		t.Fatalf("%+v", s)
 	}
-	again, _ := startNode(t, "b", seed)
-	await(t, "return of b", logged(t, id, "b is back"))
-	if err := again.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if s := again.end(t); s.ExitStatus() != cli.ExitDone {
+	site.start("b")
+	site.await("return of b", site.logged(id, "b is back"))
+	site.signal(os.Interrupt, "b")
+	if s := site.nodes["b"].end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("b ends with %v", s)
 	}
-	await(t, "second news of b", func() bool { return strings.Count(must(t, "logs", id), "without b from now on") >= 2 })
-	if out := must(t, "stop", id[:4]); !strings.Contains(out, id+" is stopped with 0 of 1 runs") {
+	site.await("second news of b", func() bool {
+		return strings.Count(site.must("logs", id),
+			"without b from now on") >= 2
+	})
+	if out := site.must("stop", id[:4]); !strings.Contains(out, id+" is stopped with 0 of 1 runs") {
 		t.Error(out)
 	}
 }
@@ -161,58 +60,64 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	seed, nodes := settle(t, "a", "b")
-	write(t, "plan.yaml", asynchronous)
-	var all []driver.Node
-	if err := json.Unmarshal([]byte(must(t, "nodes", "--format", "json")), &all); err != nil || len(all) != 2 {
-		t.Fatalf("%+v, %v", all, err)
+	site := settle(t, "a", "b")
+	site.write("plan.yaml", asynchronous)
+	all := site.members()
+	if len(all) != 2 {
+		t.Fatalf("%+v", all)
 	}
-	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--detach"))
-	await(t, "beginning", logged(t, id, "began on a, b"))
-	kill(t, nodes["a"])
-	t.Setenv("GRADWIRE_JOIN", seed+","+all[1].Address) // the first does not answer
-	await(t, "news of a", func() bool { return !strings.Contains(must(t, "nodes"), "\na ") })
-	if s := status(t, id); s.Process != "a" || s.State != driver.Running || s.Away.IsZero() {
+	id := strings.TrimSpace(site.must("submit", site.path("plan.yaml"), "--detach"))
+	site.await("beginning", site.logged(id, "began on a, b"))
+	site.kill("a")
+	site.join = site.seed + "," + all[1].Address // the first does not answer
+	site.await("news of a", func() bool { return !strings.Contains(site.must("nodes"), "\na ") })
+	if s := site.status(id); s.Process != "a" || s.State != driver.Running || s.Away.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	if out := must(t, "status", id); !strings.Contains(out, "a is since 2") {
+	if out := site.must("status", id); !strings.Contains(out, "a is since 2") {
 		t.Error(out)
 	}
-	for _, args := range [][]string{{"logs", id}, {"stop", id}, {"fetch", id, "--out", "x"}, {"remove", id}} {
-		code, _, errs := gradwire(t, args...)
-		if code != cli.ExitTryAgain || !strings.Contains(errs, "run "+id+" is kept by process a, which is away since 2") {
+	for _, args := range [][]string{{"logs", id}, {"stop", id}, {"fetch", id, "--out", site.path("x")},
+		{"remove", id}} {
+		code, _, errs := site.run(args...)
+		if code != cli.ExitTryAgain || !strings.Contains(errs,
+			"run "+id+" is kept by process a, which is away since 2") {
 			t.Errorf("%v: code %d: %s", args, code, errs)
 		}
 	}
-	code, _, errs := gradwire(t, "status", "zzz")
+	code, _, errs := site.run("status", "zzz")
 	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
 		t.Errorf("code %d: %s", code, errs)
 	}
-	must(t, "submit", "plan.yaml", "--set", "stop.time=200ms") // b is free for it
-	hangUp(t, "b", nodes["b"])
-	if err := nodes["b"].Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop.time=200ms")...) // b is free for it
+	next.start(t)
+	if s := next.end(t); s.ExitStatus() != cli.ExitDone {
+		t.Errorf("the next submission ends with %v: %s", s, next.errs.String())
 	}
-	if s := nodes["b"].end(t); s.ExitStatus() != cli.ExitDone {
+	if records, _ := filepath.Glob(site.path("results/asynchronous-*/summary.json")); len(records) != 1 {
+		t.Errorf("records in %v", records)
+	}
+	site.hangUp("b")
+	site.signal(syscall.SIGTERM, "b")
+	if s := site.nodes["b"].end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("b ends with %v", s) // it waits for all that it hosts
 	}
 }
 
-// hangUp gives a node a certificate that ends soon, has it read with SIGHUP, and then one that holds.
-func hangUp(t *testing.T, name string, node *program) {
-	t.Helper()
+// hangUp gives a node a certificate that ends soon, has it read with SIGHUP, and then one that
+// holds.
+func (s *site) hangUp(name string) {
+	s.t.Helper()
 	for _, x := range []struct{ lifetime, want string }{{"1h", "EXPIRES 2"}, {"9000h", "until 2"}} {
-		next := "next-" + x.lifetime
-		must(t, "identity", "issue", "ca", "--node", name, "--again", "--lifetime", x.lifetime, "--out", next)
+		next := s.path("next-" + x.lifetime)
+		s.must("identity", "issue", s.path("ca"), "--node", name, "--again", "--lifetime", x.lifetime, "--out", next)
 		for _, file := range []string{"cert.pem", "cert.key"} {
-			if err := os.Rename(filepath.Join(next, file), filepath.Join(name, file)); err != nil {
-				t.Fatal(err)
+			if err := os.Rename(filepath.Join(next, file), filepath.Join(s.path(name), file)); err != nil {
+				s.t.Fatal(err)
 			}
 		}
-		if err := node.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		await(t, "new certificate", func() bool { return strings.Contains(must(t, "nodes"), x.want) })
+		s.signal(syscall.SIGHUP, name)
+		s.await("new certificate", func() bool { return strings.Contains(s.must("nodes"), x.want) })
 	}
 }
 
@@ -220,23 +125,27 @@ func TestRunGoesOnWhenItsDriverIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	settle(t, "a", "b")
-	write(t, "plan.yaml", strings.Replace(asynchronous, "1h", "2s", 1))
-	submit := newProgram(t, "submit", "plan.yaml")
+	site := settle(t, "a", "b")
+	site.write("plan.yaml", strings.Replace(asynchronous, "1h", "2s", 1))
+	submit := site.program(site.flags("submit", "plan.yaml")...)
 	h := listen(t, submit)
-	await(t, "submission", h.has("run "))
-	id := strings.Fields(h.find("run "))[1]
-	kill(t, submit)
-	await(t, "end", func() bool { return status(t, id).State == driver.Done })
-	if out := must(t, "fetch", id, "--out", "fetched"); !strings.Contains(out, "record in fetched") {
+	site.await("submission", h.has("submission "))
+	id := strings.Fields(h.find("submission "))[1]
+	if err := submit.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	submit.end(t)
+	site.await("end", func() bool { return site.status(id).State == driver.Done })
+	if out := site.must("fetch", id, "--out", site.path("fetched")); !strings.Contains(out,
+		"record in "+site.path("fetched")) {
 		t.Error(out)
 	}
-	s, err := record.ReadSummary("fetched")
+	s, err := record.ReadSummary(site.path("fetched"))
 	if err != nil || !s.Complete || s.Runs[0].Clock != "cluster" || s.Runs[0].Duration < 1.9 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for _, name := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "runs/0000/model.safetensors"} {
-		if _, err := os.Stat(filepath.Join("fetched", name)); err != nil {
+		if _, err := os.Stat(filepath.Join(site.path("fetched"), name)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -246,50 +155,62 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	enter(t, strings.Replace(asynchronous, "1h", "200ms", 1))
-	t.Setenv("TMPDIR", t.TempDir())
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
-		up := newProgram(t, "up", "--nodes", "2", "--verbose")
-		h := listen(t, up)
-		await(t, "cluster", h.has("export "))
-		for _, assignment := range strings.Fields(h.find("export "))[1:] {
-			key, value, _ := strings.Cut(assignment, "=")
-			t.Setenv(key, value)
-		}
-		out := must(t, "submit", "plan.yaml", "--out", filepath.Join("results", signal.String()))
-		if !regexp.MustCompile(`record in results/\S+\n`).MatchString(out) {
-			t.Error(out)
-		}
-		expectSummary(t, must(t, "submit", "plan.yaml", "--out", signal.String(), "--format", "json"), signal.String())
-		before := must(t, "runs")
-		if code, _, errs := gradwire(t, "submit", "plan.yaml", "--out", signal.String()); code != cli.ExitInput || !strings.Contains(errs, "is not empty") {
-			t.Errorf("code %d: %s", code, errs)
-		}
-		if after := must(t, "runs"); after != before {
-			t.Errorf("submitted though its record cannot be copied: %s", after)
-		}
-		var told map[string]string
-		out = must(t, "submit", "plan.yaml", "--detach", "--format", "json")
-		if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != 1 {
-			t.Errorf("%v: %s", err, out)
-		}
-		await(t, "end", func() bool { return status(t, told["run"]).State == driver.Done })
-		if keys, _ := filepath.Glob(filepath.Join(os.TempDir(), "gradwire-up-*", "*", "ca.key")); len(keys) > 0 {
-			t.Errorf("the authority's key lies in %v", keys)
-		}
-		join := os.Getenv("GRADWIRE_JOIN")
-		if err := up.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if s := up.end(t); signal == os.Interrupt && s.ExitStatus() != cli.ExitDone {
-			t.Errorf("up ends with %v: %v", s, h.lines)
-		}
-		await(t, "end of the nodes", func() bool {
-			code, _, _ := gradwire(t, "nodes", "--join", join)
-			return code != cli.ExitDone
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			site := newSite(t)
+			site.write("plan.yaml", strings.Replace(asynchronous, "1h", "200ms", 1))
+			site.write("tmp/x", "")
+			up := site.program("up", "--nodes", "2", "--verbose")
+			up.Env = append(up.Env, "TMPDIR="+site.path("tmp"))
+			h := listen(t, up)
+			site.await("cluster", h.has("export "))
+			words := strings.Fields(h.find("export "))
+			site.join = strings.TrimPrefix(words[1], "GRADWIRE_JOIN=")
+			site.operator = strings.TrimPrefix(words[2], "GRADWIRE_IDENTITY=")
+			site.useThrowAway()
+			if err := up.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if s := up.end(t); sig == os.Interrupt && s.ExitStatus() != cli.ExitDone {
+				t.Errorf("up ends with %v: %v", s, h.lines)
+			}
+			site.operator = site.path("operator") // another cluster's, which is enough to be answered
+			site.await("end of the nodes", func() bool {
+				_, _, errs := site.run("nodes")
+				return strings.Contains(errs, "no node runs there")
+			})
+			if left, _ := filepath.Glob(site.path("tmp/gradwire-*")); sig == os.Interrupt && len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
 		})
-		if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "gradwire-*")); signal == os.Interrupt && len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
+	}
+}
+
+// useThrowAway submits to a cluster of gradwire up, whose folder is below tmp.
+func (s *site) useThrowAway() {
+	s.t.Helper()
+	plan := s.path("plan.yaml")
+	out := s.must("submit", plan, "--out", s.path("results/first"))
+	if !strings.Contains(out, "record in "+s.path("results/first")+"\n") {
+		s.t.Error(out)
+	}
+	printed := s.must("submit", plan, "--out", s.path("second"), "--format", "json")
+	expectSummary(s.t, printed, s.path("second"))
+	before := s.must("submissions")
+	code, _, errs := s.run("submit", plan, "--out", s.path("second"))
+	if code != cli.ExitInput || !strings.Contains(errs, "is not empty") {
+		s.t.Errorf("code %d: %s", code, errs)
+	}
+	if after := s.must("runs"); after != before { // as submissions may be called
+		s.t.Errorf("submitted though its record cannot be copied: %s", after)
+	}
+	var told map[string]string
+	out = s.must("submit", plan, "--detach", "--format", "json")
+	if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != 1 {
+		s.t.Errorf("%v: %s", err, out)
+	}
+	s.await("end", func() bool { return s.status(told["submission"]).State == driver.Done })
+	if keys, _ := filepath.Glob(s.path("tmp/gradwire-up-*/*/ca.key")); len(keys) > 0 {
+		s.t.Errorf("the authority's key lies in %v", keys)
 	}
 }

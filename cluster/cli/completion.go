@@ -67,8 +67,8 @@ func upTo(n int, next completer) completer {
 	}
 }
 
-// complete tells every command and flag of the tree what can be typed: folders and files where they are meant, and
-// nothing where nothing is known.
+// complete gives every command and flag of the tree its completions: folders and files where
+// they are meant, and nothing where nothing is known.
 func complete(root *cobra.Command, c *catalog.Catalog) {
 	aPlan := upTo(1, files("yaml", "yml"))
 	var sets []string
@@ -79,12 +79,13 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 		"run": aPlan, "submit": aPlan, "links": aPlan, "plan check": aPlan, "plan show": aPlan,
 		"report": records(""), "diff": upTo(2, records("")), "replay": upTo(1, records("runs")),
 		"data get": words(sets...), "data check": words(sets...),
-		"identity init": upTo(1, folders), "identity issue": upTo(1, folders), "man": upTo(1, folders),
+		"identity init": upTo(1, folders), "identity issue": upTo(1, folders),
 	}
 	flags := map[string]completer{
-		"set": assignments(c), "clock": words(string(driver.Virtual), string(driver.Real)), "format": words("text", "json"),
-		"data": folders, "identity": folders, "out": folders, "continue": records(""),
-		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()), "plan new --out": files("yaml", "yml"),
+		"set": assignments(c), "clock": words(string(driver.Virtual), string(driver.Real)),
+		"format": words("text", "json"), "data": folders, "identity": folders, "out": folders, "continue": records(""),
+		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()),
+		"plan new --out":    files("yaml", "yml"),
 		"plan schema --out": files("json"), "report --out": files("html", "htm"),
 	}
 	var visit func(cmd *cobra.Command)
@@ -115,7 +116,8 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 	visit(root)
 }
 
-// assignments offers keys of the plan that is named on the line, or of any, and words for their values.
+// assignments offers the keys of the plan that the line names, or of any plan, and words for
+// their values.
 func assignments(c *catalog.Catalog) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var root *plan.Node
@@ -152,10 +154,12 @@ func begun(cmd *cobra.Command, c *catalog.Catalog) *plan.Node {
 	name := func(key, word string) *plan.Node {
 		return plan.NewMap(plan.Field{Key: key, Value: plan.NewText(word)})
 	}
-	return plan.NewMap(plan.Field{Key: "data", Value: name("set", s.Data)}, plan.Field{Key: "architecture", Value: name("kind", s.Architecture)})
+	return plan.NewMap(plan.Field{Key: "data", Value: name("set", s.Data)},
+		plan.Field{Key: "architecture", Value: name("kind", s.Architecture)})
 }
 
-// records offers folders that hold a record, or those of runs below such a one; any folder where there is none.
+// records offers folders that hold a record, or the folders of runs below them; any folder where
+// there is none.
 func records(below string) completer {
 	return func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var found []cobra.Completion
@@ -180,7 +184,8 @@ func records(below string) completer {
 	}
 }
 
-// near lists folders that what is typed may lead to: its way up and what begins like it; at first, those of results too.
+// near lists folders that what is typed may lead to: its way up and what begins like it. While
+// nothing is typed the folders in results count too.
 func near(typed string) []string {
 	patterns := []string{escaped(typed) + "*"}
 	if typed == "" {

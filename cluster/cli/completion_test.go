@@ -3,7 +3,6 @@ package cli_test
 import (
 	"bytes"
 	"context"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -15,7 +14,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 )
 
-// ways asks as a shell does how a line goes on: the completions without what they mean, and the directive.
+// ways asks as a shell does how a line goes on: the completions without what they mean, and the
+// directive.
 func ways(t testing.TB, line ...string) (all []string, directive string) {
 	t.Helper()
 	code, out, errs := gradwire(t, append([]string{"__complete"}, line...)...)
@@ -70,17 +70,22 @@ func TestLinesAreCompletedByWhatIsMeant(t *testing.T) {
 		{"plan schema --out ''", "json", endings},
 		{"status ''", "", words},
 		{"identity init ''", "", dirs},
-		{"man ''", "", dirs},
 		{"run plan.yaml --set nodes.", "nodes.server. nodes.near. nodes.far.", keys},
-		{"run plan.yaml --set nodes.near.compute.", "nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.cores=", keys},
-		{"run plan.yaml --set nodes.nobody.", "nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. nodes.nobody.uplink= nodes.nobody.downlink=", keys},
+		{"run plan.yaml --set nodes.near.compute.",
+			"nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.cores=", keys},
+		{"run plan.yaml --set nodes.nobody.",
+			"nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. " +
+				"nodes.nobody.uplink= nodes.nobody.downlink=", keys},
 		{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
-		{"run plan.yaml --set architecture.", "architecture.kind= architecture.consistency. architecture.scale= architecture.every=", keys},
+		{"run plan.yaml --set architecture.",
+			"architecture.kind= architecture.consistency. architecture.scale= architecture.every=", keys},
 		{"run plan.yaml --set architecture.scale=", "architecture.scale=sum architecture.scale=mean", words},
 		{"run plan.yaml --set architecture.kind=g", "architecture.kind=gossip", words},
-		{"run plan.yaml --set network.default.reorder=", "network.default.reorder=true network.default.reorder=false", words},
+		{"run plan.yaml --set network.default.reorder=", "network.default.reorder=true network.default.reorder=false",
+			words},
 		{"run plan.yaml --set data.samples=", "data.samples=40000 data.samples=1500", words},
-		{"run plan.yaml --set data.split.kind=", "data.split.kind=iid data.split.kind=classes data.split.kind=shards data.split.kind=dirichlet", words},
+		{"run plan.yaml --set data.split.kind=",
+			"data.split.kind=iid data.split.kind=classes data.split.kind=shards data.split.kind=dirichlet", words},
 		{"run plan.yaml --set record=", "record=summary record=models record=events", words},
 		{"run plan.yaml --set st", "stop.", keys},
 		{"run plan.yaml --set model.layers.x.", "", words},
@@ -118,7 +123,8 @@ func TestCompletionIsQuick(t *testing.T) {
 func TestScriptsOfEveryShellCompleteTheProgramByItsName(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var out, errs bytes.Buffer
-		code := cli.Program{Name: "mine", Catalog: catalog.Default()}.Run(context.Background(), []string{"completion", shell}, &out, &errs)
+		code := cli.Program{Name: "mine", Catalog: catalog.Default()}.Run(context.Background(),
+			[]string{"completion", shell}, &out, &errs)
 		expectCode(t, cli.ExitDone, code, errs.String())
 		if strings.Contains(out.String(), "gradwire") || !strings.Contains(out.String(), "mine") {
 			t.Errorf("the script for %s is not for mine", shell)
@@ -141,7 +147,8 @@ func helps(t *testing.T, name string) map[string]string {
 	all := map[string]string{}
 	run := func(path []string) string {
 		var out, errs bytes.Buffer
-		code := cli.Program{Name: name, Catalog: catalog.Default()}.Run(context.Background(), append(path, "--help"), &out, &errs)
+		code := cli.Program{Name: name, Catalog: catalog.Default()}.Run(context.Background(), append(path, "--help"),
+			&out, &errs)
 		expectCode(t, cli.ExitDone, code, errs.String())
 		return out.String()
 	}
@@ -191,11 +198,13 @@ func TestAProgramOfAnotherNameCallsItselfByIt(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	for _, line := range []string{
-		"rum", "run", "run --nothing", "report", "list model", "data get", "data get no", "data list", "data check", "data check mnist", "nodes", "runs --insecure",
+		"rum", "run", "run --nothing", "report", "list model", "data get", "data get no", "data list", "data check",
+		"data check mnist", "nodes", "runs --insecure",
 		"plan new", "plan new --data no", "identity init ca", "plan schema --out x",
 	} {
 		var out, errs bytes.Buffer
-		cli.Program{Name: "mine", Catalog: catalog.Default()}.Run(context.Background(), strings.Fields(line), &out, &errs)
+		cli.Program{Name: "mine", Catalog: catalog.Default()}.Run(context.Background(), strings.Fields(line), &out,
+			&errs)
 		if text := out.String() + errs.String(); lower.MatchString(text) || text == "" {
 			t.Errorf("mine %s: %s", line, text)
 		}
@@ -208,43 +217,5 @@ func TestAProgramIsCalledLikeItsFile(t *testing.T) {
 	expectCode(t, cli.ExitDone, code, errs.String())
 	if want := "cli.test run PLAN"; !strings.Contains(out.String(), want) {
 		t.Errorf("%q is not in\n%s", want, out.String())
-	}
-}
-
-func TestManPagesOfEveryCommandRender(t *testing.T) {
-	t.Chdir(t.TempDir())
-	t.Setenv("SOURCE_DATE_EPOCH", "0")
-	code, out, errs := gradwire(t, "man", "deep/pages")
-	expectCode(t, cli.ExitDone, code, errs)
-	if out != "man pages in deep/pages\n" {
-		t.Error(out)
-	}
-	pages, err := os.ReadDir("deep/pages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := len(helps(t, "gradwire")) - 1; len(pages) != want { // help has none
-		t.Errorf("%d pages of %d commands", len(pages), want)
-	}
-	man, err := exec.LookPath("man")
-	if err != nil {
-		t.Skip("there is no man here to render pages with")
-	}
-	for i, page := range pages {
-		if testing.Short() && i%8 != 0 {
-			continue // a man takes a tenth of a second
-		}
-		render := exec.Command(man, "--warnings=w", "-l", "deep/pages/"+page.Name()) //nolint:gosec // as it is
-		render.Env = append(os.Environ(), "MANWIDTH=80", "LC_ALL=C.UTF-8", "MANROFFSEQ=")
-		var text, warnings bytes.Buffer
-		render.Stdout, render.Stderr = &text, &warnings
-		if err := render.Run(); err != nil || warnings.Len() > 0 {
-			t.Errorf("%s: %v: %s", page.Name(), err, warnings.String())
-		}
-		for _, heading := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLE", "1970"} {
-			if !strings.Contains(text.String(), heading) {
-				t.Errorf("%s: no %s:\n%s", page.Name(), heading, text.String())
-			}
-		}
 	}
 }

@@ -63,7 +63,10 @@ func dataListCommand(out io.Writer) *cobra.Command {
 			}
 			var all []listed
 			for _, s := range published.All() {
-				l := listed{s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "", cmd.Root().Name() + " data get " + s.Name}
+				l := listed{
+					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "",
+					cmd.Root().Name() + " data get " + s.Name,
+				}
 				if folder, err := whereIs(&s, driver.DataFolders(data)); err == nil {
 					l.Found = folder
 				}
@@ -95,7 +98,8 @@ func writeSets(out io.Writer, all []listed) error {
 		if l.Found == "" {
 			where = "get it with '" + l.Get + "', or from " + l.Page
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", l.Name, samples, l.Features, l.Classes, megabytes(l.Bytes), l.About, l.Licence, where)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
+			l.Name, samples, l.Features, l.Classes, megabytes(l.Bytes), l.About, l.Licence, where)
 	}
 	return w.Flush()
 }
@@ -104,7 +108,8 @@ func megabytes(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f',
 
 // whereIs returns the first of the folders that has all files of a set, or an fs.ErrNotExist.
 func whereIs(s *published.Set, folders []string) (string, error) {
-	err := fmt.Errorf("data set %s: no folder of data sets is named, as --data or GRADWIRE_DATA does: %w", s.Name, fs.ErrNotExist)
+	err := fmt.Errorf("data set %s: no folder of data sets is named, as --data or GRADWIRE_DATA does: %w",
+		s.Name, fs.ErrNotExist)
 	for i, folder := range folders {
 		var e error
 		for _, f := range s.Files {
@@ -148,13 +153,15 @@ func dataGetCommand(out, errs io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME...",
 		Short: "Get published data sets into the user's cache",
-		Long: `Get published data sets into the user's cache, where runs find them. Mirrors are tried in turn, a download
-that broke off goes on at the byte where it broke, and a file is used only if its SHA-256 is that
-of the published one.`,
-		Example: "  gradwire data get mnist fashion-mnist\n  gradwire data get a9a --data ~/datasets --from https://mirror.example.org/a9a",
+		Long: `Get published data sets into the user's cache, where runs find them. Mirrors are tried in turn,
+a download that broke off goes on at the byte where it broke, and a file is used only if its SHA-256
+is the published one.`,
+		Example: `  gradwire data get mnist fashion-mnist
+  gradwire data get a9a --data ~/datasets --from https://mirror.example.org/a9a`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%s takes names of data sets, as '%s data list' shows them", cmd.CommandPath(), cmd.Root().Name()))
+				return usage(cmd, fmt.Errorf("%s takes names of data sets, as '%s data list' shows them",
+					cmd.CommandPath(), cmd.Root().Name()))
 			}
 			return nil
 		},
@@ -163,10 +170,8 @@ of the published one.`,
 			if err != nil {
 				return err
 			}
-			for _, address := range from {
-				if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-					return usage(cmd, fmt.Errorf("--from %q; accepted is an address that begins with http:// or https://", address))
-				}
+			if err := checkMirrors(cmd, from); err != nil {
+				return err
 			}
 			folder := data
 			if folder == "" {
@@ -183,8 +188,21 @@ of the published one.`,
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "folder to put them into (default: the user's cache)")
-	cmd.Flags().StringArrayVar(&from, "from", nil, "address to get the files from, in place of the set's mirrors (repeated)")
+	cmd.Flags().StringArrayVar(&from, "from", nil,
+		"address to get the files from, in place of the set's mirrors (repeated)")
 	return cmd
+}
+
+// checkMirrors says which of the addresses is none.
+func checkMirrors(cmd *cobra.Command, from []string) error {
+	for _, address := range from {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usage(cmd, fmt.Errorf(
+				"--from %q; accepted is an address that begins with http:// or https://", address))
+		}
+	}
+	return nil
 }
 
 // getSet gets one set, unless it is there.
@@ -228,7 +246,8 @@ func (d *display) download(set string, p published.Progress) {
 		return
 	}
 	d.last = now
-	fmt.Fprintf(d.out, "%s, %s of %s, %.0f %%%s\n", set, megabytes(p.Done), megabytes(p.Total), 100*share, d.left(share))
+	fmt.Fprintf(d.out, "%s, %s of %s, %.0f %%%s\n",
+		set, megabytes(p.Done), megabytes(p.Total), 100*share, d.left(share))
 }
 
 func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
@@ -236,9 +255,9 @@ func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [NAME...]",
 		Short: "Compare data sets with their published checksums, and read them",
-		Long: `Compare the files of data sets with their published checksums, and read them. Without names, all that
-are there are checked. The exit code is 2 if one that is named is missing or one is not as it was published,
-and 1 if none is named and none is there.`,
+		Long: `Compare the files of data sets with their published checksums, and read them. Without names, all
+that are there are checked. The exit code is 2 if one that is named is missing or one is not as it was
+published, and 1 if none is named and none is there.`,
 		Example: "  gradwire data check\n  gradwire data check mnist --data ~/datasets",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := named(cmd, args)
@@ -256,7 +275,8 @@ and 1 if none is named and none is there.`,
 				err := checkSet(c, s, driver.DataFolders(data), out)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
 					missing++
-					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n", s.Name, cmd.Root().Name(), s.Name)
+					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
+						s.Name, cmd.Root().Name(), s.Name)
 					continue
 				}
 				faults = append(faults, err)
@@ -265,7 +285,8 @@ and 1 if none is named and none is there.`,
 				return &driver.InputError{Err: err}
 			}
 			if missing == len(sets) {
-				return fmt.Errorf("nothing was checked: no published data set is in %s", strings.Join(driver.DataFolders(data), " or "))
+				return fmt.Errorf("nothing was checked: no published data set is in %s",
+					strings.Join(driver.DataFolders(data), " or "))
 			}
 			return nil
 		},
@@ -295,7 +316,8 @@ func checkSet(c *catalog.Catalog, s *published.Set, folders []string, out io.Wri
 		return err
 	}
 	if got := count(source.Test); source.Pool.Len() != s.Samples || got != s.Tests {
-		return fmt.Errorf("data set %s in %s: %d and %d samples were read; %d and %d are expected", s.Name, folder, source.Pool.Len(), got, s.Samples, s.Tests)
+		return fmt.Errorf("data set %s in %s: %d and %d samples were read; %d and %d are expected",
+			s.Name, folder, source.Pool.Len(), got, s.Samples, s.Tests)
 	}
 	_, err = fmt.Fprintf(out, "%s is in order in %s: %d + %d samples of %d inputs in %d classes\n",
 		s.Name, folder, s.Samples, s.Tests, source.Pool.Inputs, len(source.Pool.Classes))

@@ -65,7 +65,8 @@ func TestDataCommandsTellWhatIsWrong(t *testing.T) {
 		{"get-unknown", cli.ExitInput, []string{"data", "get", "mnist", "cifar-10"}, ""},
 		{"get-wrong-bytes", cli.ExitFailed, []string{"data", "get", "spambase", "--from", junk}, ""},
 		{"get-wrong-length", cli.ExitFailed, []string{"data", "get", "a9a", "--from", junk}, ""},
-		{"get-not-there", cli.ExitFailed, []string{"data", "get", "mnist", "--from", junk, "--from", junk + "/elsewhere"}, ""},
+		{"get-not-there", cli.ExitFailed, []string{"data", "get", "mnist", "--from", junk, "--from",
+			junk + "/elsewhere"}, ""},
 		{"get-no-address", cli.ExitInput, []string{"data", "get", "mnist", "--from", "mirror"}, ""},
 		{"check-unknown", cli.ExitInput, []string{"data", "check", "cifar-10"}, ""},
 		{"check-nothing", cli.ExitFailed, []string{"data", "check"}, ""},
@@ -98,7 +99,8 @@ func TestDataListShowsEverySetAndWhereItIs(t *testing.T) {
 		expectCode(t, cli.ExitDone, code, errs)
 		if format == "json" {
 			var sets []map[string]any
-			if err := json.Unmarshal([]byte(out), &sets); err != nil || len(sets) != 5 || sets[3]["found"] != dir || sets[0]["found"] != "" {
+			if err := json.Unmarshal([]byte(out), &sets); err != nil || len(sets) != 5 || sets[3]["found"] != dir ||
+				sets[0]["found"] != "" {
 				t.Errorf("%v in\n%s", err, out)
 			}
 		}
@@ -124,7 +126,8 @@ func TestASetThatWasGotIsFoundWithoutAFlag(t *testing.T) {
 	content := spambaseFile(t)
 	dir := cache(t)
 	from := mirror(t, map[string][]byte{"spambase.data": content})
-	enter(t, edit(t, edit(t, small, "{set: synthetic-traffic, samples: 1500}", "{set: spambase}"), "[93, 8, 5]", "[57, 8, 2]"))
+	enter(t, edit(t, edit(t, small, "{set: synthetic-traffic, samples: 1500}", "{set: spambase}"), "[93, 8, 5]",
+		"[57, 8, 2]"))
 	code, _, errs := gradwireHere("run", "plan.yaml", "--out", "before")
 	expectCode(t, cli.ExitInput, code, errs)
 	if !strings.Contains(errs, "gradwire data get spambase") {
@@ -144,7 +147,9 @@ func TestASetThatWasGotIsFoundWithoutAFlag(t *testing.T) {
 	expectCode(t, cli.ExitDone, code, errs)
 	code, out, errs = gradwireHere("data", "check")
 	expectCode(t, cli.ExitDone, code, errs)
-	if want := "spambase is in order in " + dir + ": 4601 + 0 samples of 57 inputs in 2 classes\n"; !strings.Contains(out, want) || !strings.Contains(out, "mnist is not there; get it with 'gradwire data get mnist'\n") {
+	if want := "spambase is in order in " + dir +
+		": 4601 + 0 samples of 57 inputs in 2 classes\n"; !strings.Contains(out, want) ||
+		!strings.Contains(out, "mnist is not there; get it with 'gradwire data get mnist'\n") {
 		t.Error(out)
 	}
 }
@@ -192,7 +197,8 @@ func TestATableOfOnesOwnIsTrainedOn(t *testing.T) {
 	code, shown, errs := gradwire(t, "plan", "show", "plan.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
 	for _, want := range []string{"label: last", "header: detect", "separator: comma", "scale: standard", "test: 25%"} {
-		if !slices.Contains(strings.FieldsFunc(shown, func(r rune) bool { return strings.ContainsRune("{},\n", r) }), want) && !strings.Contains(shown, want) {
+		if !slices.Contains(strings.FieldsFunc(shown, func(r rune) bool { return strings.ContainsRune("{},\n", r) }),
+			want) && !strings.Contains(shown, want) {
 			t.Errorf("%q is not in\n%s", want, shown)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/diff"
 )
 
 func diffCommand(out io.Writer) *cobra.Command {
@@ -33,7 +33,7 @@ The exit code is 0 if all is equal, 1 if something differs, 2 for bad input.`,
 			if err := checkFormat(cmd, format); err != nil {
 				return err
 			}
-			d, err := report.Diff(args[0], args[1])
+			d, err := diff.Compare(args[0], args[1])
 			if err != nil {
 				return &driver.InputError{Err: err}
 			}

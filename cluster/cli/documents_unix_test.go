@@ -24,35 +24,66 @@ var commandWords = []string{"go", "gradwire", "export", "env"}
 
 // elsewhere are commands that the documents show and this test leaves to others.
 var elsewhere = map[string]string{
-	"go test ./...": "runs this test",
-	"go run ./cmd/gradwire run examples/quickstart.yaml": "leaves results in the source; a stage of its own in CI",
-	"gradwire remove RUN":                                "takes a run that has ended; absence_test.go in driver has one",
-	"gradwire data check":                                "exits 1 where no data set is; input_test.go has one",
-	"gradwire data get mnist":                            "needs the network; data_test.go has a server of its own",
+	"go test ./...":              "runs this test",
+	"gradwire remove SUBMISSION": "takes one that has ended; absence_test.go in driver has it",
+	"gradwire data check":        "exits 1 where no data set is; input_test.go has one",
+	"gradwire data get mnist":    "needs the network; data_test.go has a server of its own",
+}
+
+// shown is a command of a document, and the lines below it that it is said to print.
+type shown struct {
+	command string
+	output  []string
 }
 
 // commandsOf lists what a document shows, in its order, with notation carried out: what is in
-// brackets is left out, of `a|b` each is a command, and a comment is none.
-func commandsOf(t *testing.T, path string) (commands []string) {
+// brackets is left out, of `a|b` each is a command, and a comment is none. Indented lines that
+// follow a command and are none are its output.
+func commandsOf(t *testing.T, path string) (commands []shown) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	optional, several := regexp.MustCompile(`\s*\[[^]]*\]`), regexp.MustCompile(`([A-Z])\.\.\.`)
+	open := false // whether what comes next may be output
 	for line := range strings.Lines(string(text)) {
-		shown, ok := strings.CutPrefix(line, "    ")
-		word, _, _ := strings.Cut(shown, " ")
+		line, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "    ")
+		word, _, _ := strings.Cut(line, " ")
 		if !ok || !slices.Contains(commandWords, word) {
+			if open = open && ok; open {
+				last := &commands[len(commands)-1]
+				last.output = append(last.output, line)
+			}
 			continue
 		}
-		shown, _, _ = strings.Cut(shown, " #")
-		shown = several.ReplaceAllString(optional.ReplaceAllString(shown, ""), "$1")
-		for part := range strings.SplitSeq(shown, ";") {
-			commands = append(commands, alternatives(strings.Fields(part))...)
+		line, _, _ = strings.Cut(line, " #")
+		line = several.ReplaceAllString(optional.ReplaceAllString(line, ""), "$1")
+		for part := range strings.SplitSeq(line, ";") {
+			for _, command := range alternatives(strings.Fields(part)) {
+				commands = append(commands, shown{command: command})
+			}
 		}
+		open = true
 	}
 	return commands
+}
+
+// printedAs says whether a command has printed the lines that a document shows, which may be fewer.
+// In these, … stands for what changes from one machine, version or minute to another; alone on a
+// line, for any lines.
+func printedAs(lines []string, printed string) bool {
+	var pattern strings.Builder
+	pattern.WriteString(`\A`)
+	for _, line := range lines {
+		if line == "…" {
+			pattern.WriteString(`(?s:.*\n)?`)
+			continue
+		}
+		quoted := regexp.QuoteMeta(strings.TrimRight(line, " "))
+		pattern.WriteString(strings.ReplaceAll(quoted, "…", ".*") + ` *\n`)
+	}
+	return regexp.MustCompile(pattern.String()).MatchString(printed)
 }
 
 // alternatives writes `x a|b` as the commands `x a` and `x b`, and `x a | b c` likewise.
@@ -71,52 +102,54 @@ func alternatives(words []string) (commands []string) {
 	return []string{strings.Join(words, " ")}
 }
 
-// reader is somebody who types what a document shows: commands of Go in the source, all others in a folder
-// that has the examples.
+// reader is somebody who types what a document shows: commands of Go in the source, all others in a
+// folder that has the examples.
 type reader struct {
 	t           *testing.T
 	source, dir string
 	environment []string
 	names       map[string]string // what stands for names such as PLAN
-	fresh       func() string     // submits a plan and returns its RUN
+	fresh       func() string     // submits a plan and returns its SUBMISSION
 }
 
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	r := &reader{t: t, dir: t.TempDir()}
-	source, err := filepath.Abs("../..")
-	if err == nil {
-		err = os.Symlink(filepath.Join(source, "examples"), filepath.Join(r.dir, "examples"))
+	var err error
+	if r.source, err = filepath.Abs(source); err == nil {
+		err = os.Symlink(filepath.Join(r.source, "examples"), filepath.Join(r.dir, "examples"))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.source = source
 	bin := filepath.Join(r.dir, "bin")
-	r.environment = append(os.Environ(), "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
+	r.environment = append(os.Environ(),
+		"GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
 	r.run("go install ./cmd/gradwire")
 	write(t, filepath.Join(r.dir, "typed.yaml"), strings.ReplaceAll(small, "far", "slow"))
 	r.run("gradwire run typed.yaml --out results/typed")
 	r.names = map[string]string{
-		"PLAN": "typed.yaml", "DIR": "results/typed", "DIR/runs/NNNN": "results/typed/runs/0000", "A": "results/typed", "B": "results/typed",
+		"PLAN": "typed.yaml", "DIR": "results/typed", "DIR/runs/NNNN": "results/typed/runs/0000",
+		"A": "results/typed", "B": "results/typed",
 	}
 	return r
 }
 
-// run runs a command, which must succeed, and returns what it printed.
+// run runs a command, which must succeed, and returns what it printed on standard output.
 func (r *reader) run(command string) string {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", command)
 	if c.Dir, c.Env = r.dir, r.environment; strings.HasPrefix(command, "go ") {
 		c.Dir = r.source
 	}
-	out, err := c.CombinedOutput()
-	if err != nil {
-		r.t.Errorf("%s: %v\n%s", command, err, out)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	if err := c.Run(); err != nil {
+		r.t.Errorf("%s: %v\n%s%s", command, err, out.String(), errs.String())
 	}
-	return string(out)
+	return out.String()
 }
 
 // serve runs a command that goes on, until it has said something.
@@ -158,17 +191,17 @@ func (r *reader) export(assignments string) {
 	r.environment = append(r.environment, strings.Fields(assignments)...)
 }
 
-// enter types a command of a document.
-func (r *reader) enter(command string) {
+// enter types a command of a document, and compares what it prints with what the document shows.
+func (r *reader) enter(s shown) {
 	r.t.Helper()
-	words := strings.Fields(command)
+	words := strings.Fields(s.command)
 	for i, word := range words {
 		switch name, known := r.names[word]; {
 		case word == "DIR" && words[i-1] == "--out":
 			words[i] = filepath.Join(r.dir, "results", fmt.Sprint(time.Now().UnixNano()))
 		case known:
 			words[i] = name
-		case word == "RUN":
+		case word == "SUBMISSION":
 			if words[i] = r.fresh(); words[1] == "fetch" {
 				r.run("gradwire logs --follow " + words[i])
 			}
@@ -184,6 +217,15 @@ func (r *reader) enter(command string) {
 		}
 	}
 	began := time.Now()
+	if printed := r.carryOut(typed); !printedAs(s.output, printed) {
+		r.t.Errorf("%s prints\n%s\nbut the document shows\n%s", typed, printed, strings.Join(s.output, "\n"))
+	}
+	r.t.Logf("%.1f s: %s", time.Since(began).Seconds(), typed)
+}
+
+// carryOut carries a command out, each in its way, and returns what it printed if it has ended.
+func (r *reader) carryOut(typed string) string {
+	r.t.Helper()
 	if where, program, found := strings.Cut(typed, "go run ./"); found {
 		// What it leaves is not to lie in the source: it is made there, and run here.
 		folder, rest, _ := strings.Cut(program, " ")
@@ -192,7 +234,7 @@ func (r *reader) enter(command string) {
 		typed = where + binary + " " + rest
 	}
 	switch {
-	case words[0] == "export":
+	case strings.HasPrefix(typed, "export "):
 		r.export(strings.TrimPrefix(typed, "export "))
 	case strings.HasPrefix(typed, "gradwire up"):
 		for _, line := range r.serve(typed, "gradwire submit") {
@@ -203,14 +245,15 @@ func (r *reader) enter(command string) {
 	case strings.HasPrefix(typed, "gradwire node "):
 		r.serve(typed, "ready at ")
 	default:
-		r.run(typed)
+		return r.run(typed)
 	}
-	r.t.Logf("%.1f s: %s", time.Since(began).Seconds(), typed)
+	return ""
 }
 
 // submitted submits a plan that takes a while, and returns its name.
 func (r *reader) submitted() string {
-	out := strings.Fields(r.run("gradwire submit typed.yaml --set stop.epochs=20 --set nodes.near.compute.step=1ms --detach"))
+	out := strings.Fields(r.run(
+		"gradwire submit typed.yaml --set stop.epochs=20 --set nodes.near.compute.step=1ms --detach"))
 	if len(out) == 0 {
 		r.t.Fatal("nothing was submitted")
 	}
@@ -235,11 +278,18 @@ func freeAddress(t *testing.T) string {
 	}
 }
 
+// withCommands are the documents whose commands are typed, with how many there are at least.
+var withCommands = map[string]int{
+	"README.md": 9, "cmd/gradwire/README.md": 32, "cluster/README.md": 19, "datasets/README.md": 2,
+	"examples/README.md": 28,
+}
+
 func TestCommandsOfTheDocumentsWork(t *testing.T) {
 	lengthy(t)
-	for document, least := range map[string]int{"../../README.md": 40, "../../examples/README.md": 25} {
-		t.Run(filepath.Base(filepath.Dir(document)), func(t *testing.T) {
-			commands := commandsOf(t, document)
+	for document, least := range withCommands {
+		t.Run(filepath.Dir(document), func(t *testing.T) {
+			t.Parallel()
+			commands := commandsOf(t, filepath.Join(source, document))
 			if len(commands) < least {
 				t.Fatalf("%d commands found, want at least %d", len(commands), least)
 			}
@@ -247,18 +297,15 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 			r.fresh = r.submitted
 			r.names["10.0.0.1:7946"], r.names["10.0.0.2:7946"] = freeAddress(t), freeAddress(t)
 			var left []string
-			for _, command := range commands {
-				if why, known := elsewhere[command]; known {
-					left = append(left, fmt.Sprintf("%s (%s)", command, why))
+			for _, s := range commands {
+				if why, known := elsewhere[s.command]; known {
+					left = append(left, fmt.Sprintf("%s (%s)", s.command, why))
 					continue
 				}
-				if command == "gradwire identity init ca/" {
-					r.enter("export GRADWIRE_JOIN= GRADWIRE_IDENTITY=") // other terminals, on other machines
+				if s.command == "gradwire identity init ca/" {
+					r.export("GRADWIRE_JOIN= GRADWIRE_IDENTITY=") // other terminals, on other machines
 				}
-				r.enter(command)
-				if command == "gradwire identity issue ca/ --node a" {
-					r.enter("gradwire identity issue ca/ --node b")
-				}
+				r.enter(s)
 			}
 			t.Logf("%d commands; not typed: %s", len(commands), strings.Join(left, "; "))
 		})
@@ -269,14 +316,48 @@ func TestNotationOfTheDocumentsIsCarriedOut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "d.md")
 	var text bytes.Buffer
 	for _, line := range []string{
-		"go on reading", "    go test ./...      # all", "    gradwire report DIR... [--out FILE]  # a page", "    gradwire a; gradwire b c",
-		"    gradwire list x|y", "    gradwire n | s RUN | t    # x", "      - {not: this}", "    export A=1",
+		"go on reading", "    go test ./...      # all", "    gradwire report DIR... [--out FILE]  # a page",
+		"    gradwire a; gradwire b c", "    prints this", "      - and this", "", "    gradwire list x|y",
+		"    gradwire n | s RUN | t    # x", "", "      - {not: this}", "    export A=1",
 	} {
 		fmt.Fprintln(&text, line)
 	}
 	write(t, path, text.String())
-	want := []string{"go test ./...", "gradwire report DIR", "gradwire a", "gradwire b c", "gradwire list x", "gradwire list y", "gradwire n", "gradwire s RUN", "gradwire t", "export A=1"}
-	if got := commandsOf(t, path); !slices.Equal(got, want) {
+	var got []string
+	for _, s := range commandsOf(t, path) {
+		got = append(got, strings.Join(append([]string{s.command}, s.output...), "\n"))
+	}
+	want := []string{
+		"go test ./...", "gradwire report DIR", "gradwire a", "gradwire b c\nprints this\n  - and this",
+		"gradwire list x",
+		"gradwire list y", "gradwire n", "gradwire s RUN", "gradwire t", "export A=1",
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant\n%q", got, want)
+	}
+}
+
+func TestOutputIsComparedButForWhatChanges(t *testing.T) {
+	const printed = "name  time\nfirst  1.2 s  \nsecond 3 s\nrecord in x-17\n"
+	for _, x := range []struct {
+		shown string
+		same  bool
+	}{
+		{"", true},
+		{"name  time\nfirst  1.2 s", true},
+		{"name  time\nfirst  … s\nsecond … s", true},
+		{"name  time\n…\nrecord in x-…", true},
+		{"…\nrecord in x-17", true},
+		{"…", true},
+		{"name  time\nsecond 3 s", false},
+		{"name  time\nfirst  1.3 s", false},
+		{"first  1.2 s", false},
+		{"…\nrecord in y-…", false},
+		{"name  time\nfirst  1.2 s\nsecond 3 s\nrecord in x-17\nmore", false},
+	} {
+		if got := printedAs(strings.Split(x.shown, "\n")[:strings.Count(x.shown, "\n")+min(1, len(x.shown))],
+			printed); got != x.same {
+			t.Errorf("%q: %v", x.shown, got)
+		}
 	}
 }

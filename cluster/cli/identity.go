@@ -14,9 +14,11 @@ import (
 
 func identityCommand(out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use:     "identity",
-		Short:   "Make a cluster's authority, and certificates",
-		Example: "  gradwire identity init ca/\n  gradwire identity issue ca/ --node a\n  gradwire identity issue ca/ --operator",
+		Use:   "identity",
+		Short: "Make a cluster's authority, and certificates",
+		Example: `  gradwire identity init ca/
+  gradwire identity issue ca/ --node a
+  gradwire identity issue ca/ --operator`,
 	})
 	cmd.AddCommand(initCommand(out), issueCommand(out))
 	return cmd
@@ -34,7 +36,8 @@ ca.key can let anybody into the cluster; keep it where no node runs.`,
 			if err := identity.Init(args[0]); err != nil {
 				return &driver.InputError{Err: err}
 			}
-			_, err := fmt.Fprintf(out, "authority in %s; issue certificates with: %s identity issue %s --node NAME\n", args[0], cmd.Root().Name(), args[0])
+			_, err := fmt.Fprintf(out, "authority in %s; issue certificates with: %s identity issue %s --node NAME\n",
+				args[0], cmd.Root().Name(), args[0])
 			return err
 		},
 	}
@@ -54,8 +57,9 @@ func issueCommand(out io.Writer) *cobra.Command {
 		Use:   "issue AUTHORITY",
 		Short: "Issue a certificate to a node, an operator or a client",
 		Long: `Issue a certificate. Nodes host what is submitted; operators submit, stop and read; clients
-submit and read. The folder that is made belongs to one machine or person alone. To replace a certificate that
-ends, issue another one into a new folder, put its files in the place of the old ones, and send SIGHUP to the node.`,
+submit and read. The folder that is made belongs to one machine or person alone. To replace a
+certificate before it expires, issue another one into a new folder, put its files in the place of the
+old ones, and send SIGHUP to the node.`,
 		Example: `  gradwire identity issue ca/ --node a                 # into a/
   gradwire identity issue ca/ --operator               # into operator/
   gradwire identity issue ca/ --operator=ann --out op/`,
@@ -83,13 +87,17 @@ ends, issue another one into a new folder, put its files in the place of the old
 	flags.Lookup("operator").NoOptDefVal, flags.Lookup("client").NoOptDefVal = "operator", "client"
 	flags.StringVar(&f.out, "out", "", "folder to make (default: the name)")
 	flags.DurationVar(&f.lifetime, "lifetime", identity.DefaultLifetime, "how long the certificate is valid")
-	flags.BoolVar(&f.again, "again", false, "also if the name has one that does not end within 30 days; both hold then")
+	flags.BoolVar(&f.again, "again", false,
+		"even if the name has one that is valid for more than 30 days; both hold then")
 	return cmd
 }
 
 func (f *issueFlags) subject(cmd *cobra.Command) (identity.Subject, error) {
 	var subjects []identity.Subject
-	for _, s := range []identity.Subject{{Name: f.node, Role: identity.Node}, {Name: f.operator, Role: identity.Operator}, {Name: f.client, Role: identity.Client}} {
+	for _, s := range []identity.Subject{
+		{Name: f.node, Role: identity.Node}, {Name: f.operator, Role: identity.Operator},
+		{Name: f.client, Role: identity.Client},
+	} {
 		if s.Name != "" {
 			s.Lifetime, s.Again = f.lifetime, f.again
 			subjects = append(subjects, s)

@@ -35,7 +35,8 @@ var mistakes = []mistake{
 	{name: "missing-unit", old: "delay: 50ms", new: "delay: 50"},
 	{name: "unknown-unit", old: "delay: 50ms", new: "delay: 50msec"},
 	{name: "negative-delay", old: "delay: 50ms", new: "delay: -50ms"},
-	{name: "negative-step", old: "name: near, role: worker, compute: {step: 5ms}", new: "name: near, role: worker, compute: {step: -5ms}"},
+	{name: "negative-step", old: "name: near, role: worker, compute: {step: 5ms}",
+		new: "name: near, role: worker, compute: {step: -5ms}"},
 	{name: "yaml-bomb", old: "name: small\n", new: bomb},
 	{name: "cycle", old: "name: small\n", new: "name: &x [*x]\n"},
 	{name: "node-twice", old: "name: far", new: "name: near"},
@@ -43,33 +44,46 @@ var mistakes = []mistake{
 	{name: "link-to-nobody", old: "between: [server, far]", new: "between: [server, fra]"},
 	{name: "server-that-joins", old: "evaluate: {", new: "schedule: [{at: 1s, node: server, do: join}]\nevaluate: {"},
 	{name: "topology-that-does-not-fit", old: "network:\n", new: "network:\n  topology: hypercube\n"},
-	{name: "topology-not-connected", old: "network:\n", new: "network:\n  topology: {kind: erdos-renyi, probability: 0.001}\n"},
-	{name: "shares-over-100", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 80%}, far: {DoS: 30%}}}}"},
-	{name: "share-over-100", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 180%}}}}"},
-	{name: "unknown-class", old: data, new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {Dos: 80%}}}}"},
+	{name: "topology-not-connected", old: "network:\n",
+		new: "network:\n  topology: {kind: erdos-renyi, probability: 0.001}\n"},
+	{name: "shares-over-100", old: data,
+		new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 80%}, far: {DoS: 30%}}}}"},
+	{name: "share-over-100", old: data,
+		new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {DoS: 180%}}}}"},
+	{name: "unknown-class", old: data,
+		new: "{set: synthetic-traffic, split: {kind: classes, workers: {near: {Dos: 80%}}}}"},
 	{name: "unknown-data-set", old: data, new: "{set: nslkdd}"},
 	{name: "missing-data-set", old: data, new: nsl},
 	{name: "no-data-folder", old: data, new: nsl, args: []string{"run", "plan.yaml"}},
 	{name: "missing-mnist", old: data, new: digits},
 	{name: "csv-42-fields", old: data, new: nsl, prepare: csv(connection[strings.Index(connection, ",")+1:])},
-	{name: "csv-1e999", old: data, new: nsl, prepare: csv(connection, strings.Replace(connection, "0,tcp", "1e999,tcp", 1))},
-	{name: "csv-kept-1e999", old: data, new: nsl, prepare: csv(connection, strings.Replace(connection, "0.17", "1e999", 1))},
+	{name: "csv-1e999", old: data, new: nsl, prepare: csv(connection,
+		strings.Replace(connection, "0,tcp", "1e999,tcp", 1))},
+	{name: "csv-kept-1e999", old: data, new: nsl, prepare: csv(connection,
+		strings.Replace(connection, "0.17", "1e999", 1))},
 	{name: "csv-empty", old: data, new: nsl, prepare: csv()},
 	{name: "idx-truncated", old: data, new: digits, prepare: mnist(func(b []byte) []byte { return b[:len(b)-1] })},
 	{name: "idx-too-long", old: data, new: digits, prepare: mnist(func(b []byte) []byte { return append(b, 0) })},
 	{name: "idx-wrong-magic", old: data, new: digits, prepare: mnist(func(b []byte) []byte { b[2] = 0x0d; return b })},
-	{name: "idx-wrong-count", old: data, new: digits, prepare: mnist(func(b []byte) []byte { b[7]++; return append(b, make([]byte, 4)...) })},
-	{name: "idx-huge", old: data, new: digits, prepare: mnist(func(b []byte) []byte { b[4], b[5] = 0xff, 0xff; return b })},
+	{name: "idx-wrong-count", old: data, new: digits,
+		prepare: mnist(func(b []byte) []byte { b[7]++; return append(b, make([]byte, 4)...) })},
+	{name: "idx-huge", old: data, new: digits, prepare: mnist(func(b []byte) []byte {
+		b[4], b[5] = 0xff,
+			0xff
+		return b
+	})},
 	{name: "idx-gzip-truncated", old: data, new: digits, prepare: mnistGzip},
 	{name: "inputs-do-not-fit", old: layers, new: "layers: [94, 8, 5]"},
 	{name: "classes-do-not-fit", old: layers, new: "layers: [93, 8, 6]"},
-	{name: "native-in-virtual-time", old: "name: near, role: worker, compute: {step: 5ms}", new: "name: near, role: worker, compute: native"},
+	{name: "native-in-virtual-time", old: "name: near, role: worker, compute: {step: 5ms}",
+		new: "name: near, role: worker, compute: native"},
 	{name: "unknown-role", old: "name: near, role: worker", new: "name: near, role: wroker"},
 	{name: "two-servers", old: "name: near, role: worker", new: "name: near, role: server"},
 	{name: "no-bound", old: "stop: {epochs: 2}", new: "stop: {target: 94%}"},
 	{name: "rate-negative", old: "rate: 0.1", new: "rate: -0.1"},
 	{name: "not-yaml", old: "data: {set", new: "data: {{set"},
-	{name: "folder-that-exists", args: []string{"run", "plan.yaml", "--out", "full"}, prepare: func(t *testing.T) { write(t, "full/x", "x") }},
+	{name: "folder-that-exists", args: []string{"run", "plan.yaml", "--out", "full"},
+		prepare: func(t *testing.T) { write(t, "full/x", "x") }},
 	{name: "folder-that-is-a-file", args: []string{"run", "plan.yaml", "--out", "plan.yaml"}},
 	{name: "continue-nothing", args: []string{"run", "plan.yaml", "--continue", "nowhere"}},
 	{name: "continue-and-out", args: []string{"run", "plan.yaml", "--continue", "a", "--out", "b"}},
@@ -96,15 +110,21 @@ var mistakes = []mistake{
 	{name: "report-file", args: []string{"report", "plan.yaml"}},
 	{name: "report-nowhere", args: []string{"report", "nowhere"}},
 	{name: "report-into-another-file", args: []string{"report", ".", "--out", "plan.yaml"}},
-	{name: "report-summary-cut-off", args: []string{"report", "."}, prepare: func(t *testing.T) { write(t, "summary.json", "{\n\"runs\": [") }},
-	{name: "report-run-missing", args: []string{"report", "."}, prepare: func(t *testing.T) { write(t, "summary.json", oneRun) }},
+	{name: "report-summary-cut-off", args: []string{"report", "."},
+		prepare: func(t *testing.T) { write(t, "summary.json", "{\n\"runs\": [") }},
+	{name: "report-run-missing", args: []string{"report", "."},
+		prepare: func(t *testing.T) { write(t, "summary.json", oneRun) }},
 	{name: "diff-one", args: []string{"diff", "."}},
 	{name: "diff-format", args: []string{"diff", ".", ".", "--format", "xml"}},
-	{name: "diff-no-record", args: []string{"diff", ".", "."}, prepare: func(t *testing.T) { write(t, "summary.json", `{"surprise": 1}`) }},
-	{name: "diff-run-and-record", args: []string{"diff", ".", "runs/0000"}, prepare: func(t *testing.T) { write(t, "runs/0000/run.json", "{}") }},
-	{name: "diff-runs-not-whole", args: []string{"diff", "runs/0000", "runs/0000"}, prepare: func(t *testing.T) { write(t, "runs/0000/run.json", "{\n\"run\": 0,\n") }},
+	{name: "diff-no-record", args: []string{"diff", ".", "."},
+		prepare: func(t *testing.T) { write(t, "summary.json", `{"surprise": 1}`) }},
+	{name: "diff-run-and-record", args: []string{"diff", ".", "runs/0000"},
+		prepare: func(t *testing.T) { write(t, "runs/0000/run.json", "{}") }},
+	{name: "diff-runs-not-whole", args: []string{"diff", "runs/0000", "runs/0000"},
+		prepare: func(t *testing.T) { write(t, "runs/0000/run.json", "{\n\"run\": 0,\n") }},
 	{name: "replay-record", args: []string{"replay", "."}},
-	{name: "replay-nowhere", args: []string{"replay", "runs/0007"}, prepare: func(t *testing.T) { write(t, "summary.json", `{"runs": []}`) }},
+	{name: "replay-nowhere", args: []string{"replay", "runs/0007"},
+		prepare: func(t *testing.T) { write(t, "summary.json", `{"runs": []}`) }},
 	{name: "links-without-plan", args: []string{"links"}},
 	{name: "links-nonexistent-plan", args: []string{"links", "plans.yaml"}},
 	{name: "links-no-duration", args: []string{"links", "plan.yaml", "--time", "10"}},
@@ -118,11 +138,17 @@ var mistakes = []mistake{
 	{name: "links-seed", args: []string{"links", "plan.yaml", "--seed", "one"}},
 	{name: "links-point", args: []string{"links", "plan.yaml", "--point", "2"}},
 	{name: "links-into-a-file", args: []string{"links", "plan.yaml", "--out", "plan.yaml"}},
-	{name: "links-network-none", old: "network:\n  links:\n    - {between: [server, near], delay: 1ms}\n    - {between: [server, far], delay: 50ms}\n", new: "network: none\n", args: []string{"links", "plan.yaml"}},
-	{name: "links-flapping-for-days", old: "[server, far], delay: 50ms", new: "[server, far], outages: [{kind: gilbert-elliott, up: 1ms, down: 1ms}]", args: []string{"links", "plan.yaml", "--time", "100h"}},
-	{name: "links-trace", old: "delay: 50ms", new: "delay: {kind: trace, file: trace.csv}", args: []string{"links", "plan.yaml"},
+	{name: "links-network-none",
+		old: "network:\n  links:\n    - {between: [server, near], delay: 1ms}\n    - {between: [server, far], delay: " +
+			"50ms}\n", new: "network: none\n", args: []string{"links", "plan.yaml"}},
+	{name: "links-flapping-for-days", old: "[server, far], delay: 50ms",
+		new:  "[server, far], outages: [{kind: gilbert-elliott, up: 1ms, down: 1ms}]",
+		args: []string{"links", "plan.yaml", "--time", "100h"}},
+	{name: "links-trace", old: "delay: 50ms", new: "delay: {kind: trace, file: trace.csv}",
+		args:    []string{"links", "plan.yaml"},
 		prepare: func(t *testing.T) { write(t, "trace.csv", "# mine\ntime_s,delay_ms\n0,1\n0,2\n") }},
-	{name: "links-ring", old: "network:\n", new: "network:\n  topology: {kind: file, file: ring.csv}\n", args: []string{"links", "plan.yaml"},
+	{name: "links-ring", old: "network:\n", new: "network:\n  topology: {kind: file, file: ring.csv}\n",
+		args:    []string{"links", "plan.yaml"},
 		prepare: func(t *testing.T) { write(t, "ring.csv", "server,near\nserver,fra\n") }},
 	{name: "set-bad-value", args: []string{"plan", "show", "plan.yaml", "--set", "train.batch=many"}},
 }
@@ -168,7 +194,8 @@ func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
 }
 
 // connection is a line of NSL-KDD.
-const connection = "0,tcp,ftp_data,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2,0.00,0.00,0.00,0.00,1.00,0.00,0.00,150,25,0.17,0.03,0.17,0.00,0.00,0.00,0.05,0.00,normal,20"
+const connection = "0,tcp,ftp_data,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2," +
+	"0.00,0.00,0.00,0.00,1.00,0.00,0.00,150,25,0.17,0.03,0.17,0.00,0.00,0.00,0.05,0.00,normal,20"
 
 // csv puts lines into KDDTrain+.
 func csv(lines ...string) func(t *testing.T) {
@@ -226,7 +253,8 @@ func TestDataThatIsWholeIsRead(t *testing.T) {
 	write(t, "plan.yaml", edit(t, strings.Replace(plan, own, "{set: mnist}", 1), "[93, 8, 5]", "[784, 10]"))
 	code, _, errs = gradwire(t, "run", "plan.yaml", "--data", "data", "--out", "other")
 	expectCode(t, cli.ExitInput, code, errs)
-	if !strings.Contains(errs, "train-images-idx3-ubyte: the file is cut short: 56 bytes of content; the published file has 47040016") {
+	if !strings.Contains(errs,
+		"train-images-idx3-ubyte: the file is cut short: 56 bytes of content; the published file has 47040016") {
 		t.Errorf("a tiny MNIST is met with\n%s", errs)
 	}
 }

@@ -14,7 +14,7 @@ func TestCommandsToANodeThatIsJoiningSayThatItIsAndLeaveItAlive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
 	}
-	t.Chdir(t.TempDir())
+	site := newSite(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // a seed that does not answer
 	if err != nil {
 		t.Fatal(err)
@@ -28,20 +28,20 @@ func TestCommandsToANodeThatIsJoiningSayThatItIsAndLeaveItAlive(t *testing.T) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "identity", "init", "ca")
-	must(t, "identity", "issue", "ca", "--node", "b")
-	must(t, "identity", "issue", "ca", "--client")
-	node := newProgram(t, "node", "--bind", address, "--identity", "b", "--join", silent.Addr().String())
+	site.must("identity", "issue", site.path("ca"), "--node", "b", "--out", site.path("b"))
+	site.must("identity", "issue", site.path("ca"), "--client", "--out", site.path("client"))
+	site.join, site.operator = address, site.path("client")
+	node := site.program("node", "--bind", address, "--identity", "b", "--join", silent.Addr().String())
 	node.start(t)
-	await(t, "open port", func() bool {
-		code, _, errs := gradwire(t, "nodes", "--join", address, "--identity", "client")
+	site.await("open port", func() bool {
+		code, _, errs := site.run("nodes")
 		if code != cli.ExitTryAgain && !strings.Contains(errs, "no node runs there") {
 			t.Fatalf("code %d: %s", code, errs)
 		}
 		return code == cli.ExitTryAgain
 	})
-	for _, args := range [][]string{{"nodes"}, {"runs"}, {"status", "a"}, {"actors"}} {
-		code, _, errs := gradwire(t, append(args, "--join", address, "--identity", "client")...)
+	for _, args := range [][]string{{"nodes"}, {"submissions"}, {"status", "a"}, {"actors"}} {
+		code, _, errs := site.run(args...)
 		if code != cli.ExitTryAgain || !strings.Contains(errs, "process b is joining the cluster") {
 			t.Errorf("%v: code %d: %s", args, code, errs)
 		}

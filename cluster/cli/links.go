@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,12 +18,16 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 const (
-	// maxProbes bounds the probes of an edge, maxAllProbes those of all edges, maxProbedEdges the edges.
+	// maxProbes bounds the probes of an edge, maxAllProbes those of all edges together, and
+	// maxProbedEdges the number of edges.
 	maxProbes, maxAllProbes, maxProbedEdges = 10_000, 4_000_000, 1000
-	// maxProbeTime bounds the time that is probed, and maxProbedOutages how often an edge may go down in it.
+	// maxProbeTime bounds the time that is probed, and maxProbedOutages how often an edge may go
+	// down in it.
 	maxProbeTime, maxProbedOutages = 8760 * time.Hour, 1_000_000
 	// downSteps is how many outages apart from each other a picture shows at most.
 	downSteps = 2000
@@ -58,7 +61,8 @@ train where the architecture has servers. The table has a row for each of up to 
 and sums more of them up; the picture has a panel for each of up to %d, and quantiles of
 more. Of more than %d edges as many are probed, evenly chosen.
 
-Of a sweep the first point is shown, or the one that --point gives.`, report.MaxProbedRows, report.MaxProbedPanels, maxProbedEdges),
+Of a sweep the first point is shown, or the one that --point gives.`,
+			text.MaxProbedRows, figure.MaxProbedPanels, maxProbedEdges),
 		Example: `  gradwire links examples/links/plan.yaml
   gradwire links PLAN --time 1h --samples 3600 --size 85kB
   gradwire links PLAN --set network.default.delay=50ms --seed 7 --format json`,
@@ -97,7 +101,8 @@ func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
 	case f.samples < 1 || f.samples > maxProbes:
 		return p, usage(cmd, fmt.Errorf("--samples %d; accepted is 1 to %d", f.samples, maxProbes))
 	case p.until < time.Duration(f.samples) || p.until > maxProbeTime:
-		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v", f.time, plan.Duration(maxProbeTime)))
+		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v",
+			f.time, plan.Duration(maxProbeTime)))
 	case int64(size) > math.MaxInt32:
 		return p, usage(cmd, fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32))
 	}
@@ -112,8 +117,8 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 	}
 	set := f.set
 	if f.seed != "" {
-		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
-			return usage(cmd, fmt.Errorf("--seed %q is not a whole number from 0 to 18446744073709551615", f.seed))
+		if err := checkSeed(cmd, f.seed); err != nil {
+			return err
 		}
 		set = append(set, "seed="+f.seed)
 	}
@@ -145,23 +150,29 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 // send probes one line of a network.
 func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*report.Probed, error) {
 	l := &n.Lines[i]
-	r := &report.Probed{From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate, End: p.until.Seconds()}
+	r := &report.Probed{
+		From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate, End: p.until.Seconds(),
+	}
+	down, count := time.Duration(0), 0
+	for o := range l.Outages(n.Seed, p.until) {
+		if count++; count > maxProbedOutages {
+			return nil, &driver.InputError{Err: fmt.Errorf(
+				"the link from %s to %s goes down more than %d times in %v; give a shorter --time",
+				l.From, l.To, maxProbedOutages, plan.Duration(p.until))}
+		}
+		o.To = min(o.To, p.until)
+		down += o.To - o.From
+		addSpan(r, o, p.until/downSteps)
+	}
 	for _, probe := range l.Probe(n.Seed, p.size, p.every, samples) {
 		took := math.Inf(1)
 		if !probe.Lost {
 			took = probe.Took.Seconds()
 		}
-		r.Sent, r.Delay, r.Took = append(r.Sent, probe.Sent.Seconds()), append(r.Delay, probe.Delay.Seconds()), append(r.Took, took)
+		r.Sent = append(r.Sent, probe.Sent.Seconds())
+		r.Delay = append(r.Delay, probe.Delay.Seconds())
+		r.Took = append(r.Took, took)
 		r.Tries += probe.Tries
-	}
-	down, count := time.Duration(0), 0
-	for o := range l.Outages(n.Seed, p.until) {
-		if count++; count > maxProbedOutages {
-			return nil, &driver.InputError{Err: fmt.Errorf("the link from %s to %s goes down more than %d times in %v; give a shorter --time", l.From, l.To, maxProbedOutages, plan.Duration(p.until))}
-		}
-		o.To = min(o.To, p.until)
-		down += o.To - o.From
-		addSpan(r, o, p.until/downSteps)
 	}
 	r.DownShare = down.Seconds() / r.End
 	return r, context.Cause(ctx)
@@ -213,8 +224,9 @@ type told struct {
 
 func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*report.Probed) error {
 	t := told{
-		Plan: n.Plan, Point: map[string]string{}, Seed: n.Seed, TimeSeconds: how.until.Seconds(), EverySecond: how.every.Seconds(),
-		ProbeBytes: how.size, Edges: n.Edges, Picture: filepath.Join(f.out, n.Plan+"-links"),
+		Plan: n.Plan, Point: map[string]string{}, Seed: n.Seed,
+		TimeSeconds: how.until.Seconds(), EverySecond: how.every.Seconds(), ProbeBytes: how.size,
+		Edges: n.Edges, Picture: filepath.Join(f.out, n.Plan+"-links"),
 	}
 	point := ""
 	for _, l := range n.Labels {
@@ -225,7 +237,7 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		return &driver.InputError{Err: fmt.Errorf("--out: %w", err)}
 	}
 	title := fmt.Sprintf("%s: delays of its links%s", n.Plan, point)
-	if err := report.ProbePicture(t.Picture, title, all); err != nil {
+	if err := figure.Probes(t.Picture, title, all); err != nil {
 		return err
 	}
 	t.Picture += ".png"
@@ -235,8 +247,14 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		}
 		return printJSON(out, t)
 	}
-	_, err := fmt.Fprintf(out, "%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
-		n.Plan, n.Seed, float64(time.Minute)/float64(how.every), plan.Size(how.size), n.Edges, plan.Duration(how.until))
+	return how.write(out, n, all, point, t.Picture)
+}
+
+// write prints what the probes met as a table.
+func (p probes) write(out io.Writer, n *driver.Network, all []*report.Probed, point, picture string) error {
+	_, err := fmt.Fprintf(out,
+		"%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
+		n.Plan, n.Seed, float64(time.Minute)/float64(p.every), plan.Size(p.size), n.Edges, plan.Duration(p.until))
 	if err == nil && n.Points > 1 {
 		_, err = fmt.Fprintf(out, "point %d of %d%s\n", n.Point, n.Points, point)
 	}
@@ -244,10 +262,10 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		_, err = fmt.Fprintf(out, "probed are %d of the edges, evenly chosen\n", len(all))
 	}
 	if err == nil {
-		err = report.ProbeTable(asScreen(out), all)
+		err = text.Probes(asScreen(out), all)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(out, "plot   in %s, .svg\n", t.Picture)
+		_, err = fmt.Fprintf(out, "plot   in %s, .svg\n", picture)
 	}
 	return err
 }

@@ -30,7 +30,8 @@ func TestLinksShowsEveryEdgeOfItsExample(t *testing.T) {
 
 func TestLinksTellsAsJSONWhatSeedSizeAndSettingsMakeOfAnEdge(t *testing.T) {
 	ask := func(more ...string) map[string]report.ProbeSummary {
-		code, out, errs := gradwire(t, append([]string{"links", linksExample, "--out", t.TempDir(), "--format", "json"}, more...)...)
+		code, out, errs := gradwire(t, append([]string{"links", linksExample, "--out", t.TempDir(), "--format", "json"},
+			more...)...)
 		expectCode(t, cli.ExitDone, code, errs)
 		var told struct{ Links []report.ProbeSummary }
 		if err := json.Unmarshal([]byte(out), &told); err != nil {
@@ -66,7 +67,8 @@ func TestLinksShowsThePointOfASweepThatIsAskedFor(t *testing.T) {
 	for point, want := range map[string]string{"1": "50.0", "2": "70.0"} {
 		code, out, errs := gradwire(t, "links", "plan.yaml", "--point", point)
 		expectCode(t, cli.ExitDone, code, errs)
-		if !strings.Contains(out, "point "+point+" of 2, network.links.server-far.delay = ") || !strings.Contains(out, want) {
+		if !strings.Contains(out, "point "+point+" of 2, network.links.server-far.delay = ") ||
+			!strings.Contains(out, want) {
 			t.Errorf("point %s:\n%s", point, out)
 		}
 	}
@@ -74,11 +76,14 @@ func TestLinksShowsThePointOfASweepThatIsAskedFor(t *testing.T) {
 
 func TestLinksSumsManyEdgesUp(t *testing.T) {
 	enter(t, strings.NewReplacer("parameter-server", "all-reduce", "evaluate", "detect: 1s\nevaluate").Replace(
-		edit(t, edit(t, small, small[strings.Index(small, "nodes:"):strings.Index(small, "network:")], "nodes: [{name: n, count: 40}]\n"),
-			small[strings.Index(small, "  links:"):strings.Index(small, "evaluate:")], "  default: {delay: {kind: log-normal, median: 5ms, sigma: 0.5}}\n")))
+		edit(t, edit(t, small, small[strings.Index(small, "nodes:"):strings.Index(small, "network:")],
+			"nodes: [{name: n, count: 40}]\n"),
+			small[strings.Index(small, "  links:"):strings.Index(small,
+				"evaluate:")], "  default: {delay: {kind: log-normal, median: 5ms, sigma: 0.5}}\n")))
 	code, out, errs := gradwire(t, "links", "plan.yaml", "--samples", "20")
 	expectCode(t, cli.ExitDone, code, errs)
-	if !strings.Contains(out, "probed are 1000 of the edges, evenly chosen") || !strings.Contains(out, "all 1000") || strings.Count(out, " → ") != 10 {
+	if !strings.Contains(out, "probed are 1000 of the edges, evenly chosen") || !strings.Contains(out, "all 1000") ||
+		strings.Count(out, " → ") != 10 {
 		t.Error(out)
 	}
 }
@@ -88,7 +93,8 @@ func TestInterruptedLinksWritesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out, errs bytes.Buffer
-	if code := asGradwire(catalog.Default()).Run(ctx, []string{"links", "plan.yaml"}, &out, &errs); code != cli.ExitFailed || !strings.Contains(errs.String(), "interrupted") {
+	if code := asGradwire(catalog.Default()).Run(ctx, []string{"links", "plan.yaml"}, &out,
+		&errs); code != cli.ExitFailed || !strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("code %d, %s", code, errs.String())
 	}
 	if _, err := os.Stat("small-links.png"); err == nil {

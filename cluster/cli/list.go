@@ -14,9 +14,10 @@ import (
 
 func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use:     "list",
-		Short:   "List what a plan or a driver can name, with settings and defaults",
-		Long:    "List what a plan or a driver can name. With the name of one kind, say what each of its settings means.",
+		Use:   "list",
+		Short: "List what a plan or a driver can name, with settings and defaults",
+		Long: `List what a plan or a driver can name. With the name of one kind, say what each of its settings
+means.`,
 		Example: "  gradwire list models\n  gradwire list architectures gossip",
 	})
 	cmd.AddCommand(
@@ -50,11 +51,13 @@ func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.C
 	}
 	return &cobra.Command{
 		Use: what + " [NAME]", Short: short, Example: example, ValidArgsFunction: upTo(1, offer(kinds)),
-		Long: short + ", each with what it is and its settings: their defaults, or the words required and optional. With a name, say what each of its settings means.",
+		Long: short + `, each with what it is and its settings: their defaults, or the words
+required and optional. With a name, say what each of its settings means.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
-				return usage(cmd, fmt.Errorf("%s takes one name at most, but %d arguments were given", cmd.CommandPath(), len(args)))
+				return usage(cmd, fmt.Errorf("%s takes one name at most, but %d arguments were given",
+					cmd.CommandPath(), len(args)))
 			case len(args) == 1 && !slices.Contains(names, args[0]):
 				return usage(cmd, unknown(args[0], "one of the "+what, names))
 			}
@@ -90,7 +93,8 @@ func writeKeys(w io.Writer, keys []catalog.Key) {
 	}
 }
 
-// unknown is the error about a word that is not what is wanted, with the likely one and all that are accepted.
+// unknown is the error about a word that is not what is wanted, with the word that was likely meant
+// and all that are accepted.
 func unknown(word, wanted string, accepted []string) error {
 	return fmt.Errorf("%q is not %s%s", word, wanted, plan.Suggestion(word, accepted))
 }

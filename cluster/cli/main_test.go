@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,12 +18,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected messages in testdata")
 
+// sideBySide is how many tests run at a time of those that mostly wait for other processes.
+const sideBySide = 4
+
 // asProgram makes the test's own executable behave as gradwire.
 const asProgram = "GRADWIRE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		cli.Main(tallies())
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(sideBySide)); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -111,4 +119,13 @@ func edit(t testing.TB, text, old, by string) string {
 		t.Fatalf("%q occurs %d times", old, strings.Count(text, old))
 	}
 	return strings.Replace(text, old, by, 1)
+}
+
+// lengthy skips a test that takes long by its nature, because it builds programs or waits for what
+// real processes do: CI runs those by setting GRADWIRE_LENGTHY.
+func lengthy(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GRADWIRE_LENGTHY") == "" {
+		t.Skip("takes long; GRADWIRE_LENGTHY=1 runs it")
+	}
 }

@@ -21,9 +21,10 @@ func newCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Write a plan to begin with",
-		Long: fmt.Sprintf(`Write a plan to begin with: every setting of an architecture and of a data set with its default and what
-it means, nodes for each role, named after it, a slow link, and a bound. It can be run as it is. What has no default
-is given with --set, as are other values. A file that exists is left alone.
+		Long: fmt.Sprintf(`Write a plan to begin with: every setting of an architecture and of a data set with its
+default and what it means, nodes for each role, named after it, a slow link, and a bound. It can be run
+as it is. What has no default is given with --set, as are other values. A file that exists is left
+alone.
 
 Architectures: %s.
 Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Join(namesOf(c.Datasets.All()), ", ")),
@@ -60,7 +61,8 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 
 // writeNew writes a file that is not there yet.
 func writeNew(out io.Writer, file, text string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // as readable as other files of the user's
+	//nolint:gosec // as readable as the user's other files
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return &driver.InputError{Err: fmt.Errorf("the plan cannot be written: %w", err)}
 	}

@@ -30,7 +30,8 @@ func TestANewPlanOfEveryArchitectureAndSyntheticSetIsInOrderAndRuns(t *testing.T
 		for _, set := range []string{"synthetic-traffic", "synthetic-digits"} {
 			t.Run(architecture+" "+set, func(t *testing.T) {
 				t.Chdir(t.TempDir())
-				code, out, errs := gradwire(t, "plan", "new", "--architecture", architecture, "--data", set, "--set", "data.samples=1000", "--out", "p.yaml")
+				code, out, errs := gradwire(t, "plan", "new", "--architecture", architecture, "--data", set, "--set",
+					"data.samples=1000", "--out", "p.yaml")
 				expectCode(t, cli.ExitDone, code, errs)
 				if out != "plan in p.yaml\n" {
 					t.Error(out)
@@ -41,7 +42,9 @@ func TestANewPlanOfEveryArchitectureAndSyntheticSetIsInOrderAndRuns(t *testing.T
 				if err != nil {
 					t.Fatal(err)
 				}
-				if r, err := driver.Run(t.Context(), p, driver.Options{Out: "out"}); err != nil || !r.Complete { // without plots, which take their time
+				// Without plots, which take their time.
+				r, err := driver.Run(t.Context(), p, driver.Options{Out: "out"})
+				if err != nil || !r.Complete {
 					t.Fatal(err)
 				}
 				text, err := os.ReadFile("p.yaml")
@@ -51,7 +54,8 @@ func TestANewPlanOfEveryArchitectureAndSyntheticSetIsInOrderAndRuns(t *testing.T
 				if err := validate(t, schema, text); err != nil {
 					t.Error(err)
 				}
-				if server := strings.Contains(string(text), "role: server"); server != (architecture == "parameter-server") {
+				if server := strings.Contains(string(text),
+					"role: server"); server != (architecture == "parameter-server") {
 					t.Errorf("a server: %v", server)
 				}
 			})
@@ -88,7 +92,8 @@ func TestShapesThatAreDeclaredAreThoseOfTheSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		if source.Pool.Inputs != l.Inputs || len(source.Pool.Classes) != l.Classes {
-			t.Errorf("%s: declared %d inputs, %d classes; there are %d, %d", k.Name, l.Inputs, l.Classes, source.Pool.Inputs, len(source.Pool.Classes))
+			t.Errorf("%s: declared %d inputs, %d classes; there are %d, %d", k.Name, l.Inputs, l.Classes,
+				source.Pool.Inputs, len(source.Pool.Classes))
 		}
 	}
 }
@@ -101,10 +106,12 @@ func TestANewPlanForATableOfOnesOwnHasItsShape(t *testing.T) {
 		table.WriteString([]string{"1,0,2,yes\n", "0,1,1,no\n", "1,1,0,maybe\n"}[i%3])
 	}
 	write(t, "t.csv", table.String())
-	code, _, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=t.csv", "--set", "nodes.worker.count=2", "--out", "p.yaml")
+	code, _, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=t.csv", "--set",
+		"nodes.worker.count=2", "--out", "p.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
 	text, err := os.ReadFile("p.yaml")
-	if err != nil || !strings.Contains(string(text), "layers: [3, 32, 3]") || !strings.Contains(string(text), "between: [worker2,") {
+	if err != nil || !strings.Contains(string(text), "layers: [3, 32, 3]") || !strings.Contains(string(text),
+		"between: [worker2,") {
 		t.Errorf("%v\n%s", err, text)
 	}
 	code, _, errs = gradwire(t, "run", "p.yaml", "--out", "out", "--repeats", "1", "--set", "train.batch=4")
@@ -116,14 +123,16 @@ func TestANewPlanNamesFilesAsTheyLieBesideIt(t *testing.T) {
 	table := "a,b,class\n" + strings.Repeat("1,0,yes\n0,1,no\n", 20)
 	write(t, "plans/data/t.csv", table)
 	write(t, "elsewhere/t.csv", table)
-	code, _, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=plans/data/t.csv", "--out", "plans/p.yaml")
+	code, _, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=plans/data/t.csv", "--out",
+		"plans/p.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
 	if err := os.Rename("plans", "moved"); err != nil {
 		t.Fatal(err)
 	}
 	code, _, errs = gradwire(t, "plan", "check", "moved/p.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
-	code, text, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=elsewhere/t.csv", "--out", "moved/q.yaml")
+	code, text, errs := gradwire(t, "plan", "new", "--data", "csv", "--set", "data.file=elsewhere/t.csv", "--out",
+		"moved/q.yaml")
 	expectCode(t, cli.ExitDone, code, text+errs)
 	code, _, errs = gradwire(t, "plan", "check", "moved/q.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
@@ -153,10 +162,12 @@ func TestANewPlanCanBeOfAnArchitectureOfOnesOwn(t *testing.T) {
 	}
 	code, _, errs := run("plan", "new", "--architecture", "relay")
 	expectCode(t, cli.ExitInput, code, errs)
-	if want := "architecture relay has no default for depth (how deep): give it with --set architecture.depth=…\n"; errs != want {
+	const want = "architecture relay has no default for depth (how deep): give it with --set architecture.depth=…\n"
+	if errs != want {
 		t.Errorf("got %q, want %q", errs, want)
 	}
-	code, _, errs = run("plan", "new", "--architecture", "relay", "--set", "architecture.depth=2", "--set", "data.samples=1000", "--out", "p.yaml")
+	code, _, errs = run("plan", "new", "--architecture", "relay", "--set", "architecture.depth=2", "--set",
+		"data.samples=1000", "--out", "p.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
 	code, _, errs = run("run", "p.yaml", "--out", "out", "--repeats", "1", "--set", "stop.epochs=0.3")
 	expectCode(t, cli.ExitDone, code, errs)
@@ -170,7 +181,8 @@ func TestANewPlanReplacesNoFile(t *testing.T) {
 	enter(t, small)
 	code, _, errs := gradwire(t, "plan", "new", "--out", "plan.yaml")
 	expectCode(t, cli.ExitInput, code, errs)
-	if text, err := os.ReadFile("plan.yaml"); err != nil || string(text) != small || !strings.Contains(errs, "plan.yaml: ") {
+	if text, err := os.ReadFile("plan.yaml"); err != nil || string(text) != small ||
+		!strings.Contains(errs, "plan.yaml: ") {
 		t.Errorf("%v, %s", err, errs)
 	}
 }
@@ -181,7 +193,8 @@ func TestMistakesInNewPlansAreTold(t *testing.T) {
 		{"--architecture gosip", `unknown architecture "gosip"; did you mean gossip? (accepted: parameter-server, `},
 		{"--architecture gosip --data csv", `unknown architecture "gosip"; did you mean gossip?`},
 		{"--data mnst", `unknown data set "mnst"; did you mean mnist? (accepted: `},
-		{"--data csv", "data set csv has no default for file (the table, beside the plan unless its path is absolute): give it with --set data.file=…"},
+		{"--data csv", "data set csv has no default for file (the table, beside the plan unless its path is " +
+			"absolute): give it with --set data.file=…"},
 		{"--set data.samplse=5", `data.samplse: unknown key "samplse"; did you mean samples?`},
 		{"--set nodes.wroker.count=5", `nodes has no item named "wroker"; did you mean worker?`},
 		{"--set stop={}", "a run must end"},

@@ -33,24 +33,29 @@ func nodeCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
 		Short: "Be a node of a cluster",
-		Long: `Be a node of a cluster: a process that hosts nodes of the plans that are submitted to it or to others. The
-first node begins the cluster, any other joins it through the address of one that is in it. One
-port number is needed, for TCP and UDP. Ctrl-C and SIGTERM take leave of the others; SIGHUP reads the
-identity anew, whose end the log warns of from 30 days before. When it has expired, the node leaves.`,
+		Long: `Be a node of a cluster: a process that hosts nodes of the plans that are submitted to it or to
+others. The first node begins the cluster, any other joins it through the address of one that is in it.
+One port number is needed, for TCP and UDP. After Ctrl-C or SIGTERM the node says goodbye and leaves;
+after SIGHUP it reads its identity again. The log warns from 30 days before the identity expires; when
+it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
   gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, out, errs) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.config.Name, "name", "", "name of the node (default: that in its certificate)")
+	flags.StringVar(&f.config.Name, "name", "", "name of the node (default: the name in its certificate)")
 	flags.StringVar(&f.config.Bind, "bind", "127.0.0.1:7946", "address to listen at")
-	flags.StringVar(&f.config.Advertise, "advertise", "", "address at which others reach the node (default: that of --bind)")
-	flags.StringVar(&f.join, "join", "", "addresses of nodes of the cluster, with commas between them (default: $GRADWIRE_JOIN; none begins a cluster)")
+	flags.StringVar(&f.config.Advertise, "advertise", "",
+		"address at which others reach the node (default: the address of --bind)")
+	flags.StringVar(&f.join, "join", "", "addresses of nodes of the cluster, with commas between them "+
+		"(default: $GRADWIRE_JOIN; none begins a cluster)")
 	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
-	flags.BoolVar(&f.config.Insecure, "insecure", false, "no certificates and no encryption; on loopback addresses only")
+	flags.BoolVar(&f.config.Insecure, "insecure", false,
+		"no certificates and no encryption; on loopback addresses only")
 	flags.StringVar(&f.config.Data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
-	flags.StringVar(&f.config.Out, "out", "", "folder of the records of what is submitted to this node (default: results)")
+	flags.StringVar(&f.config.Out, "out", "",
+		"folder of the records of what is submitted to this node (default: results)")
 	flags.StringVar(&f.config.Role, "role", "", "host nodes of this role alone, unless a placement names the node")
 	flags.StringArrayVar(&f.labels, "label", nil, "a label that placements can ask for, as in zone=eu (repeated)")
 	flags.IntVar(&f.config.Cores, "cores", 0, "steps that compute at a time (default: all cores)")
@@ -102,7 +107,8 @@ func loadIdentity(dir string, insecure bool) (*identity.Identity, error) {
 		return nil, nil
 	}
 	if dir = cmp.Or(dir, os.Getenv("GRADWIRE_IDENTITY")); dir == "" {
-		return nil, &driver.InputError{Err: errors.New("no identity is given, as --identity or GRADWIRE_IDENTITY does; make one with: gradwire identity")}
+		return nil, &driver.InputError{Err: errors.New(
+			"no identity is given, as --identity or GRADWIRE_IDENTITY does; make one with: gradwire identity")}
 	}
 	id, err := identity.Load(dir)
 	if err != nil {

@@ -6,29 +6,36 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// island is a network of its own for each node, on one bridge. It takes root.
+// island is a site whose nodes have a network each, on one bridge. It takes root.
 type island struct {
-	t      *testing.T
+	*site
+	number int    // among the islands of this process
 	prefix string // of names in the system
-	nodes  []string
+	names  []string
 }
 
-func newIsland(t *testing.T, nodes ...string) *island {
+// islands counts the islands that were made.
+var islands atomic.Int64
+
+func newIsland(t *testing.T, names ...string) *island {
 	t.Helper()
-	i := &island{t: t, prefix: fmt.Sprintf("gw%d", os.Getpid()%100000), nodes: nodes}
+	n := int(islands.Add(1))
+	i := &island{number: n, prefix: fmt.Sprintf("gw%d%c", os.Getpid()%100000, 'a'+n%26), names: names}
+	i.site = newSite(t)
 	t.Cleanup(i.sink)
 	if out, err := i.try("link", "add", i.prefix, "type", "bridge"); err != nil {
 		t.Skipf("networks can only be made by root on Linux: %v: %s", err, out)
 	}
 	i.ip("addr", "add", i.address(-1)+"/24", "dev", i.prefix)
 	i.ip("link", "set", i.prefix, "up")
-	for n, name := range nodes {
+	for n, name := range names {
 		space, outer := i.prefix+name, i.prefix+"-"+name
 		i.ip("netns", "add", space)
 		i.ip("link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", space)
@@ -41,9 +48,11 @@ func newIsland(t *testing.T, nodes ...string) *island {
 }
 
 // address is that of a node, by its position; -1 stands for this process.
-func (i *island) address(n int) string { return fmt.Sprintf("10.251.%d.%d", os.Getpid()%250, n+2) }
+func (i *island) address(n int) string {
+	return fmt.Sprintf("10.251.%d.%d", (os.Getpid()+i.number)%250, n+2)
+}
 
-func (i *island) at(name string) string { return i.address(slices.Index(i.nodes, name)) }
+func (i *island) at(name string) string { return i.address(slices.Index(i.names, name)) }
 
 func (i *island) try(args ...string) (string, error) {
 	out, err := exec.Command("ip", args...).CombinedOutput() //nolint:gosec // a test's
@@ -59,18 +68,18 @@ func (i *island) ip(args ...string) {
 
 // sink removes all of it.
 func (i *island) sink() {
-	for _, name := range i.nodes {
+	for _, name := range i.names {
 		_, _ = i.try("link", "del", i.prefix+"-"+name)
 		_, _ = i.try("netns", "del", i.prefix+name)
 	}
 	_, _ = i.try("link", "del", i.prefix)
 }
 
-// cut takes a node off the network; join puts it back.
+// cut takes a node off the network; mend puts it back.
 func (i *island) cut(name string)  { i.ip("link", "set", i.prefix+"-"+name, "down") }
-func (i *island) join(name string) { i.ip("link", "set", i.prefix+"-"+name, "up") }
+func (i *island) mend(name string) { i.ip("link", "set", i.prefix+"-"+name, "up") }
 
-// part lets nothing from one node to another any more; meet undoes it.
+// part drops whatever one node sends to another; meet undoes it.
 func (i *island) part(from, to string) {
 	i.ip("-n", i.prefix+from, "route", "add", "blackhole", i.at(to)+"/32")
 }
@@ -79,28 +88,23 @@ func (i *island) meet(from, to string) {
 	i.ip("-n", i.prefix+from, "route", "del", "blackhole", i.at(to)+"/32")
 }
 
-// settle is that of nodes on this island.
+// settle starts the nodes of the island.
 func (i *island) settle() {
-	t := i.t
-	t.Helper()
-	t.Chdir(t.TempDir())
-	must(t, "identity", "init", "ca")
-	must(t, "identity", "issue", "ca", "--operator=op")
-	seed := i.at(i.nodes[0]) + ":7946"
-	for n, name := range i.nodes {
-		must(t, "identity", "issue", "ca", "--node", name)
+	i.t.Helper()
+	i.seed = i.at(i.names[0]) + ":7946"
+	i.join = i.seed
+	for n, name := range i.names {
+		i.must("identity", "issue", i.path("ca"), "--node", name, "--out", i.path(name))
 		args := []string{"node", "--bind", i.at(name) + ":7946", "--identity", name, "--out", "records-" + name}
 		if n > 0 {
-			args = append(args, "--join", seed)
+			args = append(args, "--join", i.seed)
 		}
-		p := newProgram(t, args...)
+		p := i.program(args...)
 		p.Args = append([]string{"ip", "netns", "exec", i.prefix + name}, p.Args...)
 		p.Path, p.Err = exec.LookPath("ip")
-		await(t, "node "+name, listen(t, p).has("ready at "))
+		i.await("node "+name, listen(i.t, p).has("ready at "))
 	}
-	t.Setenv("GRADWIRE_JOIN", seed)
-	t.Setenv("GRADWIRE_IDENTITY", "op")
-	await(t, "cluster", func() bool { return strings.Count(must(t, "nodes"), "\n") == len(i.nodes)+1 })
+	i.await("cluster", func() bool { return strings.Count(i.must("nodes"), "\n") == len(i.names)+1 })
 }
 
 func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *testing.T) {
@@ -113,25 +117,27 @@ func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *tes
 			i := newIsland(t, "a", "b", "c", "d")
 			i.settle()
 			whole := length + 20*time.Second
-			id := beginTogether(t, "stop.time="+whole.String())
+			id := i.beginTogether("stop.time=" + whole.String())
 			i.cut("d")
 			cut := time.Now()
-			await(t, "news of d", logged(t, id, "without d from now on"))
-			noticed := when(t, id, "without d from now on").Sub(cut)
+			i.await("news of d", i.logged(id, "without d from now on"))
+			noticed := i.when(id, "without d from now on").Sub(cut)
 			time.Sleep(length - time.Since(cut)) // how long it lasts
-			i.join("d")
+			i.mend("d")
 			joined := time.Now()
-			await(t, "return of d", logged(t, id, "d is back"))
-			back := when(t, id, "d is back").Sub(joined)
-			steps := endTogether(t, id, driver.Done)
+			i.await("return of d", i.logged(id, "d is back"))
+			back := i.when(id, "d is back").Sub(joined)
+			steps := i.endTogether(id, driver.Done)
 			pause, from := longest(steps)
-			t.Logf("cut off for %v: out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on; back %v after the network",
-				length, noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
+			t.Logf("cut off for %v: out of the view after %v; the longest pause between two rounds of all-reduce "+
+				"was %v, from %v on; back %v after the network", length, noticed.Round(time.Millisecond),
+				pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
 			if noticed > 6*time.Second || pause > 10*time.Second || back > 25*time.Second {
 				t.Errorf("noticed after %v, rounds paused for %v, back after %v", noticed, pause, back)
 			}
-			if again := stepsOf(t, "fetched", "peer4"); len(again) == 0 || again[len(again)-1] < whole-time.Second {
-				t.Errorf("the node that was cut off makes no steps at the end: %d in all\n%s", len(again), must(t, "logs", id))
+			if again := i.stepsOf("fetched", "peer4"); len(again) == 0 || again[len(again)-1] < whole-time.Second {
+				t.Errorf("the node that was cut off makes no steps at the end: %d in all\n%s", len(again),
+					i.must("logs", id))
 			}
 		})
 	}
@@ -142,12 +148,12 @@ func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 	lengthy(t)
 	i := newIsland(t, "a", "b", "c", "d")
 	i.settle()
-	id := beginTogether(t, "stop.time=16s")
+	id := i.beginTogether("stop.time=16s")
 	i.cut("a")
 	time.Sleep(5 * time.Second) // how long it lasts
-	i.join("a")
-	steps := endTogether(t, id, driver.Degraded)
-	log := must(t, "logs", id)
+	i.mend("a")
+	steps := i.endTogether(id, driver.Degraded)
+	log := i.must("logs", id)
 	if strings.Contains(log, "without ") || strings.Count(log, " was silent until ") != 3 {
 		t.Errorf("the conductor was cut off: %s", log)
 	}
@@ -161,26 +167,27 @@ func TestRunGoesOnWithoutOneOfTwoThatDoNotHearEachOther(t *testing.T) {
 	lengthy(t)
 	i := newIsland(t, "a", "b", "c", "d")
 	i.settle()
-	id := beginTogether(t, "stop.time=25s")
+	id := i.beginTogether("stop.time=25s")
 	i.part("c", "d")
 	i.part("d", "c")
 	parted := time.Now()
-	await(t, "news of d", logged(t, id, "without d from now on"))
-	noticed := when(t, id, "without d from now on").Sub(parted)
+	i.await("news of d", i.logged(id, "without d from now on"))
+	noticed := i.when(id, "without d from now on").Sub(parted)
 	time.Sleep(5 * time.Second) // in which the others go on
 	i.meet("c", "d")
 	i.meet("d", "c")
 	met := time.Now()
-	await(t, "return of d", logged(t, id, "d is back"))
-	back := when(t, id, "d is back").Sub(met)
-	pause, from := longest(endTogether(t, id, driver.Done))
-	t.Logf("c and d apart: one out of the view after %v; the longest pause between two rounds of all-reduce was %v, from %v on; back %v after they met",
-		noticed.Round(time.Millisecond), pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
+	i.await("return of d", i.logged(id, "d is back"))
+	back := i.when(id, "d is back").Sub(met)
+	pause, from := longest(i.endTogether(id, driver.Done))
+	t.Logf("c and d apart: one out of the view after %v; the longest pause between two rounds of all-reduce "+
+		"was %v, from %v on; back %v after they met", noticed.Round(time.Millisecond),
+		pause.Round(time.Millisecond), from.Round(time.Millisecond), back.Round(time.Millisecond))
 	if noticed > 8*time.Second || pause > 12*time.Second || back > 30*time.Second {
-		t.Errorf("noticed after %v, rounds paused for %v, back after %v\n%s", noticed, pause, back, must(t, "logs", id))
+		t.Errorf("noticed after %v, rounds paused for %v, back after %v\n%s", noticed, pause, back, i.must("logs", id))
 	}
-	if again := stepsOf(t, "fetched", "peer4"); len(again) == 0 || again[len(again)-1] < 24*time.Second {
-		t.Errorf("the node that was apart makes no steps at the end: %d in all\n%s", len(again), must(t, "logs", id))
+	if again := i.stepsOf("fetched", "peer4"); len(again) == 0 || again[len(again)-1] < 24*time.Second {
+		t.Errorf("the node that was apart makes no steps at the end: %d in all\n%s", len(again), i.must("logs", id))
 	}
 }
 
@@ -189,24 +196,25 @@ func TestRunWaitsForASilentServerWhoseModelNobodyElseHas(t *testing.T) {
 	lengthy(t)
 	i := newIsland(t, "a", "b")
 	i.settle()
-	write(t, "plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 60}", 1)+"record: events\n")
-	id := strings.TrimSpace(must(t, "submit", "plan.yaml", "--place", "server=b", "--place", "worker=a", "--detach"))
-	await(t, "progress", func() bool { return status(t, id).Share > 0 })
+	i.write("plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 60}", 1)+"record: events\n")
+	id := strings.TrimSpace(i.must("submit", i.path("plan.yaml"), "--place", "server=b", "--place", "worker=a",
+		"--detach"))
+	i.await("progress", func() bool { return i.status(id).Share > 0 })
 	i.cut("b")
-	await(t, "news of b", logged(t, id, "b is silent"))
+	i.await("news of b", i.logged(id, "b is silent"))
 	time.Sleep(4 * time.Second) // for so long the network stays away, and membership has not given the server up
-	i.join("b")
+	i.mend("b")
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%+v\n%s", status(t, id), must(t, "logs", id))
+			t.Logf("%+v\n%s", i.status(id), i.must("logs", id))
 		}
 	})
-	await(t, "end", func() bool { return status(t, id).State != driver.Running })
-	if s := status(t, id); s.State != driver.Degraded || strings.Contains(must(t, "logs", id), "without b") {
-		t.Fatalf("%+v\n%s", s, must(t, "logs", id))
+	i.await("end", func() bool { return i.status(id).State != driver.Running })
+	if s := i.status(id); s.State != driver.Degraded || strings.Contains(i.must("logs", id), "without b") {
+		t.Fatalf("%+v\n%s", s, i.must("logs", id))
 	}
-	must(t, "fetch", id, "--out", "fetched")
-	if pause, _ := longest(stepsOf(t, "fetched", "c")); pause < 5*time.Second {
+	i.must("fetch", id, "--out", i.path("fetched"))
+	if pause, _ := longest(i.stepsOf("fetched", "c")); pause < 5*time.Second {
 		t.Errorf("the longest pause between two steps was %v, though the server was away for more than 5 s", pause)
 	}
 }

@@ -3,8 +3,6 @@
 package cli_test
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,17 +13,13 @@ import (
 )
 
 // addresses are those of the processes of the cluster, by name, once each of them knows all.
-func addresses(t *testing.T) map[string]string {
-	t.Helper()
-	var all []driver.Node
-	if err := json.Unmarshal([]byte(must(t, "nodes", "--format", "json")), &all); err != nil {
-		t.Fatal(err)
-	}
-	at := map[string]string{}
+func (s *site) addresses() map[string]string {
+	s.t.Helper()
+	all, at := s.members(), map[string]string{}
 	for _, n := range all {
 		at[n.Name] = n.Address
-		await(t, "cluster", func() bool {
-			return strings.Count(must(t, "nodes", "--join", n.Address), "\n") == len(all)+1
+		s.await("cluster", func() bool {
+			return strings.Count(s.must("nodes", "--join", n.Address), "\n") == len(all)+1
 		})
 	}
 	return at
@@ -50,47 +44,38 @@ func lacks(log string, has []string, hasNot ...string) (errs []string) {
 }
 
 // submitTo has a process conduct a plan with these settings, whose nodes live where the rest says.
-func submitTo(t *testing.T, process, plan, name string, args ...string) (id string) {
-	t.Helper()
-	write(t, name+".yaml", plan)
-	args = append([]string{"submit", name + ".yaml", "--detach", "--join", process}, args...)
-	id = strings.TrimSpace(must(t, args...))
-	await(t, "progress of "+name, func() bool { return status(t, id).Share > 0 })
+func (s *site) submitTo(process, plan, name string, args ...string) (id string) {
+	s.t.Helper()
+	s.write(name+".yaml", plan)
+	args = append([]string{"submit", s.path(name + ".yaml"), "--detach", "--join", process}, args...)
+	id = strings.TrimSpace(s.must(args...))
+	s.await("progress of "+name, func() bool { return s.status(id).Share > 0 })
 	return id
 }
 
 // over waits for the end of a submission, and returns its log.
-func over(t *testing.T, id string) string {
-	t.Helper()
-	await(t, "end of "+id, func() bool { s := status(t, id); return s.Over() })
-	return must(t, "logs", id)
+func (s *site) over(id string) string {
+	s.t.Helper()
+	s.await("end of "+id, func() bool { now := s.status(id); return now.Over() })
+	return s.must("logs", id)
 }
 
 // fetched is the record of a submission of one run, which is degraded or not.
-func fetched(t *testing.T, id string, degraded bool) record.Run {
-	t.Helper()
-	must(t, "fetch", id, "--out", id)
-	s, err := record.ReadSummary(id)
-	if err != nil || len(s.Runs) != 1 {
-		t.Fatalf("%+v, %v\n%s", s, err, must(t, "logs", id))
+func (s *site) fetched(id string, degraded bool) record.Run {
+	s.t.Helper()
+	s.must("fetch", id, "--out", s.path(id))
+	summary, err := record.ReadSummary(s.path(id))
+	if err != nil || len(summary.Runs) != 1 {
+		s.t.Fatalf("%+v, %v\n%s", summary, err, s.must("logs", id))
 	}
 	want := record.Done
 	if degraded {
 		want = record.Degraded
 	}
-	if r := s.Runs[0]; r.Outcome != want {
-		t.Errorf("the run is %q: %+v", r.Outcome, r.Incidents)
+	if r := summary.Runs[0]; r.Outcome != want {
+		s.t.Errorf("the run is %q: %+v", r.Outcome, r.Incidents)
 	}
-	return s.Runs[0]
-}
-
-func signal(t *testing.T, s os.Signal, all ...*program) {
-	t.Helper()
-	for _, p := range all {
-		if err := p.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return summary.Runs[0]
 }
 
 // peers gossip without a server, and do not wait for each other.
@@ -105,28 +90,28 @@ record: events
 stop: {time: 23s}
 `
 
-// Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts a node of its
-// own run, but the first one the server of a third.
+// Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts
+// a node of its own run, but the first one the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
-	_, nodes := settle(t, "c", "a", "b", "d")
-	at := addresses(t)
-	within := submitTo(t, at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
-	beyond := submitTo(t, at["b"], lasting("9s"), "beyond", "--place=server=c", "--place=worker=d")
-	served := submitTo(t, at["d"], lasting("22s"), "served", "--place=server=a", "--place=worker=c")
-	signal(t, syscall.SIGSTOP, nodes["a"], nodes["b"])
+	site := settle(t, "c", "a", "b", "d")
+	at := site.addresses()
+	within := site.submitTo(at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
+	beyond := site.submitTo(at["b"], lasting("9s"), "beyond", "--place=server=c", "--place=worker=d")
+	served := site.submitTo(at["d"], lasting("22s"), "served", "--place=server=a", "--place=worker=c")
+	site.signal(syscall.SIGSTOP, "a", "b")
 	time.Sleep(17 * time.Second) // how long it lasts
-	signal(t, syscall.SIGCONT, nodes["a"], nodes["b"])
+	site.signal(syscall.SIGCONT, "a", "b")
 
-	log := over(t, within)
+	log := site.over(within)
 	if errs := lacks(log, []string{
 		"coordinator evaluated nothing from ", "because process a, which conducts the run, was paused for 1",
 	}, "without ", "lost"); errs != nil {
 		t.Errorf("%q in %s", errs, log)
 	}
-	run := fetched(t, within, true)
+	run := site.fetched(within, true)
 	for _, peer := range []string{"peer1", "peer2"} {
-		steps := stepsOf(t, within, peer)
+		steps := site.stepsOf(within, peer)
 		pause, from := longest(steps)
 		if last := steps[len(steps)-1]; pause > 3*time.Second || last < 22*time.Second || len(steps) < 700 {
 			t.Errorf("%s made %d steps, the last at %v, with a pause of %v at %v", peer, len(steps), last, pause, from)
@@ -136,55 +121,56 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 		t.Errorf("a record of %d steps and %v s", run.Steps, run.Duration)
 	}
 
-	log = over(t, beyond)
+	log = site.over(beyond)
 	if errs := lacks(log, []string{
 		"because process b, which conducts the run, was paused", "; the run was to end at 9.0 s",
 	}, "without "); errs != nil {
 		t.Errorf("%q in %s", errs, log)
 	}
-	fetched(t, beyond, true)
+	site.fetched(beyond, true)
 
-	log = over(t, served)
+	log = site.over(served)
 	if errs := lacks(log, []string{"server was silent until "}, "without ", "lost"); errs != nil {
 		t.Errorf("a server that was only paused: %q in %s", errs, log)
 	}
-	fetched(t, served, true)
+	site.fetched(served, true)
 }
 
-// The server's process of the first run is killed and comes back, that of the second leaves for good, and that of
-// the third is not heard of any more.
+// The server's process of the first run is killed and comes back, that of the second leaves for
+// good, and that of the third is not heard of any more.
 func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 	lengthy(t)
-	seed, nodes := settle(t, "a", "b", "c", "d", "e", "f")
-	at := addresses(t)
-	again := submitTo(t, at["a"], lasting("14s"), "again", "--place=server=c", "--place=worker=a")
-	gone := submitTo(t, at["b"], lasting("5s"), "gone", "--place=server=d", "--place=worker=b")
-	silent := submitTo(t, at["e"], lasting("5s"), "silent", "--place=server=f", "--place=worker=e")
-	next := strings.TrimSpace(must(t, "submit", "again.yaml", "--set=stop.time=200ms", "--detach", "--join", at["b"],
+	site := settle(t, "a", "b", "c", "d", "e", "f")
+	at := site.addresses()
+	again := site.submitTo(at["a"], lasting("14s"), "again", "--place=server=c", "--place=worker=a")
+	gone := site.submitTo(at["b"], lasting("5s"), "gone", "--place=server=d", "--place=worker=b")
+	silent := site.submitTo(at["e"], lasting("5s"), "silent", "--place=server=f", "--place=worker=e")
+	next := strings.TrimSpace(site.must("submit", site.path("again.yaml"), "--set=stop.time=200ms", "--detach",
+		"--join", at["b"],
 		"--place=server=b", "--place=worker=a"))
-	kill(t, nodes["c"])
-	signal(t, syscall.SIGTERM, nodes["d"])
-	signal(t, syscall.SIGSTOP, nodes["f"])
+	site.kill("c")
+	site.signal(syscall.SIGTERM, "d")
+	site.signal(syscall.SIGSTOP, "f")
 	left := time.Now()
-	await(t, "news of c", logged(t, again, "without c from now on"))
-	startNode(t, "c", seed)
+	site.await("news of c", site.logged(again, "without c from now on"))
+	site.start("c")
 
-	log := over(t, again)
+	log := site.over(again)
 	if errs := lacks(log, []string{
 		"server lost its model: its process c was gone from ", "; it began again from the initial model at ",
 	}); errs != nil {
 		t.Errorf("%q in %s", errs, log)
 	}
-	fetched(t, again, true)
+	site.fetched(again, true)
 
 	for id, process := range map[string]string{gone: "process d", silent: "process f"} {
-		log := over(t, id)
+		log := site.over(id)
 		if took := time.Since(left); took > 45*time.Second {
 			t.Errorf("a run of 5 s whose server is gone ended after %v", took)
 		}
-		if s := status(t, id); s.State != driver.Failed || lacks(log, []string{"server", process}) != nil {
+		if s := site.status(id); s.State != driver.Failed || lacks(log, []string{"server", process}) != nil {
 			t.Errorf("%+v\n%s", s, log)
 		}
 	}
-	await(t, "end of what waited", func() bool { return status(t, next).State == driver.Done })
+	site.await("end of what waited", func() bool { return site.status(next).State == driver.Done })
 }

@@ -12,10 +12,13 @@ import (
 
 func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use:     "plan",
-		Short:   "Check, show or begin a plan, or describe plans to an editor",
-		Long:    `Check or show a plan, begin a new one, or describe all plans to an editor. Nothing is run.`,
-		Example: "  gradwire plan check PLAN\n  gradwire plan show PLAN --set train.batch=64\n  gradwire plan new --out PLAN\n  gradwire plan schema --out plan.schema.json",
+		Use:   "plan",
+		Short: "Check, show or begin a plan, or describe plans to an editor",
+		Long:  `Check or show a plan, begin a new one, or describe all plans to an editor. Nothing is run.`,
+		Example: `  gradwire plan check PLAN
+  gradwire plan show PLAN --set train.batch=64
+  gradwire plan new --out PLAN
+  gradwire plan schema --out plan.schema.json`,
 	})
 	cmd.AddCommand(checkCommand(c, out), showCommand(c, out), newCommand(c, out), schemaCommand(c, out))
 	return cmd
@@ -24,9 +27,10 @@ func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{
-		Use:     "check FILE",
-		Short:   "Say what is wrong with a plan, if anything",
-		Long:    "Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file, line and column. Data is not read.",
+		Use:   "check FILE",
+		Short: "Say what is wrong with a plan, if anything",
+		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
+line and column. Data is not read.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    exactly(1, "one plan"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -50,8 +54,8 @@ func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show a plan with every default spelled out",
-		Long: "Show a plan with every default spelled out, and which node has which role. What has other defaults at other points " +
-			"of a sweep stays as it was written.",
+		Long: `Show a plan with every default spelled out, and which node has which role. What has other
+defaults at other points of a sweep stays as it was written.`,
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    exactly(1, "one plan"),
 		RunE: func(_ *cobra.Command, args []string) error {

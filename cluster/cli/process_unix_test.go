@@ -52,15 +52,6 @@ func (p *program) end(t *testing.T) syscall.WaitStatus {
 	return p.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// lengthy skips a test that takes minutes by its nature, because it waits for what real processes do: CI runs those by
-// setting GRADWIRE_LENGTHY.
-func lengthy(t *testing.T) {
-	t.Helper()
-	if os.Getenv("GRADWIRE_LENGTHY") == "" {
-		t.Skip("takes long; GRADWIRE_LENGTHY=1 runs it")
-	}
-}
-
 // await waits until a condition holds, but not forever.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
@@ -98,7 +89,8 @@ func TestInterruptKeepsFinishedRunsAndContinueMakesTheRest(t *testing.T) {
 	if err != nil || s.Complete || len(s.Runs) == 0 || len(s.Runs) == s.RunsPlanned {
 		t.Fatalf("%d of %d runs, complete: %v, %v", len(s.Runs), s.RunsPlanned, s.Complete, err)
 	}
-	if !strings.Contains(p.errs.String(), "runs are finished and kept; go on with --continue out") || !strings.Contains(p.out.String(), "record in out") {
+	if !strings.Contains(p.errs.String(), "runs are finished and kept; go on with --continue out") ||
+		!strings.Contains(p.out.String(), "record in out") {
 		t.Errorf("printed:\n%s\n%s", p.out.String(), p.errs.String())
 	}
 	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")

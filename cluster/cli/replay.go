@@ -69,9 +69,11 @@ func tellReplay(out io.Writer, r *driver.Replayed) error {
 	if !r.Equal {
 		verdict = "the digests differ"
 	}
-	_, err := fmt.Fprintf(out, "run %d (%sseed %d)\nrecorded %s\nreplayed %s\n%s\n", r.Run, at, r.Seed, r.Recorded, r.Digest, verdict)
+	_, err := fmt.Fprintf(out, "run %d (%sseed %d)\nrecorded %s\nreplayed %s\n%s\n",
+		r.Run, at, r.Seed, r.Recorded, r.Digest, verdict)
 	if err == nil && !r.SameBuild {
-		_, err = fmt.Fprintf(out, "the builds differ, so that this proves nothing:\nrecorded %+v\nreplayed %+v\n", r.RecordedBuild, r.Build)
+		_, err = fmt.Fprintf(out, "the builds differ, so that this proves nothing:\nrecorded %+v\nreplayed %+v\n",
+			r.RecordedBuild, r.Build)
 	}
 	for _, other := range r.OtherData {
 		if err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/page"
 )
 
 // pageName is what a page is called that nobody has named.
@@ -31,7 +31,8 @@ tables as CSV. Events are not read.`,
 			if len(args) > 0 {
 				return nil
 			}
-			return usage(cmd, fmt.Errorf("%s takes the folders of one or several records, but none was given", cmd.CommandPath()))
+			return usage(cmd, fmt.Errorf("%s takes the folders of one or several records, but none was given",
+				cmd.CommandPath()))
 		},
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			switch extension := strings.ToLower(filepath.Ext(file)); {
@@ -45,19 +46,21 @@ tables as CSV. Events are not read.`,
 			return makeReport(out, dirs, file)
 		},
 	}
-	cmd.Flags().StringVar(&file, "out", "", "the page (default: "+pageName+" in DIR, or in the working folder if there are several)")
+	cmd.Flags().StringVar(&file, "out", "",
+		"the page (default: "+pageName+" in DIR, or in the working folder if there are several)")
 	return cmd
 }
 
 func makeReport(out io.Writer, dirs []string, file string) error {
-	sources, err := report.ReadSources(dirs)
+	sources, err := page.Read(dirs)
 	if err != nil {
 		return &driver.InputError{Err: err}
 	}
-	o, err := report.WritePage(file, sources)
+	o, err := page.Write(file, sources)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n", o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
+	_, err = fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
+		o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
 	return err
 }

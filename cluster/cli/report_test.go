@@ -13,7 +13,8 @@ import (
 // recorded runs the small plan with events into a folder.
 func recorded(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	code, _, errs := gradwire(t, append([]string{"run", "plan.yaml", "--out", dir, "--set", "record=events", "--set", "sweep={train.batch: [16, 32]}"}, args...)...)
+	code, _, errs := gradwire(t, append([]string{"run", "plan.yaml", "--out", dir, "--set", "record=events", "--set",
+		"sweep={train.batch: [16, 32]}"}, args...)...)
 	expectCode(t, cli.ExitDone, code, errs)
 }
 
@@ -28,7 +29,8 @@ func TestReportLeavesAPageInTheRecordOrWhereItIsAskedFor(t *testing.T) {
 		t.Errorf("%v, written:\n%s", err, out)
 	}
 	// A page in the record does no harm to it.
-	code, _, errs = gradwire(t, "run", "plan.yaml", "--set", "record=events", "--set", "sweep={train.batch: [16, 32]}", "--continue", "out")
+	code, _, errs = gradwire(t, "run", "plan.yaml", "--set", "record=events", "--set", "sweep={train.batch: [16, 32]}",
+		"--continue", "out")
 	expectCode(t, cli.ExitDone, code, errs)
 	if testing.Short() {
 		return
@@ -127,14 +129,16 @@ func TestReplayPrintsBothDigests(t *testing.T) {
 	if err := json.Unmarshal(text, &run); err != nil {
 		t.Fatal(err)
 	}
-	if want := "run 1 (train.batch=32, seed 1)\nrecorded " + run.Digest + "\nreplayed " + run.Digest + "\nthe digests are equal\n"; out != want {
+	if want := "run 1 (train.batch=32, seed 1)\nrecorded " + run.Digest + "\nreplayed " + run.Digest +
+		"\nthe digests are equal\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 	write(t, filepath.Join(folder, "run.json"), strings.Replace(string(text), run.Digest, "0123456789abcdef", 1))
 	code, out, errs = gradwire(t, "replay", folder, "--format", "json")
 	expectCode(t, cli.ExitFailed, code, errs)
 	var printed map[string]any
-	if err := json.Unmarshal([]byte(out), &printed); err != nil || printed["equal"] != false || printed["recorded_digest"] != "0123456789abcdef" || printed["replayed_digest"] != run.Digest {
+	if err := json.Unmarshal([]byte(out), &printed); err != nil || printed["equal"] != false ||
+		printed["recorded_digest"] != "0123456789abcdef" || printed["replayed_digest"] != run.Digest {
 		t.Errorf("%v in\n%s", err, out)
 	}
 	summary, err := os.ReadFile("out/summary.json")

@@ -13,7 +13,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 // runFlags are the flags of gradwire run.
@@ -40,12 +41,12 @@ curve.csv, links.csv, updates.csv, where there are any models.csv, selections.cs
 measured.csv, plots as PNG and SVG, and for each run its model.
 
 Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest.
-A run that could not go on, because training diverged or an actor failed, is recorded as failed, and the
-others are made. One that lost state or had nodes that stood still is degraded. The record and the table
-say at which instant, at which node and why.
+A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
+the others are made. One that lost state or had nodes that stood still is degraded. The record and the
+table say at which instant, at which node and why.
 
-The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input, 3 if all ran to their
-end but a run is degraded.`,
+The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input, 3 if all ran
+to their end but a run is degraded.`,
 		Example: `  gradwire run examples/quickstart.yaml
   gradwire run PLAN --data ~/datasets --out results/first
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
@@ -72,11 +73,13 @@ end but a run is degraded.`,
 
 // options checks the flags and turns them into a plan and options.
 func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) (*driver.Plan, driver.Options, error) {
-	o := driver.Options{Catalog: c, Data: f.data, Out: f.out, Jobs: f.jobs, Clock: driver.Clock(f.clock), Strict: f.strict}
+	o := driver.Options{
+		Catalog: c, Data: f.data, Out: f.out, Jobs: f.jobs, Clock: driver.Clock(f.clock), Strict: f.strict,
+	}
 	set := f.set
 	if f.seed != "" {
-		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
-			return nil, o, usage(cmd, fmt.Errorf("--seed %q is not a whole number from 0 to 18446744073709551615", f.seed))
+		if err := checkSeed(cmd, f.seed); err != nil {
+			return nil, o, err
 		}
 		set = append(set, "seed="+f.seed)
 	}
@@ -113,9 +116,11 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs), r.RunsPlanned, r.Dir)
+		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
+			len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	if err = errors.Join(tellReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err); err == nil && degraded(r.Summary) {
+	err = errors.Join(tellReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err)
+	if err == nil && degraded(r.Summary) {
 		return errDegraded
 	}
 	return err
@@ -126,10 +131,10 @@ func degraded(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
-// tellReport prints the summary of a record and draws its plots. As JSON, out gets the summary alone, and errs where
-// the record is.
+// tellReport prints the summary of a record and draws its plots. As JSON, out gets the summary
+// alone, and errs the record's folder.
 func tellReport(out, errs io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
-	plots, err := report.Plots(dir, summary, traces)
+	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
 	if err != nil {
 		return err
 	}
@@ -137,7 +142,7 @@ func tellReport(out, errs io.Writer, format, dir string, summary record.Summary,
 		_, _ = fmt.Fprintf(errs, "record in %s\n", dir)
 		return printJSON(out, summary)
 	}
-	if err := report.Table(asScreen(out), summary); err != nil {
+	if err := text.Table(asScreen(out), summary); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
@@ -145,4 +150,12 @@ func tellReport(out, errs io.Writer, format, dir string, summary record.Summary,
 		_, _ = fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 	}
 	return err
+}
+
+// checkSeed says what is wrong with a seed.
+func checkSeed(cmd *cobra.Command, seed string) error {
+	if _, err := strconv.ParseUint(seed, 10, 64); err != nil {
+		return usage(cmd, fmt.Errorf("--seed %q is not a whole number from 0 to 18446744073709551615", seed))
+	}
+	return nil
 }

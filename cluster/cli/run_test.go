@@ -20,9 +20,11 @@ import (
 
 func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 	enter(t, small)
-	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--repeats", "2", "--seed", "7", "--set", "stop.target=60%", "--strict")
+	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--repeats", "2", "--seed", "7", "--set",
+		"stop.target=60%", "--strict")
 	expectCode(t, cli.ExitDone, code, errs)
-	for _, want := range []string{"reached", "2/2", "record in out", "plot   in " + filepath.Join("out", "accuracy-epochs.png")} {
+	for _, want := range []string{"reached", "2/2", "record in out",
+		"plot   in " + filepath.Join("out", "accuracy-epochs.png")} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -37,7 +39,8 @@ func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 	if err != nil || !s.Complete || len(s.Runs) != 2 || s.Runs[0].Seed != 7 || s.Runs[1].Seed != 8 {
 		t.Errorf("summary: %+v, %v", s, err)
 	}
-	for _, file := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "accuracy-epochs.png", "accuracy-epochs.svg", "accuracy-time.png", "runs/0001/model.safetensors"} {
+	for _, file := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "accuracy-epochs.png",
+		"accuracy-epochs.svg", "accuracy-time.png", "runs/0001/model.safetensors"} {
 		if info, err := os.Stat(filepath.Join("out", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -140,9 +143,11 @@ func TestRunCancelledBeforeItsFirstRunLeavesARecordToContinue(t *testing.T) {
 	cancel()
 	for _, format := range []string{"text", "json"} {
 		var out, errs bytes.Buffer
-		code := asGradwire(catalog.Default()).Run(ctx, []string{"run", "plan.yaml", "--out", format, "--format", format}, &out, &errs)
+		code := asGradwire(catalog.Default()).Run(ctx, []string{"run", "plan.yaml", "--out", format, "--format",
+			format}, &out, &errs)
 		expectCode(t, cli.ExitFailed, code, errs.String())
-		if want := "interrupted: 0 of 1 runs are finished and kept; go on with --continue " + format; !strings.Contains(errs.String(), want) {
+		if want := "interrupted: 0 of 1 runs are finished and kept; go on with --continue " +
+			format; !strings.Contains(errs.String(), want) {
 			t.Errorf("%q is not in\n%s", want, errs.String())
 		}
 		code, _, e := gradwire(t, "run", "plan.yaml", "--continue", format)
@@ -163,7 +168,8 @@ func TestPlanCheckFindsAFaultAtAnyPointOfTheSweep(t *testing.T) {
 	enter(t, small+"sweep: {train.batch: [8, 16, 0]}\n")
 	code, _, errs := gradwire(t, "plan", "check", "plan.yaml")
 	expectCode(t, cli.ExitInput, code, errs)
-	if !strings.HasPrefix(errs, "plan.yaml:16:30: ") || !strings.Contains(errs, "train.batch: 0 is out of range; accepted is 1 to 65536") {
+	if !strings.HasPrefix(errs, "plan.yaml:16:30: ") ||
+		!strings.Contains(errs, "train.batch: 0 is out of range; accepted is 1 to 65536") {
 		t.Error(errs)
 	}
 }
@@ -172,7 +178,8 @@ func TestPlanThatIsShownShowsAsItself(t *testing.T) {
 	enter(t, small+"sweep: {train.batch: [8, 16]}\n")
 	code, first, errs := gradwire(t, "plan", "show", "plan.yaml", "--set", "stop.epochs=3")
 	expectCode(t, cli.ExitDone, code, errs)
-	for _, want := range []string{"stop: {epochs: 3}", "seed: 1", "scale: min-max", "activation: relu", "default: {delay: 0ms, rate: unlimited"} {
+	for _, want := range []string{"stop: {epochs: 3}", "seed: 1", "scale: min-max", "activation: relu",
+		"default: {delay: 0ms, rate: unlimited"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("%q is not in the plan:\n%s", want, first)
 		}
@@ -191,7 +198,8 @@ func TestListsAreThoseOfTheCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, sort := range []string{"models", "datasets", "splits", "optimizers", "schedules", "architectures", "links", "topologies", "actors"} {
+	for _, sort := range []string{"models", "datasets", "splits", "optimizers", "schedules", "architectures", "links",
+		"topologies", "actors"} {
 		code, out, errs := gradwire(t, "list", sort)
 		expectCode(t, cli.ExitDone, code, errs)
 		all.WriteString("$ gradwire list " + sort + "\n" + out)

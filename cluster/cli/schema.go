@@ -18,15 +18,19 @@ func schemaCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Write the JSON Schema of plans, for editors",
-		Long: `Write the JSON Schema (draft 2020-12) of plans: every key with what it means, its default and the values
-that are accepted, and everything that this program's catalog has. Editors complete and check plans by it. Those with
-the YAML language server (VS Code, Neovim, Emacs, Helix, …) do if the first line of a plan is
+		Long: `Write the JSON Schema (draft 2020-12) of plans: every key with what it means, its default and the
+values that are accepted, and everything that this program's catalog has. Editors complete and check
+plans by it. Those with the YAML language server (VS Code, Neovim, Emacs, Helix, …) do if the first
+line of a plan is
 
   # yaml-language-server: $schema=plan.schema.json
 
-or if their settings say so for all plans, as "yaml.schemas": {"plan.schema.json": "plans/*.yaml"} does in VS Code.
-What a schema cannot say, 'gradwire plan check' does: whether names of nodes exist, what a sweep puts
-where, what happens in which order. With --out the schema replaces a file of that name.`,
+or if their settings say so for all plans, as in VS Code
+
+  "yaml.schemas": {"plan.schema.json": "plans/*.yaml"}
+
+'gradwire plan check' says what a schema cannot: whether names of nodes exist, what a sweep puts where,
+what happens in which order. With --out the schema replaces a file of that name.`,
 		Example: "  gradwire plan schema --out plan.schema.json\n  gradwire plan schema > plan.schema.json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +42,8 @@ where, what happens in which order. With --out the schema replaces a file of tha
 				_, err = out.Write(text)
 				return err
 			}
-			if err := os.WriteFile(file, text, 0o666); err != nil { //nolint:gosec // as readable as other files of the user's
+			//nolint:gosec // as readable as the user's other files
+			if err := os.WriteFile(file, text, 0o666); err != nil {
 				return &driver.InputError{Err: err}
 			}
 			_, err = fmt.Fprintf(out, "schema in %s\n", file)

@@ -101,12 +101,11 @@ func TestTheExamplesAreValidByTheSchema(t *testing.T) {
 }
 
 func TestAProgramsOwnArchitecturesAreInItsSchema(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the programs of the examples")
-	}
+	lengthy(t)
 	schemas := map[string]string{}
 	for program := range programs { // before the tests' own commands hide the home of go's caches
-		out, err := exec.Command("go", "run", "../../examples/"+program, "plan", "schema").Output() //nolint:gosec // of this module
+		//nolint:gosec // of this module
+		out, err := exec.Command("go", "run", "../../examples/"+program, "plan", "schema").Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,14 +152,22 @@ func TestTheSchemaRefusesWhatNoPlanMaySay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, change := range [][2]string{
-		{"kind: mlp, ", "kind: mpl, "}, {"layers: [93, 8, 5]", "layer: [93, 8, 5]"}, {", layers: [93, 8, 5]", ""}, {"layers: [93, 8, 5]", "layers: 93"},
-		{"set: synthetic-traffic", "set: synthetic-trffic"}, {"samples: 1500", "samples: 15"}, {"samples: 1500", "encoding: 100"},
-		{"samples: 1500", "test: all"}, {"samples: 1500", "test: 100"}, {"samples: 1500", "split: iid"}, {"samples: 1500", "split: {kind: dirichlet}"},
-		{"batch: 32", "batch: 0"}, {"batch: 32", "bacth: 32"}, {"rate: 0.1", "rate: -0.1"}, {"rate: 0.1", "rate: {kind: step, first: 0.1}"}, {"kind: sgd", "kind: sdg"},
-		{"kind: parameter-server", "kind: parameter-server, scale: max"}, {"kind: parameter-server", "kind: gossip, choose: {kind: near}"},
-		{"kind: parameter-server", "kind: d-psgd, matrix: [0.5, 0.5]"}, {"kind: parameter-server", "kind: d-psgd, lead: -1"},
-		{"delay: 1ms", "delay: 1"}, {"delay: 1ms", "delay: {kind: uniform, range: 1s-5s}"}, {"delay: 1ms", "delay: {kind: uniform}"}, {"delay: 1ms", "delay: {range: 1s..5s}"},
-		{"links:", "topology: rign\n  links:"}, {"links:", "topology: random-regular\n  links:"}, {"links:", "topology: {kind: ring, degree: 2}\n  links:"},
+		{"kind: mlp, ", "kind: mpl, "}, {"layers: [93, 8, 5]", "layer: [93, 8, 5]"}, {", layers: [93, 8, 5]", ""},
+		{"layers: [93, 8, 5]", "layers: 93"},
+		{"set: synthetic-traffic", "set: synthetic-trffic"}, {"samples: 1500", "samples: 15"},
+		{"samples: 1500", "encoding: 100"},
+		{"samples: 1500", "test: all"}, {"samples: 1500", "test: 100"}, {"samples: 1500", "split: iid"},
+		{"samples: 1500", "split: {kind: dirichlet}"},
+		{"batch: 32", "batch: 0"}, {"batch: 32", "bacth: 32"}, {"rate: 0.1", "rate: -0.1"},
+		{"rate: 0.1", "rate: {kind: step, first: 0.1}"}, {"kind: sgd", "kind: sdg"},
+		{"kind: parameter-server", "kind: parameter-server, scale: max"},
+		{"kind: parameter-server", "kind: gossip, choose: {kind: near}"},
+		{"kind: parameter-server", "kind: d-psgd, matrix: [0.5, 0.5]"},
+		{"kind: parameter-server", "kind: d-psgd, lead: -1"},
+		{"delay: 1ms", "delay: 1"}, {"delay: 1ms", "delay: {kind: uniform, range: 1s-5s}"},
+		{"delay: 1ms", "delay: {kind: uniform}"}, {"delay: 1ms", "delay: {range: 1s..5s}"},
+		{"links:", "topology: rign\n  links:"}, {"links:", "topology: random-regular\n  links:"},
+		{"links:", "topology: {kind: ring, degree: 2}\n  links:"},
 		{"stop: {epochs: 2}", "stop: {}"}, {"stop: {epochs: 2}", "stop: {time: 0s}"},
 	} {
 		text := edit(t, small, change[0], change[1])
@@ -168,7 +175,8 @@ func TestTheSchemaRefusesWhatNoPlanMaySay(t *testing.T) {
 			t.Errorf("%s in place of %s is valid", change[1], change[0])
 		}
 	}
-	if err := validate(t, schema, []byte(edit(t, small, "architecture: {kind: parameter-server}\n", "")+"sweep: {architecture: [{kind: gossip}]}\n")); err != nil {
+	if err := validate(t, schema, []byte(edit(t, small, "architecture: {kind: parameter-server}\n",
+		"")+"sweep: {architecture: [{kind: gossip}]}\n")); err != nil {
 		t.Errorf("what the sweep says need not be said twice: %v", err)
 	}
 }
@@ -179,7 +187,8 @@ func TestTheSchemaIsWrittenToAFile(t *testing.T) {
 	for range 2 { // the second time over the first
 		code, out, errs := gradwire(t, "plan", "schema", "--out", "s.json")
 		expectCode(t, cli.ExitDone, code, errs)
-		if written, err := os.ReadFile("s.json"); err != nil || string(written) != printed || out != "schema in s.json\n" {
+		if written, err := os.ReadFile("s.json"); err != nil || string(written) != printed ||
+			out != "schema in s.json\n" {
 			t.Errorf("%q: %v", out, err)
 		}
 	}

@@ -25,8 +25,8 @@ func upCommand(out, errs io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a throw-away cluster on this machine",
-		Long: `Start nodes as processes of this machine, with certificates of their own, ready to submit to. Ctrl-C ends
-them, and nothing of them is left; what was not fetched is lost.`,
+		Long: `Start nodes as processes of this machine, with certificates of their own, ready to submit to.
+Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 		Example: "  gradwire up --nodes 4",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,24 +57,15 @@ type child struct {
 	err   error
 }
 
-// up starts a cluster, says how to reach it by the program of that name, and keeps it until ctx is cancelled or a node ends.
+// up starts a cluster, says how the program of that name reaches it, and keeps it until ctx is
+// cancelled or all nodes have ended.
 func up(ctx context.Context, program string, count int, data string, out, log io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "gradwire-up-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	ca, operator := filepath.Join(dir, "ca"), filepath.Join(dir, "operator")
-	if err := errors.Join(identity.Init(ca), identity.Issue(ca, operator, identity.Subject{Name: "operator", Role: identity.Operator})); err != nil {
-		return err
-	}
-	for i := range count {
-		s := identity.Subject{Name: nodeName(i), Role: identity.Node}
-		if err := identity.Issue(ca, filepath.Join(dir, s.Name), s); err != nil {
-			return err
-		}
-	}
-	if err := os.RemoveAll(ca); err != nil { // nobody needs its key any more, and who kills this process leaves the folder
+	if err := issueAll(dir, count); err != nil {
 		return err
 	}
 	var children []*child
@@ -97,8 +88,32 @@ func up(ctx context.Context, program string, count int, data string, out, log io
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n", count, seed, operator, program)
+	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n"+
+		"  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n",
+		count, seed, filepath.Join(dir, operatorName), program)
 	return anyEnds(ctx, children)
+}
+
+// operatorName is that of the operator of a cluster that gradwire up starts.
+const operatorName = "operator"
+
+// issueAll makes the identities of an operator and of count nodes, each in the folder of its name.
+// The authority's key is removed at once: nobody needs it, and a killed process leaves its folder.
+func issueAll(dir string, count int) error {
+	ca := filepath.Join(dir, "ca")
+	if err := identity.Init(ca); err != nil {
+		return err
+	}
+	subjects := []identity.Subject{{Name: operatorName, Role: identity.Operator}}
+	for i := range count {
+		subjects = append(subjects, identity.Subject{Name: nodeName(i), Role: identity.Node})
+	}
+	for _, s := range subjects {
+		if err := identity.Issue(ca, filepath.Join(dir, s.Name), s); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(ca)
 }
 
 // nodeName is that of a node that gradwire up starts.
@@ -134,17 +149,24 @@ func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"node", "--leash", "--bind", "127.0.0.1:0", "--identity", own, "--out", filepath.Join(dir, "records-"+name)}
+	args := []string{
+		"node", "--leash", "--bind", "127.0.0.1:0", "--identity", own, "--out", filepath.Join(dir, "records-"+name),
+	}
 	if seed != "" {
 		args = append(args, "--join", seed)
 	}
 	if data != "" {
 		args = append(args, "--data", data)
 	}
-	c := &child{Cmd: exec.Command(program, args...), name: name, ended: make(chan struct{})} //nolint:gosec // this program itself
+	c := &child{
+		Cmd:  exec.Command(program, args...), //nolint:gosec // this program itself
+		name: name, told: make(chan string, 1), ended: make(chan struct{}),
+	}
 	c.Env = append(os.Environ(), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
-	c.told = make(chan string, 1)
-	c.Stdout, c.Stderr = &lines{tell: c.says}, &lines{tell: func(line string) { c.last = line; fmt.Fprintf(log, "%s: %s\n", name, line) }}
+	c.Stdout, c.Stderr = &lines{tell: c.says}, &lines{tell: func(line string) {
+		c.last = line
+		fmt.Fprintf(log, "%s: %s\n", name, line)
+	}}
 	if c.leash, err = c.StdinPipe(); err != nil {
 		return nil, err
 	}

@@ -22,11 +22,11 @@ var ErrNoActor = errors.New("no such actor")
 type ActorSpec struct {
 	// Name is unique in the cluster: 1 to 128 printable ASCII characters without spaces.
 	//
-	// The node that is to host the actor keeps the name while it asks all others whether they
-	// have it. Of two who take one name at the same moment at most one succeeds, and
-	// perhaps neither. A node that belongs to the cluster and does not answer has the request refused. On the two
-	// sides of a partition, once membership has given the other side up, the same name
-	// can be taken twice; when the partition has healed, Actors lists both and Find refuses to choose.
+	// The node that is to host the actor keeps the name while it asks all others whether they have
+	// it. Of two who take one name at the same moment at most one succeeds, and perhaps neither. A
+	// node that belongs to the cluster and does not answer has the request refused. On the two
+	// sides of a partition, once membership has given the other side up, the same name can be taken
+	// twice; when the partition has healed, Actors lists both and Find refuses to choose.
 	Name string
 	// Kind is one of the kinds in Catalog.Actors of the node.
 	Kind string
@@ -35,16 +35,17 @@ type ActorSpec struct {
 	// Node is where it is to live; without one, where most cores are free among the nodes
 	// with the Label, KEY:VALUE, if one is given.
 	Node, Label string
-	// Cores are reserved for what the actor computes with Env.Compute, until it has ended. An actor without
-	// any cannot compute. Runs do not reserve cores; no node of a plan is placed where all are reserved.
+	// Cores are reserved for what the actor computes with Env.Compute, until it has ended. An actor
+	// without any cannot compute. Runs do not reserve cores; no node of a plan is placed where all
+	// are reserved.
 	Cores int
-	// Restart says how often the actor is made anew when it fails; the zero value, never.
+	// Restart says how often the actor is restarted when it fails; the zero value, never.
 	Restart Restart
 }
 
-// Restart says how often an actor is made anew: at most Times, up to 1000, within any span of
-// Within, which is at least a second, or in its whole life if Within is 0. Messages that wait remain; the
-// one it failed at is lost, and so are questions that it had begun and not answered. An
+// Restart says how often an actor is restarted: at most Times, up to 1000, within any span of
+// Within, which is at least a second, or in its whole life if Within is 0. Messages that wait
+// remain; the one it failed at is lost, and so are questions that it had begun and not answered. An
 // actor that is an actors.Restorer hands its state on. Nothing survives its process.
 type Restart struct {
 	Times  int
@@ -72,14 +73,14 @@ type Actor struct {
 // MaxUnderWay is how many messages of one Ref may be under way at a time.
 const MaxUnderWay = 1024
 
-// Ref refers to an actor: to this one, not to another one that takes its name when it has ended. It is safe for use by
-// many goroutines.
+// Ref refers to an actor: to this one, not to another one that takes its name when it has ended. It
+// is safe for use by many goroutines.
 //
-// A message is handled at most once, and in the order in which the calls of Send, Ask and Stop began for all
-// Refs of a Client to one actor. It is lost, and counted, if the actor or its node ends before it is
-// handled, if the actor fails at it, if its mailbox is full (10,000 messages), or if a connection on the way
-// breaks meanwhile, even if it should have been handled in spite of that. Nothing is repeated: who wants more asks, or
-// numbers messages and has the actor answer.
+// A message is handled at most once, and in the order in which the calls of Send, Ask and Stop
+// began for all Refs of a Client to one actor. It is lost, and counted, if the actor or its node
+// ends before it is handled, if the actor fails at it, if its mailbox is full (10,000 messages), or
+// if a connection on the way breaks meanwhile, even if it should have been handled in spite of
+// that. Nothing is repeated: who wants more asks, or numbers messages and has the actor answer.
 type Ref struct {
 	Name, Kind, Node string
 
@@ -95,7 +96,8 @@ type RefStats struct {
 	Sent uint64
 	// Handled by the actor; questions count when they are answered.
 	Handled uint64
-	// Lost or, after a broken connection, not known to have been handled; and questions that were not answered.
+	// Lost or, after a broken connection, not known to have been handled; and questions that were
+	// not answered.
 	Lost     uint64
 	UnderWay uint64
 	// Cause is why the latest one was lost.
@@ -115,7 +117,8 @@ func (r *Ref) Stats() RefStats {
 	return r.stats
 }
 
-// Spawn has an actor made. An InputError says what is wrong with the specification, or that no node fits.
+// Spawn has an actor made. An InputError says what is wrong with the specification, or that no node
+// fits.
 func (c *Client) Spawn(ctx context.Context, s ActorSpec) (*Ref, error) {
 	m, err := s.request()
 	if err != nil {
@@ -147,20 +150,22 @@ func (s *ActorSpec) request() (*protos.SpawnActor, error) {
 		return nil, fmt.Errorf("actor %s: label %q; accepted is KEY:VALUE", s.Name, s.Label)
 	}
 	return &protos.SpawnActor{
-		Name: s.Name, Kind: s.Kind, Settings: s.Settings, Node: s.Node, Label: key, Value: value, Cores: int32(min(s.Cores, 1<<30)),
+		Name: s.Name, Kind: s.Kind, Settings: s.Settings, Node: s.Node, Label: key, Value: value,
+		Cores:    int32(min(s.Cores, 1<<30)),
 		Restarts: int32(s.Restart.Times), Within: int64(s.Restart.Within),
 	}, nil
 }
 
-// Find returns a reference to the actor of a name. The error wraps ErrNoActor if no node has one, and says
-// what is known of the last one and which nodes have not answered.
+// Find returns a reference to the actor of a name. The error wraps ErrNoActor if no node has one,
+// and says what is known of the last one and which nodes have not answered.
 func (c *Client) Find(ctx context.Context, name string) (*Ref, error) {
 	found, silent, trace, err := c.list(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(found) > 1:
-		return nil, refusal.Input(fmt.Errorf("%d actors bear the name %s, on nodes %s and %s, as after a partition; stop one of them", len(found), name, found[0].Node, found[1].Node))
+		return nil, refusal.Input(fmt.Errorf("%d actors bear the name %s, on nodes %s and %s, as after a partition; "+
+			"stop one of them", len(found), name, found[0].Node, found[1].Node))
 	case len(found) == 1:
 		return c.newRef(found[0]), nil
 	}
@@ -195,8 +200,9 @@ func (c *Client) Actors(ctx context.Context) ([]Actor, error) {
 	all := make([]Actor, len(found))
 	for i, a := range found {
 		all[i] = Actor{
-			Name: a.Name, Kind: a.Kind, Node: a.Node, Cores: int(a.Cores), Mailbox: int(a.Mailbox), Restarts: int(a.Restarts),
-			Handled: a.Handled, Lost: a.Lost, Since: time.Unix(0, a.Since), Failure: a.Failure,
+			Name: a.Name, Kind: a.Kind, Node: a.Node, Cores: int(a.Cores), Mailbox: int(a.Mailbox),
+			Restarts: int(a.Restarts),
+			Handled:  a.Handled, Lost: a.Lost, Since: time.Unix(0, a.Since), Failure: a.Failure,
 		}
 	}
 	if err == nil && len(silent) > 0 {
@@ -206,7 +212,8 @@ func (c *Client) Actors(ctx context.Context) ([]Actor, error) {
 }
 
 // list asks the seed for the actors of a name, or all.
-func (c *Client) list(ctx context.Context, name string) (found []*protos.Actor, silent []string, trace string, err error) {
+func (c *Client) list(ctx context.Context, name string) (found []*protos.Actor, silent []string, trace string,
+	err error) {
 	t, err := c.ask(ctx, c.seed, &protos.Request{Kind: &protos.Request_Actors{Actors: &protos.ListActors{Name: name}}})
 	if err != nil {
 		return nil, nil, "", err
@@ -224,16 +231,19 @@ func (c *Client) list(ctx context.Context, name string) (found []*protos.Actor, 
 		silent = append(silent, r.GetActors().GetSilent()...)
 		trace = cmp.Or(trace, r.GetActors().GetTrace())
 	}
-	slices.SortFunc(found, func(a, b *protos.Actor) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node)) })
+	slices.SortFunc(found, func(a, b *protos.Actor) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))
+	})
 	return found, silent, trace, nil
 }
 
 // AskPatience is how long Ask waits for an answer if its context has no deadline.
 const AskPatience = 30 * time.Second
 
-// Send sends the actor a message, and takes over the caller's reference. It does not wait until the message is
-// handled, but where MaxUnderWay messages are, it waits for one of them. An error says that it was not sent; what
-// becomes of it later, Stats tells. At most 1 MiB of head, and 4 MiB in all, can be sent.
+// Send sends the actor a message, and takes over the caller's reference. It does not wait until the
+// message is handled, but where MaxUnderWay messages are, it waits for one of them. An error says
+// that it was not sent; what becomes of it later, Stats tells. At most 1 MiB of head, and 4 MiB in
+// all, can be sent.
 func (r *Ref) Send(ctx context.Context, m *protos.Message) error {
 	defer m.Release()
 	_, err := r.call(ctx, protos.ActorCall_SEND, m, 0)

@@ -20,7 +20,7 @@ import (
 )
 
 // attachment is a client's line to actors: one connection for all it says to them, made
-// when it is first needed and anew when it has broken.
+// when it is first needed and again after it breaks.
 type attachment struct {
 	turn     chan struct{} // held by who writes, and guards what follows
 	client   uint64        // drawn by chance
@@ -51,8 +51,8 @@ type sent struct {
 // errClientClosed ends the calls that are under way when a client is closed.
 var errClientClosed = errors.New("the client was closed")
 
-// Close ends the client's line to actors, if it has one; what is under way there counts as lost. All else
-// of a client needs no closing.
+// Close ends the client's line to actors, if it has one; what is under way there counts as lost.
+// All else of a client needs no closing.
 func (c *Client) Close() {
 	c.attached.turn <- struct{}{}
 	l := c.attached.now
@@ -67,7 +67,8 @@ func (c *Client) Close() {
 const slack = 250 * time.Millisecond
 
 // call sends a call to the actor.
-func (r *Ref) call(ctx context.Context, verb protos.ActorCall_Verb, m *protos.Message, patience time.Duration) (*sent, error) {
+func (r *Ref) call(ctx context.Context, verb protos.ActorCall_Verb, m *protos.Message, patience time.Duration) (*sent,
+	error) {
 	call := &protos.ActorCall{Verb: verb, Name: r.Name, Node: r.Node, Id: r.id, Patience: int64(patience + slack)}
 	if m != nil {
 		if err := fillCall(call, m); err != nil {
@@ -77,7 +78,8 @@ func (r *Ref) call(ctx context.Context, verb protos.ActorCall_Verb, m *protos.Me
 	select {
 	case r.window <- struct{}{}:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: %d messages are under way, which is as many as can be: %w", r, MaxUnderWay, context.Cause(ctx))
+		return nil, fmt.Errorf("%s: %d messages are under way, which is as many as can be: %w", r, MaxUnderWay,
+			context.Cause(ctx))
 	}
 	s := &sent{of: r, counts: verb != protos.ActorCall_STOP, ended: make(chan struct{})}
 	err := r.client.put(ctx, call, s)
@@ -227,7 +229,7 @@ func (l *clientLine) end(cause error) {
 	l.open = map[uint64]*sent{}
 	err := l.broken
 	l.mu.Unlock()
-	l.conn.Close() //nolint:errcheck // it is of no use any more
+	l.conn.Close() //nolint:errcheck // it is of no further use
 	for _, s := range open {
 		s.end(nil, fmt.Errorf("whether %s has handled the message is not known: %w", s.of, err))
 	}

@@ -1,5 +1,5 @@
-// Package client is a program's way into a cluster: it submits plans and follows them, fetches records, and has actors
-// made that live outside of runs. It is no part of the cluster.
+// Package client is a program's way into a cluster: it submits plans and follows them, fetches
+// records, and spawns actors that live outside of runs. A client is not a part of the cluster.
 package client
 
 import (
@@ -27,9 +27,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Client is a driver's way into a cluster, one connection for each request and one for all that it says to
-// actors. It is no part of the cluster: what it has submitted or spawned goes on without it. It is safe for use by
-// many goroutines.
+// Client is a driver's way into a cluster, one connection for each request and one for all that it
+// says to actors. It is no part of the cluster: what it has submitted or spawned goes on without
+// it. It is safe for use by many goroutines.
 type Client struct {
 	identity *identity.Identity
 	seed     string // the address that answered
@@ -45,12 +45,14 @@ type Node struct {
 	Cores   int               `json:"cores"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Started time.Time         `json:"started"`
-	// State is that of the connection of the process that was asked: up, suspended, down, unknown or here.
+	// State is the state of the connection from the process that was asked: up, suspended, down,
+	// unknown or here.
 	State string `json:"state"`
-	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in seconds,
-	// smoothed; 0 if none has come back yet.
+	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in
+	// seconds, smoothed; 0 if none has come back yet.
 	RoundTrip float64 `json:"round_trip_s"`
-	// Expires is when its certificate does; zero if it has none, or the process that was asked does not know.
+	// Expires is when its certificate does; zero if it has none, or the process that was asked does
+	// not know.
 	Expires time.Time `json:"certificate_expires,omitzero"`
 }
 
@@ -77,20 +79,20 @@ type Submission struct {
 	Placement map[string]string `json:"placement,omitempty"`
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool `json:"insecure,omitempty"`
-	// Away is since when the process is, as another one sees it, and Why; zero while it is there. The rest is then as it
-	// was when last heard of.
+	// Away is since when the process is, as another one sees it, and Why; zero while it is there.
+	// The rest is then as it was when last heard of.
 	Away time.Time `json:"away_since,omitzero"`
 	Why  string    `json:"away_because,omitempty"`
 }
 
-// Over reports whether nothing will come any more.
+// Over reports whether the submission has ended.
 func (s *Submission) Over() bool { return s.State != request.Waiting && s.State != request.Running }
 
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
 
-// Connect finds a process of a cluster that answers, among the addresses of seeds. The
-// identity, nil for a cluster without any, is that of an operator or client.
+// Connect finds a process of a cluster that answers, among the addresses of seeds. The identity
+// belongs to an operator or client; it is nil for a cluster without identities.
 func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
 	if len(seeds) == 0 {
 		return nil, refusal.Input(errors.New("no address of the cluster is given, as --join or GRADWIRE_JOIN does"))
@@ -131,7 +133,9 @@ func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*c
 		return nil, c.explain(err)
 	}
 	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx, explain: c.explain}
-	t.release = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the conversation is over in any case
+	t.release = context.AfterFunc(ctx, func() {
+		conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the conversation is over in any case
+	})
 	if err := request.Write(conn, r); err != nil {
 		t.close()
 		return nil, err
@@ -197,7 +201,8 @@ const answerPatience = 10 * time.Second
 
 // prompt asks for a single reply that needs no work.
 func (c *Client) prompt(ctx context.Context, address string, r *protos.Request) (*protos.Reply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerPatience, fmt.Errorf("the process at %s has not answered for %v", address, answerPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, answerPatience,
+		fmt.Errorf("the process at %s has not answered for %v", address, answerPatience))
 	defer cancel()
 	return c.one(ctx, address, r)
 }
@@ -240,8 +245,8 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 // askedAtOnce is how many processes a client asks at a time.
 const askedAtOnce = 32
 
-// everywhere asks processes side by side, since one that does not answer takes its time. The error names those that
-// did not.
+// everywhere asks processes side by side, since one that does not answer takes its time. The error
+// names those that did not.
 func everywhere(nodes []Node, ask func(i int, n *Node) error) error {
 	errs := make([]error, len(nodes))
 	var asking sync.WaitGroup
@@ -259,8 +264,8 @@ func everywhere(nodes []Node, ask func(i int, n *Node) error) error {
 	return errors.Join(errs...)
 }
 
-// RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the names of both.
-// Processes that do not answer are passed over; the error then says so.
+// RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the
+// names of both. Processes that do not answer are passed over; the error then says so.
 func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -286,8 +291,9 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	return trips, err
 }
 
-// Runs returns what was submitted to the processes of the cluster, in the order of time, and what others know of
-// those that are away. Processes that do not answer are passed over; the error then says so.
+// Runs returns what was submitted to the processes of the cluster, in the order of time, and what
+// others know of those that are away. Processes that do not answer are passed over; the error then
+// says so.
 func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -295,7 +301,8 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	}
 	replies := make([]*protos.Reply, len(nodes))
 	err = everywhere(nodes, func(i int, n *Node) (err error) {
-		replies[i], err = c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+		replies[i], err = c.prompt(ctx, n.Address,
+			&protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 		return err
 	})
 	all := merge(replies)
@@ -303,8 +310,8 @@ func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
 	return all, err
 }
 
-// merge are the submissions of all replies, each once: as its process tells it, or as told by the one that has missed
-// its process for longest.
+// merge are the submissions of all replies, each once: as its process tells it, or as told by the
+// one that has missed its process for longest.
 func merge(replies []*protos.Reply) (all []Submission) {
 	at := map[string]int{}
 	for _, r := range replies {
@@ -329,7 +336,8 @@ func submissionOf(s *protos.Submission) Submission {
 		away = time.Unix(0, s.Away)
 	}
 	return Submission{
-		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done), Total: int(s.Total), Share: s.Share,
+		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
+		Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
 		Away: away, Why: s.Why,
 	}
@@ -347,7 +355,8 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 			continue
 		}
 		if found.ID != "" {
-			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID, s.ID))
+			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID,
+				s.ID))
 		}
 		found = s
 	}
@@ -363,7 +372,8 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	return address, found, nil
 }
 
-// keeper returns the address of the process that keeps a run, which is there, and the run's full id.
+// keeper returns the address of the process that keeps a run, which is there, and the run's full
+// id.
 func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
 	address, s, err := c.find(ctx, id)
 	switch {
@@ -379,14 +389,15 @@ func (c *Client) keeper(ctx context.Context, id string) (address, whole string, 
 
 // SubmitOptions say how a plan is submitted.
 type SubmitOptions struct {
-	// Place says where nodes live: WHAT=PROCESS or WHAT=LABEL:VALUE, where WHAT is a node, a group or a role of
-	// the plan. What is said of a node first holds.
+	// Place says where nodes live: WHAT=PROCESS or WHAT=LABEL:VALUE, where WHAT is a node, a group
+	// or a role of the plan. What is said of a node first holds.
 	Place []string
 }
 
 // WrittenPlan is a plan as it was written: the cluster reads it itself.
 type WrittenPlan interface {
-	// Written returns the plan's file, the text in it, and the assignments key=value that were carried out.
+	// Written returns the plan's file, the text in it, and the assignments key=value that were
+	// carried out.
 	Written() (file string, text []byte, set []string)
 }
 
@@ -399,7 +410,8 @@ func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (st
 	return r.GetSubmitted().GetId(), located(file, err)
 }
 
-// Status returns the present state of a run, whose id may be shortened; the last that was heard if its process is away.
+// Status returns the present state of a run, whose id may be shortened; the last that was heard if
+// its process is away.
 func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
 	_, now, err := c.find(ctx, id)
 	if err != nil || !now.Away.IsZero() {
@@ -450,7 +462,8 @@ func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(lin
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}})
+	t, err := c.ask(ctx, address,
+		&protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}})
 	if err != nil {
 		return err
 	}
@@ -476,7 +489,8 @@ func (c *Client) Stop(ctx context.Context, id string) error {
 	return err
 }
 
-// Remove removes a run that has ended from the process that keeps it, with its record, and returns its full id.
+// Remove removes a run that has ended from the process that keeps it, with its record, and returns
+// its full id.
 func (c *Client) Remove(ctx context.Context, id string) (whole string, err error) {
 	address, whole, err := c.keeper(ctx, id)
 	if err != nil {
@@ -489,11 +503,12 @@ func (c *Client) Remove(ctx context.Context, id string) (whole string, err error
 // absent says of a submission that its process is away.
 func absent(s Submission) error {
 	return refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
-		"it was %s, with %d of %d runs, when last heard of", s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
+		"it was %s, with %d of %d runs, when last heard of",
+		s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 }
 
-// located has the error of a process, which knows only the last element of the plan's path, name the file as it was named
-// here.
+// located has the error of a process, which knows only the last element of the plan's path, name
+// the file as it was named here.
 func located(file string, err error) error {
 	var wrong *refusal.InputError
 	if !errors.As(err, &wrong) {

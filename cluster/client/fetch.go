@@ -17,8 +17,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Fetch copies the record of a run that has ended into a folder that does not exist or is empty. Until all of it has come
-// it lies in a folder beside that one, or in it, whose name begins with .partial-.
+// Fetch copies the record of a run that has ended into a folder that does not exist or is empty.
+// Until all of it has come it lies in a folder beside that one, or in it, whose name begins with
+// .partial-.
 func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	address, id, err := c.keeper(ctx, id)
 	if err != nil {
@@ -39,8 +40,8 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	return assemble(dir, func(part string) error { return unpack(tar.NewReader(archive), part) })
 }
 
-// assemble makes a folder as a whole or not at all. Into one that is there already, which must be empty, the
-// files come at the end, the summary as the last.
+// assemble makes a folder as a whole or not at all. Into one that is there already, which must be
+// empty, the files come at the end, the summary as the last.
 func assemble(dir string, write func(part string) error) (err error) {
 	dir = filepath.Clean(dir)
 	_, missing := os.Stat(dir)
@@ -87,7 +88,8 @@ func lastFile(e fs.DirEntry) int {
 	return 0
 }
 
-// Vacant returns an InputError for a folder that no record can be copied into, because something is in it.
+// Vacant returns an InputError for a folder that no record can be copied into, because something is
+// in it.
 func Vacant(dir string) error {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return refusal.Input(fmt.Errorf("%s: %w", dir, record.ErrExists))

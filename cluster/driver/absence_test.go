@@ -29,7 +29,8 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 	running := submit(t, operator, long)
 	await(t, "beginning", func() error {
 		began := false
-		err := operator.Logs(t.Context(), running, false, func(line string) { began = began || strings.Contains(line, "began on a, b") })
+		err := operator.Logs(t.Context(), running, false,
+			func(line string) { began = began || strings.Contains(line, "began on a, b") })
 		if err == nil && !began {
 			err = errors.New("it has not begun")
 		}
@@ -59,7 +60,8 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 	expectAgain(t, err, "which is away since")
 	_, err = operator.Status(t.Context(), gone)
 	expectInput(t, err, "the cluster knows no run")
-	if runs, err := operator.Runs(t.Context()); err != nil || len(runs) != 2 || runs[0].ID != id || runs[1].ID != running {
+	if runs, err := operator.Runs(t.Context()); err != nil || len(runs) != 2 || runs[0].ID != id ||
+		runs[1].ID != running {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	defer c.serve("a")() // it is back, and knows better

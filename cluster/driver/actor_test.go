@@ -21,8 +21,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// ledger notes the numbers that it is sent and answers each with how many it has, and its first vector doubled.
-// A negative number is its failure, 0 is a question that it does not answer.
+// ledger notes the numbers that it is sent and answers each with how many it has, and its first
+// vector doubled. A negative number is its failure, 0 is a question that it does not answer.
 type ledger struct {
 	First int64 `plan:"first"`
 	notes []int64
@@ -132,7 +132,8 @@ func spawn(t *testing.T, c *driver.Client, s driver.ActorSpec) *driver.Ref {
 }
 
 func TestDriverSpawnsSendsAsksFindsAndStopsActorsOnAnyNode(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
+		goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 	c := newCluster(t)
 	for _, name := range []string{"a", "b"} {
 		defer c.serve(name, ledgers)()
@@ -169,7 +170,8 @@ func TestDriverSpawnsSendsAsksFindsAndStopsActorsOnAnyNode(t *testing.T) {
 		answer.Release()
 	}
 	all, err := client.Actors(t.Context())
-	if err != nil || len(all) != 2 || all[1].Name != "book-b" || all[1].Node != "b" || all[1].Kind != "ledger" || all[1].Handled != 302 || all[1].Mailbox != 0 || all[1].Lost != 0 {
+	if err != nil || len(all) != 2 || all[1].Name != "book-b" || all[1].Node != "b" || all[1].Kind != "ledger" ||
+		all[1].Handled != 302 || all[1].Mailbox != 0 || all[1].Lost != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	found, err := client.Find(t.Context(), "book-b")
@@ -182,10 +184,12 @@ func TestDriverSpawnsSendsAsksFindsAndStopsActorsOnAnyNode(t *testing.T) {
 	if err := found.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := found.Ask(t.Context(), number(1003)); err == nil || !strings.Contains(err.Error(), "actor book-b is not on node b any more: it was stopped") {
+	if _, err := found.Ask(t.Context(), number(1003)); err == nil || !strings.Contains(err.Error(),
+		"actor book-b is not on node b any more: it was stopped") {
 		t.Errorf("asked after its end: %v", err)
 	}
-	if _, err := client.Find(t.Context(), "book-b"); !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(), "the cluster has no actor book-b; on node b it was stopped") {
+	if _, err := client.Find(t.Context(), "book-b"); !errors.Is(err, driver.ErrNoActor) ||
+		!strings.Contains(err.Error(), "the cluster has no actor book-b; on node b it was stopped") {
 		t.Errorf("found after its end: %v", err)
 	}
 }
@@ -210,7 +214,8 @@ func TestRunsAreNotPlacedWhereActorsHaveReservedAllCores(t *testing.T) {
 		t.Errorf("placed on %s: %v", where, err)
 	}
 	_, err := submit("w1=a")
-	expectInput(t, err, "node w1 is to live on process a, of which actors that belong to no run have reserved all cores")
+	expectInput(t, err,
+		"node w1 is to live on process a, of which actors that belong to no run have reserved all cores")
 	spawn(t, client, driver.ActorSpec{Name: "second", Kind: "ledger", Cores: 2, Node: "b"})
 	_, err = submit()
 	expectInput(t, err, "node server can live nowhere: actors that belong to no run have reserved all cores of a, b")
@@ -230,7 +235,8 @@ func TestCoresAreReservedAndRefusedAndFreed(t *testing.T) {
 		t.Errorf("first lives on %s, second on %s; want b by its label, a by its free cores", first.Node, second.Node)
 	}
 	_, err := client.Spawn(t.Context(), driver.ActorSpec{Name: "third", Kind: "ledger", Cores: 2})
-	refused(t, "too many cores", err, "no node fits actor third of kind ledger with 2 cores: a has 0 free cores of 2; b has 1 free cores of 2")
+	refused(t, "too many cores", err,
+		"no node fits actor third of kind ledger with 2 cores: a has 0 free cores of 2; b has 1 free cores of 2")
 	if err := second.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -263,18 +269,22 @@ func TestWrongSpecificationsAreRefused(t *testing.T) {
 		spec driver.ActorSpec
 		want string
 	}{
-		"name that is taken":  {good, "the name book is taken by an actor of kind ledger on node "},
-		"no name":             {driver.ActorSpec{Kind: "ledger"}, "is no name of an actor"},
-		"no kind":             {driver.ActorSpec{Name: "x"}, "actor x needs a kind"},
-		"kind nobody knows":   {driver.ActorSpec{Name: "x", Kind: "diary"}, "a knows the kinds ledger; b knows the kinds ledger"},
+		"name that is taken": {good, "the name book is taken by an actor of kind ledger on node "},
+		"no name":            {driver.ActorSpec{Kind: "ledger"}, "is no name of an actor"},
+		"no kind":            {driver.ActorSpec{Name: "x"}, "actor x needs a kind"},
+		"kind nobody knows": {driver.ActorSpec{Name: "x", Kind: "diary"},
+			"a knows the kinds ledger; b knows the kinds ledger"},
 		"node nobody knows":   {driver.ActorSpec{Name: "x", Kind: "ledger", Node: "z"}, "the cluster has no node z"},
 		"label nobody has":    {driver.ActorSpec{Name: "x", Kind: "ledger", Label: "desk:z"}, "a has no label desk:z"},
 		"label without value": {driver.ActorSpec{Name: "x", Kind: "ledger", Label: "desk"}, "accepted is KEY:VALUE"},
 		"unknown setting":     {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "{last: 1}"}, "last"},
-		"setting that is bad": {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "first: -1"}, "settings of actor x:1"},
-		"settings, no YAML":   {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "{"}, "settings of actor x"},
-		"kind in settings":    {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "kind: y"}, "given beside the settings"},
-		"too many restarts":   {driver.ActorSpec{Name: "x", Kind: "ledger", Restart: driver.Restart{Times: 2000}}, "accepted are 0 to 1000"},
+		"setting that is bad": {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "first: -1"},
+			"settings of actor x:1"},
+		"settings, no YAML": {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "{"}, "settings of actor x"},
+		"kind in settings": {driver.ActorSpec{Name: "x", Kind: "ledger", Settings: "kind: y"},
+			"given beside the settings"},
+		"too many restarts": {driver.ActorSpec{Name: "x", Kind: "ledger", Restart: driver.Restart{Times: 2000}},
+			"accepted are 0 to 1000"},
 	} {
 		_, err := client.Spawn(t.Context(), s.spec)
 		refused(t, what, err, s.want)
@@ -298,7 +308,8 @@ func TestOfManyWhoTakeOneNameAtMostOneSucceeds(t *testing.T) {
 		var work sync.WaitGroup
 		for i := range 6 {
 			work.Go(func() {
-				r, err := client.Spawn(t.Context(), driver.ActorSpec{Name: fmt.Sprintf("book-%d", round), Kind: "ledger", Node: string(rune('a' + i%2))})
+				r, err := client.Spawn(t.Context(), driver.ActorSpec{Name: fmt.Sprintf("book-%d", round),
+					Kind: "ledger", Node: string(rune('a' + i%2))})
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -317,10 +328,12 @@ func TestOfManyWhoTakeOneNameAtMostOneSucceeds(t *testing.T) {
 
 func TestRestartedActorHasItsStateAndIsCounted(t *testing.T) {
 	_, client := office(t)
-	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b", Restart: driver.Restart{Times: 1, Within: time.Hour}})
+	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b",
+		Restart: driver.Restart{Times: 1, Within: time.Hour}})
 	ask(t, r, 5)
 	_, err := r.Ask(t.Context(), number(-7))
-	if err == nil || !strings.Contains(err.Error(), "actor book on node b failed before it was done with this message, and restarted: panic: number -7") {
+	if err == nil || !strings.Contains(err.Error(),
+		"actor book on node b failed before it was done with this message, and restarted: panic: number -7") {
 		t.Errorf("%v", err)
 	}
 	if n := ask(t, r, 6); n != 3 {
@@ -340,11 +353,14 @@ func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testin
 	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b"})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := r.Ask(ctx, number(0)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "actor book on node b has not answered") {
+	if _, err := r.Ask(ctx, number(0)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
+		"actor book on node b has not answered") {
 		t.Errorf("%v", err)
 	}
-	refused(t, "a large message", r.Send(t.Context(), protos.NewMessage(wrapperspb.Int64(1), protos.NewTensor(make([]float32, 1<<20)))), "a message of 41943")
-	refused(t, "a large head", r.Send(t.Context(), protos.NewMessage(wrapperspb.Bytes(make([]byte, 1<<20)))), "a head of 10485")
+	refused(t, "a large message", r.Send(t.Context(), protos.NewMessage(wrapperspb.Int64(1),
+		protos.NewTensor(make([]float32, 1<<20)))), "a message of 41943")
+	refused(t, "a large head", r.Send(t.Context(), protos.NewMessage(wrapperspb.Bytes(make([]byte, 1<<20)))),
+		"a head of 10485")
 	refused(t, "no head", r.Send(t.Context(), protos.NewMessage(nil)), "without a head")
 	await := func(what string, condition func(s driver.RefStats) bool) {
 		for !condition(r.Stats()) {
@@ -361,7 +377,8 @@ func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testin
 	await("full window", func(s driver.RefStats) bool { return s.UnderWay == driver.MaxUnderWay })
 	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := r.Send(soon, number(1)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1024 messages are under way") {
+	if err := r.Send(soon, number(1)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
+		"1024 messages are under way") {
 		t.Errorf("%v", err)
 	}
 }
@@ -411,13 +428,15 @@ func TestMessagesToANodeThatLeavesAreLostAndCounted(t *testing.T) {
 	}
 	leave()
 	err := <-asked
-	if err == nil || !strings.Contains(err.Error(), "it ended with its process") && !strings.Contains(err.Error(), "actor book on node b: node b is gone") {
+	if err == nil || !strings.Contains(err.Error(), "it ended with its process") && !strings.Contains(err.Error(),
+		"actor book on node b: node b is gone") {
 		t.Errorf("%v", err)
 	}
 	if s := r.Stats(); s.Sent != 1 || s.Lost != 1 || s.UnderWay != 0 || s.Cause == nil {
 		t.Errorf("%+v", s)
 	}
-	if _, err := client.Find(t.Context(), "book"); !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(), "it was on node b, which is gone") {
+	if _, err := client.Find(t.Context(), "book"); !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(),
+		"it was on node b, which is gone") {
 		t.Errorf("%v", err)
 	}
 	// Whether the name is free is known again, because the node has taken its leave.
@@ -438,7 +457,8 @@ func TestClientThatIsClosedCountsWhatIsUnderWayAsLost(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	client.Close()
-	if err := <-asked; err == nil || !strings.Contains(err.Error(), "whether actor book on node b has handled the message is not known: the client was closed") {
+	if err := <-asked; err == nil || !strings.Contains(err.Error(),
+		"whether actor book on node b has handled the message is not known: the client was closed") {
 		t.Errorf("%v", err)
 	}
 	if n := ask(t, r, 1); n != 2 { // on a new line, after what the old one carried

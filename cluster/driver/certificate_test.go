@@ -61,9 +61,11 @@ func TestProcessWarnsOfTheEndOfItsCertificateTakesAnotherAndOtherwiseLeaves(t *t
 			Ready: func(a string) { ready <- a },
 		})
 	}()
-	await(t, "warning", told("the certificate of node kept expires at "+kept.Expires().UTC().Format(time.RFC3339)+", in "))
+	await(t, "warning",
+		told("the certificate of node kept expires at "+kept.Expires().UTC().Format(time.RFC3339)+", in "))
 	renew <- short
-	await(t, "refusal", told("the new identity is not taken: identity: it is of node short, the one before of node kept"))
+	await(t, "refusal",
+		told("the new identity is not taken: identity: it is of node short, the one before of node kept"))
 	next := c.brief("kept", 90*24*time.Hour)
 	renew <- next
 	await(t, "renewal", told("the new certificate holds until "+next.Expires().UTC().Format(time.RFC3339)))

@@ -168,8 +168,8 @@ func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summ
 	return summary, dir
 }
 
-// turns is a plan whose result does not depend on time: server and worker take turns, and when the last of the steps ends
-// the run, its gradient is 100 ms from the server.
+// turns is a plan whose result does not depend on time: server and worker take turns, and when the
+// last of the steps ends the run, its gradient is 100 ms from the server.
 const turns = `name: turns
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 8, 5]}
@@ -181,8 +181,9 @@ evaluate: {every: 12 steps}
 stop: {steps: 24}
 `
 
-// ring is a plan in which a peer's model depends on its number of steps alone. Each is looked at when it has finished a
-// fourth one, 180 ms before the next. Its model is so large that peers have memory ready for their pieces.
+// ring is a plan in which a peer's model depends on its number of steps alone. Each is looked at
+// when it has finished a fourth one, 180 ms before the next. Its model is so large that peers have
+// memory ready for their pieces.
 const ring = `name: ring
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 150, 5]}
@@ -199,7 +200,8 @@ func watched(landed *atomic.Int64) *catalog.Catalog {
 	c := catalog.Default()
 	c.Architectures.Add(catalog.Define("watched-ring", "all-reduce over a ring", func() struct{} { return struct{}{} },
 		func(*catalog.Catalog, *struct{}) (train.Architecture, error) {
-			return watchedRing{collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Gradients}, landed}, nil
+			return watchedRing{collective.Architecture{Algorithm: collective.Ring, Every: 1,
+				Reduce: collective.Gradients}, landed}, nil
 		}))
 	return c
 }
@@ -232,7 +234,8 @@ func (w watchedWorker) Posted(head proto.Message, tensor, values int) *protos.Te
 
 func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	// A question that memberlist has asked waits for its answer.
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
+		goleak.IgnoreTopFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 	c := newCluster(t)
 	var landed atomic.Int64
 	for _, name := range []string{"a", "b", "c"} {
@@ -243,7 +246,8 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	summary, dir := c.result(client, turns)
 	virtual := run(t, load(t, turns), driver.Options{})
 	got, want := summary.Runs[0], virtual.Runs[0]
-	if got.Clock != "cluster" || got.Steps != want.Steps || got.Evaluations != want.Evaluations || got.FinalAccuracy != want.FinalAccuracy || got.Messages != want.Messages {
+	if got.Clock != "cluster" || got.Steps != want.Steps || got.Evaluations != want.Evaluations ||
+		got.FinalAccuracy != want.FinalAccuracy || got.Messages != want.Messages {
 		t.Errorf("on the cluster\n%+v, in virtual time\n%+v", got, want)
 	}
 	const model = "runs/0000/model.safetensors"
@@ -355,11 +359,13 @@ func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
 		t.Errorf("placed at %v", where)
 	}
 	early := filepath.Join(t.TempDir(), "early")
-	expectInput(t, operator.Fetch(t.Context(), id, early), "run "+id+" is running; its record can be fetched when it has ended")
+	expectInput(t, operator.Fetch(t.Context(), id, early),
+		"run "+id+" is running; its record can be fetched when it has ended")
 	if _, err := os.Stat(early); err == nil {
 		t.Error("a folder for nothing")
 	}
-	if err := guest.Stop(t.Context(), id); err == nil || !strings.Contains(err.Error(), "has role client and may not stop runs, which takes role operator") {
+	if err := guest.Stop(t.Context(), id); err == nil || !strings.Contains(err.Error(),
+		"has role client and may not stop runs, which takes role operator") {
 		t.Errorf("a client stops: %v", err)
 	}
 	if err := operator.Stop(t.Context(), id); err != nil {
@@ -370,7 +376,8 @@ func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	var log []string
-	if err := operator.Logs(t.Context(), id, true, func(line string) { log = append(log, line) }); err != nil || len(log) < 3 {
+	if err := operator.Logs(t.Context(), id, true, func(line string) { log = append(log, line) }); err != nil ||
+		len(log) < 3 {
 		t.Errorf("%v in\n%s", err, strings.Join(log, "\n"))
 	}
 }
@@ -379,13 +386,16 @@ func TestWrongRolesAreRefused(t *testing.T) {
 	c := newCluster(t)
 	defer c.serve("a")()
 	node := c.client(identity.Node)
-	if _, err := node.Submit(t.Context(), load(t, long), driver.SubmitOptions{}); err == nil || !strings.Contains(err.Error(), "has role node and may not submit plans, which takes role operator") {
+	if _, err := node.Submit(t.Context(), load(t, long), driver.SubmitOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "has role node and may not submit plans, which takes role operator") {
 		t.Errorf("a node submits: %v", err)
 	}
-	err := driver.Serve(t.Context(), driver.NodeConfig{Bind: "127.0.0.1:0", Identity: c.identity("o", identity.Operator), Seeds: []string{c.seed}})
+	err := driver.Serve(t.Context(), driver.NodeConfig{Bind: "127.0.0.1:0",
+		Identity: c.identity("o", identity.Operator), Seeds: []string{c.seed}})
 	expectInput(t, err, "the identity of o is that of an operator; a node needs one of role node")
 	other := newCluster(t)
-	if _, err := driver.Connect(t.Context(), []string{c.seed}, other.identity("o", identity.Operator)); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := driver.Connect(t.Context(), []string{c.seed}, other.identity("o", identity.Operator)); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("an operator of another cluster: %v", err)
 	}
 }
@@ -412,7 +422,8 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("0,1\n1,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "good.csv"), []byte("time_s,delay_s\n0,0.001\n1,0.001\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "good.csv"), []byte("time_s,delay_s\n0,0.001\n1,0.001\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(secret, filepath.Join(data, "link.csv")); err != nil {
@@ -431,8 +442,10 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{set: trace(secret), want: "the trace cannot be read: openat " + secret + ": path escapes from parent"},
 		{set: trace("../secret.csv"), want: "path escapes from parent"},
 		{set: trace("link.csv"), want: "path escapes from parent"},
-		{place: []string{"w1=nowhere"}, want: "node w1 is to live on process nowhere, which is not in the cluster; there are a, other"},
-		{place: []string{"worker=zone:eu"}, want: "node w1 is to live on a process with label zone=eu, and there is none"},
+		{place: []string{"w1=nowhere"},
+			want: "node w1 is to live on process nowhere, which is not in the cluster; there are a, other"},
+		{place: []string{"worker=zone:eu"},
+			want: "node w1 is to live on a process with label zone=eu, and there is none"},
 		{place: []string{"nobody=a"}, want: "placement of nobody: the plan has no node, group or role of this name"},
 		{place: []string{"w1"}, want: `placement "w1"; accepted are WHAT=PROCESS and WHAT=LABEL:VALUE`},
 		{place: []string{"w1=other"}, want: "process other: its catalog ("},
@@ -506,11 +519,14 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 		t.Errorf("not in the record: %+v", s.Runs[0])
 	}
 	end()
-	expectInput(t, driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "127.0.0.1:0"}), "a node needs an identity")
-	if err := driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "0.0.0.0:0", Insecure: true}); err == nil || !strings.Contains(err.Error(), "loopback") {
+	expectInput(t, driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "127.0.0.1:0"}),
+		"a node needs an identity")
+	if err := driver.Serve(t.Context(), driver.NodeConfig{Name: "x", Bind: "0.0.0.0:0", Insecure: true}); err == nil ||
+		!strings.Contains(err.Error(), "loopback") {
 		t.Errorf("insecure on all addresses: %v", err)
 	}
-	if _, err := driver.Connect(t.Context(), []string{"192.0.2.1:1"}, nil); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if _, err := driver.Connect(t.Context(), []string{"192.0.2.1:1"}, nil); err == nil || !strings.Contains(err.Error(),
+		"loopback") {
 		t.Errorf("insecure to another machine: %v", err)
 	}
 }

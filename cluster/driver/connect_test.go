@@ -75,7 +75,8 @@ func TestRunOfNodeThatDoesNotAnswerIsNotSaidToBeUnknown(t *testing.T) {
 	c.gather(client, 2)
 	_, err := client.Status(t.Context(), "abc")
 	var wrong *driver.InputError
-	if err == nil || errors.As(err, &wrong) || !strings.Contains(err.Error(), `no node that answers knows a run "abc": node b: `) {
+	if err == nil || errors.As(err, &wrong) || !strings.Contains(err.Error(),
+		`no node that answers knows a run "abc": node b: `) {
 		t.Error(err)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// stopsInTime has an operator stop submissions that wait, one of which at least must be over within a second: the
-// machine may be busy with other things meanwhile.
+// stopsInTime has an operator stop submissions that wait, one of which at least must be over within
+// a second: the machine may be busy with other things meanwhile.
 func stopsInTime(t *testing.T, c *testCluster, ids []string) {
 	t.Helper()
 	best := time.Hour

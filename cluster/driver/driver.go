@@ -1,5 +1,6 @@
-// Package driver is what a program needs that drives Gradwire: it runs plans, on this machine or on a cluster, and has
-// actors made that live outside of runs. All of it is the work of the packages below, whose types it names once more.
+// Package driver is the face of Gradwire to programs: they run plans, on this machine or on a
+// cluster, and spawn actors that live outside of runs. Three packages do the work: experiment, node
+// and client. driver only names their types and calls them.
 //
 // A plan on this machine (package experiment):
 //
@@ -10,8 +11,8 @@
 //
 //	err := driver.Serve(ctx, driver.NodeConfig{Name: "a", Bind: "127.0.0.1:7946", Insecure: true})
 //
-// A plan on a cluster (package client), where Watch, Logs, Stop and Fetch follow what was submitted, and Spawn and Find
-// lead to actors:
+// A plan on a cluster (package client). Client.Watch, Logs, Stop and Fetch follow a submission;
+// Client.Spawn and Find lead to actors:
 //
 //	c, err := driver.Connect(ctx, []string{"127.0.0.1:7946"}, nil)
 //	id, err := c.Submit(ctx, p, driver.SubmitOptions{})
@@ -32,7 +33,8 @@ import (
 
 // Errors that say what a caller can do.
 type (
-	// InputError is about what the user gave: a plan, data, a folder. It is told before anything runs.
+	// InputError is about what the user gave: a plan, data, a folder. It is told before anything
+	// runs.
 	InputError = refusal.InputError
 	// AgainError says that the same request may succeed later.
 	AgainError = refusal.AgainError
@@ -90,7 +92,8 @@ const (
 	Failed = request.Failed
 	// Stopped means that somebody has ended it.
 	Stopped = request.Stopped
-	// Degraded means that all of them went to their end, but one lost state or had nodes that stood still.
+	// Degraded means that all of them went to their end, but one lost state or had nodes that stood
+	// still.
 	Degraded = request.Degraded
 	// Interrupted means that the process that carried it out has ended before it.
 	Interrupted = request.Interrupted
@@ -100,7 +103,7 @@ const (
 type (
 	// ActorSpec is an actor that a driver wants.
 	ActorSpec = client.ActorSpec
-	// Restart says how often an actor is made anew when it fails.
+	// Restart says how often an actor is restarted when it fails.
 	Restart = client.Restart
 	// Actor is one as its node sees it.
 	Actor = client.Actor
@@ -120,43 +123,48 @@ const (
 // ErrNoActor is wrapped by errors of Client.Find about a name that no actor bears.
 var ErrNoActor = client.ErrNoActor
 
-// Load reads a plan from a file and carries out assignments of the form key=value, as of --set. An InputError says what is
-// wrong with them.
+// Load reads a plan from a file and carries out assignments of the form key=value, as of --set. An
+// InputError says what is wrong with them.
 func Load(path string, set ...string) (*Plan, error) { return experiment.Load(path, set...) }
 
-// Parse reads a plan from its text; file is its name in errors, and its folder that of the files that it names.
+// Parse reads a plan from its text. Errors call it file, and the files that it names lie in the
+// folder of file.
 func Parse(file string, src []byte, set ...string) (*Plan, error) {
 	return experiment.Parse(file, src, set...)
 }
 
-// Run runs every point and repeat of a plan on this machine. What has finished is kept and reported also when ctx is
-// cancelled or a run fails; the error then says so. An InputError comes before anything has run.
+// Run runs every point and repeat of a plan on this machine. What has finished is kept and reported
+// also when ctx is cancelled or a run fails; the error then says so. An InputError comes before
+// anything has run.
 func Run(ctx context.Context, p *Plan, o Options) (*Report, error) { return experiment.Run(ctx, p, o) }
 
-// Replay runs the run of a folder DIR/runs/NNNN of a record again, and compares the digests. Nothing is written.
+// Replay runs the run of a folder DIR/runs/NNNN of a record again, and compares the digests.
+// Nothing is written.
 func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 	return experiment.Replay(ctx, dir, o)
 }
 
-// Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process has taken its leave. An
-// error wraps identity.ErrExpired if it had to because its certificate has expired.
+// Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
+// has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has
+// expired.
 func Serve(ctx context.Context, c NodeConfig) error { return node.Serve(ctx, c) }
 
-// Connect finds a process of a cluster that answers, among the addresses HOST:PORT of seeds. The identity, nil for a
-// cluster without any, is that of an operator or client.
+// Connect finds a process of a cluster that answers, among the addresses HOST:PORT of seeds. The
+// identity belongs to an operator or client; it is nil for a cluster without identities.
 func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
 	return client.Connect(ctx, seeds, id)
 }
 
-// Vacant returns an InputError for a folder that Client.Fetch cannot copy a record into, because something is in it.
+// Vacant returns an InputError for a folder that Client.Fetch cannot copy a record into, because
+// something is in it.
 func Vacant(dir string) error { return client.Vacant(dir) }
 
-// CacheFolder is the folder within the user's cache that data sets are put into. It is an error if the system names no such
-// folder.
+// CacheFolder is the folder within the user's cache that data sets are put into. It is an error if
+// the system names no such folder.
 func CacheFolder() (string, error) { return experiment.CacheFolder() }
 
-// DataFolders are the folders that data sets are looked for in, in this order: the one that is named, if any, that of the
-// variable GRADWIRE_DATA, and the user's cache.
+// DataFolders returns the folders that are searched for data sets, in this order: the named one, if
+// any, the value of the variable GRADWIRE_DATA, and the user's cache.
 func DataFolders(named string) []string { return experiment.DataFolders(named) }
 
 // LoadData loads a data set from the first of the folders that has it.

@@ -74,8 +74,8 @@ func ExamplePlan_Resolved() {
 		_, err = plan.Resolved(catalog.Default())
 	}
 	fmt.Println(err)
-	// Output:
-	// --set train.bach=64: train.bach: unknown key "bach"; did you mean batch? (accepted: batch, optimizer)
+	// Output: --set train.bach=64: train.bach: unknown key "bach"; did you mean batch? (accepted:
+	// batch, optimizer)
 	//       | train.bach=64
 	//       | ^
 }
@@ -120,7 +120,8 @@ func node(ctx context.Context, name, records string, c *catalog.Catalog) (addres
 	}
 }
 
-// A driver submits a plan to a cluster, here of one node, and watches it. It might as well go away and come back.
+// A driver submits a plan to a cluster, here of one node, and watches it. It might as well go away
+// and come back.
 func ExampleClient_Submit() {
 	dir, remove := temporary()
 	defer remove()
@@ -131,7 +132,7 @@ func ExampleClient_Submit() {
 		fmt.Println(err)
 		return
 	}
-	client, err := driver.Connect(ctx, []string{seed}, nil) // with the identity of an operator, where there is protection
+	client, err := driver.Connect(ctx, []string{seed}, nil) // with an operator's identity, where there is protection
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/diff"
 )
 
 const tabled = `
@@ -54,11 +54,12 @@ func TestFilesOfSamplesAreInTheRecordAndACutOneIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := driver.Replay(context.Background(), runFolder(first.Dir, 0), driver.Options{})
-	if err != nil || again.Equal || len(again.OtherData) != 1 || !strings.Contains(again.OtherData[0], "table.csv had") {
+	if err != nil || again.Equal || len(again.OtherData) != 1 || !strings.Contains(again.OtherData[0],
+		"table.csv had") {
 		t.Errorf("replayed with half of the file: %+v, %v", again, err)
 	}
 	second := run(t, parse(), driver.Options{})
-	c, err := report.Diff(first.Dir, second.Dir)
+	c, err := diff.Compare(first.Dir, second.Dir)
 	if err != nil || !slices.ContainsFunc(c.Notes, func(s string) bool {
 		return strings.Contains(s, want.SHA256) && strings.Contains(s, second.Data[0].SHA256)
 	}) {
@@ -71,14 +72,16 @@ func TestFilesOfSamplesAreInTheRecordAndACutOneIsNamed(t *testing.T) {
 func TestPublishedFileThatIsCutAtALineEndIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	line := strings.Repeat("0,", 57) + "1\n"
-	if err := os.WriteFile(filepath.Join(dir, "spambase.data"), []byte(line+strings.Replace(line, "1\n", "0\n", 1)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "spambase.data"), []byte(line+strings.Replace(line, "1\n", "0\n", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	l, err := catalog.Default().Loader("spambase")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = driver.LoadData(l, []string{dir}, false); err == nil || !strings.Contains(err.Error(), "spambase.data: the file is cut short: 232 bytes of content; the published file has 702942") {
+	if _, err = driver.LoadData(l, []string{dir}, false); err == nil || !strings.Contains(err.Error(),
+		"spambase.data: the file is cut short: 232 bytes of content; the published file has 702942") {
 		t.Errorf("error %v", err)
 	}
 }

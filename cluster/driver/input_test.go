@@ -20,15 +20,30 @@ func TestBadInputIsToldBeforeAnythingIsWritten(t *testing.T) {
 		options   driver.Options
 		want      string
 	}{
-		{name: "missing data set", set: "data={set: nsl-kdd}", want: "small.yaml:--set data={set: nsl-kdd}: data.set: data set nsl-kdd: KDDTrain+.txt"},
-		{name: "no published test set", set: "data.test=published", want: "data.test: synthetic traffic has no published test set; give a share to hold out, such as 25%"},
-		{name: "another number of inputs", set: "model.layers=[94, 5]", want: "small.yaml:4:8: model: the model takes 94 inputs, data set synthetic-traffic has 93"},
-		{name: "another number of classes", set: "model.layers=[93, 6]", want: "small.yaml:4:8: model: the model tells 6 classes apart, data set synthetic-traffic has 5"},
-		{name: "a worker that does not exist", set: "sweep={data.split: [{kind: classes, workers: {fast: {DoS: 10%}}}]}", want: "split classes: unknown worker \"fast\""},
-		{name: "a worker without samples", set: "sweep={data.split: [{kind: classes, workers: {near: {DoS: 10%}}}]}", want: "split classes leaves worker \"far\" without samples"},
-		{name: "native in virtual time", set: "nodes.near.compute=native", want: "nodes[1].compute: compute: native has no meaning in virtual time"},
-		{name: "unknown clock", options: driver.Options{Clock: "sun"}, want: "clock \"sun\" is not known; accepted are virtual and real"},
-		{name: "too many runs", set: "sweep={train.batch: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101]}", options: driver.Options{}, want: "101 points of 10000 repeats are 1010000 runs; at most 1000000 are accepted"},
+		{name: "missing data set", set: "data={set: nsl-kdd}",
+			want: "small.yaml:--set data={set: nsl-kdd}: data.set: data set nsl-kdd: KDDTrain+.txt"},
+		{name: "no published test set", set: "data.test=published",
+			want: "data.test: synthetic traffic has no published test set; give a share to hold out, such as 25%"},
+		{name: "another number of inputs", set: "model.layers=[94, 5]",
+			want: "small.yaml:4:8: model: the model takes 94 inputs, data set synthetic-traffic has 93"},
+		{name: "another number of classes", set: "model.layers=[93, 6]",
+			want: "small.yaml:4:8: model: the model tells 6 classes apart, data set synthetic-traffic has 5"},
+		{name: "a worker that does not exist",
+			set:  "sweep={data.split: [{kind: classes, workers: {fast: {DoS: 10%}}}]}",
+			want: "split classes: unknown worker \"fast\""},
+		{name: "a worker without samples", set: "sweep={data.split: [{kind: classes, workers: {near: {DoS: 10%}}}]}",
+			want: "split classes leaves worker \"far\" without samples"},
+		{name: "native in virtual time", set: "nodes.near.compute=native",
+			want: "nodes[1].compute: compute: native has no meaning in virtual time"},
+		{name: "unknown clock", options: driver.Options{Clock: "sun"},
+			want: "clock \"sun\" is not known; accepted are virtual and real"},
+		{name: "too many runs",
+			set: "sweep={train.batch: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, " +
+				"22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, " +
+				"47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, " +
+				"71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, " +
+				"94, 95, 96, 97, 98, 99, 100, 101]}", options: driver.Options{},
+			want: "101 points of 10000 repeats are 1010000 runs; at most 1000000 are accepted"},
 		{name: "nothing to continue", options: driver.Options{Continue: true}, want: "no folder was named"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -67,13 +82,18 @@ evaluate: {every: 20ms}
 stop: {time: 100ms}
 `
 	for set, want := range map[string]string{
-		"network.topology=complete":                  "ring.yaml:4:15: architecture: the complete topology of 4 nodes is not bipartite",
-		"nodes=[{name: peer, count: 5}]":             "ring.yaml:4:15: architecture: the topology, with all edges that the schedule gives it, is not bipartite",
+		"network.topology=complete": "ring.yaml:4:15: architecture: the complete topology of 4 " +
+			"nodes is not bipartite",
+		"nodes=[{name: peer, count: 5}]": "ring.yaml:4:15: architecture: the topology, with all edges " +
+			"that the schedule gives it, is not bipartite",
 		"architecture.graph=exponential":             "architecture: graph: exponential is a topology of its own",
 		"architecture={kind: d-psgd, matrix: [[1]]}": "architecture: the mixing matrix has 1 rows for 4 nodes",
-		"architecture={kind: d-psgd, matrix: [[0.5, 0, 0.5, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1]]}": "the topology has no edge from peer1 to peer3",
-		"schedule=[{at: 5ms, topology: ring}, {at: 9ms, topology: star}]":                                       "architecture: the topology, with all edges that the schedule gives it, is not bipartite, as ad-psgd needs it",
-		"network.topology=complete; architecture.graph=exponential; schedule=[{at: 50ms, topology: ring}]":      "schedule[0].topology: graph: exponential is a topology of its own",
+		"architecture={kind: d-psgd, matrix: [[0.5, 0, 0.5, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1]]}": "" +
+			"the topology has no edge from peer1 to peer3",
+		"schedule=[{at: 5ms, topology: ring}, {at: 9ms, topology: star}]": "architecture: the topology, with all " +
+			"edges that the schedule gives it, is not bipartite, as ad-psgd needs it",
+		"network.topology=complete; architecture.graph=exponential; schedule=[{at: 50ms, topology: ring}]": "" +
+			"schedule[0].topology: graph: exponential is a topology of its own",
 	} {
 		p, err := driver.Parse("ring.yaml", []byte(ring), strings.Split(set, "; ")...)
 		if err == nil {
@@ -109,7 +129,8 @@ func TestFolderThatCannotBeUsedIsBadInput(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	full := filepath.Join(dir, "full")
-	if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "x"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Mkdir(full, 0o700),
+		os.WriteFile(filepath.Join(full, "x"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]driver.Options{
@@ -142,7 +163,8 @@ func TestFaultOfDataNamesThePlanAndTheLineOfTheFile(t *testing.T) {
 func TestFaultOfAFileOfOnesOwnPointsAtItsKey(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "t.csv"), filepath.Join(dir, "t.csv.more")
-	if err := errors.Join(os.WriteFile(good, []byte("1,a\n2,b\n"), 0o600), os.WriteFile(bad, []byte("1,a\nx,b\n"), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(good, []byte("1,a\n2,b\n"), 0o600),
+		os.WriteFile(bad, []byte("1,a\nx,b\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for set, want := range map[string]string{
@@ -161,7 +183,8 @@ func TestPlanThatCannotBeReadIsBadInput(t *testing.T) {
 	if err := os.WriteFile(large, make([]byte, plan.MaxBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, path := range map[string]string{"the plan cannot be read: stat ": filepath.Join(dir, "none.yaml"), "a plan has at most": large, "is a directory": dir} {
+	for want, path := range map[string]string{"the plan cannot be read: stat ": filepath.Join(dir, "none.yaml"),
+		"a plan has at most": large, "is a directory": dir} {
 		_, err := driver.Load(path)
 		expectInput(t, err, want)
 	}

@@ -12,18 +12,20 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
 
-// tensorsOf reads a file of models: the tensors of each node, or of the one model under the name "".
+// tensorsOf reads a file of models: the tensors of each node, or of the one model under the name
+// "".
 func tensorsOf(t *testing.T, path string) map[string][]values {
 	t.Helper()
 	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, tensors, _, err := record.ReadTensors(bytes.NewReader(file))
+	params, tensors, _, err := safetensors.Read(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +45,9 @@ type values struct {
 	data  []float32
 }
 
-// forward is what a model makes of an image of 28 × 28, by textbook loops: a convolution with its max-pooling by 2 and
-// ReLU for each weight of four dimensions, then dense layers with ReLU between them. Weights and biases alternate.
+// forward is what a model makes of an image of 28 × 28, by textbook loops: a convolution with its
+// max-pooling by 2 and ReLU for each weight of four dimensions, then dense layers with ReLU between
+// them. Weights and biases alternate.
 func forward(model []values, x []float64) []float64 {
 	channels, size := 1, 28
 	for i := 0; i < len(model); i += 2 {
@@ -80,7 +83,8 @@ func convolved(w, bias values, x []float64, channels, size int) (y []float64, ou
 					for c := range channels {
 						for i := range kernel {
 							for j := range kernel {
-								sum += float64(w.data[((o*channels+c)*kernel+i)*kernel+j]) * x[(c*size+2*row+at[0]+i)*size+2*column+at[1]+j]
+								weight := float64(w.data[((o*channels+c)*kernel+i)*kernel+j])
+								sum += weight * x[(c*size+2*row+at[0]+i)*size+2*column+at[1]+j]
 							}
 						}
 					}
@@ -93,8 +97,8 @@ func convolved(w, bias values, x []float64, channels, size int) (y []float64, ou
 	return y, out, half
 }
 
-// The final accuracy is that of the models that are saved: of each architecture, under each figure, of a perceptron and
-// of a convolutional network, judged by a second implementation of a few loops.
+// The final accuracy is that of the models that are saved: of each architecture, under each figure,
+// of a perceptron and of a convolutional network, judged by a second implementation of a few loops.
 func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 	raw := synthetic.Digits(1, 400)
 	_, test, err := datasets.Holdout(raw.Len(), 0.25, 7)
@@ -116,7 +120,8 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 	}
 	models := map[string]string{
 		"mlp": "{kind: mlp, layers: [784, 12, 10]}",
-		"cnn": "{kind: network, input: [1, 28, 28], layers: [{kind: conv2d, channels: 2, kernel: 5}, max-pool, relu, flatten, {kind: dense, outputs: 10}]}",
+		"cnn": "{kind: network, input: [1, 28, 28], layers: [{kind: conv2d, channels: 2, kernel: 5}, max-pool, relu, " +
+			"flatten, {kind: dense, outputs: 10}]}",
 	}
 	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd", "local"} {
 		for name, model := range models {
@@ -148,11 +153,13 @@ sweep: {architecture: [{kind: `+kind+`}]}
 						a := accuracy(model)
 						mean, low, high = mean+a/float64(len(saved)), min(low, a), max(high, a)
 					}
-					want := map[record.Of]float64{record.Mean: mean, record.All: low, record.Any: high, record.AverageModel: mean}[of]
+					want := map[record.Of]float64{record.Mean: mean, record.All: low, record.Any: high,
+						record.AverageModel: mean}[of]
 					if got := float64(summary.Runs[0].FinalAccuracy); math.Abs(got-want) > 1e-4 {
 						t.Errorf("the saved models of %d nodes have %.4f, the record says %.4f", len(saved), want, got)
 					}
-					if several := kind != "parameter-server" && of != record.AverageModel; (len(saved) == 4) != several {
+					if several := kind != "parameter-server" &&
+						of != record.AverageModel; (len(saved) == 4) != several {
 						t.Errorf("%d models are saved", len(saved))
 					}
 				})

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
@@ -30,19 +30,20 @@ type described struct {
 		Offset, Width []float64
 	}
 	params  []float32
-	tensors []record.Tensor
+	tensors []safetensors.Tensor
 }
 
 func describedIn(t *testing.T, dir string) (d described) {
 	t.Helper()
 	file := read(t, filepath.Join(dir, "runs", "0000"), "model.safetensors")
-	params, tensors, metadata, err := record.ReadTensors(bytes.NewReader(file))
+	params, tensors, metadata, err := safetensors.Read(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.params, d.tensors = params, tensors
 	for key, into := range map[string]any{
-		"model": &d.model, "data": &d.data, "classes": &d.classes, "inputs": &d.names, "input_shape": &d.shape, "scaling": &d.scaling,
+		"model": &d.model, "data": &d.data, "classes": &d.classes, "inputs": &d.names, "input_shape": &d.shape,
+		"scaling": &d.scaling,
 	} {
 		if err := json.Unmarshal([]byte(metadata[key]), into); err != nil && metadata[key] != "" {
 			t.Errorf("%s is %q: %v", key, metadata[key], err)
@@ -66,14 +67,16 @@ evaluate: {every: 20 steps, of: average-model}
 stop: {steps: 100}
 `
 
-// The accuracy is computed again from the file's tensors and metadata, raw samples and textbook formulas alone.
+// The accuracy is computed again from the file's tensors and metadata, raw samples and textbook
+// formulas alone.
 func TestModelsFileIsEnoughToUseTheModelElsewhere(t *testing.T) {
 	r := run(t, load(t, described93), driver.Options{})
 	d := describedIn(t, r.Dir)
 	if d.model.Kind != "mlp" || fmt.Sprint(d.model.Layers) != "[93 8 5]" || d.model.Activation != "tanh" {
 		t.Errorf("the model is %+v", d.model)
 	}
-	if d.data.Set != "synthetic-traffic" || len(d.names) != 93 || d.names[9] != "protocol_type=icmp" || !slices.Equal(d.shape, []int{93}) {
+	if d.data.Set != "synthetic-traffic" || len(d.names) != 93 || d.names[9] != "protocol_type=icmp" ||
+		!slices.Equal(d.shape, []int{93}) {
 		t.Errorf("data %+v, %d inputs %q, shape %v", d.data, len(d.names), d.names, d.shape)
 	}
 	raw := synthetic.Traffic(1, 2000, 93)

@@ -56,7 +56,8 @@ func TestRunWithoutAnyIncidentIsDone(t *testing.T) {
 
 func TestNodesThatStoodStillAreNamedWithInstantAndReason(t *testing.T) {
 	for _, text := range []string{
-		peers, strings.Replace(peers, "{kind: gossip}", "{kind: ad-psgd}", 1), strings.Replace(peers, "{kind: gossip}", "{kind: d-psgd}", 1),
+		peers, strings.Replace(peers, "{kind: gossip}", "{kind: ad-psgd}", 1),
+		strings.Replace(peers, "{kind: gossip}", "{kind: d-psgd}", 1),
 		strings.Replace(peers, "{kind: gossip}", "{kind: all-reduce}", 1), hub,
 	} {
 		r := outcome(t, text, "network.default.loss={probability: 5%, kind: drop}")
@@ -64,7 +65,8 @@ func TestNodesThatStoodStillAreNamedWithInstantAndReason(t *testing.T) {
 			t.Fatalf("%s\n%s: %+v", text, r.Outcome, r)
 		}
 		for _, i := range r.Incidents {
-			if i.At >= 2 || i.Node == "coordinator" || !strings.Contains(i.What, "stood still") || !strings.Contains(i.What, "waits for") {
+			if i.At >= 2 || i.Node == "coordinator" || !strings.Contains(i.What, "stood still") ||
+				!strings.Contains(i.What, "waits for") {
 				t.Errorf("%s: incident %+v", strings.Split(text, "\n")[4], i)
 			}
 		}
@@ -83,7 +85,8 @@ func TestRetransmissionIsNoStandstill(t *testing.T) {
 func TestRunInWhichEverybodyWaitsToTheEndIsDegraded(t *testing.T) {
 	for _, kind := range []string{"gossip", "d-psgd", "all-reduce"} {
 		r := outcome(t, strings.Replace(peers, "{kind: gossip}", "{kind: "+kind+"}", 1), "network.default.delay=8760h")
-		if r.Outcome != record.Degraded || len(r.Incidents) != 4 || !strings.Contains(r.Incidents[0].What, "waits for") {
+		if r.Outcome != record.Degraded || len(r.Incidents) != 4 || !strings.Contains(r.Incidents[0].What,
+			"waits for") {
 			t.Errorf("%s: %s, %+v", kind, r.Outcome, r.Incidents)
 		}
 	}
@@ -92,7 +95,8 @@ func TestRunInWhichEverybodyWaitsToTheEndIsDegraded(t *testing.T) {
 func TestRunThatHasDivergedFailsAtTheStepAndTheOthersGoOn(t *testing.T) {
 	p := load(t, hub, "repeats=2", "model.layers=[93, 21, 5]", "sweep={train.optimizer.rate: [1e30, 0.02]}")
 	r, err := try(t, p, driver.Options{Jobs: 1})
-	if err == nil || !strings.Contains(err.Error(), "run 0 (train.optimizer.rate = 1e30, seed 1): node ") || !strings.Contains(err.Error(), "training has diverged: the loss of step ") {
+	if err == nil || !strings.Contains(err.Error(), "run 0 (train.optimizer.rate = 1e30, seed 1): node ") ||
+		!strings.Contains(err.Error(), "training has diverged: the loss of step ") {
 		t.Errorf("got %v", err)
 	}
 	var outcomes []record.Outcome
@@ -108,7 +112,8 @@ func TestRunThatHasDivergedFailsAtTheStepAndTheOthersGoOn(t *testing.T) {
 	}
 }
 
-// A sample of one model, whose node crashes: another one is looked at, and the run ends at its bound.
+// A sample of one model, whose node crashes: another one is looked at, and the run ends at its
+// bound.
 func TestRunEndsAtItsBoundThoughTheNodeThatIsLookedAtCrashes(t *testing.T) {
 	for _, kind := range []string{"gossip", "d-psgd", "ad-psgd", "all-reduce"} {
 		for _, node := range []string{"n1", "n2"} {
@@ -131,19 +136,26 @@ detect: 10ms
 
 func TestServerThatGoesTakesTheModelWithItAndTheRunIsDegraded(t *testing.T) {
 	for what, schedule := range map[string]string{
-		"for good": "[{at: 1s, node: hub, do: crash}]", "and comes back": "[{at: 1s, node: hub, do: leave}, {at: 1.5s, node: hub, do: join}]",
+		"for good":       "[{at: 1s, node: hub, do: crash}]",
+		"and comes back": "[{at: 1s, node: hub, do: leave}, {at: 1.5s, node: hub, do: join}]",
 	} {
 		r := outcome(t, hub, "schedule="+schedule, "detect=10ms")
-		lost := slices.IndexFunc(r.Incidents, func(i record.Incident) bool { return i.Node == "hub" && strings.Contains(i.What, "the model with it") })
+		lost := slices.IndexFunc(r.Incidents, func(i record.Incident) bool {
+			return i.Node == "hub" &&
+				strings.Contains(i.What, "the model with it")
+		})
 		if r.Outcome != record.Degraded || r.Duration != 2 || lost < 0 || math.Abs(r.Incidents[lost].At-1) > 0.011 {
-			t.Errorf("%s: %s after %v s, %+v; want that the model is lost at 1 s", what, r.Outcome, r.Duration, r.Incidents)
+			t.Errorf("%s: %s after %v s, %+v; want that the model is lost at 1 s", what, r.Outcome, r.Duration,
+				r.Incidents)
 		}
 	}
 	// What the server that came back has learnt since is what the record ends with.
-	back := run(t, load(t, hub, "schedule=[{at: 1s, node: hub, do: crash}, {at: 1.5s, node: hub, do: join}]"), driver.Options{})
+	back := run(t, load(t, hub, "schedule=[{at: 1s, node: hub, do: crash}, {at: 1.5s, node: hub, do: join}]"),
+		driver.Options{})
 	curve := back.Traces[0].Curve
 	if first, last := curve[0], curve[len(curve)-1]; last.Accuracy <= first.Accuracy || back.Runs[0].Steps < 200 {
-		t.Errorf("from %v to %v in %d steps: nobody trained after the server came back", first.Accuracy, last.Accuracy, back.Runs[0].Steps)
+		t.Errorf("from %v to %v in %d steps: nobody trained after the server came back", first.Accuracy, last.Accuracy,
+			back.Runs[0].Steps)
 	}
 }
 
@@ -155,9 +167,11 @@ func TestPauseOfAServerLosesNothing(t *testing.T) {
 }
 
 func TestPauseOfTheCoordinatorLosesNoStateAndIsTold(t *testing.T) {
-	r := run(t, load(t, peers, "stop.time=6s", "schedule=[{at: 1.2s, node: coordinator, do: pause, for: 3s}]"), driver.Options{})
+	r := run(t, load(t, peers, "stop.time=6s", "schedule=[{at: 1.2s, node: coordinator, do: pause, for: 3s}]"),
+		driver.Options{})
 	got := r.Runs[0]
-	if whole := outcome(t, peers, "stop.time=6s"); got.Outcome != record.Degraded || got.Steps != whole.Steps || got.FinalAccuracy != whole.FinalAccuracy || got.Duration != 6 {
+	if whole := outcome(t, peers, "stop.time=6s"); got.Outcome != record.Degraded || got.Steps != whole.Steps ||
+		got.FinalAccuracy != whole.FinalAccuracy || got.Duration != 6 {
 		t.Errorf("%+v, without the pause %+v", got, whole)
 	}
 	if len(got.Incidents) != 1 || got.Incidents[0].At != 4.2 || got.Incidents[0].Node != "coordinator" {
@@ -171,7 +185,8 @@ func TestPauseOfTheCoordinatorLosesNoStateAndIsTold(t *testing.T) {
 
 func TestRunWhoseCoordinatorCrashesHasFailedAndKeepsItsCurve(t *testing.T) {
 	r, err := try(t, load(t, peers, "schedule=[{at: 1.2s, node: coordinator, do: crash}]"), driver.Options{})
-	if err == nil || len(r.Runs) != 1 || r.Runs[0].Outcome != record.Failed || r.Runs[0].Duration != 1.2 || len(r.Traces[0].Curve) != 2 {
+	if err == nil || len(r.Runs) != 1 || r.Runs[0].Outcome != record.Failed || r.Runs[0].Duration != 1.2 ||
+		len(r.Traces[0].Curve) != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 }
@@ -187,7 +202,8 @@ func TestSavedModelsAreThoseThatAreJudged(t *testing.T) {
 	} {
 		r := run(t, load(t, peers, "evaluate.of="+c.of, "record="+c.record), driver.Options{})
 		for name, wanted := range map[string]bool{"model.safetensors": c.one, "models.safetensors": c.each} {
-			if _, err := os.Stat(filepath.Join(r.Dir, "runs", "0000", name)); (err == nil) != wanted || err != nil && !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(r.Dir, "runs", "0000", name)); (err == nil) != wanted || err != nil &&
+				!errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s, record: %s: %s is there: %v, want %v", c.of, c.record, name, err == nil, wanted)
 			}
 		}
@@ -199,7 +215,8 @@ func TestSavedModelsAreThoseThatAreJudged(t *testing.T) {
 
 // Half of the peers stand still under either rate: what was tried says so, as the runs do.
 func TestWhatWasTriedSaysThatItStoodStill(t *testing.T) {
-	r := run(t, load(t, peers, "architecture={kind: d-psgd}", "data.validation=10%", "tune={train.optimizer.rate: [0.02, 0.05]}",
+	r := run(t, load(t, peers, "architecture={kind: d-psgd}", "data.validation=10%",
+		"tune={train.optimizer.rate: [0.02, 0.05]}",
 		"network.default.loss={probability: 5%, kind: drop}", "train.optimizer={kind: sgd}"), driver.Options{})
 	tunings, err := record.ReadTunings(r.Dir)
 	if err != nil || len(tunings) != 1 {

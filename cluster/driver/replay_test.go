@@ -18,11 +18,13 @@ func TestEveryRunOfASweepReplaysToItsDigest(t *testing.T) {
 	r := run(t, load(t, small), driver.Options{})
 	before := files(t, r.Dir)
 	for _, recorded := range r.Runs {
-		again, err := driver.Replay(context.Background(), runFolder(r.Dir, recorded.Number), driver.Options{Strict: recorded.Number == 1})
+		again, err := driver.Replay(context.Background(), runFolder(r.Dir, recorded.Number),
+			driver.Options{Strict: recorded.Number == 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !again.Equal || !again.SameBuild || again.Digest != recorded.Digest || again.Recorded != recorded.Digest || again.Seed != recorded.Seed {
+		if !again.Equal || !again.SameBuild || again.Digest != recorded.Digest || again.Recorded != recorded.Digest ||
+			again.Seed != recorded.Seed {
 			t.Errorf("run %d of digest %s: %+v", recorded.Number, recorded.Digest, again)
 		}
 	}

@@ -53,7 +53,8 @@ func TestDigestDependsOnPlanAndSeedOnly(t *testing.T) {
 
 func TestNetworkThatEmulatesNothingIsOneWithoutDelays(t *testing.T) {
 	bare := run(t, load(t, small, "network=none"), driver.Options{})
-	equal(t, "digests", digests(run(t, load(t, small, "network={default: {delay: 0ms}}"), driver.Options{})), digests(bare))
+	equal(t, "digests", digests(run(t, load(t, small, "network={default: {delay: 0ms}}"), driver.Options{})),
+		digests(bare))
 	if plan := string(read(t, bare.Dir, "plan.yaml")); !strings.Contains(plan, "\nnetwork: none\n") {
 		t.Errorf("the record says\n%s", plan)
 	}
@@ -61,7 +62,8 @@ func TestNetworkThatEmulatesNothingIsOneWithoutDelays(t *testing.T) {
 
 func TestLinkThatIsAddedMovesNoOtherStream(t *testing.T) {
 	one := run(t, load(t, small, "sweep={}", "repeats=1"), driver.Options{})
-	more := strings.Replace(small, "  links:\n", "  links:\n    - {between: [near, far], delay: {kind: normal, mean: 1s, std: 100ms}}\n", 1)
+	more := strings.Replace(small, "  links:\n",
+		"  links:\n    - {between: [near, far], delay: {kind: normal, mean: 1s, std: 100ms}}\n", 1)
 	two := run(t, load(t, more, "sweep={}", "repeats=1"), driver.Options{})
 	equal(t, "digests", digests(one), digests(two))
 }
@@ -98,16 +100,19 @@ func TestContinuedPlanLeavesTheSameFilesAsAnUninterruptedOne(t *testing.T) {
 	equal(t, "digests", digests(whole), digests(r))
 	equal(t, "files", files(t, whole.Dir), files(t, dir))
 
-	again := run(t, load(t, small), driver.Options{Out: dir, Continue: true, Progress: func(p driver.Progress) { t.Errorf("progress %+v of nothing", p) }})
+	again := run(t, load(t, small), driver.Options{Out: dir, Continue: true,
+		Progress: func(p driver.Progress) { t.Errorf("progress %+v of nothing", p) }})
 	equal(t, "digests of what was complete", digests(whole), digests(again))
 }
 
 func TestContinuingAnotherPlanIsRefused(t *testing.T) {
 	r := run(t, load(t, small, "sweep={}", "repeats=1"), driver.Options{})
 	before := files(t, r.Dir)
-	_, err := try(t, load(t, small, "sweep={}", "repeats=1", "train.batch=33"), driver.Options{Out: r.Dir, Continue: true})
+	_, err := try(t, load(t, small, "sweep={}", "repeats=1", "train.batch=33"),
+		driver.Options{Out: r.Dir, Continue: true})
 	var input *driver.InputError
-	if !errors.As(err, &input) || !strings.Contains(err.Error(), "made by another plan") || !strings.Contains(err.Error(), "33") {
+	if !errors.As(err, &input) || !strings.Contains(err.Error(), "made by another plan") ||
+		!strings.Contains(err.Error(), "33") {
 		t.Errorf("got %v", err)
 	}
 	equal(t, "files", before, files(t, r.Dir))
@@ -116,11 +121,12 @@ func TestContinuingAnotherPlanIsRefused(t *testing.T) {
 func TestCancellationAfterTheLastRunIsNoFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := driver.Run(ctx, load(t, small, "sweep={}", "repeats=1"), driver.Options{Out: filepath.Join(t.TempDir(), "out"), Progress: func(p driver.Progress) {
-		if p.Done == p.Total {
-			cancel()
-		}
-	}})
+	_, err := driver.Run(ctx, load(t, small, "sweep={}", "repeats=1"),
+		driver.Options{Out: filepath.Join(t.TempDir(), "out"), Progress: func(p driver.Progress) {
+			if p.Done == p.Total {
+				cancel()
+			}
+		}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -230,12 +236,14 @@ func TestFailureNamesRunPointSeedAndNodeAndKeepsWhatIsFinished(t *testing.T) {
 	if errors.As(err, &input) {
 		t.Errorf("a failing actor is no mistake of the input: %v", err)
 	}
-	for _, want := range []string{"run 2 (architecture.fails = 30, seed 1): ", "node me", "panic: out of ideas", "run_test.go"} {
+	for _, want := range []string{"run 2 (architecture.fails = 30, seed 1): ", "node me", "panic: out of ideas",
+		"run_test.go"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	// The other runs are made, and those that failed are in the record as such, with what was found of them.
+	// The other runs are made, and those that failed are in the record as such, with what was found
+	// of them.
 	var outcomes []record.Outcome
 	for _, run := range r.Runs {
 		outcomes = append(outcomes, run.Outcome)
@@ -245,7 +253,8 @@ func TestFailureNamesRunPointSeedAndNodeAndKeepsWhatIsFinished(t *testing.T) {
 		t.Error("a record with failed runs is called complete")
 	}
 	failed := r.Runs[2]
-	if i := failed.Incidents; len(i) != 1 || i[0].At != 0.03 || i[0].What != "node me, actor me/loner: panic: out of ideas" || failed.Steps != 30 {
+	if i := failed.Incidents; len(i) != 1 || i[0].At != 0.03 ||
+		i[0].What != "node me, actor me/loner: panic: out of ideas" || failed.Steps != 30 {
 		t.Errorf("the failed run: %+v", failed)
 	}
 }
@@ -322,8 +331,10 @@ func TestVirtualTimeTellsWhatRealTimeWillDo(t *testing.T) {
 
 func TestNodesComeAndGoAndTheTopologyChangesAsThePlanSays(t *testing.T) {
 	set := []string{
-		"sweep={}", "stop={time: 3s}", "evaluate={every: 200ms, sample: 1}", "network.topology={kind: tree}", "detect=100ms",
-		"schedule=[{at: 1s, node: near, do: crash}, {at: 2s, node: near, do: join}, {at: 500ms, node: far, do: join}, {at: 1500ms, topology: ring}]",
+		"sweep={}", "stop={time: 3s}", "evaluate={every: 200ms, sample: 1}", "network.topology={kind: tree}",
+		"detect=100ms",
+		"schedule=[{at: 1s, node: near, do: crash}, {at: 2s, node: near, do: join}, {at: 500ms, node: far, do: " +
+			"join}, {at: 1500ms, topology: ring}]",
 	}
 	first := run(t, load(t, small, set...), driver.Options{Jobs: 1})
 	second := run(t, load(t, small, set...), driver.Options{Jobs: 2, Strict: true})
@@ -338,10 +349,14 @@ func TestNodesComeAndGoAndTheTopologyChangesAsThePlanSays(t *testing.T) {
 
 func TestTopologyThatCannotBeIsToldBeforeAnythingRuns(t *testing.T) {
 	for set, want := range map[string]string{
-		"network.topology=hypercube":                                            "network.topology: 3 nodes are no hypercube",
-		"network.topology={kind: erdos-renyi, probability: 1e-9}":               "network.topology: none of 1000 random graphs of 3 nodes",
-		"schedule=[{at: 1s, topology: {kind: erdos-renyi, probability: 1e-9}}]": "schedule[0].topology: none of 1000 random graphs of 3 nodes",
-		"schedule=[{at: 1s, node: server, do: join}]":                           "schedule[0]: before this 0 nodes have the role server",
+		"network.topology=hypercube": "network.topology: 3 nodes are no " +
+			"hypercube",
+		"network.topology={kind: erdos-renyi, probability: 1e-9}": "network.topology: none of 1000 " +
+			"random graphs of 3 nodes",
+		"schedule=[{at: 1s, topology: {kind: erdos-renyi, probability: 1e-9}}]": "schedule[0].topology: none of 1000 " +
+			"random graphs of 3 nodes",
+		"schedule=[{at: 1s, node: server, do: join}]": "schedule[0]: before this 0 nodes " +
+			"have the role server",
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
 		_, err := try(t, load(t, small, set), driver.Options{Out: dir})

@@ -13,7 +13,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
-// table writes a table of samples, of which the workers of a run have more than go into one message.
+// table writes a table of samples, of which the workers of a run have more than go into one
+// message.
 func table(t *testing.T, path string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -42,14 +43,16 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	sent := strings.Replace(set, "classes}", "shards, per-worker: 5}", 1)
 	const rate = "train.optimizer.rate=0.4"
 	submit := func(set ...string) (string, error) {
-		return client.Submit(t.Context(), load(t, turns, set...), driver.SubmitOptions{Place: []string{"server=a", "worker=b"}})
+		return client.Submit(t.Context(), load(t, turns, set...),
+			driver.SubmitOptions{Place: []string{"server=a", "worker=b"}})
 	}
 	id, err := submit(sent, rate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	summary, dir := c.end(client, id)
-	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(turns), sent, rate, "data.file="+filepath.Join(data, "table.csv"))
+	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(turns), sent, rate,
+		"data.file="+filepath.Join(data, "table.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +66,9 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	}
 
 	_, err = submit(sent, "data.delivery=local")
-	expectInput(t, err, "process b: small.yaml:7:9: data.file: the file of samples cannot be read: openat table.csv: no such file or directory")
+	expectInput(t, err,
+		"process b: small.yaml:7:9: data.file: the file of samples cannot be read: openat table.csv: no such file or "+
+			"directory")
 	_, err = submit("data={set: csv, file: nowhere.csv, header: absent, delivery: sent}")
 	expectInput(t, err, "process a: --set data={")
 	_, err = submit("data.delivery=post")

@@ -23,7 +23,8 @@ import (
 
 var soak = flag.Duration("soak", 0, "how long TestSoak… go on, which are skipped without; 10m to be sure")
 
-// The test's own program is the process of a node where these are set: its name, address, seed and folder of records.
+// The test's own program is the process of a node where these are set: its name, address, seed and
+// folder of records.
 const (
 	childName = "DRIVER_TEST_NAME"
 	childBind = "DRIVER_TEST_BIND"
@@ -46,7 +47,8 @@ func childNode(name string) int {
 		cancel()
 	}()
 	err := driver.Serve(ctx, driver.NodeConfig{
-		Name: name, Bind: os.Getenv(childBind), Seeds: []string{os.Getenv(childSeed)}, Insecure: true, Out: os.Getenv(childOut),
+		Name: name, Bind: os.Getenv(childBind), Seeds: []string{os.Getenv(childSeed)}, Insecure: true,
+		Out:   os.Getenv(childOut),
 		Ready: func(string) { fmt.Println("ready") }, Log: func(line string) { fmt.Println(line) },
 	})
 	if err != nil {
@@ -84,7 +86,8 @@ func address(t *testing.T) string {
 func (c *child) start() {
 	c.t.Helper()
 	c.cmd = exec.Command(os.Args[0]) //nolint:gosec // the test itself
-	c.cmd.Env = append(os.Environ(), childName+"="+c.name, childBind+"="+c.bind, childSeed+"="+c.seed, childOut+"="+c.out)
+	c.cmd.Env = append(os.Environ(), childName+"="+c.name, childBind+"="+c.bind, childSeed+"="+c.seed,
+		childOut+"="+c.out)
 	out, err := c.cmd.StdoutPipe()
 	if err == nil {
 		c.leash, err = c.cmd.StdinPipe()
@@ -160,7 +163,8 @@ func found(t *testing.T, children int) *colony {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		over <- driver.Serve(ctx, driver.NodeConfig{
-			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Out: filepath.Join(dir, "a"), Ready: func(address string) { ready <- address },
+			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Out: filepath.Join(dir, "a"),
+			Ready: func(address string) { ready <- address },
 		})
 	}()
 	c := &colony{t: t}
@@ -349,7 +353,8 @@ evaluate: {every: 5s}
 
 func TestSoakOfComputingProcessesLosesNobody(t *testing.T) {
 	c := found(t, 7)
-	id, err := c.client.Submit(t.Context(), load(t, native, fmt.Sprintf("stop={time: %v}", *soak)), driver.SubmitOptions{})
+	id, err := c.client.Submit(t.Context(), load(t, native, fmt.Sprintf("stop={time: %v}", *soak)),
+		driver.SubmitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

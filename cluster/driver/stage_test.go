@@ -32,7 +32,9 @@ stop: {epochs: 2}
 sweep:
   data.split:
     - {label: iid, kind: iid}
-    - {label: by class, kind: classes, workers: {near: {Normal: 50%, DoS: 100%, R2L: 100%}, far: {Normal: 50%, Probe: 100%, U2R: 100%}}}
+    - label: by class
+      kind: classes
+      workers: {near: {Normal: 50%, DoS: 100%, R2L: 100%}, far: {Normal: 50%, Probe: 100%, U2R: 100%}}
 `
 
 func load(t testing.TB, text string, set ...string) *driver.Plan {

@@ -55,7 +55,8 @@ func TestRunOfSeveralProcessesThatStandsStillEndsAndTellsWhoWaits(t *testing.T) 
 	}
 }
 
-// Nothing is lost; each step takes longer than a standstill takes to be noticed, as does each message.
+// Nothing is lost; each step takes longer than a standstill takes to be noticed, as does each
+// message.
 func TestSlowRunIsNoStandstill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed, several times")
@@ -87,7 +88,8 @@ func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
 	leave()
 	began := time.Now()
 	why := c.failed(client, id)
-	if took := time.Since(began); took < absence-time.Second || !strings.Contains(why, "standstill") || !strings.Contains(why, "without process b: it is gone") {
+	if took := time.Since(began); took < absence-time.Second || !strings.Contains(why, "standstill") ||
+		!strings.Contains(why, "without process b: it is gone") {
 		t.Errorf("after %v: %s", took, why)
 	}
 }
@@ -112,7 +114,8 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
 	c, client := gathered(t, "a", "b", "c")
-	s, _ := c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"), driver.Degraded)
+	s, _ := c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"),
+		driver.Degraded)
 	if at := s.Runs[0].Stalled; at <= 0 || at > 11 {
 		t.Errorf("stood still from %v s on, want from some instant before 11 s on: %s", at, fmt.Sprint(s.Runs[0]))
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// blocking loses messages from one node to another one for good; those who wait for them wait to the end.
+// blocking loses messages from one node to another one for good; those who wait for them wait to
+// the end.
 const blocking = `name: blocking
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 5]}
@@ -25,7 +26,8 @@ record: events
 stop: {time: 4s}
 `
 
-// stopped reads from the record of events which nodes made no step in the last two seconds before an instant.
+// stopped reads from the record of events which nodes made no step in the last two seconds before
+// an instant.
 func stopped(t *testing.T, dir string, end float64) map[string]bool {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "runs", "0000", "events.jsonl"))

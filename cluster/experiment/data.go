@@ -29,7 +29,7 @@ type samples struct {
 type Shelf struct {
 	folders []string
 	keep    int
-	common  *Commons // may be nil
+	shared  *SharedData // may be nil
 
 	mu      sync.Mutex
 	sources map[string]*once[*datasets.Source]
@@ -60,8 +60,8 @@ func CacheFolder() (string, error) {
 	return filepath.Join(dir, "gradwire", "datasets"), nil
 }
 
-// DataFolders are the folders that data sets are looked for in, in this order: the one that is named, if any, that of
-// the variable GRADWIRE_DATA, and the user's cache.
+// DataFolders returns the folders that are searched for data sets, in this order: the named one, if
+// any, the value of the variable GRADWIRE_DATA, and the user's cache.
 func DataFolders(named string) []string {
 	var folders []string
 	cache, err := CacheFolder()
@@ -100,11 +100,11 @@ func LoadData(l catalog.Loader, folders []string, published bool) (source *datas
 	return nil, err
 }
 
-// NewShelf returns an empty shelf over the folders of data, which keeps what is cut for the last few seeds. What others
-// that have the same commons use, it shares with them.
-func NewShelf(folder string, keep int, c *Commons) *Shelf {
+// NewShelf returns an empty shelf over the folders of data, which keeps what is cut for the last
+// few seeds. What others that have the same commons use, it shares with them.
+func NewShelf(folder string, keep int, c *SharedData) *Shelf {
 	return &Shelf{
-		folders: DataFolders(folder), keep: keep, common: c,
+		folders: DataFolders(folder), keep: keep, shared: c,
 		sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[*samples]{},
 	}
 }
@@ -120,9 +120,10 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	}
 	s.mu.Unlock()
 	source, err := o.get(func() (*datasets.Source, error) {
-		source, err := s.common.source(s.stamped(d, key), func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+		source, err := s.shared.source(s.stamped(d, key),
+			func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
 		if err == nil {
-			s.note(source.Files)
+			s.addFiles(source.Files)
 		}
 		return source, err
 	})
@@ -130,13 +131,14 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	case err != nil:
 		return nil, plan.Errorf(blamed(d.Section, err), "%w", err)
 	case published && source.Test == nil:
-		return nil, plan.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such as 25%%", source.Pool.Name)
+		return nil, plan.Errorf(d.Section.At("test"), "%s has no published test set; give a share to hold out, such "+
+			"as 25%%", source.Pool.Name)
 	}
 	return source, nil
 }
 
-// note remembers files that have been read, each once.
-func (s *Shelf) note(files []datasets.File) {
+// addFiles remembers files that have been read, each once.
+func (s *Shelf) addFiles(files []datasets.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range files {
@@ -156,14 +158,16 @@ func (s *Shelf) files() (files []record.DataFile) {
 	return record.SortFiles(files)
 }
 
-// blamed is the value of a section data that an error of loading is about: the file that it names, or else the set.
+// blamed is the value of a section data that an error of loading is about: the file that it names,
+// or else the set.
 func blamed(section *plan.Node, err error) *plan.Node {
 	at := section.At("set")
 	longest := 0
 	for _, f := range section.Fields {
 		switch f.Key {
 		case "file", "test-file", "images", "labels", "test-images", "test-labels", "x", "y", "test-x", "test-y":
-			named := f.Value.Kind == plan.Scalar && filepath.Base(f.Value.Text) != "." && strings.Contains(err.Error(), f.Value.Text)
+			named := f.Value.Kind == plan.Scalar && filepath.Base(f.Value.Text) != "." &&
+				strings.Contains(err.Error(), f.Value.Text)
 			if _, archive := section.Get("file"); archive && f.Key != "file" && f.Key != "test-file" {
 				named = false // an array of the file
 			}
@@ -190,7 +194,7 @@ func (s *Shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	s.touch(key)
 	s.mu.Unlock()
 	c, err := o.get(func() (*samples, error) {
-		return s.common.samples(s.stamped(d, key), func() (*samples, error) {
+		return s.shared.samples(s.stamped(d, key), func() (*samples, error) {
 			source, err := s.source(d)
 			if err != nil {
 				return nil, err
@@ -203,7 +207,7 @@ func (s *Shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
 	if err != nil {
 		return samples{}, err
 	}
-	s.note(c.files) // another shelf may have read them
+	s.addFiles(c.files) // another shelf may have read them
 	return *c, nil
 }
 
@@ -253,8 +257,8 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error)
 	return c, nil
 }
 
-// parts are the rows of n samples that are trained on, tested on and held out to choose settings by: nil to train on all, to
-// test on the published set, and to hold none out.
+// parts are the rows of n samples that are trained on, tested on and held out to choose settings
+// by: nil to train on all, to test on the published set, and to hold none out.
 func parts(d *catalog.Data, n int, seed uint64) (rows, tests, held []int32, err error) {
 	if d.Test != 0 {
 		if rows, tests, err = datasets.Holdout(n, d.Test, seed); err != nil {

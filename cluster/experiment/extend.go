@@ -6,7 +6,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
-// savePlan writes the resolved plan into the folder. A record that is continued may be given more repeats.
+// savePlan writes the resolved plan into the folder. A record that is continued may be given more
+// repeats.
 func (r *Runner) savePlan(text string) error {
 	if r.Continue && moreRepeats(string(r.folder.Plan()), text) {
 		return r.folder.ReplacePlan(text)
@@ -30,8 +31,8 @@ func moreRepeats(before, after string) bool {
 	return had > 0 && had < wanted && a.Without(key).Equal(b.Without(key))
 }
 
-// renumber gives runs that are missing numbers of their own where finished ones have theirs, as they have when the record was
-// made with fewer repeats.
+// renumber gives a missing run another number if a finished run has its number already. That
+// happens when the record was made with fewer repeats.
 func (r *Runner) renumber() {
 	taken := map[int]bool{}
 	for _, done := range r.folder.Runs() {

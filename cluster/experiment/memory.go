@@ -14,8 +14,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
-// Check says what is wrong with the plan, if anything, as far as that can be told without data: every name at every point of
-// its sweep, and whether messages and this machine's memory can hold the models. A nil catalog stands for catalog.Default().
+// Check says what is wrong with the plan, if anything, as far as that can be told without data:
+// every name at every point of its sweep, and whether messages and this machine's memory can hold
+// the models. A nil catalog stands for catalog.Default().
 func (p *Plan) Check(c *catalog.Catalog) error {
 	points, err := p.Points(c)
 	if err != nil {
@@ -27,13 +28,14 @@ func (p *Plan) Check(c *catalog.Catalog) error {
 // sendable returns an error about a model that no message can carry.
 func sendable(s *catalog.Spec) error {
 	if n := s.Model.Params(); n > wire.MaxValues {
-		return plan.Errorf(s.ModelSection, "the model has %d parameters, %s; a message carries at most %d, %s", n, inBytes(4*float64(n)), wire.MaxValues, inBytes(4*wire.MaxValues))
+		return plan.Errorf(s.ModelSection, "the model has %d parameters, %s; a message carries at most %d, %s", n,
+			inBytes(4*float64(n)), wire.MaxValues, inBytes(4*wire.MaxValues))
 	}
 	return nil
 }
 
-// need is the least memory in bytes that the models of one run take: those that nodes hold, and for each node that trains the
-// one that it computes on and its gradient.
+// need is the least memory in bytes that the models of one run take: those that nodes hold, and for
+// each node that trains the one that it computes on and its gradient.
 func need(s *catalog.Spec) float64 {
 	vectors := 1 // the initial one
 	for _, r := range s.Roles {
@@ -47,13 +49,15 @@ func need(s *catalog.Spec) float64 {
 	return 4 * float64(vectors) * float64(s.Model.Params())
 }
 
-// affordable returns an error about the first point whose models do not fit into so many bytes; 0 stands for a memory that is
-// not known.
+// affordable returns an error about the first point whose models do not fit into memory of the
+// given size in bytes; 0 stands for a size that is not known.
 func affordable(points []Point, bytes float64) error {
 	for i := range points {
 		s := points[i].Spec
 		if n := need(s); bytes > 0 && n > bytes {
-			err := plan.Errorf(s.ModelSection, "%d nodes with models of %d parameters need %s of memory or more, and this machine has %s; give the plan fewer nodes or a smaller model",
+			err := plan.Errorf(s.ModelSection,
+				"%d nodes with models of %d parameters need %s of memory or more, and this machine has %s; give the "+
+					"plan fewer nodes or a smaller model",
 				len(s.Roles), s.Model.Params(), inBytes(n), inBytes(bytes))
 			return refusal.Input(points[i].about(err))
 		}
@@ -72,14 +76,16 @@ func inBytes(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " TB"
 }
 
-// memory is how many bytes this machine has, or lets this program have; 0 where the system does not say so.
+// memory is how many bytes this machine has, or lets this program have; 0 where the system does not
+// say so.
 func memory() float64 {
 	total := 0.0
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		total = memTotal(text)
 	}
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil && (total == 0 || limit < total) {
+		if limit, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil &&
+			(total == 0 || limit < total) {
 			total = limit
 		}
 	}

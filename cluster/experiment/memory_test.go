@@ -27,7 +27,9 @@ func TestModelsThatDoNotFitIntoMemoryAreRefused(t *testing.T) {
 	const whole = 4 * 99_005 * 2001
 	for bytes, want := range map[float64]string{
 		0: "", whole: "",
-		whole - 1:   "crowded.yaml:3:8: model: 1000 nodes with models of 99005 parameters need 792 MB of memory or more, and this machine has 792 MB; give the plan fewer nodes or a smaller model; at nodes.n.count = 1000 (crowded.yaml:7)",
+		whole - 1: "crowded.yaml:3:8: model: 1000 nodes with models of 99005 parameters need 792 MB of memory or " +
+			"more, and this machine has 792 MB; give the plan fewer nodes or a smaller model; at nodes.n.count = " +
+			"1000 (crowded.yaml:7)",
 		4 * 99_005:  "2 nodes with models of 99005 parameters need 1.98 MB",
 		4 * 495_025: "this machine has 1.98 MB",
 	} {
@@ -46,7 +48,8 @@ func TestModelThatNoMessageCarriesIsRefused(t *testing.T) {
 	if err == nil {
 		_, err = p.Points(nil)
 	}
-	if want := "crowded.yaml:3:8: model: the model has 402000005 parameters, 1.61 GB; a message carries at most 268435456, 1.07 GB"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "crowded.yaml:3:8: model: the model has 402000005 parameters, 1.61 GB; a message carries at most " +
+		"268435456, 1.07 GB"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 }

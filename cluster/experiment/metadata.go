@@ -9,11 +9,12 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// maxDescribed bounds the inputs whose names and scaling a model's file has, so that its header stays below the
-// 16 MiB that are read back.
+// maxDescribed bounds the inputs whose names and scaling a model's file has, so that its header
+// stays below the 16 MiB that are read back.
 const maxDescribed = 1 << 16
 
-// scaling is how metadata say what became of the numeric columns: parameters in the order of the columns.
+// scaling is how metadata say what became of the numeric columns: parameters in the order of the
+// columns.
 type scaling struct {
 	Kind    datasets.Scaling `json:"kind"`
 	Formula string           `json:"formula"`
@@ -31,9 +32,10 @@ var formulas = map[datasets.Scaling]string{
 	datasets.LogMinMax: "(sign(x) * log(1 + |x|) - offset) / width, 0 where width is 0",
 }
 
-// metadata says, in JSON, what somebody needs who uses the model of a run elsewhere: "model" and "data" as the
-// resolved plan has them, "classes", the names of the outputs in their order, "inputs", the names of the inputs where
-// they have any, "input_shape" of a sample, and the "scaling" that inputs go through first.
+// metadata says, in JSON, what somebody needs who uses the model of a run elsewhere: "model" and
+// "data" as the resolved plan has them, "classes", the names of the outputs in their order,
+// "inputs", the names of the inputs where they have any, "input_shape" of a sample, and the
+// "scaling" that inputs go through first.
 func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 	data, err := shelf.samples(&p.Spec.Data, seed)
 	if err != nil {
@@ -70,12 +72,14 @@ func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 	return about, nil
 }
 
-// withoutFolders returns a section in which the files that were read are called by their names alone, wherever they lay.
+// withoutFolders returns a section in which the files that were read are called by their names
+// alone, wherever they lay.
 func withoutFolders(section *plan.Node, files []datasets.File) *plan.Node {
 	section = section.Clone()
 	for _, f := range section.Fields {
 		name := filepath.Base(f.Value.Text)
-		if f.Value.Kind == plan.Scalar && slices.ContainsFunc(files, func(file datasets.File) bool { return file.Name == name }) {
+		if f.Value.Kind == plan.Scalar && slices.ContainsFunc(files,
+			func(file datasets.File) bool { return file.Name == name }) {
 			f.Value.Text = name
 		}
 	}

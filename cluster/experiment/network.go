@@ -18,17 +18,18 @@ type Network struct {
 	Labels []plan.Label // of the point
 	Point  int          // its number, from 1
 	Points int          // of the plan
-	// Edges is how many directed edges the topologies have: those between neighbours, but not between two nodes that train
-	// where others do not, since these are the servers.
+	// Edges is how many directed edges the topologies have: those between neighbours, but not
+	// between two nodes that train where others do not, since these are the servers.
 	Edges int
-	// Lines are these edges by source and destination; if there are more than was asked for, as many of them, evenly chosen.
+	// Lines are these edges by source and destination; if there are more than was asked for, as
+	// many of them, evenly chosen.
 	Lines []link.Line
-	// Delays are those of Lines as the plan has them, at the beginning of the run.
+	// Delays are the delays of Lines at the beginning of the run, as the plan writes them.
 	Delays []*plan.Node
 }
 
-// Network resolves the network of a point, the first being 1, without data. It has at most so many lines. A nil catalog stands for
-// catalog.Default().
+// Network resolves the network of a point, the first being 1, without data. It returns at most most
+// lines. A nil catalog stands for catalog.Default().
 func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
 	points, err := p.Points(c)
 	if err != nil {
@@ -40,7 +41,8 @@ func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
 	at := points[number-1]
 	spec := at.Spec
 	if spec.Plan.Network.None {
-		return nil, refusal.Input(fmt.Errorf("%s says network: none; nothing is emulated, so that there is nothing to probe", p.file))
+		return nil, refusal.Input(fmt.Errorf("%s says network: none; nothing is emulated, so that there is nothing "+
+			"to probe", p.file))
 	}
 	names := make([]string, len(spec.Plan.Nodes))
 	for i := range names {

@@ -18,13 +18,21 @@ name: probed
 data: {set: synthetic-traffic}
 model: {kind: mlp, layers: [93, 5]}
 architecture: {kind: parameter-server}
-nodes: [{name: s, role: server, uplink: 8 Mbit/s}, {name: a, role: worker, downlink: 16 Mbit/s}, {name: b, role: worker}]
+nodes:
+  - {name: s, role: server, uplink: 8 Mbit/s}
+  - {name: a, role: worker, downlink: 16 Mbit/s}
+  - {name: b, role: worker}
 network:
   default: {delay: {kind: pareto, min: 5ms, alpha: 2}}
   links:
-    - {between: [s, a], delay: {kind: random-walk, first: 10ms..20ms, step: 5ms}, outages: [{kind: gilbert-elliott, up: 2s, down: 1s}]}
+    - between: [s, a]
+      delay: {kind: random-walk, first: 10ms..20ms, step: 5ms}
+      outages: [{kind: gilbert-elliott, up: 2s, down: 1s}]
     - {from: b, to: s, loss: {bursts: {p: 10%, r: 30%}}}
-schedule: [{at: 3s, link: [s, a], delay: {kind: uniform, range: 1ms..2ms}}, {at: 5s, from: b, to: s, do: down}, {at: 6s, from: b, to: s, do: up}]
+schedule:
+  - {at: 3s, link: [s, a], delay: {kind: uniform, range: 1ms..2ms}}
+  - {at: 5s, from: b, to: s, do: down}
+  - {at: 6s, from: b, to: s, do: up}
 stop: {epochs: 1}
 `
 
@@ -68,7 +76,8 @@ func TestLinesDrawWhatARunsLinksDraw(t *testing.T) {
 		}
 		for _, l := range n.Lines {
 			got, want := probes[l.From+" "+l.To][i], whole.Edge(at[l.From], at[l.To]).Send(now, 0)
-			if got.Delay != want.Delay || got.Tries != want.Tries || got.Lost != want.Lost || !got.Lost && now+got.Took != want.Arrival {
+			if got.Delay != want.Delay || got.Tries != want.Tries || got.Lost != want.Lost || !got.Lost &&
+				now+got.Took != want.Arrival {
 				t.Fatalf("probe %d from %s to %s: %+v, in a run %+v", i, l.From, l.To, got, want)
 			}
 		}
@@ -125,18 +134,21 @@ func everyPair(count int) string {
 }
 
 func TestNetworkOfAPointThatThereIsNot(t *testing.T) {
-	for text, number := range map[string]int{probedPlan: 2, probedPlan + "sweep: {train.batch: [16, 32]}\n": 3, probedPlan + "repeats: 2\n": 0} {
+	for text, number := range map[string]int{probedPlan: 2, probedPlan + "sweep: {train.batch: [16, 32]}\n": 3,
+		probedPlan + "repeats: 2\n": 0} {
 		p, err := Parse("plan.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var input *refusal.InputError
-		if _, err := p.Network(nil, number, 9); !errors.As(err, &input) || !strings.Contains(err.Error(), "accepted is 1 to") {
+		if _, err := p.Network(nil, number, 9); !errors.As(err, &input) || !strings.Contains(err.Error(),
+			"accepted is 1 to") {
 			t.Errorf("point %d: %v", number, err)
 		}
 	}
 	beginning, _, _ := strings.Cut(probedPlan, "nodes:")
-	p, err := Parse("plan.yaml", []byte(beginning+"nodes: [{name: s, role: server}, {name: a, role: worker}]\nnetwork: none\nstop: {epochs: 1}\n"))
+	const end = "nodes: [{name: s, role: server}, {name: a, role: worker}]\nnetwork: none\nstop: {epochs: 1}\n"
+	p, err := Parse("plan.yaml", []byte(beginning+end))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,8 @@ func TestDeploymentSaysWhatTheScheduleDoes(t *testing.T) {
 	}
 }
 
-// TestRandomTopologyDependsOnSeedAndInstant draws four graphs of the same kind: of two seeds and two instants.
+// TestRandomTopologyDependsOnSeedAndInstant draws four graphs of the same kind: of two seeds and
+// two instants.
 func TestRandomTopologyDependsOnSeedAndInstant(t *testing.T) {
 	d, other := placed(t, moving, 1), placed(t, moving, 2)
 	graphs := []actors.Graph{d.Topologies[0], d.Topologies[1], other.Topologies[0], other.Topologies[1]}
@@ -93,7 +94,8 @@ func TestRandomTopologyDependsOnSeedAndInstant(t *testing.T) {
 			}
 		}
 	}
-	fewer := placed(t, moving, 1, "schedule=[{at: 1s, topology: ring}, {at: 2s, topology: {kind: random-regular, degree: 3}}]")
+	fewer := placed(t, moving, 1,
+		"schedule=[{at: 1s, topology: ring}, {at: 2s, topology: {kind: random-regular, degree: 3}}]")
 	if diff := cmp.Diff(d.Topologies[:2], []actors.Graph{fewer.Topologies[0], fewer.Topologies[2]}); diff != "" {
 		t.Errorf("a change that is added moves the others: %s", diff)
 	}

@@ -1,6 +1,7 @@
-// Package experiment carries plans out: it reads one, resolves the points of its sweep with a catalog, tunes, and lets
-// every repeat of every point take place on a Venue, whose outcomes it judges and records. It does not know which venue
-// it has: Virtual and Real are its own, and a cluster is another one.
+// Package experiment carries plans out. It reads a plan, resolves the points of its sweep with a
+// catalog, tunes them, and plays every repeat of every point on a Venue. It judges and records the
+// outcomes. It does not know which venue it has: it provides Virtual and Real, and package node a
+// cluster.
 package experiment
 
 import (
@@ -31,7 +32,8 @@ func Load(path string, set ...string) (*Plan, error) {
 		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
 	}
 	if info.Size() > plan.MaxBytes {
-		return nil, refusal.Input(fmt.Errorf("%s has %d bytes; a plan has at most %d", path, info.Size(), plan.MaxBytes))
+		return nil, refusal.Input(fmt.Errorf("%s has %d bytes; a plan has at most %d", path, info.Size(),
+			plan.MaxBytes))
 	}
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -77,12 +79,14 @@ func (p *Plan) Written() (file string, text []byte, set []string) { return p.fil
 
 // Point is one combination of a sweep's values.
 type Point struct {
+	// Spec is what the catalog has made of it.
+	Spec   *catalog.Spec
 	labels []plan.Label
 	root   *plan.Node   // as written, but for the names of files, which are absolute now
 	values []*plan.Node // in it, what each axis has put there
 	choice []int        // which of its values each axis has
-	Spec   *catalog.Spec
-	// candidates are what can be chosen for the point; none once that has been done, or if there is nothing to choose.
+	// candidates are what can be chosen for the point; none once that has been done, or if there is
+	// nothing to choose.
 	candidates []candidate
 }
 
@@ -131,7 +135,8 @@ func knownRoles(points []Point) error {
 	for i := range points {
 		for _, node := range points[i].root.At("nodes").Items {
 			if role, given := node.Get("role"); given && role.Text != "" && !slices.Contains(known, role.Text) {
-				return plan.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text, plan.Suggestion(role.Text, known))
+				return plan.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text,
+					plan.Suggestion(role.Text, known))
 			}
 		}
 	}
@@ -157,7 +162,8 @@ func severalKinds(points []plan.Point) bool {
 	return slices.ContainsFunc(points, func(p plan.Point) bool { return kind(&p) != kind(&points[0]) })
 }
 
-// about says at which point of the sweep something is wrong, and where the sweep's values for it are written.
+// about says at which point of the sweep something is wrong, and where the sweep's values for it
+// are written.
 func (p *Point) about(err error) error {
 	if len(p.labels) == 0 {
 		return err
@@ -200,10 +206,11 @@ func describe(labels []plan.Label) string {
 	return s
 }
 
-// Resolved returns the text of the plan with every default spelled out and every file by its absolute name, but for
-// those in values of a sweep whose labels are longer than plan.MaxLabel. What has other defaults at other points of a sweep
-// stays as it was written, and an architecture that the sweep varies says which nodes have which role. A nil catalog stands
-// for catalog.Default().
+// Resolved returns the text of the plan with every default spelled out and every file by its
+// absolute name, but for those in values of a sweep whose labels are longer than plan.MaxLabel.
+// What has other defaults at other points of a sweep stays as it was written, and an architecture
+// that the sweep varies says which nodes have which role. A nil catalog stands for
+// catalog.Default().
 func (p *Plan) Resolved(c *catalog.Catalog) (string, error) {
 	points, err := p.Points(c)
 	if err != nil {
@@ -252,8 +259,9 @@ func (p *Plan) resolved(points []Point) (string, error) {
 	return withSweep(spelled, sweep).YAML(), nil
 }
 
-// Casts says, for each kind of architecture that a sweep varies and that gives the nodes other roles than others, which nodes
-// have which role, in the order of the points. A nil catalog stands for catalog.Default().
+// Casts says, for each kind of architecture that a sweep varies and that gives the nodes other
+// roles than others, which nodes have which role, in the order of the points. A nil catalog stands
+// for catalog.Default().
 func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
 	points, err := p.Points(c)
 	if err != nil || !points[0].Spec.Plan.AnyRole {
@@ -270,8 +278,8 @@ func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
 	return casts, nil
 }
 
-// spelledOut are the points with every default. Where nodes have other roles at other points, the architecture says which
-// have which.
+// spelledOut are the points with every default. Where nodes have other roles at other points, the
+// architecture says which have which.
 func spelledOut(points []Point) ([]*plan.Node, error) {
 	nodes := make([]*plan.Node, len(points))
 	for i := range points {
@@ -301,7 +309,8 @@ func withSweep(spelled, sweep *plan.Node) *plan.Node {
 	return plan.NewMap(slices.Insert(slices.Clone(spelled.Fields), at, plan.Field{Key: "sweep", Value: sweep})...)
 }
 
-// takeFiles copies the names of files, which were made absolute, from what was read to what was written.
+// takeFiles copies the names of files, which were made absolute, from what was read to what was
+// written.
 func takeFiles(written, read *plan.Node) {
 	if written.Pos != read.Pos {
 		return // what the sweep put in its place

@@ -24,16 +24,21 @@ stop: {epochs: 1}
 		"{data.split: [{label: a, kind: shards}, {label: b, kind: iid}]}", "{data.split.kind: [shards, iid]}",
 		"{network.default.delay: [1ms, {label: walk, kind: random-walk, first: 1s..5s, step: 0.5s}]}",
 		"{nodes.w.count: [2, 3], nodes.w.compute: [{step: 5ms}, {speed: 1 GFLOP/s}]}", "{stop.epochs: [1, 2]}",
-		"{network.topology: [ring, {label: sparse, kind: tree, branching: 1}]}", "{network.topology.kind: [ring, tree]}",
+		"{network.topology: [ring, {label: sparse, kind: tree, branching: 1}]}",
+		"{network.topology.kind: [ring, tree]}",
 		"{schedule.0.topology.kind: [tree, star]}", "{detect: [0s, 10s], nodes.w.count: [2, 3]}",
-		"{zip: {train.batch: [4, 8], train.optimizer.rate: [0.1, 0.2]}, detect: [0s, 1s]}", "{nodes.s.name: [server]}", "{nodes.w: [{name: w, role: worker, count: 3}]}", "{network.default.delay: [1ms]}", "{seed: [3, 4]}",
+		"{zip: {train.batch: [4, 8], train.optimizer.rate: [0.1, 0.2]}, detect: [0s, 1s]}", "{nodes.s.name: [server]}",
+		"{nodes.w: [{name: w, role: worker, count: 3}]}", "{network.default.delay: [1ms]}", "{seed: [3, 4]}",
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, "sweep="+sweep) })
 	}
-	// The roles that nodes have where they are given none are those of the architecture, which is varied.
-	alike := []string{"architecture={kind: all-reduce}", "nodes=[{name: n, count: 3}]", "network.topology=ring", "schedule=[]"}
+	// The roles that nodes have where they are given none are those of the architecture, which is
+	// varied.
+	alike := []string{"architecture={kind: all-reduce}", "nodes=[{name: n, count: 3}]", "network.topology=ring",
+		"schedule=[]"}
 	for _, sweep := range []string{
-		"{architecture.kind: [all-reduce, gossip]}", "{architecture: [{label: a, kind: d-psgd}, {label: b, kind: all-reduce, every: 2}]}",
+		"{architecture.kind: [all-reduce, gossip]}",
+		"{architecture: [{label: a, kind: d-psgd}, {label: b, kind: all-reduce, every: 2}]}",
 		"{architecture.kind: [ad-psgd, all-reduce], detect: [0s, 10s]}",
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, append(alike, "sweep="+sweep)...) })
@@ -48,14 +53,18 @@ stop: {epochs: 1}
 	if err := os.WriteFile(other, []byte("time_s,delay_ms\n0,10\n1,20\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	long := strings.Repeat("{from: riga, to: oslo, delay: 1ms}, ", 6) + "{from: lyon, to: oslo, delay: {kind: trace, file: " + other + "}}"
+	long := strings.Repeat("{from: riga, to: oslo, delay: 1ms}, ", 6) +
+		"{from: lyon, to: oslo, delay: {kind: trace, file: " + other + "}}"
 	for _, sweep := range []string{
-		"{network.links: [[" + long + "], []]}", // its file has an absolute name, since its text is too long for a label
+		// Its file has an absolute name, since its text is too long for a label.
+		"{network.links: [[" + long + "], []]}",
 		"{network.links.kyiv->rome: [{from: rome, to: kyiv, delay: {kind: trace, file: " + trace + "}}]}",
-		"{network.links.kyiv->rome.delay.file: [" + trace + ", " + other + "], network.links.kyiv->rome.to: [bern, rome]}",
+		"{network.links.kyiv->rome.delay.file: [" + trace + ", " + other +
+			"], network.links.kyiv->rome.to: [bern, rome]}",
 		"{network.default.delay: [10ms, 20ms]}",
 		"{network.links.6.delay.file: [" + trace + ", " + other + "]}",
-		"{network.links.kyiv->rome.delay: [{kind: trace, file: " + trace + "}, {label: constant, value: 3ms}], network.default.delay: [1ms, 2ms]}",
+		"{network.links.kyiv->rome.delay: [{kind: trace, file: " + trace +
+			"}, {label: constant, value: 3ms}], network.default.delay: [1ms, 2ms]}",
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, file, string(text), "sweep="+sweep) })
 	}

@@ -23,12 +23,12 @@ type Replayed struct {
 	// promise equal digests.
 	Equal     bool `json:"equal"`
 	SameBuild bool `json:"same_build"`
-	// Recorded and RecordedBuild are those of the record, Digest and Build those of now.
+	// Recorded and RecordedBuild come from the record, Digest and Build from the replay.
 	Recorded      string       `json:"recorded_digest"`
 	Digest        string       `json:"replayed_digest"`
 	RecordedBuild record.Build `json:"recorded_build"`
 	Build         record.Build `json:"replayed_build"`
-	// OtherData says, a sentence for each file, which samples differ from those of the record.
+	// OtherData has a sentence for each file whose samples differ from the record's.
 	OtherData []string `json:"other_data,omitempty"`
 }
 
@@ -51,7 +51,8 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, refusal.Input(err)
 	}
 	if run.Clock != string(VirtualTime) {
-		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest to prove", dir, run.Clock))
+		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest "+
+			"to prove", dir, run.Clock))
 	}
 	p, err := Parse(filepath.Join(reader.Dir(), "plan.yaml"), []byte(reader.Plan))
 	if err != nil {
@@ -70,7 +71,8 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, refusal.Input(err)
 	}
 	if settled, err := points[at].settle(tunings); err != nil || !settled {
-		return nil, refusal.Input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point", dir)))
+		return nil, refusal.Input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point",
+			dir)))
 	}
 	r := &Replayed{
 		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,

@@ -15,12 +15,15 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/nn"
 )
 
-// models are those that a run has ended with: the one that is judged, or each of those that are judged together.
+// models are those that a run has ended with: the one that is judged, or each of those that are
+// judged together.
 func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
 	p := n.point.Spec.Plan
 	of, ends := record.Of(p.Evaluate.Of), s.result.Models
@@ -37,7 +40,8 @@ func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
 	}
 	if m.Judged == nil || len(ends) > 1 && p.Record == plan.RecordModels {
 		for _, e := range ends {
-			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.Names[e.Node], Params: e.Params, Accuracy: e.Score.Accuracy})
+			m.Nodes = append(m.Nodes, record.NodeModel{Node: s.Names[e.Node], Params: e.Params,
+				Accuracy: e.Score.Accuracy})
 		}
 	}
 	return m, nil
@@ -55,14 +59,17 @@ func (r *row) judge(s *Stage, out Outcome, failure error) {
 		}
 	}
 	if len(out.Waits) > 0 {
-		st := standing{names: s.Names[:len(s.Names)-1], waits: out.Waits, paces: s.collector.Paces(), end: out.Halted, least: out.LeastPause}
-		// Without a loss who waits is waiting for what is on its way, unless that is true of everybody.
+		st := standing{names: s.Names[:len(s.Names)-1], waits: out.Waits, paces: s.collector.Paces(), end: out.Halted,
+			least: out.LeastPause}
+		// Without a loss who waits is waiting for what is on its way, unless that is true of
+		// everybody.
 		if still := st.still(); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
 			r.Incidents = append(r.Incidents, still...)
 		}
 	}
 	if failure == nil && out.Stalled > 0 && len(r.Incidents)+len(out.Incidents) == 0 {
-		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator, What: "from here to the end nobody did anything any more"})
+		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
+			What: "from here to the end nobody did anything any more"})
 	}
 	degraded := out.Degraded || len(r.Incidents) > 0
 	r.Incidents = append(r.Incidents, out.Incidents...)
@@ -70,15 +77,17 @@ func (r *row) judge(s *Stage, out Outcome, failure error) {
 	switch {
 	case failure != nil:
 		r.Outcome = record.Failed
-		r.Incidents = append(r.Incidents, record.Incident{At: out.End.Seconds(), Node: culprit(failure), What: firstLine(failure.Error())})
+		r.Incidents = append(r.Incidents, record.Incident{At: out.End.Seconds(), Node: culprit(failure),
+			What: firstLine(failure.Error())})
 	case degraded:
 		r.Outcome = record.Degraded
 	}
 	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
 }
 
-// sameIncident reports whether the process that conducts a run has told of what its coordinator noticed: the same node,
-// about the same instant, and not the coordinator, of which both tell what they alone saw.
+// sameIncident reports whether the process that conducts a run has told of what its coordinator
+// noticed: the same node, about the same instant, and not the coordinator, of which both tell what
+// they alone saw.
 func sameIncident(a, b record.Incident) bool {
 	return a.Node == b.Node && a.Node != actors.Coordinator && math.Abs(a.At-b.At) < 5
 }
@@ -103,8 +112,10 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 	row := &row{record.Run{
 		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
 		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
-		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations, Unmeasured: data.Unmeasured,
-		Clock: string(r.Venue.Clock()), Insecure: !r.Venue.Secure(), Wall: wall.Seconds(), Lateness: out.Lateness, DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
+		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
+		Unmeasured: data.Unmeasured,
+		Clock:      string(r.Venue.Clock()), Insecure: !r.Venue.Secure(), Wall: wall.Seconds(), Lateness: out.Lateness,
+		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
 	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.End).Seconds()
@@ -140,7 +151,7 @@ func (p *Point) holders() (n int) {
 	return n
 }
 
-// digest joins the hash of a run's messages with that of the final parameters of its models.
+// digest hashes a run's messages, whose hash is given, and the final parameters of its models.
 func digest(messages uint64, models []coordinator.Model) string {
 	d := xxhash.New()
 	b := binary.LittleEndian.AppendUint64(nil, messages)
@@ -153,10 +164,44 @@ func digest(messages uint64, models []coordinator.Model) string {
 	return fmt.Sprintf("%016x", d.Sum64())
 }
 
-func tensors(m nn.Model) []record.Tensor {
-	var ts []record.Tensor
+func tensors(m nn.Model) []safetensors.Tensor {
+	var ts []safetensors.Tensor
 	for _, t := range m.Tensors() {
-		ts = append(ts, record.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
+		ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: slices.Clone(t.Shape), Offset: t.Offset})
 	}
 	return ts
+}
+
+// standing is what is known of the nodes of a run when it ends.
+type standing struct {
+	names []string
+	waits map[int]string // by node, what it waits for
+	paces []record.Pace
+	end   time.Duration // of the members' part
+	least time.Duration // shorter pauses are none
+}
+
+// still returns an incident for each node that has stood still.
+func (s *standing) still() (incidents []record.Incident) {
+	longest := time.Duration(0)
+	for _, p := range s.paces {
+		longest = max(longest, p.Longest)
+	}
+	if longest == 0 {
+		longest = s.end / (2 * journal.StillFactor) // nobody has made two steps
+	}
+	for i, name := range s.names {
+		cause, waits := s.waits[i]
+		if !waits || i >= len(s.paces) {
+			continue
+		}
+		if p := s.paces[i]; journal.StoodStill(p, longest, s.end, s.least) {
+			incidents = append(incidents, record.Incident{
+				At: p.Last.Seconds(), Node: name,
+				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",
+					(s.end - p.Last).Seconds(), cause),
+			})
+		}
+	}
+	return incidents
 }

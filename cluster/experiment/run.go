@@ -61,7 +61,7 @@ type Report struct {
 	record.Summary
 	// Dir is the folder of the record.
 	Dir string
-	// Traces are those of the summary's runs, in their order.
+	// Traces hold what figures are drawn from, for the summary's runs in their order.
 	Traces []record.Trace
 	// Clock is the one that was used.
 	Clock Clock
@@ -82,7 +82,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	}
 	failure := r.tune(ctx)
 	if failure == nil {
-		failure = r.All(ctx)
+		failure = r.RunAll(ctx)
 	}
 	report, err := r.Report(time.Since(began))
 	return report, errors.Join(failure, err)
@@ -90,9 +90,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 
 // Site is where a plan is carried out.
 type Site struct {
+	// Venue is where its runs take place.
 	Venue Venue
-	// Common are data that plans of one process share; nil shares nothing.
-	Common *Commons
+	// Shared are data that plans of one process share; nil shares nothing.
+	Shared *SharedData
 	// Tried says that the plan was found to run before.
 	Tried bool
 }
@@ -121,7 +122,8 @@ type run struct {
 	seed   uint64
 }
 
-// Prepare checks everything that can be checked before the first run. An InputError says what is wrong.
+// Prepare checks everything that can be checked before the first run. An InputError says what is
+// wrong.
 func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.NumCPU()
@@ -136,13 +138,15 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
 	if len(points)*r.repeats > record.MaxRuns {
-		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted", len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
+			len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
 	}
 	if first.Seed+uint64(r.repeats) < first.Seed {
-		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats, uint64(math.MaxUint64)))
+		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
+			uint64(math.MaxUint64)))
 	}
 	r.Jobs = r.Venue.Jobs(min(r.Jobs, len(points)*r.repeats))
-	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Common)
+	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}
@@ -221,7 +225,8 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 	return nil
 }
 
-// reserve makes an empty folder of this name, or with a number behind it if others have been quicker.
+// reserve makes an empty folder of this name, or with a number behind it if others have been
+// quicker.
 func reserve(name string) (dir string, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil { //nolint:gosec // the mask of the process decides
 		return "", fmt.Errorf("output folder: %w", err)
@@ -245,7 +250,8 @@ func reserve(name string) (dir string, err error) {
 func (r *Runner) compatible() error {
 	for _, done := range r.folder.Runs() {
 		if done.Clock != string(r.Venue.Clock()) {
-			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock, done.Clock)
+			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock,
+				done.Clock)
 		}
 	}
 	before, err := record.ReadSummary(r.Out)
@@ -262,7 +268,8 @@ func (r *Runner) compatible() error {
 // has done.
 func folderError(err error) error {
 	for _, mistake := range []error{
-		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR,
+		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist,
+		fs.ErrPermission, syscall.ENOTDIR,
 	} {
 		if errors.Is(err, mistake) {
 			return refusal.Input(err)
@@ -279,8 +286,8 @@ func settings(labels []plan.Label) record.Point {
 	return p
 }
 
-// All works the queue off, several runs side by side, until one fails.
-func (r *Runner) All(ctx context.Context) error {
+// RunAll works the queue off, several runs side by side, until one fails.
+func (r *Runner) RunAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	queue := make(chan run, len(r.queue))
@@ -295,7 +302,7 @@ func (r *Runner) All(ctx context.Context) error {
 				if ctx.Err() != nil {
 					return
 				}
-				if err := r.one(ctx, next); err != nil {
+				if err := r.makeRun(ctx, next); err != nil {
 					cancel(err)
 				}
 			}
@@ -320,8 +327,8 @@ func (r *Runner) failure() error {
 	return errors.Join(failures...)
 }
 
-// one makes one run and saves it.
-func (r *Runner) one(ctx context.Context, next run) error {
+// makeRun makes one run and saves it.
+func (r *Runner) makeRun(ctx context.Context, next run) error {
 	wrap := func(err error) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -389,9 +396,9 @@ func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err erro
 		Links:        s.links,
 		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
 	}
-	for _, n := range s.Deployment.Nodes {
+	for i, n := range s.Deployment.Nodes {
 		config.Nodes = append(config.Nodes, n.Name)
-		config.Roles = append(config.Roles, n.Role)
+		config.Trains = append(config.Trains, next.point.Spec.Roles[i].Trains)
 	}
 	closeEvents = func() error { return nil }
 	if next.point.Spec.Plan.Record == plan.RecordEvents {
@@ -422,7 +429,7 @@ func (r *Runner) progress(next run, e record.Evaluation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts[next.number] = min(part, 1)
-	r.tell(nil)
+	r.reportProgress(nil)
 }
 
 // finished notes that a run is saved, with the error if it could not go on.
@@ -434,11 +441,11 @@ func (r *Runner) finished(next run, row *record.Run, failure error) {
 	}
 	delete(r.parts, next.number)
 	r.done++
-	r.tell(row)
+	r.reportProgress(row)
 }
 
-// tell reports the progress; r.mu is held.
-func (r *Runner) tell(row *record.Run) {
+// reportProgress reports the progress; r.mu is held.
+func (r *Runner) reportProgress(row *record.Run) {
 	if r.Progress == nil {
 		return
 	}
@@ -450,7 +457,7 @@ func (r *Runner) tell(row *record.Run) {
 	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
 }
 
-// Plan is the first point's, whose name, target and repeats are those of all points.
+// Plan returns the plan of the first point. All points have its name, target and repeats.
 func (r *Runner) Plan() *plan.Plan { return r.points[0].Spec.Plan }
 
 // Missing is how many runs are not in the record yet.
@@ -464,8 +471,9 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	defer func() { err = errors.Join(err, r.folder.Close()) }()
 	first := r.points[0].Spec.Plan
 	o := record.Overview{
-		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(), RunsPlanned: len(r.points) * r.repeats,
-		Data: r.shelf.files(),
+		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
+		RunsPlanned: len(r.points) * r.repeats,
+		Data:        r.shelf.files(),
 	}
 	o.Target, _ = Target(first)
 	summary, err := r.folder.Write(o)

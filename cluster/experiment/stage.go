@@ -40,7 +40,8 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 }
 
 // taskOf puts a task together, of samples of which each worker has a shard.
-func (p *Point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
+func (p *Point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
+	err error) {
 	t := &train.Task{
 		Model: p.Spec.Model, Train: data.train, Test: data.test, Validation: data.validation,
 		Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
@@ -60,13 +61,15 @@ func (p *Point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][
 	return t, nil
 }
 
-// maxSentValues bounds inputs × samples of a set that is sent: 8 GiB, of which only those that come take memory.
+// maxSentValues bounds inputs × samples of a set that is sent: 8 GiB, of which only those that come
+// take memory.
 const maxSentValues = 1 << 31
 
 // SentTask puts together what a run trains of samples that are to come.
 func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) {
 	if m == nil || m.Inputs < 1 || m.Length < 1 || int64(m.Inputs)*int64(m.Length) > maxSentValues {
-		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values", m.GetLength(), m.GetInputs(), int64(maxSentValues))
+		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values",
+			m.GetLength(), m.GetInputs(), int64(maxSentValues))
 	}
 	data := samples{train: &datasets.Set{
 		Name: m.Name, Inputs: int(m.Inputs), Classes: m.Classes,
@@ -118,6 +121,7 @@ func (p *Point) network(seed uint64) (*link.Network, []string) {
 	return n, names
 }
 
+// Positions are the places of names.
 func Positions(names []string) map[string]int32 {
 	at := make(map[string]int32, len(names))
 	for i, name := range names {
@@ -126,8 +130,8 @@ func Positions(names []string) map[string]int32 {
 	return at
 }
 
-// graphs carries the topologies of a point out on the nodes of these names. Each random one has a stream of its own, so
-// that another one in the schedule moves none.
+// graphs carries the topologies of a point out on the nodes of these names. Each random topology
+// draws from a separate stream, so that adding one to the schedule changes no other.
 func (p *Point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
 	var graphs []actors.Graph
 	for i, t := range p.Spec.Topologies {
@@ -156,35 +160,47 @@ func (p *Point) topologyChanges() (changes []coordinator.TopologyChange) {
 
 // nodeChanges are what the schedule does to nodes.
 func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
-	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join, plan.Pause: world.Pause}
+	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join,
+		plan.Pause: world.Pause}
 	for _, e := range p.NodeEvents() {
-		changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)})
+		changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do],
+			For: time.Duration(e.For)})
 	}
 	return changes
 }
 
 // Stage is a run before it happens.
 type Stage struct {
-	Point      *Point
-	Threads    int // that compute for it in virtual time
+	Point *Point
+	// Task is what is trained, and Deployment who trains it.
 	Task       *train.Task
 	Deployment *world.Deployment
-	Network    *link.Network
-	Names      []string
-	Changes    []link.Change
-	collector  *record.Collector
-	result     coordinator.Result
-	Locked     func(do func()) // calls do while nobody uses the network
-	Elsewhere  func() []record.Link
+	// Names lists the nodes, and the coordinator last; Network links them, and
+	// Changes are what the plan's schedule does to it.
+	Names   []string
+	Network *link.Network
+	Changes []link.Change
+	// Threads is how many threads of this process can compute for the run.
+	Threads int
+	// Locked calls do while nobody uses the network. A venue whose world goes on meanwhile sets it.
+	Locked func(do func())
+	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
+	// that has some sets it.
+	Elsewhere func() []record.Link
+
+	collector *record.Collector
+	result    coordinator.Result
 }
 
 // Place makes the deployment of a point.
 func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error) {
-	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() }, Elsewhere: func() []record.Link { return nil }}
+	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
+		Elsewhere: func() []record.Link { return nil }}
 	s.Network, s.Names = p.network(task.Seed)
 	at := Positions(s.Names)
 	for _, c := range p.Spec.Changes {
-		s.Changes = append(s.Changes, link.Change{At: c.At, Apply: func() { s.Network.Set(at[c.From], at[c.To], c.Config) }})
+		s.Changes = append(s.Changes, link.Change{At: c.At,
+			Apply: func() { s.Network.Set(at[c.From], at[c.To], c.Config) }})
 	}
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
@@ -206,7 +222,7 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}
-	if err := p.fit(s.Deployment); err != nil {
+	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)
 	}
 	evaluator := task.NewEvaluator(threads)
@@ -220,8 +236,8 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 	return s, nil
 }
 
-// fit checks that the architecture can run with every topology of the deployment.
-func (p *Point) fit(d *world.Deployment) error {
+// checkTopologies checks that the architecture can run with every topology of the deployment.
+func (p *Point) checkTopologies(d *world.Deployment) error {
 	f, picky := p.Spec.Architecture.(train.Fitter)
 	if !picky {
 		return nil
@@ -242,7 +258,8 @@ func (p *Point) fit(d *world.Deployment) error {
 
 func policy(p *plan.Plan) coordinator.Policy {
 	c := coordinator.Policy{
-		Every:  coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps, Time: time.Duration(p.Evaluate.Every.Time)},
+		Every: coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps,
+			Time: time.Duration(p.Evaluate.Every.Time)},
 		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Time: time.Duration(p.Stop.Time),
 	}
 	if p.Evaluate.Sample != nil {
@@ -268,7 +285,8 @@ func Target(p *plan.Plan) (accuracy float64, goOn bool) {
 	return 0, false
 }
 
-// links are the counters of every used edge, in whatever process it begins, in the order of the nodes.
+// links are the counters of every used edge, in whatever process it begins, in the order of the
+// nodes.
 func (s *Stage) links() []record.Link {
 	own, others := s.OwnLinks(), s.Elsewhere()
 	if len(others) == 0 {
@@ -282,8 +300,8 @@ func (s *Stage) links() []record.Link {
 	return links
 }
 
-// OwnLinks are the counters of every edge used in this process; of more than record.MaxLinks, those of each
-// node's edges together.
+// OwnLinks are the counters of every edge used in this process; of more than record.MaxLinks, those
+// of each node's edges together.
 func (s *Stage) OwnLinks() (links []record.Link) {
 	s.Locked(func() {
 		if s.Network.Edges() > record.MaxLinks {

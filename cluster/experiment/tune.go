@@ -15,9 +15,11 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
-// Before the repeats of a point that has something to tune, each combination of values runs once, with the plan's seed, and
-// is judged on the validation samples in the place of the test samples. The repeats use the one that reached the target
-// first, or, if none did, that with the best accuracy at its end; one that lost nothing before one that did. What was found, and what it cost, is in tuning.json.
+// Before the repeats of a point that has something to tune, each combination of values runs once,
+// with the plan's seed, and is judged on the validation samples in the place of the test samples.
+// The repeats use the one that reached the target first, or, if none did, that with the best
+// accuracy at its end; one that lost nothing before one that did. What was found, and what it cost,
+// is in tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
@@ -32,7 +34,8 @@ func (p *Point) readCandidates(c *catalog.Catalog) error {
 		return err
 	}
 	for _, at := range all {
-		one := candidate{values: at.Labels, Point: Point{labels: p.labels, root: at.Root, values: p.values, choice: p.choice}}
+		one := candidate{values: at.Labels, Point: Point{labels: p.labels, root: at.Root, values: p.values,
+			choice: p.choice}}
 		if one.Spec, err = read(c, at.Root, p.Spec.Plan.AnyRole); err != nil {
 			tried := Point{labels: slices.Concat(p.labels, at.Labels), values: slices.Concat(p.values, at.Values)}
 			return tried.about(err)
@@ -42,8 +45,8 @@ func (p *Point) readCandidates(c *catalog.Catalog) error {
 	return nil
 }
 
-// settle makes the point the plan with what was chosen for it, if the record says that. It is an error if the plan
-// offers no such choice.
+// settle makes the point the plan with what was chosen for it, if the record says that. It is an
+// error if the plan offers no such choice.
 func (p *Point) settle(tunings []record.Tuning) (settled bool, err error) {
 	if len(p.candidates) == 0 {
 		return true, nil
@@ -62,8 +65,8 @@ func (p *Point) settle(tunings []record.Tuning) (settled bool, err error) {
 	return false, fmt.Errorf("the record chose %s, which is not among what the plan has to tune", chosen)
 }
 
-// tune chooses for every point of which runs are missing what the plan leaves to be chosen. It is called before the first
-// run, and does nothing where the plan has nothing to tune.
+// tune chooses for every point of which runs are missing what the plan leaves to be chosen. It is
+// called before the first run, and does nothing where the plan has nothing to tune.
 func (r *Runner) tune(ctx context.Context) error {
 	if !slices.ContainsFunc(r.points, func(p Point) bool { return len(p.candidates) > 0 }) {
 		return nil
@@ -107,7 +110,8 @@ func (r *Runner) tune(ctx context.Context) error {
 // choose tries all candidates of a point, several side by side.
 func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 	began := time.Now()
-	t := record.Tuning{Point: settings(p.labels), Seed: p.Spec.Plan.Seed, Candidates: make([]record.Candidate, len(p.candidates))}
+	t := record.Tuning{Point: settings(p.labels), Seed: p.Spec.Plan.Seed,
+		Candidates: make([]record.Candidate, len(p.candidates))}
 	queue := make(chan int, len(p.candidates))
 	for i := range p.candidates {
 		queue <- i
@@ -138,8 +142,8 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 	return t, nil
 }
 
-// best is the place of the candidate that reached the target first, or of the one with the best accuracy at its end; of equals
-// the first.
+// best is the place of the candidate that reached the target first, or of the one with the best
+// accuracy at its end; of equals the first.
 func best(all []record.Candidate) int {
 	at := 0
 	for i := range all {
@@ -196,8 +200,8 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 		found.Duration = max(found.Duration, e.Time)
 		found.FinalAccuracy = e.Accuracy
 	}}
-	for _, n := range s.Deployment.Nodes {
-		config.Nodes, config.Roles = append(config.Nodes, n.Name), append(config.Roles, n.Role)
+	for i, n := range s.Deployment.Nodes {
+		config.Nodes, config.Trains = append(config.Nodes, n.Name), append(config.Trains, c.Spec.Roles[i].Trains)
 	}
 	s.collector = record.NewCollector(config)
 	s.Deployment.Observer = s.collector

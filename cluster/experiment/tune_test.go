@@ -53,12 +53,14 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 		t.Errorf("the summary has %+v", report.Tunings)
 	}
 	for i, tuning := range tunings {
-		if got := tuning.Point.String(); got != []string{"architecture.kind=gossip", "architecture.kind=parameter-server"}[i] {
+		if got := tuning.Point.String(); got != []string{"architecture.kind=gossip",
+			"architecture.kind=parameter-server"}[i] {
 			t.Errorf("tuning %d is of %s", i, got)
 		}
 		sum := 0.0
 		for k, c := range tuning.Candidates {
-			if want := "train.optimizer.rate=" + []string{"1e-6", "0.2", "also small"}[k]; c.Values.String() != want || c.Failure != "" || c.Duration <= 0 || c.Reached {
+			if want := "train.optimizer.rate=" + []string{"1e-6", "0.2", "also small"}[k]; c.Values.String() != want ||
+				c.Failure != "" || c.Duration <= 0 || c.Reached {
 				t.Errorf("candidate %d: %+v", k, c)
 			}
 			sum += c.Duration
@@ -74,7 +76,8 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 	}
 	for i := range plain.Runs {
 		if report.Runs[i].Digest != plain.Runs[i].Digest {
-			t.Errorf("run %d has the digest %s, with the chosen rate from the start %s", i, report.Runs[i].Digest, plain.Runs[i].Digest)
+			t.Errorf("run %d has the digest %s, with the chosen rate from the start %s", i, report.Runs[i].Digest,
+				plain.Runs[i].Digest)
 		}
 	}
 	replayed, err := Replay(t.Context(), filepath.Join(first, "runs", "0002"), Options{})
@@ -96,30 +99,38 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 }
 
 func TestAPointForWhichNothingCanBeChosenLeavesTheOthersAlone(t *testing.T) {
-	p, err := Parse("tuned.yaml", []byte(tuned), "sweep={train.optimizer.weight-decay: [1e30, 0]}", "architecture={kind: gossip}")
+	p, err := Parse("tuned.yaml", []byte(tuned), "sweep={train.optimizer.weight-decay: [1e30, 0]}",
+		"architecture={kind: gossip}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	report, err := Run(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "out")})
-	if err == nil || !strings.Contains(err.Error(), "1e30: nothing can be chosen") || !strings.Contains(err.Error(), "diverged") {
+	if err == nil || !strings.Contains(err.Error(), "1e30: nothing can be chosen") || !strings.Contains(err.Error(),
+		"diverged") {
 		t.Errorf("%v", err)
 	}
-	if report == nil || report.Complete || len(report.Runs) == 0 || report.Runs[0].Point[0].Value != "0" || len(report.Tunings) != 1 {
+	if report == nil || report.Complete || len(report.Runs) == 0 || report.Runs[0].Point[0].Value != "0" ||
+		len(report.Tunings) != 1 {
 		t.Errorf("%+v", report)
 	}
 }
 
 func TestTuningIsCheckedBeforeAnythingRuns(t *testing.T) {
 	for set, want := range map[string]string{
-		"data.validation=none":                       "tuned.yaml:11:7: tune: values are chosen on a validation split, and there is none; add one under data, such as data: {validation: 10%}",
-		"data.validation=0%":                         "leaves nothing to train on or nothing to choose by",
-		"data.validation=some":                       `"some" is neither a share such as 10% nor the word none`,
-		"tune={train.optimiser.rate: [1]}":           "unknown key \"optimiser\"",
-		"tune={seed: [1, 2]}":                        `"seed" cannot be tuned; accepted are settings of model, train, architecture`,
-		"tune={train.optimizer.rate: 1}":             "give the values",
-		"tune={architecture.kind: [gossip]}":         "the sweep says what stands at architecture.kind; it cannot be chosen as well",
-		"tune={architecture: [{kind: gossip}]}":      "the sweep says what stands at architecture.kind; it cannot be chosen as well",
-		"tune={train.batch: [8, 0]}":                 "train.batch: 0 is out of range; accepted is 1 to 65536; at architecture.kind = gossip",
+		"data.validation=none": "tuned.yaml:11:7: tune: values are chosen on a validation " +
+			"split, and there is none; add one under data, such as data: {validation: 10%}",
+		"data.validation=0%":               "leaves nothing to train on or nothing to choose by",
+		"data.validation=some":             `"some" is neither a share such as 10% nor the word none`,
+		"tune={train.optimiser.rate: [1]}": "unknown key \"optimiser\"",
+		"tune={seed: [1, 2]}": `"seed" cannot be tuned; accepted are settings of model, train, ` +
+			"architecture",
+		"tune={train.optimizer.rate: 1}": "give the values",
+		"tune={architecture.kind: [gossip]}": "the sweep says what stands at architecture.kind; it cannot be " +
+			"chosen as well",
+		"tune={architecture: [{kind: gossip}]}": "the sweep says what stands at architecture.kind; it cannot be " +
+			"chosen as well",
+		"tune={train.batch: [8, 0]}": "train.batch: 0 is out of range; accepted is 1 to 65536; at " +
+			"architecture.kind = gossip",
 		"tune={train.optimizer.kind: [sgd, newton]}": "train.optimizer.kind = newton",
 	} {
 		p, err := Parse("tuned.yaml", []byte(tuned), set)

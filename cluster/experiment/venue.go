@@ -16,7 +16,7 @@ import (
 // Clock is the name of a venue's time in records.
 type Clock string
 
-// The clocks of the venues in one process.
+// The clocks of Virtual and Real.
 const (
 	VirtualTime Clock = "virtual"
 	RealTime    Clock = "real"
@@ -28,13 +28,16 @@ type Venue interface {
 	Clock() Clock
 	// Secure reports whether whatever leaves a process is protected on its way.
 	Secure() bool
-	// Jobs is how many runs, of so many at most, can go on side by side without disturbing each other.
+	// Jobs returns how many runs can go on side by side without disturbing each other, at most
+	// most.
 	Jobs(most int) int
 	// Memory is how many bytes the models of one run can take; 0 if that is not known.
 	Memory() float64
-	// Rehearse returns an error if a run cannot take place that is on the stage. It does not let it happen.
+	// Rehearse returns an error if a run cannot take place that is on the stage. It does not let it
+	// happen.
 	Rehearse(ctx context.Context, s *Stage) error
-	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because the venue closes.
+	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because
+	// the venue closes.
 	Play(ctx context.Context, s *Stage) (Outcome, error)
 }
 
@@ -52,18 +55,28 @@ func venueOf(o Options) (Venue, error) {
 	return nil, fmt.Errorf("clock %q is not known; accepted are %s and %s", o.Clock, VirtualTime, RealTime)
 }
 
-// Outcome is what a world tells of a run beside its record.
+// Outcome is what a venue reports about a run beside its record. Instants are on the run's clock.
 type Outcome struct {
-	End         time.Duration
-	Halted      time.Duration  // when the members were stopped
-	Waits       map[int]string // what nodes waited for then
-	LeastPause  time.Duration  // shorter pauses of a node are none
-	Digest      *uint64        // of all messages; nil where they differ from time to time
+	// End is when the run ended, and Halted when its members were stopped.
+	End, Halted time.Duration
+	// Waits says, by node, what those waited for then that did. Whether one stood still is judged
+	// by it; pauses shorter than LeastPause are none. A venue that judges this by itself leaves
+	// both out.
+	Waits      map[int]string
+	LeastPause time.Duration
+	// Digest is the hash of all messages; nil where they differ from time to time.
+	Digest *uint64
+	// DeadLetters counts messages to actors that were not there.
 	DeadLetters uint64
-	Stalled     time.Duration
-	Lateness    *record.Lateness
-	Incidents   []record.Incident // in the order of time
-	Degraded    bool              // state was lost, or nodes stood still
+	// Stalled is the instant of the last event in a run that stood still before its time was over;
+	// 0 if the run did not stand still.
+	Stalled time.Duration
+	// Lateness is how late messages and steps were in real time; nil in virtual time.
+	Lateness *record.Lateness
+	// Incidents are what the venue has noticed, in the order of time. Degraded says that state was
+	// lost, or that nodes stood still.
+	Incidents []record.Incident
+	Degraded  bool
 }
 
 // Virtual is a venue in virtual time: deterministic, as fast as the machine computes.
@@ -109,7 +122,8 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r, err := w.Run(ctx)
-	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters, Stalled: r.Stalled}, err
+	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters,
+		Stalled: r.Stalled}, err
 }
 
 // Real is a venue in real time: the same actors and delays, in one process.
@@ -149,7 +163,8 @@ func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	s.Locked = w.Locked
 	r, err := w.Run(ctx)
 	return Outcome{
-		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters, Stalled: r.Stalled,
+		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
+		Stalled:  r.Stalled,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},
 	}, err
 }

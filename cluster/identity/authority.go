@@ -24,7 +24,8 @@ const (
 	gossipFile      = "gossip.key"
 	certificateFile = "cert.pem"
 	keyFile         = "cert.key"
-	// issuedFolder of an authority's folder holds a copy of the latest certificate of each subject, ROLE-NAME.pem.
+	// issuedFolder of an authority's folder holds a copy of the latest certificate of each subject,
+	// ROLE-NAME.pem.
 	issuedFolder = "issued"
 )
 
@@ -82,10 +83,10 @@ func initAt(dir string, now time.Time) error {
 	})
 }
 
-// Issue makes a certificate for a subject, signed by the authority in caDir, in a folder
-// that does not exist or is empty: ca.pem, cert.pem, cert.key, and for nodes gossip.key.
-// It returns an error that wraps ErrExists rather than replace anything, ErrIssued where a certificate of the
-// subject holds for longer than Soon and none is wanted beside it, ErrExpired where the authority is, and
+// Issue makes a certificate for a subject, signed by the authority in caDir, in a folder that does
+// not exist or is empty: ca.pem, cert.pem, cert.key, and for nodes gossip.key. It returns an error
+// that wraps ErrExists rather than replace anything, ErrIssued where a certificate of the subject
+// holds for longer than Soon and none is wanted beside it, ErrExpired where the authority is, and
 // ErrPermissions where its key could be read by others.
 func Issue(caDir, outDir string, subject Subject) error {
 	return issueAt(caDir, outDir, subject, time.Now())
@@ -144,7 +145,8 @@ func (s Subject) copyOf(caDir string) string {
 	return filepath.Join(caDir, issuedFolder, string(s.Role)+"-"+s.Name+".pem")
 }
 
-// issued returns an error that wraps ErrIssued if a certificate of the subject holds that does not end soon.
+// issued returns an error that wraps ErrIssued if a certificate of the subject holds that does not
+// end soon.
 func (s Subject) issued(caDir string, now time.Time) error {
 	name := s.copyOf(caDir)
 	text, err := readFile(name, false)
@@ -162,7 +164,8 @@ func (s Subject) issued(caDir string, now time.Time) error {
 		return nil
 	}
 	return fmt.Errorf("identity: %s was issued to %s %s on %s and holds until %s: %w; "+
-		"another one would hold beside it, as --again asks for", name, s.Role, s.Name, c.NotBefore.Add(skew).UTC().Format(time.DateOnly), c.NotAfter.UTC().Format(time.DateOnly), ErrIssued)
+		"another one would hold beside it, as --again asks for", name, s.Role, s.Name,
+		c.NotBefore.Add(skew).UTC().Format(time.DateOnly), c.NotAfter.UTC().Format(time.DateOnly), ErrIssued)
 }
 
 // note keeps a copy of the subject's certificate.

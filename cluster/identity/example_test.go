@@ -8,7 +8,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
-// An authority, and the certificate of a node. The commands `gradwire identity init` and `issue` do the same.
+// An authority, and the certificate of a node. The commands `gradwire identity init` and `issue` do
+// the same.
 func Example() {
 	dir, err := os.MkdirTemp("", "authority-")
 	if err != nil {

@@ -98,7 +98,8 @@ func readFolder(dir string, names ...string) (map[string][]byte, error) {
 		return nil, fmt.Errorf("identity: %s is no folder", dir)
 	}
 	if tooOpen(about, 0o022) {
-		return nil, fmt.Errorf("identity: %s can be written by others (%v), accepted is 0700: %w", dir, about.Mode(), ErrPermissions)
+		return nil, fmt.Errorf("identity: %s can be written by others (%v), accepted is 0700: %w", dir, about.Mode(),
+			ErrPermissions)
 	}
 	files := map[string][]byte{}
 	for _, name := range names {
@@ -127,7 +128,8 @@ func readFile(name string, secret bool) ([]byte, error) {
 		return nil, err
 	}
 	if secret && tooOpen(about, 0o077) {
-		return nil, fmt.Errorf("%s can be read by others (%v), accepted is 0600: %w", name, about.Mode(), ErrPermissions)
+		return nil, fmt.Errorf("%s can be read by others (%v), accepted is 0600: %w", name, about.Mode(),
+			ErrPermissions)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package identity says who may take part in a cluster.
 //
-// A cluster has an authority of its own: a certificate authority and a key for gossip,
-// made by [Init]. [Issue] makes a certificate for a name and a role, [Load] reads
-// it back with everything else that a process needs, and an [Identity] turns it
-// into configurations of TLS 1.3 in which both sides prove that they belong.
+// Every cluster has its own authority: a certificate authority and a key for gossip, both made
+// by Init. Issue makes a certificate for a name and a role. Load reads it together with
+// everything else that a process needs, and an Identity turns it into TLS 1.3 configurations in
+// which both sides prove that they belong to the cluster.
 //
-// The role and the name are a URI in the certificate, gradwire://node/NAME. Nothing but the
-// cluster's own authority is trusted; the machine's list of authorities plays no part.
+// The certificate carries role and name as a URI, gradwire://node/NAME. A process trusts only
+// its cluster's authority and ignores the machine's list of authorities.
 package identity
 
 import (
@@ -73,7 +73,8 @@ type Subject struct {
 	// Lifetime is how long the certificate is valid, at most as long as the authority
 	// itself; 0 stands for DefaultLifetime.
 	Lifetime time.Duration
-	// Again issues a certificate although the latest one of this name and role holds for longer than Soon. Both hold then.
+	// Again issues a certificate although the latest one of this name and role holds for longer
+	// than Soon. Both hold then.
 	Again bool
 }
 
@@ -103,19 +104,22 @@ func (id *Identity) Expires() time.Time { return id.expires }
 // other than Node.
 func (id *Identity) GossipKey() []byte { return slices.Clone(id.gossip) }
 
-// Soon is how long before its end a certificate is warned of, and may be issued again without further ado.
+// Soon is how long before its end a certificate is warned of, and may be issued again without
+// further ado.
 const Soon = 30 * 24 * time.Hour
 
-// Succeeds returns an error unless the identity can take the place of an earlier one in a process that runs: that
-// of the same name and role in the same cluster.
+// Succeeds returns an error unless the identity can take the place of an earlier one in a process
+// that runs: that of the same name and role in the same cluster.
 func (id *Identity) Succeeds(before *Identity) error {
 	switch {
 	case id.name != before.name || id.role != before.role:
-		return fmt.Errorf("identity: it is of %s %s, the one before of %s %s", id.role, id.name, before.role, before.name)
+		return fmt.Errorf("identity: it is of %s %s, the one before of %s %s", id.role, id.name, before.role,
+			before.name)
 	case !id.authority.Equal(before.authority):
 		return fmt.Errorf("identity: that of %s is of another authority; start the process anew", id.name)
 	case !bytes.Equal(id.gossip, before.gossip):
-		return errors.New("identity: its key for gossip is another one, which cannot be replaced while the process runs")
+		return errors.New("identity: its key for gossip is another one, " +
+			"which cannot be replaced while the process runs")
 	}
 	return nil
 }
@@ -128,7 +132,8 @@ func (s Subject) check() error {
 		return fmt.Errorf("identity: %.40q is no role; accepted are %s, %s and %s", s.Role, Node, Operator, Client)
 	}
 	if s.Lifetime < 0 {
-		return fmt.Errorf("identity: a lifetime of %v; accepted are positive ones, and 0 for %v", s.Lifetime, DefaultLifetime)
+		return fmt.Errorf("identity: a lifetime of %v; accepted are positive ones, and 0 for %v", s.Lifetime,
+			DefaultLifetime)
 	}
 	return nil
 }
@@ -137,10 +142,12 @@ func checkName(name string) error {
 	good := name != "" && len(name) <= MaxName && !strings.ContainsRune("._-", rune(name[0]))
 	for i := range len(name) {
 		c := name[i]
-		good = good && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-", c) >= 0)
+		good = good && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("._-", c) >= 0)
 	}
 	if !good {
-		return fmt.Errorf("identity: %.80q is no name; accepted are a letter or digit, then letters a to z, digits, dots, dashes and underscores, at most %d", name, MaxName)
+		return fmt.Errorf("identity: %.80q is no name; accepted are a letter or digit, then letters a to z, digits, "+
+			"dots, dashes and underscores, at most %d", name, MaxName)
 	}
 	return nil
 }
@@ -156,7 +163,8 @@ func subjectOf(c *x509.Certificate) (Subject, error) {
 		return Subject{}, errors.New("identity: the certificate is an authority's and names no process")
 	}
 	if len(c.URIs) != 1 {
-		return Subject{}, fmt.Errorf("identity: the certificate holds %d URIs, accepted is one, gradwire://ROLE/NAME", len(c.URIs))
+		return Subject{}, fmt.Errorf("identity: the certificate holds %d URIs, accepted is one, gradwire://ROLE/NAME",
+			len(c.URIs))
 	}
 	u := c.URIs[0]
 	s := Subject{Role: Role(u.Host), Name: strings.TrimPrefix(u.Path, "/")}

@@ -121,7 +121,8 @@ func TestNodesProveNameAndRoleToEachOther(t *testing.T) {
 }
 
 func TestGossipKeyIsSharedByNodesAlone(t *testing.T) {
-	ca, dirs := cluster(t, Subject{Name: "a", Role: Node}, Subject{Name: "b", Role: Node}, Subject{Name: "o", Role: Operator}, Subject{Name: "c", Role: Client})
+	ca, dirs := cluster(t, Subject{Name: "a", Role: Node}, Subject{Name: "b", Role: Node},
+		Subject{Name: "o", Role: Operator}, Subject{Name: "c", Role: Client})
 	key := load(t, dirs[0]).GossipKey()
 	if len(key) != 32 || !bytes.Equal(key, load(t, dirs[1]).GossipKey()) {
 		t.Errorf("keys of %d bytes, or not the same", len(key))
@@ -141,11 +142,13 @@ func TestGossipKeyIsSharedByNodesAlone(t *testing.T) {
 }
 
 func TestStrangersAreRefused(t *testing.T) {
-	ca, dirs := cluster(t, Subject{Name: "a", Role: Node}, Subject{Name: "c", Role: Client}, Subject{Name: "o", Role: Operator})
+	ca, dirs := cluster(t, Subject{Name: "a", Role: Node}, Subject{Name: "c", Role: Client},
+		Subject{Name: "o", Role: Operator})
 	_, others := cluster(t, Subject{Name: "a", Role: Node})
 	a, client, operator, stranger := load(t, dirs[0]), load(t, dirs[1]), load(t, dirs[2]), load(t, others[0])
 	expired := filepath.Join(t.TempDir(), "x")
-	if err := issueAt(ca, expired, Subject{Name: "x", Role: Node, Lifetime: time.Hour}, time.Now().Add(-time.Minute)); err != nil {
+	if err := issueAt(ca, expired, Subject{Name: "x", Role: Node, Lifetime: time.Hour},
+		time.Now().Add(-time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	old := load(t, expired)
@@ -163,13 +166,15 @@ func TestStrangersAreRefused(t *testing.T) {
 		server, client *tls.Config
 		want           string // in the error; empty where all is well
 	}{
-		"client calls for clients":         {a.ServerTLS(Actors, Clients), client.ClientTLS(Clients), ""},
-		"operator calls for clients":       {a.ServerTLS(Actors, Clients), operator.ClientTLS(Clients), ""},
-		"node calls for clients":           {a.ServerTLS(Actors, Clients), a.ClientTLS(Clients), ""},
-		"client calls for actors":          {a.ServerTLS(Actors, Gossip), client.ClientTLS(Actors), "has role client"},
-		"operator calls for actors":        {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Actors), "has role operator"},
-		"client calls for gossip":          {a.ServerTLS(Actors, Gossip), client.ClientTLS(Gossip), "has role client"},
-		"operator calls for gossip":        {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Gossip), "has role operator"},
+		"client calls for clients":   {a.ServerTLS(Actors, Clients), client.ClientTLS(Clients), ""},
+		"operator calls for clients": {a.ServerTLS(Actors, Clients), operator.ClientTLS(Clients), ""},
+		"node calls for clients":     {a.ServerTLS(Actors, Clients), a.ClientTLS(Clients), ""},
+		"client calls for actors":    {a.ServerTLS(Actors, Gossip), client.ClientTLS(Actors), "has role client"},
+		"operator calls for actors": {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Actors),
+			"has role operator"},
+		"client calls for gossip": {a.ServerTLS(Actors, Gossip), client.ClientTLS(Gossip), "has role client"},
+		"operator calls for gossip": {a.ServerTLS(Actors, Gossip), operator.ClientTLS(Gossip),
+			"has role operator"},
 		"operator answers as a node":       {operator.ServerTLS(Actors), a.ClientTLS(Actors), "node.gradwire"},
 		"operator answers a client":        {operator.ServerTLS(Clients), client.ClientTLS(Clients), "node.gradwire"},
 		"caller of another cluster":        {a.ServerTLS(Actors), stranger.ClientTLS(Actors), "authority"},
@@ -209,7 +214,8 @@ func TestNobodyIsNamedByAnUnverifiedConnection(t *testing.T) {
 func TestBadSubjectsGetNoCertificate(t *testing.T) {
 	ca, _ := cluster(t)
 	for _, s := range []Subject{
-		{Name: "", Role: Node}, {Name: "-a", Role: Node}, {Name: "..", Role: Node}, {Name: "a/b", Role: Node}, {Name: "ä", Role: Node},
+		{Name: "", Role: Node}, {Name: "-a", Role: Node}, {Name: "..", Role: Node}, {Name: "a/b", Role: Node},
+		{Name: "ä", Role: Node},
 		{Name: "a b", Role: Node}, {Name: strings.Repeat("a", MaxName+1), Role: Node},
 		{Name: "a", Role: "root"}, {Name: "a"}, {Name: "a", Role: Node, Lifetime: -1},
 	} {
@@ -221,7 +227,8 @@ func TestBadSubjectsGetNoCertificate(t *testing.T) {
 			t.Errorf("%+v: a folder was left", s)
 		}
 	}
-	if err := Issue(ca, filepath.Join(t.TempDir(), "out"), Subject{Name: strings.Repeat("a", MaxName), Role: Client}); err != nil {
+	if err := Issue(ca, filepath.Join(t.TempDir(), "out"),
+		Subject{Name: strings.Repeat("a", MaxName), Role: Client}); err != nil {
 		t.Error(err)
 	}
 }
@@ -263,7 +270,8 @@ func TestSecretsAreForTheirOwnerAlone(t *testing.T) {
 				return err
 			}
 			about, err := d.Info()
-			if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; err == nil && about.Mode().Perm() != want {
+			if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[d.IsDir()]; err == nil &&
+				about.Mode().Perm() != want {
 				t.Errorf("%s has permissions %v, want %v", name, about.Mode().Perm(), want)
 			}
 			return err
@@ -317,37 +325,43 @@ func TestTimesAreChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[time.Duration]string{0: "", 2 * time.Hour: "expired at", -365 * 24 * time.Hour: "valid from"} {
+	for at, want := range map[time.Duration]string{0: "", 2 * time.Hour: "expired at",
+		-365 * 24 * time.Hour: "valid from"} {
 		_, err := parse(files, now.Add(at))
-		if (want == "") != (err == nil) || err != nil && (!errors.Is(err, ErrExpired) || !strings.Contains(err.Error(), want)) {
+		if (want == "") != (err == nil) || err != nil &&
+			(!errors.Is(err, ErrExpired) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v later: error %v, want one with %q", at, err, want)
 		}
 	}
-	if err := issueAt(ca, filepath.Join(root, "b"), Subject{Name: "b", Role: Node}, now.Add(2*time.Hour)); !errors.Is(err, ErrExpired) {
+	if err := issueAt(ca, filepath.Join(root, "b"), Subject{Name: "b", Role: Node},
+		now.Add(2*time.Hour)); !errors.Is(err, ErrExpired) {
 		t.Errorf("an authority that has expired issued a certificate: %v", err)
 	}
 }
 
 func TestFilesThatDoNotBelongTogetherAreRefused(t *testing.T) {
-	ca, dirs := cluster(t, Subject{Name: "a", Role: Node}, Subject{Name: "b", Role: Node}, Subject{Name: "c", Role: Client})
+	ca, dirs := cluster(t, Subject{Name: "a", Role: Node}, Subject{Name: "b", Role: Node},
+		Subject{Name: "c", Role: Client})
 	_, others := cluster(t, Subject{Name: "a", Role: Node})
 	for name, test := range map[string]struct {
 		file string
 		text []byte // nil removes the file
 		want string
 	}{
-		"key of another":             {keyFile, read(t, dirs[1], keyFile), "not the key of the certificate"},
-		"certificate of another":     {certificateFile, read(t, dirs[1], certificateFile), "not the key of the certificate"},
-		"authority of another":       {authorityFile, read(t, others[0], authorityFile), "not issued by the authority"},
-		"own certificate as CA":      {authorityFile, read(t, dirs[0], certificateFile), "no authority's certificate"},
-		"CA as own certificate":      {certificateFile, read(t, ca, authorityFile), "is an authority's"},
-		"certificate where key is":   {keyFile, read(t, dirs[0], certificateFile), "PEM block of type"},
-		"key where certificate is":   {certificateFile, read(t, dirs[0], keyFile), "PEM block of type"},
-		"no gossip key":              {gossipFile, nil, "only nodes"},
-		"no key":                     {keyFile, nil, "no such file"},
-		"short gossip key":           {gossipFile, encode(gossipBlock, make([]byte, 31)), "31 bytes"},
-		"empty certificate":          {certificateFile, []byte{}, "no PEM block"},
-		"two certificates":           {certificateFile, bytes.Repeat(read(t, dirs[0], certificateFile), 2), "behind its PEM block"},
+		"key of another": {keyFile, read(t, dirs[1], keyFile), "not the key of the certificate"},
+		"certificate of another": {certificateFile, read(t, dirs[1], certificateFile),
+			"not the key of the certificate"},
+		"authority of another":     {authorityFile, read(t, others[0], authorityFile), "not issued by the authority"},
+		"own certificate as CA":    {authorityFile, read(t, dirs[0], certificateFile), "no authority's certificate"},
+		"CA as own certificate":    {certificateFile, read(t, ca, authorityFile), "is an authority's"},
+		"certificate where key is": {keyFile, read(t, dirs[0], certificateFile), "PEM block of type"},
+		"key where certificate is": {certificateFile, read(t, dirs[0], keyFile), "PEM block of type"},
+		"no gossip key":            {gossipFile, nil, "only nodes"},
+		"no key":                   {keyFile, nil, "no such file"},
+		"short gossip key":         {gossipFile, encode(gossipBlock, make([]byte, 31)), "31 bytes"},
+		"empty certificate":        {certificateFile, []byte{}, "no PEM block"},
+		"two certificates": {certificateFile, bytes.Repeat(read(t, dirs[0], certificateFile), 2),
+			"behind its PEM block"},
 		"more than is ever read":     {certificateFile, make([]byte, maxFile+1), "more than"},
 		"PEM around what is no DER":  {certificateFile, encode(certificateBlock, []byte("x")), certificateFile},
 		"PEM around what is no key":  {keyFile, encode(keyBlock, []byte("x")), keyFile},
@@ -386,12 +400,14 @@ func TestFilesThatDoNotBelongTogetherAreRefused(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	_, dirs := cluster(f, Subject{Name: "a", Role: Node}, Subject{Name: "b", Role: Client})
 	for _, dir := range dirs {
-		f.Add(read(f, dir, authorityFile), read(f, dir, certificateFile), read(f, dir, keyFile), read(f, dirs[0], gossipFile))
+		f.Add(read(f, dir, authorityFile), read(f, dir, certificateFile), read(f, dir, keyFile),
+			read(f, dirs[0], gossipFile))
 	}
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----"), []byte(nil), []byte("x"), []byte{0})
 	now := time.Now()
 	f.Fuzz(func(t *testing.T, authority, certificate, key, gossip []byte) {
-		id, err := parse(map[string][]byte{authorityFile: authority, certificateFile: certificate, keyFile: key, gossipFile: gossip}, now)
+		id, err := parse(map[string][]byte{authorityFile: authority, certificateFile: certificate, keyFile: key,
+			gossipFile: gossip}, now)
 		if err != nil {
 			return
 		}

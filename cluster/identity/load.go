@@ -69,7 +69,8 @@ func parse(files map[string][]byte, now time.Time) (*Identity, error) {
 	}
 	text, ok := files[gossipFile]
 	if ok != (subject.Role == Node) {
-		return nil, fmt.Errorf("%s is there: %v, and the role is %s: only nodes, and all of these, have it", gossipFile, ok, subject.Role)
+		return nil, fmt.Errorf("%s is there: %v, and the role is %s: only nodes, and all of these, have it", gossipFile,
+			ok, subject.Role)
 	}
 	if ok {
 		id.gossip, err = decode(text, gossipFile, gossipBlock)

@@ -43,14 +43,16 @@ func (id *Identity) base(protocols []string) *tls.Config {
 // admit checks the role of the other side, once its certificate has been verified.
 func admit(state tls.ConnectionState, protocols []string, server bool) error {
 	if !slices.Contains(protocols, state.NegotiatedProtocol) {
-		return fmt.Errorf("identity: the other side speaks protocol %.40q, accepted are %q", state.NegotiatedProtocol, protocols)
+		return fmt.Errorf("identity: the other side speaks protocol %.40q, accepted are %q", state.NegotiatedProtocol,
+			protocols)
 	}
 	s, err := peer(state)
 	if err != nil {
 		return err
 	}
 	if s.Role != Node && (server || state.NegotiatedProtocol != Clients) {
-		return fmt.Errorf("identity: %s has role %s, %s wants role %s: %w", s.Name, s.Role, state.NegotiatedProtocol, Node, ErrRole)
+		return fmt.Errorf("identity: %s has role %s, %s wants role %s: %w", s.Name, s.Role, state.NegotiatedProtocol,
+			Node, ErrRole)
 	}
 	return nil
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Gatherer brings the events of all processes of a run into the order of time before they are recorded, so
-// that what was counted at the instant of a snapshot is what had happened then. Times are those of this process's
-// clock. Another's is taken to have started when it was told to: it did so a little later, so that an event
-// never seems later than what it has led to here.
+// Gatherer brings the events of all processes of a run into the order of time before they are
+// recorded, so that what was counted at the instant of a snapshot is what had happened then. Times
+// are on this process's clock. It assumes that another process's clock started when that process
+// was told to start it. In truth the clock started a little later, so that an event never seems
+// later than its effects here.
 type Gatherer struct {
 	to  world.Observer
 	now func() time.Duration
@@ -45,9 +46,13 @@ type gathered struct {
 
 var _ world.Observer = (*Gatherer)(nil)
 
+// NewGatherer returns the gatherer of a run that takes place in this process, where now is what its
+// clock shows, and in others. What has come from all of them until then it passes on to an
+// observer.
 func NewGatherer(to world.Observer, now func() time.Duration, others []string) *Gatherer {
 	g := &Gatherer{
-		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{}, held: map[string][]gathered{},
+		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{},
+		held:  map[string][]gathered{},
 		links: map[[2]string]record.Link{}, steps: steps{},
 	}
 	for _, name := range others {
@@ -67,7 +72,8 @@ func (g *Gatherer) Observe(at time.Duration, node int, e actors.Event) {
 	g.waiting = append(g.waiting, gathered{at, node, e})
 }
 
-// Add takes in what another process has sent. Nodes that the run does not have count as the coordinator.
+// Add takes in what another process has sent. Nodes that the run does not have count as the
+// coordinator.
 func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,7 +119,8 @@ func (g *Gatherer) Leave(name string) {
 	g.release()
 }
 
-// release records what nothing earlier can come after any more. What is recorded does not look at the gatherer.
+// release records the events that no earlier event can follow. The observer must not call the
+// gatherer.
 func (g *Gatherer) release() {
 	limit := time.Duration(math.MaxInt64)
 	for _, until := range g.until {
@@ -132,16 +139,17 @@ func (g *Gatherer) record(e gathered) {
 	g.to.Observe(e.at, e.node, e.event)
 }
 
-// Interrupted takes note that nodes do not make steps now for a reason that is known: until then, and after it, their
-// steps say nothing of how long one takes. Without nodes it is about all of them.
+// Interrupted takes note that nodes do not make steps now for a reason that is known: until then,
+// and after it, their steps say nothing of how long one takes. Without nodes it is about all of
+// them.
 func (g *Gatherer) Interrupted(at time.Duration, nodes ...int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.steps.interrupt(at, nodes...)
 }
 
-// StoodStill reports whether a node that may wait for messages that were lost has stood still until an instant, and since
-// when it has made no step.
+// StoodStill reports whether a node that may wait for messages that were lost has stood still until
+// an instant, and since when it has made no step.
 func (g *Gatherer) StoodStill(node int, at time.Duration, lost bool) (since time.Duration, still bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,38 +161,44 @@ func (g *Gatherer) StoodStill(node int, at time.Duration, lost bool) (since time
 	return p.Last, p.still(at, longest, lost)
 }
 
-// Elsewhere are the counters of the edges that begin in other processes, in no order. It is called by what is recorded, with
-// g.mu held.
+// Elsewhere are the counters of the edges that begin in other processes, in no order. It is called
+// by what is recorded, with g.mu held.
 func (g *Gatherer) Elsewhere() []record.Link { return slices.Collect(maps.Values(g.links)) }
 
 // WireEvent is an event as it travels.
 func WireEvent(at time.Duration, node int, e *actors.Event) *protos.RunEvent {
 	return &protos.RunEvent{
 		Time: int64(at), Node: int32(node), Kind: uint32(e.Kind), Step: e.Step, Samples: int64(e.Samples), Loss: e.Loss,
-		Version: e.Version, Staleness: e.Staleness, Origin: int32(e.Origin), Duration: int64(e.Duration), Cause: e.Cause,
-		Evaluation: e.Evaluation, At: int64(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name, Value: e.Value,
+		Version: e.Version, Staleness: e.Staleness, Origin: int32(e.Origin), Duration: int64(e.Duration),
+		Cause:      e.Cause,
+		Evaluation: e.Evaluation, At: int64(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name,
+		Value: e.Value,
 	}
 }
 
 func eventOf(e *protos.RunEvent) actors.Event {
 	return actors.Event{
 		Kind: actors.EventKind(e.Kind), Step: e.Step, Samples: int(e.Samples), Loss: e.Loss,
-		Version: e.Version, Staleness: e.Staleness, Origin: int(e.Origin), Duration: time.Duration(e.Duration), Cause: e.Cause,
-		Evaluation: e.Evaluation, At: time.Duration(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name, Value: e.Value,
+		Version: e.Version, Staleness: e.Staleness, Origin: int(e.Origin), Duration: time.Duration(e.Duration),
+		Cause:      e.Cause,
+		Evaluation: e.Evaluation, At: time.Duration(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy,
+		Name: e.Name, Value: e.Value,
 	}
 }
 
 // WireEdge is the counters of an edge as they travel.
 func WireEdge(l *record.Link) *protos.EdgeCounters {
 	return &protos.EdgeCounters{
-		From: l.From, To: l.To, Messages: l.Messages, Bytes: l.Bytes, DelayAsked: l.DelayAsked, DelayAchieved: l.DelayAchieved,
-		Lost: l.Lost, Control: l.Control, ControlBytes: l.ControlBytes,
+		From: l.From, To: l.To, Messages: l.Messages, Bytes: l.Bytes, DelayAsked: l.DelayAsked,
+		DelayAchieved: l.DelayAchieved,
+		Lost:          l.Lost, Control: l.Control, ControlBytes: l.ControlBytes,
 	}
 }
 
 func linkFrom(e *protos.EdgeCounters) record.Link {
 	return record.Link{
-		From: e.From, To: e.To, Messages: e.Messages, Bytes: e.Bytes, DelayAsked: e.DelayAsked, DelayAchieved: e.DelayAchieved,
-		Lost: e.Lost, Control: e.Control, ControlBytes: e.ControlBytes,
+		From: e.From, To: e.To, Messages: e.Messages, Bytes: e.Bytes, DelayAsked: e.DelayAsked,
+		DelayAchieved: e.DelayAchieved,
+		Lost:          e.Lost, Control: e.Control, ControlBytes: e.ControlBytes,
 	}
 }

@@ -61,8 +61,9 @@ func (o *observed) Observe(at time.Duration, node int, e actors.Event) {
 	o.seen = append(o.seen, gathered{at, node, e})
 }
 
-// TestEventsOfAllProcessesAreRecordedInTheOrderOfTime lets three processes say what has happened, in batches of any size that
-// come in any order among processes, and compares with all events sorted at the end.
+// TestEventsOfAllProcessesAreRecordedInTheOrderOfTime lets three processes say what has happened,
+// in batches of any size that come in any order among processes, and compares with all events
+// sorted at the end.
 func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o observed

@@ -1,5 +1,6 @@
-// Package journal keeps what happens to a run that takes place on several processes: their events in the order of time, the
-// pace of its nodes, and the incidents that make its figures worth less.
+// Package journal records what happens to a run on several processes: it merges their events in the
+// order of time, follows the pace of the nodes, and collects incidents that make the run's figures
+// worth less.
 package journal
 
 import (
@@ -15,14 +16,15 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// History keeps what happens to a run that makes its figures worth less: which nodes went with their processes, what
-// was lost with them, and when nobody looked. Instants are those of the run's clock.
+// History keeps what happens to a run that makes its figures worth less: which nodes went with
+// their processes, what was lost with them, and when nobody looked. Instants are on the run's
+// clock.
 //
-// What a node's return costs follows from its role. A node that holds a model and trains joins with the model of
-// another one: all that is lost are its optimiser's state and its progress. A worker without a model loses as little. A
-// node that does not train, such as a server, begins again with what it was given at first: nobody can stand in for it,
-// and its run is degraded. So it is if the last node that had a model is gone, whatever its role: there
-// is nobody left to join from.
+// What a node's return costs follows from its role. A node that holds a model and trains joins with
+// the model of another one: all that is lost are its optimiser's state and its progress. A worker
+// without a model loses as little. A node that does not train, such as a server, begins again with
+// what it was given at first: nobody can stand in for it, and its run is degraded. So it is if the
+// last node that had a model is gone, whatever its role: there is nobody left to join from.
 type History struct {
 	deployment *world.Deployment
 	roles      []train.Role // by node
@@ -34,13 +36,14 @@ type History struct {
 	away      map[int]absence // by node
 }
 
-// absence is that of a node whose process is not in the run.
+// absence describes a node whose process is not in the run.
 type absence struct {
 	process, why string
 	from         time.Duration
 	lost         bool // with it what nobody else has
 }
 
+// NewHistory returns the empty history of a run. It logs each incident in a line.
 func NewHistory(d *world.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
 	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
 }
@@ -49,11 +52,11 @@ func NewHistory(d *world.Deployment, roles []train.Role, log func(format string,
 func (h *History) Add(at time.Duration, node, what string, degrades bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.note(at, node, what, degrades)
+	h.addLocked(at, node, what, degrades)
 }
 
-// note is add with the lock held.
-func (h *History) note(at time.Duration, node, what string, degrades bool) {
+// addLocked is add with the lock held.
+func (h *History) addLocked(at time.Duration, node, what string, degrades bool) {
 	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what})
 	h.degraded = h.degraded || degrades
 	h.log("at %s, %s %s", Seconds(at), node, what)
@@ -62,7 +65,7 @@ func (h *History) note(at time.Duration, node, what string, degrades bool) {
 // Seconds writes an instant, or a time, as incidents do.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// Gone takes note that the nodes of a process are not there any more.
+// Gone notes that the nodes of a process are gone.
 func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +112,7 @@ func (h *History) Back(at time.Duration, nodes []int) {
 		default:
 			what, degrades = fmt.Sprintf("began again at %s: %s", Seconds(at), went), false
 		}
-		h.note(a.from, h.deployment.Nodes[node].Name, what, degrades)
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, what, degrades)
 	}
 }
 
@@ -128,7 +131,8 @@ func (h *History) HoldLastModel(at time.Duration, nodes []int) bool {
 	return h.modelsAt(at) && !h.modelsAt(at, nodes...)
 }
 
-// modelsAt reports whether a node has a model that is neither away nor one of those. The lock is held.
+// modelsAt reports whether a node has a model that is neither away nor one of those. The lock is
+// held.
 func (h *History) modelsAt(at time.Duration, without ...int) bool {
 	for node, role := range h.roles {
 		_, away := h.away[node]
@@ -153,8 +157,9 @@ func scheduled(d *world.Deployment, node int, at time.Duration) bool {
 // ErrNoModel is why a run has failed at whose end nobody had a model.
 var ErrNoModel = errors.New("no model was there to be evaluated")
 
-// Close takes down who is still away when the run ends, and returns all incidents in the order of time. It returns an
-// error if nobody had a model any more: the latest verdict is then older than the loss.
+// Close takes down who is still away when the run ends, and returns all incidents in the order of
+// time. It returns an error if no model was left: the latest evaluation is then older than the
+// loss.
 func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,7 +174,7 @@ func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded
 		if h.roles[node].Holds && a.lost && a.from >= last.from {
 			last, name = a, h.deployment.Nodes[node].Name
 		}
-		h.note(a.from, h.deployment.Nodes[node].Name, went, a.lost)
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, went, a.lost)
 	}
 	if name != "" && !h.modelsAt(at) {
 		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s) when the run ended at %s",

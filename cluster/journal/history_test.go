@@ -144,7 +144,8 @@ func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
 func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) {
 	h := historyOf(peer, peer)
 	h.deployment.Schedule = []world.NodeChange{{At: time.Second, Node: 1, Do: world.Leave}}
-	if !h.HoldLastModel(2*time.Second, []int{0}) || h.HoldLastModel(0, []int{0}) || h.HoldLastModel(2*time.Second, []int{1}) {
+	if !h.HoldLastModel(2*time.Second, []int{0}) || h.HoldLastModel(0, []int{0}) || h.HoldLastModel(2*time.Second,
+		[]int{1}) {
 		t.Error("from the second's departure on the first alone has a model")
 	}
 	h.Gone(2*time.Second, "P", "killed", []int{1})
@@ -165,9 +166,12 @@ func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
 		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6001 * ms, want: true},
 		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, want: false}, // it has shown no exchange
 		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, lost: true, want: true},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6 * s, longest: s, want: false},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: ms}, count: 9, waited: true}, at: 5900 * ms, lost: true, want: false},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: s}, count: 9, waited: true}, at: 14 * s, lost: true, want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6 * s, longest: s,
+			want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: ms}, count: 9, waited: true}, at: 5900 * ms, lost: true,
+			want: false},
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: s}, count: 9, waited: true}, at: 14 * s, lost: true,
+			want: false},
 		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: 200 * ms, lost: true, want: true},
 		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: s, lost: true, want: false},
 		{p: pace{}, at: 2 * s, lost: true, want: true},

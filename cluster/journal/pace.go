@@ -12,7 +12,8 @@ import (
 // steps are how the nodes of a run make theirs.
 type steps map[int]*pace
 
-// pace is how a node makes its steps. Its Last may also be the instant from which on it could make one.
+// pace is how a node makes its steps. Its Last may also be the instant from which on it could make
+// one.
 type pace struct {
 	record.Pace
 	count  int  // of steps since it could
@@ -53,9 +54,10 @@ func (s steps) interrupt(at time.Duration, nodes ...int) {
 // StillFactor is how many times as long as its longest step a node that stands still has made none.
 const StillFactor = 10
 
-// StoodStill reports whether a node that waits at an instant has stood still since its last step: for more than StillFactor
-// times as long as it ever took from one step to the next, and for least or more. Of a node that has not made two steps
-// nobody knows that: longest takes its place, as any node of the run took.
+// StoodStill reports whether a node that waits at an instant has stood still since its last step:
+// for more than StillFactor times as long as it ever took from one step to the next, and for least
+// or more. Of a node that has not made two steps nobody knows that: longest takes its place, as any
+// node of the run took.
 func StoodStill(p record.Pace, longest, at, least time.Duration) bool {
 	pause := at - p.Last
 	return pause > StillFactor*cmp.Or(p.Longest, longest) && pause >= least
@@ -64,8 +66,9 @@ func StoodStill(p record.Pace, longest, at, least time.Duration) bool {
 // leastStill is how long a node of a run on several processes stands still at least.
 const leastStill = time.Second
 
-// still reports whether a node that waits at an instant stands still. One that has not waited for others before has not
-// shown how long that takes: whether it stands still is then only known if something was lost that it can wait for.
+// still reports whether a node that waits at an instant stands still. One that has not waited for
+// others before has not shown how long that takes: whether it stands still is then only known if
+// something was lost that it can wait for.
 func (p *pace) still(at, longest time.Duration, lost bool) bool {
 	return (lost || p.waited) && StoodStill(p.Pace, longest, at, leastStill)
 }

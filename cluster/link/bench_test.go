@@ -15,14 +15,15 @@ func BenchmarkSend(b *testing.B) {
 		"constant+rate": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: 1e9},
 		"constant+loss": {Loss: link.Loss{Probability: 0.01, Timeout: time.Second}},
 		"bursts":        {Loss: link.Loss{Timeout: time.Second, Bursts: link.Bursts{P: 0.01, R: 0.25, K: 1}}},
-		"intermittent":  {Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second}, Loss: link.Loss{Drop: true}},
-		"uniform":       {Delay: link.Uniform{Min: time.Millisecond, Max: time.Second}},
-		"normal":        {Delay: link.Normal{Mean: 100 * time.Millisecond, Std: 10 * time.Millisecond}},
-		"exponential":   {Delay: link.Exponential{Mean: time.Millisecond}},
-		"pareto":        {Delay: link.Pareto{Min: time.Millisecond, Alpha: 1.5}},
-		"log-normal":    {Delay: link.LogNormal{Median: time.Millisecond, Sigma: 0.5}},
-		"random-walk":   {Delay: paperWalk},
-		"trace":         {Delay: link.Trace{Points: points, Interpolate: true, Repeat: true}},
+		"intermittent": {Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second},
+			Loss: link.Loss{Drop: true}},
+		"uniform":     {Delay: link.Uniform{Min: time.Millisecond, Max: time.Second}},
+		"normal":      {Delay: link.Normal{Mean: 100 * time.Millisecond, Std: 10 * time.Millisecond}},
+		"exponential": {Delay: link.Exponential{Mean: time.Millisecond}},
+		"pareto":      {Delay: link.Pareto{Min: time.Millisecond, Alpha: 1.5}},
+		"log-normal":  {Delay: link.LogNormal{Median: time.Millisecond, Sigma: 0.5}},
+		"random-walk": {Delay: paperWalk},
+		"trace":       {Delay: link.Trace{Points: points, Interpolate: true, Repeat: true}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			n := link.New(1, []string{"a", "b"})

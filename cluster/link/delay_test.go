@@ -42,22 +42,33 @@ func distributions() []distribution {
 		return func(x float64) float64 { return distuv.LogNormal{Mu: math.Log(median), Sigma: sigma}.CDF(x - offset) }
 	}
 	return []distribution{
-		{"uniform", link.Uniform{Min: 10 * ms, Max: 30 * ms}, 10 * ms, 30 * ms, distuv.Uniform{Min: 0.01, Max: 0.03}.CDF},
+		{"uniform", link.Uniform{Min: 10 * ms, Max: 30 * ms}, 10 * ms, 30 * ms,
+			distuv.Uniform{Min: 0.01, Max: 0.03}.CDF},
 		{"normal, hardly truncated", link.Normal{Mean: 100 * ms, Std: 10 * ms}, 0, time.Hour, normal(0.1, 0.01)},
 		{"normal, one side", link.Normal{Mean: 10 * ms, Std: 10 * ms}, 0, time.Hour, normal(0.01, 0.01)},
-		{"normal, both sides", link.Normal{Mean: 10 * ms, Std: 10 * ms, Min: 5 * ms, Max: 12 * ms}, 5 * ms, 12 * ms, normal(0.01, 0.01)},
-		{"normal, upper tail", link.Normal{Mean: 10 * ms, Std: 10 * ms, Min: 60 * ms}, 60 * ms, time.Hour, normal(0.01, 0.01)},
-		{"normal, lower tail", link.Normal{Mean: 90 * ms, Std: 10 * ms, Min: 1 * ms, Max: 40 * ms}, 1 * ms, 40 * ms, normal(0.09, 0.01)},
+		{"normal, both sides", link.Normal{Mean: 10 * ms, Std: 10 * ms, Min: 5 * ms, Max: 12 * ms}, 5 * ms, 12 * ms,
+			normal(0.01, 0.01)},
+		{"normal, upper tail", link.Normal{Mean: 10 * ms, Std: 10 * ms, Min: 60 * ms}, 60 * ms, time.Hour,
+			normal(0.01, 0.01)},
+		{"normal, lower tail", link.Normal{Mean: 90 * ms, Std: 10 * ms, Min: 1 * ms, Max: 40 * ms}, 1 * ms, 40 * ms,
+			normal(0.09, 0.01)},
 		{"exponential", link.Exponential{Mean: 20 * ms}, 0, time.Hour, exponential(0.02, 0)},
-		{"exponential, offset and truncated", link.Exponential{Mean: 20 * ms, Min: 5 * ms, Max: 30 * ms}, 5 * ms, 30 * ms, exponential(0.02, 0.005)},
+		{"exponential, offset and truncated", link.Exponential{Mean: 20 * ms, Min: 5 * ms, Max: 30 * ms}, 5 * ms,
+			30 * ms, exponential(0.02, 0.005)},
 		{"pareto", link.Pareto{Min: 20 * ms, Alpha: 5}, 20 * ms, link.MaxDelay, pareto(0.02, 5)},
-		{"pareto, truncated", link.Pareto{Min: 20 * ms, Alpha: 1.5, Max: time.Second}, 20 * ms, time.Second, pareto(0.02, 1.5)},
-		{"pareto of shape 1, truncated", link.Pareto{Min: 20 * ms, Alpha: 1, Max: time.Second}, 20 * ms, time.Second, pareto(0.02, 1)},
-		{"pareto without a mean, truncated", link.Pareto{Min: 20 * ms, Alpha: 0.5, Max: time.Second}, 20 * ms, time.Second, pareto(0.02, 0.5)},
-		{"pareto, narrow", link.Pareto{Min: 20 * ms, Alpha: 2, Max: 20*ms + 100_000}, 20 * ms, 20*ms + 100_000, pareto(0.02, 2)},
+		{"pareto, truncated", link.Pareto{Min: 20 * ms, Alpha: 1.5, Max: time.Second}, 20 * ms, time.Second,
+			pareto(0.02, 1.5)},
+		{"pareto of shape 1, truncated", link.Pareto{Min: 20 * ms, Alpha: 1, Max: time.Second}, 20 * ms, time.Second,
+			pareto(0.02, 1)},
+		{"pareto without a mean, truncated", link.Pareto{Min: 20 * ms, Alpha: 0.5, Max: time.Second}, 20 * ms,
+			time.Second, pareto(0.02, 0.5)},
+		{"pareto, narrow", link.Pareto{Min: 20 * ms, Alpha: 2, Max: 20*ms + 100_000}, 20 * ms, 20*ms + 100_000,
+			pareto(0.02, 2)},
 		{"log-normal", link.LogNormal{Median: 40 * ms, Sigma: 0.5}, 0, link.MaxDelay, logNormal(0.04, 0.5, 0)},
-		{"log-normal, offset and truncated", link.LogNormal{Median: 40 * ms, Sigma: 1, Min: 10 * ms, Max: 60 * ms}, 10 * ms, 60 * ms, logNormal(0.04, 1, 0.01)},
-		{"log-normal, lower tail", link.LogNormal{Median: 400 * ms, Sigma: 0.5, Max: 60 * ms}, 0, 60 * ms, logNormal(0.4, 0.5, 0)},
+		{"log-normal, offset and truncated", link.LogNormal{Median: 40 * ms, Sigma: 1, Min: 10 * ms, Max: 60 * ms},
+			10 * ms, 60 * ms, logNormal(0.04, 1, 0.01)},
+		{"log-normal, lower tail", link.LogNormal{Median: 400 * ms, Sigma: 0.5, Max: 60 * ms}, 0, 60 * ms,
+			logNormal(0.4, 0.5, 0)},
 	}
 }
 
@@ -101,7 +112,8 @@ func TestMeanOfDrawsIsThePresentDelay(t *testing.T) {
 }
 
 func TestPresentDelayDrawsNothing(t *testing.T) {
-	models := []link.Delay{paperWalk, link.Trace{Points: []link.Point{{At: 0, Delay: ms}}}, nil, link.Constant{Delay: ms}}
+	models := []link.Delay{paperWalk, link.Trace{Points: []link.Point{{At: 0, Delay: ms}}}, nil,
+		link.Constant{Delay: ms}}
 	for _, d := range distributions() {
 		models = append(models, d.model)
 	}
@@ -158,7 +170,8 @@ func TestWalkShiftsAreUniform(t *testing.T) {
 		shifts[i] = float64(list[i+1] - list[i])
 	}
 	mean, std := stat.MeanStdDev(shifts, nil)
-	// A uniform shift of ±s has mean 0 and standard deviation s/√3; that of its estimate is about 0.45·std/√count.
+	// A uniform shift of ±s has mean 0 and standard deviation s/√3; that of its estimate is about
+	// 0.45·std/√count.
 	want := float64(ms) / math.Sqrt(3)
 	if math.Abs(mean) > 4*want/math.Sqrt(count) || math.Abs(std-want) > 2*want/math.Sqrt(count) {
 		t.Errorf("shifts: mean %v, standard deviation %v, want 0 and %v", mean, std, want)
@@ -216,15 +229,23 @@ func TestDrawsHaveTheirRecordedBits(t *testing.T) {
 		want  string
 	}{
 		{link.Uniform{Max: time.Second}, "[500000000 860999916 613239280 59778831] 2821578769794034424"},
-		{link.Normal{Mean: time.Second, Std: time.Second}, "[1287599971 2190387863 1452653595 189929607] 6810872281915455786"},
-		{link.Normal{Mean: time.Second, Std: time.Second, Min: 7 * time.Second}, "[7158482605 7024254962 7078909188 7441942318] 14490809844513491178"},
+		{link.Normal{Mean: time.Second, Std: time.Second},
+			"[1287599971 2190387863 1452653595 189929607] 6810872281915455786"},
+		{link.Normal{Mean: time.Second, Std: time.Second, Min: 7 * time.Second},
+			"[7158482605 7024254962 7078909188 7441942318] 14490809844513491178"},
 		{link.Exponential{Mean: time.Second}, "[1000000000 397239892 2453936219 556951829] 12802146964584349250"},
-		{link.Exponential{Mean: time.Second, Min: 1, Max: 2 * time.Second}, "[686964715 333322114 1562281564 460849802] 8858240122186130273"},
-		{link.Pareto{Min: time.Second, Alpha: 1.5}, "[3000000000 1303204974 5134371700 1449619661] 4974750100103538870"},
-		{link.Pareto{Min: time.Second, Alpha: 0.1}, "[1024000000000 53111789196 31536000000000000 262307713585] 18326518814495919205"},
-		{link.Pareto{Min: time.Second, Alpha: 1.5, Max: 9 * time.Second}, "[2076923077 1287743902 4114740996 1423540524] 9279260744048801698"},
-		{link.LogNormal{Median: time.Second, Sigma: 0.5}, "[1133148453 1720149789 1154752332 459178406] 7337294048932028837"},
-		{link.LogNormal{Median: time.Second, Sigma: 2, Min: 1, Max: 9 * time.Second}, "[1570896501 3709971640 1161631842 38461094] 3901265803841773632"},
+		{link.Exponential{Mean: time.Second, Min: 1, Max: 2 * time.Second},
+			"[686964715 333322114 1562281564 460849802] 8858240122186130273"},
+		{link.Pareto{Min: time.Second, Alpha: 1.5},
+			"[3000000000 1303204974 5134371700 1449619661] 4974750100103538870"},
+		{link.Pareto{Min: time.Second, Alpha: 0.1},
+			"[1024000000000 53111789196 31536000000000000 262307713585] 18326518814495919205"},
+		{link.Pareto{Min: time.Second, Alpha: 1.5, Max: 9 * time.Second},
+			"[2076923077 1287743902 4114740996 1423540524] 9279260744048801698"},
+		{link.LogNormal{Median: time.Second, Sigma: 0.5},
+			"[1133148453 1720149789 1154752332 459178406] 7337294048932028837"},
+		{link.LogNormal{Median: time.Second, Sigma: 2, Min: 1, Max: 9 * time.Second},
+			"[1570896501 3709971640 1161631842 38461094] 3901265803841773632"},
 		{paperWalk, "[4443999663 4443999663 4557238943 4117017774] 5728627444669715926"},
 	} {
 		e := pair(7, link.Config{Delay: c.model})
@@ -248,7 +269,8 @@ func TestTraceAgreesWithLinearScan(t *testing.T) {
 		at := time.Duration(0)
 		for range rapid.IntRange(1, 8).Draw(t, "points") {
 			at += time.Duration(rapid.IntRange(1, 20).Draw(t, "gap"))
-			model.Points = append(model.Points, link.Point{At: at, Delay: time.Duration(rapid.IntRange(0, 50).Draw(t, "delay"))})
+			model.Points = append(model.Points, link.Point{At: at,
+				Delay: time.Duration(rapid.IntRange(0, 50).Draw(t, "delay"))})
 		}
 		model.Interpolate = rapid.Bool().Draw(t, "interpolate")
 		model.Repeat = len(model.Points) > 1 && rapid.Bool().Draw(t, "repeat")

@@ -1,7 +1,8 @@
-// Package link computes what becomes of a message between two nodes: when it leaves the sender's uplink, when it
-// arrives at the far end of the directed edge, when the receiver's downlink hands it over, or that it is lost.
+// Package link computes what happens to a message between two nodes: when it leaves the
+// sender's uplink, when it reaches the far end of the directed edge, when the receiver's
+// downlink delivers it, or that it is lost.
 //
-// A message passes three queues, each first in, first out and each with a rate of its own:
+// A message passes three first-in-first-out queues, each with its own rate:
 //
 //	sender's uplink → edge → receiver's downlink
 //
@@ -9,20 +10,24 @@
 //	arrival   = departure from the edge + the drawn delay,
 //	            not before the previous arrival unless the edge may reorder
 //
-// Where a departure falls into an outage, of those listed or of those that come at random ([Intermittent]), the message waits for
-// its end; a try that fails ([Loss], [Bursts]) is repeated after a timeout; or both lose the message.
+// A message whose departure falls into an outage, a listed or a random one ([Intermittent]),
+// waits for the end of the outage. An attempt that fails ([Loss], [Bursts]) is repeated after a
+// timeout. Both can instead lose the message.
 //
-// The uplink and the downlink are shared by all edges of a node. [Edge.Send] answers for uplink and edge at the instant of
-// sending; the downlink serves messages in the order in which they arrive at it, over all its edges, so the world
-// calls [Edge.Receive] when the arrival is due.
+// All edges of a node share its uplink and its downlink. [Edge.Send] computes uplink and edge
+// at the instant of sending. The downlink serves messages in the order in which they arrive,
+// over all edges, so the world calls [Edge.Receive] when an arrival is due.
 //
-// Who is whose neighbour is a [Topology], made by [NewGraph]. It says whom an architecture talks to; links are there between any
-// two nodes.
+// A [Topology], realized by [NewGraph], says which nodes are neighbours, that is, whom an
+// architecture talks to; there is a link between any two nodes.
 //
-// The package is pure: it has no clock, goroutine, lock or I/O (save [ReadTrace] and [ReadEdges], bounded readers). The world
-// that owns a [Network] says what time it is and calls it from one goroutine at a time.
+// The package is pure: it has no clock, goroutine, lock or I/O (except [ReadTrace] and
+// [ReadEdges], which read a bounded amount). The world that owns a [Network] supplies the time
+// and calls it from one goroutine at a time.
 //
-// Random numbers come from a stream of its own for each (source name, destination name, purpose), so adding a node or
-// an edge, or giving another edge another delay, moves no draw of this one; nor does the instant at which an edge
-// is first asked for. When an edge is down at random depends on no message at all. Delays and outages have the same bits on every architecture.
+// Each (source name, destination name, purpose) has its own stream of random numbers. Adding a
+// node or an edge, or changing another edge's delay, therefore moves no draw of this one;
+// neither does the instant at which an edge is first used. When a random outage begins depends
+// on no message. Delays and outages have the same bits on every processor, which tests compare
+// between amd64 and arm64.
 package link

@@ -25,18 +25,21 @@ type Edge struct {
 
 // Transit is what becomes of one message put on an edge at an instant.
 type Transit struct {
-	// Arrival is the instant at the receiver's end of the edge, before the downlink; Forever if the message is lost.
+	// Arrival is the instant at the receiver's end of the edge, before the downlink; Forever if the
+	// message is lost.
 	Arrival time.Duration
 	// Delay is what was drawn for this message, lost or not.
 	Delay time.Duration
 	// Tries is how often the message was put on the edge: 1, and one for each retransmission.
 	Tries int
-	// Lost says that the message never arrives. It is counted already; Discard must not be called for it.
+	// Lost says that the message never arrives. It is counted already; Discard must not be called
+	// for it.
 	Lost bool
 }
 
-// Stats counts what an edge has carried since the network was made. Sent = Delivered + Dropped + InFlight() in messages
-// and in bytes, where Deliver or Discard was called once for each message that was not lost.
+// Stats counts what an edge has carried since the network was made. Sent = Delivered + Dropped +
+// InFlight() in messages and in bytes, where Deliver or Discard was called once for each message
+// that was not lost.
 type Stats struct {
 	Sent, Delivered int64 // messages
 	Dropped         int64 // messages lost on the edge or discarded by the world
@@ -45,12 +48,14 @@ type Stats struct {
 
 	SentBytes, DeliveredBytes, DroppedBytes, ControlBytes int64
 
-	// DelayCount, DelaySum and DelayMax are of the delays drawn for messages that were not lost on the edge: what was
-	// asked for, beside which stands what was achieved. The sum stops at Forever.
+	// DelayCount, DelaySum and DelayMax are of the delays drawn for messages that were not lost on
+	// the edge: what was asked for, beside which stands what was achieved. The sum stops at
+	// Forever.
 	DelayCount         int64
 	DelaySum, DelayMax time.Duration
 
-	// TookSum is the time from sending to delivery of all messages delivered, queues included: what was achieved.
+	// TookSum is the time from sending to delivery of all messages delivered, queues included: what
+	// was achieved.
 	TookSum time.Duration
 }
 
@@ -62,12 +67,12 @@ func (s Stats) InFlightBytes() int64 { return s.SentBytes - s.DeliveredBytes - s
 
 const negativeSize = "link: negative size"
 
-// Send puts a message of size bytes on the edge at the instant now, which must not lie before that of an earlier call for
-// an edge of the same source. It passes the sender's uplink, the edge and the delay, and is counted as sent; if it is
-// lost, also as dropped.
+// Send puts a message of size bytes on the edge at the instant now, which must not lie before that
+// of an earlier call for an edge of the same source. It passes the sender's uplink, the edge and
+// the delay, and is counted as sent; if it is lost, also as dropped.
 //
-// The k-th message takes the k-th draw of the delay, whether or not it is lost, so that a change of the loss moves no
-// delay.
+// The k-th message takes the k-th draw of the delay, whether or not it is lost, so that a change of
+// the loss moves no delay.
 func (e *Edge) Send(now time.Duration, size int) Transit {
 	if size < 0 {
 		panic(negativeSize)
@@ -77,7 +82,7 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	departure := e.line.pass(e.uplink.pass(now, size), size)
 	tries, lost := 1, false
 	if e.hazardous {
-		departure, tries, lost = e.risk(departure, size)
+		departure, tries, lost = e.applyHazards(departure, size)
 	}
 	delay := e.constant
 	if e.process != nil {
@@ -95,11 +100,11 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	} else if !e.reorder {
 		arrival = e.last
 	}
-	e.stats.ask(delay)
+	e.stats.addDelay(delay)
 	return Transit{Arrival: arrival, Delay: delay, Tries: tries}
 }
 
-func (s *Stats) ask(delay time.Duration) {
+func (s *Stats) addDelay(delay time.Duration) {
 	s.DelayCount++
 	s.DelaySum += delay
 	if s.DelaySum < 0 {
@@ -115,8 +120,8 @@ func bounded(delay time.Duration) time.Duration {
 	return min(max(delay, 0), MaxDelay)
 }
 
-// risk decides what loss and outages do to a message that would depart at the given instant.
-func (e *Edge) risk(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
+// applyHazards decides what loss and outages do to a message that would depart at the given instant.
+func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
 	if e.config.Loss.Drop {
 		lost = e.fails()
 		_, down := e.outageAt(departure)
@@ -135,8 +140,8 @@ func (e *Edge) risk(departure time.Duration, size int) (at time.Duration, tries 
 	return departure, 1, true
 }
 
-// retransmit sends a message until a try succeeds. Each repetition takes the edge's rate at once and departs Timeout
-// after the try before it; an outage holds it back without a try.
+// retransmit sends a message until a try succeeds. Each repetition takes the edge's rate at once
+// and departs Timeout after the try before it; an outage holds it back without a try.
 func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
 	loss := &e.config.Loss
 	for tries = 1; e.fails(); tries++ {
@@ -166,8 +171,9 @@ func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, 
 // HasDownlink reports whether Receive may hold a message back. To be asked when a message arrives.
 func (e *Edge) HasDownlink() bool { return e.downlink.rate > 0 || e.downlink.free > 0 }
 
-// Receive passes a message through the receiver's downlink, at the instant of its arrival there, and returns the
-// instant of its delivery. Calls for all edges of one destination must come in the order of arrival.
+// Receive passes a message through the receiver's downlink, at the instant of its arrival there,
+// and returns the instant of its delivery. Calls for all edges of one destination must come in the
+// order of arrival.
 func (e *Edge) Receive(now time.Duration, size int) time.Duration {
 	return e.downlink.pass(now, size)
 }
@@ -191,8 +197,9 @@ func (e *Edge) CountControl(size int) {
 	e.stats.ControlBytes += int64(size)
 }
 
-// Delay returns the edge's present delay at the instant now, without drawing from its stream: a constant's value, the mean
-// of a (truncated) distribution, a random walk's next value, a trace's value at now. Queues and loss are not in it.
+// Delay returns the edge's present delay at the instant now, without drawing from its stream: a
+// constant's value, the mean of a (truncated) distribution, a random walk's next value, a trace's
+// value at now. Queues and loss are not in it.
 func (e *Edge) Delay(now time.Duration) time.Duration {
 	if e.process == nil {
 		return e.constant

@@ -8,7 +8,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 )
 
-// Two messages of 1 kB follow each other over a link of 10 kB/s and 50 ms that fails from 0.3 s to 1 s.
+// Two messages of 1 kB follow each other over a link of 10 kB/s and 50 ms that fails from 0.3 s to
+// 1 s.
 func ExampleNetwork() {
 	n := link.New(1, []string{"worker", "server"})
 	n.Set(0, 1, link.Config{

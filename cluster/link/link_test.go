@@ -17,7 +17,8 @@ import (
 )
 
 // paperWalk is that of the source paper's gossip experiment.
-var paperWalk = link.RandomWalk{FirstMin: time.Second, FirstMax: 5 * time.Second, Step: 500 * time.Millisecond, Min: 50 * time.Millisecond}
+var paperWalk = link.RandomWalk{FirstMin: time.Second, FirstMax: 5 * time.Second, Step: 500 * time.Millisecond,
+	Min: 50 * time.Millisecond}
 
 func names(count int) []string {
 	list := make([]string, count)
@@ -35,7 +36,8 @@ func pair(seed uint64, c link.Config) *link.Edge {
 
 func TestArrivalNeverOvertakesOnFIFOEdge(t *testing.T) {
 	for _, reorder := range []bool{false, true} {
-		c := link.Config{Delay: link.Uniform{Max: time.Second}, Reorder: reorder, Loss: link.Loss{Probability: 0.2, Timeout: time.Second}}
+		c := link.Config{Delay: link.Uniform{Max: time.Second}, Reorder: reorder,
+			Loss: link.Loss{Probability: 0.2, Timeout: time.Second}}
 		e := pair(1, c)
 		var last time.Duration
 		overtakes := 0
@@ -103,7 +105,8 @@ func TestSentIsDeliveredDroppedOrInFlight(t *testing.T) {
 				t.Fatal(diff)
 			}
 			if got.InFlight() != int64(len(flying)) || got.InFlightBytes() != bytes {
-				t.Fatalf("in flight %d messages of %d bytes, want %d of %d", got.InFlight(), got.InFlightBytes(), len(flying), bytes)
+				t.Fatalf("in flight %d messages of %d bytes, want %d of %d", got.InFlight(), got.InFlightBytes(),
+					len(flying), bytes)
 			}
 		}
 	})
@@ -117,7 +120,8 @@ func TestSaturatedQueuesRunAtTheirRate(t *testing.T) {
 		exact := float64(2*count*size) / rate * 1e9
 		check := func(queue string, last time.Duration) {
 			if math.Abs(float64(last)-exact) > 1+1e-9*exact {
-				t.Errorf("%s at %v bytes/s: %d messages of %d bytes took %d ns, want %.1f", queue, rate, 2*count, size, last, exact)
+				t.Errorf("%s at %v bytes/s: %d messages of %d bytes took %d ns, want %.1f", queue, rate, 2*count, size,
+					last, exact)
 			}
 		}
 		edge := pair(1, link.Config{Rate: rate})
@@ -174,11 +178,13 @@ func TestLossCostsTimeAndRateOrTheMessage(t *testing.T) {
 		tries += got.Tries
 		if got.Lost {
 			lost++
-		} else if want := sent + time.Duration(got.Tries)*time.Microsecond + time.Duration(got.Tries-1)*ms; got.Arrival != want {
+		} else if want := sent + time.Duration(got.Tries)*time.Microsecond +
+			time.Duration(got.Tries-1)*ms; got.Arrival != want {
 			t.Fatalf("%d tries arrive at %v, want %v", got.Tries, got.Arrival, want)
 		}
 	}
-	// Four tries fail with p⁴; the mean number of tries is 1 + p + p² + p³. Four standard deviations.
+	// Four tries fail with p⁴; the mean number of tries is 1 + p + p² + p³. Four standard
+	// deviations.
 	if want := math.Pow(p, 4) * count; math.Abs(float64(lost)-want) > 4*math.Sqrt(want) {
 		t.Errorf("%d lost, want %.0f", lost, want)
 	}
@@ -208,7 +214,8 @@ func TestRetransmissionsTakeTheRate(t *testing.T) {
 }
 
 func TestLossMovesNoDelay(t *testing.T) {
-	sure, lossy := link.Config{Delay: paperWalk}, link.Config{Delay: paperWalk, Loss: link.Loss{Probability: 0.5, Drop: true}}
+	sure, lossy := link.Config{Delay: paperWalk}, link.Config{Delay: paperWalk,
+		Loss: link.Loss{Probability: 0.5, Drop: true}}
 	if diff := cmp.Diff(draws(pair(1, sure), 100), draws(pair(1, lossy), 100)); diff != "" {
 		t.Error(diff)
 	}
@@ -374,7 +381,8 @@ func TestSumAddsUpTheEdgesOfANode(t *testing.T) {
 		want.Sent, want.SentBytes = want.Sent+s.Sent, want.SentBytes+s.SentBytes
 		want.Delivered, want.DeliveredBytes = want.Delivered+s.Delivered, want.DeliveredBytes+s.DeliveredBytes
 		want.Control, want.ControlBytes = want.Control+1, want.ControlBytes+7
-		want.DelayCount, want.DelaySum, want.DelayMax = want.DelayCount+s.DelayCount, want.DelaySum+s.DelaySum, max(want.DelayMax, s.DelayMax)
+		want.DelayCount, want.DelaySum = want.DelayCount+s.DelayCount, want.DelaySum+s.DelaySum
+		want.DelayMax = max(want.DelayMax, s.DelayMax)
 		want.TookSum += s.TookSum
 	}
 	n.Edge(1, 0).Send(0, 1e6)
@@ -413,7 +421,8 @@ func allocated(do func()) uint64 {
 }
 
 func TestAMessageAllocatesNothing(t *testing.T) {
-	models := []link.Delay{nil, link.Constant{Delay: ms}, paperWalk, link.Trace{Points: []link.Point{{}, {At: 1}}, Repeat: true}}
+	models := []link.Delay{nil, link.Constant{Delay: ms}, paperWalk,
+		link.Trace{Points: []link.Point{{}, {At: 1}}, Repeat: true}}
 	for _, d := range distributions() {
 		models = append(models, d.model)
 	}
@@ -422,8 +431,9 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 		n.SetUplink(0, 1e9)
 		n.SetDownlink(1, 1e9)
 		n.Set(0, 1, link.Config{
-			Delay: model, Rate: 1e9, Outages: []link.Outage{{From: 1, To: 2}}, Intermittent: link.Intermittent{Up: 9 * ms, Down: ms},
-			Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.5, K: 1}},
+			Delay: model, Rate: 1e9, Outages: []link.Outage{{From: 1, To: 2}},
+			Intermittent: link.Intermittent{Up: 9 * ms, Down: ms},
+			Loss:         link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.5, K: 1}},
 		})
 		now := time.Duration(0)
 		allocs := testing.AllocsPerRun(100, func() {
@@ -448,7 +458,8 @@ func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 	n := link.New(1, names(2))
 	n.SetUplink(0, 1e-300)
 	n.SetDownlink(1, 1e-300)
-	n.SetDefault(link.Config{Rate: 1e-300, Delay: link.Constant{Delay: link.MaxDelay}, Loss: link.Loss{Probability: 1, Timeout: link.MaxDelay, Attempts: link.MaxAttempts}})
+	n.SetDefault(link.Config{Rate: 1e-300, Delay: link.Constant{Delay: link.MaxDelay},
+		Loss: link.Loss{Probability: 1, Timeout: link.MaxDelay, Attempts: link.MaxAttempts}})
 	e := n.Edge(0, 1)
 	for range 10 {
 		if got := e.Send(link.Horizon, math.MaxInt); !got.Lost || got.Arrival != link.Forever {
@@ -472,13 +483,26 @@ func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 	}
 }
 
+// misconfigured is a configuration and the field that Validate names.
+type misconfigured struct {
+	config link.Config
+	field  string
+}
+
+func expectFieldErrors(t *testing.T, cases []misconfigured) {
+	t.Helper()
+	for _, c := range cases {
+		err := c.config.Validate()
+		var field *link.FieldError
+		if !errors.As(err, &field) || field.Field != c.field {
+			t.Errorf("%+v: %v, want an error of %s", c.config, err, c.field)
+		}
+	}
+}
+
 func TestValidateNamesTheField(t *testing.T) {
 	nan := math.NaN()
-	point := func(at, delay time.Duration) link.Point { return link.Point{At: at, Delay: delay} }
-	for _, c := range []struct {
-		config link.Config
-		field  string
-	}{
+	expectFieldErrors(t, []misconfigured{
 		{link.Config{Rate: -1}, "Rate"},
 		{link.Config{Rate: nan}, "Rate"},
 		{link.Config{Rate: math.Inf(1)}, "Rate"},
@@ -491,7 +515,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5}}}, "Loss.Bursts.R"},
 		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5, R: 0.5, H: -1}}}, "Loss.Bursts.H"},
 		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5, R: 0.5, K: math.NaN()}}}, "Loss.Bursts.K"},
-		{link.Config{Loss: link.Loss{Drop: true, Probability: 0.1, Bursts: link.Bursts{P: 0.5, R: 0.5}}}, "Loss.Probability"},
+		{link.Config{Loss: link.Loss{Drop: true, Probability: 0.1, Bursts: link.Bursts{P: 0.5, R: 0.5}}},
+			"Loss.Probability"},
 		{link.Config{Loss: link.Loss{Bursts: link.Bursts{P: 0.5, R: 0.5}}}, "Loss.Timeout"},
 		{link.Config{Intermittent: link.Intermittent{Up: time.Second}}, "Intermittent.Down"},
 		{link.Config{Intermittent: link.Intermittent{Down: time.Second}}, "Intermittent.Up"},
@@ -500,6 +525,20 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Outages: []link.Outage{{From: 1, To: 1}}}, "Outages[0].To"},
 		{link.Config{Outages: []link.Outage{{From: 1, To: 3}, {From: 2, To: 4}}}, "Outages[1].From"},
 		{link.Config{Outages: []link.Outage{{From: 1, To: link.Forever}, {From: 2, To: 4}}}, "Outages[1].From"},
+	})
+	const want = "Probability is 1.5: must be from 0 to 1"
+	if got := (link.Loss{Probability: 1.5}).Validate().Error(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	outages := []link.Outage{{From: 1, To: 2}, {From: 2, To: 3}}
+	if err := (link.Config{Delay: paperWalk, Rate: 1, Outages: outages}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidateNamesTheFieldOfTheDelay(t *testing.T) {
+	point := func(at, delay time.Duration) link.Point { return link.Point{At: at, Delay: delay} }
+	expectFieldErrors(t, []misconfigured{
 		{link.Config{Delay: link.Constant{Delay: -1}}, "Delay.Delay"},
 		{link.Config{Delay: link.Constant{Delay: link.MaxDelay + 1}}, "Delay.Delay"},
 		{link.Config{Delay: link.Uniform{Min: -1}}, "Delay.Min"},
@@ -526,19 +565,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Delay: link.Trace{Points: []link.Point{point(0, 1)}, Repeat: true}}, "Delay.Repeat"},
 		{link.Config{Delay: link.Trace{Points: []link.Point{point(1, 1), point(1, 1)}}}, "Delay.Points[1].At"},
 		{link.Config{Delay: link.Trace{Points: []link.Point{point(1, -1)}}}, "Delay.Points[0].Delay"},
-	} {
-		err := c.config.Validate()
-		var field *link.FieldError
-		if !errors.As(err, &field) || field.Field != c.field {
-			t.Errorf("%+v: %v, want an error of %s", c.config, err, c.field)
-		}
-	}
-	if got, want := (link.Loss{Probability: 1.5}).Validate().Error(), "Probability is 1.5: must be from 0 to 1"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if err := (link.Config{Delay: paperWalk, Rate: 1, Outages: []link.Outage{{From: 1, To: 2}, {From: 2, To: 3}}}).Validate(); err != nil {
-		t.Error(err)
-	}
+	})
 }
 
 func TestMistakesOfTheProgramPanic(t *testing.T) {

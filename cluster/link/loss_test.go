@@ -17,9 +17,10 @@ func tries(seed uint64, l link.Loss, count int) []bool {
 	return lost
 }
 
-// After k tries the channel that was good is bad with probability π − π·λᵏ and the one that was bad with π + (1 − π)·λᵏ, where
-// π = P/(P + R) and λ = 1 − P − R: two tries k apart are both lost with probability E² + (v − E²)·λᵏ, for the mean error rate E
-// and v the mean over states of the squared error rate.
+// After k tries the channel that was good is bad with probability π − π·λᵏ and the one that was bad
+// with π + (1 − π)·λᵏ, where π = P/(P + R) and λ = 1 − P − R: two tries k apart are both lost with
+// probability E² + (v − E²)·λᵏ, for the mean error rate E and v the mean over states of the squared
+// error rate.
 func TestLossBurstsHaveTheRatesOfGilbertAndElliott(t *testing.T) {
 	const count = 400_000
 	for _, b := range []link.Bursts{
@@ -43,7 +44,8 @@ func TestLossBurstsHaveTheRatesOfGilbertAndElliott(t *testing.T) {
 					hits++
 				}
 			}
-			// Neighbouring tries depend on each other, which widens the error by (1 + |λ|)/(1 − |λ|) in variance.
+			// Neighbouring tries depend on each other, which widens the error by (1 + |λ|)/(1 −
+			// |λ|) in variance.
 			wide := math.Sqrt((1 + math.Abs(memory)) / (1 - math.Abs(memory)))
 			if off := math.Abs(hits/count - want); off > 4*wide*math.Sqrt(want*(1-want)/count) {
 				t.Errorf("%+v: share of losses %d apart %v, expected %v", b, apart, hits/count, want)

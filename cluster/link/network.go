@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Network is the links between a fixed set of nodes, which are numbered by their place in the list that New was given.
-// Every pair of nodes has a directed edge each way; memory is taken only for those that were asked for.
-// A Network must not be used by two goroutines at once.
+// Network is the links between a fixed set of nodes, which are numbered by their place in the list
+// that New was given. Every pair of nodes has a directed edge each way; memory is taken only for
+// those that were asked for. A Network must not be used by two goroutines at once.
 type Network struct {
 	seed     uint64
 	names    []string
@@ -30,8 +30,9 @@ const (
 	invalidSetup = "link: invalid configuration, Validate tells why"
 )
 
-// New returns a network of perfect links between the nodes of the given names, unlimited uplinks and downlinks. The seed
-// and the names alone determine all random streams. Names must differ; New panics if they do not.
+// New returns a network of perfect links between the nodes of the given names, unlimited uplinks
+// and downlinks. The seed and the names alone determine all random streams. Names must differ; New
+// panics if they do not.
 func New(seed uint64, nodes []string) *Network {
 	seen := make(map[string]bool, len(nodes))
 	for _, name := range nodes {
@@ -48,11 +49,11 @@ func New(seed uint64, nodes []string) *Network {
 	}
 }
 
-// SetDefault configures all edges that Set was not called for. It panics if c.Validate reports an error. Called
-// during a run it changes what is sent from then on, as Set does.
+// SetDefault configures all edges that Set was not called for. It panics if c.Validate reports an
+// error. Called during a run it changes what is sent from then on, as Set does.
 func (n *Network) SetDefault(c Config) {
 	old := n.defaults
-	n.defaults = settled(c)
+	n.defaults = validCopy(c)
 	for i := range n.nodes {
 		for _, e := range n.nodes[i].out.slots {
 			if e != nil && e.config == old {
@@ -64,15 +65,15 @@ func (n *Network) SetDefault(c Config) {
 
 // Set configures the edge from node src to node dst. It panics if c.Validate reports an error.
 //
-// Called during a run it is a scheduled change: messages on their way are not touched, queue times and random streams
-// go on, and the new delay goes on from the state of the old one if it is of the same kind (a random walk, within its new
-// bounds), else it starts anew.
+// Called during a run it is a scheduled change: messages on their way are not touched, queue times
+// and random streams go on, and the new delay goes on from the state of the old one if it is of the
+// same kind (a random walk, within its new bounds), else it starts anew.
 func (n *Network) Set(src, dst int32, c Config) {
-	n.configure(n.Edge(src, dst), settled(c))
+	n.configure(n.Edge(src, dst), validCopy(c))
 }
 
-// settled returns a copy of c that a later change of the caller's slice does not reach.
-func settled(c Config) *Config {
+// validCopy returns a copy of c that a later change of the caller's slice does not reach.
+func validCopy(c Config) *Config {
 	if c.Validate() != nil {
 		panic(invalidSetup)
 	}
@@ -80,14 +81,16 @@ func settled(c Config) *Config {
 	return &c
 }
 
-// SetUplink limits what a node sends over all its edges together, in bytes per second; 0 is unlimited. It panics if the
-// rate is negative or not a number. What is queued already leaves at the old rate.
+// SetUplink limits what a node sends over all its edges together, in bytes per second; 0 is
+// unlimited. It panics if the rate is negative or not a number. What is queued already leaves at
+// the old rate.
 func (n *Network) SetUplink(node int32, bytesPerSecond float64) {
 	n.at(node).uplink.setRate(bytesPerSecond)
 }
 
-// SetDownlink limits what a node receives over all its edges together, in bytes per second; 0 is unlimited. It panics if
-// the rate is negative or not a number. What is queued already arrives at the old rate.
+// SetDownlink limits what a node receives over all its edges together, in bytes per second; 0 is
+// unlimited. It panics if the rate is negative or not a number. What is queued already arrives at
+// the old rate.
 func (n *Network) SetDownlink(node int32, bytesPerSecond float64) {
 	n.at(node).downlink.setRate(bytesPerSecond)
 }
@@ -192,8 +195,8 @@ func saturated(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// configure puts an edge under a configuration. An edge that has carried nothing starts over, so that when it was first
-// asked for makes no difference.
+// configure puts an edge under a configuration. An edge that has carried nothing starts over, so
+// that when it was first asked for makes no difference.
 func (n *Network) configure(e *Edge, c *Config) {
 	if e.stats.Sent == 0 {
 		e.delays, e.losses, e.process = nil, nil, nil
@@ -225,8 +228,8 @@ func (n *Network) configure(e *Edge, c *Config) {
 	}
 }
 
-// table finds an edge by its destination: open addressing with linear probing, at most half full. It is as small as a
-// ring needs and as fast as a complete graph needs.
+// table finds an edge by its destination: open addressing with linear probing, at most half full.
+// It is as small as a ring needs and as fast as a complete graph needs.
 type table struct {
 	slots []*Edge // a power of two of them, or none
 	shift uint8   // 64 − log2(len(slots))

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scripted is a delay model of a user's own: the k-th message takes the k-th value, round and round.
+// scripted is a delay model of a user's own: the k-th message takes the k-th value, round and
+// round.
 type scripted []time.Duration
 
 type script struct {
@@ -35,8 +36,8 @@ func (s *script) Next(time.Duration) time.Duration {
 
 func (s *script) Present(time.Duration) time.Duration { return s.scripted[s.next%len(s.scripted)] }
 
-// A second implementation of uplink → edge → downlink, as dumb as can be: whole numbers, every queue the list of all that
-// has left it, every look a scan from the beginning.
+// A second implementation of uplink → edge → downlink, as dumb as can be: whole numbers, every
+// queue the list of all that has left it, every look a scan from the beginning.
 type (
 	oracle struct {
 		perByte map[place]time.Duration // nanoseconds a byte
@@ -169,7 +170,8 @@ func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const nodes = 3
 		n := link.New(rapid.Uint64().Draw(t, "seed"), names(nodes))
-		o := &oracle{perByte: map[place]time.Duration{}, left: map[place][]time.Duration{}, sent: map[place]int{}, arrived: map[place][]time.Duration{}}
+		o := &oracle{perByte: map[place]time.Duration{}, left: map[place][]time.Duration{}, sent: map[place]int{},
+			arrived: map[place][]time.Duration{}}
 		configure := func() {
 			o.config = drawConfig(t)
 			n.SetDefault(o.config)
@@ -198,7 +200,8 @@ func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
 			if rapid.IntRange(0, 30).Draw(t, "change") == 0 {
 				configure()
 			}
-			m := message{src: int32(rapid.IntRange(0, nodes-1).Draw(t, "src")), dst: int32(rapid.IntRange(0, nodes-1).Draw(t, "dst"))}
+			m := message{src: int32(rapid.IntRange(0, nodes-1).Draw(t, "src")),
+				dst: int32(rapid.IntRange(0, nodes-1).Draw(t, "dst"))}
 			m.size = rapid.IntRange(0, 60).Draw(t, "size")
 			got := n.Edge(m.src, m.dst).Send(now, m.size)
 			if want := o.send(t, m.src, m.dst, now, m.size, got); got != want {

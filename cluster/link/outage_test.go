@@ -55,15 +55,18 @@ func TestSojournsAreExponentiallyDistributedAndIndependent(t *testing.T) {
 				if count < 4500 {
 					t.Fatalf("%v times %s", count, name)
 				}
-				// Correlation of each time with the next one: beyond four standard errors once in 16,000 seeds.
-				if r := stat.Correlation(s.seconds[1:], s.seconds[:len(s.seconds)-1], nil); math.Abs(r) > 4/math.Sqrt(count) {
+				// Correlation of each time with the next one: beyond four standard errors once in
+				// 16,000 seeds.
+				if r := stat.Correlation(s.seconds[1:], s.seconds[:len(s.seconds)-1],
+					nil); math.Abs(r) > 4/math.Sqrt(count) {
 					t.Errorf("times %s depend on the one before: correlation %v", name, r)
 				}
 				law := distuv.Exponential{Rate: 1 / s.mean.Seconds()}
 				sorted := slices.Sorted(slices.Values(s.seconds))
 				for i, x := range sorted {
 					if off := math.Abs(law.CDF(x) - (float64(i)+0.5)/count); off > 1.95/math.Sqrt(count) {
-						t.Fatalf("a time %s of %v s has rank %d of %v, expected %.0f", name, x, i, count, law.CDF(x)*count)
+						t.Fatalf("a time %s of %v s has rank %d of %v, expected %.0f", name, x, i, count,
+							law.CDF(x)*count)
 					}
 				}
 			}
@@ -71,8 +74,8 @@ func TestSojournsAreExponentiallyDistributedAndIndependent(t *testing.T) {
 	}
 }
 
-// The transition function of the chain: Pr(down at t+s | down at t) = π + (1 − π)·exp(−(1/up + 1/down)·s), and Pr(down) = π at
-// every t, the beginning too.
+// The transition function of the chain: Pr(down at t+s | down at t) = π + (1 − π)·exp(−(1/up +
+// 1/down)·s), and Pr(down) = π at every t, the beginning too.
 func TestOutagesAreTheStationaryChainFromTheBeginning(t *testing.T) {
 	d := link.Intermittent{Up: 3 * time.Second, Down: time.Second}
 	const edges = 20_000
@@ -106,15 +109,18 @@ func TestOutagesAreTheStationaryChainFromTheBeginning(t *testing.T) {
 	}
 }
 
-// What happens to messages was proved of scheduled outages; the ones at random are those, whatever is sent and when.
+// What happens to messages was proved of scheduled outages; the ones at random are those, whatever
+// is sent and when.
 func TestOutagesAtRandomAreLikeScheduledOnesAtTheseInstants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		c := link.Config{
-			Intermittent: link.Intermittent{Up: time.Duration(rapid.IntRange(1, 20).Draw(t, "up")) * ms, Down: time.Duration(rapid.IntRange(1, 20).Draw(t, "down")) * ms},
-			Rate:         rapid.SampledFrom([]float64{0, 1e5, 1e7}).Draw(t, "rate"),
-			Delay:        link.Uniform{Max: 5 * ms},
-			Loss:         link.Loss{Probability: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "probability"), Timeout: 3 * ms, Attempts: 4},
+			Intermittent: link.Intermittent{Up: time.Duration(rapid.IntRange(1, 20).Draw(t, "up")) * ms,
+				Down: time.Duration(rapid.IntRange(1, 20).Draw(t, "down")) * ms},
+			Rate:  rapid.SampledFrom([]float64{0, 1e5, 1e7}).Draw(t, "rate"),
+			Delay: link.Uniform{Max: 5 * ms},
+			Loss: link.Loss{Probability: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "probability"),
+				Timeout: 3 * ms, Attempts: 4},
 		}
 		c.Loss.Drop = rapid.Bool().Draw(t, "drop")
 		if rapid.Bool().Draw(t, "also scheduled") {
@@ -150,7 +156,8 @@ func TestOutagesAtRandomSurviveALeapTheLengthOfARun(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("four messages took %v", took)
 	}
-	hard := pair(1, link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1000 * ms}, Rate: 1, Loss: link.Loss{Drop: true}})
+	hard := pair(1, link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1000 * ms}, Rate: 1,
+		Loss: link.Loss{Drop: true}})
 	for now := range time.Duration(20) {
 		hard.Send(now*time.Hour, 1000)
 	}
@@ -158,7 +165,8 @@ func TestOutagesAtRandomSurviveALeapTheLengthOfARun(t *testing.T) {
 
 func TestAddingOutagesAtRandomMovesNoDelayAndNoOtherEdge(t *testing.T) {
 	quiet, flaky := configured(3), configured(3)
-	flaky.Set(1, 0, link.Config{Delay: paperWalk, Rate: 7e5, Loss: link.Loss{Probability: 0.2, Timeout: ms}, Intermittent: flapping[1]})
+	flaky.Set(1, 0, link.Config{Delay: paperWalk, Rate: 7e5, Loss: link.Loss{Probability: 0.2, Timeout: ms},
+		Intermittent: flapping[1]})
 	for i := range time.Duration(200) {
 		for src := range int32(4) {
 			dst := (src + 3) % 4
@@ -193,7 +201,8 @@ func TestOutageJoinsWhatTouchesAndEndsWithTheEdge(t *testing.T) {
 	for _, c := range []struct {
 		now, before time.Duration
 		want        link.Outage
-	}{{0, 20, link.Outage{From: 2, To: 5}}, {3, 20, link.Outage{From: 3, To: 5}}, {5, 9, link.Outage{}}, {5, 10, link.Outage{From: 9, To: link.Forever}}} {
+	}{{0, 20, link.Outage{From: 2, To: 5}}, {3, 20, link.Outage{From: 3, To: 5}}, {5, 9, link.Outage{}}, {5, 10,
+		link.Outage{From: 9, To: link.Forever}}} {
 		if got, _ := e.Outage(c.now, c.before); got != c.want {
 			t.Errorf("from %d before %d: %+v, want %+v", c.now, c.before, got, c.want)
 		}
@@ -217,7 +226,8 @@ func TestOutageHoldsBackWhatDepartsInIt(t *testing.T) {
 		{true, 19 * ms, 25 * ms},
 		{true, 40 * ms, link.Forever},
 	} {
-		e := pair(1, link.Config{Delay: link.Constant{Delay: 5 * ms}, Rate: 1e6, Outages: outages, Loss: link.Loss{Drop: c.drop}})
+		e := pair(1, link.Config{Delay: link.Constant{Delay: 5 * ms}, Rate: 1e6, Outages: outages,
+			Loss: link.Loss{Drop: c.drop}})
 		got := e.Send(c.sent, 1000)
 		if got.Arrival != c.want || got.Lost != (c.want == link.Forever) {
 			t.Errorf("drop %v, sent at %v: %+v, want arrival %v", c.drop, c.sent, got, c.want)
@@ -244,7 +254,8 @@ func TestOutageHoldsBackRetransmissions(t *testing.T) {
 		})
 		got := e.Send(0, 1000)
 		seen[got.Tries] = true
-		// 1 ms, then 12 ms moved to 51 ms, then 62 ms; the fourth would depart at 73 ms and never does.
+		// 1 ms, then 12 ms moved to 51 ms, then 62 ms; the fourth would depart at 73 ms and never
+		// does.
 		want := map[int]time.Duration{1: ms, 2: 51 * ms, 3: 62 * ms}[got.Tries]
 		if got.Lost {
 			want = link.Forever

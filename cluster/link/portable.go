@@ -2,10 +2,12 @@ package link
 
 import "math"
 
-// The functions of this file have the same bits on every architecture, which those of package math have not: some of
-// theirs are written in assembly, and compilers may fuse a product and a sum unless the product is converted.
+// The functions of this file have the same bits on every architecture, which those of package math
+// have not: some of theirs are written in assembly, and compilers may fuse a product and a sum
+// unless the product is converted.
 
-// log returns the natural logarithm of a finite x > 0, within 1 ulp: the algorithm of FreeBSD's e_log.c.
+// log returns the natural logarithm of a finite x > 0, within 1 ulp: the algorithm of FreeBSD's
+// e_log.c.
 func log(x float64) float64 {
 	const (
 		ln2Hi = 6.93147180369123816490e-01
@@ -61,7 +63,8 @@ func normalDensity(x float64) float64 {
 	return exp(-x*x/2) / math.Sqrt(2*math.Pi)
 }
 
-// normalCDF returns the probability of a unit normal to be at most x, with small relative error for x < 0 too.
+// normalCDF returns the probability of a unit normal to be at most x, with small relative error for
+// x < 0 too.
 func normalCDF(x float64) float64 {
 	if x > 0 {
 		return 1 - normalTail(x)
@@ -69,8 +72,8 @@ func normalCDF(x float64) float64 {
 	return normalTail(-x)
 }
 
-// normalTail returns the probability of a unit normal to exceed x ≥ 0: below 2 by the series of Marsaglia 2004
-// ("Evaluating the normal distribution"), above by Laplace's continued fraction.
+// normalTail returns the probability of a unit normal to exceed x ≥ 0: below 2 by the series of
+// Marsaglia 2004 ("Evaluating the normal distribution"), above by Laplace's continued fraction.
 func normalTail(x float64) float64 {
 	if x > 38 {
 		return 0
@@ -90,8 +93,8 @@ func normalTail(x float64) float64 {
 	return normalDensity(x) / fraction
 }
 
-// normalQuantile returns the x at which normalCDF is p, 0 < p < 1, to about 16 digits: algorithm AS 241, PPND16
-// (Wichura 1988, "The percentage points of the normal distribution").
+// normalQuantile returns the x at which normalCDF is p, 0 < p < 1, to about 16 digits: algorithm AS
+// 241, PPND16 (Wichura 1988, "The percentage points of the normal distribution").
 func normalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
@@ -115,7 +118,8 @@ func normalQuantile(p float64) float64 {
 	return x
 }
 
-// rational is a quotient of polynomials, highest power first, numerator and denominator side by side.
+// rational is a quotient of polynomials, highest power first, numerator and denominator side by
+// side.
 type rational [8][2]float64
 
 func ratio(x float64, c *rational) float64 {

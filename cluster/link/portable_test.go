@@ -77,7 +77,8 @@ func TestTruncatedMeansAgreeWithIntegration(t *testing.T) {
 	})
 }
 
-// meanByIntegration is Simpson's rule for ∫x·exp(g) / ∫exp(g), with x counted from a to keep its digits.
+// meanByIntegration is Simpson's rule for ∫x·exp(g) / ∫exp(g), with x counted from a to keep its
+// digits.
 func meanByIntegration(a, b float64, g func(float64) float64) float64 {
 	const cells = 2000
 	h := (b - a) / cells
@@ -102,8 +103,8 @@ func meanByIntegration(a, b float64, g func(float64) float64) float64 {
 	return a + moment/mass
 }
 
-// The golden checksum holds for every processor: .ci/run compares it on amd64 and, in an emulator, on
-// arm64, whose compiler fuses products and sums where it may.
+// The golden checksum holds for every processor: .ci/run compares it on amd64 and, in an emulator,
+// on arm64, whose compiler fuses products and sums where it may.
 func TestFunctionsHaveTheSameBitsOnEveryProcessor(t *testing.T) {
 	const golden = 0xcba1525b8108bb94
 	r := rand.New(rand.NewPCG(1, 2))

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Line is a directed edge between two nodes that send and receive nothing else. Its random streams are those that the edge has in
-// a network of the same seed, since they depend on the names of its two nodes alone.
+// Line is a directed edge between two nodes that send and receive nothing else. Its random streams
+// are those that the edge has in a network of the same seed, since they depend on the names of its
+// two nodes alone.
 type Line struct {
 	From, To string
 	Config   Config
@@ -28,7 +29,9 @@ type LineChange struct {
 type Probe struct {
 	Sent  time.Duration
 	Delay time.Duration // what was drawn for it
-	Took  time.Duration // from sending until it has passed the downlink, with rates, retransmissions and outages; Forever if lost
+	// Took is the time from sending until the message has passed the downlink, with rates,
+	// retransmissions and outages; Forever if lost.
+	Took  time.Duration
 	Tries int
 	Lost  bool
 }
@@ -42,9 +45,10 @@ func (l *Line) network(seed uint64) *Network {
 	return n
 }
 
-// Probe sends so many messages of size bytes at regular intervals from the beginning of the run on. The k-th one draws what the k-th
-// message of a run with this seed draws. Like the worlds it carries out a change before what is sent at the same instant. It
-// panics if a configuration is not valid.
+// Probe sends so many messages of size bytes at regular intervals from the beginning of the run on.
+// The k-th one draws what the k-th message of a run with this seed draws. Like the worlds it
+// carries out a change before what is sent at the same instant. It panics if a configuration is not
+// valid.
 func (l *Line) Probe(seed uint64, size int, every time.Duration, count int) []Probe {
 	n := l.network(seed)
 	probes := make([]Probe, count)
@@ -73,7 +77,8 @@ func (l *Line) Probe(seed uint64, size int, every time.Duration, count int) []Pr
 	return probes
 }
 
-// Outages yields the times at which the line is down, from the beginning of the run to an instant; the last one may end later.
+// Outages yields the times at which the line is down, from the beginning of the run to an instant;
+// the last one may end later.
 func (l *Line) Outages(seed uint64, until time.Duration) iter.Seq[Outage] {
 	return func(yield func(Outage) bool) {
 		n := l.network(seed)

@@ -13,7 +13,8 @@ import (
 func TestProbesMeetWhatTheEdgeOfALargerNetworkDoes(t *testing.T) {
 	const every, size = 7 * ms, 900
 	n := configured(3)
-	flaky := link.Config{Delay: link.Uniform{Max: 9 * ms}, Rate: 1e6, Reorder: true, Intermittent: link.Intermittent{Up: 90 * ms, Down: 30 * ms}}
+	flaky := link.Config{Delay: link.Uniform{Max: 9 * ms}, Rate: 1e6, Reorder: true,
+		Intermittent: link.Intermittent{Up: 90 * ms, Down: 30 * ms}}
 	changed := link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.2, R: 0.5, K: 1}}}
 	n.Set(0, 3, flaky)
 	line := link.Line{
@@ -51,7 +52,8 @@ func TestProbesMeetWhatTheEdgeOfALargerNetworkDoes(t *testing.T) {
 
 func TestOutagesOfALineFollowItsChanges(t *testing.T) {
 	random := link.Intermittent{Up: time.Second, Down: time.Second}
-	line := link.Line{From: "a", To: "b", Config: link.Config{Outages: []link.Outage{{From: 2, To: 50}, {From: 60, To: 70}}}, Changes: []link.LineChange{
+	line := link.Line{From: "a", To: "b", Config: link.Config{Outages: []link.Outage{{From: 2, To: 50},
+		{From: 60, To: 70}}}, Changes: []link.LineChange{
 		{At: 40, Config: link.Config{}},
 		{At: 60, Config: link.Config{Outages: []link.Outage{{From: 55, To: 65}}}},
 		{At: 65, Config: link.Config{Outages: []link.Outage{{From: 65, To: 80}}}},
@@ -82,14 +84,17 @@ func configured(seed uint64) *link.Network {
 	n.SetDownlink(3, 7e6)
 	loss := link.Loss{Probability: 0.2, Timeout: ms}
 	n.SetDefault(link.Config{Delay: paperWalk, Rate: 7e5, Loss: loss})
-	n.Set(0, 1, link.Config{Delay: link.Normal{Mean: ms, Std: ms}, Outages: []link.Outage{{From: ms, To: 9 * ms}, {From: 20 * ms, To: 21 * ms}}})
+	n.Set(0, 1, link.Config{Delay: link.Normal{Mean: ms, Std: ms},
+		Outages: []link.Outage{{From: ms, To: 9 * ms}, {From: 20 * ms, To: 21 * ms}}})
 	n.Set(1, 2, link.Config{Delay: scripted{3, 1, 4, 1, 5}, Loss: loss, Reorder: true})
 	n.Set(2, 3, link.Config{Delay: link.Exponential{Mean: ms}, Rate: 3e9})
-	n.Set(3, 0, link.Config{Delay: link.Trace{Points: []link.Point{{Delay: 1}, {At: ms, Delay: 9}}, Interpolate: true, Repeat: true}})
+	n.Set(3, 0, link.Config{Delay: link.Trace{Points: []link.Point{{Delay: 1}, {At: ms, Delay: 9}}, Interpolate: true,
+		Repeat: true}})
 	n.Set(3, 1, link.Config{})
 	n.Set(2, 1, link.Config{Delay: link.Pareto{Min: ms, Alpha: 1.5}})
 	n.Set(1, 3, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1}, Rate: 1e6})
 	n.Set(3, 2, link.Config{Intermittent: link.Intermittent{Up: 3 * ms, Down: ms}, Rate: 1e6, Loss: loss})
-	n.Set(2, 0, link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
+	n.Set(2, 0, link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms,
+		Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
 	return n
 }

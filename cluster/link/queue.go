@@ -6,13 +6,14 @@ import "time"
 type queue struct {
 	rate float64       // bytes per second, 0 = unlimited
 	free time.Duration // when the last message has left; never beyond Horizon
-	// carry is what rounding to nanoseconds withheld from, or gave to, the messages of this busy period, so that a
-	// saturated queue runs at its rate however small its messages are. |carry| ≤ 1 ns.
+	// carry is what rounding to nanoseconds withheld from, or gave to, the messages of this busy
+	// period, so that a saturated queue runs at its rate however small its messages are. |carry| ≤
+	// 1 ns.
 	carry float64
 }
 
-// pass returns when a message of size bytes that comes at an instant has left. What could not leave before Horizon does not
-// occupy the queue.
+// pass returns when a message of size bytes that comes at an instant has left. What could not leave
+// before Horizon does not occupy the queue.
 func (q *queue) pass(at time.Duration, size int) time.Duration {
 	if q.free >= at {
 		at = q.free

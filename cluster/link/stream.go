@@ -14,8 +14,9 @@ func (n *Network) stream(e *Edge, stream **rand.Rand, purpose string) *rand.Rand
 	return *stream
 }
 
-// streamSeed hashes what a stream is for: FNV-1a over the parts, each with its length, finished by SplitMix64 (Steele,
-// Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure 14).
+// streamSeed hashes what a stream is for: FNV-1a over the parts, each with its length, finished by
+// SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators", figure
+// 14).
 func streamSeed(seed uint64, src, dst, purpose string) (uint64, uint64) {
 	h := uint64(0xcbf29ce484222325)
 	h = hashWord(h, seed)

@@ -19,22 +19,23 @@ type EdgeList struct {
 	Named []NamedEdge
 }
 
-// NamedEdge joins two nodes, each given by its name or, where no node has this name, its position in the plan from 0.
+// NamedEdge joins two nodes, each given by its name or, where no node has this name, its position
+// in the plan from 0.
 type NamedEdge struct {
 	A, B string
 	Line int // in the file, from 1
 }
 
-// ReadEdges reads an edge list: one edge a line, two names or positions of nodes with a comma or blanks between them;
-// blank lines and what follows a # are skipped,
+// ReadEdges reads an edge list: one edge a line, two names or positions of nodes with a comma or
+// blanks between them; blank lines and what follows a # are skipped,
 //
 //	# north
 //	hub,edge1
 //	hub,edge2
 //
-// Either direction means the same edge, and one that is named twice counts once. At most MaxGraphEdges lines of at most
-// MaxEdgeLine bytes are read. Errors begin with name and line ("ring.csv:17: …") and quote what was found; an error of r
-// is wrapped.
+// Either direction means the same edge, and one that is named twice counts once. At most
+// MaxGraphEdges lines of at most MaxEdgeLine bytes are read. Errors begin with name and line
+// ("ring.csv:17: …") and quote what was found; an error of r is wrapped.
 func ReadEdges(r io.Reader, name string) (EdgeList, error) {
 	list := EdgeList{File: name}
 	lines := bufio.NewReaderSize(r, MaxEdgeLine)
@@ -68,7 +69,8 @@ func appendEdge(edges []NamedEdge, text string, line int) ([]NamedEdge, error) {
 		ends = strings.Split(plain, ",")
 	}
 	if len(ends) != 2 {
-		return nil, fmt.Errorf("%q names %d nodes, expected the two ends of an edge such as \"hub,edge1\"", plain, len(ends))
+		return nil, fmt.Errorf("%q names %d nodes, expected the two ends of an edge such as \"hub,edge1\"", plain,
+			len(ends))
 	}
 	e := NamedEdge{A: strings.TrimSpace(ends[0]), B: strings.TrimSpace(ends[1]), Line: line}
 	if e.A == "" || e.B == "" {
@@ -99,14 +101,16 @@ func (t EdgeList) resolve(nodes []string) ([][2]int32, error) {
 			if !found {
 				number, err := strconv.ParseUint(text, 10, 31)
 				if err != nil || number >= uint64(len(nodes)) {
-					return nil, fmt.Errorf("%s:%d: there is no node %q; accepted are names of nodes and positions from 0 to %d", t.File, e.Line, text, len(nodes)-1)
+					return nil, fmt.Errorf("%s:%d: there is no node %q; accepted are names of nodes and positions "+
+						"from 0 to %d", t.File, e.Line, text, len(nodes)-1)
 				}
 				i = int(number)
 			}
 			ends[k] = int32(i)
 		}
 		if ends[0] == ends[1] {
-			return nil, fmt.Errorf("%s:%d: node %s is joined with itself; an edge joins two nodes", t.File, e.Line, nodes[ends[0]])
+			return nil, fmt.Errorf("%s:%d: node %s is joined with itself; an edge joins two nodes", t.File, e.Line,
+				nodes[ends[0]])
 		}
 		edges = append(edges, ends)
 	}

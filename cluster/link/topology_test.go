@@ -22,8 +22,8 @@ func nodeNames(n int) []string {
 	return names
 }
 
-// mustGraph makes a graph and checks what holds for all: ascending neighbours, both ends of an edge know it, no node is its
-// own neighbour, everybody reaches everybody.
+// mustGraph makes a graph and checks what holds for all: ascending neighbours, both ends of an edge
+// know it, no node is its own neighbour, everybody reaches everybody.
 func mustGraph(t testing.TB, topology link.Topology, n int, seed uint64) link.Graph {
 	t.Helper()
 	g, err := link.NewGraph(topology, nodeNames(n), rand.New(rand.NewPCG(seed, 1)))
@@ -163,7 +163,8 @@ func TestExponentialGraphHasTheHopsOfThePaper(t *testing.T) {
 
 func TestRandomRegularGraphsAreRegularAndConnected(t *testing.T) {
 	for _, c := range []struct{ n, degree int }{
-		{2, 1}, {4, 2}, {4, 3}, {5, 2}, {10, 3}, {10, 7}, {11, 10}, {50, 2}, {60, 29}, {60, 30}, {100, 49}, {100, 50}, {101, 96}, {1000, 4},
+		{2, 1}, {4, 2}, {4, 3}, {5, 2}, {10, 3}, {10, 7}, {11, 10}, {50, 2}, {60, 29}, {60, 30}, {100, 49}, {100, 50},
+		{101, 96}, {1000, 4},
 	} {
 		got := shapeOf(mustGraph(t, link.RandomRegular{Degree: c.degree}, c.n, 7))
 		if got.edges != c.n*c.degree/2 || got.least != c.degree || got.most != c.degree {
@@ -187,8 +188,9 @@ func frequencies(t *testing.T, topology link.Topology, n, draws int) map[string]
 	return count
 }
 
-// TestSmallRandomGraphsAreAllDrawnAboutEquallyOften counts the graphs that there are: three cycles of four nodes, 70 cubic graphs
-// of six (all connected); of three nodes with probability 1/2 the triangle and three lines, of the same probability each.
+// TestSmallRandomGraphsAreAllDrawnAboutEquallyOften counts the graphs that there are: three cycles
+// of four nodes, 70 cubic graphs of six (all connected); of three nodes with probability 1/2 the
+// triangle and three lines, of the same probability each.
 func TestSmallRandomGraphsAreAllDrawnAboutEquallyOften(t *testing.T) {
 	for _, c := range []struct {
 		topology link.Topology
@@ -268,14 +270,17 @@ func TestSmallWorldIsALatticeThatLosesTheShareThatIsRewired(t *testing.T) {
 			}
 		}
 		if edges != n*k || least < k/2 {
-			t.Errorf("rewire %v: %d ends of edges, want %d; the least degree is %d, want %d or more", rewire, edges, n*k, least, k/2)
+			t.Errorf("rewire %v: %d ends of edges, want %d; the least degree is %d, want %d or more", rewire, edges,
+				n*k, least, k/2)
 		}
-		// An edge that is rewired becomes one of the lattice again with a probability of at most k/n.
+		// An edge that is rewired becomes one of the lattice again with a probability of at most
+		// k/n.
 		if share := float64(kept) / (n * k); math.Abs(share-(1-rewire)) > 0.05 {
 			t.Errorf("rewire %v: %.3f of the edges are those of the lattice", rewire, share)
 		}
 	}
-	lattice, world := shapeOf(mustGraph(t, link.SmallWorld{Neighbours: k}, n, 5)), shapeOf(mustGraph(t, link.SmallWorld{Neighbours: k, Rewire: 0.1}, n, 5))
+	lattice, world := shapeOf(mustGraph(t, link.SmallWorld{Neighbours: k}, n, 5)), shapeOf(mustGraph(t,
+		link.SmallWorld{Neighbours: k, Rewire: 0.1}, n, 5))
 	if lattice != (shape{n * k / 2, k, k, 67}) || world.diameter > 15 { // ⌈200 ÷ 3⌉
 		t.Errorf("lattice %+v, small world %+v", lattice, world)
 	}
@@ -286,7 +291,8 @@ func TestSmallWorldIsALatticeThatLosesTheShareThatIsRewired(t *testing.T) {
 
 func TestRandomTopologiesDependOnTheirStreamOnly(t *testing.T) {
 	for _, topology := range []link.Topology{
-		link.RandomRegular{Degree: 4}, link.RandomRegular{Degree: 30}, link.ErdosRenyi{Degree: 6}, link.SmallWorld{Neighbours: 4, Rewire: 0.2},
+		link.RandomRegular{Degree: 4}, link.RandomRegular{Degree: 30}, link.ErdosRenyi{Degree: 6},
+		link.SmallWorld{Neighbours: 4, Rewire: 0.2},
 	} {
 		first := mustGraph(t, topology, 40, 1)
 		if diff := cmp.Diff(first, mustGraph(t, topology, 40, 1)); diff != "" {
@@ -332,21 +338,26 @@ func TestTopologiesThatDoNotFitSayWhatWould(t *testing.T) {
 		{link.RandomRegular{Degree: 5}, 5, "Degree is 5: must be from 1 to 4"},
 		{link.RandomRegular{}, 5, "Degree is 0: must be from 1 to 4"},
 		{link.RandomRegular{Degree: 3}, 5, "Degree is 3: must be even, because the number of nodes, 5, is odd"},
-		{link.RandomRegular{Degree: 1}, 6, "none of 1000 random graphs of 6 nodes with 1 neighbours each was connected"},
-		{link.RandomRegular{Degree: 5000}, 10_000, "Degree is 5000: must be less: these are 25000000 edges, at most 4194304"},
+		{link.RandomRegular{Degree: 1}, 6,
+			"none of 1000 random graphs of 6 nodes with 1 neighbours each was connected"},
+		{link.RandomRegular{Degree: 5000}, 10_000,
+			"Degree is 5000: must be less: these are 25000000 edges, at most 4194304"},
 		{link.ErdosRenyi{}, 5, "needs the probability of an edge or the mean degree"},
 		{link.ErdosRenyi{Probability: 0.5, Degree: 2}, 5, "one of them"},
 		{link.ErdosRenyi{Probability: -0.5}, 5, "Probability is -0.5: must be above 0 and at most 1"},
 		{link.ErdosRenyi{Probability: math.NaN()}, 5, "Probability is NaN"},
 		{link.ErdosRenyi{Degree: 4.5}, 5, "Degree is 4.5: must be above 0 and at most 4"},
-		{link.ErdosRenyi{Probability: 0.01}, 20, "none of 1000 random graphs of 20 nodes with an edge probability of 0.01 (0.19 neighbours in the mean) was connected; nearly all are with more than ln n = 3 "},
+		{link.ErdosRenyi{Probability: 0.01}, 20,
+			"none of 1000 random graphs of 20 nodes with an edge probability of 0.01 (0.19 neighbours in the mean) " +
+				"was connected; nearly all are with more than ln n = 3 "},
 		{link.ErdosRenyi{Probability: 1e-300}, 20, "none of 1000 random graphs"},
 		{link.ErdosRenyi{Probability: 0.5}, 10_000, "Probability is 0.5: must be less"},
 		{link.SmallWorld{Neighbours: 3}, 9, "Neighbours is 3: must be even, from 2 to 8"},
 		{link.SmallWorld{Neighbours: 4, Rewire: 1.5}, 9, "Rewire is 1.5: must be from 0 to 1"},
 		{link.SmallWorld{Neighbours: 9998}, 10_000, "Neighbours is 9998: must be less"},
 		{edgeList(t, "node0,node1\n\n2,3"), 4, "nodes node0 and node2 cannot reach each other"},
-		{edgeList(t, "node0 4"), 4, `e.csv:1: there is no node "4"; accepted are names of nodes and positions from 0 to 3`},
+		{edgeList(t, "node0 4"), 4,
+			`e.csv:1: there is no node "4"; accepted are names of nodes and positions from 0 to 3`},
 		{edgeList(t, "node0 node1\nnode1 1"), 4, `e.csv:2: node node1 is joined with itself`},
 		{pairsOf{{0, 1}, {1, 2}}, 4, "nodes node0 and node3 cannot reach each other"},
 		{pairsOf{{0, 1}, {3, 4}}, 4, "an edge from node 3 to node 4; an edge joins two of nodes 0 to 3"},
@@ -389,7 +400,8 @@ func TestReadEdgesSaysWhatIsWrongAndWhere(t *testing.T) {
 		{strings.NewReader("a b c"), `e.csv:1: "a b c" names 3 nodes`},
 		{strings.NewReader("a,\n"), `e.csv:1: "a," lacks a node`},
 		{strings.NewReader("\x00\xff,\n"), `e.csv:1: "\x00\xff," lacks a node`},
-		{strings.NewReader("a,b\n#" + strings.Repeat("x", 300)), "e.csv:2: line \"#xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"… is longer than 256 bytes"},
+		{strings.NewReader("a,b\n#" + strings.Repeat("x", 300)),
+			"e.csv:2: line \"#xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"… is longer than 256 bytes"},
 		{io.MultiReader(strings.NewReader("a,b\n"), iotest.ErrReader(broken)), "e.csv:2: broken"},
 	} {
 		list, err := link.ReadEdges(c.in, "e.csv")
@@ -400,7 +412,8 @@ func TestReadEdgesSaysWhatIsWrongAndWhere(t *testing.T) {
 }
 
 func FuzzReadEdges(f *testing.F) {
-	for _, text := range []string{"a,b", "a b\n#x\n\n1,2\r\n", "a,,b", ",", "a,b#c", strings.Repeat("a,b\n", 50), strings.Repeat("x", 300), "\xff,\x00"} {
+	for _, text := range []string{"a,b", "a b\n#x\n\n1,2\r\n", "a,,b", ",", "a,b#c", strings.Repeat("a,b\n", 50),
+		strings.Repeat("x", 300), "\xff,\x00"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -411,7 +424,8 @@ func FuzzReadEdges(f *testing.F) {
 			}
 			return
 		}
-		if _, err := link.NewGraph(list, []string{"a", "b", "x"}, nil); err != nil && len(err.Error()) > 2*link.MaxEdgeLine*4 {
+		if _, err := link.NewGraph(list, []string{"a", "b", "x"}, nil); err != nil &&
+			len(err.Error()) > 2*link.MaxEdgeLine*4 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 	})

@@ -25,7 +25,8 @@ func TestReadTraceReadsWhatIsWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []link.Point{{At: 0, Delay: 50 * ms}, {At: 500 * ms, Delay: ms}, {At: time.Second + 1, Delay: time.Minute}}
+		want := []link.Point{{At: 0, Delay: 50 * ms}, {At: 500 * ms, Delay: ms},
+			{At: time.Second + 1, Delay: time.Minute}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -41,7 +42,8 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		{head + "1\n", `t.csv:2: "1" has 1 fields, expected 2`},
 		{head + "1,2,3\n", `t.csv:2: "1,2,3" has 3 fields, expected 2`},
 		{"# only\n\n# comments", "t.csv:4: empty file"},
-		{"# a\ntime_h,delay_s\n", `t.csv:2: header "time_h,delay_s", expected "time_s,delay_s"; for seconds there may be ms or us`},
+		{"# a\ntime_h,delay_s\n",
+			`t.csv:2: header "time_h,delay_s", expected "time_s,delay_s"; for seconds there may be ms or us`},
 		{"time_s,time_s\n", `t.csv:1: header "time_s,time_s"`},
 		{"delay_s,time_s\n", `t.csv:1: header "delay_s,time_s"`},
 		{"time_s\n", `t.csv:1: header "time_s"`},
@@ -57,7 +59,8 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		{head + "1,Inf\n", `t.csv:2: delay_s "Inf"`},
 		{head + "0x1p4,1\n", `t.csv:2: time_s "0x1p4"`},
 		{head + "1, 2\n", `t.csv:2: delay_s " 2"`},
-		{head + "1,2\n" + strings.Repeat("9", 1000), `t.csv:3: line "99999999999999999999999999999999"… is longer than 256 bytes`},
+		{head + "1,2\n" + strings.Repeat("9", 1000),
+			`t.csv:3: line "99999999999999999999999999999999"… is longer than 256 bytes`},
 	} {
 		points, err := link.ReadTrace(strings.NewReader(c.text), "t.csv")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -83,7 +86,8 @@ func TestReadTraceIsBounded(t *testing.T) {
 	if err != nil || len(points) != link.MaxTracePoints {
 		t.Fatalf("%d points, %v", len(points), err)
 	}
-	endless := io.MultiReader(bytes.NewReader(full), strings.NewReader("2000000,0\n"), iotest.ErrReader(io.ErrNoProgress))
+	endless := io.MultiReader(bytes.NewReader(full), strings.NewReader("2000000,0\n"),
+		iotest.ErrReader(io.ErrNoProgress))
 	_, err = link.ReadTrace(endless, "t.csv")
 	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:1000002: more than 1000000 points") {
 		t.Errorf("error %v", err)

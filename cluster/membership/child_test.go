@@ -27,8 +27,8 @@ type childNode struct {
 	conns    chan net.Conn
 }
 
-// child writes its address and then its events. For each line of its input it writes how many nodes it
-// sees, and it lives until that ends.
+// child writes its address and then its events. For each line of its input it writes how many nodes
+// it sees, and it lives until that ends.
 func child(name string) int {
 	var n childNode
 	defer n.end()

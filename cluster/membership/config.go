@@ -36,7 +36,8 @@ const (
 	firstRetry    = 200 * time.Millisecond
 	lastJoinRetry = 2 * time.Second
 	maxStreams    = 128
-	// packetSize is what memberlist fills packets up to, not counting a checksum; maxPacket is with it.
+	// packetSize is what memberlist fills packets up to, not counting a checksum; maxPacket is with
+	// it.
 	packetSize = 1400
 	maxPacket  = packetSize + 8
 	// maxNonces is how many packets are remembered so that they are not let in again: those of a
@@ -65,14 +66,15 @@ type Config struct {
 	Name string
 	// Bind is the IP:PORT of the UDP side, the port being that of the process's listener.
 	Bind string
-	// Seeds are addresses, HOST:PORT, of nodes that may be in the cluster, at most 64. With none, or
-	// if its own is one of them and no other answers, the node begins a cluster.
+	// Seeds are addresses, HOST:PORT, of nodes that may be in the cluster, at most 64. With none,
+	// or if its own is one of them and no other answers, the node begins a cluster.
 	Seeds []string
 	// Key is the cluster's secret, 32 bytes.
 	Key []byte
 	// Insecure allows there to be no key, where Bind is a loopback address.
 	Insecure bool
-	// Label is the cluster's name, at most 64 bytes. Clusters with different labels ignore each other.
+	// Label is the cluster's name, at most 64 bytes. Clusters with different labels ignore each
+	// other.
 	Label string
 	// Meta is what the node says of itself. If Bind has no particular IP, Address is what others
 	// are told; otherwise the default of Address is Bind.
@@ -84,7 +86,8 @@ type Config struct {
 	// Shutdown.
 	Notify func(Event)
 
-	// pace is how many times faster than usual everything goes, for tests that would take long; 0 stands for 1.
+	// pace is how many times faster than usual everything goes, for tests that would take long; 0
+	// stands for 1.
 	pace time.Duration
 }
 

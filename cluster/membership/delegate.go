@@ -117,5 +117,6 @@ func (e *nameError) Error() string {
 type incarnationError struct{ known, own uint64 }
 
 func (e *incarnationError) Error() string {
-	return fmt.Sprintf("incarnation is %d, but %d of this node is known already: it must grow with every start", e.own, e.known)
+	return fmt.Sprintf("incarnation is %d, but %d of this node is known already: it must grow with every start", e.own,
+		e.known)
 }

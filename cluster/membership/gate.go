@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// How memberlist writes a packet: the label with its length behind labelMark, then, where there is a key,
-// sealVersion, the nonce, and the sealed content with its tag. The label is authenticated.
+// How memberlist writes a packet: the label with its length behind labelMark, then, where there is
+// a key, sealVersion, the nonce, and the sealed content with its tag. The label is authenticated.
 const (
 	labelMark   = 244
 	sealVersion = 1

@@ -64,20 +64,17 @@ func recordedStart(t *testing.T, name string, s spec) (*node, *recorder) {
 	return mustStart(t, name, s), r
 }
 
-func TestPacketsOfStrangersAreRefusedAndCounted(t *testing.T) {
-	t.Parallel()
-	a, record := recordedStart(t, "a", spec{})
-	b := mustStart(t, "b", spec{seeds: []string{a.address}})
-	a.await(Joined, "b")
-	b.await(Joined, "a")
-	eventually(t, "packets to record", func() bool { return len(record.packets()) >= 10 })
-	genuine := record.packets()[:10]
+// attacksOfAKind is how many packets of each kind of attack are sent.
+const attacksOfAKind = 50
 
-	stranger, err := net.Dial("udp", a.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stranger.Close() }()
+type attack struct {
+	packet func(i int) []byte
+	want   Refusals
+}
+
+// attacks returns kinds of packets that a stranger may send, some made from genuine ones.
+func attacks(genuine [][]byte) map[string]attack {
+	const each = attacksOfAKind
 	random := rand.New(rand.NewChaCha8([32]byte{1}))
 	noise := func(prefix []byte, n int) []byte {
 		p := append(bytes.Clone(prefix), make([]byte, n)...)
@@ -87,11 +84,7 @@ func TestPacketsOfStrangersAreRefusedAndCounted(t *testing.T) {
 		return p
 	}
 	header := append([]byte{labelMark, 4}, "test"...)
-	const each = 50
-	for name, attack := range map[string]struct {
-		packet func(i int) []byte
-		want   Refusals
-	}{
+	return map[string]attack{
 		"unencrypted": {func(int) []byte { return deadly("test", "b") }, Refusals{Foreign: each}},
 		"other label": {func(int) []byte { return deadly("rest", "b") }, Refusals{Foreign: each}},
 		"empty":       {func(int) []byte { return nil }, Refusals{Foreign: each}},
@@ -109,9 +102,26 @@ func TestPacketsOfStrangersAreRefusedAndCounted(t *testing.T) {
 		}, Refusals{Foreign: each}},
 		"played again": {func(i int) []byte { return genuine[i%10] }, Refusals{Replayed: each}},
 		"oversized":    {func(i int) []byte { return noise(header, maxPacket+1+1000*i) }, Refusals{Oversized: each}},
-	} {
+	}
+}
+
+func TestPacketsOfStrangersAreRefusedAndCounted(t *testing.T) {
+	t.Parallel()
+	a, record := recordedStart(t, "a", spec{})
+	b := mustStart(t, "b", spec{seeds: []string{a.address}})
+	a.await(Joined, "b")
+	b.await(Joined, "a")
+	eventually(t, "packets to record", func() bool { return len(record.packets()) >= 10 })
+	genuine := record.packets()[:10]
+
+	stranger, err := net.Dial("udp", a.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stranger.Close() }()
+	for name, attack := range attacks(genuine) {
 		before := a.Refused()
-		for i := range each {
+		for i := range attacksOfAKind {
 			if _, err := stranger.Write(attack.packet(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +162,8 @@ func TestUnencryptedPacketsCountWhereThereIsNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	// a calls b, which objects: its incarnation in memberlist is beyond that of the packet.
-	eventually(t, "the packet is believed, and then b", func() bool { return a.list.NumMembers() == 2 && doubtsSoFar(a) == 1 })
+	eventually(t, "the packet is believed, and then b",
+		func() bool { return a.list.NumMembers() == 2 && doubtsSoFar(a) == 1 })
 	if len(a.events) > 0 {
 		t.Errorf("a heard of %+v, though b answered", a.next())
 	}
@@ -198,7 +209,8 @@ func FuzzPackets(f *testing.F) {
 		if sealed.admits(b) {
 			t.Errorf("%x was believed", b)
 		}
-		packet := &memberlist.Packet{Buf: append([]byte("\xf4\x04test"), b...), From: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Timestamp: time.Now()}
+		packet := &memberlist.Packet{Buf: append([]byte("\xf4\x04test"), b...),
+			From: &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Timestamp: time.Now()}
 		n.transport.arrived <- packet
 		if n.View().Members[0].Name != "a" {
 			t.Errorf("%x: the view is %v", b, n.View())

@@ -55,10 +55,10 @@ type Refusals struct {
 	Oversized uint64
 }
 
-// Join binds the UDP side of the port and makes the node a member. It tries the seeds
-// until one has it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use,
-// because the key, label or name is wrong; the error says of each seed what came of it.
-// A node without seeds begins a cluster. A failed Join leaves nothing behind.
+// Join binds the UDP side of the port and makes the node a member. It tries the seeds until one has
+// it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use, because the
+// key, label or name is wrong; the error says of each seed what came of it. A node without seeds
+// begins a cluster. A failed Join leaves nothing behind.
 func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }
 
 func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.PacketConn, error)) (*Members, error) {
@@ -85,7 +85,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 		config: c, roll: newRoll(c.Name), transport: newTransport(packets, gate, c.Streams, advertise),
 		closing: make(chan struct{}),
 	}
-	if err := m.say(announcement{Meta: c.Meta}); err != nil {
+	if err := m.setAnnouncement(announcement{Meta: c.Meta}); err != nil {
 		return fail(errors.Join(err, m.transport.Shutdown()))
 	}
 	if m.list, err = memberlist.Create(m.settings()); err != nil {
@@ -95,13 +95,13 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 		return fail(errors.Join(err, m.Shutdown()))
 	}
 	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
-	m.running.Go(m.keep)
+	m.running.Go(m.rejoinLoop)
 	m.running.Go(m.examine)
 	return m, nil
 }
 
-// say sets what memberlist will announce.
-func (m *Members) say(a announcement) error {
+// setAnnouncement sets what memberlist will announce.
+func (m *Members) setAnnouncement(a announcement) error {
 	b, err := a.encode()
 	if err == nil {
 		m.announced.Store(&b)
@@ -135,13 +135,13 @@ func (m *Members) Update(ctx context.Context, meta Meta) error {
 		meta.Address = m.config.Meta.Address
 	}
 	meta.Labels = maps.Clone(meta.Labels)
-	err := m.fixed(meta)
+	err := m.checkUnchanged(meta)
 	if err == nil {
-		err = m.say(announcement{Meta: meta})
+		err = m.setAnnouncement(announcement{Meta: meta})
 	}
 	if err == nil {
 		m.config.Meta = meta
-		err = m.list.UpdateNode(patience(ctx))
+		err = m.list.UpdateNode(timeLeft(ctx))
 	}
 	if err != nil {
 		return fmt.Errorf("membership of node %q: %w", m.config.Name, err)
@@ -149,34 +149,35 @@ func (m *Members) Update(ctx context.Context, meta Meta) error {
 	return nil
 }
 
-// fixed returns an error if metadata would change what a node keeps for life.
-func (m *Members) fixed(meta Meta) error {
+// checkUnchanged returns an error if metadata would change what a node keeps for life.
+func (m *Members) checkUnchanged(meta Meta) error {
 	old := m.config.Meta
 	if meta.Incarnation != old.Incarnation || meta.Address != old.Address {
-		return fmt.Errorf("incarnation %d and address %s stay as they are while the node lives", old.Incarnation, old.Address)
+		return fmt.Errorf("incarnation %d and address %s stay as they are while the node lives", old.Incarnation,
+			old.Address)
 	}
 	_, err := (&announcement{Meta: meta, leaving: true}).encode()
 	return err
 }
 
-// Leave tells the others that the node goes, and shuts it down. It takes about a second,
-// at most until ctx's deadline (without one: 5 s). With an error the others may take it for a crash.
+// Leave tells the others that the node goes, and shuts it down. It takes about a second, at most
+// until ctx's deadline (without one: 5 s). With an error the others may take it for a crash.
 func (m *Members) Leave(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.gone {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience(ctx))
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx))
 	defer cancel()
-	err := m.say(announcement{Meta: m.config.Meta, leaving: true})
+	err := m.setAnnouncement(announcement{Meta: m.config.Meta, leaving: true})
 	if err == nil {
-		err = m.list.UpdateNode(patience(ctx))
+		err = m.list.UpdateNode(timeLeft(ctx))
 	}
 	if err == nil {
-		err = m.settle(ctx)
+		err = m.awaitSpread(ctx)
 	}
-	if left := m.list.Leave(patience(ctx)); err == nil {
+	if left := m.list.Leave(timeLeft(ctx)); err == nil {
 		err = left
 	}
 	if err := errors.Join(err, m.shutdown()); err != nil {
@@ -185,9 +186,9 @@ func (m *Members) Leave(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until those who have heard that the node is leaving have told the others:
+// awaitSpread waits until those who have heard that the node is leaving have told the others:
 // the news that it has left would overtake it.
-func (m *Members) settle(ctx context.Context) error {
+func (m *Members) awaitSpread(ctx context.Context) error {
 	n := len(m.View().Members)
 	if n == 1 {
 		return nil
@@ -200,8 +201,8 @@ func (m *Members) settle(ctx context.Context) error {
 	}
 }
 
-// patience is how long memberlist may wait, which takes 0 for ever.
-func patience(ctx context.Context) time.Duration {
+// timeLeft is how long memberlist may wait, which takes 0 for ever.
+func timeLeft(ctx context.Context) time.Duration {
 	if d, ok := ctx.Deadline(); ok {
 		return max(time.Until(d), time.Nanosecond)
 	}

@@ -85,9 +85,11 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 	old := nodes[2].address
 	seeds := []string{nodes[0].address}
 	again := func(address string, incarnation uint64) *node {
-		c := mustStart(t, "c", spec{pace: time.Duration(*pace), address: address, seeds: seeds, incarnation: incarnation})
+		c := mustStart(t, "c", spec{pace: time.Duration(*pace), address: address, seeds: seeds,
+			incarnation: incarnation})
 		for _, n := range nodes[:2] {
-			if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != incarnation || e.Member.Gossip.String() != c.address {
+			if e := n.await(Returned, "c"); e.Member.Meta.Incarnation != incarnation ||
+				e.Member.Gossip.String() != c.address {
 				t.Errorf("%s heard of %+v, want incarnation %d at %s", n.name, e.Member, incarnation, c.address)
 			}
 		}
@@ -125,7 +127,8 @@ func TestRestartedNodeReturnsWithItsNewIncarnation(t *testing.T) {
 		}
 	}
 	c.crash()
-	if _, err := start(t, "c", spec{pace: time.Duration(*pace), address: c.address, seeds: seeds, incarnation: 3}); err == nil || !strings.Contains(err.Error(), "must grow") {
+	if _, err := start(t, "c", spec{pace: time.Duration(*pace), address: c.address, seeds: seeds,
+		incarnation: 3}); err == nil || !strings.Contains(err.Error(), "must grow") {
 		t.Errorf("an incarnation that is over was let in: %v", err)
 	}
 }
@@ -149,8 +152,8 @@ func TestHalvesOfAPartitionFindEachOther(t *testing.T) {
 	newHalves(t, 1).heal(0)
 }
 
-// How long two halves may take to become one when the network is whole again, and half of them. What the machine itself
-// takes does not go faster with the protocol.
+// How long two halves may take to become one when the network is whole again, and half of them.
+// What the machine itself takes does not go faster with the protocol.
 const (
 	mostHealing   = 15 * time.Second
 	medianHealing = 5 * time.Second
@@ -190,7 +193,8 @@ func TestEveryPartitionHealsInBoundedTime(t *testing.T) {
 		t.Fatalf("%d of %d partitions healed", len(took), clusters*rounds)
 	}
 	most, median := took[len(took)-1], took[len(took)/2]
-	t.Logf("at pace %d, %d partitions healed within %v to %v, in the median %v", *pace, len(took), took[0], most, median)
+	t.Logf("at pace %d, %d partitions healed within %v to %v, in the median %v", *pace, len(took), took[0], most,
+		median)
 	if p := time.Duration(*pace); most > mostHealing/p+slowMachine || median > medianHealing/p+slowMachine/5 {
 		t.Errorf("healing took %v", took)
 	}
@@ -215,12 +219,16 @@ func (h *halves) heal(length time.Duration) time.Duration {
 	nodes := h.nodes
 	h.wires.split(1, nodes[2].address, nodes[3].address)
 	for i, n := range nodes {
-		n.eventually("it sees its own half alone", func() bool { return slices.Equal(n.names(), []string{"a", "b", "c", "d"}[i/2*2:i/2*2+2]) })
+		n.eventually("it sees its own half alone", func() bool {
+			return slices.Equal(n.names(),
+				[]string{"a", "b", "c", "d"}[i/2*2:i/2*2+2])
+		})
 	}
 	time.Sleep(length) // how long the partition lasts
 	h.wires.heal()
 	began := time.Now()
-	// News of the failures may still be under way and take down a node of the own half for a moment.
+	// News of the failures may still be under way and take down a node of the own half for a
+	// moment.
 	for _, n := range nodes {
 		n.eventually("it sees both halves", func() bool { return len(n.names()) == 4 })
 	}
@@ -231,7 +239,8 @@ func (h *halves) heal(length time.Duration) time.Duration {
 				h.t.Errorf("%s heard of %+v", n.name, e)
 			}
 		}
-		n.eventually("it sees what the others see", func() bool { return describe(n.View()) == describe(nodes[0].View()) })
+		n.eventually("it sees what the others see",
+			func() bool { return describe(n.View()) == describe(nodes[0].View()) })
 	}
 	return took
 }
@@ -304,7 +313,8 @@ func TestOtherClustersAreToldSo(t *testing.T) {
 	} {
 		began := time.Now()
 		_, err := start(t, "b", spec{seeds: []string{a.address}, change: change})
-		if err == nil || !strings.Contains(err.Error(), "is this the same cluster?") || !strings.Contains(err.Error(), a.address) {
+		if err == nil || !strings.Contains(err.Error(), "is this the same cluster?") || !strings.Contains(err.Error(),
+			a.address) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if d := time.Since(began); d > 5*time.Second {
@@ -326,7 +336,8 @@ func TestSeedThatDoesNotAnswerIsNamedAtTheDeadline(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	began := time.Now()
 	_, err = start(t, "b", spec{seeds: []string{"127.0.0.1:1", silent.Addr().String()}, patience: 2 * time.Second})
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(), silent.Addr().String()) {
+	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") || !strings.Contains(err.Error(),
+		silent.Addr().String()) {
 		t.Errorf("error is %v, want both seeds named", err)
 	}
 	if d := time.Since(began); d > 4*time.Second {

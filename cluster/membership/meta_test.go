@@ -49,7 +49,8 @@ func TestMetadataSurviveTheirEncoding(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	for _, a := range []announcement{
 		{Meta: Meta{Address: "a:1", Incarnation: 1}},
-		{Meta: Meta{Role: "server", Address: "10.0.0.1:7000", Incarnation: 1 << 60, Cores: 8, Labels: map[string]string{"a": "b", "c": ""}}, leaving: true},
+		{Meta: Meta{Role: "server", Address: "10.0.0.1:7000", Incarnation: 1 << 60, Cores: 8,
+			Labels: map[string]string{"a": "b", "c": ""}}, leaving: true},
 	} {
 		b, err := a.encode()
 		if err != nil {

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 		os.Exit(child(name))
 	}
 	flag.Parse()
-	// Most tests wait, for others than the processor: more of them than there are cores go on at a time.
+	// Most tests wait, for others than the processor: more of them than there are cores go on at a
+	// time.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
@@ -55,8 +56,8 @@ func leftOver() int {
 
 var addresses atomic.Uint32
 
-// loopback returns an address that no other node of a test has, nor the near end of a connection, so
-// that a node can come back to it.
+// loopback returns an address that no other node of a test has, nor the near end of a connection,
+// so that a node can come back to it.
 func loopback() string {
 	if runtime.GOOS != "linux" { // elsewhere there is one address
 		return "127.0.0.1:0"
@@ -65,7 +66,8 @@ func loopback() string {
 	return fmt.Sprintf("127.%d.%d.%d:0", 1+os.Getpid()%250, n/250, 1+n%250)
 }
 
-// eventually waits until something holds of a node; if it does not the test goes on, as other goroutines of it may.
+// eventually waits until something holds of a node; if it does not the test goes on, as other
+// goroutines of it may.
 func (n *node) eventually(what string, holds func() bool) {
 	n.tb.Helper()
 	for end := time.Now().Add(patienceOfTests); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -214,7 +216,8 @@ func start(tb testing.TB, name string, s spec) (*node, error) {
 	n.address = n.port.own
 	c := Config{
 		Name: name, Bind: n.address, Seeds: s.seeds, Key: testKey, Label: "test",
-		Meta:    Meta{Role: "worker", Incarnation: max(s.incarnation, 1), Cores: 2, Labels: map[string]string{"zone": name}},
+		Meta: Meta{Role: "worker", Incarnation: max(s.incarnation, 1), Cores: 2,
+			Labels: map[string]string{"zone": name}},
 		Streams: n.port, Notify: func(e Event) { n.events <- e }, pace: s.pace,
 	}
 	if s.change != nil {

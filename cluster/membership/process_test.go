@@ -17,9 +17,12 @@ import (
 )
 
 var (
-	saturation = flag.Duration("saturation", 10*time.Second, "how long all cores compute while false alarms are counted")
-	soak       = flag.Duration("soak", 5*time.Second, "how long a process joins and is killed while what is left over is counted")
-	pace       = flag.Int("pace", 4, "how many times faster than usual the protocol goes where tests wait for it; 1 measures what users get")
+	saturation = flag.Duration("saturation", 10*time.Second,
+		"how long all cores compute while false alarms are counted")
+	soak = flag.Duration("soak", 5*time.Second,
+		"how long a process joins and is killed while what is left over is counted")
+	pace = flag.Int("pace", 4,
+		"how many times faster than usual the protocol goes where tests wait for it; 1 measures what users get")
 )
 
 // process is that of a child, seen from the test.
@@ -31,8 +34,8 @@ type process struct {
 	lines         chan string
 }
 
-// spawn starts a child that lives as long as the test, or until it is killed. Without an address it gets
-// one of its own.
+// spawn starts a child that lives as long as the test, or until it is killed. Without an address it
+// gets one of its own.
 func spawn(t *testing.T, name, address, seed string, pace, busy int) *process {
 	t.Helper()
 	p := launch(t, name, address, seed, pace, busy)
@@ -49,7 +52,8 @@ func launch(t *testing.T, name, address, seed string, pace, busy int) *process {
 	p := &process{name: name, incarnation: uint64(time.Now().UnixNano()), lines: make(chan string, 1000)}
 	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = append(os.Environ(), childName+"="+name, childBind+"="+address, childSeed+"="+seed,
-		childIncarnation+"="+strconv.FormatUint(p.incarnation, 10), childBusy+"="+strconv.Itoa(busy), childPace+"="+strconv.Itoa(pace))
+		childIncarnation+"="+strconv.FormatUint(p.incarnation,
+			10), childBusy+"="+strconv.Itoa(busy), childPace+"="+strconv.Itoa(pace))
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
@@ -182,7 +186,8 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 	for _, times := range [][]float64{first, last, every} {
 		slices.Sort(times)
 	}
-	t.Logf("%d processes at pace %d, %d killed: heard by the first after %.2f to %.2f s, by the last after %.2f to %.2f s, in the median %.2f s",
+	t.Logf("%d processes at pace %d, %d killed: heard by the first after %.2f to %.2f s, by the last after %.2f to "+
+		"%.2f s, in the median %.2f s",
 		size, *pace, rounds, first[0], first[rounds-1], last[0], last[rounds-1], every[len(every)/2])
 	if worst := last[rounds-1]; worst > 20/float64(*pace) {
 		t.Errorf("a killed process was noticed after %.1f s", worst)
@@ -231,7 +236,8 @@ func TestSaturatedProcessesAreNotTakenForDead(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("8 processes on %d cores, each with %d computing goroutines, %v: %d false alarms", runtime.NumCPU(), runtime.NumCPU(), *saturation, alarms)
+	t.Logf("8 processes on %d cores, each with %d computing goroutines, %v: %d false alarms", runtime.NumCPU(),
+		runtime.NumCPU(), *saturation, alarms)
 	if alarms > 0 {
 		t.Errorf("%d false alarms", alarms)
 	}

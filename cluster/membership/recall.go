@@ -33,8 +33,8 @@ func (m *Members) examine() {
 	}
 }
 
-// recall calls a node that memberlist has given up. One that was only slow learns so what is said of
-// it, and objects. It has failed if nobody listens at its address, or if it has not objected in
+// recall calls a node that memberlist has given up. One that was only slow learns so what is said
+// of it, and objects. It has failed if nobody listens at its address, or if it has not objected in
 // recallPatience.
 func (m *Members) recall(d doubt) {
 	over := time.After(m.paced(recallPatience))

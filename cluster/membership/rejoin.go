@@ -17,7 +17,8 @@ import (
 const (
 	firstRejoin = time.Second
 	lastRejoin  = 5 * time.Second
-	// calls is how many addresses are tried at a time: one where packets vanish keeps nobody from the others.
+	// calls is how many addresses are tried at a time: one where packets vanish keeps nobody from
+	// the others.
 	calls = 16
 	// maxCalls is how many are tried before the next wait, chosen by chance.
 	maxCalls = 64
@@ -35,7 +36,8 @@ func (e *foreignError) Error() string {
 type pendingError struct{ name string }
 
 func (e *pendingError) Error() string {
-	return fmt.Sprintf("it answers, but has not let this node in: it may have to notice first that an earlier %q is gone, or be of another version", e.name)
+	return fmt.Sprintf("it answers, but has not let this node in: it may have to notice first that an earlier %q is "+
+		"gone, or be of another version", e.name)
 }
 
 // enter makes the first contact with the cluster.
@@ -60,7 +62,7 @@ func (m *Members) enter(ctx context.Context) error {
 			err = before // made with time enough to say what is wrong
 		}
 		switch {
-		case m.hopeless(err), ctx.Err() != nil:
+		case m.isFinal(err), ctx.Err() != nil:
 			return err
 		case own && !refused(err):
 			return nil
@@ -156,9 +158,9 @@ func (m *Members) contact(a netip.AddrPort) error {
 	return &foreignError{cause}
 }
 
-// hopeless says whether trying again would not change the outcome. A name is not free
+// isFinal says whether trying again would not change the outcome. A name is not free
 // while its holder answers.
-func (m *Members) hopeless(err error) bool {
+func (m *Members) isFinal(err error) bool {
 	var late *incarnationError
 	if errors.As(err, &late) {
 		return true
@@ -190,12 +192,13 @@ func foreign(err error) bool {
 		!slices.ContainsFunc(errs, func(e error) bool { return !errors.As(e, &other) })
 }
 
-// keep calls upon the seeds and upon nodes that have failed, until they are here: so a
+// rejoinLoop calls upon the seeds and upon nodes that have failed, until they are here: so a
 // node that has lost everybody comes back, and the halves of a partition find each other.
 //
-// Two halves take two exchanges to become one. With the first, each learns that its nodes are said to be dead, and
-// these object among their own; the objections cross with the second, which is therefore soon.
-func (m *Members) keep() {
+// Two halves take two exchanges to become one. With the first, each learns that its nodes are said
+// to be dead, and these object among their own; the objections cross with the second, which is
+// therefore soon.
+func (m *Members) rejoinLoop() {
 	wait := m.paced(firstRejoin)
 	next := time.NewTimer(wait)
 	defer next.Stop()
@@ -224,7 +227,8 @@ func (m *Members) keep() {
 	}
 }
 
-// callMissing exchanges lists with those who should be here, as far as they answer, and tells whether any does.
+// callMissing exchanges lists with those who should be here, as far as they answer, and tells
+// whether any does.
 func (m *Members) callMissing() bool {
 	missing := m.missing()
 	rand.Shuffle(len(missing), func(i, j int) { missing[i], missing[j] = missing[j], missing[i] })

@@ -56,10 +56,9 @@ type Member struct {
 	Gossip netip.AddrPort
 }
 
-// View is who was here after a number of changes that this node heard of. Numbers of
-// different nodes have nothing to do with each other. Whom memberlist has given up is in it until it is
-// certain that it has failed. A view is shared and must not be
-// modified.
+// View is who was here after a number of changes that this node heard of. Numbers of different
+// nodes have nothing to do with each other. Whom memberlist has given up is in it until it is
+// certain that it has failed. A view is shared and must not be modified.
 type View struct {
 	Number uint64
 	// Members are ordered by name, this node among them.
@@ -221,7 +220,7 @@ func (r *roll) remove(e *entry, s standing, kind Kind) {
 	r.gone++
 	r.set(e, e.Member, s == departed, s, kind)
 	if r.gone > maxDeparted {
-		r.forget()
+		r.dropOldestAbsent()
 	}
 }
 
@@ -241,8 +240,8 @@ func (r *roll) set(e *entry, m Member, leaving bool, s standing, kind Kind) {
 	signal(r.wake)
 }
 
-// forget drops the entry of the node that has been gone for longest.
-func (r *roll) forget() {
+// dropOldestAbsent drops the entry of the node that has been gone for longest.
+func (r *roll) dropOldestAbsent() {
 	var oldest *entry
 	for _, e := range r.entries {
 		if e.standing != present && (oldest == nil || e.changed < oldest.changed) {

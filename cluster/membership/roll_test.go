@@ -14,22 +14,55 @@ func member(name string, incarnation uint64) Member {
 	return Member{Name: name, Meta: Meta{Incarnation: incarnation}, Gossip: netip.MustParseAddrPort("127.0.0.1:1")}
 }
 
-// Whatever memberlist says, who follows the events knows the view, and each node's
-// events are in an order that makes sense.
+// follower knows the members by the events alone, and checks that each node's events are in an
+// order that makes sense.
+type follower struct {
+	present map[string]uint64 // incarnation by name
+	last    map[string]Kind
+	view    uint64
+}
+
+func (f *follower) follow(t *rapid.T, e Event) {
+	if e.View <= f.view {
+		t.Fatalf("event of view %d after one of %d", e.View, f.view)
+	}
+	f.view = e.View
+	name := e.Member.Name
+	_, present := f.present[name]
+	switch e.Kind {
+	case Joined, Returned:
+		if present || (e.Kind == Returned) != (f.last[name] == Failed) {
+			t.Fatalf("%s %s after %s", name, e.Kind, f.last[name])
+		}
+		f.present[name] = e.Member.Meta.Incarnation
+	case Updated:
+		if old := f.present[name]; old != e.Member.Meta.Incarnation {
+			t.Fatalf("an update changed the incarnation of %s from %d to %d", name, old, e.Member.Meta.Incarnation)
+		}
+	case Left, Failed:
+		if !present {
+			t.Fatalf("%s %s and was not here", name, e.Kind)
+		}
+		delete(f.present, name)
+	}
+	f.last[name] = e.Kind
+}
+
+// Whatever memberlist says, who follows the events knows the view.
 func TestEventsAddUpToTheView(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRoll("self")
 		r.appeared(member("self", 1), false)
-		here := map[string]uint64{"self": 1}
-		last := map[string]Kind{}
-		number := uint64(0)
+		followed := follower{present: map[string]uint64{"self": 1}, last: map[string]Kind{}}
+		calls := []string{"appeared", "changed", "vanished", "confirmed"}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			name := rapid.SampledFrom([]string{"a", "b", "c", "self"}).Draw(t, "name")
 			m := member(name, rapid.Uint64Range(1, 3).Draw(t, "incarnation"))
 			if name == "self" {
 				m.Meta.Incarnation = 1
 			}
-			switch leaving := rapid.Bool().Draw(t, "leaving"); rapid.SampledFrom([]string{"appeared", "changed", "vanished", "confirmed"}).Draw(t, "what") {
+			leaving := rapid.Bool().Draw(t, "leaving")
+			switch rapid.SampledFrom(calls).Draw(t, "what") {
 			case "appeared":
 				r.appeared(m, leaving)
 			case "changed":
@@ -44,39 +77,18 @@ func TestEventsAddUpToTheView(t *testing.T) {
 				}
 			}
 			for e, ok := r.next(); ok; e, ok = r.next() {
-				if e.View <= number {
-					t.Fatalf("event of view %d after one of %d", e.View, number)
-				}
-				number = e.View
-				name := e.Member.Name
-				_, present := here[name]
-				switch e.Kind {
-				case Joined, Returned:
-					if present || (e.Kind == Returned) != (last[name] == Failed) {
-						t.Fatalf("%s %s after %s", name, e.Kind, last[name])
-					}
-					here[name] = e.Member.Meta.Incarnation
-				case Updated:
-					if here[name] != e.Member.Meta.Incarnation {
-						t.Fatalf("an update changed the incarnation of %s from %d to %d", name, here[name], e.Member.Meta.Incarnation)
-					}
-				case Left, Failed:
-					if !present {
-						t.Fatalf("%s %s and was not here", name, e.Kind)
-					}
-					delete(here, name)
-				}
-				last[name] = e.Kind
+				followed.follow(t, e)
 			}
 			var names []string
 			v := r.snapshot()
 			for _, m := range v.Members {
 				names = append(names, m.Name)
-				if m.Meta.Incarnation != here[m.Name] {
-					t.Fatalf("%s has incarnation %d in the view, %d by the events", m.Name, m.Meta.Incarnation, here[m.Name])
+				if m.Meta.Incarnation != followed.present[m.Name] {
+					t.Fatalf("%s has incarnation %d in the view, %d by the events", m.Name, m.Meta.Incarnation,
+						followed.present[m.Name])
 				}
 			}
-			if want := slices.Sorted(maps.Keys(here)); !slices.Equal(names, want) {
+			if want := slices.Sorted(maps.Keys(followed.present)); !slices.Equal(names, want) {
 				t.Fatalf("the view is %v, by the events %v", names, want)
 			}
 		}

@@ -55,7 +55,7 @@ func (p *process) answer(c *request.Caller) error {
 	return p.queue.Answer(ctx, c, &r)
 }
 
-// processes are those of the cluster, as this one sees them.
+// processes lists the cluster's processes, as this one sees them.
 func (p *process) processes() *protos.Processes {
 	all := &protos.Processes{}
 	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}
@@ -75,7 +75,8 @@ func (p *process) processes() *protos.Processes {
 	return all
 }
 
-// answerRuns tells what was submitted here, and what is known of submissions whose processes are away.
+// answerRuns tells what was submitted here, and what is known of submissions whose processes are
+// away.
 func (p *process) answerRuns(c *request.Caller) error {
 	submissions, _ := p.queue.All()
 	all := &protos.Submissions{}

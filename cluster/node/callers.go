@@ -17,7 +17,8 @@ import (
 // Bounds of the connections of clients that are open at a time.
 const (
 	maxClients = 256
-	// maxOthers is how many of them those have together that are no operators: the rest is kept for operators.
+	// maxOthers is how many of them those have together that are no operators: the rest is kept for
+	// operators.
 	maxOthers = 192
 	// maxOperator is how many one operator has, and maxOther anybody else.
 	maxOperator = 192
@@ -101,8 +102,8 @@ func (p *process) dismiss(c *request.Caller) {
 	c.Conn.Close() //nolint:errcheck // the answer is complete, or the client is gone
 }
 
-// decline tells a caller why it is not let in. Its request is read first: a connection that is closed before would
-// take the answer with it.
+// decline tells a caller why it is not let in. Its request is read first: a connection that is
+// closed before would take the answer with it.
 func (p *process) decline(c *request.Caller, why error) {
 	defer c.Conn.Close() //nolint:errcheck // there is nothing more to say
 	select {
@@ -148,7 +149,8 @@ func (p *process) failed(what string, cause any) error {
 	return fmt.Errorf("process %s has failed at this, by a fault that its log shows: %v", p.config.Name, cause)
 }
 
-// entered returns an error unless the process is part of the cluster and knows what was submitted to it before.
+// entered returns an error unless the process is part of the cluster and knows what was submitted
+// to it before.
 func (p *process) entered() error {
 	select {
 	case <-p.joined:

@@ -116,7 +116,8 @@ func asks(t testing.TB, p *process, r *protos.Request) *protos.Reply {
 // requests are one of each kind.
 func requests() []*protos.Request {
 	return []*protos.Request{
-		{Kind: &protos.Request_Submit{Submit: &protos.SubmitPlan{File: "p.yaml", Text: "name: p\n", Place: []string{"a=b"}}}},
+		{Kind: &protos.Request_Submit{Submit: &protos.SubmitPlan{File: "p.yaml", Text: "name: p\n",
+			Place: []string{"a=b"}}}},
 		{Kind: &protos.Request_Nodes{Nodes: &protos.ListNodes{}}},
 		{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}},
 		{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: "a"}}},
@@ -165,7 +166,8 @@ func TestRequestAtWhichAProcessFailsEndsAlone(t *testing.T) {
 	close(p.remembered)
 	for range 2 {
 		no := asks(t, p, requests()[1]).GetRefusal()
-		if no == nil || no.Again || no.Input || !strings.Contains(no.Error, "process joining has failed at this, by a fault") {
+		if no == nil || no.Again || no.Input || !strings.Contains(no.Error,
+			"process joining has failed at this, by a fault") {
 			t.Errorf("answered with %v", no)
 		}
 	}
@@ -174,8 +176,8 @@ func TestRequestAtWhichAProcessFailsEndsAlone(t *testing.T) {
 	}
 }
 
-// FuzzRequest sends anything to a process that is joining, is up, is stopping or has stopped: it answers or closes the
-// connection.
+// FuzzRequest sends anything to a process that is joining, is up, is stopping or has stopped: it
+// answers or closes the connection.
 func FuzzRequest(f *testing.F) {
 	for state := range uint8(4) {
 		for _, r := range requests() {

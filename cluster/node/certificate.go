@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// lookEvery is how often a process looks at its certificate: clocks are set, and machines sleep.
+	// lookEvery is how often a process looks at its certificate: clocks are set, and machines
+	// sleep.
 	lookEvery = time.Minute
 	// warnEvery is how often it warns that the certificate expires soon.
 	warnEvery = 24 * time.Hour
@@ -22,8 +23,9 @@ func (p *process) expires() int64 {
 	return 0
 }
 
-// watchIdentity warns before the process's certificate expires, takes new ones, and has the process leave when it has
-// expired: others refuse its next connection, but would keep those that there are.
+// watchIdentity warns before the process's certificate expires, takes new ones, and has the process
+// leave when it has expired: others refuse its next connection, but would keep those that there
+// are.
 func (p *process) watchIdentity() {
 	if p.config.Identity == nil {
 		return
@@ -40,7 +42,8 @@ func (p *process) watchIdentity() {
 		}
 		if left <= identity.Soon && time.Since(warned) >= warnEvery {
 			warned = time.Now()
-			p.log("the certificate of node %s expires at %s, in %v; then the process leaves: issue a new one and send SIGHUP",
+			p.log("the certificate of node %s expires at %s, in %v; then the process leaves: issue a new one and "+
+				"send SIGHUP",
 				id.Name(), id.Expires().UTC().Format(time.RFC3339), left.Round(time.Second))
 		}
 		look := time.NewTimer(min(left, lookEvery))
@@ -70,7 +73,7 @@ func (p *process) renew(before, next *identity.Identity) error {
 		return err
 	}
 	p.identity.Store(next)
-	p.others.tell()
+	p.others.changed()
 	p.log("the new certificate holds until %s", next.Expires().UTC().Format(time.RFC3339))
 	return nil
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// conductor carries out one run on the cluster: it has the other processes place their nodes, starts
-// and ends the run, and hears what they record.
+// conductor carries out one run on the cluster: it has the other processes place their nodes,
+// starts and ends the run, and hears what they record.
 type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
@@ -136,7 +136,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	defer p.forgetRun(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
-	return c.carryOut(ctx, s)
+	return c.conduct(ctx, s)
 }
 
 // newConductor returns the conductor of a run of that number.
@@ -161,8 +161,8 @@ func (c *conductor) now() time.Duration {
 	return 0
 }
 
-// carryOut places, starts and ends a run.
-func (c *conductor) carryOut(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
+// conduct places, starts and ends a run.
+func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
 	end := sync.OnceFunc(func() {
 		c.mu.Lock()
 		c.begun = false
@@ -214,8 +214,8 @@ func (c *conductor) watched(w *live.World) (live.Result, error) {
 	return result, err
 }
 
-// outcome waits for what the other processes say last, and sums everything up. It returns the error with which the run
-// has ended, or one if its figures are none.
+// outcome waits for what the other processes say last, and sums everything up. It returns the error
+// with which the run has ended, or one if its figures are none.
 func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, error) {
 	if failure == nil || errors.Is(failure, errUnended) {
 		c.awaitResults()
@@ -245,9 +245,9 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 // silentLooks is how many looks those are waited for of whom nothing is heard.
 const silentLooks = 4
 
-// awaitResults waits for what the other processes say last, and less long for those that are not heard of. It counts
-// looks: time in which this process was paused is nobody's fault. Who says nothing is missing in the counters, which is
-// all that it has left to tell.
+// awaitResults waits for what the other processes say last, and less long for those that are not
+// heard of. It counts looks: time in which this process was paused is nobody's fault. Who says
+// nothing is missing in the counters, which is all that it has left to tell.
 func (c *conductor) awaitResults() {
 	looks := 0
 	ctx, cancel := context.WithCancel(c.process.stop)
@@ -296,8 +296,8 @@ func (c *conductor) place(name string, m *protos.PlaceRun) error {
 	return c.process.tell(name, c.Number(), m)
 }
 
-// placed reports whether a process has made its world. What was under way when a connection broke does not come
-// any more, be it what the process was told, its samples or its answer.
+// placed reports whether a process has made its world. What was under way when a connection broke
+// is lost: the order to place nodes, the samples, or the answer.
 func (c *conductor) placed(name string, q *party) (bool, error) {
 	peer, _ := c.process.node.Peer(name)
 	if q.err == nil && !q.placed && peer.Connections > q.connection {
@@ -306,8 +306,9 @@ func (c *conductor) placed(name string, q *party) (bool, error) {
 	return q.placed, q.err
 }
 
-// await waits until something holds for all parties, and returns all their errors if there are any. Holds
-// is asked with c.mu held, after every change and from time to time, when the looks are called as well.
+// await waits until something holds for all parties, and returns all their errors if there are any.
+// Holds is asked with c.mu held, after every change and from time to time, when the looks are
+// called as well.
 func (c *conductor) await(ctx context.Context, holds func(name string, q *party) (bool, error), looks ...func()) error {
 	look := time.NewTicker(askEvery)
 	defer look.Stop()

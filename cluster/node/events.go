@@ -63,7 +63,8 @@ func (f *forwarder) flush(done <-chan struct{}) {
 	}
 }
 
-// send sends what there is in as many messages as it takes; the last one says until when nothing is missing.
+// send sends what there is in as many messages as it takes; the last one says until when nothing is
+// missing.
 func (f *forwarder) send() {
 	f.mu.Lock()
 	until := f.hosted.World().Now()

@@ -39,8 +39,8 @@ type hosted struct {
 
 	mu    sync.Mutex
 	marks map[string]uint64 // the latest of each other process
-	// indispensable names, for a process, a node that nobody else can stand in for: a new life of it would have
-	// lost what it alone knows.
+	// indispensable names, for a process, a node that nobody else can stand in for: a new life of
+	// it would have lost what it alone knows.
 	indispensable map[string]string
 }
 
@@ -94,8 +94,8 @@ func (h *hosted) needsOf(name string) string {
 	return h.indispensable[name]
 }
 
-// waitsFor reports whether a run here waits for a process while it is silent: because it conducts the run, or because
-// nodes live there that the run cannot do without.
+// waitsFor reports whether a run here waits for a process while it is silent: because it conducts
+// the run, or because nodes live there that the run cannot do without.
 func (p *process) waitsFor(name string) bool {
 	p.mu.Lock()
 	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
@@ -198,7 +198,8 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 	result, err := w.Run(h.stop)
 	close(done)
 	flushing.Wait()
-	last := &protos.RunResult{DeadLetters: result.DeadLetters, Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
+	last := &protos.RunResult{DeadLetters: result.DeadLetters,
+		Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
 	switch {
 	case h.process.stop.Err() != nil, errors.Is(err, errLeadGone):
 		last.Left = true
@@ -217,16 +218,17 @@ func (h *hosted) lastState(w *live.World) *protos.RunState {
 	return s
 }
 
-// tellLead tells the process that conducts the run something. While that one is silent, as when it is paused, this
-// waits.
+// tellLead tells the process that conducts the run something. While that one is silent, as when it
+// is paused, this waits.
 func (h *hosted) tellLead(m proto.Message) {
-	if err := h.process.sendOn(h.stop, h.Lead(), &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
+	if err := h.process.sendOn(h.stop, h.Lead(),
+		&wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
 		h.process.log("run %x: %v", h.Number(), err)
 	}
 }
 
-// report tells another process of a run something. Where that cannot be told, the process is gone, and who watches over the
-// connections hears of it.
+// report tells another process of a run something. Where that cannot be told, the process is gone,
+// and who watches over the connections hears of it.
 func (p *process) report(name string, run uint64, m proto.Message) {
 	if err := p.tell(name, run, m); err != nil {
 		p.log("run %x: %v", run, err)
@@ -266,7 +268,8 @@ func (h *hosted) told(m proto.Message) {
 	}
 }
 
-// state tells how the run stands here. A mark, if it is wanted, comes behind all that was sent before.
+// state tells how the run stands here. A mark, if it is wanted, comes behind all that was sent
+// before.
 func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 	s := &protos.RunState{Wave: m.Wave, Lives: h.lives}
 	w := h.World()
@@ -303,14 +306,15 @@ func tellWaits(s *protos.RunState, w *live.World) {
 // restPatience is how long an instant is looked for at which no model is looked at.
 const restPatience = 300 * time.Millisecond
 
-// rest tells what moves in a world. If nothing was handled since it was asked last, it waits a little for an
-// instant at which the world is idle: models may be looked at all the time.
+// rest tells what moves in a world. If nothing was handled since it was asked last, it waits a
+// little for an instant at which the world is idle: models may be looked at all the time.
 func (h *hosted) rest(w *live.World) live.Activity {
 	a := w.Activity()
 	before := h.handled.Swap(a.Handled)
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for end := time.Now().Add(restPatience); !a.Idle && a.Handled == before && time.Now().Before(end); a = w.Activity() {
+	for end := time.Now().Add(restPatience); !a.Idle && a.Handled == before &&
+		time.Now().Before(end); a = w.Activity() {
 		<-look.C
 	}
 	return a
@@ -323,8 +327,8 @@ func (h *hosted) marked(name string, mark uint64) {
 	h.marks[name] = mark
 }
 
-// tellState answers the process that conducts a run. That the run is not here it learns too: it was given up
-// when that process seemed to be gone.
+// tellState answers the process that conducts a run. That the run is not here it learns too: it was
+// given up when that process seemed to be gone.
 func (p *process) tellState(lead string, run uint64, h *hosted, m *protos.AskRun) {
 	if h == nil {
 		p.report(lead, run, &protos.RunResult{Left: true})
@@ -349,8 +353,8 @@ func (h *hosted) Halt() {
 }
 
 // waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the
-// one that conducts the run, and those that the run cannot do without. When the part of the nodes is
-// over, nobody waits.
+// one that conducts the run, and those that the run cannot do without. When the part of the nodes
+// is over, nobody waits.
 func (h *hosted) waitsFor(name string) bool {
 	select {
 	case <-h.halt:
@@ -371,7 +375,7 @@ func (p *process) shelfOf(submission string) *experiment.Shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shelves.submission != submission {
-		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.common)}
+		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.shared)}
 	}
 	return p.shelves.shelf
 }
@@ -380,7 +384,8 @@ func (p *process) shelfOf(submission string) *experiment.Shelf {
 func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	p := h.process
 	if m.Catalog != p.fingerprint {
-		return nil, fmt.Errorf("its catalog (%s) differs from that of the process that took the plan (%s): run the same program on all", p.fingerprint, m.Catalog)
+		return nil, fmt.Errorf("its catalog (%s) differs from that of the process that took the plan (%s): run the "+
+			"same program on all", p.fingerprint, m.Catalog)
 	}
 	pl, err := experiment.Parse(m.File, []byte(m.Plan))
 	if err != nil {
@@ -394,7 +399,8 @@ func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	}
 	pt := &points[0]
 	if len(points) != 1 || len(m.Processes) != len(pt.Spec.Plan.Nodes) {
-		return nil, fmt.Errorf("a plan of %d points and %d nodes was sent with places for %d", len(points), len(pt.Spec.Plan.Nodes), len(m.Processes))
+		return nil, fmt.Errorf("a plan of %d points and %d nodes was sent with places for %d", len(points),
+			len(pt.Spec.Plan.Nodes), len(m.Processes))
 	}
 	var task *train.Task
 	if m.Samples != nil {

@@ -15,14 +15,16 @@ import (
 const (
 	// maxNews is how many submissions one message tells of.
 	maxNews = 100
-	// maxOthersKnown is of how many processes something is remembered, and maxAway how many of their submissions are told.
+	// maxOthersKnown is of how many processes something is remembered, and maxAway how many of
+	// their submissions are told.
 	maxOthersKnown = 1024
 	maxAway        = 500
 	// tellAgain is how soon it is tried again to tell a process that could not be told.
 	tellAgain = time.Second
 )
 
-// others is what a process knows of the others by what they have told of themselves. It outlives their absence.
+// others is what a process knows of the others by what they have told of themselves. It outlives
+// their absence.
 type others struct {
 	mu     sync.Mutex
 	known  map[string]*other
@@ -38,8 +40,8 @@ type other struct {
 	why         string
 }
 
-// hear takes note of what a process tells.
-func (o *others) hear(name string, m *protos.News) {
+// learn takes note of what a process tells.
+func (o *others) learn(name string, m *protos.News) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	of := o.known[name]
@@ -90,7 +92,8 @@ func (o *others) away() (all []*protos.Submission) {
 		}
 		for _, s := range of.submissions {
 			all = append(all, &protos.Submission{
-				Id: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: s.Done, Total: s.Total, Share: s.Share,
+				Id: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: s.Done, Total: s.Total,
+				Share: s.Share,
 				Error: s.Error, Submitted: s.Submitted, Insecure: s.Insecure, Folder: s.Folder,
 				Away: of.away.UnixNano(), Why: of.why,
 			})
@@ -119,8 +122,8 @@ func (o *others) latest() uint64 {
 	return o.number
 }
 
-// tell has the other processes told what has changed here; it returns the number of the change.
-func (o *others) tell() uint64 {
+// changed has the other processes told what has changed here; it returns the number of the change.
+func (o *others) changed() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.number++
@@ -145,8 +148,9 @@ type listener struct {
 	begun       bool
 }
 
-// spread tells the other processes of this one's submissions: each all of them when there is a new connection with it,
-// and then what changes. It is the one goroutine that does, so that nothing is told in another order.
+// spread tells the other processes of this one's submissions: each all of them when there is a new
+// connection with it, and then what changes. It is the one goroutine that does, so that nothing is
+// told in another order.
 func (p *process) spread() {
 	listeners := map[string]*listener{}
 	retry := time.NewTicker(tellAgain)
@@ -184,8 +188,8 @@ func (p *process) spread() {
 	}
 }
 
-// inform tells one process what has changed since it was told last, up to the change of that number. What it cannot be
-// told now it is later.
+// inform tells one process what has changed since it was told last, up to the change of that
+// number. What it cannot be told now it is later.
 func (p *process) inform(name string, l *listener, submissions []*submission.Submission, number uint64) {
 	var fresh []*protos.Submission
 	for _, s := range submissions {

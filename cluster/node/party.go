@@ -39,8 +39,9 @@ const (
 	refusePause = 10 * time.Second // of one that could not place its nodes
 )
 
-// heard takes in what another process of the run says. What an earlier life of it has said is not heeded: messages
-// come in their order, and the first of a life, but for what it needs to place its nodes, is RunPlaced.
+// heard takes in what another process of the run says. What an earlier life of it has said is not
+// heeded: messages come in their order, and the first of a life, but for what it needs to place its
+// nodes, is RunPlaced.
 func (c *conductor) heard(name string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.AskSamples:
@@ -90,9 +91,10 @@ func (c *conductor) heard(name string, m proto.Message) {
 	}
 }
 
-// silent takes note that a process has not been heard of for a while. The run goes on without it, until it is
-// heard of again, if it can. Where there are several, it is seen first whether the others are silent as well: a process
-// that hears nobody is likely to be cut off itself, as a machine is that has slept, and throws nobody out.
+// silent takes note that a process has not been heard of for a while. The run goes on without it,
+// until it is heard of again, if it can. Where there are several, it is seen first whether the
+// others are silent as well: a process that hears nobody is likely to be cut off itself, as a
+// machine is that has slept, and throws nobody out.
 func (c *conductor) silent(name, why string) {
 	c.mu.Lock()
 	q := c.parties[name]
@@ -109,14 +111,16 @@ func (c *conductor) silent(name, why string) {
 	}
 }
 
-// How long it takes until others that are silent as well are known to be, and until those who are not are heard again
-// when the first of them is: a connection that was cut off tries again after pauses that grow.
+// How long it takes until others that are silent as well are known to be, and until those who are
+// not are heard again when the first of them is: a connection that was cut off tries again after
+// pauses that grow.
 const (
 	beat     = 300 * time.Millisecond
 	hearsAll = 10 * time.Second
 )
 
-// judgeSilence goes on without a process that is still silent after a while, if another one is heard of.
+// judgeSilence goes on without a process that is still silent after a while, if another one is
+// heard of.
 func (c *conductor) judgeSilence(name, why string, after time.Duration) {
 	patience := time.NewTimer(after)
 	defer patience.Stop()
@@ -165,7 +169,8 @@ func (c *conductor) heardAgain(name string) {
 	from, to := max(*since-silence, 0), c.now()
 	c.events.Interrupted(to)
 	c.log("%s is heard of again", name)
-	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to), name)
+	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
+		name)
 	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
 	for _, other := range c.others() {
 		if other != name && c.needed(other) == "" && !c.Up(other) {
@@ -174,8 +179,9 @@ func (c *conductor) heardAgain(name string) {
 	}
 }
 
-// needed names a node of a process that the run cannot do without: because nobody can stand in for it, or
-// because nobody else has a model. A new life of it would have lost what it alone knows. It is empty if there is none.
+// needed names a node of a process that the run cannot do without: because nobody can stand in for
+// it, or because nobody else has a model. A new life of it would have lost what it alone knows. It
+// is empty if there is none.
 func (c *conductor) needed(name string) string {
 	if node := c.needsOf(name); node != "" {
 		return node
@@ -190,8 +196,8 @@ func (c *conductor) needed(name string) string {
 // isGone stands before why a process is not there any more.
 const isGone = "it is gone: "
 
-// gone takes note that a process is not there any more: its nodes have crashed. It is taken in again when it
-// comes back, or, if its connection is fine, after a pause.
+// gone takes note that a process is not there any more: its nodes have crashed. It is taken in
+// again when it comes back, or, if its connection is fine, after a pause.
 func (c *conductor) gone(name, why string, pause time.Duration) {
 	news := false
 	c.note(name, func(q *party) {
@@ -268,7 +274,8 @@ func (c *conductor) back(name string) {
 	c.mu.Lock()
 	current := q.lives == m.Lives
 	if current && err != nil {
-		q.first, q.err, q.again = first, fmt.Errorf("%w; it could not come back: %w", first, err), time.Now().Add(refusePause)
+		q.first, q.err, q.again = first, fmt.Errorf("%w; it could not come back: %w", first,
+			err), time.Now().Add(refusePause)
 	}
 	c.mu.Unlock()
 	switch {

@@ -29,7 +29,8 @@ func parseRules(texts []string) ([]rule, error) {
 	for _, text := range texts {
 		what, to, ok := strings.Cut(text, "=")
 		if !ok || what == "" || to == "" {
-			return nil, fmt.Errorf("placement %q; accepted are WHAT=PROCESS and WHAT=LABEL:VALUE, where WHAT is a node, a group or a role of the plan", text)
+			return nil, fmt.Errorf("placement %q; accepted are WHAT=PROCESS and WHAT=LABEL:VALUE, where WHAT is a "+
+				"node, a group or a role of the plan", text)
 		}
 		r := rule{what: what, process: to}
 		if key, value, label := strings.Cut(to, ":"); label {
@@ -58,14 +59,15 @@ func (h *host) load() float64 { return float64(h.nodes+1) / float64(max(h.Meta.C
 func (h *host) taken() bool { return h.reserved > 0 && h.reserved >= h.Meta.Cores }
 
 func (p *process) placement(ctx context.Context, pl *plan.Plan, rules []rule) ([]string, error) {
-	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when it is asked to.
+	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
+	// it is asked to.
 	return place(pl, rules, p.members.View().Members, p.residents.Reserved(ctx))
 }
 
-// place says on which process each node of a plan lives: where a rule says so, the first one that is about the node;
-// on the process of its own name; otherwise on the least loaded for its cores of those with its role, or, if
-// there is none, of those without a role. Of equals it is the first by name. No node lives where actors that belong to no
-// run have reserved all cores.
+// place says on which process each node of a plan lives: where a rule says so, the first one that
+// is about the node; on the process that bears its name; otherwise on the least loaded for its
+// cores of those with its role, or, if there is none, of those without a role. Of equals it is the
+// first by name. No node lives where actors that belong to no run have reserved all cores.
 func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
 	hosts := make([]host, len(members))
 	for i, m := range members {
@@ -122,7 +124,8 @@ func freePlace(n *plan.NodeSpec, hosts []host) (*host, error) {
 		}
 	}
 	if len(taken) > 0 {
-		return nil, fmt.Errorf("node %s can live nowhere: actors that belong to no run have reserved all cores of %s; gradwire actors lists them", n.Name, nameHosts(taken))
+		return nil, fmt.Errorf("node %s can live nowhere: actors that belong to no run have reserved all cores of "+
+			"%s; gradwire actors lists them", n.Name, nameHosts(taken))
 	}
 	return nil, fmt.Errorf("node %s has role %s, and all processes are kept for other roles", n.Name, n.Role)
 }
@@ -144,9 +147,11 @@ func givenPlace(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
 			continue
 		}
 		fits, what := func(h *host) bool { return h.Name == r.process }, "process "+r.process
-		missing := fmt.Errorf("node %s is to live on process %s, which is not in the cluster; there are %s", n.Name, r.process, nameHosts(hosts))
+		missing := fmt.Errorf("node %s is to live on process %s, which is not in the cluster; there are %s", n.Name,
+			r.process, nameHosts(hosts))
 		if r.process == "" {
-			fits, what = func(h *host) bool { return h.Meta.Labels[r.key] == r.value }, fmt.Sprintf("a process with label %s=%s", r.key, r.value)
+			fits = func(h *host) bool { return h.Meta.Labels[r.key] == r.value }
+			what = fmt.Sprintf("a process with label %s=%s", r.key, r.value)
 			missing = fmt.Errorf("node %s is to live on %s, and there is none among %s", n.Name, what, nameHosts(hosts))
 		}
 		switch h := least(hosts, func(h *host) bool { return fits(h) && !h.taken() }); {
@@ -155,7 +160,8 @@ func givenPlace(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
 		case least(hosts, fits) == nil:
 			return nil, missing
 		default:
-			return nil, fmt.Errorf("node %s is to live on %s, of which actors that belong to no run have reserved all cores; gradwire actors lists them", n.Name, what)
+			return nil, fmt.Errorf("node %s is to live on %s, of which actors that belong to no run have reserved "+
+				"all cores; gradwire actors lists them", n.Name, what)
 		}
 	}
 	return least(hosts, func(h *host) bool { return h.Name == n.Name && !h.taken() }), nil
@@ -179,7 +185,8 @@ func nameHosts(hosts []host) string {
 	return strings.Join(names, ", ")
 }
 
-// fingerprint tells catalogs apart that give plans different meanings, as far as names and settings show.
+// fingerprint tells catalogs apart that give plans different meanings, as far as names and settings
+// show.
 func fingerprint(c *catalog.Catalog) string {
 	d := xxhash.New()
 	sum(d, c.Models)
@@ -196,7 +203,8 @@ func fingerprint(c *catalog.Catalog) string {
 
 // sum adds the kinds of one sort, in the order of their names.
 func sum[T any](d *xxhash.Digest, kinds catalog.Kinds[T]) {
-	all := slices.SortedFunc(slices.Values(kinds.All()), func(a, b catalog.Kind[T]) int { return cmp.Compare(a.Name, b.Name) })
+	all := slices.SortedFunc(slices.Values(kinds.All()),
+		func(a, b catalog.Kind[T]) int { return cmp.Compare(a.Name, b.Name) })
 	_, _ = d.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(all))))
 	for _, k := range all {
 		_, _ = d.WriteString(k.Name + "\x00" + k.Settings() + "\x00")

@@ -17,8 +17,10 @@ func TestNodesArePlacedByRuleNameRoleAndCores(t *testing.T) {
 		}
 		return m
 	}
-	nodes := []plan.NodeSpec{{Name: "server", Role: "server"}, {Name: "w1", Role: "worker", Group: "w"}, {Name: "w2", Role: "worker", Group: "w"}, {Name: "far", Role: "worker"}}
-	all := []membership.Member{member("a", 1, ""), member("b", 4, ""), member("far", 1, ""), member("gpu", 8, "special", "fast"), member("s", 1, "server")}
+	nodes := []plan.NodeSpec{{Name: "server", Role: "server"}, {Name: "w1", Role: "worker", Group: "w"},
+		{Name: "w2", Role: "worker", Group: "w"}, {Name: "far", Role: "worker"}}
+	all := []membership.Member{member("a", 1, ""), member("b", 4, ""), member("far", 1, ""),
+		member("gpu", 8, "special", "fast"), member("s", 1, "server")}
 	for _, x := range []struct {
 		rules    []string
 		members  []membership.Member
@@ -36,10 +38,18 @@ func TestNodesArePlacedByRuleNameRoleAndCores(t *testing.T) {
 		{members: all[:3], reserved: map[string]int{"b": 4}, want: "a a far far"},
 		{members: all[:3], reserved: map[string]int{"far": 1}, want: "b b b a"},
 		{members: all, reserved: map[string]int{"s": 1}, want: "b b b far"},
-		{members: all[3:], reserved: map[string]int{"s": 1}, want: "node server can live nowhere: actors that belong to no run have reserved all cores of s; gradwire actors lists them"},
-		{members: all[:2], reserved: map[string]int{"a": 1, "b": 5}, want: "node server can live nowhere: actors that belong to no run have reserved all cores of a, b; gradwire actors lists them"},
-		{members: all, reserved: map[string]int{"a": 1}, rules: []string{"w2=a"}, want: "node w2 is to live on process a, of which actors that belong to no run have reserved all cores; gradwire actors lists them"},
-		{members: all, reserved: map[string]int{"gpu": 8}, rules: []string{"w=fast:yes"}, want: "node w1 is to live on a process with label fast=yes, of which actors that belong to no run have reserved all cores; gradwire actors lists them"},
+		{members: all[3:], reserved: map[string]int{"s": 1},
+			want: "node server can live nowhere: actors that belong to no run have reserved all cores of s; gradwire " +
+				"actors lists them"},
+		{members: all[:2], reserved: map[string]int{"a": 1, "b": 5},
+			want: "node server can live nowhere: actors that belong to no run have reserved all cores of a, b; " +
+				"gradwire actors lists them"},
+		{members: all, reserved: map[string]int{"a": 1}, rules: []string{"w2=a"},
+			want: "node w2 is to live on process a, of which actors that belong to no run have reserved all cores; " +
+				"gradwire actors lists them"},
+		{members: all, reserved: map[string]int{"gpu": 8}, rules: []string{"w=fast:yes"},
+			want: "node w1 is to live on a process with label fast=yes, of which actors that belong to no run have " +
+				"reserved all cores; gradwire actors lists them"},
 		{members: all[3:4], want: "node server has role server, and all processes are kept for other roles"},
 	} {
 		rules, err := parseRules(x.rules)
@@ -63,7 +73,8 @@ func TestFingerprintTellsCatalogsApartByWhatTheyName(t *testing.T) {
 		t.Error("two default catalogs differ")
 	}
 	type settings struct{}
-	none := catalog.Define("none-of-these", "", func() settings { return settings{} }, func(*catalog.Catalog, *settings) (catalog.Loader, error) { return catalog.Loader{}, nil })
+	none := catalog.Define("none-of-these", "", func() settings { return settings{} },
+		func(*catalog.Catalog, *settings) (catalog.Loader, error) { return catalog.Loader{}, nil })
 	second.Datasets.Add(none)
 	if fingerprint(first) == fingerprint(second) {
 		t.Error("a catalog with another data set is the same")

@@ -1,6 +1,6 @@
-// Package node is the life of a process of a cluster: it keeps the plans that clients submit and carries them out one
-// after the other, each run on several processes, of which one conducts and watches over it, and the others host what is
-// placed on them.
+// Package node is the life of a process of a cluster. A process carries out the plans that clients
+// submit to it, one after the other. A run takes place on several processes: one conducts it and
+// watches over it, and the others host the nodes that are placed on them.
 package node
 
 import (
@@ -44,31 +44,34 @@ type Config struct {
 	Advertise string
 	// Seeds are addresses of processes of the cluster. Without any, the process begins one.
 	Seeds []string
-	// Identity is that of a node. Without one, which Insecure must ask for, there is no protection
-	// at all, and only loopback addresses are accepted.
+	// Identity has the role of a node. Without one, which Insecure must ask for, there is no
+	// protection at all, and only loopback addresses are accepted.
 	Identity *identity.Identity
 	Insecure bool
-	// Renew, if not nil, gives identities that take the place of Identity: those of the same node, with another
+	// Renew, if not nil, gives identities that replace Identity: of the same node, with another
 	// certificate. They hold for connections that are made from then on.
 	Renew <-chan *identity.Identity
 	// Catalog is what plans can name; nil stands for catalog.Default().
 	Catalog *catalog.Catalog
 	// Data is the folder of data sets, and of all other files that a plan may name.
 	Data string
-	// Out is the folder of the records of runs that were submitted to this process; empty for results.
+	// Out is the folder of the records of runs that were submitted to this process; empty for
+	// results.
 	Out string
-	// Role, if given, is the only role that nodes may have that are placed here without being named.
+	// Role, if given, is the only role that nodes may have that are placed here without being
+	// named.
 	Role string
 	// Labels are what placements can ask for.
 	Labels map[string]string
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
-	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at the
-	// price of later timers; see live.Config.
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at
+	// the price of later timers; see live.Config.
 	KeepRuntime bool
-	// Absence is how long a run that stands still waits for processes that are gone and could set it going
-	// again, and how long a process that is silent is waited for that a run cannot do without, as is the one that
-	// conducts it: this one for 15 s at least. 0 stands for half a minute.
+	// Absence is how long a run that stands still waits for processes that are gone and could set
+	// it going again, and how long a process that is silent is waited for that a run cannot do
+	// without, as is the one that conducts it: this one for 15 s at least. 0 stands for half a
+	// minute.
 	Absence time.Duration
 	// Ready, if not nil, is told the address when the process is part of the cluster.
 	Ready func(address string)
@@ -76,7 +79,7 @@ type Config struct {
 	Log func(line string)
 }
 
-// clusterLabel keeps Gradwire's gossip apart from that of other programs.
+// clusterLabel keeps Gradwire's gossip apart from other programs' gossip.
 const clusterLabel = "gradwire"
 
 // process is a node of a cluster: a process that hosts nodes of plans.
@@ -102,17 +105,18 @@ type process struct {
 	conducts   map[uint64]*conductor
 	shelves    shelves
 	clients    map[*request.Caller]bool
-	common     experiment.Commons
+	shared     experiment.SharedData
 	others     others
 	identity   atomic.Pointer[identity.Identity] // nil without any
 	expired    chan error                        // gets why the process has to leave
 	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
 	joined     chan struct{}                     // closed when the process is part of the cluster
-	remembered chan struct{}                     // closed when the queue has those of earlier lives
+	remembered chan struct{}                     // closed when the queue has the submissions of earlier lives
 }
 
-// Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if
-// the process has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has expired.
+// Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
+// has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has
+// expired.
 func Serve(ctx context.Context, c Config) error {
 	p, err := start(ctx, c)
 	if err != nil {
@@ -150,11 +154,13 @@ func start(ctx context.Context, c Config) (p *process, err error) {
 func (c *Config) complete() error {
 	switch {
 	case c.Identity == nil && !c.Insecure:
-		return errors.New("a node needs an identity, as --identity gives it; --insecure does without, on loopback addresses")
+		return errors.New("a node needs an identity, as --identity gives it; --insecure does without, on loopback " +
+			"addresses")
 	case c.Identity != nil && c.Insecure:
 		return errors.New("an identity and --insecure exclude each other")
 	case c.Identity != nil && c.Identity.Role() != identity.Node:
-		return fmt.Errorf("the identity of %s is that of an %s; a node needs one of role %s", c.Identity.Name(), c.Identity.Role(), identity.Node)
+		return fmt.Errorf("the identity of %s is that of an %s; a node needs one of role %s", c.Identity.Name(),
+			c.Identity.Role(), identity.Node)
 	case c.Identity != nil && c.Name != "" && c.Name != c.Identity.Name():
 		return fmt.Errorf("the node is to be called %s, its certificate says %s", c.Name, c.Identity.Name())
 	case c.Identity != nil:
@@ -206,8 +212,9 @@ func (c Config) process() *process {
 	p.gossip.stop = p.stop.Done()
 	p.identity.Store(c.Identity)
 	p.queue = submission.New(submission.Config{
-		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog, Common: &p.common,
-		Venue: p.venue, Changed: p.others.tell, Log: p.log,
+		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog,
+		Shared: &p.shared,
+		Venue:  p.venue, Changed: p.others.changed, Log: p.log,
 	})
 	p.residents = resident.NewService(actorHost{p}, resident.ServiceConfig{
 		Cores: c.Cores, Tensors: &p.tensors, Log: p.log,
@@ -243,7 +250,8 @@ func (p *process) connect(ctx context.Context) (err error) {
 	}
 	about := membership.Config{
 		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
-		Meta:    membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores, Labels: c.Labels},
+		Meta: membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores,
+			Labels: c.Labels},
 		Streams: &p.gossip, Notify: p.member,
 	}
 	if c.Identity != nil {
@@ -264,8 +272,9 @@ func (p *process) listen() (err error) {
 	p.node, err = transport.Listen(transport.Config{
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
 		Tensors: &p.tensors, Receive: p.mesh.Receive, Posted: p.mesh.Posted, Changed: p.changed,
-		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
-		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
+			identity.Clients: p.client},
+		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	p.mesh.Use(p.node)
 	return err
@@ -351,7 +360,7 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	case state == transport.Up:
 		p.heardAgain(peer.Name)
 		p.others.back(peer.Name)
-		p.others.tell()
+		p.others.changed()
 		p.back(peer.Name)
 	case state == transport.Suspended:
 		p.others.left(peer.Name, reason.Error())
@@ -362,7 +371,7 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	}
 }
 
-// gone tells all runs that a process is not there any more.
+// gone tells all runs that a process is gone.
 func (p *process) gone(name, why string) {
 	p.residents.Gone(name, why)
 	p.mu.Lock()
@@ -386,7 +395,7 @@ func (p *process) silent(name, why string) {
 	}
 }
 
-// heardAgain tells all runs that are conducted here that a process is not silent any more.
+// heardAgain tells all runs that are conducted here that a process is no longer silent.
 func (p *process) heardAgain(name string) {
 	p.mu.Lock()
 	conducts := slices.Collect(maps.Values(p.conducts))
@@ -435,7 +444,8 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			h.arrived(m, f.Tensors)
 		}
 		f.Release()
-	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult, *protos.NodeChanged:
+	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult,
+		*protos.NodeChanged:
 		if c != nil {
 			c.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {
@@ -444,7 +454,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		}
 	case *protos.News:
 		f.Release()
-		p.others.hear(from.Name, m)
+		p.others.learn(from.Name, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:
@@ -457,7 +467,8 @@ func (p *process) tell(name string, run uint64, m proto.Message) error {
 	return p.node.Send(name, &wire.Frame{Kind: wire.KindOf(m), Run: run, Head: m})
 }
 
-// sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it releases the tensors.
+// sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it
+// releases the tensors.
 func (p *process) sendOn(going context.Context, name string, f *wire.Frame) error {
 	err := p.node.Send(name, f)
 	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Where a plan has samples sent, the process that conducts a run tells the others what set of samples there is,
-// and each asks for those of its own workers. They travel beside the run, not over its links, before it begins.
+// Where a plan has samples sent, the process that conducts a run tells the others what set of
+// samples there is, and each asks for its workers' samples. They travel beside the run, not
+// over its links, before it begins.
 
 // Limits of samples that are sent.
 const (
@@ -25,7 +26,8 @@ const (
 
 // sampleSet describes a task's samples to processes that do not read them.
 func sampleSet(t *train.Task) *protos.SampleSet {
-	m := &protos.SampleSet{Name: t.Train.Name, Inputs: int32(t.Train.Inputs), Classes: t.Train.Classes, Length: int32(t.Train.Len())}
+	m := &protos.SampleSet{Name: t.Train.Name, Inputs: int32(t.Train.Inputs), Classes: t.Train.Classes,
+		Length: int32(t.Train.Len())}
 	for _, shard := range t.Shards {
 		m.Shards = append(m.Shards, int32(len(shard)))
 	}
@@ -89,7 +91,8 @@ func (a *arrival) add(m *protos.Samples, tensors []*protos.Tensor) error {
 		return nil
 	case !known:
 		return fmt.Errorf("worker %d does not live here", m.Worker)
-	case len(m.Rows) == 0 || len(m.Rows) > left || len(m.Labels) != len(m.Rows) || int(m.First) != len(a.task.Shards[m.Worker])-left:
+	case len(m.Rows) == 0 || len(m.Rows) > left || len(m.Labels) != len(m.Rows) ||
+		int(m.First) != len(a.task.Shards[m.Worker])-left:
 		return fmt.Errorf("%d rows and %d labels from %d on; %d are missing", len(m.Rows), len(m.Labels), m.First, left)
 	case len(tensors) != 1 || len(tensors[0].Data) != len(m.Rows)*set.Inputs:
 		return fmt.Errorf("%d rows of %d inputs do not come with as many values", len(m.Rows), set.Inputs)
@@ -113,7 +116,8 @@ func (a *arrival) add(m *protos.Samples, tensors []*protos.Tensor) error {
 	return nil
 }
 
-// supply sends a process the samples of the workers that it asks for. Without them it cannot place its nodes.
+// supply sends a process the samples of the workers that it asks for. Without them it cannot place
+// its nodes.
 func (c *conductor) supply(name string, m *protos.AskSamples) {
 	if err := c.sendShards(name, m.Workers); err != nil {
 		c.note(name, func(q *party) {
@@ -143,7 +147,8 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 }
 
 // sendSamples sends some of a worker's samples.
-func (p *process) sendSamples(going context.Context, name string, run uint64, worker int32, first int, rows []int32, set *datasets.Set) error {
+func (p *process) sendSamples(going context.Context, name string, run uint64, worker int32, first int, rows []int32,
+	set *datasets.Set) error {
 	m := &protos.Samples{Worker: worker, First: int32(first), Rows: rows}
 	tensor := p.tensors.Get(len(rows) * set.Inputs)
 	for i, row := range rows {

@@ -44,8 +44,8 @@ func (c *conductor) waits() waits {
 	return w
 }
 
-// stoodStill takes down which of the nodes that are there have stood still at the end of the run. In a run in which
-// nothing moved any more all those have that wait.
+// stoodStill takes down which of the nodes that are there have stood still at the end of the run.
+// In a run in which nothing moved at the end, all nodes that wait stood still.
 func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 	for node := range c.deployment.Nodes {
 		cause, waiting := w.causes[node]

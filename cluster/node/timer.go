@@ -15,12 +15,14 @@ import (
 const (
 	// pulseEvery is how often a conductor looks whether it runs.
 	pulseEvery = 250 * time.Millisecond
-	// pausedAfter is how long this process has not run before that counts as a pause: longer than a busy machine takes
-	// to let it go on, and than others take to notice that nothing is heard of it.
+	// pausedAfter is how long this process has not run before that counts as a pause: longer than a
+	// busy machine takes to let it go on, and than others take to notice that nothing is heard of
+	// it.
 	pausedAfter = 2 * time.Second
 	// silence is after which a process counts as silent.
 	silence = 1500 * time.Millisecond
-	// endPatience is how long a run may take to end that its time bounds: for as long its last models are waited for.
+	// endPatience is how long a run may take to end that its time bounds: for as long its last
+	// models are waited for.
 	endPatience = 20 * time.Second
 	// endForced is how long it may take from then on, with the models that are there.
 	endForced = 2 * time.Second
@@ -29,8 +31,8 @@ const (
 // errUnended is why a run has failed that did not end at its time.
 var errUnended = errors.New("the run did not end when its time was over")
 
-// timer notices when the process that conducts a run was paused, and ends a run that does not end when its time is
-// over.
+// timer notices when the process that conducts a run was paused, and ends a run that does not end
+// when its time is over.
 type timer struct {
 	of        *conductor
 	last      time.Time
@@ -62,8 +64,9 @@ func (t *timer) look() time.Duration {
 	return t.of.judgePause(ran, day)
 }
 
-// judgePause is told how far two clocks have gone since the look before: the one that the run goes by, and that of
-// the day, which goes on while the system sleeps. It returns the time in which this process ran.
+// judgePause is told how far two clocks have gone since the look before: the run's clock, and the
+// clock of the day, which goes on while the system sleeps. It returns the time in which this
+// process ran.
 func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:
@@ -76,9 +79,9 @@ func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	return 0
 }
 
-// hurry ends a run that has not ended by itself: first with the models that are there, then without. Once the
-// coordinator has all models that it has asked for, and has halted the nodes, only verdicts are left, which take as
-// long as they take.
+// hurry ends a run that has not ended by itself: first with the models that are there, then
+// without. Once the coordinator has all models that it has asked for, and has halted the nodes,
+// only verdicts are left, which take as long as they take.
 func (t *timer) hurry(ran time.Duration) {
 	c := t.of
 	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 {
@@ -113,8 +116,9 @@ func (c *conductor) paused(from time.Duration, how string) {
 	c.history.Add(from, actors.Coordinator, what, true)
 }
 
-// conclude takes all nodes of other processes out of the view: the coordinator does not wait for their models any more,
-// and ends the run with the verdicts that it has. Processes that are not heard of are given up.
+// conclude takes all nodes of other processes out of the view: the coordinator stops waiting for
+// their models, and ends the run with the verdicts that it has. Processes that are not heard of are
+// given up.
 func (c *conductor) conclude() {
 	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
 		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())

@@ -16,7 +16,8 @@ const (
 	askEvery = 500 * time.Millisecond
 	// maxLooks is how many such times pass before a process that does not answer is asked again.
 	maxLooks = 20
-	// markPatience is how long marks may be under way before others are sent: they come behind all that was sent.
+	// markPatience is how long marks may be under way before others are sent: they come behind all
+	// that was sent.
 	markPatience = 30 * time.Second
 	// calm is how many waves must find everything as it was after all marks have arrived.
 	calm = 2
@@ -26,14 +27,16 @@ const (
 	cutPause = 3 * time.Second
 )
 
-// watchdog watches a run of several processes, in waves: each is asked how its part stands. It finds out
-// when nothing can happen any more, and which processes cannot hear each other though the conductor hears both.
+// watchdog watches a run of several processes, in waves: each is asked how its part stands. It
+// finds out when nothing more can happen, and which processes cannot hear each other though the
+// conductor hears both.
 //
-// A run stands still if two waves find the same counters, everybody idle, and nothing was under way in between.
-// To know the latter, each process sends a mark behind all that it had sent before it answered the first of them, and
-// the second comes after all marks have arrived: a variant of the four counters of F. Mattern, "Algorithms for
-// distributed termination detection", Distributed Computing 2 (1987), section 4, that messages which a broken
-// connection took with it do not confuse. Whatever the links are like, a message that is under way is waited for.
+// A run stands still if two waves find the same counters, everybody idle, and nothing was under way
+// in between. To know the latter, each process sends a mark behind all that it had sent before it
+// answered the first of them, and the second comes after all marks have arrived: a variant of the
+// four counters of F. Mattern, "Algorithms for distributed termination detection", Distributed
+// Computing 2 (1987), section 4, that messages which a broken connection took with it do not
+// confuse. Whatever the links are like, a message that is under way is waited for.
 type watchdog struct {
 	of    *conductor
 	wave  uint64
@@ -81,12 +84,12 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 	}
 }
 
-// look judges what the processes have answered, once all have, and asks anew.
+// look judges what the processes have answered, once all have, and asks again.
 func (w *watchdog) look() {
 	w.recall()
 	if slept := w.of.pauses.Load(); slept != w.slept {
 		w.slept, w.still = slept, nil
-		clear(w.cut) // the others are heard anew before anybody is judged
+		clear(w.cut) // the others are heard again before anybody is judged
 		w.ask()
 		return
 	}
@@ -104,8 +107,8 @@ func (w *watchdog) look() {
 	w.ask()
 }
 
-// answers are those to the present wave; nil if there is none yet, or who takes part has changed. All says that nobody
-// is waited for.
+// answers are those to the present wave; nil if there is none yet, or who takes part has changed.
+// All says that nobody is waited for.
 func (w *watchdog) answers() (states map[string]*protos.RunState, all bool) {
 	if w.own == nil {
 		return nil, true
@@ -127,7 +130,8 @@ func (w *watchdog) answers() (states map[string]*protos.RunState, all bool) {
 	return states, true
 }
 
-// cutOff reports whether a connection has been made anew since somebody was asked, who may not have heard it.
+// cutOff reports whether a process has reconnected since it was asked, and so may not have heard
+// the question.
 func (w *watchdog) cutOff() bool {
 	for name, connection := range w.over {
 		if peer, _ := w.of.process.node.Peer(name); peer.Connected && peer.Connections > connection {
@@ -169,7 +173,7 @@ func (w *watchdog) ask() {
 	w.own = w.of.state(m)
 }
 
-// recall has processes place their nodes anew that are out, though there is a connection.
+// recall has processes that are out, though connected, place their nodes again.
 func (w *watchdog) recall() {
 	c := w.of
 	c.mu.Lock()
@@ -192,8 +196,8 @@ type complaint struct {
 	lost      uint64 // messages to the second that were lost; 0 if it is not heard of
 }
 
-// judgeConnections takes a process out of the run that another one does not hear, or that has missed messages of another
-// one because their connection had broken: it has to begin anew.
+// judgeConnections takes a process out of the run that another one does not hear, or that has
+// missed messages of another one because their connection had broken: it has to begin again.
 func (w *watchdog) judgeConnections() {
 	lives := w.party()
 	lives[w.of.process.config.Name] = 0
@@ -228,8 +232,9 @@ func (w *watchdog) same(lives map[string]uint32, name string) bool {
 	return was && is && before == now
 }
 
-// settle takes that process out whom most complaints are by or about, of equals the last by name. The conductor
-// cannot go, nor can processes that the run cannot do without. Who is left tells in the next wave.
+// settle takes that process out whom most complaints are by or about, of equals the last by name.
+// The conductor cannot go, nor can processes that the run cannot do without. Who is left tells in
+// the next wave.
 func (w *watchdog) settle(complaints []complaint) {
 	count := map[string]int{}
 	for _, c := range complaints {
@@ -253,7 +258,8 @@ func (w *watchdog) settle(complaints []complaint) {
 			w.of.history.Add(w.of.now(), actors.Coordinator, what, true)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
-			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by, c.about), 0)
+			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by,
+				c.about), 0)
 			return
 		default:
 			w.of.gone(goes, fmt.Sprintf("%s does not hear %s", c.by, c.about), cutPause)
@@ -262,8 +268,8 @@ func (w *watchdog) settle(complaints []complaint) {
 	}
 }
 
-// judgeStillness ends the run if it stands still. Between two waves that find everybody idle and the counters
-// as they were nothing has moved, whatever was computed to look at models in between.
+// judgeStillness ends the run if it stands still. Between two waves that find everybody idle and
+// the counters as they were nothing has moved, whatever was computed to look at models in between.
 func (w *watchdog) judgeStillness() {
 	c := w.of
 	if w.ending() {
@@ -298,7 +304,7 @@ func (w *watchdog) judgeStillness() {
 	case c.deployment.Bounded:
 		c.stalled = cmp.Or(c.stalled, c.now())
 	default:
-		w.why = !w.hopes() || time.Since(s.since) > c.process.config.Absence
+		w.why = !w.mayReturn() || time.Since(s.since) > c.process.config.Absence
 	}
 }
 
@@ -326,8 +332,8 @@ func (w *watchdog) arrived(mark uint64) bool {
 	return true
 }
 
-// hopes reports whether somebody is out, and may come back and set the run going again.
-func (w *watchdog) hopes() bool {
+// mayReturn reports whether somebody is out, and may come back and set the run going again.
+func (w *watchdog) mayReturn() bool {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	for _, q := range w.of.parties {

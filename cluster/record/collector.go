@@ -18,9 +18,9 @@ import (
 type Config struct {
 	// Nodes are the names of the run's nodes, by their number.
 	Nodes []string
-	// Roles are the nodes' roles, by the same number. Nodes of role "worker" are in
+	// Trains says of each node, by the same number, whether it is there to train. Such nodes are in
 	// Data.Updates even if they have done nothing; others if they have trained or waited.
-	Roles []string
+	Trains []bool
 	// Links returns the counters of every used edge at this instant, cumulative since
 	// the run began. It is called with each snapshot. Nil: no edges.
 	Links func() []Link
@@ -31,7 +31,8 @@ type Config struct {
 }
 
 const (
-	// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as "other".
+	// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as
+	// "other".
 	maxCauses = 64
 	// MaxMeasured is the most measurements of a run that are kept; further ones are counted.
 	MaxMeasured = 100_000
@@ -99,12 +100,12 @@ type Collector struct {
 
 var _ world.Observer = (*Collector)(nil)
 
-const rolesNotNodes = "record: Config.Roles must have as many elements as Config.Nodes"
+const trainsNotNodes = "record: Config.Trains must have as many elements as Config.Nodes"
 
 // NewCollector makes a collector of a run that has not begun.
 func NewCollector(config Config) *Collector {
-	if len(config.Roles) != len(config.Nodes) {
-		panic(rolesNotNodes)
+	if len(config.Trains) != len(config.Nodes) {
+		panic(trainsNotNodes)
 	}
 	c := &Collector{config: config, nodes: make([]node, len(config.Nodes))}
 	if config.Events != nil {
@@ -133,7 +134,7 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 			n.wait(event.Cause, event.Duration)
 		}
 	case actors.SnapshotTaken:
-		c.mark(at, event.Evaluation)
+		c.addMark(at, event.Evaluation)
 	case actors.Evaluated:
 		c.evaluated(&event)
 	case actors.Summarized:
@@ -166,7 +167,7 @@ type Pace struct {
 	Longest time.Duration
 }
 
-// Paces returns those of all nodes until now, by their number.
+// Paces returns the paces of all nodes until now, by their number.
 func (c *Collector) Paces() []Pace {
 	paces := make([]Pace, len(c.nodes))
 	for i := range c.nodes {
@@ -178,7 +179,7 @@ func (c *Collector) Paces() []Pace {
 	return paces
 }
 
-// since is how many steps a node has made since it had made so many.
+// since returns how many steps a node has made beyond a number of steps.
 func (n *node) since(steps uint64) uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -293,7 +294,7 @@ func (c *Collector) snapshot(at time.Duration, evaluation uint64) mark {
 	return m
 }
 
-func (c *Collector) mark(at time.Duration, evaluation uint64) {
+func (c *Collector) addMark(at time.Duration, evaluation uint64) {
 	m := c.snapshot(at, evaluation)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,7 +317,8 @@ func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
 
 // evaluated takes the verdict on a model in.
 func (c *Collector) evaluated(event *actors.Event) {
-	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy), Loss: Float(event.Loss)}
+	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy),
+		Loss: Float(event.Loss)}
 	if event.Origin >= 0 && event.Origin < len(c.config.Nodes) {
 		m.Node = c.config.Nodes[event.Origin]
 	}
@@ -325,14 +327,15 @@ func (c *Collector) evaluated(event *actors.Event) {
 	c.models = append(c.models, m)
 }
 
-// summarized takes in what the verdicts of an evaluation come to. Evaluations come in the order of their
-// numbers, so that the record can no longer end before this one.
+// summarized takes in what the verdicts of an evaluation come to. Evaluations come in the order of
+// their numbers, so that the record can no longer end before this one.
 func (c *Collector) summarized(event *actors.Event) {
 	f := event.Figures
 	e := Evaluation{
 		Number: event.Evaluation, Time: event.At.Seconds(), Step: event.Step, Epoch: event.Epoch,
 		Accuracy: Float(event.Accuracy), Loss: Float(event.Loss), Models: f.Models,
-		AverageModel: Float(f.AverageModel.Accuracy), Mean: Float(f.Mean.Accuracy), All: Float(f.All.Accuracy), Any: Float(f.Any.Accuracy),
+		AverageModel: Float(f.AverageModel.Accuracy), Mean: Float(f.Mean.Accuracy), All: Float(f.All.Accuracy),
+		Any: Float(f.Any.Accuracy),
 	}
 	c.mu.Lock()
 	c.dropMarks(e.Number)
@@ -406,7 +409,7 @@ func (c *Collector) data(m mark, last uint64) Data {
 	for i := range m.nodes {
 		t := &m.nodes[i]
 		d.Steps += t.steps
-		if c.config.Roles[i] == "worker" || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
+		if c.config.Trains[i] || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
 			d.Updates = append(d.Updates, t.summary(c.config.Nodes[i]))
 		}
 		if len(t.chosen) > 0 {
@@ -416,7 +419,8 @@ func (c *Collector) data(m mark, last uint64) Data {
 	return d
 }
 
-// verdicts returns those of the evaluations up to the last one, if any of these was of several models; c.mu is held.
+// verdicts returns the verdicts of the evaluations up to the last one, if any of these judged
+// several models; c.mu is held.
 func (c *Collector) verdicts(last uint64) []ModelVerdict {
 	n := 0
 	for n < len(c.models) && c.models[n].Number <= last {
@@ -447,7 +451,8 @@ func (c *Collector) measurements(until time.Duration) (all []Measurement) {
 // selection lists the choices of a node by the neighbours' numbers.
 func (t *tally) selection(number int, names []string) Selection {
 	s := Selection{Node: names[number]}
-	for _, c := range slices.SortedFunc(slices.Values(t.chosen), func(a, b choice) int { return cmp.Compare(a.neighbour, b.neighbour) }) {
+	for _, c := range slices.SortedFunc(slices.Values(t.chosen),
+		func(a, b choice) int { return cmp.Compare(a.neighbour, b.neighbour) }) {
 		name := Everyone
 		if c.neighbour != everyone {
 			name = names[c.neighbour]

@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	nodes = []string{"server", "fast", "slow"}
-	roles = []string{"server", "worker", "worker"}
+	nodes  = []string{"server", "fast", "slow"}
+	trains = []bool{false, true, true}
 )
 
 // observe is an event with whom and when.
@@ -35,7 +35,7 @@ type observe struct {
 func (o observe) tell(c *Collector) { c.Observe(o.at, o.node, o.Event) }
 
 func TestCollectorCountsByHand(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
 	c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 10})
 	for _, staleness := range []uint64{0, 3, 3, 1} {
@@ -75,17 +75,20 @@ func summarized(number uint64, accuracy float64) actors.Event {
 }
 
 func TestVerdictsOnModelsAreKeptWhereSeveralWereLookedAt(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for n := range uint64(3) {
 		c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: n + 1})
-		f := actors.Figures{Models: 2, AverageModel: actors.Score{Accuracy: 0.9}, All: actors.Score{Accuracy: 0.2}, Any: actors.Score{Accuracy: 0.6}}
+		f := actors.Figures{Models: 2, AverageModel: actors.Score{Accuracy: 0.9}, All: actors.Score{Accuracy: 0.2},
+			Any: actors.Score{Accuracy: 0.6}}
 		f.Mean = actors.Score{Accuracy: 0.4, Loss: 2}
 		for origin, accuracy := range []float64{1: 0.2, 2: 0.6} {
 			if origin > 0 {
-				c.Observe(0, -1, actors.Event{Kind: actors.Evaluated, Evaluation: n + 1, Origin: origin, Step: n, Accuracy: accuracy})
+				c.Observe(0, -1, actors.Event{Kind: actors.Evaluated, Evaluation: n + 1, Origin: origin, Step: n,
+					Accuracy: accuracy})
 			}
 		}
-		c.Observe(0, -1, actors.Event{Kind: actors.Summarized, Evaluation: n + 1, At: 1e9, Accuracy: 0.4, Loss: 2, Figures: &f})
+		c.Observe(0, -1, actors.Event{Kind: actors.Summarized, Evaluation: n + 1, At: 1e9, Accuracy: 0.4, Loss: 2,
+			Figures: &f})
 	}
 	d, err := c.Close(2)
 	if err != nil {
@@ -98,14 +101,15 @@ func TestVerdictsOnModelsAreKeptWhereSeveralWereLookedAt(t *testing.T) {
 	if diff := cmp.Diff(want, d.Models); diff != "" {
 		t.Error(diff)
 	}
-	point := Evaluation{Number: 2, Time: 1, Accuracy: 0.4, Loss: 2, Models: 2, AverageModel: 0.9, Mean: 0.4, All: 0.2, Any: 0.6}
+	point := Evaluation{Number: 2, Time: 1, Accuracy: 0.4, Loss: 2, Models: 2, AverageModel: 0.9, Mean: 0.4, All: 0.2,
+		Any: 0.6}
 	if diff := cmp.Diff(point, d.Curve[1]); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestAgeOfAModelIsWhatItsNodeHasLearntSince(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	step := func(node int, step uint64) {
 		c.Observe(time.Duration(step), node, actors.Event{Kind: actors.StepDone, Step: step})
 	}
@@ -122,7 +126,8 @@ func TestAgeOfAModelIsWhatItsNodeHasLearntSince(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slow := d.Updates[1]; slow.Age == nil || slow.Age.Max != 3 || slow.Age.Mean != 1 || d.Updates[0].Age != nil || d.Updates[0].LastStep != 15e-9 {
+	if slow := d.Updates[1]; slow.Age == nil || slow.Age.Max != 3 || slow.Age.Mean != 1 || d.Updates[0].Age != nil ||
+		d.Updates[0].LastStep != 15e-9 {
 		t.Errorf("%+v", d.Updates)
 	}
 }
@@ -141,9 +146,11 @@ func drawEvents(t *rapid.T) []observe {
 		case actors.StepDone:
 			o.Samples = rapid.IntRange(1, 100).Draw(t, "samples")
 		case actors.UpdateApplied:
-			o.Origin, o.Staleness = rapid.IntRange(1, 2).Draw(t, "origin"), rapid.Uint64Range(0, 1<<20).Draw(t, "staleness")
+			o.Origin, o.Staleness = rapid.IntRange(1, 2).Draw(t, "origin"),
+				rapid.Uint64Range(0, 1<<20).Draw(t, "staleness")
 		case actors.Waited:
-			o.Cause, o.Duration = rapid.SampledFrom([]string{"parameters", "barrier"}).Draw(t, "cause"), time.Duration(rapid.Int64().Draw(t, "wait"))
+			o.Cause, o.Duration = rapid.SampledFrom([]string{"parameters", "barrier"}).Draw(t, "cause"),
+				time.Duration(rapid.Int64().Draw(t, "wait"))
 		case actors.SnapshotTaken:
 			asked += rapid.Uint64Range(1, 3).Draw(t, "asked")
 			o.Evaluation = asked
@@ -162,7 +169,7 @@ func TestRecordEndedAtAMarkIsThatOfARunStoppedThere(t *testing.T) {
 		events := drawEvents(t)
 		sent := int64(0)
 		links := func() []Link { return []Link{{From: "fast", To: "server", Messages: sent, Bytes: 7 * sent}} }
-		c := NewCollector(Config{Nodes: nodes, Roles: roles, Links: links})
+		c := NewCollector(Config{Nodes: nodes, Trains: trains, Links: links})
 		var marks []int
 		for i, o := range events {
 			sent++
@@ -183,14 +190,15 @@ func TestRecordEndedAtAMarkIsThatOfARunStoppedThere(t *testing.T) {
 		for n := uint64(1); n <= end; n++ {
 			c.Observe(1e9, 9, summarized(n, 0.5))
 			i := marks[slices.IndexFunc(marks, func(i int) bool { return events[i].Evaluation >= n })]
-			curve = append(curve, Evaluation{Number: n, Accuracy: 0.5, Models: 1, AverageModel: 0.5, Mean: 0.5, All: 0.5, Any: 0.5, Bytes: 7 * int64(i+1)})
+			curve = append(curve, Evaluation{Number: n, Accuracy: 0.5, Models: 1, AverageModel: 0.5, Mean: 0.5,
+				All: 0.5, Any: 0.5, Bytes: 7 * int64(i+1)})
 		}
 		got, err := c.Close(end)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sent = 0
-		stopped := NewCollector(Config{Nodes: nodes, Roles: roles, Links: links})
+		stopped := NewCollector(Config{Nodes: nodes, Trains: trains, Links: links})
 		for _, o := range events[:marks[k]+1] {
 			sent++
 			o.tell(stopped)
@@ -218,7 +226,8 @@ func TestStalenessAgreesWithSortedValues(t *testing.T) {
 		slices.Sort(values)
 		rank := func(q float64) uint64 { return values[int(math.Ceil(q*float64(len(values))))-1] }
 		got := a.staleness()
-		want := Staleness{Mean: float64(sum) / float64(len(values)), P50: rank(0.5), P99: rank(0.99), Max: values[len(values)-1]}
+		want := Staleness{Mean: float64(sum) / float64(len(values)), P50: rank(0.5), P99: rank(0.99),
+			Max: values[len(values)-1]}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Staleness{}, "Counts")); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -253,7 +262,7 @@ func TestWaitLiesInItsBucket(t *testing.T) {
 }
 
 func TestCausesBeyondTheLimitAreCountedAsOther(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for i := range 1000 {
 		c.Observe(0, 1, actors.Event{Kind: actors.Waited, Cause: strings.Repeat("x", i), Duration: 1})
 	}
@@ -272,7 +281,7 @@ func TestCausesBeyondTheLimitAreCountedAsOther(t *testing.T) {
 
 func TestManyGoroutinesLoseNothing(t *testing.T) {
 	var events bytes.Buffer
-	c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: &events})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains, Events: &events})
 	var group sync.WaitGroup
 	const each = 2000
 	for worker := 1; worker <= 2; worker++ {
@@ -297,7 +306,8 @@ func TestManyGoroutinesLoseNothing(t *testing.T) {
 	}
 	for _, u := range d.Updates {
 		if u.Steps != each || u.Updates != each || u.Waiting[0].Count != each {
-			t.Errorf("%s: %d steps, %d updates, %d waits; want %d each", u.Node, u.Steps, u.Updates, u.Waiting[0].Count, each)
+			t.Errorf("%s: %d steps, %d updates, %d waits; want %d each",
+				u.Node, u.Steps, u.Updates, u.Waiting[0].Count, each)
 		}
 	}
 	if n := bytes.Count(events.Bytes(), []byte("\n")); n != 6*each+100 {
@@ -310,7 +320,7 @@ func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
 	for i := range nodes {
 		nodes[i] = "n" + strconv.Itoa(i)
 	}
-	c := NewCollector(Config{Nodes: nodes, Roles: make([]string, len(nodes))})
+	c := NewCollector(Config{Nodes: nodes, Trains: make([]bool, len(nodes))})
 	for i := range 5 {
 		c.Observe(0, 3, actors.Event{Kind: actors.Selected, Origin: i})
 	}
@@ -325,7 +335,7 @@ func TestSelectionsOfManyNodesAreCountedTogether(t *testing.T) {
 }
 
 func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for _, o := range []observe{
 		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 1}},
 		{1e9, 2, actors.Event{Kind: actors.Selected, Origin: 0}},
@@ -352,7 +362,8 @@ func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
 	}
 	measured := []Measurement{
 		{Time: 0, Node: "coordinator", Name: "distance", Value: 3},
-		{Time: 1, Node: "coordinator", Name: "spectral gap", Value: 0.25}, {Time: 2, Node: "coordinator", Name: "distance", Value: 1},
+		{Time: 1, Node: "coordinator", Name: "spectral gap", Value: 0.25},
+		{Time: 2, Node: "coordinator", Name: "distance", Value: 1},
 	}
 	if diff := cmp.Diff(measured, got.Measured); diff != "" {
 		t.Errorf("measurements: -want +got:\n%s", diff)
@@ -360,7 +371,7 @@ func TestSelectionsAndMeasurementsEndWithTheRecord(t *testing.T) {
 }
 
 func TestMeasurementsBeyondTheLimitAreCounted(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	for i := range MaxMeasured + 3 {
 		c.Observe(time.Duration(i), 1, actors.Event{Kind: actors.Measured, Name: "x", Value: float64(i)})
 		if i == MaxMeasured {
@@ -369,15 +380,17 @@ func TestMeasurementsBeyondTheLimitAreCounted(t *testing.T) {
 	}
 	for last, unmeasured := range []uint64{3, 1} {
 		d, err := c.Close(uint64(last))
-		if err != nil || len(d.Measured) != MaxMeasured || d.Unmeasured != unmeasured || d.Measured[MaxMeasured-1].Value != MaxMeasured-1 {
-			t.Errorf("closed at %d: %d kept, %d not (want %d), %v", last, len(d.Measured), d.Unmeasured, unmeasured, err)
+		if err != nil || len(d.Measured) != MaxMeasured || d.Unmeasured != unmeasured ||
+			d.Measured[MaxMeasured-1].Value != MaxMeasured-1 {
+			t.Errorf("closed at %d: %d kept, %d not (want %d), %v",
+				last, len(d.Measured), d.Unmeasured, unmeasured, err)
 		}
 	}
 }
 
 // manyNodes have each made steps, waited, and chosen a hundred others.
 func manyNodes(n int) *Collector {
-	c := NewCollector(Config{Nodes: make([]string, n), Roles: make([]string, n)})
+	c := NewCollector(Config{Nodes: make([]string, n), Trains: make([]bool, n)})
 	for i := range n {
 		c.Observe(0, i, actors.Event{Kind: actors.StepDone, Samples: 32})
 		c.Observe(0, i, actors.Event{Kind: actors.Waited, Cause: "neighbour", Duration: time.Second})
@@ -421,7 +434,7 @@ func BenchmarkSnapshot(b *testing.B) {
 }
 
 func TestCloseWithoutSuchASnapshotIsAnError(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 2})
 	if _, err := c.Close(3); err == nil || !strings.Contains(err.Error(), "evaluation 3") {
 		t.Errorf("got %v", err)
@@ -430,7 +443,7 @@ func TestCloseWithoutSuchASnapshotIsAnError(t *testing.T) {
 
 func TestEventsAreLinesOfJSON(t *testing.T) {
 	var b strings.Builder
-	c := NewCollector(Config{Nodes: []string{`a "b"`}, Roles: []string{"worker"}, Events: &b})
+	c := NewCollector(Config{Nodes: []string{`a "b"`}, Trains: []bool{true}, Events: &b})
 	second := time.Second
 	for _, o := range []observe{
 		{second, 0, actors.Event{Kind: actors.StepDone, Step: 3, Samples: 32, Loss: math.NaN()}},
@@ -439,7 +452,8 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 		{second, -1, actors.Event{Kind: actors.Measured, Name: "distance", Value: 2.5}},
 		{second, 0, actors.Event{Kind: actors.Selected, Origin: 0}},
 		{second, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 4, Epoch: 0.5, Step: 9}},
-		{second, -1, actors.Event{Kind: actors.Evaluated, Evaluation: 4, At: second, Epoch: 0.5, Step: 9, Accuracy: 0.25, Loss: math.Inf(1)}},
+		{second, -1, actors.Event{Kind: actors.Evaluated, Evaluation: 4, At: second, Epoch: 0.5, Step: 9,
+			Accuracy: 0.25, Loss: math.Inf(1)}},
 		{second, -1, summarized(4, 0.25)},
 	} {
 		o.tell(c)
@@ -453,8 +467,11 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 {"time_s":1,"node":"coordinator","event":"measured","name":"distance","value":2.5}
 {"time_s":1,"node":"a \"b\"","event":"selection","origin":"a \"b\""}
 {"time_s":1,"node":"coordinator","event":"snapshot","evaluation":4,"step":9,"epoch":0.5}
-{"time_s":1,"node":"coordinator","event":"evaluation","origin":"a \"b\"","evaluation":4,"at_s":1,"step":9,"epoch":0.5,"accuracy":0.25,"loss":"Inf"}
-{"time_s":1,"node":"coordinator","event":"summary","evaluation":4,"at_s":0,"step":0,"epoch":0,"accuracy":0.25,"loss":0,"models":1,"average_model":0.25,"mean":0.25,"all":0.25,"any":0.25}
+{"time_s":1,"node":"coordinator","event":"evaluation","origin":"a \"b\"","evaluation":4,"at_s":1,"step":9` +
+		`,"epoch":0.5,"accuracy":0.25,"loss":"Inf"}
+{"time_s":1,"node":"coordinator","event":"summary","evaluation":4,"at_s":0,"step":0,"epoch":0` +
+		`,"accuracy":0.25,"loss":0,"models":1` +
+		`,"average_model":0.25,"mean":0.25,"all":0.25,"any":0.25}
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -468,7 +485,7 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 
 var errFull = errors.New("no space left")
 
-// small accepts so many bytes.
+// small accepts a number of bytes.
 type small struct{ left int }
 
 func (s *small) Write(b []byte) (int, error) {
@@ -480,7 +497,7 @@ func (s *small) Write(b []byte) (int, error) {
 
 func TestFirstErrorOfEventsIsReturned(t *testing.T) {
 	for _, room := range []int{0, 100_000} {
-		c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: &small{room}})
+		c := NewCollector(Config{Nodes: nodes, Trains: trains, Events: &small{room}})
 		for range 10_000 {
 			c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 1})
 		}
@@ -493,7 +510,8 @@ func TestFirstErrorOfEventsIsReturned(t *testing.T) {
 
 func TestVerdictsAreToldAsTheyCome(t *testing.T) {
 	var told []uint64
-	c := NewCollector(Config{Nodes: nodes, Roles: roles, OnEvaluation: func(e Evaluation) { told = append(told, e.Number) }})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains,
+		OnEvaluation: func(e Evaluation) { told = append(told, e.Number) }})
 	for n := range uint64(3) {
 		c.Observe(0, -1, summarized(n+1, 0))
 	}
@@ -504,7 +522,8 @@ func TestVerdictsAreToldAsTheyCome(t *testing.T) {
 
 func TestFloatSurvivesJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := Float(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0})).Draw(t, "value"))
+		want := Float(rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1),
+			0})).Draw(t, "value"))
 		text, err := json.Marshal([]Float{want})
 		if err != nil {
 			t.Fatal(err)
@@ -528,7 +547,7 @@ func BenchmarkObserve(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			c := NewCollector(Config{Nodes: nodes, Roles: roles})
+			c := NewCollector(Config{Nodes: nodes, Trains: trains})
 			for b.Loop() {
 				c.Observe(time.Second, 1, event)
 			}
@@ -538,9 +557,10 @@ func BenchmarkObserve(b *testing.B) {
 
 func BenchmarkEvent(b *testing.B) {
 	b.ReportAllocs()
-	c := NewCollector(Config{Nodes: nodes, Roles: roles, Events: discard{}})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains, Events: discard{}})
 	for b.Loop() {
-		c.Observe(1234567*time.Microsecond, 1, actors.Event{Kind: actors.StepDone, Step: 1000, Samples: 32, Loss: 0.1234567})
+		c.Observe(1234567*time.Microsecond, 1, actors.Event{Kind: actors.StepDone, Step: 1000, Samples: 32,
+			Loss: 0.1234567})
 	}
 }
 
@@ -549,7 +569,7 @@ type discard struct{}
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	c := NewCollector(Config{Nodes: nodes, Roles: roles})
+	c := NewCollector(Config{Nodes: nodes, Trains: trains})
 	count := func() {
 		c.Observe(0, 1, actors.Event{Kind: actors.StepDone, Samples: 32})
 		c.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 1, Staleness: 21})

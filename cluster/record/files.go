@@ -10,20 +10,23 @@ import (
 type DataFile struct {
 	// Name is the file's, without its folder.
 	Name string `json:"name"`
-	// Size is that of the content in bytes, and SHA256 its checksum in hexadecimal: of a file that is compressed with
-	// gzip, of what it becomes.
+	// Size is the length of the content in bytes, SHA256 its checksum in hexadecimal: of a file
+	// that is compressed with gzip, of what it becomes.
 	Size   int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
 // SortFiles orders files by their names, and drops those that are listed twice.
 func SortFiles(files []DataFile) []DataFile {
-	slices.SortFunc(files, func(a, b DataFile) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256)) })
+	slices.SortFunc(files, func(a, b DataFile) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256))
+	})
 	return slices.Compact(files)
 }
 
-// OtherData says, a sentence for each file, where the data of two records differ: those of now from those of before.
-// Nothing is said of files that only one of them has, such as records have that were made before checksums were.
+// OtherData says, in a sentence for each file, where the data of a record differ from the data of
+// an earlier one. It says nothing of files that only one record has: the oldest records have no
+// checksums.
 func OtherData(before, now []DataFile) []string {
 	var said []string
 	for _, was := range before {
@@ -33,7 +36,8 @@ func OtherData(before, now []DataFile) []string {
 			continue
 		}
 		is := now[at]
-		said = append(said, fmt.Sprintf("the data differ: %s had %d bytes with SHA-256 %s, and has %d with %s", was.Name, was.Size, was.SHA256, is.Size, is.SHA256))
+		said = append(said, fmt.Sprintf("the data differ: %s had %d bytes with SHA-256 %s, and has %d with %s",
+			was.Name, was.Size, was.SHA256, is.Size, is.SHA256))
 	}
 	return said
 }

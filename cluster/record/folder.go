@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // The errors that a program may want to tell apart.
@@ -55,7 +57,7 @@ type Folder struct {
 	finished map[string]int // by point and seed
 	events   map[int]bool   // runs whose events are being written
 	unlock   func() error   // nil unless this program may write
-	filled   [len(tables)]bool
+	filled   [len(lists)]bool
 }
 
 // saved is run.json.
@@ -65,8 +67,8 @@ type saved struct {
 	Data Data `json:"data"`
 }
 
-// Create makes a new folder, into which nobody else may write until Close; its parents may be missing. An existing
-// folder that is not empty is refused with ErrExists.
+// Create makes a new folder, into which nobody else may write until Close; its parents may be
+// missing. An existing folder that is not empty is refused with ErrExists.
 func Create(dir string) (*Folder, error) { return create(dir, osDisk{}) }
 
 func create(dir string, d disk) (*Folder, error) {
@@ -150,22 +152,23 @@ func (f *Folder) adopt(n int) error {
 		return err
 	}
 	if other, ok := f.finished[runKey(s.Point, s.Seed)]; ok {
-		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)", f.runPath(n, runName), other, s.Point, s.Seed)
+		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)",
+			f.runPath(n, runName), other, s.Point, s.Seed)
 	}
-	f.keep(&s)
+	f.remember(&s)
 	return nil
 }
 
-// keep notes a finished run; f.mu is held, or nobody else has f.
-func (f *Folder) keep(s *saved) {
+// remember notes a finished run; f.mu is held, or nobody else has f.
+func (f *Folder) remember(s *saved) {
 	f.runs[s.Number] = s.Run
 	f.finished[runKey(s.Point, s.Seed)] = s.Number
-	for i, t := range tables {
-		f.filled[i] = f.filled[i] || t.any == nil || t.any(&s.Data)
+	for i, l := range lists {
+		f.filled[i] = f.filled[i] || l.filled(&s.Data)
 	}
 }
 
-func runKey(p Point, seed uint64) string { return fmt.Sprintf("%d %s", seed, pointKey(p)) }
+func runKey(p Point, seed uint64) string { return fmt.Sprintf("%d %s", seed, p.Key()) }
 
 func (f *Folder) runPath(n int, name string) string {
 	return filepath.Join(f.dir, runsName, fmt.Sprintf("%04d", n), name)
@@ -246,10 +249,10 @@ func (e *eventsFile) Close() error {
 	return nil
 }
 
-// SaveRun writes run n: its models, its events if EventsWriter was asked for them,
-// and at last run.json, with which the run is finished. r.Number is set to n, and what follows from the curve is filled
-// in; a run without an Outcome is Done, one without an Of is judged by the Mean. A failed run may have no models. A
-// failed run that was saved before is replaced.
+// SaveRun writes run n: its models, its events if EventsWriter was asked for them, and at last
+// run.json, with which the run is finished. r.Number is set to n, and what follows from the curve
+// is filled in; a run without an Outcome is Done, one without an Of is judged by the Mean. A failed
+// run may have no models. A failed run that was saved before is replaced.
 func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	if n < 0 || n >= MaxRuns {
 		return fmt.Errorf("run %d: a folder holds runs 0 to %d", n, MaxRuns-1)
@@ -266,14 +269,15 @@ func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
 	}
 	if len(text) > MaxFile {
-		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back", f.runPath(n, runName), len(text), MaxFile)
+		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back",
+			f.runPath(n, runName), len(text), MaxFile)
 	}
 	if err := f.writeRun(&r, append(text, '\n'), m); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keep(&run)
+	f.remember(&run)
 	return nil
 }
 
@@ -298,14 +302,17 @@ func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	})
 }
 
-// writeModels writes a run's models, and removes what an earlier attempt at a run that failed has left of others.
+// writeModels writes a run's models, and removes what an earlier attempt at a run that failed has
+// left of others.
 func (f *Folder) writeModels(n int, m *Models) error {
 	for _, file := range []struct {
 		name  string
 		has   bool
 		write func(w io.Writer) error
 	}{
-		{modelName, m.Judged != nil, func(w io.Writer) error { return WriteTensors(w, m.Judged, m.Tensors, m.Metadata) }},
+		{modelName, m.Judged != nil, func(w io.Writer) error {
+			return safetensors.Write(w, m.Tensors, m.Metadata, m.Judged)
+		}},
 		{modelsName, len(m.Nodes) > 0, m.writeNodes},
 	} {
 		path := f.runPath(n, file.name)
@@ -335,8 +342,8 @@ func (f *Folder) commitEvents(n int) error {
 	return nil
 }
 
-// Finished returns the number of the saved run of a point and seed. A run that failed is not finished: it is to be made
-// again, and to be saved under its number.
+// Finished returns the number of the saved run of a point and seed. A run that failed is not
+// finished: it is to be made again, and to be saved under its number.
 func (f *Folder) Finished(p Point, seed uint64) (n int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -369,7 +376,7 @@ type Trace struct {
 	Links []Link
 }
 
-// Traces reads back those of the given runs, in their order.
+// Traces reads back the traces of the given runs, in their order.
 func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 	traces := make([]Trace, len(runs))
 	seen := map[string]bool{}
@@ -379,7 +386,7 @@ func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 			return nil, err
 		}
 		traces[i] = Trace{Curve: d.Curve, Measured: d.Measured}
-		if key := pointKey(r.Point); !seen[key] {
+		if key := r.Point.Key(); !seen[key] {
 			seen[key] = true
 			traces[i].Links = d.Links
 		}
@@ -415,10 +422,11 @@ func readRun(dir, folder string, n int) (saved, error) {
 	return s, nil
 }
 
-// anyNumber is that of a run whose folder's name says nothing.
+// anyNumber stands for the number of a run whose folder's name says nothing.
 const anyNumber = -1
 
-var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" is true, null where it is false")
+var errReached = errors.New("keys \"time_to_target_s\" and \"epochs_to_target\" must be numbers where \"reached\" " +
+	"is true, null where it is false")
 
 // check finds what no saved run is without; n is the number that it must have, or anyNumber.
 func (s *saved) check(n int) error {
@@ -428,7 +436,7 @@ func (s *saved) check(n int) error {
 	if n != anyNumber && s.Number != n {
 		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
 	}
-	if err := s.words(); err != nil {
+	if err := s.checkWords(); err != nil {
 		return err
 	}
 	switch {
@@ -439,14 +447,15 @@ func (s *saved) check(n int) error {
 	}
 	for _, chosen := range s.Data.Selections {
 		if len(chosen.Neighbours) != len(chosen.Counts) {
-			return fmt.Errorf("the selections of node %q are of %d neighbours, but have %d counts", chosen.Node, len(chosen.Neighbours), len(chosen.Counts))
+			return fmt.Errorf("the selections of node %q are of %d neighbours, but have %d counts", chosen.Node,
+				len(chosen.Neighbours), len(chosen.Counts))
 		}
 	}
 	return nil
 }
 
-// ReadSummary reads the summary.json of a folder. One without a version is completed from the runs that lie beside it,
-// and its groups are made anew.
+// ReadSummary reads the summary.json of a folder. One without a version is completed from the runs
+// that lie beside it, and its groups are recomputed.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
 	if err := readJSON(dir, summaryName, &s); err != nil {
@@ -486,16 +495,17 @@ type Overview struct {
 	Data []DataFile
 }
 
-// Write assembles summary.json, curve.csv, links.csv and updates.csv from the saved
-// runs, by rising number, and returns the summary; where runs have them, also
-// models.csv, selections.csv and measured.csv. It may be called when only some runs are saved, and
-// again later.
+// Write assembles summary.json and the CSV file of each list of Data from the saved runs, by rising
+// number, and returns the summary. Files of optional lists are written where a run has elements. It
+// may be called when only some runs are saved, and again later.
 func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
-		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned, Data: SortFiles(slices.Clone(o.Data)),
-		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs, func(r Run) bool { return r.Outcome != Done }),
-		Runs:     runs,
+		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
+		Data: SortFiles(slices.Clone(o.Data)),
+		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs,
+			func(r Run) bool { return r.Outcome != Done }),
+		Runs: runs,
 	}
 	if o.Target > 0 {
 		s.Target = &o.Target
@@ -522,20 +532,20 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 // writeTables writes the tables from number next on, and at last the rows of all: each
 // run is read once.
 func (f *Folder) writeTables(next int, open []io.Writer, runs []Run) error {
-	if next == len(tables) {
+	if next == len(lists) {
 		return f.writeRows(open, runs)
 	}
-	t := tables[next]
+	l := lists[next]
 	f.mu.Lock()
-	filled := f.filled[next] || t.any == nil
+	filled := f.filled[next] || !l.optional
 	f.mu.Unlock()
 	if !filled {
 		return f.writeTables(next+1, append(open, nil), runs)
 	}
 	var others error // names its own file
-	err := replace(f.disk, filepath.Join(f.dir, t.name), func(w io.Writer) error {
+	err := replace(f.disk, filepath.Join(f.dir, l.file()), func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
-		if _, err := out.WriteString(t.header + "\n"); err != nil {
+		if _, err := out.WriteString(l.header()); err != nil {
 			return err
 		}
 		if others = f.writeTables(next+1, append(open, out), runs); others != nil {
@@ -560,11 +570,13 @@ func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
 			if out == nil {
 				continue
 			}
-			if b, err = tables[i].rows(b[:0], &r, &d); err != nil {
+			w := newRowWriter(b[:0], &r)
+			lists[i].rows(w, &r, &d)
+			if b, err = w.bytes(); err != nil {
 				return err
 			}
 			if _, err := out.Write(b); err != nil {
-				return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, tables[i].name), err)
+				return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, lists[i].file()), err)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // sameFloats holds a NaN equal to another.
@@ -29,8 +31,9 @@ func number(v float64) *float64 { return &v }
 // example is a run that reached its target, with all that can be awkward in text.
 func example(n int, label string, seed uint64) (Run, Data) {
 	r := Run{
-		Number: n, Point: Point{{"data.split", label}}, Seed: seed, Reached: true, TimeToTarget: number(80.5), EpochsToTarget: number(1.25),
-		FinalAccuracy: 0.95, BestAccuracy: 0.96, Steps: 60, Messages: 360, Bytes: 31449600, Evaluations: 2,
+		Number: n, Point: Point{{"data.split", label}}, Seed: seed, Reached: true, TimeToTarget: number(80.5),
+		EpochsToTarget: number(1.25),
+		FinalAccuracy:  0.95, BestAccuracy: 0.96, Steps: 60, Messages: 360, Bytes: 31449600, Evaluations: 2,
 		Clock: "virtual", Duration: 80.5, Wall: 0.5, Digest: "00ff", Outcome: Done, Of: Mean,
 		Crossings: map[Of]float64{Any: 70, Mean: 80.5},
 	}
@@ -47,15 +50,18 @@ func example(n int, label string, seed uint64) (Run, Data) {
 			{Number: 1, Node: "fast", Accuracy: 0.1, Loss: nan}, {Number: 1, Node: "slow", Accuracy: 0.3},
 			{Number: 2, Node: "fast", Step: 40, Accuracy: 0.96}, {Number: 2, Node: "slow", Step: 20, Accuracy: 0.94},
 		},
-		Links: []Link{{From: "fast", To: "server", Messages: 360, Bytes: 31449600, DelayAsked: 0.001, DelayAchieved: 0.0011, Lost: 2, Control: 3, ControlBytes: 99}},
+		Links: []Link{{From: "fast", To: "server", Messages: 360, Bytes: 31449600, DelayAsked: 0.001,
+			DelayAchieved: 0.0011, Lost: 2, Control: 3, ControlBytes: 99}},
 		Updates: []Update{{
 			Node: "fast", Steps: 60, Samples: 1920, Updates: 59,
 			Staleness: Staleness{Mean: 1, P50: 1, P99: 2, Max: 2, Counts: []Count{{1, 58}, {2, 1}}},
-			Waiting:   []Waiting{{Cause: "parameters", Count: 3, Total: 0.006, Buckets: []Bucket{{0.001, 0.0011, 2, 0.0021}, {0.0035, 0.004, 1, 0.0039}}}},
+			Waiting: []Waiting{{Cause: "parameters", Count: 3, Total: 0.006,
+				Buckets: []Bucket{{0.001, 0.0011, 2, 0.0021}, {0.0035, 0.004, 1, 0.0039}}}},
 		}},
 		Steps: 60, Messages: 360, Bytes: 31449600,
 		Selections: []Selection{{Node: "fast", Neighbours: []string{"server", "slow, too"}, Counts: []uint64{3, 1}}},
-		Measured:   []Measurement{{Time: 0, Node: "coordinator", Name: "consensus distance", Value: 0.5}, {Time: 80.5, Node: "fast", Name: "x", Value: Float(math.NaN())}},
+		Measured: []Measurement{{Time: 0, Node: "coordinator", Name: "consensus distance", Value: 0.5},
+			{Time: 80.5, Node: "fast", Name: "x", Value: Float(math.NaN())}},
 		Unmeasured: 2,
 	}
 	return r, d
@@ -78,7 +84,8 @@ func newExample(t *testing.T) *Folder {
 		if n == 1 {
 			r.Reached, r.TimeToTarget, r.EpochsToTarget, r.FinalAccuracy = false, nil, nil, 0.85
 			r.Clock, r.Lateness = "real", &Lateness{Late: true, P99: 0.002}
-			r.Outcome, r.Incidents = Degraded, []Incident{{At: 6, Node: "server", What: "its model was lost with its process"}}
+			r.Outcome, r.Incidents = Degraded, []Incident{{At: 6, Node: "server",
+				What: "its model was lost with its process"}}
 		}
 		if err := f.SaveRun(n, r, d, Models{Judged: params}); err != nil {
 			t.Fatal(err)
@@ -112,7 +119,8 @@ func TestFilesHaveTheirNamesColumnsAndKeys(t *testing.T) {
 	if _, err := f.Write(overview); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"summary.json", "curve.csv", "models.csv", "links.csv", "updates.csv", "selections.csv",
+	for _, name := range []string{"summary.json", "curve.csv", "models.csv", "links.csv", "updates.csv",
+		"selections.csv",
 		"measured.csv", "runs/0001/run.json"} {
 		text, err := os.ReadFile(filepath.Join(f.Dir(), name))
 		if err != nil {
@@ -165,7 +173,7 @@ func TestOpenReadsBackWhatWasSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, _, metadata, err := ReadTensors(bytes.NewReader(model))
+	values, _, metadata, err := safetensors.Read(bytes.NewReader(model))
 	if err != nil || !slices.Equal(values, params) || metadata["seed"] != "1" {
 		t.Errorf("model: %v, %v, %v", values, metadata, err)
 	}
@@ -242,7 +250,8 @@ func TestContinuingWithAnotherPlanIsRefused(t *testing.T) {
 		t.Errorf("the same plan: %v", err)
 	}
 	err = f.SavePlan("name: p\nseed: 2\n")
-	if !errors.Is(err, ErrOtherPlan) || !strings.Contains(err.Error(), `line 2 was "seed: 1" there and is "seed: 2" now`) {
+	if !errors.Is(err, ErrOtherPlan) || !strings.Contains(err.Error(),
+		`line 2 was "seed: 1" there and is "seed: 2" now`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -262,14 +271,16 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 			`key "of" is "best"; average-model, mean, all and any are accepted`},
 		{`{"version": 2, "clock": "real", "outcome": "done", "of": "any", "crossings_s": {"some": 1}}`,
 			`key "crossings_s" is "some"; average-model`},
-		{`{"version": 2, "clock": "real", "outcome": "failed", "of": "any", "incidents": [{"at_s": 1, "what": "diverged"}]}`,
+		{`{"version": 2, "clock": "real", "outcome": "failed", "of": "any", "incidents": [{"at_s": 1, "what": ` +
+			`"diverged"}]}`,
 			`element 0 of incidents: "diverged" at node ""`},
 		{`{"clock": "real", "reached": true}`, `key`},
 		{`{"clock": "real"}`, `key "data" must have the lists curve, links and updates`},
 		{`{"final_accuracy": "many"}`, `"many" is no number`},
 		{`{"point": {"a": [1]}}`, `key "a" of a point`},
 		{`{"point": {"a": 1, "a": 2}}`, `key "a" is given twice`},
-		{`{"clock": "real", "data": {"curve": [], "links": [], "updates": [], "selections": [{"node": "a", "neighbours": ["b"]}]}}`, `of 1 neighbours, but have 0 counts`},
+		{`{"clock": "real", "data": {"curve": [], "links": [], "updates": [], "selections": [{"node": "a", ` +
+			`"neighbours": ["b"]}]}}`, `of 1 neighbours, but have 0 counts`},
 		{`{"clock": "real"} 1`, `run.json:1: there is text after the end`},
 	} {
 		f := newExample(t)
@@ -358,7 +369,7 @@ func TestRunsSaveSideBySide(t *testing.T) {
 	}
 }
 
-// fullDisk has room for so many operations, each write, sync, rename and so on being
+// fullDisk has room for a number of operations, each write, sync, rename and so on being
 // one. The write that fails has written half.
 type fullDisk struct {
 	osDisk
@@ -531,7 +542,7 @@ func checkModel(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	if values, _, _, err := ReadTensors(file); err != nil || len(values) != 1<<18 {
+	if values, _, _, err := safetensors.Read(file); err != nil || len(values) != 1<<18 {
 		t.Errorf("%s: %d values, %v", path, len(values), err)
 	}
 }

@@ -19,8 +19,8 @@ type Spread struct {
 	Std Float `json:"std"`
 	Min Float `json:"min"`
 	Max Float `json:"max"`
-	// Low and High are the 95 % confidence interval, of the mean or what the Arrivals around the Spread say; NaN where
-	// Method is "too few repeats".
+	// Low and High are the 95 % confidence interval, of the mean or what the Arrivals around the
+	// Spread say; NaN where Method is "too few repeats".
 	Low  Float `json:"low"`
 	High Float `json:"high"`
 	// Method says how the interval was made: "t", "Kaplan–Meier, t" or "too few repeats".
@@ -41,16 +41,19 @@ func SpreadOf(values []float64) *Spread {
 
 // Arrivals describes when the runs of a point reach the target.
 type Arrivals struct {
-	// Spread has the mean, the deviation and the ends of the runs that reached the target alone, and counts all. Low
-	// and High are the interval of Restricted, wide enough for what lies between evaluations.
+	// Spread has the mean, the deviation and the ends of the runs that reached the target alone,
+	// and counts all. Low and High are the interval of Restricted, wide enough for what lies
+	// between evaluations.
 	Spread
-	// Reached counts the runs that arrived, and Censored those that ended before; the others failed.
+	// Reached counts the runs that arrived, and Censored those that ended before; the others
+	// failed.
 	Reached  int `json:"reached"`
 	Censored int `json:"censored"`
-	// Median is when half of the runs have arrived by the Kaplan–Meier curve; NaN where that is not known.
+	// Median is when half of the runs have arrived by the Kaplan–Meier curve; NaN where that is not
+	// known.
 	Median Float `json:"median"`
-	// Restricted is the mean in which runs that did not arrive, or later, count as if they had at the Horizon: how long
-	// a run was watched at most.
+	// Restricted is the mean in which runs that did not arrive, or later, count as if they had at
+	// the Horizon: how long a run was watched at most.
 	Restricted Float `json:"restricted_mean"`
 	Horizon    Float `json:"horizon"`
 }
@@ -58,17 +61,19 @@ type Arrivals struct {
 // Group sums up the runs of a point: an element of groups in summary.json.
 type Group struct {
 	Point Point `json:"point"`
-	// Circumstances are the settings of the point that it has in common with those that it is compared with.
+	// Circumstances are the settings of the point that it has in common with those that it is
+	// compared with.
 	Circumstances Point `json:"circumstances,omitempty"`
-	// N is the number of runs, Reached that of those which arrived at the target.
+	// N is the number of runs, Reached how many of them arrived at the target.
 	N       int `json:"n"`
 	Reached int `json:"reached"`
 	// Done, Degraded and Failed count the runs by their outcome.
 	Done     int `json:"done"`
 	Degraded int `json:"degraded"`
 	Failed   int `json:"failed"`
-	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A point whose runs have a
-	// single model, of which all four accuracies are the same, takes the Of of the points that it is compared with.
+	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A
+	// point whose runs have a single model, of which all four accuracies are the same, takes the Of
+	// of the points that it is compared with.
 	Of     Of       `json:"of"`
 	Target *float64 `json:"target,omitempty"`
 	// TimeToTarget, in seconds, and EpochsToTarget are nil if no run arrived.
@@ -76,22 +81,24 @@ type Group struct {
 	EpochsToTarget *Arrivals `json:"epochs_to_target"`
 	// FinalAccuracy is over all runs that did not fail; nil if there are none.
 	FinalAccuracy *Spread `json:"final_accuracy"`
-	// Verdict compares the times to the target with those of the other points of the same Of and Target, by runs of
-	// equal seeds; empty where there are none, or no run of any of them arrived.
+	// Verdict compares the times to the target with the other points of the same Of and
+	// Target, by runs of equal seeds; empty where there are none, or no run of any of them arrived.
 	Verdict stats.Word `json:"verdict,omitempty"`
 	// Pairs is how many seeds the comparison with the point that looks fastest had.
 	Pairs int `json:"pairs,omitempty"`
-	// Repeats is how many repeats would decide with 80 % power, where the verdict does not; 0 if no number that anybody
-	// would run. Finer says that the difference is less than what lies between evaluations: these must come more often.
+	// Repeats is how many repeats would decide with 80 % power, where the verdict does not; 0 if no
+	// number that anybody would run. Finer says that the difference is less than what lies between
+	// evaluations: these must come more often.
 	Repeats int  `json:"repeats_needed,omitempty"`
 	Finer   bool `json:"evaluate_more_often,omitempty"`
-	// Longer says that runs which did not arrive ended before others arrived: with a later bound fewer repeats may decide.
+	// Longer says that runs which did not arrive ended before others arrived: with a later bound
+	// fewer repeats may decide.
 	Longer bool `json:"run_longer,omitempty"`
 }
 
 // Summary is summary.json.
 type Summary struct {
-	// Version is that of the record's files.
+	// Version is the version of the record's files.
 	Version int `json:"version"`
 	// Plan is the plan's name.
 	Plan  string `json:"plan"`
@@ -105,7 +112,8 @@ type Summary struct {
 	RunsPlanned int  `json:"runs_planned"`
 	// Data are the files of samples, by their names; none of generated samples.
 	Data []DataFile `json:"data,omitempty"`
-	// Tunings are how settings of the points were chosen, and what that has cost beside the runs; none where nothing was.
+	// Tunings are how settings of the points were chosen, and what that has cost beside the runs;
+	// none where nothing was.
 	Tunings []Tuning `json:"tunings,omitempty"`
 	Runs    []Run    `json:"runs"`
 	Groups  []Group  `json:"groups"`
@@ -114,8 +122,9 @@ type Summary struct {
 // choices are the sections of a plan that somebody chooses; the others are what he meets.
 var choices = []string{"architecture", "model", "train", "tune"}
 
-// circumstances are the settings of a point that say what the question is, where others say what is chosen: points are
-// compared only where these are equal. Where a sweep varies nothing that is chosen, its values are what is compared.
+// circumstances are the settings of a point that say what the question is, where others say what is
+// chosen: points are compared only where these are equal. Where a sweep varies nothing that is
+// chosen, its values are what is compared.
 func circumstances(p Point) Point {
 	var met Point
 	for _, s := range p {
@@ -130,29 +139,31 @@ func circumstances(p Point) Point {
 	return met
 }
 
-// GroupRuns sums up runs by their points, in the order in which these first occur, and compares those of one target,
-// one Of and equal circumstances. The target is that of runs which name none, neither themselves nor in their points; nil if they have none.
+// GroupRuns sums up runs by their points, in the order in which these first occur, and compares
+// those of one target, one Of and equal circumstances. The given target holds for runs which name
+// none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}
 	for _, r := range runs {
-		key := pointKey(r.Point)
+		key := r.Point.Key()
 		if members[key] == nil {
-			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target), Circumstances: circumstances(r.Point)})
+			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target),
+				Circumstances: circumstances(r.Point)})
 		}
 		members[key] = append(members[key], r)
 	}
 	for i := range groups {
-		groups[i].sum(members[pointKey(groups[i].Point)])
+		groups[i].sum(members[groups[i].Point.Key()])
 	}
-	alike(groups, members)
+	alignOf(groups, members)
 	families := map[string][]int{}
 	var order []string
 	for i, g := range groups {
 		if g.Target == nil {
 			continue
 		}
-		family := fmt.Sprint(g.Of, *g.Target, pointKey(g.Circumstances))
+		family := fmt.Sprint(g.Of, *g.Target, g.Circumstances.Key())
 		if families[family] == nil {
 			order = append(order, family)
 		}
@@ -164,11 +175,12 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alike gives groups of single models the Of of those of several models and the same target where these have but one.
-// Where they have more a group keeps its own if it is one of these; all others take that of the first group.
-func alike(groups []Group, members map[string][]Run) {
+// alignOf gives groups of single models the Of of those of several models and the same target where
+// these have but one. Where they have more a group keeps its own if it is one of these; all others
+// take that of the first group.
+func alignOf(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
-		return !slices.ContainsFunc(members[pointKey(g.Point)], func(r Run) bool { return r.Models > 1 })
+		return !slices.ContainsFunc(members[g.Point.Key()], func(r Run) bool { return r.Models > 1 })
 	}
 	kinds, first := map[float64][]Of{}, map[float64]Of{}
 	for i := range groups {
@@ -200,7 +212,7 @@ func alike(groups []Group, members map[string][]Run) {
 func judge(groups []Group, family []int, members map[string][]Run) {
 	samples := make([]stats.Sample, len(family))
 	for k, i := range family {
-		samples[k] = arrivals(members[pointKey(groups[i].Point)], overTime)
+		samples[k] = arrivals(members[groups[i].Point.Key()], overTime)
 	}
 	for k, v := range stats.Judge(samples) {
 		g := &groups[family[k]]
@@ -229,15 +241,6 @@ func (r *Run) targetOr(given *float64) *float64 {
 	return given
 }
 
-// pointKey is the same for equal points only.
-func pointKey(p Point) string {
-	var b strings.Builder
-	for _, s := range p {
-		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
-	}
-	return b.String()
-}
-
 func (g *Group) sum(runs []Run) {
 	var final []float64
 	for _, r := range runs {
@@ -258,7 +261,8 @@ func (g *Group) sum(runs []Run) {
 		}
 	}
 	if g.FinalAccuracy = SpreadOf(final); g.FinalAccuracy != nil {
-		g.FinalAccuracy.Low, g.FinalAccuracy.High = max(g.FinalAccuracy.Low, 0), min(g.FinalAccuracy.High, 1) // NaN stays
+		// NaN stays
+		g.FinalAccuracy.Low, g.FinalAccuracy.High = max(g.FinalAccuracy.Low, 0), min(g.FinalAccuracy.High, 1)
 	}
 	g.TimeToTarget = arrivalsOf(arrivals(runs, overTime))
 	g.EpochsToTarget = arrivalsOf(arrivals(runs, overEpochs))
@@ -279,7 +283,7 @@ func overEpochs(r *Run) (at *float64, after, before, end float64) {
 	return r.EpochsToTarget, after, before, r.Epochs
 }
 
-// arrivals are those of a point's runs.
+// arrivals says when each run of a point arrived.
 func arrivals(runs []Run, read func(*Run) (at *float64, after, before, end float64)) stats.Sample {
 	s := make(stats.Sample, len(runs))
 	for i := range runs {

@@ -26,15 +26,18 @@ func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"point":{"k":"b"},"n":4,"reached":2,"done":2,"degraded":1,"failed":1,"of":"mean","target":0.9,` +
-		`"time_to_target_s":{"n":4,"mean":3,"std":1.4142135623730951,"min":2,"max":4,"low":null,"high":null,"method":"too few repeats",` +
+		`"time_to_target_s":{"n":4,"mean":3,"std":1.4142135623730951,"min":2,"max":4,"low":null,"high":null,` +
+		`"method":"too few repeats",` +
 		`"reached":2,"censored":1,"median":4,"restricted_mean":6,"horizon":9},` +
-		`"epochs_to_target":{"n":4,"mean":1,"std":0,"min":1,"max":1,"low":null,"high":null,"method":"too few repeats",` +
+		`"epochs_to_target":{"n":4,"mean":1,"std":0,"min":1,"max":1,"low":null,"high":null,"method":"too few ` +
+		`repeats",` +
 		`"reached":2,"censored":1,"median":1,"restricted_mean":2,"horizon":3},` +
 		`"final_accuracy":{"n":3,"mean":0.75,"std":0.25,"min":0.5,"max":1,"low":0,"high":1,"method":"t"},` +
 		`"verdict":"too few repeats","pairs":4,"repeats_needed":3},` +
 		`{"point":{"k":"a"},"n":1,"reached":0,"done":1,"degraded":0,"failed":0,"of":"mean","target":0.9,` +
 		`"time_to_target_s":null,"epochs_to_target":null,` +
-		`"final_accuracy":{"n":1,"mean":0.25,"std":null,"min":0.25,"max":0.25,"low":null,"high":null,"method":"too few repeats"},` +
+		`"final_accuracy":{"n":1,"mean":0.25,"std":null,"min":0.25,"max":0.25,"low":null,"high":null,"method":"too ` +
+		`few repeats"},` +
 		`"verdict":"too few repeats","pairs":1,"repeats_needed":3}]`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
@@ -48,7 +51,8 @@ func runsOf(p Point, n int, seconds float64) (runs []Run) {
 		at := seconds + rng.NormFloat64()
 		runs = append(runs, Run{
 			Point: p, Seed: uint64(seed), Of: Mean, Reached: true, TimeToTarget: &at, EpochsToTarget: &at,
-			Bracket: &Bracket{TimeAfter: at - 0.005, TimeBefore: at + 0.005, EpochsAfter: at - 0.005, EpochsBefore: at + 0.005},
+			Bracket: &Bracket{TimeAfter: at - 0.005, TimeBefore: at + 0.005,
+				EpochsAfter: at - 0.005, EpochsBefore: at + 0.005},
 		})
 	}
 	return runs
@@ -142,8 +146,9 @@ func TestPointsAreComparedWhereTheirCircumstancesAreEqual(t *testing.T) {
 			for k, kind := range []string{"local", "gossip"} {
 				at, epochs := float64(10*(1+9*i)+3*k)+float64(seed)/100, 1.0
 				runs = append(runs, Run{
-					Number: len(runs), Seed: seed, Outcome: Done, Of: Mean, Reached: true, TimeToTarget: &at, EpochsToTarget: &epochs,
-					Point: Point{{Key: "data.split", Value: split}, {Key: "architecture", Value: kind}},
+					Number: len(runs), Seed: seed, Outcome: Done, Of: Mean, Reached: true, TimeToTarget: &at,
+					EpochsToTarget: &epochs,
+					Point:          Point{{Key: "data.split", Value: split}, {Key: "architecture", Value: kind}},
 				})
 			}
 		}

@@ -93,12 +93,13 @@ type span struct {
 	count, total uint64
 }
 
-// fineness is how many buckets there are to a factor of two, as a power of two: a bucket is at most 1/128 wide. A
-// histogram of that fineness over all that can occur (HdrHistogram's) would take 50 KB a node and cause; the waits for
-// one cause are of few lengths.
+// fineness is how many buckets there are to a factor of two, as a power of two: a bucket is at most
+// 1/128 wide. A histogram of that fineness over all that can occur (HdrHistogram's) would take 50
+// KB a node and cause; the waits for one cause are of few lengths.
 const fineness = 7
 
-// waits counts durations in buckets of nanoseconds: one for each value below 256, then 128 to a factor of two.
+// waits counts durations in buckets of nanoseconds: one for each value below 256, then 128 to a
+// factor of two.
 type waits struct {
 	cause string
 	// spans are those that are not empty, by bucket.
@@ -142,7 +143,8 @@ func (w *waits) waiting() Waiting {
 		low, high := bounds(s.bucket)
 		sum.Count += s.count
 		total += s.total
-		sum.Buckets = append(sum.Buckets, Bucket{Low: seconds(low), High: seconds(high), Count: s.count, Total: seconds(s.total)})
+		sum.Buckets = append(sum.Buckets, Bucket{Low: seconds(low), High: seconds(high), Count: s.count,
+			Total: seconds(s.total)})
 	}
 	sum.Total = seconds(total)
 	return sum

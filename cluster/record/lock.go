@@ -12,11 +12,12 @@ import (
 // ErrLocked says that another program writes into a folder, or this one already does.
 var ErrLocked = errors.New("this record is being written")
 
-// lockName is the file that whoever writes into a folder holds locked. It has the writer's process id in it.
+// lockName is the file that whoever writes into a folder holds locked. It has the writer's process
+// id in it.
 const lockName = ".lock"
 
-// lock locks a folder for writing. It is an ErrLocked that names the writer if there is one; what a dead
-// process has left is no obstacle.
+// lock locks a folder for writing. It is an ErrLocked that names the writer if there is one; what a
+// dead process has left is no obstacle.
 func (f *Folder) lock() error {
 	unlock, err := lockFile(filepath.Join(f.dir, lockName))
 	switch {
@@ -38,8 +39,8 @@ func writer(path string) string {
 	return "another process"
 }
 
-// OpenToWrite is Open for a program that adds runs: until Close nobody else may. A folder that another program
-// writes into is an ErrLocked that says which.
+// OpenToWrite is Open for a program that adds runs: until Close nobody else may. A folder that
+// another program writes into is an ErrLocked that says which.
 func OpenToWrite(dir string) (*Folder, error) {
 	if _, err := readPlan(dir); err != nil {
 		return nil, err
@@ -56,7 +57,8 @@ func OpenToWrite(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Close lets others write into the folder. It may be called again, and of a folder that was not opened to write.
+// Close lets others write into the folder. It may be called again, and of a folder that was not
+// opened to write.
 func (f *Folder) Close() error {
 	f.mu.Lock()
 	unlock := f.unlock

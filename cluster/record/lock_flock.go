@@ -19,7 +19,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrLocked
 		}
-		switch still := err == nil && there(f, path); {
+		switch still := err == nil && isAt(f, path); {
 		case err != nil:
 			return nil, errors.Join(err, f.Close())
 		case !still: // its last holder has removed it after it was opened here
@@ -38,8 +38,8 @@ func lockFile(path string) (unlock func() error, err error) {
 	}
 }
 
-// there reports whether an open file is the one of that name.
-func there(f *os.File, path string) bool {
+// isAt reports whether an open file is the one of that name.
+func isAt(f *os.File, path string) bool {
 	one, err := f.Stat()
 	if err != nil {
 		return false

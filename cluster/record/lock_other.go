@@ -35,7 +35,8 @@ func lockFile(path string) (unlock func() error, err error) {
 	return nil, ErrLocked
 }
 
-// alive reports whether the process goes on that a lock names; one whose name is not yet written does.
+// alive reports whether the process goes on that a lock names; one whose name is not yet written
+// does.
 func alive(path string) bool {
 	text, err := os.ReadFile(path)
 	if err != nil {

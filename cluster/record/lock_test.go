@@ -26,7 +26,8 @@ func TestOneProcessAtATimeWritesARecord(t *testing.T) {
 	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // it has saved a run
 		t.Fatal(err)
 	}
-	if _, err := OpenToWrite(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("by process %d", other.Process.Pid)) {
+	if _, err := OpenToWrite(dir); !errors.Is(err, ErrLocked) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("by process %d", other.Process.Pid)) {
 		t.Errorf("while process %d writes: %v", other.Process.Pid, err)
 	}
 	if _, err := Open(dir); err != nil {
@@ -40,7 +41,8 @@ func TestOneProcessAtATimeWritesARecord(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after the writer was killed: %v", err)
 	}
-	if _, err := OpenToWrite(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("by process %d", os.Getpid())) {
+	if _, err := OpenToWrite(dir); !errors.Is(err, ErrLocked) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("by process %d", os.Getpid())) {
 		t.Errorf("opened twice in one process: %v", err)
 	}
 	if err := errors.Join(f.Close(), f.Close()); err != nil {

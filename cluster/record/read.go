@@ -95,7 +95,8 @@ func decodeJSON(text []byte, into any) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%d: no JSON: %w", lineOf(text, syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%d: key %q is a %s; %s is accepted", lineOf(text, kind.Offset), keyOf(kind.Field), kind.Value, kind.Type)
+		return fmt.Errorf("%d: key %q is a %s; %s is accepted",
+			lineOf(text, kind.Offset), keyOf(kind.Field), kind.Value, kind.Type)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%d: the file ends too early", lineOf(text, int64(len(text))))
 	}
@@ -104,7 +105,8 @@ func decodeJSON(text []byte, into any) error {
 
 // keyOf drops from a path the names of embedded structs, which no key stands for.
 func keyOf(field string) string {
-	keys := slices.DeleteFunc(strings.Split(field, "."), func(s string) bool { return s != "" && unicode.IsUpper(rune(s[0])) })
+	keys := slices.DeleteFunc(strings.Split(field, "."),
+		func(s string) bool { return s != "" && unicode.IsUpper(rune(s[0])) })
 	return strings.Join(keys, ".")
 }
 
@@ -112,7 +114,8 @@ func lineOf(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
 }
 
-// firstDifference returns the number of the first line in which two texts differ, and both lines; 0 if they are equal.
+// firstDifference returns the number of the first line in which two texts differ, and both lines; 0
+// if they are equal.
 func firstDifference(a, b string) (number int, lineA, lineB string) {
 	linesA, linesB := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range max(len(linesA), len(linesB)) {

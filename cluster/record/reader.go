@@ -22,13 +22,14 @@ type Reader struct {
 	dir string
 	// Plan is the resolved plan's text.
 	Plan string
-	// Summary is summary.json, with groups made anew of its runs.
+	// Summary is summary.json, with its groups recomputed from its runs.
 	Summary Summary
 }
 
-// NewReader reads the plan and the summary of a folder. Where a program was killed before it wrote the summary, that
-// is put together of the runs that are finished; see Summary.RunsPlanned. ErrNoRecord stands for a folder without a
-// plan. Errors name the file, and where there is one the line.
+// NewReader reads the plan and the summary of a folder. Where a program was killed before it wrote
+// the summary, that is put together of the runs that are finished; see Summary.RunsPlanned.
+// ErrNoRecord stands for a folder without a plan. Errors name the file, and where there is one the
+// line.
 func NewReader(dir string) (*Reader, error) {
 	plan, err := readPlan(dir)
 	if err != nil {
@@ -82,10 +83,12 @@ func summaryOf(dir, plan string) (Summary, error) {
 // Missing says in words what a record that is not complete lacks; nothing of one that is.
 func (s *Summary) Missing() string {
 	switch {
-	case s.Complete, s.RunsPlanned > 0 && len(s.Runs) >= s.RunsPlanned: // what is wrong with runs that are there is told of each
+	// what is wrong with runs that are there is told of each
+	case s.Complete, s.RunsPlanned > 0 && len(s.Runs) >= s.RunsPlanned:
 		return ""
 	case s.RunsPlanned == 0:
-		return fmt.Sprintf("not complete: the program was ended before it summed up its runs, of which %d are finished", len(s.Runs))
+		return fmt.Sprintf("not complete: the program was ended before it summed up its runs, of which %d are finished",
+			len(s.Runs))
 	}
 	return fmt.Sprintf("not complete: %d of %d runs are recorded", len(s.Runs), s.RunsPlanned)
 }
@@ -146,7 +149,8 @@ func (f *RunFolder) Read() (Run, Data, error) {
 	return s.Run, s.Data, nil
 }
 
-// Model opens the model that the run's figures are of, or the nodes' models if they are of several: a safetensors file.
+// Model opens the model that the run's figures are of, or the nodes' models if they are of several:
+// a safetensors file.
 func (f *RunFolder) Model() (*os.File, error) {
 	file, err := openFile(f.dir, filepath.Join(f.name, modelName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,8 +179,8 @@ var (
 	judged = []Of{AverageModel, Mean, All, Any}
 )
 
-// words finds words that no run has, and incidents that say nothing.
-func (r *Run) words() error {
+// checkWords finds words that no run has, and incidents that say nothing.
+func (r *Run) checkWords() error {
 	switch {
 	case !slices.Contains(clocks, r.Clock):
 		return unknown("clock", r.Clock, clocks)
@@ -195,7 +199,8 @@ func (r *Run) words() error {
 	}
 	for i, n := range r.Incidents {
 		if !within(n.At, 0, longest) || n.Node == "" || n.What == "" {
-			return fmt.Errorf("element %d of incidents: %q at node %q after %g s; a sentence, a node and 0 to %g s are accepted",
+			return fmt.Errorf("element %d of incidents: %q at node %q after %g s; a sentence, a node and 0 to %g s "+
+				"are accepted",
 				i, n.What, n.Node, n.At, longest)
 		}
 	}
@@ -215,7 +220,7 @@ func unknown[T ~string](key string, is T, accepted []T) error {
 
 // check finds figures that no run has.
 func (r *Run) check() error {
-	if err := r.words(); err != nil {
+	if err := r.checkWords(); err != nil {
 		return err
 	}
 	switch {
@@ -224,9 +229,11 @@ func (r *Run) check() error {
 	case r.Reached != (r.TimeToTarget != nil) || r.Reached != (r.EpochsToTarget != nil):
 		return errReached
 	case r.Reached && !(within(*r.TimeToTarget, 0, longest) && within(*r.EpochsToTarget, 0, longest)):
-		return fmt.Errorf("the target is reached after %g s and %g epochs; 0 to %g are accepted", *r.TimeToTarget, *r.EpochsToTarget, longest)
+		return fmt.Errorf("the target is reached after %g s and %g epochs; 0 to %g are accepted",
+			*r.TimeToTarget, *r.EpochsToTarget, longest)
 	case !fraction(r.FinalAccuracy) || !fraction(r.BestAccuracy):
-		return fmt.Errorf("the accuracies are %v and %v; fractions from 0 to 1 are accepted", r.FinalAccuracy, r.BestAccuracy)
+		return fmt.Errorf("the accuracies are %v and %v; fractions from 0 to 1 are accepted",
+			r.FinalAccuracy, r.BestAccuracy)
 	case r.Messages < 0 || r.Bytes < 0:
 		return fmt.Errorf("%d messages of %d bytes; 0 and more are accepted", r.Messages, r.Bytes)
 	case !within(r.Duration, 0, longest):
@@ -236,7 +243,8 @@ func (r *Run) check() error {
 	case r.Target != nil && !within(*r.Target, 0, 1):
 		return fmt.Errorf("key \"target\" is %g; a fraction from 0 to 1 is accepted", *r.Target)
 	case r.Bracket != nil && !r.Bracket.sound():
-		return fmt.Errorf("key \"bracket\" is from %g to %g s and %g to %g epochs; rising values from 0 to %g are accepted",
+		return fmt.Errorf("key \"bracket\" is from %g to %g s and %g to %g epochs; rising values from 0 to %g are "+
+			"accepted",
 			r.Bracket.TimeAfter, r.Bracket.TimeBefore, r.Bracket.EpochsAfter, r.Bracket.EpochsBefore, longest)
 	}
 	return nil
@@ -245,54 +253,4 @@ func (r *Run) check() error {
 func (b *Bracket) sound() bool {
 	return within(b.TimeAfter, 0, b.TimeBefore) && within(b.TimeBefore, 0, longest) &&
 		within(b.EpochsAfter, 0, b.EpochsBefore) && within(b.EpochsBefore, 0, longest)
-}
-
-// check finds figures that no run counts.
-func (d *Data) check() error {
-	if err := d.checkLists(); err != nil {
-		return err
-	}
-	for i, m := range d.Models {
-		if !fraction(m.Accuracy) {
-			return fmt.Errorf("element %d of models: accuracy %v of node %q; a fraction from 0 to 1 is accepted", i, m.Accuracy,
-				m.Node)
-		}
-		if i > 0 && m.Number < d.Models[i-1].Number {
-			return fmt.Errorf("element %d of models: evaluation %d comes after evaluation %d", i, m.Number, d.Models[i-1].Number)
-		}
-	}
-	for i, m := range d.Measured {
-		if !within(m.Time, 0, longest) {
-			return fmt.Errorf("element %d of measured: time %g s; 0 to %g are accepted", i, m.Time, longest)
-		}
-	}
-	return nil
-}
-
-// fractions reports whether all accuracies of an evaluation are.
-func (e *Evaluation) fractions() bool {
-	return fraction(e.Accuracy) && fraction(e.AverageModel) && fraction(e.Mean) && fraction(e.All) && fraction(e.Any)
-}
-
-func (d *Data) checkLists() error {
-	for i, e := range d.Curve {
-		if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !e.fractions() || e.Bytes < 0 || e.Models < 0 {
-			return fmt.Errorf("element %d of curve: time %g s, epoch %g, accuracy %v, %d bytes are not those of an evaluation", i, e.Time, e.Epoch, e.Accuracy, e.Bytes)
-		}
-	}
-	for i, l := range d.Links {
-		if !within(l.DelayAsked, 0, longest) || !within(l.DelayAchieved, 0, longest) || min(l.Messages, l.Bytes, l.Lost) < 0 {
-			return fmt.Errorf("element %d of links: delays %g and %g s, %d messages of %d bytes, %d lost are not those of a link", i, l.DelayAsked, l.DelayAchieved, l.Messages, l.Bytes, l.Lost)
-		}
-	}
-	for i, u := range d.Updates {
-		for _, w := range u.Waiting {
-			for _, b := range w.Buckets {
-				if !within(b.Low, 0, longest) || !within(b.High, b.Low, longest) || !within(b.Total, 0, math.MaxFloat64) {
-					return fmt.Errorf("element %d of updates: waits of %g to %g s, %g s in all, cannot be", i, b.Low, b.High, b.Total)
-				}
-			}
-		}
-	}
-	return nil
 }

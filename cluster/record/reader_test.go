@@ -1,13 +1,10 @@
 package record
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,7 +68,8 @@ func TestReaderNamesWhatIsMissing(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, summaryName)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := NewReader(dir); err != nil || len(again.Summary.Runs) != len(r.Summary.Runs) || again.Summary.Complete || again.Summary.Plan != "p" {
+	if again, err := NewReader(dir); err != nil || len(again.Summary.Runs) != len(r.Summary.Runs) ||
+		again.Summary.Complete || again.Summary.Plan != "p" {
 		t.Errorf("without a summary: %+v, %v", again, err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, runsName)); err != nil {
@@ -154,7 +152,10 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		{"accuracy", func(r *Run, _ *Data) { r.BestAccuracy = 1.5 }, "fractions from 0 to 1"},
 		{"bytes", func(r *Run, _ *Data) { r.Bytes = -1 }, "-1 bytes"},
 		{"length", func(r *Run, _ *Data) { r.Duration = 1e300 }, `key "run_s" is 1e+300`},
-		{"time to target", func(r *Run, _ *Data) { r.Reached, r.TimeToTarget, r.EpochsToTarget = true, number(-3), number(1) }, "after -3 s"},
+		{"time to target", func(r *Run, _ *Data) {
+			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, number(-3),
+				number(1)
+		}, "after -3 s"},
 		{"curve", func(_ *Run, d *Data) { d.Curve[0].Time = 1e13 }, "element 0 of curve: time 1e+13 s"},
 		{"curve's accuracy", func(_ *Run, d *Data) { d.Curve[0].Accuracy = Float(math.Inf(1)) }, "accuracy Inf"},
 		{"links", func(_ *Run, d *Data) { d.Links[0].DelayAchieved = -1 }, "element 0 of links: delays"},
@@ -174,7 +175,8 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		}
 		path := f.runPath(7, "")
 		_, _, err := OpenRun(path).Read()
-		if err == nil || !strings.Contains(err.Error(), filepath.Join(path, runName)) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(path, runName)) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
@@ -184,8 +186,10 @@ func TestReaderRefusesSummariesThatCannotBe(t *testing.T) {
 	run := `{"run": %d, "point": {}, "seed": 1, "clock": "virtual", "final_accuracy": %s}`
 	for _, c := range []struct{ text, want string }{
 		{`{"runs": [` + fmt.Sprintf(run, -1, "0") + `]}`, `element 0 of runs: key "run" is -1`},
-		{`{"runs": [` + fmt.Sprintf(run, 1, "0") + "," + fmt.Sprintf(run, 1, "0") + `]}`, "element 1 of runs: run 1 comes after run 1"},
-		{`{"version": 2, "runs": [{"run": 0, "point": {}, "seed": 1, "clock": "virtual", "outcome": "done", "of": "mean", "final_accuracy": 7}]}`, "element 0 of runs: the accuracies are 7"},
+		{`{"runs": [` + fmt.Sprintf(run, 1, "0") + "," + fmt.Sprintf(run, 1, "0") + `]}`,
+			"element 1 of runs: run 1 comes after run 1"},
+		{`{"version": 2, "runs": [{"run": 0, "point": {}, "seed": 1, "clock": "virtual", "outcome": "done", "of": ` +
+			`"mean", "final_accuracy": 7}]}`, "element 0 of runs: the accuracies are 7"},
 		{`{"target": 17}`, `key "target" is 17`},
 		{"{\n\"runs\": [", "summary.json:2: the file ends too early"},
 		{"{\n\"plan\": NaN}", "summary.json:2: no JSON"},
@@ -195,7 +199,8 @@ func TestReaderRefusesSummariesThatCannotBe(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, summaryName), []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewReader(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, summaryName)) || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewReader(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, summaryName)) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: got %v, want %s", c.text, err, c.want)
 		}
 	}
@@ -207,88 +212,4 @@ func keysOf(n int) string {
 		keys = append(keys, fmt.Sprintf("\"k%d\": 1", i))
 	}
 	return strings.Join(keys, ", ")
-}
-
-func TestTensorsThatDifferAreCountedByTheirBits(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	odd := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Copysign(0, -1)), 0, 1e-45, 7}
-	for range 200 {
-		n := rng.IntN(40)
-		a := make([]float32, n)
-		for i := range a {
-			a[i] = odd[rng.IntN(len(odd))]
-		}
-		b := append([]float32{}, a...)
-		for range rng.IntN(4) {
-			if n > 0 {
-				b[rng.IntN(n)] = odd[rng.IntN(len(odd))]
-			}
-		}
-		want, first := 0, -1
-		for i := range a {
-			if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
-				if want++; first < 0 {
-					first = i
-				}
-			}
-		}
-		d, err := DiffTensors(tensorsFile(t, a, nil), tensorsFile(t, b, nil))
-		if err != nil || d.Elements != n || d.Differ != want || d.Equal() != (want == 0) || want > 0 && d.First != first {
-			t.Fatalf("%v and %v: %+v, %v; want %d, the first %d", a, b, d, err, want, first)
-		}
-	}
-}
-
-func tensorsFile(t *testing.T, params []float32, tensors []Tensor) *bytes.Reader {
-	t.Helper()
-	var b bytes.Buffer
-	if err := WriteTensors(&b, params, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.NewReader(b.Bytes())
-}
-
-func TestTensorsThatDifferAreNamed(t *testing.T) {
-	two := []Tensor{{Name: "first", Shape: []int{2}}, {Name: "second", Shape: []int{3}, Offset: 2}}
-	d, err := DiffTensors(tensorsFile(t, []float32{1, 2, 3, 4, 5}, two), tensorsFile(t, []float32{1, 2, 3, 1, 7}, two))
-	want := TensorDifference{Elements: 5, Differ: 2, Largest: 3, First: 3, Tensor: "second", A: 4, B: 1}
-	if diff := cmp.Diff(want, d); err != nil || diff != "" {
-		t.Errorf("%v, -want +got:\n%s", err, diff)
-	}
-	d, err = DiffTensors(tensorsFile(t, make([]float32, 5), two), tensorsFile(t, make([]float32, 5), nil))
-	if err != nil || d.Equal() || !strings.Contains(d.Shapes, `"first"`) {
-		t.Errorf("other tensors: %+v, %v", d, err)
-	}
-}
-
-func TestTensorsThatAreCutOffAreToldApart(t *testing.T) {
-	whole := func() *bytes.Reader { return tensorsFile(t, make([]float32, 20_000), nil) }
-	cut := func(n int64) *bytes.Reader {
-		b := make([]byte, n)
-		if _, err := whole().Read(b); err != nil {
-			t.Fatal(err)
-		}
-		return bytes.NewReader(b)
-	}
-	for _, n := range []int64{4, 20, 200, 79_999} {
-		if _, err := DiffTensors(cut(n), whole()); err == nil || !strings.HasPrefix(err.Error(), "model A: ") {
-			t.Errorf("A of %d bytes: %v", n, err)
-		}
-		if _, err := DiffTensors(whole(), cut(n)); err == nil || !strings.HasPrefix(err.Error(), "model B: ") {
-			t.Errorf("B of %d bytes: %v", n, err)
-		}
-	}
-	long := bytes.NewReader(append(readBytes(t, whole()), 0))
-	if _, err := DiffTensors(whole(), long); err == nil || !strings.Contains(err.Error(), "model B: there are bytes after") {
-		t.Errorf("a model with something behind it: %v", err)
-	}
-}
-
-func readBytes(t *testing.T, r io.Reader) []byte {
-	t.Helper()
-	b, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

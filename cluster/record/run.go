@@ -40,6 +40,15 @@ func (p Point) String() string {
 	return b.String()
 }
 
+// Key is the same for equal points only.
+func (p Point) Key() string {
+	var b strings.Builder
+	for _, s := range p {
+		fmt.Fprintf(&b, "%q=%q;", s.Key, s.Value)
+	}
+	return b.String()
+}
+
 // MarshalJSON writes an object whose keys keep their order.
 func (p Point) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
@@ -144,29 +153,32 @@ type Run struct {
 	Number int    `json:"run"`
 	Point  Point  `json:"point"`
 	Seed   uint64 `json:"seed"`
-	// Outcome says how much the figures are worth, and Incidents what has happened that makes them worth less.
+	// Outcome says how much the figures are worth, and Incidents what has happened that makes them
+	// worth less.
 	Outcome   Outcome    `json:"outcome"`
 	Incidents []Incident `json:"incidents,omitempty"`
-	// Of is what is judged: which model, or which of several, the accuracies and the target are about.
+	// Of is what is judged: which model, or which of several, the accuracies and the target are
+	// about.
 	Of Of `json:"of"`
-	// Target is the accuracy at which the run ends, as a fraction. Nil stands for what its point sets stop.target to, or
-	// else the summary's.
+	// Target is the accuracy at which the run ends, as a fraction. Nil stands for what its point
+	// sets stop.target to, or else the summary's.
 	Target *float64 `json:"target,omitempty"`
 	// Reached says whether what is judged arrived at the target; if not, the times to it are nil.
 	Reached bool `json:"reached"`
 	// TimeToTarget is in seconds on the run's clock.
 	TimeToTarget   *float64 `json:"time_to_target_s"`
 	EpochsToTarget *float64 `json:"epochs_to_target"`
-	// Bracket has the evaluations between which the target was reached; nil where it was not, or they are not known.
-	// SaveRun fills it in.
+	// Bracket has the evaluations between which the target was reached; nil where it was not, or
+	// they are not known. SaveRun fills it in.
 	Bracket *Bracket `json:"bracket,omitempty"`
 	// Crossings are the seconds after which each of the four figures arrived at the target; one
 	// that did not before the run ended is not in it.
 	Crossings map[Of]float64 `json:"crossings_s,omitempty"`
-	// FinalAccuracy is that of the last evaluation, BestAccuracy the highest of all.
+	// FinalAccuracy is the accuracy at the last evaluation, BestAccuracy the highest of all.
 	FinalAccuracy Float `json:"final_accuracy"`
 	BestAccuracy  Float `json:"best_accuracy"`
-	// Steps of all workers, and Messages and Bytes on all links without control, up to the record's end.
+	// Steps of all workers, and Messages and Bytes on all links without control, up to the record's
+	// end.
 	Steps    uint64 `json:"steps"`
 	Messages int64  `json:"messages"`
 	Bytes    int64  `json:"bytes"`
@@ -174,13 +186,15 @@ type Run struct {
 	Evaluations int `json:"evaluations"`
 	// Models is how many models were looked at together, at most. SaveRun fills it in.
 	Models int `json:"models,omitempty"`
-	// Holders is how many nodes of the plan hold a model, where evaluate.sample has fewer of them looked at.
+	// Holders is how many nodes of the plan hold a model, where evaluate.sample has fewer of them
+	// looked at.
 	Holders int `json:"holders,omitempty"`
 	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`
 	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.
 	Insecure bool `json:"insecure,omitempty"`
-	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it took.
+	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it
+	// took.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
 	// Epochs are those up to the record's end. SaveRun fills them in.
@@ -192,14 +206,19 @@ type Run struct {
 	// Stalled is the instant in seconds from which on no node did anything, in a run that only
 	// its bound on time ended; 0 if they did something to the end.
 	Stalled float64 `json:"stalled_s,omitempty"`
-	// Unmeasured counts measurements that were not kept, because the run made more than MaxMeasured.
+	// Unmeasured counts measurements that were not kept, because the run made more than
+	// MaxMeasured.
 	Unmeasured uint64 `json:"unmeasured,omitempty"`
-	// Lateness is that of a real clock; nil for the virtual one, which is never late.
+	// Lateness says how late a real clock was; nil for the virtual one, which is never late.
 	*Lateness
 }
 
-// Bracket has the evaluations around an arrival at the target: the last one before it and the first that showed it. The
-// first evaluation has none before it, and then After is 0.
+// Serverless reports whether several nodes hold models. None of these has versions then, and no
+// update a staleness.
+func (r *Run) Serverless() bool { return r.Models > 1 || r.Holders > 1 }
+
+// Bracket has the evaluations around an arrival at the target: the last one before it and the first
+// that showed it. The first evaluation has none before it, and then After is 0.
 type Bracket struct {
 	// TimeAfter and TimeBefore are in seconds on the run's clock.
 	TimeAfter    float64 `json:"after_s"`

@@ -6,33 +6,49 @@ import (
 	"strconv"
 )
 
-// table is a CSV file with the rows of all runs.
-type table struct {
-	name, header string
-	// rows appends those of a run.
-	rows func(b []byte, r *Run, d *Data) ([]byte, error)
-	// any, if not nil, reports whether a run has rows: the file is written only where a run has.
-	any func(d *Data) bool
+// list is one of the lists of Data, and the CSV file with the rows of all runs.
+type list struct {
+	// name is the list's key in JSON and, with .csv behind it, the file's name.
+	name string
+	// columns are the columns of the file behind those that name the run.
+	columns string
+	// optional says that the file is written only where a run has elements.
+	optional bool
+	// of returns the elements of a run.
+	of func(d *Data) List
+	// rows writes the rows of a run.
+	rows func(w *rowWriter, r *Run, d *Data)
 }
 
-// tables are those that Folder.Write makes.
-var tables = [...]table{
-	{name: "curve.csv", header: "run,point,seed,time_s,step,epoch,accuracy,loss,bytes,models,average_model,mean,all,any",
-		rows: curveRows},
-	{name: "links.csv", header: "run,point,seed,from,to,messages,bytes,delay_asked_s,delay_achieved_s,lost,control_messages,control_bytes", rows: linkRows},
-	{name: "updates.csv", header: "run,point,seed,node,quantity,cause,low,high,count,total", rows: updateRows},
-	{
-		name: "models.csv", header: "run,point,seed,evaluation,node,time_s,step,accuracy,loss", rows: modelRows,
-		any: func(d *Data) bool { return len(d.Models) > 0 },
-	},
-	{
-		name: "selections.csv", header: "run,point,seed,node,neighbour,count", rows: selectionRows,
-		any: func(d *Data) bool { return len(d.Selections) > 0 },
-	},
-	{
-		name: "measured.csv", header: "run,point,seed,node,time_s,name,value", rows: measuredRows,
-		any: func(d *Data) bool { return len(d.Measured) > 0 },
-	},
+func (l *list) file() string   { return l.name + ".csv" }
+func (l *list) header() string { return "run,point,seed," + l.columns + "\n" }
+
+// filled reports whether the file is to be written for a run.
+func (l *list) filled(d *Data) bool { return !l.optional || l.of(d).Len > 0 }
+
+// Element is an element of one of the lists of Data.
+type Element interface {
+	// Where says which element of its list it is.
+	Where() string
+	// check returns an error if its figures cannot be.
+	check() error
+}
+
+// List is one of the lists of Data.
+type List struct {
+	// Name is its key in JSON.
+	Name string
+	Len  int
+	// At returns a pointer to element i, from 0.
+	At func(i int) Element
+}
+
+// listOf gives elements the form of a List.
+func listOf[T any, P interface {
+	*T
+	Element
+}](elements []T) List {
+	return List{Len: len(elements), At: func(i int) Element { return P(&elements[i]) }}
 }
 
 // rowWriter writes records that begin with what names the run.
@@ -57,75 +73,6 @@ func (w *rowWriter) row(fields ...string) {
 func (w *rowWriter) bytes() ([]byte, error) {
 	w.csv.Flush()
 	return w.buffer.Bytes(), w.csv.Error()
-}
-
-func curveRows(b []byte, r *Run, d *Data) ([]byte, error) {
-	w := newRowWriter(b, r)
-	for _, e := range d.Curve {
-		w.row(decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String(),
-			integer(e.Bytes),
-			strconv.Itoa(e.Models), e.AverageModel.String(), e.Mean.String(), e.All.String(), e.Any.String())
-	}
-	return w.bytes()
-}
-
-func modelRows(b []byte, r *Run, d *Data) ([]byte, error) {
-	w := newRowWriter(b, r)
-	times := map[uint64]float64{}
-	for _, e := range d.Curve {
-		times[e.Number] = e.Time
-	}
-	for _, m := range d.Models {
-		w.row(strconv.FormatUint(m.Number, 10), m.Node, decimal(times[m.Number]), strconv.FormatUint(m.Step, 10),
-			m.Accuracy.String(), m.Loss.String())
-	}
-	return w.bytes()
-}
-
-func linkRows(b []byte, r *Run, d *Data) ([]byte, error) {
-	w := newRowWriter(b, r)
-	for _, l := range d.Links {
-		w.row(l.From, l.To, integer(l.Messages), integer(l.Bytes), decimal(l.DelayAsked), decimal(l.DelayAchieved), integer(l.Lost),
-			integer(l.Control), integer(l.ControlBytes))
-	}
-	return w.bytes()
-}
-
-// updateRows writes a row for each bucket that is not empty: for the quantity
-// "staleness", in versions, low = high is the value; for "waiting", in seconds, the
-// bucket holds low and ends before high. The total is the sum of the bucket's values.
-func updateRows(b []byte, r *Run, d *Data) ([]byte, error) {
-	w := newRowWriter(b, r)
-	for _, u := range d.Updates {
-		for _, c := range u.Staleness.Counts {
-			value := strconv.FormatUint(c.Value, 10)
-			w.row(u.Node, "staleness", "", value, value, strconv.FormatUint(c.Count, 10), strconv.FormatUint(c.Value*c.Count, 10))
-		}
-		for _, cause := range u.Waiting {
-			for _, k := range cause.Buckets {
-				w.row(u.Node, "waiting", cause.Cause, decimal(k.Low), decimal(k.High), strconv.FormatUint(k.Count, 10), decimal(k.Total))
-			}
-		}
-	}
-	return w.bytes()
-}
-
-func selectionRows(b []byte, r *Run, d *Data) ([]byte, error) {
-	w := newRowWriter(b, r)
-	for _, s := range d.Selections {
-		for i, neighbour := range s.Neighbours {
-			w.row(s.Node, neighbour, strconv.FormatUint(s.Counts[i], 10))
-		}
-	}
-	return w.bytes()
-}
-
-func measuredRows(b []byte, r *Run, d *Data) ([]byte, error) {
-	w := newRowWriter(b, r)
-	for _, m := range d.Measured {
-		w.row(m.Node, decimal(m.Time), m.Name, m.Value.String())
-	}
-	return w.bytes()
 }
 
 func decimal(v float64) string { return Float(v).String() }

@@ -10,16 +10,18 @@ import (
 
 const tuningName = "tuning.json"
 
-// Tuning is how the settings of one point were chosen, and what that has cost: an element of tuning.json.
+// Tuning is how the settings of one point were chosen, and what that has cost: an element of
+// tuning.json.
 type Tuning struct {
 	// Point is the point of the plan's sweep, whose repeats use what was chosen.
 	Point Point `json:"point"`
-	// Seed is that of the runs that were judged.
+	// Seed is the seed of the runs that were judged.
 	Seed uint64 `json:"seed"`
 	// Chosen is the place of the candidate that was chosen, from 0.
 	Chosen     int         `json:"chosen"`
 	Candidates []Candidate `json:"candidates"`
-	// Duration and Wall are the seconds that all candidates took, on the runs' clocks and on the machine's.
+	// Duration and Wall are the seconds that all candidates took, on the runs' clocks and on the
+	// machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
 }
@@ -28,15 +30,16 @@ type Tuning struct {
 type Candidate struct {
 	// Values are those that the plan would have.
 	Values Point `json:"values"`
-	// Reached says whether what is judged arrived at the target; TimeToTarget, in seconds, is nil if not.
+	// Reached says whether what is judged arrived at the target; TimeToTarget, in seconds, is nil
+	// if not.
 	Reached      bool     `json:"reached"`
 	TimeToTarget *float64 `json:"time_to_target_s"`
-	// FinalAccuracy is that of the last evaluation, NaN if there was none.
+	// FinalAccuracy is the accuracy at the last evaluation, NaN if there was none.
 	FinalAccuracy Float `json:"final_accuracy"`
 	// Duration and Wall are the seconds that the run took, on its clock and on the machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
-	// Outcome and Incidents are those of the run; empty if it could not go on.
+	// Outcome and Incidents say how the run ended; empty if it could not go on.
 	Outcome   Outcome    `json:"outcome,omitempty"`
 	Incidents []Incident `json:"incidents,omitempty"`
 	// Failure says why the run could not go on; empty if it could.
@@ -48,7 +51,8 @@ type tunings struct {
 	Tunings []Tuning `json:"tunings"`
 }
 
-// SaveTunings writes how the settings of the plan's points were chosen; it replaces what was written before.
+// SaveTunings writes how the settings of the plan's points were chosen; it replaces what was
+// written before.
 func (f *Folder) SaveTunings(all []Tuning) error {
 	path := filepath.Join(f.dir, tuningName)
 	text, err := json.MarshalIndent(tunings{all}, "", "  ")
@@ -58,7 +62,8 @@ func (f *Folder) SaveTunings(all []Tuning) error {
 	return WriteFile(path, append(text, '\n'))
 }
 
-// ReadTunings reads how the settings of a record's points were chosen; none in a record of a plan that has nothing to choose.
+// ReadTunings reads how the settings of a record's points were chosen; none in a record of a plan
+// that has nothing to choose.
 func ReadTunings(dir string) ([]Tuning, error) {
 	var t tunings
 	if err := readJSON(dir, tuningName, &t); errors.Is(err, fs.ErrNotExist) {
@@ -68,13 +73,15 @@ func ReadTunings(dir string) ([]Tuning, error) {
 	}
 	for i := range t.Tunings {
 		if one := &t.Tunings[i]; one.Chosen < 0 || one.Chosen >= len(one.Candidates) {
-			return nil, fmt.Errorf("%s: key \"chosen\" is %d, of %d candidates", filepath.Join(dir, tuningName), one.Chosen, len(one.Candidates))
+			return nil, fmt.Errorf("%s: key \"chosen\" is %d, of %d candidates",
+				filepath.Join(dir, tuningName), one.Chosen, len(one.Candidates))
 		}
 	}
 	return t.Tunings, nil
 }
 
-// ReplacePlan writes another plan in the place of the one that the folder was made by: one that all of its runs are runs of.
+// ReplacePlan replaces the plan that the folder was made by with another, which all of its runs
+// must be runs of.
 func (f *Folder) ReplacePlan(text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,21 +6,22 @@ import (
 	"slices"
 )
 
-// Version is that of the files that this program writes. Records without a version are read too: their curves have a
-// point for each node's model, their runs neither an outcome nor what is judged.
+// Version is the version of the files that this program writes. Records without a version are read
+// too: their curves have a point for each node's model, their runs neither an outcome nor what is
+// judged.
 const Version = 2
 
 // checkVersion refuses files of programs to come.
 func checkVersion(version int) error {
 	if version < 0 || version > Version {
-		return fmt.Errorf("key \"version\" is %d; up to %d is accepted: a newer gradwire has made this record", version,
-			Version)
+		return fmt.Errorf("key \"version\" is %d; up to %d is accepted: a newer gradwire has made this record",
+			version, Version)
 	}
 	return nil
 }
 
-// upgrade makes of a run without a version one that says what it then meant: it was done, and judged was any node's
-// model.
+// upgrade makes of a run without a version one that says what it then meant: it was done, and
+// judged was any node's model.
 func (r *Run) upgrade() {
 	if r.Outcome == "" {
 		r.Outcome = Done
@@ -56,8 +57,8 @@ func (r *Run) complete(d *Data) {
 	}
 }
 
-// upgrade makes of a curve with a point for each node's model one with an evaluation for each instant, and keeps the
-// points as verdicts on the models.
+// upgrade makes of a curve with a point for each node's model one with an evaluation for each
+// instant, and keeps the points as verdicts on the models.
 func (d *Data) upgrade() {
 	nodes := map[string]bool{}
 	for _, e := range d.Curve {
@@ -76,14 +77,16 @@ func (d *Data) upgrade() {
 		if len(nodes) > 1 {
 			for _, one := range old[i:end] {
 				d.Models = append(d.Models,
-					ModelVerdict{Number: e.Number, Node: one.Node, Step: one.Step, Accuracy: one.Accuracy, Loss: one.Loss})
+					ModelVerdict{Number: e.Number, Node: one.Node, Step: one.Step, Accuracy: one.Accuracy,
+						Loss: one.Loss})
 			}
 		}
 		i = end
 	}
 }
 
-// instant is the evaluation of the models that were judged at one instant. The average of several was not among them.
+// instant is the evaluation of the models that were judged at one instant. The average of several
+// was not among them.
 func instant(models []Evaluation, single bool) Evaluation {
 	e := models[0]
 	e.Node, e.Models = "", len(models)

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oldRecord copies a record of before version 2: two peers that gossip, at two points of two seeds.
+// oldRecord copies a record from before version 2: two peers that gossip, at two points of two
+// seeds.
 func oldRecord(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "old")
@@ -43,7 +44,8 @@ func TestRecordsWithoutAVersionSayWhatTheyThenMeant(t *testing.T) {
 	if one.Accuracy != 0.8 || one.Mean >= 0.8 {
 		t.Errorf("the last instant, at which one peer of two is at the target: %+v", one)
 	}
-	// Run 0 ended with 78.67 % at one peer and 78 % at the other, which it called its final accuracy.
+	// Run 0 ended with 78.67 % at one peer and 78 % at the other, which it called its final
+	// accuracy.
 	if last, _, err := r.Run(0).Read(); err != nil || last.FinalAccuracy != r.Summary.Runs[0].FinalAccuracy ||
 		math.Abs(float64(last.FinalAccuracy)-0.7867) > 5e-5 {
 		t.Errorf("%v: the best node ended with %g", err, float64(last.FinalAccuracy))

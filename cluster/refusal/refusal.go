@@ -1,4 +1,5 @@
-// Package refusal tells errors apart by what whoever asked can do about them: give something else, or ask again later.
+// Package refusal marks errors with what the caller can do about them: give other input, or try
+// again later.
 package refusal
 
 // InputError is about what the user gave: a plan, data, a folder. It is
@@ -18,8 +19,8 @@ func Input(err error) error {
 	return &InputError{err}
 }
 
-// AgainError says that the same request may succeed later: a process is joining the cluster, stopping or
-// crowded, or the process that keeps a submission is away.
+// AgainError says that the same request may succeed later: a process is joining the cluster,
+// stopping or crowded, or the process that keeps a submission is away.
 type AgainError struct{ Err error }
 
 func (e *AgainError) Error() string { return e.Err.Error() }

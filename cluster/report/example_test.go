@@ -8,7 +8,8 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/diff"
+	"github.com/gradwire/gradwire/cluster/report/page"
 )
 
 const quick = `
@@ -55,20 +56,20 @@ func Example() {
 	}
 	fmt.Println(len(summary.Runs), "run, complete:", summary.Complete)
 
-	sources, err := report.ReadSources([]string{a, b})
+	sources, err := page.Read([]string{a, b})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	page := filepath.Join(dir, "page.html")
-	if _, err := report.WritePage(page, sources); err != nil {
+	path := filepath.Join(dir, "page.html")
+	if _, err := page.Write(path, sources); err != nil {
 		fmt.Println(err)
 		return
 	}
-	info, err := os.Stat(page)
+	info, err := os.Stat(path)
 	fmt.Println("a page:", info.Size() > 10_000, err)
 
-	difference, err := report.Diff(a, b)
+	difference, err := diff.Compare(a, b)
 	if err != nil {
 		fmt.Println(err)
 		return

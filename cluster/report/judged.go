@@ -1,35 +1,39 @@
 package report
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
 )
 
-// These name what an accuracy is of where several nodes hold a model: in a figure or a sentence, and in a heading.
 var (
-	judgedNames = map[record.Of]string{
+	// JudgedNames says, for a figure or a sentence, what an accuracy is of where several nodes hold
+	// a model.
+	JudgedNames = map[record.Of]string{
 		record.AverageModel: "accuracy of the average model", record.Mean: "mean of the nodes' accuracies",
 		record.All: "accuracy of the worst node", record.Any: "accuracy of the best node",
 	}
-	judgedWords = map[record.Of]string{
-		record.AverageModel: "average model", record.Mean: "mean of the nodes", record.All: "worst node", record.Any: "best node",
+	// JudgedWords says the same in a heading, behind the word accuracy.
+	JudgedWords = map[record.Of]string{
+		record.AverageModel: "average model", record.Mean: "mean of the nodes", record.All: "worst node",
+		record.Any: "best node",
+	}
+	// VerdictMarks stand behind times to the target.
+	VerdictMarks = map[stats.Word]string{
+		stats.Fastest: "*", stats.Undecided: "=", stats.Unjudged: "?", stats.Slower: " ", "": " ",
 	}
 )
 
-// several reports whether a run has several models. One model's accuracy needs no other name.
-func several(s record.Summary) bool {
+// HasSeveralModels reports whether a run has several models. The accuracy of a single one needs no
+// other name.
+func HasSeveralModels(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Models > 1 })
 }
 
-// severalOf reports whether a run of a point has several models.
-func severalOf(s record.Summary, p record.Point) bool {
-	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Models > 1 && slices.Equal(r.Point, p) })
-}
-
-// kindsOf are what the points of several models judge, without repetition.
-func kindsOf(s record.Summary) (kinds []record.Of) {
+// JudgedKinds returns what the points of several models judge, without repetition.
+func JudgedKinds(s record.Summary) (kinds []record.Of) {
 	for _, r := range s.Runs {
 		if r.Models > 1 && !slices.Contains(kinds, r.Of) {
 			kinds = append(kinds, r.Of)
@@ -38,33 +42,48 @@ func kindsOf(s record.Summary) (kinds []record.Of) {
 	return kinds
 }
 
-// mixed stands for what is judged where this is not the same at all points.
-const mixed = "what each point judges"
-
-// judged says what an accuracy of a summary is of: "accuracy" where every run has a single model.
-func judged(s record.Summary) string {
-	switch kinds := kindsOf(s); len(kinds) {
+// Judged says what an accuracy of a summary is of: "accuracy" where every run has a single model.
+func Judged(s record.Summary) string {
+	switch kinds := JudgedKinds(s); len(kinds) {
 	case 0:
 		return "accuracy"
 	case 1:
-		return judgedNames[kinds[0]]
+		return JudgedNames[kinds[0]]
 	}
-	return "accuracy of " + mixed
+	return "each point's own accuracy"
 }
 
-// judgedWord is judged as an addition to the word accuracy; empty where every run has a single model.
-func judgedWord(s record.Summary) string {
-	switch kinds := kindsOf(s); len(kinds) {
+// JudgedWord is Judged as an addition to the word accuracy; empty where every run has a single
+// model.
+func JudgedWord(s record.Summary) string {
+	switch kinds := JudgedKinds(s); len(kinds) {
 	case 0:
 		return ""
 	case 1:
-		return judgedWords[kinds[0]]
+		return JudgedWords[kinds[0]]
 	}
-	return mixed
+	return "as each point is judged"
 }
 
-// targetsOf are the targets of a summary's points, rising.
-func targetsOf(s record.Summary) (all []float64) {
+// JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where
+// every run has a single model.
+func JudgedBy(s record.Summary) string {
+	kinds := JudgedKinds(s)
+	if len(kinds) == 0 {
+		return ""
+	}
+	parts := make([]string, len(kinds))
+	for i, of := range kinds {
+		parts[i] = "by the " + JudgedNames[of]
+	}
+	if len(parts) == 1 {
+		return "judged " + parts[0]
+	}
+	return "some points judged " + strings.Join(parts, ", others ")
+}
+
+// Targets returns the targets of a summary's points, rising.
+func Targets(s record.Summary) (all []float64) {
 	for _, g := range s.Groups {
 		if g.Target != nil && !slices.Contains(all, *g.Target) {
 			all = append(all, *g.Target)
@@ -74,33 +93,42 @@ func targetsOf(s record.Summary) (all []float64) {
 	return all
 }
 
-// targetName is the target as a figure names it.
-func targetName(s record.Summary) string {
-	if all := targetsOf(s); len(all) == 1 {
-		return percent(all[0])
+// TargetName names the target, as in "94 %".
+func TargetName(s record.Summary) string {
+	if all := Targets(s); len(all) == 1 {
+		return Percent(all[0])
 	}
 	return "each point's target"
 }
 
-// title names the plan and what a figure shows of it.
-func title(s record.Summary, what string) string { return cut(s.Plan+": "+what, maxTitle) }
+// HasVerdicts reports whether points are compared.
+func HasVerdicts(s record.Summary) bool {
+	return slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Verdict != "" })
+}
 
-// maxTitle is how many characters a title has room for.
-const maxTitle = 95
+// LongestMean returns the longest mean time to the target, in seconds; 0 if no run arrived.
+func LongestMean(s record.Summary) float64 {
+	longest := 0.0
+	for _, g := range s.Groups {
+		if g.TimeToTarget != nil {
+			longest = max(longest, float64(g.TimeToTarget.Restricted))
+		}
+	}
+	return longest
+}
 
-// sampleNote says where fewer models are looked at than there are; of what is judged, only these are known.
-func sampleNote(s record.Summary) string {
-	var samples []string
+// MeanTraffic returns the mean messages and bytes of a point's runs.
+func MeanTraffic(s record.Summary, p record.Point) (messages, bytes float64) {
+	n := 0.0
 	for _, r := range s.Runs {
-		if r.Holders == 0 {
-			continue
-		}
-		if sample := fmt.Sprintf("%d of %s", r.Models, count(r.Holders, "node")); !slices.Contains(samples, sample) {
-			samples = append(samples, sample)
+		if slices.Equal(r.Point, p) {
+			n++
+			messages += float64(r.Messages)
+			bytes += float64(r.Bytes)
 		}
 	}
-	if len(samples) == 0 {
-		return ""
+	if n == 0 {
+		return 0, 0
 	}
-	return "Looked at are the models of a sample: " + some(samples) + " (evaluate.sample)."
+	return messages / n, bytes / n
 }

@@ -13,10 +13,12 @@ import (
 // Caller is a client at the other end of a connection.
 type Caller struct {
 	Conn net.Conn
+	// Name and Role come from its certificate.
 	Name string
 	Role identity.Role
 }
 
+// Reply sends the caller a message.
 func (c *Caller) Reply(m *protos.Reply) error { return Write(c.Conn, m) }
 
 // May returns an error if the caller's role does not allow something.
@@ -26,7 +28,8 @@ func (c *Caller) May(what string, roles ...identity.Role) error {
 			return nil
 		}
 	}
-	return refusal.Input(fmt.Errorf("%s has role %s and may not %s, which takes role %s: %w", c.Name, c.Role, what, roles[0], identity.ErrRole))
+	return refusal.Input(fmt.Errorf("%s has role %s and may not %s, which takes role %s: %w", c.Name, c.Role, what,
+		roles[0], identity.ErrRole))
 }
 
 // Refuse tells the caller why its request is not carried out.

@@ -1,6 +1,6 @@
 package request
 
-// The states of a submission.
+// The states of a submission, as a protos.Submission names them.
 const (
 	// Waiting for others that were submitted to the same process before.
 	Waiting = "waiting"
@@ -12,7 +12,8 @@ const (
 	Failed = "failed"
 	// Stopped means that somebody has ended it.
 	Stopped = "stopped"
-	// Degraded means that all of them went to their end, but one lost state or had nodes that stood still.
+	// Degraded means that all of them went to their end, but one lost state or had nodes that stood
+	// still.
 	Degraded = "degraded"
 	// Interrupted means that the process that carried it out has ended before it.
 	Interrupted = "interrupted"

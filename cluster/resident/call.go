@@ -86,7 +86,7 @@ func (a *resident) post(c *Call) {
 			a.finish(c, nil, fmt.Errorf("%s has not answered within %v", a, c.Patience))
 		})
 	}
-	a.mailbox.PostUserMessage(c) // under the lock, so that the order is that of the sequence numbers
+	a.mailbox.PostUserMessage(c) // under the lock, to keep the order of the sequence numbers
 	a.mu.Unlock()
 }
 
@@ -98,7 +98,8 @@ func (a *resident) admit(c *Call) error {
 	case a.stage != begun:
 		return fmt.Errorf("%s is only about to begin", a)
 	case known && c.Sequence <= last.sequence:
-		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Sequence, a, last.sequence)
+		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Sequence, a,
+			last.sequence)
 	case c.Verb != Stop && a.mailbox.UserMessageCount() >= MaxMailbox:
 		return fmt.Errorf("the mailbox of %s is full: %d messages wait", a, MaxMailbox)
 	case c.Verb == Ask && a.asks == MaxAsks:
@@ -189,7 +190,7 @@ func (m *mailbox) InvokeSystemMessage(message any)     { m.invoker.InvokeSystemM
 func (m *mailbox) EscalateFailure(reason, message any) { m.invoker.EscalateFailure(reason, message) }
 
 // InvokeUserMessage has the actor handle a message. What is left when the actor has ended is
-// released here, because a stopped actor is given nothing any more; its call has been told.
+// released here, because a stopped actor is given nothing; its call has been told.
 func (m *mailbox) InvokeUserMessage(message any) {
 	a := m.of
 	if o, ok := message.(*outcome); ok {

@@ -83,7 +83,7 @@ func (e *env) CancelTimer(id uint64) {
 	}
 }
 
-// tell sends the actor a message of its own world, unless this life is over.
+// tell sends the actor a message from its world, unless this life is over.
 func (e *env) tell(message any) {
 	if e.left() {
 		door.Release(message)
@@ -98,7 +98,7 @@ func (e *env) left() bool {
 	return e.over
 }
 
-// leave ends this life: its timers stop, and of its computations none begins any more.
+// leave ends this life: its timers stop, and no further computation begins.
 func (e *env) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +118,8 @@ func (e *env) Compute(job actors.Job) {
 	}
 	job.Cores = min(max(job.Cores, 1), cores)
 	if !e.of.bench.add(e, job) {
-		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs, e.of.spec.Name))
+		e.Fail(fmt.Errorf("%d computations of actor %s wait for its cores, which is as many as can", maxJobs,
+			e.of.spec.Name))
 	}
 }
 

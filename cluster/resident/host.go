@@ -4,11 +4,11 @@
 //
 // # Delivery
 //
-// A call is handled at most once. Calls of one client to one actor are handled in the order of their
-// sequence numbers; one that comes behind a later one is not handled but lost. Every
-// call is told its end: handled, answered, or lost and why. Nothing is repeated: an actor
-// that wants more asks for it, as with numbers in its messages. A call is lost that its actor failed
-// at, that waited when the actor ended, or that found the mailbox full.
+// A call is handled at most once. Calls of one client to one actor are handled in the order of
+// their sequence numbers; one that comes behind a later one is not handled but lost. Every call is
+// told its end: handled, answered, or lost and why. Nothing is repeated: an actor that wants more
+// asks for it, as with numbers in its messages. A call is lost that its actor failed at, that
+// waited when the actor ended, or that found the mailbox full.
 package resident
 
 import (
@@ -65,7 +65,7 @@ type Config struct {
 	Log func(format string, args ...any)
 }
 
-// Restart says how often an actor is made anew.
+// Restart says how often an actor is restarted.
 type Restart struct {
 	// Times is how often within Within; with 0 the first failure is the end.
 	Times int
@@ -121,10 +121,14 @@ type Host struct {
 
 // New returns a host without actors.
 func New(c Config) *Host {
-	h := &Host{config: c, free: c.Cores, actors: map[string]*resident{}, graves: map[string]string{}, asks: map[uint64]*Call{}}
+	h := &Host{config: c, free: c.Cores, actors: map[string]*resident{}, graves: map[string]string{},
+		asks: map[uint64]*Call{}}
 	// The goroutine that throttles its log after a dead letter must not outlive the host.
 	h.system = actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }))
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(slog.NewTextHandler(io.Discard,
+				nil))
+		}))
 	h.system.ProcessRegistry.Address = c.Node
 	h.system.ProcessRegistry.RegisterAddressResolver(h.resolve)
 	return h
@@ -154,7 +158,8 @@ func (h *Host) Reserve(s Spec) (*Place, error) {
 	case len(h.actors) == MaxActors:
 		return nil, fmt.Errorf("node %s has %d actors, which is as many as can be", h.config.Node, MaxActors)
 	case s.Cores > h.free:
-		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, s.Cores, h.config.Node, h.free, h.config.Cores, ErrCores)
+		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, s.Cores, h.config.Node,
+			h.free, h.config.Cores, ErrCores)
 	}
 	h.free -= s.Cores
 	h.lastID = max(h.lastID+1, uint64(time.Now().UnixNano()))
@@ -199,8 +204,8 @@ func (h *Host) Free() int {
 	return h.free
 }
 
-// List returns the actors, by name, those whose place is only reserved included; if name is not empty, only the one
-// of this name.
+// List returns the actors, by name, those whose place is only reserved included; if name is not
+// empty, only the one of this name.
 func (h *Host) List(name string) []Info {
 	h.mu.Lock()
 	var all []*resident
@@ -218,7 +223,8 @@ func (h *Host) List(name string) []Info {
 	return list
 }
 
-// Grave says how the last actor of a name has ended, as in "was stopped"; empty if that is not known.
+// Grave says how the last actor of a name has ended, as in "was stopped"; empty if that is not
+// known.
 func (h *Host) Grave(name string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -231,7 +237,8 @@ func (h *Host) Post(c *Call) {
 	a, grave := h.actors[c.Name], h.graves[c.Name]
 	h.mu.Unlock()
 	if a == nil || a.id != c.ID {
-		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", c.Name, h.config.Node, cmp.Or(grave, "was there before the process was started anew")))
+		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", c.Name, h.config.Node,
+			cmp.Or(grave, "was there before the process was started anew")))
 		return
 	}
 	a.post(c)
@@ -269,7 +276,8 @@ func (h *Host) Close(patience time.Duration) error {
 		}
 		a.end("was still at work when its process ended")
 	}
-	return fmt.Errorf("node %s: %d actors or their computations were still at work %v after they were stopped", h.config.Node, busy, patience)
+	return fmt.Errorf("node %s: %d actors or their computations were still at work %v after they were stopped",
+		h.config.Node, busy, patience)
 }
 
 // asker is the address of those who wait for an answer: no name of a node.
@@ -307,7 +315,8 @@ func (q *question) SendUserMessage(_ *actor.PID, message any) {
 		answer.Release()
 	case c == nil:
 	case !ok || answer.Head == nil:
-		c.of.finish(c, nil, fmt.Errorf("%s answered with a %T, which has no wire form: only a *protos.Message has", c.of, message))
+		c.of.finish(c, nil, fmt.Errorf("%s answered with a %T, which has no wire form: only a *protos.Message has",
+			c.of, message))
 	default:
 		c.of.finish(c, answer, nil)
 	}
@@ -321,8 +330,9 @@ type guardian struct{ host *Host }
 
 var _ actor.SupervisorStrategy = guardian{}
 
-// HandleFailure has the actor made anew, or stopped if it has failed too often.
-func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+// HandleFailure restarts the actor, or stops it if it has failed too often.
+func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics,
+	reason, _ any) {
 	name, _, _ := cutID(child.Id)
 	g.host.mu.Lock()
 	a := g.host.actors[name]

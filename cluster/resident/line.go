@@ -47,7 +47,8 @@ func (r *Service) Attach(c *request.Caller, in *bufio.Reader) error {
 		return err
 	}
 	l := &line{
-		of: r, receipts: make(chan *protos.ActorReceipt, maxOnLine), slots: make(chan struct{}, maxOnLine), gone: make(chan struct{}),
+		of: r, receipts: make(chan *protos.ActorReceipt, maxOnLine), slots: make(chan struct{}, maxOnLine),
+		gone: make(chan struct{}),
 		open: map[uint64]forwarded{},
 	}
 	r.mu.Lock()
@@ -89,10 +90,12 @@ func (l *line) write(c *request.Caller) {
 		select {
 		case r := <-l.receipts:
 			if proto.Size(r) > request.MaxMessage {
-				r = &protos.ActorReceipt{Sequence: r.Sequence, Error: fmt.Sprintf("the answer has %d bytes; at most %d can be sent", proto.Size(r), request.MaxMessage)}
+				r = &protos.ActorReceipt{Sequence: r.Sequence,
+					Error: fmt.Sprintf("the answer has %d bytes; at most %d can be sent", proto.Size(r),
+						request.MaxMessage)}
 			}
 			if err := request.Write(c.Conn, r); err != nil {
-				c.Conn.Close() //nolint:errcheck // it is of no use any more, and read hears of it
+				c.Conn.Close() //nolint:errcheck // it is of no further use, and read hears of it
 			}
 			<-l.slots
 		case <-l.gone:
@@ -127,7 +130,8 @@ func (l *line) forward(call *protos.ActorCall) {
 	frame := wire.Frame{Kind: wire.User, Head: call, Tensors: tensors}
 	if err := p.Send(call.Node, &frame); err != nil {
 		frame.Release()
-		l.end(&protos.ActorReceipt{Sequence: call.Sequence, Error: fmt.Sprintf("actor %s on node %s cannot be reached: %v", call.Name, call.Node, err)})
+		l.end(&protos.ActorReceipt{Sequence: call.Sequence,
+			Error: fmt.Sprintf("actor %s on node %s cannot be reached: %v", call.Name, call.Node, err)})
 	}
 }
 
@@ -148,7 +152,8 @@ func (l *line) lose(which func(f forwarded) (why string)) {
 	l.mu.Lock()
 	for sequence, f := range l.open {
 		if why := which(f); why != "" {
-			lost = append(lost, &protos.ActorReceipt{Sequence: sequence, Error: fmt.Sprintf("actor %s on node %s: %s", f.actor, f.node, why)})
+			lost = append(lost, &protos.ActorReceipt{Sequence: sequence,
+				Error: fmt.Sprintf("actor %s on node %s: %s", f.actor, f.node, why)})
 		}
 	}
 	l.mu.Unlock()
@@ -167,7 +172,7 @@ func (r *Service) all() []*line {
 	return all
 }
 
-// Gone ends what a process owes that is not there any more.
+// Gone ends what a process owes that is gone.
 func (r *Service) Gone(node, why string) {
 	r.mu.Lock()
 	for _, a := range r.asked {
@@ -189,7 +194,8 @@ func (r *Service) Gone(node, why string) {
 // watchEvery is how soon calls are given up that a connection has taken with it.
 const watchEvery = time.Second
 
-// Watch gives up calls that were under way to or from a node whose connection has broken and was made again: nobody will tell their end.
+// Watch gives up calls that were under way to or from a node whose connection has broken and was
+// made again: nobody will tell their end.
 func (r *Service) Watch() {
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
@@ -209,8 +215,8 @@ func (r *Service) Watch() {
 	}
 }
 
-// stale picks the calls that were forwarded on a connection before the present one, of which now counts how
-// many there were with each node.
+// stale picks the calls that were forwarded on a connection before the present one, of which now
+// counts how many there were with each node.
 func stale(now map[string]uint64) func(f forwarded) string {
 	return func(f forwarded) string {
 		if f.connections == 0 || now[f.node] <= f.connections {
@@ -220,21 +226,24 @@ func stale(now map[string]uint64) func(f forwarded) string {
 	}
 }
 
-// verbs are those of calls, as they travel and as they are.
+// verbs maps the verbs of calls from the wire to the host.
 var verbs = map[protos.ActorCall_Verb]Verb{
 	protos.ActorCall_SEND: Send, protos.ActorCall_ASK: Ask, protos.ActorCall_STOP: Stop,
 }
 
-// take hands a call to an actor of this process. It comes from a process, or from a line of this one.
+// take hands a call to an actor of this process. It comes from a process, or from a line of this
+// one.
 func (r *Service) take(from string, m *protos.ActorCall, tensors []*protos.Tensor) {
 	done := func(answer *protos.Message, err error) { r.done(from, m, answer, err) }
 	verb, known := verbs[m.Verb]
 	c := &Call{
-		Name: m.Name, ID: m.Id, Verb: verb, Client: m.Client, Sequence: m.Sequence, Patience: time.Duration(m.Patience), Done: done,
+		Name: m.Name, ID: m.Id, Verb: verb, Client: m.Client, Sequence: m.Sequence, Patience: time.Duration(m.Patience),
+		Done: done,
 	}
 	if !known {
 		release(tensors)
-		done(nil, fmt.Errorf("node %s does not know the verb %d: is it older than the others?", r.process.Name(), m.Verb))
+		done(nil, fmt.Errorf("node %s does not know the verb %d: is it older than the others?", r.process.Name(),
+			m.Verb))
 		return
 	}
 	if verb != Stop {
@@ -260,7 +269,8 @@ func (r *Service) done(from string, m *protos.ActorCall, answer *protos.Message,
 		}
 	}
 	if err != nil {
-		receipt = &protos.ActorReceipt{Line: m.Line, Sequence: m.Sequence, Error: request.Text(err.Error(), request.MaxText)}
+		receipt = &protos.ActorReceipt{Line: m.Line, Sequence: m.Sequence,
+			Error: request.Text(err.Error(), request.MaxText)}
 	}
 	for _, t := range tensors {
 		t.Retain()
@@ -275,7 +285,8 @@ func (r *Service) done(from string, m *protos.ActorCall, answer *protos.Message,
 	}
 	err = r.process.TrySend(from, frame)
 	switch {
-	case errors.Is(err, transport.ErrQueueFull): // what is refused is so on the goroutine that reads the connection, which must go on
+	case errors.Is(err, transport.ErrQueueFull):
+		// Calls are refused on the goroutine that reads the connection, which must go on.
 		r.telling.Go(func() {
 			if err := r.process.SendOn(r.process.Running(), from, frame); err != nil {
 				lost(err)

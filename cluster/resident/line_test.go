@@ -18,7 +18,8 @@ import (
 func TestCallsOfAConnectionThatHasBrokenAreGivenUpOnce(t *testing.T) {
 	l := &line{receipts: make(chan *protos.ActorReceipt, 10), open: map[uint64]forwarded{
 		1: {actor: "x", node: "b", connections: 1}, 2: {actor: "x", node: "b", connections: 2},
-		3: {actor: "y", node: "c", connections: 1}, 4: {actor: "x", node: "b"}, // 4 was sent before there was any connection
+		3: {actor: "y", node: "c", connections: 1},
+		4: {actor: "x", node: "b"}, // it was sent before there was any connection
 	}}
 	now := map[string]uint64{"b": 2, "c": 1}
 	l.lose(stale(now))
@@ -27,7 +28,8 @@ func TestCallsOfAConnectionThatHasBrokenAreGivenUpOnce(t *testing.T) {
 	if n := len(l.receipts); n != 1 {
 		t.Fatalf("%d calls have ended; want 1", n)
 	}
-	if r := <-l.receipts; r.Sequence != 1 || !strings.HasPrefix(r.Error, "actor x on node b: whether the message was handled is not known") {
+	if r := <-l.receipts; r.Sequence != 1 || !strings.HasPrefix(r.Error,
+		"actor x on node b: whether the message was handled is not known") {
 		t.Errorf("%v", r)
 	}
 	if len(l.open) != 3 {
@@ -87,7 +89,8 @@ func TestEndsOfCallsAreToldOverANetworkThatIsSlowerThanTheActor(t *testing.T) {
 	})
 	going, end := context.WithCancel(t.Context())
 	defer end()
-	b := &wired{node: connected(t, "b", transport.Limits{QueueBytes: 1 << 20, Patience: patience}, func(*wire.Frame) {}), going: going}
+	b := &wired{node: connected(t, "b", transport.Limits{QueueBytes: 1 << 20, Patience: patience},
+		func(*wire.Frame) {}), going: going}
 	if err := b.node.Connect("a", a.Address()); err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,9 @@ const (
 
 func newResident(h *Host, s Spec, id uint64) *resident {
 	a := &resident{
-		host: h, spec: s, id: id, since: time.Now(), gone: make(chan struct{}), calls: map[*Call]bool{}, clients: map[uint64]heard{},
-		pid: actor.NewPID(h.config.Node, s.Name+"#"+strconv.FormatUint(id, 10)),
+		host: h, spec: s, id: id, since: time.Now(), gone: make(chan struct{}), calls: map[*Call]bool{},
+		clients: map[uint64]heard{},
+		pid:     actor.NewPID(h.config.Node, s.Name+"#"+strconv.FormatUint(id, 10)),
 	}
 	a.mailbox = &mailbox{Mailbox: actor.Unbounded()(), of: a}
 	a.bench.free, a.bench.jobs = s.Cores, &h.jobs
@@ -81,7 +82,8 @@ func (a *resident) String() string {
 }
 
 func (a *resident) taken() error {
-	return fmt.Errorf("the name %s is taken by an actor of kind %s on node %s", a.spec.Name, a.spec.Kind, a.host.config.Node)
+	return fmt.Errorf("the name %s is taken by an actor of kind %s on node %s", a.spec.Name, a.spec.Kind,
+		a.host.config.Node)
 }
 
 func (a *resident) over() bool { return a.ended.Load() }
@@ -90,7 +92,8 @@ func (a *resident) info() Info {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return Info{
-		Name: a.spec.Name, Kind: a.spec.Kind, ID: a.id, Begun: a.stage == begun, Cores: a.spec.Cores, Mailbox: a.mailbox.UserMessageCount(),
+		Name: a.spec.Name, Kind: a.spec.Kind, ID: a.id, Begun: a.stage == begun, Cores: a.spec.Cores,
+		Mailbox:  a.mailbox.UserMessageCount(),
 		Restarts: a.restarts, Handled: a.handled, Lost: a.lost, Since: a.since, Failure: a.failure,
 	}
 }
@@ -111,7 +114,8 @@ func (a *resident) begin() error {
 		return p.broken
 	}
 	a.first = p
-	props := actor.PropsFromProducer(a.produce, actor.WithGuardian(guardian{a.host}), actor.WithMailbox(func() actor.Mailbox { return a.mailbox }))
+	props := actor.PropsFromProducer(a.produce, actor.WithGuardian(guardian{a.host}),
+		actor.WithMailbox(func() actor.Mailbox { return a.mailbox }))
 	if _, err := a.host.system.Root.SpawnNamed(props, a.pid.Id); err != nil {
 		return err
 	}
@@ -178,7 +182,8 @@ func (a *resident) keep(saved *protos.Message) {
 	}
 }
 
-// failed tells the calls that the actor has begun of its failure, and reports whether it is to be made anew.
+// failed tells the calls that the actor has begun of its failure, and reports whether it is to be
+// made anew.
 func (a *resident) failed(err error) (again bool) {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	line = strings.ToValidUTF8(line[:min(len(line), maxFailure)], "\uFFFD") // a message carries nothing else
@@ -304,7 +309,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	p.env.check()
 }
 
-// last has the actor handle one of the last messages of its life, in which it cannot fail any more.
+// last has the actor handle one of the last messages of its life, in which it can no longer fail.
 func (p *performer) last(ctx actor.Context) {
 	if p.broken != nil {
 		return
@@ -343,8 +348,10 @@ func (a *resident) epitaph() string {
 	return "was stopped"
 }
 
-// HandleFailure makes the failure of a child its parent's, unless the actor supervises its children itself.
-func (p *performer) HandleFailure(s *actor.ActorSystem, by actor.Supervisor, child *actor.PID, stats *actor.RestartStatistics, reason, message any) {
+// HandleFailure makes the failure of a child its parent's, unless the actor supervises its children
+// itself.
+func (p *performer) HandleFailure(s *actor.ActorSystem, by actor.Supervisor, child *actor.PID,
+	stats *actor.RestartStatistics, reason, message any) {
 	if own, ok := p.actor.(actor.SupervisorStrategy); ok {
 		own.HandleFailure(s, by, child, stats, reason, message)
 		return

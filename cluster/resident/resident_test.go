@@ -145,7 +145,8 @@ type end struct {
 func (d *desk) post(verb resident.Verb, w string, change ...func(*resident.Call)) <-chan end {
 	ended := make(chan end, 2)
 	d.sequence++
-	c := &resident.Call{Name: "scribe", ID: d.info.ID, Verb: verb, Client: 1, Sequence: d.sequence, Patience: time.Minute}
+	c := &resident.Call{Name: "scribe", ID: d.info.ID, Verb: verb, Client: 1, Sequence: d.sequence,
+		Patience: time.Minute}
 	c.Done = func(answer *protos.Message, err error) {
 		e := end{err: err}
 		if answer != nil {
@@ -170,7 +171,8 @@ func (d *desk) expect(what string, got <-chan end, answer, err string) {
 	defer cancel()
 	select {
 	case e := <-got:
-		if e.answer != answer || (e.err == nil) != (err == "") || e.err != nil && !strings.Contains(e.err.Error(), err) {
+		if e.answer != answer || (e.err == nil) != (err == "") || e.err != nil && !strings.Contains(e.err.Error(),
+			err) {
 			d.t.Errorf("%s: answer %q, error %v; want %q, %q", what, e.answer, e.err, answer, err)
 		}
 	case <-ctx.Done():
@@ -208,9 +210,11 @@ func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
 func TestCallBehindALaterOneIsLost(t *testing.T) {
 	d := newDesk(t)
 	d.expect("first", d.post(resident.Send, "b", func(c *resident.Call) { c.Sequence = 7 }), "", "")
-	d.expect("earlier", d.post(resident.Send, "a", func(c *resident.Call) { c.Sequence = 6 }), "", "message 6 to actor scribe on node a comes behind message 7")
+	d.expect("earlier", d.post(resident.Send, "a", func(c *resident.Call) { c.Sequence = 6 }), "",
+		"message 6 to actor scribe on node a comes behind message 7")
 	d.expect("again", d.post(resident.Send, "b", func(c *resident.Call) { c.Sequence = 7 }), "", "comes behind")
-	d.expect("of another client", d.post(resident.Ask, "c", func(c *resident.Call) { c.Client, c.Sequence = 2, 1 }), "bc", "")
+	d.expect("of another client", d.post(resident.Ask, "c", func(c *resident.Call) { c.Client, c.Sequence = 2, 1 }),
+		"bc", "")
 	if i := d.look(); i.Handled != 2 || i.Lost != 2 {
 		t.Errorf("%+v", i)
 	}
@@ -230,18 +234,22 @@ func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *t
 	close(d.gate)
 	d.expect("gate", gate, "", "")
 	d.expect("a", sent, "", "")
-	d.expect("open question", silent, "", "failed before it was done with this message, and restarted: panic: out of ink")
-	d.expect("panic", first, "", "actor scribe on node a failed before it was done with this message, and restarted: panic: out of ink")
+	d.expect("open question", silent, "",
+		"failed before it was done with this message, and restarted: panic: out of ink")
+	d.expect("panic", first, "",
+		"actor scribe on node a failed before it was done with this message, and restarted: panic: out of ink")
 	d.expect("fail", second, "", "and restarted: out of paper")
 	d.expect("b", after, "ab", "")
-	if i := d.look(); i.Restarts != 2 || i.Handled != 4 || i.Lost != 2 || i.Failure != "out of paper" || d.made.Load() != 3 {
+	if i := d.look(); i.Restarts != 2 || i.Handled != 4 || i.Lost != 2 || i.Failure != "out of paper" ||
+		d.made.Load() != 3 {
 		t.Errorf("%+v, made %d times", i, d.made.Load())
 	}
 	d.expect("third failure", d.post(resident.Send, "panic"), "", "and ended: panic: out of ink")
 	for len(d.host.List("")) > 0 && t.Context().Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	d.expect("after the end", d.post(resident.Send, "x"), "", "is not on node a any more: it failed once more than the 2 times that it may: panic: out of ink")
+	d.expect("after the end", d.post(resident.Send, "x"), "",
+		"is not on node a any more: it failed once more than the 2 times that it may: panic: out of ink")
 }
 
 func TestRestartsAreCountedWithinASpanOfTime(t *testing.T) {
@@ -288,15 +296,18 @@ func TestFailuresOfChildrenJobsAndTimersAreTheActors(t *testing.T) {
 
 func TestComputingWithoutCoresIsAFailure(t *testing.T) {
 	d := newDesk(t)
-	d.expect("compute", d.post(resident.Send, "compute"), "", "kind scribe computes, but actor scribe was spawned without cores")
+	d.expect("compute", d.post(resident.Send, "compute"), "",
+		"kind scribe computes, but actor scribe was spawned without cores")
 }
 
 func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
 	d := newDesk(t, func(s *resident.Spec) { s.Cores = 4 })
-	if _, err := d.host.Reserve(resident.Spec{Name: "other", Cores: 1}); !errors.Is(err, resident.ErrCores) || !strings.Contains(err.Error(), "node a has 0 free of 4") {
+	if _, err := d.host.Reserve(resident.Spec{Name: "other", Cores: 1}); !errors.Is(err, resident.ErrCores) ||
+		!strings.Contains(err.Error(), "node a has 0 free of 4") {
 		t.Errorf("more cores than are free: %v", err)
 	}
-	if _, err := d.host.Reserve(resident.Spec{Name: "scribe"}); err == nil || !strings.Contains(err.Error(), "the name scribe is taken by an actor of kind scribe on node a") {
+	if _, err := d.host.Reserve(resident.Spec{Name: "scribe"}); err == nil || !strings.Contains(err.Error(),
+		"the name scribe is taken by an actor of kind scribe on node a") {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	gate := d.post(resident.Send, "gate")
@@ -337,7 +348,8 @@ func TestMailboxIsBounded(t *testing.T) {
 	for range resident.MaxMailbox {
 		last = d.post(resident.Send, ".")
 	}
-	d.expect("one too many", d.post(resident.Send, "x"), "", "the mailbox of actor scribe on node a is full: 10000 messages wait")
+	d.expect("one too many", d.post(resident.Send, "x"), "",
+		"the mailbox of actor scribe on node a is full: 10000 messages wait")
 	close(d.gate)
 	d.expect("the last of those", last, "", "")
 	d.expect("question", d.post(resident.Ask, "?"), strings.Repeat(".", resident.MaxMailbox), "")
@@ -351,13 +363,15 @@ func TestClosingTellsWhoWaits(t *testing.T) {
 	d.post(resident.Send, "gate")
 	<-d.enter
 	waiting, stop := d.post(resident.Ask, "a"), d.post(resident.Stop, "")
-	if err := d.host.Close(time.Millisecond); err == nil || !strings.Contains(err.Error(), "1 actors or their computations were still at work") {
+	if err := d.host.Close(time.Millisecond); err == nil || !strings.Contains(err.Error(),
+		"1 actors or their computations were still at work") {
 		t.Errorf("%v", err)
 	}
 	d.expect("waiting", waiting, "", "was still at work when its process ended")
 	d.expect("stop", stop, "", "")
 	d.expect("late", d.post(resident.Send, "x"), "", "is not on node a any more")
-	if _, err := d.host.Reserve(resident.Spec{Name: "b"}); err == nil || !strings.Contains(err.Error(), "node a is stopping") {
+	if _, err := d.host.Reserve(resident.Spec{Name: "b"}); err == nil || !strings.Contains(err.Error(),
+		"node a is stopping") {
 		t.Errorf("%v", err)
 	}
 }
@@ -373,7 +387,8 @@ func TestSpecificationsAreChecked(t *testing.T) {
 		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1001}}, "1001 restarts; accepted are 0 to 1000"},
 		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1, Within: time.Millisecond}}, "within 1ms"},
 	} {
-		if _, err := resident.New(resident.Config{Node: "a"}).Reserve(c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := resident.New(resident.Config{Node: "a"}).Reserve(c.spec); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.spec, err)
 		}
 	}
@@ -390,7 +405,8 @@ func TestFailureIsToldAsTextThatMessagesCarry(t *testing.T) {
 			}
 		})
 		d.expect("panic", d.post(resident.Send, "panic at length"), "", "éé")
-		if list := d.host.List(""); len(list) != 1 || !strings.Contains(list[0].Failure, "éé") || !utf8.ValidString(list[0].Failure) {
+		if list := d.host.List(""); len(list) != 1 || !strings.Contains(list[0].Failure, "éé") ||
+			!utf8.ValidString(list[0].Failure) {
 			t.Errorf("%+v", list)
 		}
 	}
@@ -421,7 +437,8 @@ func TestActorThatCannotBeMadeLeavesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := place.Begin(); err == nil || !strings.Contains(err.Error(), "actor scribe on node a: ") || !strings.Contains(err.Error(), "no such pen") {
+		if _, err := place.Begin(); err == nil || !strings.Contains(err.Error(), "actor scribe on node a: ") ||
+			!strings.Contains(err.Error(), "no such pen") {
 			t.Errorf("%v", err)
 		}
 		if diff := cmp.Diff([]resident.Info{}, h.List("")); diff != "" || h.Free() != 1 {

@@ -40,21 +40,23 @@ type Process interface {
 	Running() context.Context
 	// Entered returns an error unless the process is part of its cluster.
 	Entered() error
-	// Begin does something beside, for whose end the process waits when it stops; nothing if it is stopping.
+	// Begin does something beside, for whose end the process waits when it stops; nothing if it is
+	// stopping.
 	Begin(do func())
-	// Failed makes the cause of a panic, which was recovered from, an error; the process's log shows where it was.
+	// Failed makes the cause of a panic, which was recovered from, an error; the process's log
+	// shows where it was.
 	Failed(what string, cause any) error
 	// Members are the processes of the cluster, this one among them.
 	Members() []membership.Member
 	// Peer is the connection with another process, and Peers are all of them.
 	Peer(name string) (transport.PeerStats, bool)
 	Peers() []transport.PeerStats
-	// Send sends a frame to another process, and TrySend does so without waiting for room. Of a frame that they return an
-	// error about, the tensors are the caller's.
+	// Send sends a frame to another process, and TrySend does so without waiting for room. Of a
+	// frame that they return an error about, the tensors are the caller's.
 	Send(name string, f *wire.Frame) error
 	TrySend(name string, f *wire.Frame) error
-	// SendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it releases the
-	// tensors.
+	// SendOn sends a frame over however slow a network, until going ends; of one that cannot be
+	// sent it releases the tensors.
 	SendOn(going context.Context, name string, f *wire.Frame) error
 }
 
@@ -72,7 +74,8 @@ type ServiceConfig struct {
 	Log func(format string, args ...any)
 }
 
-// Service is a process's part in the actors that belong to no run: it hosts some, and leads clients to all.
+// Service is a process's part in the actors that belong to no run: it hosts some, and leads clients
+// to all.
 type Service struct {
 	process Process
 	config  ServiceConfig
@@ -107,7 +110,8 @@ func (r *Service) Free() int { return r.host.Free() }
 // Close stops all actors of the process, and waits for those that are at work for at most patience.
 func (r *Service) Close(patience time.Duration) error { return r.host.Close(patience) }
 
-// Wait waits until what was to be told to other processes is sent or given up, as it is when their connections are closed.
+// Wait waits until what was to be told to other processes is sent or given up, as it is when their
+// connections are closed.
 func (r *Service) Wait() { r.telling.Wait() }
 
 // send sends a message to another process.
@@ -115,7 +119,8 @@ func (r *Service) send(name string, m proto.Message) error {
 	return r.process.Send(name, &wire.Frame{Kind: wire.User, Head: m})
 }
 
-// Reserved asks all processes how many cores actors have reserved there. Who does not answer is left out.
+// Reserved asks all processes how many cores actors have reserved there. Who does not answer is
+// left out.
 func (r *Service) Reserved(ctx context.Context) map[string]int {
 	told, _ := r.reports(ctx, nobody)
 	reserved := map[string]int{}
@@ -161,10 +166,11 @@ func (a *asked) end(m *protos.ActorResponse) {
 var errGone = errors.New("the node is gone")
 
 // ask asks a process, which may be this one. The error wraps errGone if it is not there.
-func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest, patience time.Duration) (*protos.ActorResponse, error) {
+func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest,
+	patience time.Duration) (*protos.ActorResponse, error) {
 	p := r.process
 	if node == p.Name() {
-		return r.carryOut(ctx, m), nil
+		return r.handle(ctx, m), nil
 	}
 	if s, ok := p.Peer(node); ok && s.State == transport.Down {
 		return nil, fmt.Errorf("node %s: %w", node, errGone)
@@ -207,8 +213,8 @@ type report struct {
 	*protos.Actors
 }
 
-// reports asks all nodes but those to be skipped for their actors of a name, or all. Nodes that are gone are left
-// out; silent are those that do not answer.
+// reports asks all nodes but those to be skipped for their actors of a name, or all. Nodes that are
+// gone are left out; silent are those that do not answer.
 func (r *Service) reports(ctx context.Context, name string, skip ...string) (all []report, silent []string) {
 	var mu sync.Mutex
 	var work sync.WaitGroup
@@ -248,14 +254,15 @@ func (r *Service) answer(from string, m *protos.ActorRequest) {
 func (r *Service) attempt(m *protos.ActorRequest) (answer *protos.ActorResponse) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			answer = &protos.ActorResponse{Error: request.Text(r.process.Failed("a request about actors", cause).Error(), request.MaxText)}
+			answer = &protos.ActorResponse{Error: request.Text(r.process.Failed("a request about actors",
+				cause).Error(), request.MaxText)}
 		}
 	}()
-	return r.carryOut(r.process.Running(), m)
+	return r.handle(r.process.Running(), m)
 }
 
-// carryOut carries out a request to this process.
-func (r *Service) carryOut(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
+// handle carries out a request to this process.
+func (r *Service) handle(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
 	if err := r.process.Entered(); err != nil {
 		return &protos.ActorResponse{Error: err.Error()}
 	}
@@ -266,11 +273,13 @@ func (r *Service) carryOut(ctx context.Context, m *protos.ActorRequest) *protos.
 		a, err := r.spawn(ctx, k.Spawn)
 		if err != nil {
 			var wrong *refusal.InputError
-			return &protos.ActorResponse{Error: request.Text(err.Error(), request.MaxText), Input: errors.As(err, &wrong), Full: errors.Is(err, ErrCores)}
+			return &protos.ActorResponse{Error: request.Text(err.Error(), request.MaxText),
+				Input: errors.As(err, &wrong), Full: errors.Is(err, ErrCores)}
 		}
 		return &protos.ActorResponse{Actors: &protos.Actors{Actors: []*protos.Actor{a}}}
 	}
-	return &protos.ActorResponse{Error: fmt.Sprintf("node %s does not know this request: is it older than the others?", r.process.Name())}
+	return &protos.ActorResponse{Error: fmt.Sprintf("node %s does not know this request: is it older than the others?",
+		r.process.Name())}
 }
 
 // own are the actors of this process.
@@ -289,13 +298,14 @@ func (r *Service) own(name string) *protos.Actors {
 
 func (r *Service) actorOf(i Info) *protos.Actor {
 	return &protos.Actor{
-		Name: i.Name, Kind: i.Kind, Node: r.process.Name(), Id: i.ID, Cores: int32(i.Cores), Mailbox: int32(i.Mailbox), Restarts: int32(i.Restarts),
-		Handled: i.Handled, Lost: i.Lost, Since: i.Since.UnixNano(), Failure: i.Failure, Begun: i.Begun,
+		Name: i.Name, Kind: i.Kind, Node: r.process.Name(), Id: i.ID, Cores: int32(i.Cores), Mailbox: int32(i.Mailbox),
+		Restarts: int32(i.Restarts),
+		Handled:  i.Handled, Lost: i.Lost, Since: i.Since.UnixNano(), Failure: i.Failure, Begun: i.Begun,
 	}
 }
 
-// spawn makes an actor in this process. Its name is kept here before the others are asked whether they have
-// it, so that of two nodes at least one hears of the other.
+// spawn makes an actor in this process. Its name is kept here before the others are asked whether
+// they have it, so that of two nodes at least one hears of the other.
 func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
 	section, err := request.ActorSection(m.Name, m.Kind, m.Settings)
 	if err != nil {
@@ -306,13 +316,14 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 		return nil, refusal.Input(fmt.Errorf("node %s: %w", r.process.Name(), err))
 	}
 	place, err := r.host.Reserve(Spec{
-		Name: m.Name, Kind: m.Kind, Make: kind, Cores: int(m.Cores), Restart: Restart{Times: int(m.Restarts), Within: time.Duration(m.Within)},
+		Name: m.Name, Kind: m.Kind, Make: kind, Cores: int(m.Cores),
+		Restart: Restart{Times: int(m.Restarts), Within: time.Duration(m.Within)},
 	})
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
 	others, silent := r.reports(ctx, m.Name, r.process.Name())
-	if err := alone(m.Name, others, silent); err != nil {
+	if err := checkNameFree(m.Name, others, silent); err != nil {
 		place.Release()
 		return nil, err
 	}
@@ -320,8 +331,8 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 	return r.actorOf(i), err
 }
 
-// alone returns an error unless all nodes have said that they have no actor of a name.
-func alone(name string, all []report, silent []string) error {
+// checkNameFree returns an error unless all nodes have said that they have no actor of a name.
+func checkNameFree(name string, all []report, silent []string) error {
 	for _, n := range all {
 		if len(n.GetActors()) == 0 {
 			continue
@@ -333,7 +344,8 @@ func alone(name string, all []report, silent []string) error {
 		return refusal.Input(fmt.Errorf("the name %s is taken by an actor of kind %s on node %s", name, a.Kind, n.Name))
 	}
 	if len(silent) > 0 {
-		return fmt.Errorf("whether the name %s is free is not known: not answered have %s", name, strings.Join(silent, ", "))
+		return fmt.Errorf("whether the name %s is free is not known: not answered have %s", name,
+			strings.Join(silent, ", "))
 	}
 	return nil
 }
@@ -344,7 +356,7 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 		return err
 	}
 	all, silent := r.reports(ctx, m.Name)
-	if err := alone(m.Name, all, silent); err != nil {
+	if err := checkNameFree(m.Name, all, silent); err != nil {
 		return err
 	}
 	hosts, err := candidates(m, all)
@@ -359,7 +371,7 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 			return fmt.Errorf("actor %s: %w", m.Name, err)
 		case a.Error == "":
 			for _, a := range a.GetActors().GetActors() {
-				r.saw(a.Name, a.Node)
+				r.rememberNode(a.Name, a.Node)
 			}
 			r.config.Log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
 			return c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: a.Actors}})
@@ -386,7 +398,7 @@ func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
 		case m.Label != "" && n.Meta.Labels[m.Label] != m.Value:
 			why = append(why, fmt.Sprintf("%s has no label %s:%s", n.Name, m.Label, m.Value))
 		case !slices.Contains(n.Kinds, m.Kind):
-			why = append(why, fmt.Sprintf("%s knows the kinds %s", n.Name, orNone(n.Kinds)))
+			why = append(why, fmt.Sprintf("%s knows the kinds %s", n.Name, listOrNone(n.Kinds)))
 		case m.Cores > n.Free:
 			why = append(why, fmt.Sprintf("%s has %d free cores of %d", n.Name, n.Free, n.GetCores()))
 		default:
@@ -397,7 +409,8 @@ func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
 		return nil, fmt.Errorf("actor %s: the cluster has no node %s", m.Name, m.Node)
 	}
 	if len(fit) == 0 {
-		return nil, fmt.Errorf("no node fits actor %s of kind %s with %d cores: %s", m.Name, m.Kind, m.Cores, strings.Join(why, "; "))
+		return nil, fmt.Errorf("no node fits actor %s of kind %s with %d cores: %s", m.Name, m.Kind, m.Cores,
+			strings.Join(why, "; "))
 	}
 	slices.SortStableFunc(fit, func(a, b report) int { return cmp.Compare(b.Free, a.Free) })
 	names := make([]string, len(fit))
@@ -407,7 +420,7 @@ func candidates(m *protos.SpawnActor, all []report) ([]string, error) {
 	return names, nil
 }
 
-func orNone(words []string) string {
+func listOrNone(words []string) string {
 	if len(words) == 0 {
 		return "none"
 	}
@@ -422,7 +435,7 @@ func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string
 		n.Actors.Actors = slices.DeleteFunc(n.Actors.Actors, func(a *protos.Actor) bool { return !a.Begun })
 		for _, a := range n.Actors.Actors {
 			if found = true; name != "" {
-				r.saw(a.Name, a.Node)
+				r.rememberNode(a.Name, a.Node)
 			}
 		}
 		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: n.Actors}}); err != nil {
@@ -438,8 +451,8 @@ func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
 }
 
-// saw remembers where an actor is.
-func (r *Service) saw(name, node string) {
+// rememberNode remembers where an actor is.
+func (r *Service) rememberNode(name, node string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.seen) == maxSeen {

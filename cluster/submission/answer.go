@@ -90,7 +90,8 @@ func (q *Queue) answerLog(ctx context.Context, c *request.Caller, m *protos.Read
 		from = next
 		for len(lines) > 0 {
 			n := min(len(lines), maxTold)
-			if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Lines{Lines: &protos.LogLines{Lines: lines[:n]}}}); err != nil {
+			told := &protos.LogLines{Lines: lines[:n]}
+			if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Lines{Lines: told}}); err != nil {
 				return err
 			}
 			lines = lines[n:]
@@ -163,7 +164,8 @@ type portions struct{ *request.Caller }
 func (p portions) Write(b []byte) (int, error) {
 	for sent := 0; sent < len(b); {
 		n := min(len(b)-sent, 1<<20)
-		if err := p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: &protos.Portion{Bytes: b[sent : sent+n]}}}); err != nil {
+		portion := &protos.Portion{Bytes: b[sent : sent+n]}
+		if err := p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: portion}}); err != nil {
 			return sent, err
 		}
 		sent += n
@@ -190,7 +192,8 @@ func pack(archive *tar.Writer, dir string) error {
 		if err != nil {
 			return err
 		}
-		head := &tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}
+		head := &tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(),
+			Format: tar.FormatPAX}
 		if err := archive.WriteHeader(head); err != nil {
 			return err
 		}

@@ -22,7 +22,8 @@ import (
 const (
 	// maxEntry is the longest line in bytes; others are passed over.
 	maxEntry = 64 << 10
-	// maxLedger is how much of the end of the file is read. Three lines are written for each submission.
+	// maxLedger is how much of the end of the file is read. Three lines are written for each
+	// submission.
 	maxLedger = 16 << 20
 )
 
@@ -38,21 +39,23 @@ type entry struct {
 	Total     int       `json:"total"`
 	Target    float64   `json:"target,omitempty"`
 	Error     string    `json:"error,omitempty"`
-	// Folder of the record, in that of all records of the process.
+	// Folder of the record, within the process's folder of records.
 	Folder string `json:"folder"`
 }
 
 // check returns an error for an entry that no process has written.
 func (e *entry) check() error {
-	if e.ID == "" || e.Plan == "" || e.Folder != filepath.Base(e.Folder) || !filepath.IsLocal(e.Folder) || e.Done < 0 || e.Total < e.Done {
-		return fmt.Errorf("entry %.80q of plan %.80q in folder %.80q with %d of %d runs", e.ID, e.Plan, e.Folder, e.Done, e.Total)
+	if e.ID == "" || e.Plan == "" || e.Folder != filepath.Base(e.Folder) || !filepath.IsLocal(e.Folder) || e.Done < 0 ||
+		e.Total < e.Done {
+		return fmt.Errorf("entry %.80q of plan %.80q in folder %.80q with %d of %d runs", e.ID, e.Plan, e.Folder,
+			e.Done, e.Total)
 	}
 	return nil
 }
 
-// ledger is the file in which a process keeps what was submitted to it, so that its next life knows: a line
-// of JSON for each state, the last of a submission being the present. It lies in the folder of records and has the name
-// of the process in its own.
+// ledger is the file in which a process keeps what was submitted to it, so that its next life
+// knows: a line of JSON for each state, the last of a submission being the present. It lies in the
+// folder of records and has the name of the process in its own.
 type ledger struct{ path string }
 
 func (q *Queue) ledger() ledger {
@@ -82,8 +85,9 @@ func (l ledger) append(e *entry) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// read returns the last entry of each of the latest submissions, in the order of their first ones. Lines that
-// cannot be read, as those that were being written when the process was killed, are passed over and counted.
+// read returns the last entry of each of the latest submissions, in the order of their first ones.
+// Lines that cannot be read, as those that were being written when the process was killed, are
+// passed over and counted.
 func (l ledger) read() (entries []*entry, bad int, err error) {
 	f, err := os.Open(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +133,7 @@ func (l ledger) read() (entries []*entry, bad int, err error) {
 	}
 }
 
-// replace writes the ledger anew.
+// replace rewrites the ledger.
 func (l ledger) replace(entries []*entry) error {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -141,8 +145,8 @@ func (l ledger) replace(entries []*entry) error {
 	return record.WriteFile(l.path, text.Bytes())
 }
 
-// Remember takes over what was submitted to earlier lives of this process. What had not ended was interrupted:
-// its record is closed with what had finished.
+// Remember takes over what was submitted to earlier lives of this process. What had not ended was
+// interrupted: its record is closed with what had finished.
 func (q *Queue) Remember() {
 	l := q.ledger()
 	entries, bad, err := l.read()
@@ -170,7 +174,8 @@ func (q *Queue) Remember() {
 // submissionOf returns what an earlier life of the process has noted, and notes that it is over.
 func (q *Queue) submissionOf(e *entry) *Submission {
 	s := &Submission{
-		queue: q, ID: e.ID, File: e.File, plan: e.Plan, by: e.By, at: e.Submitted, out: filepath.Join(q.config.Out, e.Folder),
+		queue: q, ID: e.ID, File: e.File, plan: e.Plan, by: e.By, at: e.Submitted,
+		out:   filepath.Join(q.config.Out, e.Folder),
 		state: e.State, past: true, changed: make(chan struct{}), last: -1, target: e.Target,
 	}
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
@@ -208,11 +213,12 @@ func (s *Submission) interrupted(e *entry) {
 	e.State, e.Error = s.state, s.err.Error()
 }
 
-// note writes the submission's state into the ledger, and has others told; s.mu is held.
-func (s *Submission) note() {
+// publish writes the submission's state into the ledger, and has others told; s.mu is held.
+func (s *Submission) publish() {
 	s.noted = s.queue.config.Changed()
 	e := &entry{
-		ID: s.ID, Plan: s.plan, File: s.File, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done, Total: s.progress.Total,
+		ID: s.ID, Plan: s.plan, File: s.File, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done,
+		Total:  s.progress.Total,
 		Target: s.target, Folder: filepath.Base(s.out),
 	}
 	if s.err != nil {

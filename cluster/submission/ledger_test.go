@@ -19,7 +19,8 @@ func TestLedgerGivesTheLastStateOfEachSubmissionWhateverItsLinesAre(t *testing.T
 	at := time.Now().Round(0)
 	write := func(id, state string) {
 		t.Helper()
-		if err := l.append(&entry{ID: id, Plan: "p", File: "p.yaml", Submitted: at, State: state, Total: 3, Folder: "p-" + id}); err != nil {
+		if err := l.append(&entry{ID: id, Plan: "p", File: "p.yaml", Submitted: at, State: state, Total: 3,
+			Folder: "p-" + id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +40,8 @@ func TestLedgerGivesTheLastStateOfEachSubmissionWhateverItsLinesAre(t *testing.T
 	spoil(`{"id":"3","plan":"p","sta`) // the process was killed here
 	write("1", request.Running)
 	spoil(strings.Repeat("x", 3*maxEntry) + "\n\n\x00\xff\n[1]\nnull\n")
-	spoil(`{"id":"4","plan":"p","folder":"../p-4","total":1}` + "\n" + `{"id":"5","plan":"p","folder":"..","total":1}` + "\n")
+	spoil(`{"id":"4","plan":"p","folder":"../p-4","total":1}` + "\n" + `{"id":"5","plan":"p","folder":"..","total":1}` +
+		"\n")
 	spoil(`{"id":"6","plan":"p","folder":"p-6","done":2,"total":1}` + "\n")
 	write("2", request.Done)
 	entries, bad, err := l.read()

@@ -13,7 +13,8 @@ import (
 
 func TestTextsOfAnyKindAndLengthAreTold(t *testing.T) {
 	for _, text := range []string{"caf\xe9", strings.Repeat("é", 1<<20), strings.Repeat("\xff", 1<<20)} {
-		s := &Submission{queue: New(Config{Log: func(string, ...any) {}}), changed: make(chan struct{}), state: request.Failed, err: errors.New(text)}
+		s := &Submission{queue: New(Config{Log: func(string, ...any) {}}), changed: make(chan struct{}),
+			state: request.Failed, err: errors.New(text)}
 		s.Log("failed: %v", s.err)
 		m, _, _ := s.State()
 		lines, _, _, _ := s.since(0)

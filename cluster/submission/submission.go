@@ -1,5 +1,6 @@
-// Package submission keeps what clients submit to a process of a cluster: plans that wait for their turn, the one that is
-// carried out, and those that have ended, with their logs and a ledger from which the process's next life knows them.
+// Package submission keeps the plans that clients submit to a process of a cluster: the plan that
+// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk tells
+// the process's next life about them.
 package submission
 
 import (
@@ -32,7 +33,8 @@ import (
 const (
 	// maxWaiting is how many submissions wait at most.
 	maxWaiting = 100
-	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but not their records.
+	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but
+	// not their records.
 	MaxKept = 1000
 	// maxLines is how many lines of a submission's log are kept, the latest.
 	maxLines = 10_000
@@ -41,7 +43,7 @@ const (
 // maxLine bounds a line of a log in bytes, of which a message carries maxTold.
 const maxLine = 8 << 10
 
-// removed is the state of a submission in a ledger that is not there any more.
+// removed is the state in a ledger of a submission that was removed.
 const removed = "removed"
 
 // logTime is how instants stand in logs.
@@ -61,17 +63,19 @@ type Config struct {
 	Process string
 	// Stop ends when it stops.
 	Stop context.Context
-	// Out is the folder of all records, Data that of data sets.
+	// Out is the folder of all records, Data the folder of data sets.
 	Out, Data string
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
-	// Common are the data that are in use.
-	Common *experiment.Commons
-	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its client say.
+	// Shared are the data that are in use.
+	Shared *experiment.SharedData
+	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its
+	// client say.
 	Venue func(s *Submission, rules []string) (experiment.Venue, error)
-	// Changed is called when something changes that other processes are told of, and returns the number of the change.
+	// Changed is called when something changes that other processes are told of, and returns the
+	// number of the change.
 	Changed func() uint64
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
@@ -103,10 +107,12 @@ func (q *Queue) All() (all []*Submission, removed int) {
 
 // Submission is a plan that was submitted to this process.
 type Submission struct {
+	// ID tells it apart from all others of the cluster, and File is the plan's file without its
+	// folder.
+	ID, File string
+
 	queue  *Queue
-	ID     string
 	number uint64 // the upper half of its runs' numbers
-	File   string
 	plan   string // the plan's name
 	by     string
 	at     time.Time
@@ -131,23 +137,24 @@ type Submission struct {
 	noted     uint64 // the number of the latest change that others are told of
 }
 
-// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only the plan is kept.
+// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only
+// the plan is kept.
 func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
-	file := filepath.Base(m.File)
-	pl, err := experiment.Parse(file, []byte(m.Text), m.Set...)
-	if err != nil {
-		return nil, err
-	}
 	var draw [4]byte
 	if _, err := rand.Read(draw[:]); err != nil {
 		return nil, err
 	}
+	file := filepath.Base(m.File)
 	s := &Submission{
-		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file, by: by, at: time.Now(),
-		state: request.Waiting, changed: make(chan struct{}), last: -1, source: pl,
+		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file,
+		by: by, at: time.Now(), state: request.Waiting, changed: make(chan struct{}), last: -1,
 	}
+	var err error
 	if s.venue, err = q.config.Venue(s, m.Place); err != nil {
 		return nil, refusal.Input(err)
+	}
+	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
+		return nil, err
 	}
 	s.out = filepath.Join(q.config.Out, planName(file)+"-"+s.ID)
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
@@ -159,7 +166,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 		s.end(nil)
 		return nil, errors.Join(err, os.RemoveAll(s.out))
 	}
-	s.change(s.note)
+	s.change(s.publish)
 	return s, nil
 }
 
@@ -204,10 +211,12 @@ func (s *Submission) try(ctx context.Context) error {
 	return r.Close() // until the submission's turn has come
 }
 
-// prepare makes everything ready to run: for a new record, or, when that was done before, to go on with it.
+// prepare makes everything ready to run: for a new record, or, when that was done before, to go on
+// with it.
 func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
-	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.tell, Out: s.out, Continue: goOn}
-	at := experiment.Site{Venue: s.venue, Common: s.queue.config.Common, Tried: goOn}
+	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
+		Out: s.out, Continue: goOn}
+	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
 
@@ -234,12 +243,12 @@ func (q *Queue) enqueue(s *Submission) error {
 	return nil
 }
 
-// remove forgets a submission that has ended, and deletes its record. It comes first in the ledger: what is not deleted
-// then, because the process is killed, is in nobody's way.
+// remove forgets a submission that has ended, and deletes its record. It comes first in the ledger:
+// what is not deleted then, because the process is killed, is in nobody's way.
 func (q *Queue) remove(s *Submission) error {
 	s.change(func() {
 		s.state = removed
-		s.note()
+		s.publish()
 	})
 	q.mu.Lock()
 	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
@@ -319,16 +328,17 @@ func (q *Queue) find(id string) (*Submission, error) {
 func (s *Submission) run() {
 	s.change(func() {
 		s.state = request.Running
-		s.note()
+		s.publish()
 	})
 	s.Log("%s, %d runs, submitted by %s", s.File, s.progress.Total, s.by)
 	began := time.Now()
 	r, err := s.prepare(s.stop, true)
 	if err == nil {
-		failure := r.All(s.stop)
+		failure := r.RunAll(s.stop)
 		var report *experiment.Report
 		report, err = r.Report(time.Since(began))
-		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs, func(row record.Run) bool { return row.Outcome == record.Degraded }) {
+		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
+			func(row record.Run) bool { return row.Outcome == record.Degraded }) {
 			err = errDegraded
 		}
 	} else {
@@ -341,7 +351,8 @@ func (s *Submission) run() {
 	s.finish(err)
 }
 
-// closeRecord writes the summary of a record whose runs have not all finished; done is how many have.
+// closeRecord writes the summary of a record whose runs have not all finished; done is how many
+// have.
 func (s *Submission) closeRecord() (done int, err error) {
 	folder, err := record.OpenToWrite(s.out)
 	if err != nil {
@@ -375,7 +386,7 @@ func (s *Submission) finish(err error) {
 	}
 	s.change(func() {
 		s.state, s.err, s.source = state, err, nil
-		s.note()
+		s.publish()
 	})
 	s.end(nil)
 }
@@ -464,13 +475,14 @@ func (s *Submission) said(text string) bool {
 	return slices.ContainsFunc(s.lines, func(line string) bool { return strings.Contains(line, text) })
 }
 
-// tell is told by the runner how far it is.
-func (s *Submission) tell(pr experiment.Progress) {
+// progressed is told by the runner how far it is.
+func (s *Submission) progressed(pr experiment.Progress) {
 	s.change(func() { s.progress = pr })
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
 	case row != nil:
-		s.Log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed, 100*float64(row.FinalAccuracy), row.Duration)
+		s.Log("run %d %s: seed %d, accuracy %.2f %%, %.1f s", row.Number, row.Outcome, row.Seed,
+			100*float64(row.FinalAccuracy), row.Duration)
 		for _, i := range row.Incidents {
 			if s.said(i.What) {
 				continue // when it happened
@@ -523,11 +535,13 @@ func (s *Submission) News() (*protos.Submission, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
-	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error, request.MaxListed)
+	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error,
+		request.MaxListed)
 	return m, s.noted
 }
 
-// State returns the present state, and a channel that is closed when it is not the present any more.
+// State returns the present state, and a channel that is closed when it is not the present any
+// more.
 func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -536,7 +550,7 @@ func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan st
 
 // since returns the lines from the given number on, and the number of the next.
 func (s *Submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
-	if s.past { // nothing comes any more
+	if s.past { // nothing more comes
 		lines = append(s.written(), s.lines...)
 		return lines[min(from, len(lines)):], len(lines), true, s.changed
 	}

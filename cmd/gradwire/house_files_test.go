@@ -77,7 +77,8 @@ func textFaults(name string, text []byte) (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s:%d: %s: do it now, or drop it", name, number, found))
 		}
 		if found := ofMachine.Find(line); found != nil {
-			faults = append(faults, fmt.Sprintf("%s:%d: %s is a path of one machine", name, number, bytes.TrimSpace(found)))
+			faults = append(faults, fmt.Sprintf("%s:%d: %s is a path of one machine", name, number,
+				bytes.TrimSpace(found)))
 		}
 	}
 	return faults
@@ -90,17 +91,21 @@ func TestFolderAndTextFaultsAreFound(t *testing.T) {
 	}
 	for _, sample := range []struct{ file, want string }{
 		{".ci/run", ""}, {"go.mod", ""}, {"nn/kernel/x.s", ""},
-		{"tools/x.go", "tools: top-level"}, {"nn/util/x.go", "nn/util: name"}, {"cluster/internal/deep/x.go", "cluster/internal: name"},
+		{"tools/x.go", "tools: top-level"}, {"nn/util/x.go", "nn/util: name"},
+		{"cluster/internal/deep/x.go", "cluster/internal: name"},
 	} {
 		expectFault(t, sample.file, folderFaults(append(slices.Clone(whole), sample.file)), sample.want)
 	}
-	expectFault(t, "no nn", folderFaults(slices.DeleteFunc(slices.Clone(whole), func(name string) bool { return within("nn/...", name) })), "nn: this top-level")
+	expectFault(t, "no nn", folderFaults(slices.DeleteFunc(slices.Clone(whole),
+		func(name string) bool { return within("nn/...", name) })), "nn: this top-level")
 
 	mark, home := "TO"+"DO", "/"+"home/me/x"
 	for _, sample := range []struct{ name, text, want string }{
-		{"a.go", "x := 1\n// " + mark + " later\n", "a.go:2"}, {"a.md", "FIX" + "ME", "a.md:1"}, {"a.yaml", "# HA" + "CK", "a.yaml:1"},
+		{"a.go", "x := 1\n// " + mark + " later\n", "a.go:2"}, {"a.md", "FIX" + "ME", "a.md:1"},
+		{"a.yaml", "# HA" + "CK", "a.yaml:1"},
 		{"a.sh", "# " + mark, ""}, {"a.go", "var " + mark + "s int", ""},
-		{"run", "cd " + home, "run:1"}, {"a.md", "see `" + home + "`", "a.md:1"}, {"a.yaml", "out: file://" + home, "a.yaml:1"},
+		{"run", "cd " + home, "run:1"}, {"a.md", "see `" + home + "`", "a.md:1"},
+		{"a.yaml", "out: file://" + home, "a.yaml:1"},
 		{"a.go", "x := n*(a+b)" + "/" + "work", ""}, {"a.md", "example.com" + home, ""}, {"a.bin", "\x00 " + home, ""},
 	} {
 		expectFault(t, sample.name+": "+sample.text, textFaults(sample.name, []byte(sample.text)), sample.want)

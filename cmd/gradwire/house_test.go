@@ -113,7 +113,8 @@ func tree(t *testing.T) []string {
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		return files
 	}
-	list, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	list, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
 	if err != nil {
 		t.Logf("looking at ignored files too: git ls-files: %v", err)
 		return files

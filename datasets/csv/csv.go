@@ -1,9 +1,9 @@
-// Package csv reads tables of text in the manner of RFC 4180, plain or compressed with
-// gzip, in UTF-8, and treats them as hostile: every length is bounded.
+// Package csv reads tables of text that follow RFC 4180, in UTF-8, plain or compressed with
+// gzip. It treats them as hostile: every length is bounded.
 //
-// One column holds the label, each other one numbers or, if it is named as such, words, which are
-// written out as one input for each word. A field may stand in double quotes, a quote in it is doubled; a field
-// ends on its line. A table has no missing values.
+// One column holds the label. Every other column holds numbers or, if the options name it,
+// words; each distinct word becomes one input. A field may stand in double quotes, where a
+// quote is written twice; a field ends on its line. Missing values are not accepted.
 package csv
 
 import (
@@ -92,18 +92,19 @@ type table struct {
 	text    *input.Reader
 	columns []column
 	fields  [][]byte
-	scratch []byte                // the line, with quotes taken off
-	first   [][]byte              // fields of a first line that may be a header; nil once that is known
-	values  input.Chunks[float32] // for each sample, of each column of numbers or words, where it is the word's position
-	labels  input.Chunks[int32]
-	kept    int    // number of columns of numbers and words
-	headed  bool   // by a header
-	like    *table // the training file's, for a test file
+	scratch []byte   // the line, with quotes taken off
+	first   [][]byte // fields of a first line that may be a header; nil once that is known
+	// values holds, sample by sample, each column of numbers or words; a word is its position.
+	values input.Chunks[float32]
+	labels input.Chunks[int32]
+	kept   int    // number of columns of numbers and words
+	headed bool   // by a header
+	like   *table // the training file's, for a test file
 }
 
-// Load reads the file train into Pool and, unless its name is empty, the file test into
-// Test. The test file has the same columns, and no other labels or words. Columns of numbers are
-// Numeric; inputs are in the order of the columns. Labels, and the words of a column, are in ascending
+// Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
+// test file has the same columns, and no other labels or words. Columns of numbers are Numeric;
+// inputs are in the order of the columns. Labels, and the words of a column, are in ascending
 // order: by value if all are numbers, as text otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
 	first, file, err := input.Open(train, o.read(nil))
@@ -157,7 +158,8 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		}
 		switch {
 		case t.first != nil:
-			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so with header: present or absent", name)
+			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so "+
+				"with header: present or absent", name)
 		case t.labels.Len() == 0:
 			return nil, fmt.Errorf("%s: no samples; accepted are lines of fields with a label", name)
 		case t.kept == 0:
@@ -193,7 +195,8 @@ func (t *table) line(n int, line []byte) error {
 // begin takes the first line that is not empty.
 func (t *table) begin() error {
 	if len(t.fields) == 1 {
-		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or another separator that the plan names",
+		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or "+
+			"another separator that the plan names",
 			input.Quote(t.fields[0]), t.options.Separator)
 	}
 	switch {
@@ -275,7 +278,7 @@ func (t *table) header(names [][]byte) error {
 		if len(name) == 0 {
 			continue
 		}
-		if err := legible(name); err != nil {
+		if err := checkPrintable(name); err != nil {
 			return fmt.Errorf("name of column %d: %w", i+1, err)
 		}
 		if other := seen[string(name)]; other > 0 {
@@ -315,7 +318,8 @@ func (t *table) sameAs(columns []column) error {
 	}
 	for i, c := range t.like.columns {
 		if c.name != columns[i].name {
-			return fmt.Errorf("column %d is named %s; that of the training file %s", i+1, input.Quote(columns[i].name), input.Quote(c.name))
+			return fmt.Errorf("column %d is named %s; that of the training file %s", i+1, input.Quote(columns[i].name),
+				input.Quote(c.name))
 		}
 		if c.words != nil {
 			c.words = &vocabulary{words: c.words.words, index: c.words.index, fixed: true}
@@ -336,11 +340,13 @@ func assign(columns []column, names map[string]int, name string, r role) error {
 		n = len(columns)
 	}
 	if n < 1 || n > len(columns) {
-		return fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, and the word %s", input.Quote(name), len(columns), Last)
+		return fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, "+
+			"and the word %s", input.Quote(name), len(columns), Last)
 	}
 	c := &columns[n-1]
 	if c.role != number {
-		return fmt.Errorf("column %d (%s) is given two roles; a column is the label, one of words, or ignored", n, input.Quote(c.name))
+		return fmt.Errorf("column %d (%s) is given two roles; a column is the label, one of words, or ignored", n,
+			input.Quote(c.name))
 	}
 	if c.role = r; r == word || r == label {
 		c.words = &vocabulary{index: map[string]int32{}}
@@ -371,7 +377,8 @@ func (t *table) sample() error {
 	}
 	need := 2*t.labels.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
 	if need > t.text.Budget() {
-		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and %d for each of the %d bytes of text",
+		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and "+
+			"%d for each of the %d bytes of text",
 			t.labels.Len(), t.inputs(), need, input.Slack, input.Factor, t.text.Offset())
 	}
 	return nil
@@ -415,13 +422,15 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 	}
 	switch {
 	case v.fixed:
-		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field), few(v.words))
+		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field),
+			abbreviated(v.words))
 	case len(v.words) == most:
-		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories", input.Quote(field), most)
+		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories",
+			input.Quote(field), most)
 	case len(field) == 0:
 		return 0, errors.New("the field is empty; a missing value is not accepted")
 	}
-	if err := legible(field); err != nil {
+	if err := checkPrintable(field); err != nil {
 		return 0, err
 	}
 	i := int32(len(v.words))
@@ -430,8 +439,8 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 	return i, nil
 }
 
-// few lists some words.
-func few(words []string) string {
+// abbreviated lists the first words.
+func abbreviated(words []string) string {
 	const most = 10
 	if len(words) > most {
 		return fmt.Sprintf("%q and %d more", words[:most], len(words)-most)
@@ -439,8 +448,8 @@ func few(words []string) string {
 	return fmt.Sprintf("%q", words)
 }
 
-// legible returns an error for text that nobody can read.
-func legible(text []byte) error {
+// checkPrintable returns an error for text that is too long, not UTF-8 or not printable.
+func checkPrintable(text []byte) error {
 	const longest = 200
 	switch {
 	case len(text) > longest:
@@ -460,7 +469,8 @@ func legible(text []byte) error {
 func parse(field []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(field), 32)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || bytes.ContainsAny(field, "_xXpP") {
-		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32, math.MaxFloat32)
+		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32,
+			math.MaxFloat32)
 	}
 	return v, nil
 }

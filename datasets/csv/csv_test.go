@@ -36,7 +36,8 @@ func compressed(t testing.TB, text string) string {
 }
 
 func TestColumnsAreWhatTheOptionsSay(t *testing.T) {
-	const table = "\ufeffid, age ,colour,income\r\n1,30.5,red,low\r\n\r\n2,-4e1,\"blue, \"\"light\"\"\",high\r\n3,.5,red,high"
+	const table = "\ufeffid, age ,colour,income\r\n1,30.5,red,low\r\n\r\n2,-4e1,\"blue, " +
+		"\"\"light\"\"\",high\r\n3,.5,red,high"
 	for _, text := range []string{table, compressed(t, table), strings.ReplaceAll(table, "\r\n", "\n")} {
 		for _, o := range []Options{
 			{Label: "income", Words: []string{"colour"}, Ignore: []string{"id"}},
@@ -108,7 +109,8 @@ func TestAHeaderIsToldFromASample(t *testing.T) {
 
 func TestOptionsThatDoNotFitAreTold(t *testing.T) {
 	for want, o := range map[string]Options{
-		`f:1: there is no column "d"; accepted are names of a header, numbers from 1 to 3, and the word last`: {Label: "d"},
+		`f:1: there is no column "d"; accepted are names of a header, numbers from 1 to 3, ` +
+			`and the word last`: {Label: "d"},
 		`f:1: there is no column "4"`:                                      {Label: "4", Header: Present},
 		`f:1: there is no column "0"`:                                      {Label: "0", Header: Present},
 		`f:1: there is no column "-1"`:                                     {Label: "-1", Header: Present},
@@ -148,12 +150,13 @@ func TestATestFileHasTheColumnsAndWordsOfTheTrainingFile(t *testing.T) {
 		t.Errorf("label %d, inputs %s", source.Test.Y[0], diff)
 	}
 	for text, want := range map[string]string{
-		"a,w,label\n7,black,y\n": `:2: column 2 (w): "black" does not occur in the training file, which has ["red" "blue" "green"]`,
-		"a,w,label\n7,red,z\n":   `:2: column 3 (label): "z" does not occur in the training file, which has ["x" "y"]`,
-		"a,label\n7,x\n":         ":1: 2 columns; the training file has 3",
-		"b,w,label\n7,red,x\n":   `:1: column 1 is named "b"; that of the training file "a"`,
-		"7,red,x\n":              `:1: column 1 is named "7"; that of the training file "a"`,
-		"a,w,label\n":            ": no samples",
+		"a,w,label\n7,black,y\n": `:2: column 2 (w): "black" does not occur in the training file, ` +
+			`which has ["red" "blue" "green"]`,
+		"a,w,label\n7,red,z\n": `:2: column 3 (label): "z" does not occur in the training file, which has ["x" "y"]`,
+		"a,label\n7,x\n":       ":1: 2 columns; the training file has 3",
+		"b,w,label\n7,red,x\n": `:1: column 1 is named "b"; that of the training file "a"`,
+		"7,red,x\n":            `:1: column 1 is named "7"; that of the training file "a"`,
+		"a,w,label\n":          ": no samples",
 	} {
 		path := write(t, text)
 		if _, err := Load(train, path, o); err == nil || !strings.Contains(err.Error(), path+want) {
@@ -234,7 +237,8 @@ func TestSpambaseIsReadAsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := source.Pool
-	if diff := cmp.Diff([]int{2788, 1813}, pool.Counts()); diff != "" || pool.Inputs != 57 || len(pool.Numeric) != 57 || source.Test != nil {
+	if diff := cmp.Diff([]int{2788, 1813}, pool.Counts()); diff != "" || pool.Inputs != 57 || len(pool.Numeric) != 57 ||
+		source.Test != nil {
 		t.Errorf("%d inputs, samples of each class %s", pool.Inputs, diff)
 	}
 	f, err := os.Open(filepath.Join(dir, "spambase", "spambase.data"))
@@ -265,10 +269,12 @@ func TestAnotherTableIsNotSpambase(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1,2,0\n3,4,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadSpambase(dir); err == nil || !strings.Contains(err.Error(), path+`: 2 inputs and the classes ["0" "1"]; 57 and`) {
+	if _, err := LoadSpambase(dir); err == nil || !strings.Contains(err.Error(),
+		path+`: 2 inputs and the classes ["0" "1"]; 57 and`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := LoadSpambase(t.TempDir()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "gradwire data get spambase") {
+	if _, err := LoadSpambase(t.TempDir()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(),
+		"gradwire data get spambase") {
 		t.Errorf("error %v", err)
 	}
 }

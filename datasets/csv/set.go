@@ -84,9 +84,9 @@ func (t *table) set(name string) *datasets.Set {
 	return s
 }
 
-// LoadSpambase reads Spambase (Hopkins, Reeber, Forman & Suermondt, UCI Machine Learning Repository,
-// 1999) from dir/spambase or dir, without or with .gz: 57 numeric inputs, the classes ham and spam. It has no
-// published test set.
+// LoadSpambase reads Spambase (Hopkins, Reeber, Forman & Suermondt, UCI Machine Learning
+// Repository, 1999) from dir/spambase or dir, without or with .gz: 57 numeric inputs, the classes
+// ham and spam. It has no published test set.
 func LoadSpambase(dir string) (*datasets.Source, error) {
 	const inputs = 57
 	t, file, err := published.Open(dir, "spambase", "spambase.data", Options{Label: Last, Header: Absent}.read(nil))
@@ -95,7 +95,8 @@ func LoadSpambase(dir string) (*datasets.Source, error) {
 	}
 	s := t.set("spambase")
 	if s.Inputs != inputs || !slices.Equal(s.Classes, []string{"0", "1"}) {
-		return nil, fmt.Errorf("%s: %d inputs and the classes %q; %d and the classes 0 and 1 are expected", file.Path, s.Inputs, s.Classes, inputs)
+		return nil, fmt.Errorf("%s: %d inputs and the classes %q; %d and the classes 0 and 1 are expected", file.Path,
+			s.Inputs, s.Classes, inputs)
 	}
 	s.Classes = []string{"ham", "spam"}
 	return &datasets.Source{Pool: s, Files: []input.File{file}}, nil

@@ -48,7 +48,9 @@ func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 			line, rest = line[:end], line[end+1:]
 		}
 		if bytes.IndexByte(line, '"') >= 0 {
-			return nil, nil, false, fmt.Errorf("%s has a quote in it; a field with quotes stands in quotes, with its own doubled", input.Quote(line))
+			return nil, nil, false,
+				fmt.Errorf("%s has a quote in it; a field with quotes stands in quotes, with its own doubled",
+					input.Quote(line))
 		}
 		return trim(line), rest, more, nil
 	}
@@ -73,7 +75,9 @@ func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 		case rest[0] == t.options.Separator:
 			return start[:n], rest[1:], true, nil
 		}
-		return nil, nil, false, fmt.Errorf("%s follows the closing quote; a separator or the end of the line is expected", input.Quote(rest))
+		return nil, nil, false,
+			fmt.Errorf("%s follows the closing quote; a separator or the end of the line is expected",
+				input.Quote(rest))
 	}
 	return nil, nil, false, errors.New("the closing quote is missing; a field ends on its line")
 }

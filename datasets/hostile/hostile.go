@@ -1,4 +1,4 @@
-// Package hostile tests readers with files that were made to break them.
+// Package hostile tests the readers of data sets with files that are made to break them.
 package hostile
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// File is a row of a table: the name of a file of testdata/hostile, a sentence that says what is wrong with
-// it, and what the error must say: the place, and what is accepted.
+// File is a row of a table: the name of a file of testdata/hostile, a sentence that says what is
+// wrong with it, and what the error must say: the place, and what is accepted.
 type File [3]string
 
 const folder = "testdata/hostile"
@@ -72,7 +72,8 @@ func Seed(f *testing.F, also ...[]byte) {
 	}
 }
 
-// Refused checks what a reader says to content made by a fuzzer: nothing, or an error that begins with the name.
+// Refused checks what a reader says to content made by a fuzzer: nothing, or an error that begins
+// with the name.
 func Refused(err error, name string) error {
 	if err != nil && !strings.HasPrefix(err.Error(), name+":") {
 		return fmt.Errorf("error %w does not begin with the name", err)

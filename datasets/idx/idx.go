@@ -1,10 +1,10 @@
-// Package idx reads IDX files, the format of MNIST and of the data sets made
-// in its likeness, compressed with gzip or not, and treats them as hostile:
-// nothing is allocated on a header's word alone, every length is bounded.
+// Package idx reads IDX files, the format of MNIST and of the data sets modelled on it, plain
+// or compressed with gzip. It treats them as hostile: a header alone never causes an
+// allocation, and every length is bounded.
 //
-// An IDX file is two zero bytes, a type byte, the number of dimensions, one
-// big-endian 32-bit size for each dimension, and the elements, the last
-// dimension running fastest (http://yann.lecun.com/exdb/mnist/).
+// An IDX file is two zero bytes, a type byte, the number of dimensions, one big-endian 32-bit
+// size per dimension, and the elements, of which the last dimension varies fastest
+// (http://yann.lecun.com/exdb/mnist/).
 package idx
 
 import (
@@ -37,15 +37,15 @@ type Array struct {
 	Data []byte
 }
 
-// Read reads one array of unsigned bytes and requires r to end there. It sees
-// from the first two bytes whether r is compressed with gzip. Errors begin
-// with name and tell the offset, in the uncompressed bytes, at which the
-// content stops making sense: a bad header, another element type, more than
-// MaxDims dimensions or MaxBytes elements, an early end, trailing bytes. An array of more than 8 MiB
-// can be read only from an io.ReadSeeker.
+// Read reads one array of unsigned bytes and requires r to end there. It sees from the first two
+// bytes whether r is compressed with gzip. Errors begin with name and tell the offset, in the
+// uncompressed bytes, at which the content stops making sense: a bad header, another element type,
+// more than MaxDims dimensions or MaxBytes elements, an early end, trailing bytes. An array of more
+// than 8 MiB can be read only from an io.ReadSeeker.
 func Read(r io.Reader, name string) (*Array, error) {
 	a := &Array{}
-	dims, err := read(r, name, func(size int) { a.Data = make([]byte, 0, size) }, func(part []byte) { a.Data = append(a.Data, part...) })
+	dims, err := read(r, name, func(size int) { a.Data = make([]byte, 0, size) },
+		func(part []byte) { a.Data = append(a.Data, part...) })
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,8 @@ func read(r io.Reader, name string, begin func(size int), take func(part []byte)
 	}
 	switch _, err := plain.ReadByte(); {
 	case err == nil:
-		return nil, fmt.Errorf("%s: offset %d: trailing bytes after the %d elements of dimensions %v", name, offset+size, size, dims)
+		return nil, fmt.Errorf("%s: offset %d: trailing bytes after the %d elements of dimensions %v", name,
+			offset+size, size, dims)
 	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: offset %d: after the last element: %w", name, offset+size, err)
 	}
@@ -94,10 +95,12 @@ func readHeader(r io.Reader) (dims []int, size int, err error) {
 		return nil, 0, fmt.Errorf("offset 0: magic number: %w", input.Ends(err))
 	}
 	if word[0] != 0 || word[1] != 0 {
-		return nil, 0, fmt.Errorf("offset 0: magic number % x is not that of an IDX file; 00 00 08 and the number of dimensions are expected", word)
+		return nil, 0, fmt.Errorf("offset 0: magic number % x is not that of an IDX file; 00 00 08 and the number of "+
+			"dimensions are expected", word)
 	}
 	if word[2] != typeUint8 {
-		return nil, 0, fmt.Errorf("offset 2: element type %#02x; only unsigned bytes (%#02x) are accepted", word[2], typeUint8)
+		return nil, 0, fmt.Errorf("offset 2: element type %#02x; only unsigned bytes (%#02x) are accepted", word[2],
+			typeUint8)
 	}
 	if word[3] < 1 || word[3] > MaxDims {
 		return nil, 0, fmt.Errorf("offset 3: %d dimensions; 1 to %d are accepted", word[3], MaxDims)
@@ -106,11 +109,13 @@ func readHeader(r io.Reader) (dims []int, size int, err error) {
 	offset := len(word)
 	for i := range dims {
 		if _, err := io.ReadFull(r, word[:]); err != nil {
-			return nil, 0, fmt.Errorf("offset %d: size of dimension %d of %d: %w", offset, i+1, len(dims), input.Ends(err))
+			return nil, 0, fmt.Errorf("offset %d: size of dimension %d of %d: %w", offset, i+1, len(dims),
+				input.Ends(err))
 		}
 		n := binary.BigEndian.Uint32(word[:])
 		if n == 0 || uint64(n) > MaxBytes/uint64(size) {
-			return nil, 0, fmt.Errorf("offset %d: dimension %d of size %d after %v; sizes from 1 and together at most %d elements are accepted",
+			return nil, 0, fmt.Errorf("offset %d: dimension %d of size %d after %v; sizes from 1 and together at "+
+				"most %d elements are accepted",
 				offset, i+1, n, dims[:i], MaxBytes)
 		}
 		dims[i], size, offset = int(n), size*int(n), offset+len(word)

@@ -89,12 +89,13 @@ func TestReadErrorsTellWhatAndAtWhichOffset(t *testing.T) {
 		data []byte
 		want []string
 	}{
-		"empty":                {nil, []string{"offset 0", "ends too early"}},
-		"short magic":          {good[:3], []string{"offset 0", "ends too early"}},
-		"other format":         {[]byte("P5 28 28"), []string{"offset 0", "50 35 20 32"}},
-		"floats":               {append([]byte{0, 0, 0x0d, 1}, good[4:]...), []string{"offset 2", "0x0d"}},
-		"no dimensions":        {[]byte{0, 0, 8, 0}, []string{"offset 3", "0 dimensions"}},
-		"many dimensions":      {append([]byte{0, 0, 8, 255}, make([]byte, 2000)...), []string{"offset 3", "255 dimensions"}},
+		"empty":         {nil, []string{"offset 0", "ends too early"}},
+		"short magic":   {good[:3], []string{"offset 0", "ends too early"}},
+		"other format":  {[]byte("P5 28 28"), []string{"offset 0", "50 35 20 32"}},
+		"floats":        {append([]byte{0, 0, 0x0d, 1}, good[4:]...), []string{"offset 2", "0x0d"}},
+		"no dimensions": {[]byte{0, 0, 8, 0}, []string{"offset 3", "0 dimensions"}},
+		"many dimensions": {append([]byte{0, 0, 8, 255}, make([]byte, 2000)...),
+			[]string{"offset 3", "255 dimensions"}},
 		"short dimension":      {good[:10], []string{"offset 8", "dimension 2 of 2"}},
 		"zero dimension":       {file(nil, 3, 0), []string{"offset 8", "size 0"}},
 		"overflow":             {huge, []string{"offset 4", "1073741824"}},
@@ -147,7 +148,8 @@ func TestReadAllocatesByWhatArrivesOnly(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	hostile.Seed(f, file(sequence(12), 3, 4), file(sequence(12), 3, 2, 2), zipped(f, file(sequence(8), 8)), file(nil, 1<<31-1, 1<<31-1), []byte{0x1f, 0x8b})
+	hostile.Seed(f, file(sequence(12), 3, 4), file(sequence(12), 3, 2, 2), zipped(f, file(sequence(8), 8)),
+		file(nil, 1<<31-1, 1<<31-1), []byte{0x1f, 0x8b})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := Read(bytes.NewReader(data), "f")
 		if err != nil {
@@ -212,7 +214,8 @@ func TestLoadFindsFilesInEitherFolderWithOrWithoutGz(t *testing.T) {
 func TestFilesOfOnesOwnAreJoined(t *testing.T) {
 	dir := write(t, map[string][]byte{
 		"images": file([]byte{0, 51, 102, 153, 204, 255}, 3, 2), "labels": zipped(t, file([]byte{2, 0, 2}, 3)),
-		"more": file([]byte{255, 0}, 1, 1, 2), "ones": file([]byte{1}, 1), "threes": file([]byte{3}, 1), "wide": file([]byte{1, 2, 3}, 1, 3), "flat": file([]byte{1, 2, 3}, 3),
+		"more": file([]byte{255, 0}, 1, 1, 2), "ones": file([]byte{1}, 1), "threes": file([]byte{3}, 1),
+		"wide": file([]byte{1, 2, 3}, 1, 3), "flat": file([]byte{1, 2, 3}, 3),
 	})
 	files := func(images, labels, testImages, testLabels string) Files {
 		f := Files{filepath.Join(dir, images), filepath.Join(dir, labels), "", ""}
@@ -228,15 +231,17 @@ func TestFilesOfOnesOwnAreJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"0", "1", "2"}, s.Pool.Classes); diff != "" || s.Pool.Inputs != 2 || s.Test.Y[0] != 1 || s.Test.X[0] != 1 {
+	if diff := cmp.Diff([]string{"0", "1", "2"}, s.Pool.Classes); diff != "" || s.Pool.Inputs != 2 ||
+		s.Test.Y[0] != 1 || s.Test.X[0] != 1 {
 		t.Errorf("%d inputs, test set %+v, classes %s", s.Pool.Inputs, s.Test, diff)
 	}
+	fewer := "images has 3 images, " + filepath.Join(dir, "ones") + " has 1 labels"
 	for want, f := range map[string]Files{
-		"threes: label 3 of sample 0; labels are 0 to 2":                       files("images", "labels", "more", "threes"),
-		"wide: 3 inputs a sample; those of ":                                   files("images", "labels", "wide", "ones"),
-		"flat: dimensions [3]; samples × at least one more":                    files("flat", "labels", "", ""),
-		"images: dimensions [3 2]; a single dimension, one":                    files("images", "images", "", ""),
-		"images has 3 images, " + filepath.Join(dir, "ones") + " has 1 labels": files("images", "ones", "", ""),
+		"threes: label 3 of sample 0; labels are 0 to 2":    files("images", "labels", "more", "threes"),
+		"wide: 3 inputs a sample; those of ":                files("images", "labels", "wide", "ones"),
+		"flat: dimensions [3]; samples × at least one more": files("flat", "labels", "", ""),
+		"images: dimensions [3 2]; a single dimension, one": files("images", "images", "", ""),
+		fewer: files("images", "ones", "", ""),
 	} {
 		if _, err := LoadFiles(f); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, want)) {
 			t.Errorf("error %v, want %s", err, want)
@@ -250,12 +255,15 @@ func TestLoadErrorsNameTheFile(t *testing.T) {
 		data []byte
 		want []string
 	}{
-		"fewer labels":       {"train-labels-idx1-ubyte", file([]byte{1}, 1), []string{"2 images", "1 labels", "train-labels"}},
-		"label above 9":      {"train-labels-idx1-ubyte", file([]byte{1, 10}, 2), []string{"label 10 of sample 1", "train-labels"}},
+		"fewer labels": {"train-labels-idx1-ubyte", file([]byte{1}, 1),
+			[]string{"2 images", "1 labels", "train-labels"}},
+		"label above 9": {"train-labels-idx1-ubyte", file([]byte{1, 10}, 2),
+			[]string{"label 10 of sample 1", "train-labels"}},
 		"flat images":        {"t10k-images-idx3-ubyte", file([]byte{1, 2}, 2), []string{"[2]", "t10k-images"}},
 		"labels in a matrix": {"train-labels-idx1-ubyte", file([]byte{1, 2}, 1, 2), []string{"[1 2]", "train-labels"}},
 		"other size":         {"t10k-images-idx3-ubyte", file([]byte{1, 2}, 1, 1, 2), []string{"4 pixels", "2"}},
-		"damaged":            {"t10k-images-idx3-ubyte", []byte("junk"), []string{"t10k-images-idx3-ubyte", "offset 0"}},
+		"damaged": {"t10k-images-idx3-ubyte", []byte("junk"),
+			[]string{"t10k-images-idx3-ubyte", "offset 0"}},
 	} {
 		files := smallFiles(t, "")
 		files[c.file] = c.data
@@ -309,7 +317,9 @@ func TestPublishedFilesAreReadAsPublished(t *testing.T) {
 		train, test []int
 		checksum    string // of the uncompressed test images
 	}{
-		{"mnist", []int{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949}, []int{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
+		{"mnist", []int{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949},
+			[]int{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009},
+			"0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
 		{"fashion-mnist", even(6000), even(1000), "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"},
 	} {
 		s, err := Load(dir, c.set)

@@ -43,13 +43,15 @@ func Load(dir, set string) (*datasets.Source, error) {
 	}
 	pool.Name, test.Name = set, set+" test"
 	if pool.Inputs != test.Inputs {
-		return nil, fmt.Errorf("data set %s: training images have %d pixels, test images %d", set, pool.Inputs, test.Inputs)
+		return nil, fmt.Errorf("data set %s: training images have %d pixels, test images %d", set, pool.Inputs,
+			test.Inputs)
 	}
 	source.Pool, source.Test = pool, test
 	return source, nil
 }
 
-// ClassNames are the names of the classes of a set that Load knows, in the order of their labels; nil for another set.
+// ClassNames are the names of the classes of a set that Load knows, in the order of their labels;
+// nil for another set.
 func ClassNames(set string) []string { return slices.Clone(classes[set]) }
 
 // loadPart joins the images and labels whose file names begin with part, and lists the files.
@@ -72,9 +74,10 @@ func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, er
 // Files are the names of files of a user's own; the last two may be empty.
 type Files struct{ Images, Labels, TestImages, TestLabels string }
 
-// LoadFiles reads images, samples × any other dimensions, and labels, one a sample, into Pool and those of
-// the test files, if there are any, into Test. The elements of images are divided by 255; no column is Numeric. The
-// classes are the numbers from 0 to the largest label of the training samples.
+// LoadFiles reads images, samples × any other dimensions, and labels, one a sample, into Pool and
+// those of the test files, if there are any, into Test. The elements of images are divided by 255;
+// no column is Numeric. The classes are the numbers from 0 to the largest label of the training
+// samples.
 func LoadFiles(f Files) (*datasets.Source, error) {
 	source := &datasets.Source{}
 	pool, err := loadPair(source, f.Images, f.Labels, nil)
@@ -89,7 +92,8 @@ func LoadFiles(f Files) (*datasets.Source, error) {
 		return nil, err
 	}
 	if pool.Inputs != source.Test.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", f.TestImages, source.Test.Inputs, f.Images, pool.Inputs)
+		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", f.TestImages, source.Test.Inputs,
+			f.Images, pool.Inputs)
 	}
 	return source, nil
 }
@@ -116,7 +120,8 @@ func readImages(r io.Reader, name string) (*pixels, error) {
 	return p, err
 }
 
-// loadPair joins two files, with the given classes or, without them, those that there are, and lists the files.
+// loadPair joins two files, with the given classes or, without them, those that there are, and
+// lists the files.
 func loadPair(source *datasets.Source, imagesPath, labelsPath string, names []string) (*datasets.Set, error) {
 	images, imageFile, err := input.Open(imagesPath, readImages)
 	if err != nil {
@@ -142,11 +147,13 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 	case len(images.dims) < 2:
 		return nil, fmt.Errorf("%s: dimensions %v; samples × at least one more are expected", imagesPath, images.dims)
 	case len(labels.Dims) != 1:
-		return nil, fmt.Errorf("%s: dimensions %v; a single dimension, one label an image, is expected", labelsPath, labels.Dims)
+		return nil, fmt.Errorf("%s: dimensions %v; a single dimension, one label an image, is expected", labelsPath,
+			labels.Dims)
 	case n > MaxSamples:
 		return nil, fmt.Errorf("%s: %d images; at most %d are accepted", imagesPath, n, MaxSamples)
 	case labels.Dims[0] != n:
-		return nil, fmt.Errorf("%s has %d images, %s has %d labels; as many of each are needed", imagesPath, n, labelsPath, labels.Dims[0])
+		return nil, fmt.Errorf("%s has %d images, %s has %d labels; as many of each are needed", imagesPath, n,
+			labelsPath, labels.Dims[0])
 	}
 	y := make([]int32, n)
 	for i, label := range labels.Data {
@@ -155,5 +162,6 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 		}
 		y[i] = int32(label)
 	}
-	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names, Shape: images.dims[1:]}, nil
+	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names,
+		Shape: images.dims[1:]}, nil
 }

@@ -1,6 +1,6 @@
-// Package input reads the bytes of files of samples, compressed with gzip or not, and
-// bounds what they can cost: their length, how far they expand, and the memory that a
-// reader of a format may take for them.
+// Package input reads the bytes of files of samples, plain or compressed with gzip, and bounds
+// what they can cost: their length, how far they expand, and the memory that the reader of a
+// format may allocate for them.
 package input
 
 import (
@@ -74,9 +74,9 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// New reads r, which it sees from the first two bytes to be compressed with gzip or not.
-// Errors begin with name. If r is an io.ReadSeeker, or rewind, which may be nil, returns the same
-// bytes again from their beginning, Holds can count what is still to come. A Reader is returned as it is.
+// New reads r, which it sees from the first two bytes to be compressed with gzip or not. Errors
+// begin with name. If r is an io.ReadSeeker, or rewind, which may be nil, returns the same bytes
+// again from their beginning, Holds can count what is still to come. A Reader is returned as it is.
 func New(r io.Reader, name string, rewind func() (io.Reader, error)) (*Reader, error) {
 	if d, ok := r.(*Reader); ok {
 		return d, nil
@@ -118,8 +118,8 @@ func (d *Reader) open(r io.Reader) error {
 type File struct {
 	// Path is where the file was found, Name what it is called without its folder.
 	Path, Name string
-	// Size is that of the content in bytes, and SHA256 its checksum in hexadecimal: of a file that is compressed with
-	// gzip, of what it becomes.
+	// Size is that of the content in bytes, and SHA256 its checksum in hexadecimal: of a file that
+	// is compressed with gzip, of what it becomes.
 	Size   int64
 	SHA256 string
 }
@@ -173,7 +173,8 @@ func (d *Reader) count(n int, err error) error {
 	case d.offset > MaxBytes:
 		return fmt.Errorf("more than %d bytes of content", MaxBytes)
 	case d.packed != nil && d.offset > Slack && d.offset > MaxExpansion*d.packed.n:
-		return fmt.Errorf("%d compressed bytes have become %d; accepted are %d, or %d for each", d.packed.n, d.offset, Slack, MaxExpansion)
+		return fmt.Errorf("%d compressed bytes have become %d; accepted are %d, or %d for each", d.packed.n, d.offset,
+			Slack, MaxExpansion)
 	}
 	return err
 }
@@ -220,8 +221,8 @@ func Ends(err error) error {
 	return err
 }
 
-// Open opens the file of that name and gives it to read, with the same name for errors. It describes the file by what
-// was read of it.
+// Open opens the file of that name and gives it to read, with the same name for errors. It
+// describes the file by what was read of it.
 func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (content T, file File, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -67,7 +67,8 @@ func TestHoldsCountsWhatFollowsAndLosesNothing(t *testing.T) {
 			t.Errorf("%s: other bytes follow: %v", name, err)
 		}
 	}
-	if err := open(t, iotest.OneByteReader(bytes.NewReader(content)), 1).Holds(free + 1); err == nil || !strings.Contains(err.Error(), "cannot be known") {
+	if err := open(t, iotest.OneByteReader(bytes.NewReader(content)), 1).Holds(free + 1); err == nil ||
+		!strings.Contains(err.Error(), "cannot be known") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -104,7 +105,8 @@ func TestLinesAreNumberedAndLoseTheirEnds(t *testing.T) {
 		"a\r":         {"a"},
 		"12345678\nb": {"12345678", "b"},
 	} {
-		for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), bytes.NewReader(compressed(t, []byte(text)))} {
+		for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)),
+			bytes.NewReader(compressed(t, []byte(text)))} {
 			d := open(t, r, 0)
 			var got []string
 			err := d.Lines(16, func(number int, line []byte) error {
@@ -124,11 +126,13 @@ func TestErrorsOfLinesTellTheirNumber(t *testing.T) {
 	own := errors.New("own")
 	broken := io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(own))
 	for want, r := range map[string]io.Reader{
-		"f:2: line longer than 16 bytes, beginning \"bbbbbbbbbbbbbbbbb\"": strings.NewReader("a\n" + strings.Repeat("b", 17)),
+		"f:2: line longer than 16 bytes, beginning \"bbbbbbbbbbbbbbbbb\"": strings.NewReader(
+			"a\n" + strings.Repeat("b", 17)),
 		"f:2: own":                     broken,
 		"f:1: the file ends too early": bytes.NewReader(compressed(t, []byte("abc"))[:14]),
 	} {
-		if err := open(t, r, 0).Lines(16, func(int, []byte) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := open(t, r, 0).Lines(16, func(int, []byte) error { return nil }); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -154,7 +158,8 @@ func TestLinesMayBeLongerThanAnyBuffer(t *testing.T) {
 		if n < MaxLine && (err != nil || !slices.Equal(lengths, []int{1, n, 1})) {
 			t.Errorf("%d: lengths %v: %v", n, lengths, err)
 		}
-		if n == MaxLine && (err == nil || !strings.HasPrefix(err.Error(), "f:2: line longer than 1048576 bytes, beginning \"bbb")) {
+		if n == MaxLine && (err == nil || !strings.HasPrefix(err.Error(),
+			"f:2: line longer than 1048576 bytes, beginning \"bbb")) {
 			t.Errorf("%d: error %v", n, err)
 		}
 	}

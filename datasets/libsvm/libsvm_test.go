@@ -34,7 +34,8 @@ func compressed(t testing.TB, text string) string {
 }
 
 func TestReadWritesOutWhatALineLeavesOut(t *testing.T) {
-	want := &datasets.Set{Name: "f", X: []float32{0.5, 0, -20, 0, 1, 0, 0, 0, 0.25}, Y: []int32{1, 0, 1}, Inputs: 3, Classes: []string{"-1", "+1"}}
+	want := &datasets.Set{Name: "f", X: []float32{0.5, 0, -20, 0, 1, 0, 0, 0, 0.25}, Y: []int32{1, 0, 1}, Inputs: 3,
+		Classes: []string{"-1", "+1"}}
 	for _, text := range []string{small, compressed(t, small)} {
 		got, err := Read(strings.NewReader(text), "f", Options{})
 		if err != nil {
@@ -51,7 +52,8 @@ func TestOptionsGiveTheWidthAndTheClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&datasets.Set{Name: "f", X: []float32{0, 7, 0, 0}, Y: []int32{1}, Inputs: 4, Classes: []string{"3", "1", "2"}}, got); diff != "" {
+	if diff := cmp.Diff(&datasets.Set{Name: "f", X: []float32{0, 7, 0, 0}, Y: []int32{1}, Inputs: 4,
+		Classes: []string{"3", "1", "2"}}, got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -78,7 +80,8 @@ func TestBadTextIsToldWithItsLineAndWhatIsAccepted(t *testing.T) {
 		"\x1f\x8bjunk":                        "f: gzip: ",
 		compressed(t, small)[:30]:             "unexpected EOF",
 		strings.Repeat("1", input.MaxLine+10): "f:1: line longer than 1048576 bytes",
-		strings.Repeat("1 1048576:1\n", 20): "f:17: 17 samples of 1048576 inputs take 71303576 bytes when every input is written out; " +
+		strings.Repeat("1 1048576:1\n", 20): "f:17: 17 samples of 1048576 inputs take 71303576 bytes " +
+			"when every input is written out; " +
 			"accepted are 67108864 and 4 for each of the 204 bytes of text",
 	} {
 		if _, err := Read(strings.NewReader(text), "f", Options{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -93,7 +96,8 @@ func TestRealValuedTargetsAreNotTakenForClasses(t *testing.T) {
 		text += fmt.Sprintf("%d.5 1:1\n", i)
 	}
 	_, err := Read(strings.NewReader(text), "f", Options{})
-	if err == nil || !strings.Contains(err.Error(), "f:1001: ") || !strings.Contains(err.Error(), "one more than 1000 different ones") {
+	if err == nil || !strings.Contains(err.Error(), "f:1001: ") || !strings.Contains(err.Error(),
+		"one more than 1000 different ones") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -122,7 +126,8 @@ func write(t testing.TB, dir, name, text string) string {
 
 func TestTrainAndTestFilesHaveOneWidthAndTheSameClasses(t *testing.T) {
 	dir := t.TempDir()
-	narrow, wide, other := write(t, dir, "narrow", "1 1:1\n2 2:1\n"), write(t, dir, "wide", "2 3:1\n"), write(t, dir, "other", "3 1:1\n")
+	narrow, wide, other := write(t, dir, "narrow", "1 1:1\n2 2:1\n"), write(t, dir, "wide", "2 3:1\n"), write(t, dir,
+		"other", "3 1:1\n")
 	for _, files := range [][2]string{{narrow, wide}, {narrow, narrow}} {
 		s, err := Load(files[0], files[1], 0)
 		if err == nil {
@@ -137,7 +142,8 @@ func TestTrainAndTestFilesHaveOneWidthAndTheSameClasses(t *testing.T) {
 	if s, err := Load(narrow, "", 5); err != nil || s.Test != nil || s.Pool.Inputs != 5 {
 		t.Errorf("got %+v and error %v", s, err)
 	}
-	if _, err := Load(narrow, other, 0); err == nil || !strings.Contains(err.Error(), other+`:1: label "3" is none of the classes ["1" "2"]`) {
+	if _, err := Load(narrow, other, 0); err == nil || !strings.Contains(err.Error(),
+		other+`:1: label "3" is none of the classes ["1" "2"]`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -145,7 +151,8 @@ func TestTrainAndTestFilesHaveOneWidthAndTheSameClasses(t *testing.T) {
 func TestLoadSaysHowToGetWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	_, err := LoadA9A(dir, false)
-	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "a9a")) || !strings.Contains(err.Error(), "https://www.csie.ntu.edu.tw") {
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "a9a")) ||
+		!strings.Contains(err.Error(), "https://www.csie.ntu.edu.tw") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -182,10 +189,12 @@ func TestPublishedFilesAreReadAsPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]int{32561, 24720, 7841, 451592, 22513357, 1080091072, 6411, 14976, 29170, 20, 1}, measure(s.Pool)); diff != "" {
+	if diff := cmp.Diff([]int{32561, 24720, 7841, 451592, 22513357, 1080091072, 6411, 14976, 29170, 20, 1},
+		measure(s.Pool)); diff != "" {
 		t.Errorf("training samples: %s", diff)
 	}
-	if diff := cmp.Diff([]int{16281, 12435, 3846, 225731, 11254800, 539805095, 3216, 7403, 14662, 10, 0}, measure(s.Test)); diff != "" {
+	if diff := cmp.Diff([]int{16281, 12435, 3846, 225731, 11254800, 539805095, 3216, 7403, 14662, 10, 0},
+		measure(s.Test)); diff != "" {
 		t.Errorf("test samples: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"-1", "+1"}, s.Pool.Classes); diff != "" || s.Pool.Inputs != 123 {

@@ -1,9 +1,9 @@
-// Package libsvm reads the sparse text format of LIBSVM (Chang & Lin, "LIBSVM: a library
-// for support vector machines", ACM TIST 2(3), 2011), plain or compressed with gzip, and
-// treats it as hostile: every length is bounded.
+// Package libsvm reads the sparse text format of LIBSVM (Chang & Lin, "LIBSVM: a library for
+// support vector machines", ACM TIST 2(3), 2011), plain or compressed with gzip. It treats
+// files as hostile: every length is bounded.
 //
-// A line is `label index:value …`: the label is a number that names a class, indices count
-// from 1 and ascend, an input that is left out is 0. What follows a # is a comment.
+// A line is `label index:value …`. The label is a number that names a class; indices start at 1
+// and ascend; an input that a line omits is 0. A # begins a comment.
 package libsvm
 
 import (
@@ -59,7 +59,8 @@ type entry struct {
 // line and say what is accepted there.
 func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 	if o.Inputs < 0 || o.Inputs > MaxInputs {
-		return nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name, o.Inputs, MaxInputs)
+		return nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name,
+			o.Inputs, MaxInputs)
 	}
 	text, err := input.New(r, name, nil)
 	if err != nil {
@@ -117,14 +118,15 @@ func (d *reader) parse(line []byte) error {
 	d.inputs = max(d.inputs, last)
 	d.y.Append(class)
 	d.counts.Append(written)
-	return d.afford()
+	return d.checkBudget()
 }
 
-// afford checks that the samples can be written out.
-func (d *reader) afford() error {
+// checkBudget checks that the samples can be written out.
+func (d *reader) checkBudget() error {
 	need := 4*int64(d.y.Len())*int64(d.inputs) + 2*d.y.Bytes() + 2*d.counts.Bytes() + d.written.Bytes()
 	if need > d.text.Budget() {
-		return fmt.Errorf("%d samples of %d inputs take %d bytes when every input is written out; accepted are %d and %d for each of the %d bytes of text",
+		return fmt.Errorf("%d samples of %d inputs take %d bytes when every input is written out; accepted are %d "+
+			"and %d for each of the %d bytes of text",
 			d.y.Len(), d.inputs, need, input.Slack, input.Factor, d.text.Offset())
 	}
 	return nil
@@ -143,7 +145,8 @@ func (d *reader) class(text []byte) (int32, error) {
 		return 0, fmt.Errorf("label %s is none of the classes %q", input.Quote(text), d.classes)
 	}
 	if len(d.labels) == MaxClasses {
-		return 0, fmt.Errorf("label %s is one more than %d different ones; a label names a class", input.Quote(text), MaxClasses)
+		return 0, fmt.Errorf("label %s is one more than %d different ones; a label names a class", input.Quote(text),
+			MaxClasses)
 	}
 	d.labels, d.classes = append(d.labels, v), append(d.classes, string(text))
 	return int32(len(d.labels) - 1), nil
@@ -207,12 +210,12 @@ func (d *reader) set() *datasets.Set {
 		}
 	})
 	if d.options.Classes == nil {
-		d.sortClasses(s)
+		d.orderClasses(s)
 	}
 	return s
 }
 
-func (d *reader) sortClasses(s *datasets.Set) {
+func (d *reader) orderClasses(s *datasets.Set) {
 	sorted := slices.Sorted(slices.Values(d.labels))
 	position, names := make([]int32, len(sorted)), make([]string, len(sorted))
 	for i, v := range d.labels {

@@ -28,8 +28,8 @@ func (s *scanner) blanks() {
 	}
 }
 
-// take skips blanks and the token, and reports whether it was there.
-func (s *scanner) take(token string) bool {
+// skipToken skips blanks and the token, and reports whether it was there.
+func (s *scanner) skipToken(token string) bool {
 	s.blanks()
 	if !strings.HasPrefix(s.text[s.at:], token) {
 		return false
@@ -39,7 +39,7 @@ func (s *scanner) take(token string) bool {
 }
 
 func (s *scanner) expect(token string) error {
-	if !s.take(token) {
+	if !s.skipToken(token) {
 		return s.unexpected(strconv.Quote(token))
 	}
 	return nil
@@ -58,7 +58,7 @@ func (s *scanner) dictionary() (*header, error) {
 	if err := s.expect("{"); err != nil {
 		return nil, err
 	}
-	for !s.take("}") {
+	for !s.skipToken("}") {
 		key, err := s.quoted()
 		if err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func (s *scanner) dictionary() (*header, error) {
 		if err := s.value(h, key); err != nil {
 			return nil, err
 		}
-		if s.take("}") {
+		if s.skipToken("}") {
 			break
 		}
 		if err := s.expect(","); err != nil {
@@ -100,9 +100,9 @@ func (s *scanner) value(h *header, key string) (err error) {
 		h.descr, err = s.quoted()
 	case "fortran_order":
 		switch {
-		case s.take("True"):
+		case s.skipToken("True"):
 			h.fortran = true
-		case !s.take("False"):
+		case !s.skipToken("False"):
 			return s.unexpected("True or False")
 		}
 	case "shape":
@@ -132,7 +132,7 @@ func (s *scanner) tuple() (shape []int64, err error) {
 	if err := s.expect("("); err != nil {
 		return nil, err
 	}
-	for !s.take(")") {
+	for !s.skipToken(")") {
 		s.blanks()
 		digits := s.text[s.at:]
 		digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789"))]
@@ -145,7 +145,7 @@ func (s *scanner) tuple() (shape []int64, err error) {
 		}
 		s.at += len(digits)
 		shape = append(shape, n)
-		if s.take(")") {
+		if s.skipToken(")") {
 			break
 		}
 		if err := s.expect(","); err != nil {

@@ -25,9 +25,9 @@ const (
 // to test on, which may be empty.
 type Pairs struct{ X, Y, TestX, TestY string }
 
-// Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a sample, into
-// Pool and those to test on, if there are any, into Test. All columns are Numeric. The classes are the
-// labels of the training samples in ascending order.
+// Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a
+// sample, into Pool and those to test on, if there are any, into Test. All columns are Numeric. The
+// classes are the labels of the training samples in ascending order.
 func Load(p Pairs) (*datasets.Source, error) {
 	var files []input.File
 	source, err := p.load(func(path string) (*Array, string, error) {
@@ -79,13 +79,16 @@ func (p Pairs) load(get func(name string) (*Array, string, error), name string) 
 	source.Test.Name = name + " test"
 	source.Test.Classes = pool.Classes
 	if source.Test.Inputs != pool.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", p.TestX, source.Test.Inputs, p.X, pool.Inputs)
+		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", p.TestX, source.Test.Inputs, p.X,
+			pool.Inputs)
 	}
 	return source, nil
 }
 
-// join makes a set of two arrays. The labels can be only those that are known, unless there are none yet.
-func join(get func(name string) (*Array, string, error), inputs, targets string, known []float32) (s *datasets.Set, labels []float32, err error) {
+// join makes a set of two arrays. The labels can be only those that are known, unless there are
+// none yet.
+func join(get func(name string) (*Array, string, error), inputs, targets string, known []float32) (s *datasets.Set,
+	labels []float32, err error) {
 	y, where, err := get(targets)
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +119,8 @@ func join(get func(name string) (*Array, string, error), inputs, targets string,
 	case len(x.Dims) < 2:
 		return nil, nil, fmt.Errorf("%s: shape %v; samples × at least one more dimension are expected", whereX, x.Dims)
 	case x.Dims[0] != len(s.Y):
-		return nil, nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX, x.Dims[0], where, len(s.Y))
+		return nil, nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX,
+			x.Dims[0], where, len(s.Y))
 	}
 	s.X, s.Inputs = x.Values, len(x.Values)/x.Dims[0]
 	if len(x.Dims) > 2 {
@@ -141,14 +145,16 @@ func distinct(values []float32, where string) ([]float32, error) {
 	var labels []float32
 	for i, v := range values {
 		if v != float32(math.Trunc(float64(v))) || v < -largest || v > largest {
-			return nil, fmt.Errorf("%s: label %v of sample %d; accepted are whole numbers from %d to %d, which name classes", where, v, i, -largest, largest)
+			return nil, fmt.Errorf("%s: label %v of sample %d; accepted are whole numbers from %d to %d, which name "+
+				"classes", where, v, i, -largest, largest)
 		}
 		k, ok := slices.BinarySearch(labels, v)
 		if ok {
 			continue
 		}
 		if len(labels) == MaxClasses {
-			return nil, fmt.Errorf("%s: label %v of sample %d is one more than %d different ones; a label names a class", where, v, i, MaxClasses)
+			return nil, fmt.Errorf("%s: label %v of sample %d is one more than %d different ones; "+
+				"a label names a class", where, v, i, MaxClasses)
 		}
 		labels = slices.Insert(labels, k, v)
 	}

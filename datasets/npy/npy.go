@@ -1,9 +1,10 @@
 // Package npy reads arrays in NumPy's formats NPY (Kern, "A Simple File Format for NumPy
-// Arrays", NEP 1, 2007) and NPZ, a ZIP archive of them, without NumPy and without ever running what a file
-// says, and treats them as hostile: every length is checked before anything is allocated for it.
+// Arrays", NEP 1, 2007) and NPZ, a ZIP archive of NPY files. It needs no NumPy and never
+// executes anything that a file contains. It treats files as hostile: it checks every length
+// before it allocates.
 //
-// Accepted are little-endian float32, float64, int32 and int64 and bytes, in C order; an NPY file may
-// be compressed with gzip.
+// It accepts little-endian float32, float64, int32 and int64, and bytes, in C order. An NPY
+// file may be compressed with gzip.
 package npy
 
 import (
@@ -48,11 +49,11 @@ var types = map[string]struct {
 
 const accepted = "accepted are little-endian f4, f8, i4 and i8 (written <f4, <f8, <i4, <i8) and u1 (|u1)"
 
-// Read reads one array and requires r to end there. Errors begin with name and tell the offset, in the
-// uncompressed bytes, at which the content stops making sense: another format or version, a header that is not as
-// NumPy writes it, another element type, Fortran order, more than MaxDims dimensions or MaxElements
-// elements, an early end, trailing bytes, a number that is not finite as a float32. An array of more than 8 MiB can be
-// read only from an io.ReadSeeker.
+// Read reads one array and requires r to end there. Errors begin with name and tell the offset, in
+// the uncompressed bytes, at which the content stops making sense: another format or version, a
+// header that is not as NumPy writes it, another element type, Fortran order, more than MaxDims
+// dimensions or MaxElements elements, an early end, trailing bytes, a number that is not finite as
+// a float32. An array of more than 8 MiB can be read only from an io.ReadSeeker.
 func Read(r io.Reader, name string) (*Array, error) { return read(r, name, nil) }
 
 func read(r io.Reader, name string, rewind func() (io.Reader, error)) (*Array, error) {
@@ -92,19 +93,22 @@ func readArray(r *input.Reader) (*Array, error) {
 		part := buffer[:min(size-i, most)*element.size]
 		at := r.Offset()
 		if n, err := io.ReadFull(r, part); err != nil {
-			return nil, fmt.Errorf("offset %d: after %d of %d elements (shape %v): %w", at+int64(n), i+n/element.size, size, h.shape, input.Ends(err))
+			return nil, fmt.Errorf("offset %d: after %d of %d elements (shape %v): %w", at+int64(n), i+n/element.size,
+				size, h.shape, input.Ends(err))
 		}
 		for k := 0; k < len(part); k, i = k+element.size, i+1 {
 			v := element.read(part[k : k+element.size])
 			if !(math.Abs(v) <= math.MaxFloat32) {
-				return nil, fmt.Errorf("offset %d: element %d is %v; accepted are numbers from %v to %v", at+int64(k), i, v, -math.MaxFloat32, math.MaxFloat32)
+				return nil, fmt.Errorf("offset %d: element %d is %v; accepted are numbers from %v to %v", at+int64(k),
+					i, v, -math.MaxFloat32, math.MaxFloat32)
 			}
 			a.Values[i] = float32(v)
 		}
 	}
 	switch _, err := r.ReadByte(); {
 	case err == nil:
-		return nil, fmt.Errorf("offset %d: trailing bytes after the %d elements of shape %v", r.Offset()-1, size, h.shape)
+		return nil, fmt.Errorf("offset %d: trailing bytes after the %d elements of shape %v", r.Offset()-1, size,
+			h.shape)
 	case !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("offset %d: after the last element: %w", r.Offset(), err)
 	}
@@ -118,7 +122,8 @@ func readHeader(r *input.Reader) (string, error) {
 		return "", fmt.Errorf("offset 0: magic string: %w", input.Ends(err))
 	}
 	if magic := string(start[:6]); magic != "\x93NUMPY" {
-		return "", fmt.Errorf("offset 0: magic string %q is not that of an NPY file; %q is expected", magic, "\x93NUMPY")
+		return "", fmt.Errorf("offset 0: magic string %q is not that of an NPY file; %q is expected", magic,
+			"\x93NUMPY")
 	}
 	var length int64
 	var word [4]byte
@@ -143,7 +148,8 @@ func readHeader(r *input.Reader) (string, error) {
 	text := make([]byte, length)
 	at := r.Offset()
 	if n, err := io.ReadFull(r, text); err != nil {
-		return "", fmt.Errorf("offset %d: after %d of %d bytes of the header: %w", at+int64(n), n, length, input.Ends(err))
+		return "", fmt.Errorf("offset %d: after %d of %d bytes of the header: %w", at+int64(n), n, length,
+			input.Ends(err))
 	}
 	return string(text), nil
 }
@@ -166,7 +172,8 @@ func (h *header) elements() (int, error) {
 	size := int64(1)
 	for i, n := range h.shape {
 		if n == 0 || n > MaxElements/size {
-			return 0, fmt.Errorf("dimension %d of size %d after %v; sizes from 1 and together at most %d elements are accepted", i+1, n, h.shape[:i], MaxElements)
+			return 0, fmt.Errorf("dimension %d of size %d after %v; sizes from 1 and together at most %d elements "+
+				"are accepted", i+1, n, h.shape[:i], MaxElements)
 		}
 		size *= n
 	}
@@ -188,8 +195,10 @@ func called(descr string) string {
 		return ""
 	}
 	words := map[byte]string{
-		'f': "floating-point numbers", 'i': "integers", 'u': "unsigned integers", 'b': "booleans", 'c': "complex numbers",
-		'O': "pickled objects, which would have to be run", 'S': "byte strings", 'U': "strings", 'V': "records", 'M': "dates", 'm': "durations",
+		'f': "floating-point numbers", 'i': "integers", 'u': "unsigned integers", 'b': "booleans",
+		'c': "complex numbers",
+		'O': "pickled objects, which would have to be run", 'S': "byte strings", 'U': "strings", 'V': "records",
+		'M': "dates", 'm': "durations",
 	}[descr[1]]
 	if words == "" {
 		return ""

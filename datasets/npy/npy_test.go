@@ -44,13 +44,15 @@ func TestEveryAcceptedTypeIsRead(t *testing.T) {
 		"<i8": []int64{0, 1, 2, 3, 4, 5},
 		"|u1": []byte{0, 1, 2, 3, 4, 5},
 	} {
-		for shape, dims := range map[string][]int{"(2, 3)": {2, 3}, "(6,)": {6}, "(1, 2, 3)": {1, 2, 3}, "(3, 2,)": {3, 2}} {
+		for shape, dims := range map[string][]int{"(2, 3)": {2, 3}, "(6,)": {6}, "(1, 2, 3)": {1, 2, 3},
+			"(3, 2,)": {3, 2}} {
 			b := file(t, descr, shape, data)
 			if (len(b)-6*binary.Size(data)/6)%64 != 0 {
 				t.Fatalf("the test's header has %d bytes", len(b)-binary.Size(data))
 			}
 			for name, r := range map[string]io.Reader{
-				"plain": bytes.NewReader(b), "half reads": iotest.HalfReader(bytes.NewReader(b)), "data and EOF": iotest.DataErrReader(bytes.NewReader(b)),
+				"plain": bytes.NewReader(b), "half reads": iotest.HalfReader(bytes.NewReader(b)),
+				"data and EOF": iotest.DataErrReader(bytes.NewReader(b)),
 			} {
 				a, err := Read(r, "f")
 				if err != nil {
@@ -100,7 +102,8 @@ func TestHeadersOfEveryVersionAndSpellingAreRead(t *testing.T) {
 			}
 		}
 	}
-	if a, err := Read(bytes.NewReader(file(t, "<f4", "()", float32(7))), "f"); err != nil || len(a.Dims) != 0 || a.Values[0] != 7 {
+	if a, err := Read(bytes.NewReader(file(t, "<f4", "()", float32(7))), "f"); err != nil || len(a.Dims) != 0 ||
+		a.Values[0] != 7 {
 		t.Errorf("a number without dimensions: %v, %v", a, err)
 	}
 }
@@ -147,7 +150,8 @@ func TestFilesAndArchivesMakeTheSameSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"-2", "7"}, files.Pool.Classes); diff != "" || !slices.Equal(files.Pool.Y, []int32{1, 0, 1}) || files.Pool.Inputs != 4 {
+	if diff := cmp.Diff([]string{"-2", "7"}, files.Pool.Classes); diff != "" ||
+		!slices.Equal(files.Pool.Y, []int32{1, 0, 1}) || files.Pool.Inputs != 4 {
 		t.Errorf("labels %v of %q, %d inputs", files.Pool.Y, files.Pool.Classes, files.Pool.Inputs)
 	}
 	if diff := cmp.Diff([]float32{.5, 0, 0, -1}, files.Test.X); diff != "" || files.Test.Y[0] != 0 {
@@ -178,12 +182,18 @@ func TestArraysThatDoNotFitEachOtherAreTold(t *testing.T) {
 		many[i] = int32(i)
 	}
 	for want, p := range map[string]Pairs{
-		"label 5 of sample 1 does not occur among those to train on":                             {write(t, x), write(t, y), write(t, x), write(t, file(t, "|u1", "(2,)", []byte{0, 5}))},
-		"2 inputs a sample; those of ":                                                           {write(t, x), write(t, y), write(t, file(t, "|u1", "(1, 2)", []byte{0, 5})), write(t, file(t, "|u1", "(1,)", byte(0)))},
-		"label 1000 of sample 1000 is one more than 1000 different ones":                         {write(t, x), write(t, file(t, "<i4", "(1001,)", many)), "", ""},
-		"label 1.6777216e+07 of sample 0; accepted are whole numbers from -16777215 to 16777215": {write(t, x), write(t, file(t, "<i4", "(1,)", int32(1<<24+1))), "", ""},
-		"label 1.6777218e+07 of sample 0; accepted are whole numbers from -16":                   {write(t, x), write(t, file(t, "<i4", "(1,)", int32(1<<24+2))), "", ""},
-		"shape []; one label a sample is expected":                                               {write(t, x), write(t, file(t, "|u1", "()", byte(0))), "", ""},
+		"label 5 of sample 1 does not occur among those to train on": {write(t, x),
+			write(t, y), write(t, x), write(t, file(t, "|u1", "(2,)", []byte{0, 5}))},
+		"2 inputs a sample; those of ": {write(t, x),
+			write(t, y), write(t, file(t, "|u1", "(1, 2)", []byte{0, 5})), write(t, file(t, "|u1", "(1,)", byte(0)))},
+		"label 1000 of sample 1000 is one more than 1000 different ones": {write(t, x),
+			write(t, file(t, "<i4", "(1001,)", many)), "", ""},
+		"label 1.6777216e+07 of sample 0; accepted are whole numbers from -16777215 to 16777215": {write(t, x),
+			write(t, file(t, "<i4", "(1,)", int32(1<<24+1))), "", ""},
+		"label 1.6777218e+07 of sample 0; accepted are whole numbers from -16": {write(t, x),
+			write(t, file(t, "<i4", "(1,)", int32(1<<24+2))), "", ""},
+		"shape []; one label a sample is expected": {write(t, x),
+			write(t, file(t, "|u1", "()", byte(0))), "", ""},
 		"no such file": {"nowhere", write(t, y), "", ""},
 	} {
 		if _, err := Load(p); err == nil || !strings.Contains(err.Error(), want) {
@@ -224,12 +234,14 @@ func TestAnArrayCostsWhatItsInputsTake(t *testing.T) {
 			t.Errorf("%s, cut off: %d bytes allocated: %v", name, cost, err)
 		}
 	}
-	if _, err := Read(iotest.HalfReader(bytes.NewReader(plain)), "f"); err == nil || !strings.Contains(err.Error(), "its length cannot be known before it is read") {
+	if _, err := Read(iotest.HalfReader(bytes.NewReader(plain)), "f"); err == nil || !strings.Contains(err.Error(),
+		"its length cannot be known before it is read") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// Whatever the bytes are, Read fails or returns an array within its bounds, which it reads again as it is.
+// Whatever the bytes are, Read fails or returns an array within its bounds, which it reads again as
+// it is.
 func FuzzRead(f *testing.F) {
 	hostile.Seed(f, file(f, "<f4", "(2, 1)", []float32{1, -2}), file(f, "|u1", "(1,)", byte(3)))
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -258,7 +270,8 @@ func FuzzRead(f *testing.F) {
 func FuzzLoadArchive(f *testing.F) {
 	hostile.Seed(f)
 	for _, method := range []uint16{zip.Store, zip.Deflate} {
-		f.Add(pack(f, method, map[string][]byte{"X": file(f, "<f4", "(2, 1)", []float32{1, -2}), "y": file(f, "|u1", "(2,)", []byte{3, 4})}))
+		f.Add(pack(f, method, map[string][]byte{"X": file(f, "<f4", "(2, 1)", []float32{1, -2}),
+			"y": file(f, "|u1", "(2,)", []byte{3, 4})}))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		s, err := loadContent(content, "f")

@@ -50,14 +50,17 @@ func checkDirectory(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("offset %d: %w", size-endLength, input.Ends(err))
 	}
 	if string(end[:4]) != "PK\x05\x06" {
-		return fmt.Errorf("offset %d: % x is not the end of an NPZ file, which is a ZIP archive without a comment; the file may have been cut off", size-endLength, end[:4])
+		return fmt.Errorf("offset %d: % x is not the end of an NPZ file, which is a ZIP archive without a comment; "+
+			"the file may have been cut off", size-endLength, end[:4])
 	}
 	length, offset := int64(binary.LittleEndian.Uint32(end[12:])), int64(binary.LittleEndian.Uint32(end[16:]))
 	if length > maxDirectory {
-		return fmt.Errorf("offset %d: the list of the archive's members has %d bytes; at most %d are accepted", size-endLength+12, length, maxDirectory)
+		return fmt.Errorf("offset %d: the list of the archive's members has %d bytes; at most %d are accepted",
+			size-endLength+12, length, maxDirectory)
 	}
 	if offset+length != size-endLength {
-		return fmt.Errorf("offset %d: the list of the archive's members is said to be at %d with %d bytes; it must end at %d", size-endLength+12, offset, length, size-endLength)
+		return fmt.Errorf("offset %d: the list of the archive's members is said to be at %d with %d bytes; it must "+
+			"end at %d", size-endLength+12, offset, length, size-endLength)
 	}
 	return nil
 }
@@ -81,7 +84,8 @@ func (a *archive) array(name string) (*Array, error) {
 	}
 	if found == nil {
 		slices.Sort(names)
-		return nil, fmt.Errorf("%s: there is no array %s; there are %s", a.name, input.Quote(name), input.Quote(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("%s: there is no array %s; there are %s", a.name, input.Quote(name),
+			input.Quote(strings.Join(names, ", ")))
 	}
 	where := a.name + ": " + found.Name
 	open := func() (io.Reader, error) { return a.member(found) }
@@ -97,11 +101,13 @@ func (a *archive) member(f *zip.File) (io.Reader, error) {
 	case f.Flags&1 != 0:
 		return nil, errors.New("the array is encrypted; accepted are those that are stored or deflated")
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		return nil, fmt.Errorf("compression method %d; accepted are those that are stored (0) or deflated (8)", f.Method)
+		return nil, fmt.Errorf("compression method %d; accepted are those that are stored (0) or deflated (8)",
+			f.Method)
 	case f.UncompressedSize64 > input.MaxBytes:
 		return nil, fmt.Errorf("%d bytes; at most %d are accepted", f.UncompressedSize64, input.MaxBytes)
 	case f.UncompressedSize64 > input.Slack && f.UncompressedSize64 > input.MaxExpansion*f.CompressedSize64:
-		return nil, fmt.Errorf("%d compressed bytes are to become %d; accepted are %d, or %d for each", f.CompressedSize64, f.UncompressedSize64, input.Slack, input.MaxExpansion)
+		return nil, fmt.Errorf("%d compressed bytes are to become %d; accepted are %d, or %d for each",
+			f.CompressedSize64, f.UncompressedSize64, input.Slack, input.MaxExpansion)
 	}
 	return f.Open()
 }

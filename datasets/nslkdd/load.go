@@ -1,11 +1,11 @@
-// Package nslkdd reads NSL-KDD, records of network connections that are
-// normal or one of four kinds of attack: Tavallaee, Bagheri, Lu & Ghorbani, "A
-// Detailed Analysis of the KDD CUP 99 Data Set", CISDA 2009.
+// Package nslkdd reads NSL-KDD, records of network connections that are normal or one of four
+// kinds of attack: Tavallaee, Bagheri, Lu & Ghorbani, "A Detailed Analysis of the KDD CUP 99
+// Data Set", CISDA 2009.
 //
-// A record becomes 122 inputs (38 numeric columns, then protocol, service and
-// flag one-hot: 3 + 70 + 11) or 93 (nine of the numeric columns and the same
-// 84). The numeric columns come raw and are listed in Set.Numeric for a
-// datasets.Scaler. DefaultScaling says which one suits them.
+// A record becomes 122 inputs (38 numeric columns, then protocol, service and flag one-hot: 3 +
+// 70 + 11) or 93 (nine of the numeric columns and the same 84). The numeric columns are not
+// scaled; Set.Numeric lists them for a datasets.Scaler, and DefaultScaling recommends a
+// scaling.
 package nslkdd
 
 import (

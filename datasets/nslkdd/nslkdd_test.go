@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -23,10 +24,13 @@ import (
 )
 
 // Three records as published.
-const sample = `0,tcp,ftp_data,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2,0.00,0.00,0.00,0.00,1.00,0.00,0.00,150,25,0.17,0.03,0.17,0.00,0.00,0.00,0.05,0.00,normal,20
-0,udp,other,SF,146,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,13,1,0.00,0.00,0.00,0.00,0.08,0.15,0.00,255,1,0.00,0.60,0.88,0.00,0.00,0.00,0.00,0.00,normal,15
-0,tcp,private,S0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,123,6,1.00,1.00,0.00,0.00,0.05,0.07,0.00,255,26,0.10,0.05,0.00,0.00,1.00,1.00,0.00,0.00,neptune,19
-`
+const sample = "" +
+	"0,tcp,ftp_data,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2,0.00,0.00,0.00,0.00,1.00,0.00," +
+	"0.00,150,25,0.17,0.03,0.17,0.00,0.00,0.00,0.05,0.00,normal,20\n" +
+	"0,udp,other,SF,146,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,13,1,0.00,0.00,0.00,0.00,0.08,0.15," +
+	"0.00,255,1,0.00,0.60,0.88,0.00,0.00,0.00,0.00,0.00,normal,15\n" +
+	"0,tcp,private,S0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,123,6,1.00,1.00,0.00,0.00,0.05,0.07," +
+	"0.00,255,26,0.10,0.05,0.00,0.00,1.00,1.00,0.00,0.00,neptune,19\n"
 
 // with returns the sample's first line with one column, counted from 1,
 // replaced.
@@ -57,11 +61,15 @@ func TestReadEncodesARecord(t *testing.T) {
 			}
 		}
 		want := map[string]float32{
-			"protocol_type=tcp": 1, "service=private": 1, "flag=S0": 1, "count": 123, "serror_rate": 1, "srv_serror_rate": 1,
-			"same_srv_rate": 0.05, "dst_host_srv_count": 26, "dst_host_same_srv_rate": 0.1, "dst_host_serror_rate": 1, "dst_host_srv_serror_rate": 1,
+			"protocol_type=tcp": 1, "service=private": 1, "flag=S0": 1, "count": 123, "serror_rate": 1,
+			"srv_serror_rate": 1,
+			"same_srv_rate":   0.05, "dst_host_srv_count": 26, "dst_host_same_srv_rate": 0.1, "dst_host_serror_rate": 1,
+			"dst_host_srv_serror_rate": 1,
 		}
 		if encoding == 122 {
-			want["srv_count"], want["diff_srv_rate"], want["dst_host_count"], want["dst_host_diff_srv_rate"] = 6, 0.07, 255, 0.05
+			maps.Copy(want, map[string]float32{
+				"srv_count": 6, "diff_srv_rate": 0.07, "dst_host_count": 255, "dst_host_diff_srv_rate": 0.05,
+			})
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("encoding %d: inputs that are not 0 (-want +got):\n%s", encoding, diff)
@@ -81,7 +89,8 @@ func TestColumnsHaveTheWidthsAndDistinctNames(t *testing.T) {
 		if err != nil || len(names) != encoding {
 			t.Fatalf("%d names, %v", len(names), err)
 		}
-		if slices.ContainsFunc(names[:numeric], func(s string) bool { return strings.Contains(s, "=") }) || !strings.Contains(names[numeric], "=") {
+		if slices.ContainsFunc(names[:numeric], func(s string) bool { return strings.Contains(s, "=") }) ||
+			!strings.Contains(names[numeric], "=") {
 			t.Errorf("the first %d columns of %d are not the numeric ones", numeric, encoding)
 		}
 		if distinct := slices.Compact(slices.Sorted(slices.Values(names))); len(distinct) != encoding {
@@ -111,8 +120,9 @@ func TestParseClassKnowsAllNames(t *testing.T) {
 		Normal: "normal",
 		DoS:    "apache2 back land mailbomb neptune pod processtable smurf teardrop udpstorm worm",
 		Probe:  "ipsweep mscan nmap portsweep saint satan",
-		R2L:    "ftp_write guess_passwd httptunnel imap multihop named phf sendmail snmpgetattack snmpguess spy warezclient warezmaster xlock xsnoop",
-		U2R:    "buffer_overflow loadmodule perl ps rootkit sqlattack xterm",
+		R2L: "ftp_write guess_passwd httptunnel imap multihop named phf sendmail snmpgetattack snmpguess spy " +
+			"warezclient warezmaster xlock xsnoop",
+		U2R: "buffer_overflow loadmodule perl ps rootkit sqlattack xterm",
 	} {
 		for _, name := range strings.Fields(names) {
 			if got, err := ParseClass(name); err != nil || got != class {
@@ -121,7 +131,8 @@ func TestParseClassKnowsAllNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "Normal", "neptun", "neptunes", "zzz", "\x00"} {
-		if _, err := ParseClass(name); err == nil || !strings.Contains(err.Error(), "apache2, back") || !strings.Contains(err.Error(), strconv.Quote(name)) {
+		if _, err := ParseClass(name); err == nil || !strings.Contains(err.Error(), "apache2, back") ||
+			!strings.Contains(err.Error(), strconv.Quote(name)) {
 			t.Errorf("%q: error %v", name, err)
 		}
 	}
@@ -218,7 +229,8 @@ func TestNumbersMatchStrconv(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	hostile.Seed(f, []byte(sample), []byte(with(5, "1e999")), []byte(with(25, "0.123456789012345678")), []byte("\x1f\x8b\x08\x00"), []byte(strings.Repeat(",", 42)))
+	hostile.Seed(f, []byte(sample), []byte(with(5, "1e999")), []byte(with(25, "0.123456789012345678")),
+		[]byte("\x1f\x8b\x08\x00"), []byte(strings.Repeat(",", 42)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		set, err := Read(bytes.NewReader(data), "f", 122)
 		if err != nil {
@@ -247,7 +259,8 @@ func TestLoadSaysHowToGetWhatIsMissing(t *testing.T) {
 	if s, err := Load(dir, Options{}); err != nil || s.Pool.Len() != 3 || s.Test != nil {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := Load(dir, Options{TestFile: true}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "KDDTest+") {
+	if _, err := Load(dir, Options{TestFile: true}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(),
+		"KDDTest+") {
 		t.Errorf("missing test file: %v", err)
 	}
 	if _, err := Load(dir, Options{Encoding: 41}); err == nil || !strings.Contains(err.Error(), "93 and 122") {

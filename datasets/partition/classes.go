@@ -48,8 +48,8 @@ func (c Classes) Assign(set *datasets.Set, workers []string, seed uint64) ([][]i
 	return finish("classes", assigned, workers)
 }
 
-// Check finds what Assign would refuse in the names and sums, before there are any samples: classes may be nil where they are
-// not known yet.
+// Check finds what Assign would refuse in the names and sums, before there are any samples: classes
+// may be nil where they are not known yet.
 func (c Classes) Check(classes, workers []string) error {
 	if classes != nil {
 		_, err := c.table(classes, workers)
@@ -82,17 +82,20 @@ func (c Classes) table(classes, workers []string) ([][]float64, error) {
 		for _, name := range slices.Sorted(maps.Keys(s.Classes)) {
 			class, share := slices.Index(classes, name), s.Classes[name]
 			if class < 0 {
-				return nil, fmt.Errorf("split classes: worker %q: unknown class %q; there are %q", s.Worker, name, classes)
+				return nil, fmt.Errorf("split classes: worker %q: unknown class %q; there are %q", s.Worker, name,
+					classes)
 			}
 			if !(share >= 0 && share <= 1) {
-				return nil, fmt.Errorf("split classes: worker %q: share %v of class %q; a number from 0 to 1 is needed", s.Worker, share, name)
+				return nil, fmt.Errorf("split classes: worker %q: share %v of class %q; a number from 0 to 1 is needed",
+					s.Worker, share, name)
 			}
 			shares[class][w] = share
 		}
 	}
 	for class := range shares {
 		if sum := total(shares[class]); sum > 1+shareTolerance {
-			return nil, fmt.Errorf("split classes: the workers' shares of class %q add up to %v; at most 1 can be given away", classes[class], sum)
+			return nil, fmt.Errorf("split classes: the workers' shares of class %q add up to %v; at most 1 can be "+
+				"given away", classes[class], sum)
 		}
 	}
 	return shares, nil

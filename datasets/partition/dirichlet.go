@@ -42,7 +42,8 @@ func (d Dirichlet) Assign(set *datasets.Set, workers []string, seed uint64) ([][
 	}
 	least := max(d.Min, 1)
 	if least > set.Len()/len(workers) {
-		return nil, fmt.Errorf("split dirichlet: %d samples for each of %d workers are more than the %d samples of data set %q",
+		return nil, fmt.Errorf("split dirichlet: %d samples for each of %d workers are more than the %d samples of "+
+			"data set %q",
 			least, len(workers), set.Len(), set.Name)
 	}
 	rng := rand.New(rand.NewPCG(seed, dirichletStream))
@@ -57,7 +58,8 @@ func (d Dirichlet) Assign(set *datasets.Set, workers []string, seed uint64) ([][
 			return finish("dirichlet", assigned, workers)
 		}
 	}
-	return nil, fmt.Errorf("split dirichlet: in %d draws with alpha %v some worker always had fewer than %d samples, in the last draw %q; a larger alpha or a smaller min is needed",
+	return nil, fmt.Errorf("split dirichlet: in %d draws with alpha %v some worker always had fewer than %d samples, "+
+		"in the last draw %q; a larger alpha or a smaller min is needed",
 		redraws, d.Alpha, least, workers[poorest])
 }
 

@@ -1,9 +1,8 @@
-// Package partition decides which worker sees which samples.
+// Package partition decides which worker trains on which samples.
 //
-// Every split is a function of the set, the workers' names in their order, and
-// the seed. The workers' rows are disjoint; each worker's rows are in
-// ascending order (a datasets.Sampler shuffles them anew in each pass). A
-// worker left without samples is an error that names it.
+// Every split is a function of the set, the workers' names in order, and the seed. The workers'
+// rows are disjoint, and each worker's rows ascend; a datasets.Sampler shuffles them in each
+// pass. If a worker would have no samples, the split fails with an error that names it.
 package partition
 
 import (
@@ -74,7 +73,8 @@ func (s Shards) Assign(set *datasets.Set, workers []string, seed uint64) ([][]in
 		return nil, fmt.Errorf("split shards: %d shards a worker; at least 1 is needed", s.PerWorker)
 	}
 	if s.PerWorker > set.Len()/len(workers) {
-		return nil, fmt.Errorf("split shards: %d shards for each of %d workers are more than the %d samples of data set %q",
+		return nil, fmt.Errorf("split shards: %d shards for each of %d workers are more than the %d samples of data "+
+			"set %q",
 			s.PerWorker, len(workers), set.Len(), set.Name)
 	}
 	byLabel := slices.Concat(rowsByClass(set)...)

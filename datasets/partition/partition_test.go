@@ -50,14 +50,18 @@ func countsOf(set *datasets.Set, assigned [][]int32) [][]int {
 
 func TestSplitsAreSortedDisjointNonEmptyAndRepeatable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		set := labelled(rapid.IntRange(1, 60).Draw(t, "A"), rapid.IntRange(0, 60).Draw(t, "B"), rapid.IntRange(0, 60).Draw(t, "C"))
+		set := labelled(rapid.IntRange(1, 60).Draw(t, "A"), rapid.IntRange(0, 60).Draw(t, "B"),
+			rapid.IntRange(0, 60).Draw(t, "C"))
 		workers := workerNames(rapid.IntRange(1, 8).Draw(t, "workers"))
 		seed := rapid.Uint64().Draw(t, "seed")
 		shares := Classes{}
 		for _, w := range workers {
-			shares.Workers = append(shares.Workers, Share{w, map[string]float64{"A": 1 / float64(len(workers)), "B": rapid.Float64Range(0, 1/float64(len(workers))).Draw(t, "share")}})
+			shares.Workers = append(shares.Workers, Share{w,
+				map[string]float64{"A": 1 / float64(len(workers)),
+					"B": rapid.Float64Range(0, 1/float64(len(workers))).Draw(t, "share")}})
 		}
-		split := rapid.SampledFrom([]Split{IID{}, shares, Shards{1 + int(seed%3)}, Dirichlet{Alpha: 0.5}, Dirichlet{Alpha: 100, Min: 2}}).Draw(t, "split")
+		split := rapid.SampledFrom([]Split{IID{}, shares, Shards{1 + int(seed%3)}, Dirichlet{Alpha: 0.5},
+			Dirichlet{Alpha: 100, Min: 2}}).Draw(t, "split")
 		assigned, err := split.Assign(set, workers, seed)
 		if err != nil {
 			return

@@ -36,7 +36,8 @@ type Getter struct {
 	Client *http.Client
 	// Stall is how long a mirror may send less than 16 KiB before it is given up. Default: 30 s.
 	Stall time.Duration
-	// Pause is the time before the second attempt at a mirror, doubled for each further one. Default: 1 s.
+	// Pause is the time before the second attempt at a mirror, doubled for each further one.
+	// Default: 1 s.
 	Pause time.Duration
 	// Progress, if not nil, is told how far it is, from one goroutine.
 	Progress func(Progress)
@@ -65,10 +66,10 @@ type fetch struct {
 	total  int64  // bytes of all of them
 }
 
-// Get puts the files of the set that are missing into dir/<set>. What has arrived of a file is kept in
-// a file with .part behind its name and continued at the byte where it broke, also by another call and
-// from another mirror. Only a file with the published SHA-256 gets its name. The mirrors are tried
-// in turn; if none has a file, the error tells what was wrong with each.
+// Get puts the files of the set that are missing into dir/<set>. What has arrived of a file is kept
+// in a file with .part behind its name and continued at the byte where it broke, also by another
+// call and from another mirror. Only a file with the published SHA-256 gets its name. The mirrors
+// are tried in turn; if none has a file, the error tells what was wrong with each.
 func (g *Getter) Get(ctx context.Context, s *Set, dir string) error {
 	folder := filepath.Join(dir, s.Name)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // as public as the data sets
@@ -83,18 +84,18 @@ func (g *Getter) Get(ctx context.Context, s *Set, dir string) error {
 		f.Download = s.Files[i].Download()
 		path := filepath.Join(folder, f.Name)
 		f.part = path + ".part"
-		if err := f.have(path); err != nil {
+		if err := f.verify(path); err != nil {
 			if err := f.get(ctx, mirrors, path); err != nil {
 				return fmt.Errorf("data set %s: %w", s.Name, err)
 			}
 		}
 		f.before += f.Size
-		f.tell(0, "", nil)
+		f.report(0, "", nil)
 	}
 	return nil
 }
 
-func (f *fetch) tell(arrived int64, from string, trouble error) {
+func (f *fetch) report(arrived int64, from string, trouble error) {
 	if f.Progress != nil {
 		f.Progress(Progress{File: f.Name, From: from, Done: f.before + arrived, Total: f.total, Trouble: trouble})
 	}
@@ -122,8 +123,8 @@ func (f *fetch) get(ctx context.Context, mirrors []string, path string) error {
 	return fmt.Errorf("%s could not be had from any mirror%s:\n%w", f.Name, kept, errors.Join(faults...))
 }
 
-// from gets the file from one mirror, in a few attempts; one that stalls is not waited for again unless
-// it had sent something.
+// from gets the file from one mirror, in a few attempts; one that stalls is not waited for again
+// unless it had sent something.
 func (f *fetch) from(ctx context.Context, from, path string) error {
 	pause := f.Pause
 	if pause <= 0 {
@@ -140,7 +141,7 @@ func (f *fetch) from(ctx context.Context, from, path string) error {
 		if err == nil || ctx.Err() != nil || errors.As(err, &hopeless) || errors.As(err, &disk) || attempt == attempts {
 			return err
 		}
-		f.tell(f.arrived(), from, err)
+		f.report(f.arrived(), from, err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -237,11 +238,13 @@ func (f *fetch) accept(r *http.Response, start int64) (int64, error) {
 	case r.StatusCode == http.StatusOK:
 		start = 0
 	case r.StatusCode == http.StatusPartialContent && start > 0:
-		if want := fmt.Sprintf("bytes %d-%d/", start, f.Size-1); !strings.HasPrefix(r.Header.Get("Content-Range"), want) {
-			return 0, f.anew("it sends %q where %q is expected", r.Header.Get("Content-Range"), want+strconv.FormatInt(f.Size, 10))
+		if want := fmt.Sprintf("bytes %d-%d/", start, f.Size-1); !strings.HasPrefix(r.Header.Get("Content-Range"),
+			want) {
+			return 0, f.discardPart("it sends %q where %q is expected", r.Header.Get("Content-Range"),
+				want+strconv.FormatInt(f.Size, 10))
 		}
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		return 0, f.anew("it does not send the bytes from %d on", start)
+		return 0, f.discardPart("it does not send the bytes from %d on", start)
 	case r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusRequestTimeout:
 		return 0, fmt.Errorf("status %s", r.Status)
 	default:
@@ -253,8 +256,9 @@ func (f *fetch) accept(r *http.Response, start int64) (int64, error) {
 	return start, nil
 }
 
-// anew lets go of the part, so that the next attempt asks for the whole file, and returns an error.
-func (f *fetch) anew(format string, args ...any) error {
+// discardPart removes the part, so that the next attempt asks for the whole file, and returns an
+// error.
+func (f *fetch) discardPart(format string, args ...any) error {
 	if err := os.Remove(f.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -295,7 +299,7 @@ func (f *fetch) store(body io.Reader, from string, start int64, living func()) (
 		if at == f.Size {
 			return nil
 		}
-		f.tell(at, from, nil)
+		f.report(at, from, nil)
 		switch {
 		case errors.Is(fault, io.EOF):
 			return fmt.Errorf("it broke off after %d of %d bytes", at, f.Size)
@@ -305,14 +309,14 @@ func (f *fetch) store(body io.Reader, from string, start int64, living func()) (
 	}
 }
 
-// have returns an error unless the file is there as it was published.
-func (f *fetch) have(path string) error {
+// verify returns an error unless the file is there as it was published.
+func (f *fetch) verify(path string) error {
 	_, err := f.sum(path, io.Discard)
 	return err
 }
 
-// finish gives the part its name if it is what was published. It copies the bytes that it checks, so that
-// nobody who still writes into the part can change them.
+// finish gives the part its name if it is what was published. It copies the bytes that it checks,
+// so that nobody who still writes into the part can change them.
 func (f *fetch) finish(path string) error {
 	checked, err := os.CreateTemp(filepath.Dir(path), f.Name+".*.checked")
 	if err != nil {
@@ -345,7 +349,8 @@ func (f *fetch) sum(path string, to io.Writer) (int64, error) {
 		return n, err
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != f.SHA256 {
-		return n, fmt.Errorf("%d bytes arrived with SHA-256 %s; those of the published file, %d, have %s", n, sum, f.Size, f.SHA256)
+		return n, fmt.Errorf("%d bytes arrived with SHA-256 %s; those of the published file, %d, have %s", n, sum,
+			f.Size, f.SHA256)
 	}
 	return n, nil
 }

@@ -51,7 +51,8 @@ type server struct {
 	asked  []string // names
 }
 
-// serve starts a mirror; misbehave, called with the number of the request from 0, may answer in its own way.
+// serve starts a mirror; misbehave, called with the number of the request from 0, may answer in its
+// own way.
 func serve(t *testing.T, misbehave func(n int, w http.ResponseWriter, r *http.Request, body []byte) bool) *server {
 	t.Helper()
 	s := &server{}
@@ -159,7 +160,8 @@ func TestALaterCallAndAnotherMirrorGoOnToo(t *testing.T) {
 		return true
 	})
 	err := getter(broken).Get(t.Context(), small(), dir)
-	if err == nil || !strings.Contains(err.Error(), broken.URL+"/data/a+b.txt: status 410 Gone") || !strings.Contains(err.Error(), "the 100001 bytes that have arrived are kept") {
+	if err == nil || !strings.Contains(err.Error(), broken.URL+"/data/a+b.txt: status 410 Gone") ||
+		!strings.Contains(err.Error(), "the 100001 bytes that have arrived are kept") {
 		t.Fatalf("error %v", err)
 	}
 	if err := getter(broken).Get(t.Context(), small(), dir); err == nil {
@@ -270,7 +272,8 @@ func TestMirrorsThatMisbehaveAreLeftForTheNext(t *testing.T) {
 				g.Stall = 300 * time.Millisecond
 			}
 			err := g.Get(t.Context(), one, dir)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), bad.URL+"/data/a+b.txt: ") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(),
+				bad.URL+"/data/a+b.txt: ") {
 				t.Errorf("error %v, want %s", err, c.want)
 			}
 			if n := len(bad.requests()); n != c.requests {
@@ -306,7 +309,8 @@ func TestAMirrorThatDoesNotKnowRangesSendsAllAgain(t *testing.T) {
 }
 
 func TestRangesThatAreNotThoseAskedForAreNotAppended(t *testing.T) {
-	for _, answer := range []string{"bytes 0-300006/300007", "bytes 99999-300006/300007x", "bytes 100000-300006/300007", "bytes 99999-200000/300007", "", "nonsense"} {
+	for _, answer := range []string{"bytes 0-300006/300007", "bytes 99999-300006/300007x", "bytes 100000-300006/300007",
+		"bytes 99999-200000/300007", "", "nonsense"} {
 		dir := t.TempDir()
 		mirror := serve(t, func(n int, w http.ResponseWriter, r *http.Request, body []byte) bool {
 			switch {
@@ -415,7 +419,8 @@ func TestAFolderThatCannotBeWrittenIsToldAtOnce(t *testing.T) {
 }
 
 func TestAddressesCarryAnyName(t *testing.T) {
-	for name, want := range map[string]string{"a+b.txt": "http://m/x/a+b.txt", "a b": "http://m/x/a%20b", "a9a.t": "http://m/x/a9a.t"} {
+	for name, want := range map[string]string{"a+b.txt": "http://m/x/a+b.txt", "a b": "http://m/x/a%20b",
+		"a9a.t": "http://m/x/a9a.t"} {
 		for _, mirror := range []string{"http://m/x", "http://m/x/"} {
 			if got := address(mirror, Download{Name: name}); got != want {
 				t.Errorf("%s, want %s", got, want)

@@ -1,5 +1,5 @@
-// Package published knows the published data sets that Gradwire reads by name: what they
-// are, the files that they consist of, where to find these on the disk, and how to get them.
+// Package published knows the published data sets that Gradwire reads by name: what they are,
+// which files they consist of, where these lie on disk, and how to download them.
 package published
 
 import (
@@ -46,7 +46,8 @@ type File struct {
 	// Size is that of the uncompressed content in bytes, and SHA256 its checksum.
 	Size   int64
 	SHA256 string
-	// Packed describes the compressed file that the mirrors carry; with none they carry the content.
+	// Packed describes the compressed file that the mirrors carry; with none they carry the
+	// content.
 	Packed *Download
 }
 
@@ -106,13 +107,15 @@ func (s *Set) Locate(dir, file string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("data set %s: %s (or %s.gz) is neither in %s nor in %s; get it with 'gradwire data get %s', or from %s: %w",
+	return "", fmt.Errorf("data set %s: %s (or %s.gz) is neither in %s nor in %s; get it with 'gradwire data get "+
+		"%s', or from %s: %w",
 		s.Name, file, file, filepath.Join(dir, s.Name), filepath.Clean(dir), s.Name, s.Page, fs.ErrNotExist)
 }
 
 // Open locates a file of the named set and gives it to read; see Locate. It panics if there
 // is no such set.
-func Open[T any](dir, set, file string, read func(r io.Reader, name string) (T, error)) (content T, found input.File, err error) {
+func Open[T any](dir, set, file string, read func(r io.Reader, name string) (T, error)) (content T, found input.File,
+	err error) {
 	s, ok := Find(set)
 	if !ok {
 		panic("published: no data set " + set)
@@ -126,8 +129,8 @@ func Open[T any](dir, set, file string, read func(r io.Reader, name string) (T, 
 	return content, found, err
 }
 
-// Verify compares files of the named set, as Open describes them, with those that were published. Files that the set
-// does not have are passed over. It panics if there is no such set.
+// Verify compares files of the named set, as Open describes them, with those that were published.
+// Files that the set does not have are passed over. It panics if there is no such set.
 func Verify(set string, files []input.File) error {
 	s, ok := Find(set)
 	if !ok {
@@ -146,8 +149,8 @@ func Verify(set string, files []input.File) error {
 	return nil
 }
 
-// Check locates every file of the set in dir and compares its content with the checksum. It
-// returns the files that are in order, and the first error: a file that is missing, an fs.ErrNotExist, or
+// Check locates every file of the set in dir and compares its content with the checksum. It returns
+// the files that are in order, and the first error: a file that is missing, an fs.ErrNotExist, or
 // one that is not what was published.
 func (s *Set) Check(dir string) (paths []string, err error) {
 	for _, f := range s.Files {
@@ -187,11 +190,13 @@ func skim(r io.Reader, name string) (none struct{}, err error) {
 func (f *File) compare(found input.File) error {
 	switch path := found.Path; {
 	case found.Size < f.Size:
-		return fmt.Errorf("%s: the file is cut short: %d bytes of content; the published file has %d; %s", path, found.Size, f.Size, again)
+		return fmt.Errorf("%s: the file is cut short: %d bytes of content; the published file has %d; %s", path,
+			found.Size, f.Size, again)
 	case found.Size > f.Size:
 		return fmt.Errorf("%s: %d bytes of content; the published file has %d; %s", path, found.Size, f.Size, again)
 	case found.SHA256 != f.SHA256:
-		return fmt.Errorf("%s: the content has SHA-256 %s; that of the published file is %s; %s", path, found.SHA256, f.SHA256, again)
+		return fmt.Errorf("%s: the content has SHA-256 %s; that of the published file is %s; %s", path, found.SHA256,
+			f.SHA256, again)
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func TestFilesAreFoundInEitherFolderWithOrWithoutGz(t *testing.T) {
 func TestAMissingFileIsToldWithWhereAndHowToGetIt(t *testing.T) {
 	dir := t.TempDir()
 	_, err := small().Locate(dir, "second")
-	for _, want := range []string{"data set small: second (or second.gz) is neither in " + filepath.Join(dir, "small") + " nor in " + dir, "gradwire data get small", "http://example.org"} {
+	for _, want := range []string{"data set small: second (or second.gz) is neither in " + filepath.Join(dir, "small") +
+		" nor in " + dir, "gradwire data get small", "http://example.org"} {
 		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -70,8 +71,9 @@ func TestCheckTellsAFileThatIsNotAsItWasPublished(t *testing.T) {
 		"plain":      {"second", good, ""},
 		"compressed": {"second.gz", compressed(t, good), ""},
 		"changed":    {"second", changed, "second: the content has SHA-256 "},
-		"short":      {"second", good[:1000], "cut short: 1000 bytes of content; the published file has 300007; delete it and get it again"},
-		"cut off":    {"second.gz", cut[:len(cut)-9], "second.gz: offset 300007: the file is damaged: "},
+		"short": {"second", good[:1000],
+			"cut short: 1000 bytes of content; the published file has 300007; delete it and get it again"},
+		"cut off": {"second.gz", cut[:len(cut)-9], "second.gz: offset 300007: the file is damaged: "},
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "small", "a+b.txt"), content("a+b.txt"))
@@ -88,7 +90,8 @@ func TestCheckTellsAFileThatIsNotAsItWasPublished(t *testing.T) {
 
 func TestEverySetIsDescribed(t *testing.T) {
 	for _, s := range All() {
-		if s.Name == "" || s.About == "" || s.Licence == "" || s.Samples == 0 || s.Features == 0 || s.Classes == 0 || len(s.Mirrors) == 0 {
+		if s.Name == "" || s.About == "" || s.Licence == "" || s.Samples == 0 || s.Features == 0 || s.Classes == 0 ||
+			len(s.Mirrors) == 0 {
 			t.Errorf("%+v", s)
 		}
 		for _, address := range append(s.Mirrors, s.Page) {
@@ -138,15 +141,18 @@ func TestFilesThatWereReadAreComparedWithThosePublished(t *testing.T) {
 	content := []byte("duration,class\n0,normal\n1,probe\n2,dos\n")
 	before := sets
 	defer func() { sets = before }()
-	sets = append(slices.Clone(sets), Set{Name: "tiny", Files: []File{{Name: "tiny.txt", Size: int64(len(content)), SHA256: sum(content)}}})
+	sets = append(slices.Clone(sets), Set{Name: "tiny",
+		Files: []File{{Name: "tiny.txt", Size: int64(len(content)), SHA256: sum(content)}}})
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
 	}{
-		"whole":   {content, ""},
-		"cut":     {content[:24], "tiny.txt: the file is cut short: 24 bytes of content; the published file has 38"}, // at a line's end
-		"longer":  {append(slices.Clone(content), '0'), "tiny.txt: 39 bytes of content; the published file has 38"},
-		"changed": {bytes.Replace(content, []byte("probe"), []byte("prove"), 1), "that of the published file is " + sum(content)},
+		"whole": {content, ""},
+		// at a line's end
+		"cut":    {content[:24], "tiny.txt: the file is cut short: 24 bytes of content; the published file has 38"},
+		"longer": {append(slices.Clone(content), '0'), "tiny.txt: 39 bytes of content; the published file has 38"},
+		"changed": {bytes.Replace(content, []byte("probe"), []byte("prove"), 1),
+			"that of the published file is " + sum(content)},
 	} {
 		for _, suffix := range []string{"", ".gz"} {
 			dir := t.TempDir()
@@ -156,7 +162,8 @@ func TestFilesThatWereReadAreComparedWithThosePublished(t *testing.T) {
 			} else {
 				write(t, path, compressed(t, b))
 			}
-			text, file, err := Open(dir, "tiny", "tiny.txt", func(r io.Reader, _ string) ([]byte, error) { return io.ReadAll(r) })
+			text, file, err := Open(dir, "tiny", "tiny.txt",
+				func(r io.Reader, _ string) ([]byte, error) { return io.ReadAll(r) })
 			if err != nil || !bytes.Equal(text, c.content) {
 				t.Fatalf("%s%s: %q, %v", name, suffix, text, err)
 			}
@@ -167,7 +174,8 @@ func TestFilesThatWereReadAreComparedWithThosePublished(t *testing.T) {
 			case c.want != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), ".gz", ""), c.want)):
 				t.Errorf("%s%s: error %v, want %q", name, suffix, err, c.want)
 			}
-			if want := (input.File{Path: path, Name: "tiny.txt", Size: int64(len(c.content)), SHA256: sum(c.content)}); file != want {
+			if want := (input.File{Path: path, Name: "tiny.txt", Size: int64(len(c.content)),
+				SHA256: sum(c.content)}); file != want {
 				t.Errorf("%s%s: %+v, want %+v", name, suffix, file, want)
 			}
 		}

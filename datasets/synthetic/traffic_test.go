@@ -41,9 +41,15 @@ func TestSameSeedSameBits(t *testing.T) {
 		want     string
 		generate func(seed uint64) *datasets.Set
 	}{
-		"traffic 93":  {"087a2cc2b91d7f63", func(seed uint64) *datasets.Set { return synthetic.Traffic(seed, 2000, 93) }},
-		"traffic 122": {"caa9807aa9471fc9", func(seed uint64) *datasets.Set { return synthetic.Traffic(seed, 2000, 122) }},
-		"digits":      {"edd572f24eb3e07f", func(seed uint64) *datasets.Set { return synthetic.Digits(seed, 500) }},
+		"traffic 93": {"087a2cc2b91d7f63", func(seed uint64) *datasets.Set {
+			return synthetic.Traffic(seed, 2000,
+				93)
+		}},
+		"traffic 122": {"caa9807aa9471fc9", func(seed uint64) *datasets.Set {
+			return synthetic.Traffic(seed, 2000,
+				122)
+		}},
+		"digits": {"edd572f24eb3e07f", func(seed uint64) *datasets.Set { return synthetic.Digits(seed, 500) }},
 	} {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 		got := digest(c.generate(1))
@@ -123,7 +129,8 @@ func TestTrafficIsAcceptedByTheReaderOfTheOriginal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) || !cmp.Equal(got.Numeric, want.Numeric) || !cmp.Equal(got.Classes, want.Classes) {
+	if !slices.Equal(got.X, want.X) || !slices.Equal(got.Y, want.Y) || !cmp.Equal(got.Numeric, want.Numeric) ||
+		!cmp.Equal(got.Classes, want.Classes) {
 		t.Error("another set came back")
 	}
 }

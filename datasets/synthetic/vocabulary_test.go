@@ -42,10 +42,14 @@ func TestVocabularyIsTheReaders(t *testing.T) {
 	}
 	for column, name := range map[numeric]string{
 		duration: "duration", srcBytes: "src_bytes", dstBytes: "dst_bytes", wrongFragment: "wrong_fragment", hot: "hot",
-		failedLogins: "num_failed_logins", compromised: "num_compromised", rootShell: "root_shell", fileCreations: "num_file_creations",
-		shells: "num_shells", outboundCommands: "num_outbound_cmds", guestLogin: "is_guest_login", srvCount: "srv_count",
-		rerrorRate: "rerror_rate", diffSrvRate: "diff_srv_rate", hostCount: "dst_host_count", hostDiffSrvRate: "dst_host_diff_srv_rate",
-		hostSameSrcPortRate: "dst_host_same_src_port_rate", hostRerrorRate: "dst_host_rerror_rate", hostSrvRerrorRate: "dst_host_srv_rerror_rate",
+		failedLogins: "num_failed_logins", compromised: "num_compromised", rootShell: "root_shell",
+		fileCreations: "num_file_creations",
+		shells:        "num_shells", outboundCommands: "num_outbound_cmds", guestLogin: "is_guest_login",
+		srvCount:   "srv_count",
+		rerrorRate: "rerror_rate", diffSrvRate: "diff_srv_rate", hostCount: "dst_host_count",
+		hostDiffSrvRate:     "dst_host_diff_srv_rate",
+		hostSameSrcPortRate: "dst_host_same_src_port_rate", hostRerrorRate: "dst_host_rerror_rate",
+		hostSrvRerrorRate: "dst_host_srv_rerror_rate",
 	} {
 		if all[column] != name {
 			t.Errorf("column %d is %s here, %s in the reader", column, name, all[column])

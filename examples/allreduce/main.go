@@ -1,6 +1,5 @@
-// Command allreduce adds an architecture of its own to gradwire: synchronous
-// all-reduce, all-to-all. It has every command that gradwire has; without
-// arguments it runs its own plan.
+// Command allreduce is gradwire with one more architecture, synchronous all-to-all all-reduce.
+// It has every command of gradwire; without arguments it runs its own plan.
 package main
 
 import (
@@ -22,15 +21,17 @@ import (
 type allToAll struct{}
 
 func (allToAll) Roles() []train.Role {
-	return []train.Role{{Name: "worker", Doc: "computes gradients and exchanges them with all others", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: "worker", Doc: "computes gradients and exchanges them with all others", Trains: true,
+		Holds: true, Min: 1}}
 }
 
 func (allToAll) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {
 		local, err := task.NewLocal(env)
 		return &peer{
-			env: env, local: local, params: env.Tensors().Copy(task.Initial()), optimizer: task.Method.New(task.Model.Params()),
-			rounds: map[uint64][]*protos.Tensor{},
+			env: env, local: local, params: env.Tensors().Copy(task.Initial()),
+			optimizer: task.Method.New(task.Model.Params()),
+			rounds:    map[uint64][]*protos.Tensor{},
 		}, err
 	}
 }
@@ -76,7 +77,8 @@ func (p *peer) share(ctx actor.Context, gradient *protos.Tensor) {
 	p.collect(p.round, p.env.View().Members[p.env.Node()].Rank, gradient)
 }
 
-// collect applies the mean, summed in the order of ranks, when all gradients of the round are there.
+// collect applies the mean, summed in the order of ranks, when all gradients of the round are
+// there.
 func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
 	if p.rounds[round] == nil {
 		p.rounds[round] = make([]*protos.Tensor, len(p.env.View().Members))
@@ -106,7 +108,8 @@ func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
 // withAllToAll is everything that comes with Gradwire, and the architecture of this program.
 func withAllToAll() *catalog.Catalog {
 	c := catalog.Default()
-	c.Architectures.Add(catalog.Define("all-to-all", "synchronous all-reduce: every worker sends its gradient to all others",
+	c.Architectures.Add(catalog.Define("all-to-all",
+		"synchronous all-reduce: every worker sends its gradient to all others",
 		func() struct{} { return struct{}{} },
 		func(*catalog.Catalog, *struct{}) (train.Architecture, error) { return allToAll{}, nil }))
 	return c

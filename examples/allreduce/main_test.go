@@ -10,7 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/datasets/synthetic"
@@ -82,7 +82,8 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := filepath.Join(t.TempDir(), "out")
-			if _, err := driver.Run(context.Background(), p, driver.Options{Catalog: withAllToAll(), Out: out, Clock: clock, Strict: true}); err != nil {
+			if _, err := driver.Run(context.Background(), p,
+				driver.Options{Catalog: withAllToAll(), Out: out, Clock: clock, Strict: true}); err != nil {
 				t.Fatal(err)
 			}
 			got := model(t, out)[:len(want[0])] // of the first node
@@ -103,7 +104,7 @@ func model(t *testing.T, dir string) []float32 {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	params, _, _, err := record.ReadTensors(f)
+	params, _, _, err := safetensors.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -61,7 +61,8 @@ func (s *spied) Kind(task *train.Task, place train.Place) actors.Kind {
 }
 
 // run runs a plan and returns its report, its first run's final parameters, and the task.
-func run(t *testing.T, clock driver.Clock, receive func(node string, message any), set ...string) (*driver.Report, []float32, *train.Task) {
+func run(t *testing.T, clock driver.Clock, receive func(node string, message any), set ...string) (*driver.Report,
+	[]float32, *train.Task) {
 	t.Helper()
 	s := &spied{receive: receive}
 	c := catalog.Default()
@@ -84,7 +85,7 @@ func run(t *testing.T, clock driver.Clock, receive func(node string, message any
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	params, _, _, err := record.ReadTensors(f)
+	params, _, _, err := safetensors.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +128,9 @@ func distance(a, b []float32) (d float64) {
 	return d
 }
 
-// The fifth step of the third worker ends the run: the root has taken in four rounds then, and will have
-// the fifth only after the slow link, so that a machine that is a tenth of a second late changes nothing.
+// The fifth step of the third worker ends the run: the root has taken in four rounds then, and will
+// have the fifth only after the slow link, so that a machine that is a tenth of a second late
+// changes nothing.
 func TestWaitingSitesEqualOneProcessOnTheJointBatchInBothWorlds(t *testing.T) {
 	_, virtual, task := run(t, driver.Virtual, ignore)
 	want := joint(t, task, 4)
@@ -187,7 +189,8 @@ func TestNoGradientIsLostOrCountedTwiceWithoutWaiting(t *testing.T) {
 			}
 			exchanges++
 		}
-	}, "architecture.wait=false", "architecture.every=3", "stop.steps=600", "evaluate.every=600 steps", "network.links.top-far.delay=20ms")
+	}, "architecture.wait=false", "architecture.every=3", "stop.steps=600", "evaluate.every=600 steps",
+		"network.links.top-far.delay=20ms")
 	want := add(nil, task.Initial())
 	for name, a := range accounts {
 		learnt := make([]float64, len(want))
@@ -198,7 +201,8 @@ func TestNoGradientIsLostOrCountedTwiceWithoutWaiting(t *testing.T) {
 		}
 		for i := range learnt {
 			if d := math.Abs(learnt[i] - a.sent[i]); d > 1e-5 {
-				t.Fatalf("%s: the changes of parameter %d are %g, its %d rounds make %g", name, i, a.sent[i], a.rounds, learnt[i])
+				t.Fatalf("%s: the changes of parameter %d are %g, its %d rounds make %g", name, i, a.sent[i], a.rounds,
+					learnt[i])
 			}
 			want[i] += float64(workers[name]) / 3 * a.sent[i]
 		}
@@ -228,7 +232,8 @@ func TestDigestsDependOnTheSeedAndNotOnProcessors(t *testing.T) {
 		}
 		report, _, _ := run(t, driver.Virtual, ignore, append(set, "seed=6")...)
 		if digests[0] != digests[1] || digests[0] == report.Runs[0].Digest {
-			t.Errorf("wait %s: digests %s on 1 and 2 processors, %s of another seed", wait, digests, report.Runs[0].Digest)
+			t.Errorf("wait %s: digests %s on 1 and 2 processors, %s of another seed", wait, digests,
+				report.Runs[0].Digest)
 		}
 	}
 }
@@ -258,7 +263,8 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 		text := strings.Replace(small, "{near: [a, b], far: [c]}", sites, 1)
 		p, err := driver.Parse("small.yaml", []byte(text))
 		if err == nil {
-			_, err = driver.Run(context.Background(), p, driver.Options{Catalog: withHierarchy(), Out: filepath.Join(t.TempDir(), "out")})
+			_, err = driver.Run(context.Background(), p,
+				driver.Options{Catalog: withHierarchy(), Out: filepath.Join(t.TempDir(), "out")})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "small.yaml:6:") {
 			t.Errorf("%s: error %v, want line 6 and %q", sites, err, want)
@@ -268,11 +274,14 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 
 func TestRunEndsWithTheReasonWhenSomebodyGoes(t *testing.T) {
 	for _, node := range []string{"b", "far"} {
-		p, err := driver.Parse("small.yaml", []byte(small), fmt.Sprintf("schedule=[{at: 320ms, node: %s, do: crash}]", node), "detect=10ms")
+		p, err := driver.Parse("small.yaml", []byte(small),
+			fmt.Sprintf("schedule=[{at: 320ms, node: %s, do: crash}]", node), "detect=10ms")
 		if err == nil {
-			_, err = driver.Run(context.Background(), p, driver.Options{Catalog: withHierarchy(), Out: filepath.Join(t.TempDir(), "out")})
+			_, err = driver.Run(context.Background(), p,
+				driver.Options{Catalog: withHierarchy(), Out: filepath.Join(t.TempDir(), "out")})
 		}
-		if want := fmt.Sprintf("node %s has gone; this architecture needs all of its nodes", node); err == nil || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("node %s has gone; this architecture needs all of its nodes", node); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -282,7 +291,8 @@ func TestPlansOfThisFolderRun(t *testing.T) {
 	for _, plan := range []string{"plan.yaml", "flat.yaml"} {
 		p, err := driver.Load(plan, "stop.epochs=0.2", "repeats=1")
 		if err == nil {
-			_, err = driver.Run(context.Background(), p, driver.Options{Catalog: withHierarchy(), Out: filepath.Join(t.TempDir(), "out")})
+			_, err = driver.Run(context.Background(), p,
+				driver.Options{Catalog: withHierarchy(), Out: filepath.Join(t.TempDir(), "out")})
 		}
 		if err != nil {
 			t.Errorf("%s: %v", plan, err)

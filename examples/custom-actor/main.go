@@ -1,6 +1,6 @@
-// Command custom-actor is Gradwire with actors and an architecture of its own: a
-// hierarchical parameter server for workers at several sites. It has every command
-// that gradwire has; without arguments it runs its own plan.
+// Command custom-actor is gradwire with its own actors and architecture, a hierarchical
+// parameter server for workers at several sites. It has every command of gradwire; without
+// arguments it runs its own plan.
 package main
 
 import (

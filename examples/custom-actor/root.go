@@ -61,25 +61,27 @@ func (r *root) exchange(ctx actor.Context, head *Exchange, m *protos.Message) {
 	}
 	i := slices.Index(r.sites, int(head.Node))
 	if i < 0 || r.changes[i] != nil || head.Version > r.model.Version {
-		r.env.Fail(fmt.Errorf("node %s: an exchange of node %d at version %d does not fit version %d", name(r.env), head.Node, head.Version, r.model.Version))
+		r.env.Fail(fmt.Errorf("node %s: an exchange of node %d at version %d does not fit version %d", name(r.env),
+			head.Node, head.Version, r.model.Version))
 		return
 	}
 	r.changes[i] = change.Retain()
-	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Origin: int(head.Node), Version: r.model.Version + 1, Staleness: r.model.Version - head.Version})
+	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Origin: int(head.Node), Version: r.model.Version + 1,
+		Staleness: r.model.Version - head.Version})
 	switch {
 	case !r.wait:
-		r.take(i)
+		r.applyChange(i)
 		r.answer(ctx, r.sites[i:i+1])
 	case !slices.Contains(r.changes, nil):
 		for i := range r.sites { // in a fixed order, whatever that of arrival
-			r.take(i)
+			r.applyChange(i)
 		}
 		r.answer(ctx, r.sites)
 	}
 }
 
-// take adds a site's change to the model.
-func (r *root) take(i int) {
+// applyChange adds a site's change to the model.
+func (r *root) applyChange(i int) {
 	nn.AddScaled(r.model.Writable(), r.share[i], r.changes[i].Data)
 	r.env.Charge(2 * float64(len(r.changes[i].Data)))
 	r.changes[i].Release()

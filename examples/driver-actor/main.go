@@ -1,6 +1,6 @@
-// Command driver-actor is a driver program with an actor of its own, a counter, and the
-// nodes that can host it: with arguments it is gradwire, whose catalog knows the counter.
-// Without a cluster to join it is a node itself, for as long as it counts.
+// Command driver-actor is a driver program with its own actor, a counter, and the processes
+// that can host it. With arguments it is gradwire with a catalog that includes the counter.
+// Without a cluster to join, it is itself a member for as long as it counts.
 //
 //	driver-actor node --insecure --name a --bind 127.0.0.1:7946
 //	GRADWIRE_JOIN=127.0.0.1:7946 driver-actor
@@ -24,7 +24,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// counter adds the numbers that it is sent, and answers who asks with the sum. Its field is its setting.
+// counter adds the numbers that it is sent, and answers who asks with the sum. Its field is its
+// setting.
 type counter struct {
 	First int64 `plan:"first" doc:"the sum to begin with"`
 }
@@ -70,7 +71,7 @@ func main() {
 	if len(os.Args) > 1 {
 		cli.Main(counters())
 	}
-	tell := func(seed string) error {
+	countVotes := func(seed string) error {
 		sum, node, err := count(context.Background(), seed)
 		if err == nil {
 			fmt.Printf("%d votes on node %s\n", sum, node)
@@ -79,23 +80,25 @@ func main() {
 	}
 	var err error
 	if seed := os.Getenv("GRADWIRE_JOIN"); seed != "" {
-		err = tell(seed)
+		err = countVotes(seed)
 	} else {
-		err = alone(context.Background(), tell)
+		err = withOwnProcess(context.Background(), countVotes)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// alone calls do with the address of a node that lives in this process, for as long.
-func alone(ctx context.Context, do func(seed string) error) error {
+// withOwnProcess starts a member of the cluster in this process, calls do with its address, and
+// stops it.
+func withOwnProcess(ctx context.Context, do func(seed string) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	ready, over := make(chan string, 1), make(chan error, 1)
 	go func() {
 		over <- driver.Serve(ctx, driver.NodeConfig{
-			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Catalog: counters(), Ready: func(address string) { ready <- address },
+			Name: "a", Bind: "127.0.0.1:0", Insecure: true, Catalog: counters(),
+			Ready: func(address string) { ready <- address },
 		})
 	}()
 	select {
@@ -115,7 +118,8 @@ func count(ctx context.Context, seed string) (sum int64, node string, err error)
 		return 0, "", err
 	}
 	defer cluster.Close()
-	votes, err := cluster.Spawn(ctx, driver.ActorSpec{Name: "votes", Kind: "counter", Settings: "{first: 10}", Restart: driver.Restart{Times: 3, Within: time.Minute}})
+	votes, err := cluster.Spawn(ctx, driver.ActorSpec{Name: "votes", Kind: "counter", Settings: "{first: 10}",
+		Restart: driver.Restart{Times: 3, Within: time.Minute}})
 	if err != nil {
 		return 0, "", err
 	}

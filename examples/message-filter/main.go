@@ -1,6 +1,6 @@
-// Command message-filter is Gradwire with a filter in front of every worker, whatever
-// the architecture: it clips gradients whose norm is too large, before the worker
-// pushes, reduces or applies them. Without arguments it runs its own plan.
+// Command message-filter is gradwire with a filter in front of every worker of any
+// architecture: it clips gradients whose norm is too large, before the worker pushes, reduces
+// or applies them. Without arguments it runs its own plan.
 package main
 
 import (
@@ -89,7 +89,8 @@ type settings struct {
 // withClipping is everything that comes with Gradwire, and the filter of this program.
 func withClipping() *catalog.Catalog {
 	c := catalog.Default()
-	c.Architectures.Add(catalog.Define("clipped", "another architecture whose workers clip the norms of their gradients",
+	c.Architectures.Add(catalog.Define("clipped",
+		"another architecture whose workers clip the norms of their gradients",
 		func() settings { return settings{Norm: 1} },
 		func(c *catalog.Catalog, s *settings) (train.Architecture, error) {
 			architecture, resolved, err := c.Architectures.Read(c, s.Of)

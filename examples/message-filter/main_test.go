@@ -14,7 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -31,7 +31,8 @@ evaluate: {every: 40 steps}
 stop: {steps: 40}
 `
 
-// alone has one worker, so that its server is at the same version when it is looked at, whatever a filter costs.
+// alone has one worker, so that its server is at the same version when it is looked at, whatever a
+// filter costs.
 var alone = []string{
 	"architecture.of={kind: parameter-server}",
 	"nodes=[{name: server, role: server}, {name: worker, role: worker, compute: {step: 2ms}}]",
@@ -72,7 +73,7 @@ func run(t *testing.T, set ...string) (params []float32, measured []string, task
 	if err != nil {
 		t.Fatal(err)
 	}
-	if params, _, _, err = record.ReadTensors(bytes.NewReader(model)); err != nil {
+	if params, _, _, err = safetensors.Read(bytes.NewReader(model)); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "measured.csv"))
@@ -88,21 +89,25 @@ func run(t *testing.T, set ...string) (params []float32, measured []string, task
 }
 
 func TestFilterThatClipsNothingChangesNoBitOfAnyArchitecture(t *testing.T) {
-	for _, of := range [][]string{{"architecture.of={kind: all-reduce}"}, {"architecture.of={kind: d-psgd}"}, {"architecture.of={kind: gossip}"}, alone} {
+	for _, of := range [][]string{{"architecture.of={kind: all-reduce}"}, {"architecture.of={kind: d-psgd}"},
+		{"architecture.of={kind: gossip}"}, alone} {
 		bare := slices.Clone(of)
 		bare[0] = strings.Replace(of[0], "architecture.of", "architecture", 1)
 		want, _, _ := run(t, bare...)
 		for norm, same := range map[string]bool{"1000": true, "0.1": false} {
 			got, clipped, _ := run(t, append(slices.Clone(of), "architecture.norm="+norm)...)
 			if slices.Equal(got, want) != same || (len(clipped) == 0) != same {
-				t.Errorf("%s, norm %s: %d gradients clipped, the model unchanged: %v", of[0], norm, len(clipped), slices.Equal(got, want))
+				t.Errorf("%s, norm %s: %d gradients clipped, the model unchanged: %v", of[0], norm, len(clipped),
+					slices.Equal(got, want))
 			}
 		}
 	}
 }
 
 func TestClippedStepsAreThoseOfAPlainLoop(t *testing.T) {
-	got, measured, task := run(t, append([]string{"architecture={kind: seen, of: {kind: clipped, norm: 0.5, of: {kind: parameter-server}}}"}, alone[1])...)
+	got, measured, task := run(t,
+		append([]string{"architecture={kind: seen, of: {kind: clipped, norm: 0.5, of: {kind: parameter-server}}}"},
+			alone[1])...)
 	sampler, err := datasets.NewSampler(task.Train, task.Shards[0], 16, task.Seed, "worker")
 	if err != nil {
 		t.Fatal(err)
@@ -138,20 +143,25 @@ func TestClippedStepsAreThoseOfAPlainLoop(t *testing.T) {
 
 func TestErrorsSayWhereAndWhy(t *testing.T) {
 	for set, want := range map[string]string{
-		"{kind: clipped, norm: 0, of: {kind: all-reduce}}":   "small.yaml:6:37: architecture.norm: 0 is out of range; accepted is more than 0",
-		"{kind: clipped, norm: 1}":                           "small.yaml:6:15: architecture: missing: of",
-		"{kind: clipped, nrom: 1, of: {kind: all-reduce}}":   `small.yaml:6:31: architecture.nrom: unknown key "nrom"`,
-		"{kind: clipped, of: {kind: all-reduce, every: 0}}":  "small.yaml:6:61: architecture.of.every: 0 is out of range",
-		"{kind: clipped, of: {kind: all-reduce, evry: 2}}":   `architecture.of.evry: unknown key "evry"`,
-		"{kind: clipped, of: {kind: none}}":                  "small.yaml:6:42: architecture.of.kind",
-		"{kind: clipped, of: {kind: d-psgd, matrix: [[1]]}}": "small.yaml:6:15: architecture: the mixing matrix", // by its Fit
+		"{kind: clipped, norm: 0, of: {kind: all-reduce}}": "small.yaml:6:37: architecture.norm: 0 is out of " +
+			"range; accepted is more than 0",
+		"{kind: clipped, norm: 1}":                         "small.yaml:6:15: architecture: missing: of",
+		"{kind: clipped, nrom: 1, of: {kind: all-reduce}}": `small.yaml:6:31: architecture.nrom: unknown key "nrom"`,
+		"{kind: clipped, of: {kind: all-reduce, every: 0}}": "small.yaml:6:61: architecture.of.every: 0 is out of " +
+			"range",
+		"{kind: clipped, of: {kind: all-reduce, evry: 2}}": `architecture.of.evry: unknown key "evry"`,
+		"{kind: clipped, of: {kind: none}}":                "small.yaml:6:42: architecture.of.kind",
+		// by its Fit
+		"{kind: clipped, of: {kind: d-psgd, matrix: [[1]]}}": "small.yaml:6:15: architecture: the mixing matrix",
 	} {
 		text := strings.Replace(small, "{kind: clipped, norm: 0.5, of: {kind: all-reduce}}", set, 1)
 		p, err := driver.Parse("small.yaml", []byte(text))
 		if err == nil {
-			_, err = driver.Run(context.Background(), p, driver.Options{Catalog: withClipping(), Out: filepath.Join(t.TempDir(), "out")})
+			_, err = driver.Run(context.Background(), p,
+				driver.Options{Catalog: withClipping(), Out: filepath.Join(t.TempDir(), "out")})
 		}
-		if err == nil || !strings.HasPrefix(err.Error(), want) && (want[0] == 's' || !strings.Contains(err.Error(), want)) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) &&
+			(want[0] == 's' || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", set, err, want)
 		}
 	}
@@ -160,7 +170,8 @@ func TestErrorsSayWhereAndWhy(t *testing.T) {
 func TestPlanOfThisFolderRuns(t *testing.T) {
 	p, err := driver.Load("plan.yaml", "stop.epochs=0.2", "repeats=1")
 	if err == nil {
-		_, err = driver.Run(context.Background(), p, driver.Options{Catalog: withClipping(), Out: filepath.Join(t.TempDir(), "out")})
+		_, err = driver.Run(context.Background(), p, driver.Options{Catalog: withClipping(),
+			Out: filepath.Join(t.TempDir(), "out")})
 	}
 	if err != nil {
 		t.Error(err)

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// measure reports the rate of the fastest of many repetitions, because other programs use the machine as well. An
-// operation is repeated for about 20 ms at a time.
+// measure reports the rate of the fastest of many repetitions, because other programs use the
+// machine as well. An operation is repeated for about 20 ms at a time.
 func measure(b *testing.B, operations int, f func()) {
 	b.ReportAllocs()
 	f()

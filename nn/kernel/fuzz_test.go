@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzGemm compares products of fuzzed shapes and operands with the triple loop, with every set of instructions.
+// FuzzGemm compares products of fuzzed shapes and operands with the triple loop, with every set of
+// instructions.
 func FuzzGemm(f *testing.F) {
 	f.Add(uint64(1), uint8(0), uint16(32), uint16(21), uint16(93), uint8(0), float32(1), float32(0))
 	f.Add(uint64(2), uint8(1), uint16(93), uint16(21), uint16(32), uint8(3), float32(0.5), float32(1))

@@ -1,6 +1,7 @@
 package kernel
 
-// product is C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is k×n, C is m×n, and all are stored by rows.
+// product is C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k, op(B) is k×n, C is m×n, and all
+// are stored by rows.
 type product struct {
 	transA, transB bool
 	m, n, k        int
@@ -14,10 +15,10 @@ type product struct {
 	ldc            int
 }
 
-// Gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(A) is m×k and op(B) is k×n; A is stored
-// by rows, lda elements apart, as it is (m×k) or transposed (k×m), and likewise B (k×n or n×k) and C (m×n). With
-// beta = 0 the old values of C are not read. C must not overlap A or B. It panics if a dimension is negative, a stride
-// less than a row, or a slice too short.
+// Gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(A) is m×k and op(B) is
+// k×n; A is stored by rows, lda elements apart, as it is (m×k) or transposed (k×m), and likewise B
+// (k×n or n×k) and C (m×n). With beta = 0 the old values of C are not read. C must not overlap A or
+// B. It panics if a dimension is negative, a stride less than a row, or a slice too short.
 func Gemm(
 	transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int,
@@ -28,7 +29,8 @@ func Gemm(
 	}
 }
 
-// check panics if the arguments do not fit together, and reports whether there is anything to compute.
+// check panics if the arguments do not fit together, and reports whether there is anything to
+// compute.
 func (p *product) check() bool {
 	rowsA, widthA, rowsB, widthB := p.m, p.k, p.k, p.n
 	if p.transA {

@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Generate writes the assembly of the register tiles: for every instruction set one routine for each number of rows
-// and of vectors that a tile can have, and the table by which a tile finds its routine.
+// Generate writes the assembly of the register tiles: for every instruction set one routine for
+// each number of rows and of vectors that a tile can have, and the table by which a tile finds its
+// routine.
 //
 //	go run generate.go generate_x86.go generate_neon.go [folder]
 package main
@@ -32,7 +33,8 @@ func (s *source) head(arch string) {
 	s.line("#include \"go_asm.h\"")
 }
 
-// dispatch writes the routine that Go calls, which jumps to the entry of the table that the tile names.
+// dispatch writes the routine that Go calls, which jumps to the entry of the table that the tile
+// names.
 func (s *source) dispatch(name, argument string, entries []string, jump []string) {
 	s.line("")
 	for i, entry := range entries {
@@ -47,7 +49,8 @@ func (s *source) dispatch(name, argument string, entries []string, jump []string
 	}
 }
 
-// rakes writes the routines for up to so many rows and taps; the table's order is rows, taps, the last running fastest.
+// rakes writes the routines for up to so many rows and taps; the table's order is rows, taps, the
+// last running fastest.
 func rakes(s *source, name string, mostRows, mostTaps int, routine func(s *source, rows, taps int)) []string {
 	var entries []string
 	for rows := 1; rows <= mostRows; rows++ {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The tiles of arm64: up to 6 rows of up to 4 vectors of 4 lanes. V0 to V3 hold a row of op(B), V4 to V7 elements of
-// op(A), V8 on the accumulators; R4 to R9 are the addresses of the rows of op(A).
+// The tiles of arm64: up to 6 rows of up to 4 vectors of 4 lanes. V0 to V3 hold a row of op(B), V4
+// to V7 elements of op(A), V8 on the accumulators; R4 to R9 are the addresses of the rows of op(A).
 const (
 	neonRows    = 6
 	neonVectors = 4
@@ -68,7 +68,8 @@ func neonEnd(s *source, rows, vectors int) {
 	for row := range rows {
 		for v := range vectors {
 			// FMUL Vv.4S, V(acc).4S, V4.4S, which the assembler does not know.
-			s.op("WORD $%#08x // FMUL V%d.4S, V%d.4S, V4.4S", 0x6e20dc00|4<<16|(8+row*vectors+v)<<5|v, v, 8+row*vectors+v)
+			s.op("WORD $%#08x // FMUL V%d.4S, V%d.4S, V4.4S", 0x6e20dc00|4<<16|(8+row*vectors+v)<<5|v, v,
+				8+row*vectors+v)
 		}
 		s.op("VST1 %s, (R4)", vectorList(0, vectors))
 		s.op("ADD  R1, R4")
@@ -76,8 +77,8 @@ func neonEnd(s *source, rows, vectors int) {
 	s.op("RET")
 }
 
-// rakeNEON has sixteen lanes in four registers: V0 to V3 and V4 to V7 hold the rows of the first operand, V24 to V27 one
-// of the second, V8 to V23 sums. Pieces are of whole sixteens.
+// rakeNEON has sixteen lanes in four registers: V0 to V3 and V4 to V7 hold the rows of the first
+// operand, V24 to V27 one of the second, V8 to V23 sums. Pieces are of whole sixteens.
 func rakeNEON(s *source, rows, taps int) {
 	s.op("MOVD rakeTile_scale(R0), R1")
 	s.op("MOVD rakeTile_at(R0), R2")
@@ -152,7 +153,8 @@ func rakeSumsNEON(s *source, rows, taps int) {
 // jumpARM64 goes to the routine that a tile names.
 func jumpARM64(name, tile string) []string {
 	return []string{
-		"MOVD t+0(FP), R0", fmt.Sprintf("MOVD %s_routine(R0), R1", tile), fmt.Sprintf("MOVD $%sTable<>(SB), R2", name), "MOVD (R2)(R1<<3), R1", "JMP  (R1)",
+		"MOVD t+0(FP), R0", fmt.Sprintf("MOVD %s_routine(R0), R1", tile), fmt.Sprintf("MOVD $%sTable<>(SB), R2", name),
+		"MOVD (R2)(R1<<3), R1", "JMP  (R1)",
 	}
 }
 

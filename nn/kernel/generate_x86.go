@@ -80,7 +80,8 @@ func (x x86) clear(s *source, count int) {
 	}
 }
 
-// load reads vector v of the vectors at an address into a register, the last one as far as its lanes go.
+// load reads vector v of the vectors at an address into a register, the last one as far as its
+// lanes go.
 func (x x86) load(s *source, v, vectors int, masked bool, base, to string) {
 	address := fmt.Sprintf("%d(%s)", v*x.lanes*4, base)
 	switch {
@@ -165,7 +166,8 @@ func (x x86) results(s *source, rows, vectors int, masked bool, finish func(acc 
 	s.op("RET")
 }
 
-// routines writes the tiles of one width; the table's order is masked, vectors, rows, the last running fastest.
+// routines writes the tiles of one width; the table's order is masked, vectors, rows, the last
+// running fastest.
 func (x x86) routines(s *source, name, tile string, routine func(s *source, rows, vectors int, masked bool)) {
 	variants := []bool{false, true}
 	if x.lanes == 16 {
@@ -200,9 +202,11 @@ func (x x86) tile(s *source, rows, vectors int, masked bool) {
 	x.end(s, rows, vectors, masked)
 }
 
-// spread writes a routine that takes the rows of the right operand from where a list of places says.
+// spread writes a routine that takes the rows of the right operand from where a list of places
+// says.
 func (x x86) spread(s *source, rows, vectors int, masked bool) {
-	for _, field := range []struct{ name, register string }{{"a", "SI"}, {"b", "BX"}, {"scale", "R13"}, {"aStep", "R12"}, {"outer", "R8"}} {
+	for _, field := range []struct{ name, register string }{{"a", "SI"}, {"b", "BX"}, {"scale", "R13"},
+		{"aStep", "R12"}, {"outer", "R8"}} {
 		s.op("MOVQ spreadTile_%s(DI), %s", field.name, field.register)
 	}
 	s.op("ADDQ spreadTile_bFirst(DI), BX")
@@ -287,8 +291,8 @@ func rakeLoop(s *source, multiply func(masked bool)) {
 	s.op("JNZ  row")
 }
 
-// rakeAVX512 writes a routine that multiplies so many rows of one operand by so many of the other, lane by lane: Z0 to
-// Z5 hold the second operand, Z6 and Z7 the first, the others sums.
+// rakeAVX512 writes a routine that multiplies so many rows of one operand by so many of the other,
+// lane by lane: Z0 to Z5 hold the second operand, Z6 and Z7 the first, the others sums.
 func rakeAVX512(s *source, rows, taps int) {
 	x := avx512
 	x.mask(s, "rakeTile", true)
@@ -315,7 +319,8 @@ func rakeAVX512(s *source, rows, taps int) {
 	})
 }
 
-// rakeSums adds the lanes of every sum, and that to C: the upper half of the lanes to the lower one until one is left.
+// rakeSums adds the lanes of every sum, and that to C: the upper half of the lanes to the lower one
+// until one is left.
 func rakeSums(s *source, rows, taps int, halves func(sum int) (lower, upper string)) {
 	s.op("MOVQ rakeTile_c(DI), DX")
 	s.op("MOVQ rakeTile_cStep(DI), R8")
@@ -340,7 +345,8 @@ func rakeSums(s *source, rows, taps int, halves func(sum int) (lower, upper stri
 	s.op("RET")
 }
 
-// rakeAVX2 has sixteen lanes in two registers: Y0 and Y1 hold the first operand, Y2 the second, Y3 a mask.
+// rakeAVX2 has sixteen lanes in two registers: Y0 and Y1 hold the first operand, Y2 the second, Y3
+// a mask.
 func rakeAVX2(s *source, rows, taps int) {
 	x := avx2
 	pointers := rakeBegin(s, taps)
@@ -371,13 +377,17 @@ func rakeAVX2(s *source, rows, taps int) {
 			}
 		}
 	})
-	rakeSums(s, rows, taps, func(sum int) (string, string) { return x.reg(x.first + 2*sum), x.reg(x.first + 2*sum + 1) })
+	rakeSums(s, rows, taps, func(sum int) (string, string) {
+		return x.reg(x.first + 2*sum),
+			x.reg(x.first + 2*sum + 1)
+	})
 }
 
 // jumpAMD64 goes to the routine that a tile names.
 func jumpAMD64(name, tile string) []string {
 	return []string{
-		"MOVQ t+0(FP), DI", fmt.Sprintf("MOVQ %s_routine(DI), AX", tile), fmt.Sprintf("LEAQ %sTable<>(SB), CX", name), "MOVQ (CX)(AX*8), AX", "JMP  AX",
+		"MOVQ t+0(FP), DI", fmt.Sprintf("MOVQ %s_routine(DI), AX", tile), fmt.Sprintf("LEAQ %sTable<>(SB), CX", name),
+		"MOVQ (CX)(AX*8), AX", "JMP  AX",
 	}
 }
 
@@ -394,6 +404,7 @@ func amd64() string {
 	avx2.routines(s, "spreadAVX2", "spreadTile", avx2.spread)
 	avx512.routines(s, "spreadAVX512", "spreadTile", avx512.spread)
 	s.dispatch("rakeAVX2", "t *rakeTile", rakes(s, "rakeAVX2", 2, 3, rakeAVX2), jumpAMD64("rakeAVX2", "rakeTile"))
-	s.dispatch("rakeAVX512", "t *rakeTile", rakes(s, "rakeAVX512", 4, 6, rakeAVX512), jumpAMD64("rakeAVX512", "rakeTile"))
+	s.dispatch("rakeAVX512", "t *rakeTile", rakes(s, "rakeAVX512", 4, 6, rakeAVX512),
+		jumpAMD64("rakeAVX512", "rakeTile"))
 	return s.String()
 }

@@ -1,25 +1,29 @@
-// Package kernel computes float32 matrix products and vector operations at the speed of the machine: in assembly for
-// AVX-512, for AVX2 with FMA, and for NEON, and in plain Go elsewhere or under the build tag noasm. The instructions are
-// chosen once, from what the processor and the operating system offer; [Name] tells which.
+// Package kernel computes float32 matrix products and vector operations at the speed of the
+// machine. It uses assembly for AVX-512, for AVX2 with FMA, and for NEON; elsewhere, and under
+// the build tag noasm, it uses plain Go. It chooses the instructions once, from what the
+// processor and the operating system offer; [Name] tells which.
 //
 // # Bits
 //
-// An element of a product is computed from its row of op(A), its column of op(B) and its old value in C alone, in an
-// order fixed by k: a chain of fused multiply-adds from zero for each block of 384 terms, then one for alpha times the
-// chain plus the old value. Hence its bits depend neither on the other rows and columns nor on where slices lie in memory, and are the same with AVX-512, AVX2 and NEON. The portable twin makes one
-// chain of all terms and rounds products before it adds them, so its bits differ from theirs, but they are the same on
-// every platform. The same holds of [Axpy].
+// An element of a product is computed from its row of op(A), its column of op(B) and its old
+// value in C alone, in an order fixed by k: a chain of fused multiply-adds from zero for each
+// block of 384 terms, then one for alpha times the chain plus the old value. Its bits therefore
+// depend neither on other rows and columns nor on where slices lie in memory, and AVX-512, AVX2
+// and NEON give the same ones. Plain Go makes one chain of all terms and rounds each product
+// before adding it, so it gives other bits, but the same ones on every platform. The same holds
+// for [Axpy].
 //
-// NaN and Inf spread as in a naive loop, in all sets of instructions alike: no zero is skipped, so 0·NaN and 0·Inf are
-// NaN. Only coefficients are special, as in BLAS: with alpha = 0 nothing of A and B is read, with beta = 0 nothing of C.
+// NaN and Inf spread as in a naive loop, with every set of instructions: no zero is skipped, so
+// 0·NaN and 0·Inf are NaN. Only coefficients are special, as in BLAS: with alpha = 0 nothing of
+// A and B is read, with beta = 0 nothing of C.
 //
-// The functions allocate nothing once their packing buffers, which are kept for use again, have grown. They may be
-// called at the same time as long as no one's output is another's operand.
+// The functions keep their packing buffers and allocate nothing once these have grown. Several
+// goroutines may call them at the same time, provided that no output is another call's operand.
 //
 // # Tests
 //
-// The tests run with all sets of instructions that the machine offers. On amd64, with Debian's qemu-user, those of
-// arm64 run by
+// The tests run with every set of instructions that the machine offers. On amd64 with Debian's
+// qemu-user, this runs the tests for arm64:
 //
 //	GOARCH=arm64 go test -exec qemu-aarch64 ./nn/kernel
 package kernel
@@ -38,7 +42,8 @@ const (
 	badLength  = "kernel: vectors of different length"
 )
 
-// Name returns the name of the instructions in use, for records: "avx512", "avx2", "neon" or "portable".
+// Name returns the name of the instructions in use, for records: "avx512", "avx2", "neon" or
+// "portable".
 func Name() string { return active.name }
 
 // instructions is a set of vector instructions and the shape of its largest register tile.

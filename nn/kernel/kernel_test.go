@@ -81,7 +81,8 @@ func (p *product) operands() (a, b []float64) {
 	return a, dense(p.b, p.ldb, p.k, p.n, true)
 }
 
-// naive is the product as a triple loop in float64, and for each element a bound of float32's error.
+// naive is the product as a triple loop in float64, and for each element a bound of float32's
+// error.
 func naive(p *product) (want, bound []float64) {
 	want, bound = make([]float64, len(p.c)), make([]float64, len(p.c))
 	for i, c := range p.c {
@@ -121,7 +122,8 @@ func expectProduct(t interface{ Fatalf(string, ...any) }, p *product, got []floa
 		}
 		if difference := math.Abs(float64(got[i]) - want[i]); !(difference <= bound[i]) {
 			t.Fatalf("%v/%v %d×%d×%d, strides %d, %d, %d, alpha %v, beta %v: element %d, %d is %v, want %v ± %v",
-				p.transA, p.transB, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.alpha, p.beta, i/p.ldc, i%p.ldc, got[i], want[i], bound[i])
+				p.transA, p.transB, p.m, p.n, p.k, p.lda, p.ldb, p.ldc, p.alpha, p.beta, i/p.ldc, i%p.ldc,
+				got[i], want[i], bound[i])
 		}
 	}
 }
@@ -139,7 +141,8 @@ func result(t interface{ Fatalf(string, ...any) }, p *product) []float32 {
 }
 
 func sizes() *rapid.Generator[int] {
-	return rapid.OneOf(rapid.IntRange(0, 70), rapid.SampledFrom([]int{1, 5, 10, 16, 17, 21, 31, 32, 33, 50, 64, 93, 97, 127, 128, 131}))
+	return rapid.OneOf(rapid.IntRange(0, 70), rapid.SampledFrom([]int{1, 5, 10, 16, 17, 21, 31, 32, 33, 50, 64, 93, 97,
+		127, 128, 131}))
 }
 
 func coefficient() *rapid.Generator[float32] {
@@ -150,8 +153,10 @@ func TestProductIsThatOfATripleLoop(t *testing.T) {
 	withEach(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-			p := sample(r, rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB"), sizes().Draw(t, "m"), sizes().Draw(t, "n"),
-				sizes().Draw(t, "k"), rapid.SampledFrom([]int{0, 1, 9}).Draw(t, "padding"), coefficient().Draw(t, "alpha"), coefficient().Draw(t, "beta"))
+			p := sample(r, rapid.Bool().Draw(t, "transA"), rapid.Bool().Draw(t, "transB"), sizes().Draw(t, "m"),
+				sizes().Draw(t, "n"),
+				sizes().Draw(t, "k"), rapid.SampledFrom([]int{0, 1, 9}).Draw(t, "padding"), coefficient().Draw(t,
+					"alpha"), coefficient().Draw(t, "beta"))
 			expectProduct(t, &p, result(t, &p))
 		})
 	})
@@ -226,7 +231,8 @@ func TestElementDependsOnItsRowAndColumnOnly(t *testing.T) {
 				part := result(t, &q)
 				for i := range q.m {
 					if !slices.Equal(part[i*q.ldc:][:q.n], whole[(i0+i)*p.ldc+j0:][:q.n]) {
-						t.Fatalf("rows %d+%d, columns %d+%d of a product computed alone have other bits", i0, q.m, j0, q.n)
+						t.Fatalf("rows %d+%d, columns %d+%d of a product computed alone have other bits", i0, q.m, j0,
+							q.n)
 					}
 				}
 			}
@@ -259,7 +265,8 @@ func TestNaNAndInfAreThoseOfTheTripleLoop(t *testing.T) {
 		r := rand.New(rand.NewPCG(11, 12))
 		special := []float32{0, float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 		for range 200 {
-			p := sample(r, r.IntN(2) == 1, r.IntN(2) == 1, 1+r.IntN(40), 1+r.IntN(40), 1+r.IntN(40), 1, 2, float32(r.IntN(3)))
+			p := sample(r, r.IntN(2) == 1, r.IntN(2) == 1, 1+r.IntN(40), 1+r.IntN(40), 1+r.IntN(40), 1, 2,
+				float32(r.IntN(3)))
 			for range 3 {
 				for _, x := range [][]float32{p.a, p.b, p.c} {
 					if r.IntN(3) == 0 {

@@ -2,7 +2,8 @@
 
 package kernel
 
-// The bits of CPUID and XGETBV that tell of the instructions and of the registers that the operating system keeps.
+// The bits of CPUID and XGETBV that tell of the instructions and of the registers that the
+// operating system keeps.
 const (
 	leaf1FMA, leaf1OSXSAVE, leaf1AVX = 1 << 12, 1 << 27, 1 << 28
 	leaf7AVX2, leaf7BMI2             = 1 << 5, 1 << 8
@@ -12,13 +13,16 @@ const (
 )
 
 var (
-	instructionsAVX2   = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true, rakeRows: 2, rakeTaps: 3}
-	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true, rakeRows: 4, rakeTaps: 6}
+	instructionsAVX2 = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true, rakeRows: 2,
+		rakeTaps: 3}
+	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true, rakeRows: 4,
+		rakeTaps: 6}
 )
 
 var active = offered()[0]
 
-// offered returns the sets of instructions that this processor and operating system offer, the best first.
+// offered returns the sets of instructions that this processor and operating system offer, the best
+// first.
 func offered() []instructions {
 	all := []instructions{portable}
 	if leaves, _, _, _ := cpuid(0, 0); leaves < 7 {
@@ -52,7 +56,8 @@ func tileAVX2(t *tile)
 //go:noescape
 func tileAVX512(t *tile)
 
-// routines returns where the routines for a number of vectors begin in the table, the last having so many columns.
+// routines returns where the routines for a number of vectors begin in the table, the last having
+// so many columns.
 func routines(vectors, lanes int) int {
 	if active.lanes == instructionsAVX512.lanes {
 		return (vectors - 1) * active.rows
@@ -99,8 +104,9 @@ func runSpread(t *spreadTile) {
 	}
 }
 
-// strip is the work of transposeAVX2: up to 8 rows, whose elements become the first in as many rows. It writes 8
-// elements to each of them, the last repeated if there are fewer rows. Steps are in bytes.
+// strip is the work of transposeAVX2: up to 8 rows, whose elements become the first in as many
+// rows. It writes 8 elements to each of them, the last repeated if there are fewer rows. Steps are
+// in bytes.
 type strip struct {
 	to    *float32
 	pitch uintptr // between rows written
@@ -113,13 +119,15 @@ type strip struct {
 //go:noescape
 func transposeAVX2(s *strip)
 
-// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch apart. It may write
-// up to packMargin elements behind the last one.
+// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch
+// apart. It may write up to packMargin elements behind the last one.
 func transpose(to []float32, pitch int, from []float32, step, m, n int) {
 	_, _ = to[(n-1)*pitch+m-1+packMargin], from[(m-1)*step+n-1]
-	// What a strip writes beyond the rows is mended by the strips above it, which therefore come later.
+	// What a strip writes beyond the rows is mended by the strips above it, which therefore come
+	// later.
 	for i := (m - 1) &^ 7; i >= 0; i -= 8 {
-		s := strip{to: &to[i], pitch: 4 * uintptr(pitch), from: &from[i*step], step: 4 * uintptr(step), rows: min(8, m-i), n: n}
+		s := strip{to: &to[i], pitch: 4 * uintptr(pitch), from: &from[i*step], step: 4 * uintptr(step),
+			rows: min(8, m-i), n: n}
 		transposeAVX2(&s)
 	}
 }

@@ -23,7 +23,8 @@ func runRake(t *rakeTile) { rakeNEON(t) }
 // routines returns where the routines for a number of vectors begin in the table.
 func routines(vectors, _ int) int { return (vectors - 1) * active.rows }
 
-// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch apart.
+// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch
+// apart.
 func transpose(to []float32, pitch int, from []float32, step, m, n int) {
 	for i := range m {
 		for j, v := range from[i*step:][:n] {
@@ -40,9 +41,6 @@ func scalNEON(alpha float32, x *float32, n int)
 
 //go:noescape
 func sumNEON(alpha float32, x, y, z *float32, n int)
-
-//go:noescape
-func dotNEON(x, y *float32, n int) float32
 
 func axpy(alpha float32, x, y []float32) {
 	if active == portable {

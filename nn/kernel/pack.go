@@ -2,7 +2,8 @@
 
 package kernel
 
-// packing holds packed bands: panel after panel of a tile's rows or columns, in each the elements of a term side by side.
+// packing holds packed bands: panel after panel of a tile's rows or columns, in each the elements
+// of a term side by side.
 type packing struct{ a, b []float32 }
 
 var packings spare[packing]
@@ -10,8 +11,8 @@ var packings spare[packing]
 // packMargin is how many elements packing may write behind the last panel.
 const packMargin = 8
 
-// When operands are packed was found by measuring with AVX-512 and AVX2: reading in place is the faster for a surprising
-// while, because tiles need no more than one or two cache lines of a term.
+// When operands are packed was found by measuring with AVX-512 and AVX2: reading in place is the
+// faster for a surprising while, because tiles need no more than one or two cache lines of a term.
 const (
 	nearby   = 6 << 10 // elements: what spans less is always read in place
 	farApart = 512     // elements between the terms of a transposed A from which on reading in place is slow
@@ -28,10 +29,12 @@ func (p *product) packsA() bool {
 
 // packsB tells whether op(B) is packed: if it must, or if that pays.
 func (p *product) packsB() bool {
-	return p.transB || !active.masked && p.n%active.lanes != 0 || p.m/active.rows > rereadsB && min(p.k, block)*p.ldb > nearby
+	return p.transB || !active.masked && p.n%active.lanes != 0 || p.m/active.rows > rereadsB &&
+		min(p.k, block)*p.ldb > nearby
 }
 
-// packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), in panels as even as tiles takes them.
+// packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), in panels as even as tiles
+// takes them.
 func (t *tiling) packBandA(to []float32, i0, i1, l, depth int) {
 	count := (i1 - i0 + active.rows - 1) / active.rows
 	i := i0

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestBitsAreTheSameOnEveryPlatform compares a checksum of all kinds of products and of sums with the one of assembly, or of the twin,
-// on all platforms.
+// TestBitsAreTheSameOnEveryPlatform compares a checksum of all kinds of products and of sums with
+// the one of assembly, or of the twin, on all platforms.
 func TestBitsAreTheSameOnEveryPlatform(t *testing.T) {
 	withEach(t, func(t *testing.T) {
 		const assembly, twin = 0x9e7757b696e7c8cc, 0x2a7a4cca65ae5268
@@ -24,7 +24,8 @@ func TestBitsAreTheSameOnEveryPlatform(t *testing.T) {
 			}
 		}
 		for trans := range 4 {
-			p := product{transA: trans&1 == 1, transB: trans&2 == 2, m: 45, n: 53, k: 405, lda: 405, ldb: 405, ldc: 53, alpha: 0.7, beta: 0.3}
+			p := product{transA: trans&1 == 1, transB: trans&2 == 2, m: 45, n: 53, k: 405, lda: 405, ldb: 405, ldc: 53,
+				alpha: 0.7, beta: 0.3}
 			for _, x := range []*[]float32{&p.a, &p.b, &p.c} {
 				*x = make([]float32, 405*405)
 				for i := range *x {

@@ -2,10 +2,11 @@ package kernel
 
 import "math"
 
-// MaxPairs is max-pooling by squares of 2×2 of planes with lanes values side by side at each place, at most 16 of
-// them: y, which holds whole lanes, becomes lane by lane the largest of two neighbours in above and two in below, and
-// places tell which, counting from 0, the first of equals. NaN is larger than all. With rectify a y that is neither
-// positive nor NaN becomes 0, and its place 4. It panics if a slice is too short or lanes out of range.
+// MaxPairs is max-pooling by squares of 2×2 of planes with lanes values side by side at each place,
+// at most 16 of them: y, which holds whole lanes, becomes lane by lane the largest of two
+// neighbours in above and two in below, and places tell which, counting from 0, the first of
+// equals. NaN is larger than all. With rectify a y that is neither positive nor NaN becomes 0, and
+// its place 4. It panics if a slice is too short or lanes out of range.
 func MaxPairs(y []float32, places []uint16, above, below []float32, lanes int, rectify bool) {
 	count := checkPairs(len(y), len(places), len(above), len(below), lanes)
 	if count > 0 && !maxPairs(y, places, above, below, lanes, count, rectify) {
@@ -34,8 +35,9 @@ func checkPairs(y, places, above, below, lanes int) int {
 	return y / lanes
 }
 
-// maxPairsPortable has no branches on values, which would be mispredicted: floats that are not negative have the order
-// of their bits as integers. The sums show whether there may be a NaN, for which that does not hold.
+// maxPairsPortable has no branches on values, which would be mispredicted: floats that are not
+// negative have the order of their bits as integers. The sums show whether there may be a NaN, for
+// which that does not hold.
 func maxPairsPortable(y []float32, places []uint16, above, below []float32, lanes int, rectify bool) {
 	for i := 0; i < len(y); i += lanes {
 		a, b, c, d := above[2*i:][:lanes], above[2*i+lanes:][:lanes], below[2*i:][:lanes], below[2*i+lanes:][:lanes]
@@ -70,13 +72,15 @@ func largest(y []float32, places []uint16, a, b, c, d []float32) {
 	}
 }
 
-// largestPositive computes y = max(0, a, b, c, d) element by element and returns a number that is NaN if one of them is.
+// largestPositive computes y = max(0, a, b, c, d) element by element and returns a number that is
+// NaN if one of them is.
 func largestPositive(y []float32, places []uint16, a, b, c, d []float32) (sum float32) {
 	places, a, b, c, d = places[:len(y)], a[:len(y)], b[:len(y)], c[:len(y)], d[:len(y)]
 	for l := range y {
 		va, vb, vc, vd := a[l], b[l], c[l], d[l]
 		sum += (va + vb) + (vc + vd)
-		// The place is kept in the lowest bits, counted down so that the first of equal values is the largest.
+		// The place is kept in the lowest bits, counted down so that the first of equal values is
+		// the largest.
 		m := max(key(va)+3, key(vb)+2, key(vc)+1, key(vd), 7)
 		y[l] = math.Float32frombits(uint32(m >> 3))
 		places[l] = uint16(3-m) & 7

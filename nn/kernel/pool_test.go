@@ -45,7 +45,8 @@ func TestPairsAreThoseOfALoop(t *testing.T) {
 					want, place = 0, 4
 				}
 				if y[i] != want && (y[i] == y[i] || want == want) || places[i] != place {
-					t.Fatalf("element %d of %d×%d, rectify %v: %v at %d, want %v at %d", i, count, lanes, rectify, y[i], places[i], want, place)
+					t.Fatalf("element %d of %d×%d, rectify %v: %v at %d, want %v at %d", i, count, lanes, rectify, y[i],
+						places[i], want, place)
 				}
 			}
 			if guards(y[count*lanes:]) != 5 {
@@ -65,7 +66,8 @@ func routes(t *testing.T, d []float32, places []uint16, lanes int) {
 		at := i/lanes*2*lanes + i%lanes
 		for k, got := range []float32{above[at], above[at+lanes], below[at], below[at+lanes]} {
 			if want := map[bool]float32{true: v}[k == int(places[i])]; got != want {
-				t.Fatalf("element %d of %d lanes with place %d: %v reaches place %d, want %v", i, lanes, places[i], got, k, want)
+				t.Fatalf("element %d of %d lanes with place %d: %v reaches place %d, want %v", i, lanes, places[i], got,
+					k, want)
 			}
 		}
 	}

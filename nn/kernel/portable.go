@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// The twin in plain Go of what is elsewhere done in assembly. Products are converted before they are added, which keeps
-// compilers from fusing the two, so that the bits are the same on every platform.
+// The twin in plain Go of what is elsewhere done in assembly. Products are converted before they
+// are added, which keeps compilers from fusing the two, so that the bits are the same on every
+// platform.
 
 // multiplyPortable computes a product with alpha ≠ 0 and k > 0.
 func (p *product) multiplyPortable() {
@@ -130,7 +131,8 @@ func dotPortable(x, y []float32) float32 {
 func rectifyPortable(y, x []float32) {
 	y = y[:len(x)]
 	for i, v := range x {
-		// As an integer v is above 0 if it is positive, and above that of -Inf if it is a NaN with a sign.
+		// As an integer v is above 0 if it is positive, and above that of -Inf if it is a NaN with
+		// a sign.
 		const negativeInf = -1 << 23
 		b := int64(int32(math.Float32bits(v)))
 		keep := (b | -b) & (negativeInf - b) >> 63

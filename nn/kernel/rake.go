@@ -35,8 +35,10 @@ func (r *Rake) compute() {
 	const size = 4
 	rakeRows, rakeTaps := active.rakeRows, active.rakeTaps
 	work := rakeTile{
-		aStep: uintptr(size * r.StepA), aSkip: uintptr(size * (r.RowA - chunks*chains)), b: &r.B[0], bSkip: uintptr(size * (r.RowB - chunks*chains)),
-		scale: uintptr(size * r.Scale), chunks: chunks, lanes: min(rest, active.lanes), upper: rest - min(rest, active.lanes), cStep: uintptr(size * r.StepC),
+		aStep: uintptr(size * r.StepA), aSkip: uintptr(size * (r.RowA - chunks*chains)), b: &r.B[0],
+		bSkip: uintptr(size * (r.RowB - chunks*chains)),
+		scale: uintptr(size * r.Scale), chunks: chunks, lanes: min(rest, active.lanes),
+		upper: rest - min(rest, active.lanes), cStep: uintptr(size * r.StepC),
 	}
 	taps := r.Taps.Len()
 	for i := 0; i < r.M; i += rakeRows {
@@ -50,7 +52,8 @@ func (r *Rake) compute() {
 	}
 }
 
-// pad computes the product from copies of the operands whose pieces zeros lengthen to whole sixteens.
+// pad computes the product from copies of the operands whose pieces zeros lengthen to whole
+// sixteens.
 func (r *Rake) pad() {
 	taps, width := r.Taps.Len(), roundUp(r.Width, chains)
 	buffers := idleBuffers()

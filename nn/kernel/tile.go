@@ -19,10 +19,12 @@ type tile struct {
 	lanes      int    // columns in the last vector
 }
 
-// bandColumns is how many columns of op(B) are packed at a time, so that they stay in the second-level cache.
+// bandColumns is how many columns of op(B) are packed at a time, so that they stay in the
+// second-level cache.
 const bandColumns = 1024
 
-// bandRows is the most rows of op(A) that are packed at a time, so that they stay in the second-level cache.
+// bandRows is the most rows of op(A) that are packed at a time, so that they stay in the
+// second-level cache.
 const bandRows = 144
 
 // multiply computes a product with alpha ≠ 0 and k > 0.
@@ -135,7 +137,8 @@ func (t *tiling) tiles(a, b *panels, i0, i1, l, depth, j, columns int) {
 	}
 }
 
-// runInCopy runs a tile whose columns do not fill its vectors on a copy of C, for instructions that have no masks.
+// runInCopy runs a tile whose columns do not fill its vectors on a copy of C, for instructions that
+// have no masks.
 func runInCopy(work *tile, c []float32, rows, width, ldc int) {
 	const widest = 16
 	var copied [8 * widest]float32

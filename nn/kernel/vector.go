@@ -17,8 +17,8 @@ func Scal(alpha float32, x []float32) {
 	}
 }
 
-// Sum computes z = alpha·(x + y), rounding the sum before it is multiplied. z may be x or y. It panics if the three
-// differ in length.
+// Sum computes z = alpha·(x + y), rounding the sum before it is multiplied. z may be x or y. It
+// panics if the three differ in length.
 func Sum(z []float32, alpha float32, x, y []float32) {
 	if len(x) != len(y) || len(x) != len(z) {
 		panic(badLength)
@@ -28,9 +28,9 @@ func Sum(z []float32, alpha float32, x, y []float32) {
 	}
 }
 
-// Rectify sets to zero the elements of y at whose places x is negative or zero, and leaves those where x is positive or
-// NaN: Rectify(z, z) is ReLU, Rectify(d, h) takes the gradient d back through it, h being its value or its argument. It
-// panics if the two differ in length.
+// Rectify sets to zero the elements of y at whose places x is negative or zero, and leaves those
+// where x is positive or NaN: Rectify(z, z) is ReLU, Rectify(d, h) takes the gradient d back
+// through it, h being its value or its argument. It panics if the two differ in length.
 func Rectify(y, x []float32) {
 	if len(x) != len(y) {
 		panic(badLength)
@@ -42,8 +42,8 @@ func Rectify(y, x []float32) {
 	rectifyPortable(y, x)
 }
 
-// CopyRows copies rows of the given width, from rows that are step apart to rows that are pitch apart. It panics if a
-// slice is too short or a row longer than what it is apart from the next.
+// CopyRows copies rows of the given width, from rows that are step apart to rows that are pitch
+// apart. It panics if a slice is too short or a row longer than what it is apart from the next.
 func CopyRows(to []float32, pitch int, from []float32, step, rows, width int) {
 	if rows < 1 || width < 1 {
 		return

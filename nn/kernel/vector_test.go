@@ -96,7 +96,8 @@ func TestVectorOperationsKeepNaNAndInf(t *testing.T) {
 
 func TestRectifyKeepsWhatIsPositiveOrNaN(t *testing.T) {
 	nan := math.Float32bits(float32(math.NaN()))
-	special := []uint32{0, 1 << 31, 1, 1<<31 | 1, 0x7f800000, 0xff800000, 0x7f800001, 0xff800001, nan, nan | 1<<31, 0x7fffffff, 0xffffffff, 0x80800000}
+	special := []uint32{0, 1 << 31, 1, 1<<31 | 1, 0x7f800000, 0xff800000, 0x7f800001, 0xff800001, nan, nan | 1<<31,
+		0x7fffffff, 0xffffffff, 0x80800000}
 	withEach(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 1))
 		for n := range 150 {
@@ -116,7 +117,8 @@ func TestRectifyKeepsWhatIsPositiveOrNaN(t *testing.T) {
 			Rectify(y, x)
 			for i := range y {
 				if math.Float32bits(y[i]) != math.Float32bits(want[i]) {
-					t.Fatalf("Rectify of %d elements: at %#x there is %v, want %v", n, math.Float32bits(x[i]), y[i], want[i])
+					t.Fatalf("Rectify of %d elements: at %#x there is %v, want %v", n, math.Float32bits(x[i]), y[i],
+						want[i])
 				}
 			}
 			if got := guards(whole); got != 16 {
@@ -140,7 +142,8 @@ func TestCopyRowsCopiesRows(t *testing.T) {
 					want = from[i/pitch*step+i%pitch]
 				}
 				if v != want {
-					t.Fatalf("%d rows of %d from %d to %d: element %d is %v, want %v", rows, width, step, pitch, i, v, want)
+					t.Fatalf("%d rows of %d from %d to %d: element %d is %v, want %v", rows, width, step, pitch, i, v,
+						want)
 				}
 			}
 		}

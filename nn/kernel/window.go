@@ -2,7 +2,8 @@ package kernel
 
 import "slices"
 
-// Places are where rows of an operand begin, in units that the product names, counted from a place that it names too.
+// Places are where rows of an operand begin, in units that the product names, counted from a place
+// that it names too.
 type Places struct {
 	at          []int32
 	least, most int32
@@ -14,12 +15,14 @@ func NewPlaces(at []int32) Places { return Places{at, slices.Min(at), slices.Max
 // Len is the number of places.
 func (p *Places) Len() int { return len(p.at) }
 
-// Spread is the product C = bias + Σ a·b of columns a of M elements with rows b of N elements, as a convolution makes
-// it of weights with the values under them, which it leaves where they are. There are Outer × Terms.Len() terms.
+// Spread is the product C = bias + Σ a·b of columns a of M elements with rows b of N elements, as a
+// convolution makes it of weights with the values under them, which it leaves where they are. There
+// are Outer × Terms.Len() terms.
 //
-// An element of C is a chain of fused multiply-adds, beginning with the bias, for each block of at most 383 terms, the
-// first of which sets C and the others add to it; blocks hold whole outer steps if these are not too long. The bits are
-// the same for AVX-512, AVX2 and NEON, and do not depend on other elements.
+// An element of C is a chain of fused multiply-adds, beginning with the bias, for each block of at
+// most 383 terms, the first of which sets C and the others add to it; blocks hold whole outer steps
+// if these are not too long. The bits are the same for AVX-512, AVX2 and NEON, and do not depend on
+// other elements.
 type Spread struct {
 	M, N           int
 	Bias           []float32 // M values, or nil for zeros
@@ -34,7 +37,8 @@ type Spread struct {
 	StepC          int
 }
 
-// Compute computes the product on the calling goroutine. It panics if a dimension is less than 1 or a slice too short.
+// Compute computes the product on the calling goroutine. It panics if a dimension is less than 1 or
+// a slice too short.
 func (s *Spread) Compute() {
 	s.check()
 	terms := s.Terms.Len()
@@ -76,7 +80,8 @@ func (s *Spread) check() {
 	}
 }
 
-// gather computes the terms [t0, t1) of the outer steps [o0, o1) as an ordinary product of copies of the operands.
+// gather computes the terms [t0, t1) of the outer steps [o0, o1) as an ordinary product of copies
+// of the operands.
 func (s *Spread) gather(o0, o1, t0, t1 int) {
 	first := o0 == 0 && t0 == 0
 	k := (o1 - o0) * (t1 - t0)
@@ -125,12 +130,13 @@ func idleBuffers() *windowRoom {
 	return &windowRoom{}
 }
 
-// Rake is the product C += A·Bᵀ of M rows a with a row b for each of Taps.Len() taps, as a convolution makes it for the
-// gradient of its weights. Every row has Rows pieces of Width elements.
+// Rake is the product C += A·Bᵀ of M rows a with a row b for each of Taps.Len() taps, as a
+// convolution makes it for the gradient of its weights. Every row has Rows pieces of Width
+// elements.
 //
-// An element of C has its products summed in sixteen chains of fused multiply-adds, element i of a piece going to chain
-// i mod 16; the chains are added in a fixed order, and their sum to the old value. The bits are the same for AVX-512,
-// AVX2 and NEON, and do not depend on other elements.
+// An element of C has its products summed in sixteen chains of fused multiply-adds, element i of a
+// piece going to chain i mod 16; the chains are added in a fixed order, and their sum to the old
+// value. The bits are the same for AVX-512, AVX2 and NEON, and do not depend on other elements.
 type Rake struct {
 	M           int
 	Rows, Width int
@@ -144,8 +150,8 @@ type Rake struct {
 	StepC       int
 }
 
-// chains is the number of chains of a Rake, and mostChained the most of their terms: pieces that are used again and again
-// stay close to the core.
+// chains is the number of chains of a Rake, and mostChained the most of their terms: pieces that
+// are used again and again stay close to the core.
 const (
 	chains      = 16
 	mostChained = 192
@@ -154,15 +160,16 @@ const (
 // Chained returns how many pieces of so many elements a Rake may have at most.
 func Chained(width int) int { return max(1, mostChained/((width+chains-1)/chains)) }
 
-// Compute computes the product on the calling goroutine. It panics if a dimension is less than 1, Rows more than
-// Chained(Width), or a slice too short.
+// Compute computes the product on the calling goroutine. It panics if a dimension is less than 1,
+// Rows more than Chained(Width), or a slice too short.
 func (r *Rake) Compute() {
 	r.check()
 	r.compute()
 }
 
 func (r *Rake) check() {
-	if r.M < 1 || r.Width < 1 || r.Rows < 1 || r.Rows > Chained(r.Width) || r.Scale < 1 || r.RowA < 0 || r.RowB < 0 || r.StepA < 0 || r.Taps.least < 0 {
+	if r.M < 1 || r.Width < 1 || r.Rows < 1 || r.Rows > Chained(r.Width) || r.Scale < 1 || r.RowA < 0 || r.RowB < 0 ||
+		r.StepA < 0 || r.Taps.least < 0 {
 		panic(badSize)
 	}
 	if r.StepC < r.Taps.Len() {
@@ -185,7 +192,8 @@ func (r *Rake) computePortable() {
 		for t, place := range r.Taps.at {
 			sum := r.C[i*r.StepC+t]
 			for piece := range r.Rows {
-				sum += dotPortable(r.A[i*r.StepA+piece*r.RowA:][:r.Width], r.B[piece*r.RowB+r.Scale*int(place):][:r.Width])
+				sum += dotPortable(r.A[i*r.StepA+piece*r.RowA:][:r.Width],
+					r.B[piece*r.RowB+r.Scale*int(place):][:r.Width])
 			}
 			r.C[i*r.StepC+t] = sum
 		}

@@ -30,7 +30,8 @@ func (s *Spread) piece(o0, o1, t0, t1 int) {
 	}
 	const size = 4
 	work := spreadTile{
-		aStep: uintptr(size * s.StepA), aSkip: uintptr(size * (s.OuterA - (t1-t0)*s.StepA)), bOuter: uintptr(size * s.OuterB), b: &s.B[0], at: &s.Terms.at[t0],
+		aStep: uintptr(size * s.StepA), aSkip: uintptr(size * (s.OuterA - (t1-t0)*s.StepA)),
+		bOuter: uintptr(size * s.OuterB), b: &s.B[0], at: &s.Terms.at[t0],
 		scale: uintptr(size * s.Scale), terms: t1 - t0, outer: o1 - o0, cStep: uintptr(size * s.StepC), add: 1,
 	}
 	a, bias := s.A[o0*s.OuterA+t0*s.StepA:], s.Bias

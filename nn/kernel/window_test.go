@@ -63,11 +63,13 @@ func TestSpreadIsThatOfALoop(t *testing.T) {
 				}
 				for o := range s.Outer {
 					for k, place := range s.Terms.at {
-						want += float64(s.A[o*s.OuterA+k*s.StepA+row]) * float64(s.B[s.FirstB+o*s.OuterB+s.Scale*int(place)+column])
+						weight := s.A[o*s.OuterA+k*s.StepA+row]
+						want += float64(weight) * float64(s.B[s.FirstB+o*s.OuterB+s.Scale*int(place)+column])
 					}
 				}
 				if math.Abs(float64(s.C[i])-want) > 1e-4 {
-					t.Fatalf("%d×%d, %d×%d terms: element %d, %d is %v, want %v", s.M, s.N, s.Outer, s.Terms.Len(), row, column, s.C[i], want)
+					t.Fatalf("%d×%d, %d×%d terms: element %d, %d is %v, want %v", s.M, s.N, s.Outer, s.Terms.Len(), row,
+						column, s.C[i], want)
 				}
 			}
 		}
@@ -98,11 +100,13 @@ func TestRakeIsThatOfALoop(t *testing.T) {
 				want := 1.
 				for e := range k.Rows * k.Width {
 					if piece, e := e/k.Width, e%k.Width; tap < k.Taps.Len() {
-						want += float64(k.A[row*k.StepA+piece*k.RowA+e]) * float64(k.B[piece*k.RowB+k.Scale*int(k.Taps.at[tap])+e])
+						value := k.B[piece*k.RowB+k.Scale*int(k.Taps.at[tap])+e]
+						want += float64(k.A[row*k.StepA+piece*k.RowA+e]) * float64(value)
 					}
 				}
 				if math.Abs(float64(k.C[i])-want) > 1e-4 {
-					t.Fatalf("%d rows, %d pieces of %d: element %d, %d is %v, want %v", k.M, k.Rows, k.Width, row, tap, k.C[i], want)
+					t.Fatalf("%d rows, %d pieces of %d: element %d, %d is %v, want %v", k.M, k.Rows, k.Width, row, tap,
+						k.C[i], want)
 				}
 			}
 		}

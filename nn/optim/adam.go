@@ -5,16 +5,17 @@ import (
 	"math"
 )
 
-// Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1, as
-// torch.optim.Adam computes it: in its update t = 1, 2, … with the rate η and the weight decay λ,
+// Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015,
+// algorithm 1, as torch.optim.Adam computes it: in its update t = 1, 2, … with the rate η and the
+// weight decay λ,
 //
 //	g ← g + λp
 //	m ← β₁m + (1−β₁)g
 //	v ← β₂v + (1−β₂)g²
 //	p ← p − η/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 //
-// (https://pytorch.org/docs/stable/generated/torch.optim.Adam.html). The weight decay is an L2 penalty that passes
-// through m and v, not the decoupled one of AdamW. Slot 0 is m, slot 1 is v.
+// (https://pytorch.org/docs/stable/generated/torch.optim.Adam.html). The weight decay is an L2
+// penalty that passes through m and v, not the decoupled one of AdamW. Slot 0 is m, slot 1 is v.
 //
 // The fields are taken literally, zeros as well; NewAdam fills in the usual values.
 type Adam struct {
@@ -25,8 +26,8 @@ type Adam struct {
 	WeightDecay float64  // λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none
 }
 
-// NewAdam returns Adam with the constants that the paper recommends, β₁ = 0.9, β₂ = 0.999 and ε = 1e-8, and no weight
-// decay.
+// NewAdam returns Adam with the constants that the paper recommends, β₁ = 0.9, β₂ = 0.999 and ε =
+// 1e-8, and no weight decay.
 func NewAdam(rate Schedule) Adam {
 	return Adam{Rate: rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 }
@@ -66,7 +67,8 @@ func (o *adam) Step(params, grad []float32) {
 	}
 }
 
-// Work is 13 operations a parameter, 15 with weight decay, a division or square root counting as one.
+// Work is 13 operations a parameter, 15 with weight decay, a division or square root counting as
+// one.
 func (o *adam) Work(n int) float64 {
 	return (13 + decayWork(float32(o.method.WeightDecay))) * float64(n)
 }

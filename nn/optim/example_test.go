@@ -6,7 +6,7 @@ import (
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
-// An optimiser that is saved and restored goes on with the same bits.
+// An optimizer that is saved and restored goes on with the same bits.
 func ExampleOptimizer() {
 	method := optim.Momentum{Rate: optim.Constant(0.1), Momentum: 0.9}
 	gradient := []float32{1, -2}

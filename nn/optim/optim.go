@@ -1,11 +1,13 @@
-// Package optim holds the optimisers: what turns a gradient into a step of the parameters, and the schedules of their
-// learning rates.
+// Package optim holds the optimizers, which turn a gradient into a step of the parameters, and
+// the schedules of their learning rates.
 //
-// A method is a plain struct that can be written in a plan; New gives the state for one parameter vector. States are
-// plain data that can be saved at any step and restored, after which the same gradients give the same bits.
+// A method is a plain struct that a plan can describe; its New makes the state for one
+// parameter vector. A state is plain data: saved at any step and restored, it gives the same
+// bits for the same gradients.
 //
-// Formulas are PyTorch's (https://pytorch.org/docs/stable/optim.html), in float32 and in a fixed order, with rates and
-// bias corrections computed in float64. Remembered values below 2⁻¹²⁶ become 0.
+// The formulas are PyTorch's (https://pytorch.org/docs/stable/optim.html), computed in float32
+// and in a fixed order, with rates and bias corrections in float64. Values that a state keeps
+// become 0 below 2⁻¹²⁶.
 package optim
 
 import (
@@ -14,29 +16,32 @@ import (
 	"slices"
 )
 
-// Method describes an optimiser. The methods of this package have a Validate() error as well, which names the first
-// field that makes no sense and is to be called, before New, on what was read from outside.
+// Method describes an optimizer. The methods of this package have a Validate() error as well, which
+// names the first field that makes no sense and is to be called, before New, on what was read from
+// outside.
 type Method interface {
-	// New makes the state for n parameters, before the first step. It panics if n is negative or the method has no
-	// schedule for its rate.
+	// New makes the state for n parameters, before the first step. It panics if n is negative or
+	// the method has no schedule for its rate.
 	New(n int) Optimizer
 }
 
 // Optimizer is a method at work on one parameter vector. One goroutine may use it at a time.
 type Optimizer interface {
-	// Step makes one update of params in place. It allocates nothing, leaves grad as it is, and panics unless both
-	// have the n elements of New.
+	// Step makes one update of params in place. It allocates nothing, leaves grad as it is, and
+	// panics unless both have the n elements of New.
 	Step(params, grad []float32)
 	// Work is the number of floating-point operations of one Step on n parameters.
 	Work(n int) float64
 	// State returns a deep copy of all that Step depends on beside its arguments and the method.
 	State() State
-	// Restore puts back what State returned, copying it. A state of another shape is an error, and changes nothing.
+	// Restore puts back what State returned, copying it. A state of another shape is an error, and
+	// changes nothing.
 	Restore(State) error
 }
 
-// State is an optimiser's state as plain data. Step and Updates are equal unless somebody goes on with a training whose
-// gradients it has not seen: its rate is then that of the training's step, its bias correction that of its own.
+// State is an optimizer's state as plain data. Step and Updates are equal unless somebody goes on
+// with a training whose gradients it has not seen: its rate is then that of the training's step,
+// its bias correction that of its own.
 type State struct {
 	Step    int         // of the rate's schedule
 	Updates int         // gradients that Slots remember something of
@@ -49,7 +54,7 @@ const (
 	badSchedule = "optim: method without a schedule for its rate"
 )
 
-// core is what optimisers have in common: the state and where the rate comes from.
+// core is what optimizers have in common: the state and where the rate comes from.
 type core struct {
 	rate    Schedule
 	n       int
@@ -115,9 +120,9 @@ func (c *core) Restore(s State) error {
 	return nil
 }
 
-// flush returns x, but 0 for a subnormal one. What a method remembers of a gradient that stays away, such as that of a
-// rare one-hot input, decays to the smallest subnormal and would stay there, each operation on it costing a hundred
-// times the usual.
+// flush returns x, but 0 for a subnormal one. What a method remembers of a gradient that stays
+// away, such as that of a rare one-hot input, decays to the smallest subnormal and would stay
+// there, each operation on it costing a hundred times the usual.
 func flush(x float32) float32 {
 	if math.Float32bits(x)&0x7f800000 == 0 {
 		return 0

@@ -61,10 +61,13 @@ func methods(rate optim.Schedule) []method {
 		{"sgd", optim.SGD{Rate: rate}, referenceSGD(0, 0, false)},
 		{"sgd decay", optim.SGD{Rate: rate, WeightDecay: 0.03}, referenceSGD(0, 0.03, false)},
 		{"momentum", optim.Momentum{Rate: rate, Momentum: 0.9}, referenceSGD(0.9, 0, false)},
-		{"momentum decay", optim.Momentum{Rate: rate, Momentum: 0.7, WeightDecay: 0.03}, referenceSGD(0.7, 0.03, false)},
-		{"nesterov", optim.Momentum{Rate: rate, Momentum: 0.9, Nesterov: true, WeightDecay: 0.03}, referenceSGD(0.9, 0.03, true)},
+		{"momentum decay", optim.Momentum{Rate: rate, Momentum: 0.7, WeightDecay: 0.03},
+			referenceSGD(0.7, 0.03, false)},
+		{"nesterov", optim.Momentum{Rate: rate, Momentum: 0.9, Nesterov: true, WeightDecay: 0.03},
+			referenceSGD(0.9, 0.03, true)},
 		{"adam", optim.NewAdam(rate), referenceAdam(0.9, 0.999, 1e-8, 0)},
-		{"adam decay", optim.Adam{Rate: rate, Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6, WeightDecay: 0.03}, referenceAdam(0.8, 0.95, 1e-6, 0.03)},
+		{"adam decay", optim.Adam{Rate: rate, Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6, WeightDecay: 0.03},
+			referenceAdam(0.8, 0.95, 1e-6, 0.03)},
 	}
 }
 
@@ -137,14 +140,14 @@ func TestRestoredStateContinuesWithTheSameBits(t *testing.T) {
 				t.Errorf("saved state has step %d (want 4), difference to a second copy: %s", saved.Step, before)
 			}
 			if err := other.Restore(saved); err != nil || cmp.Diff(saved, other.State()) != "" {
-				t.Errorf("a saved state changed while the optimiser went on (%v)", err)
+				t.Errorf("a saved state changed while the optimizer went on (%v)", err)
 			}
 		})
 	}
 }
 
-// Who goes on at a step of a training whose gradients it has not seen has the rate of that step, and
-// corrects the bias of what it remembers from its own first update on.
+// Who goes on at a step of a training whose gradients it has not seen has the rate of that step,
+// and corrects the bias of what it remembers from its own first update on.
 func TestBiasCorrectionCountsTheUpdatesThatTheStateHasSeen(t *testing.T) {
 	rate := optim.Inverse{First: 0.05, Half: 700}
 	for _, m := range methods(rate) {
@@ -171,7 +174,8 @@ func TestBiasCorrectionCountsTheUpdatesThatTheStateHasSeen(t *testing.T) {
 			}
 			for i := range p {
 				if d := math.Abs(float64(p[i]) - want[i]); d > 2e-5*(1+math.Abs(want[i])) {
-					t.Errorf("%s that goes on at step %d after %d updates: parameter %d is %v, formula gives %v", m.name, later, seen, i, p[i], want[i])
+					t.Errorf("%s that goes on at step %d after %d updates: parameter %d is %v, formula gives %v",
+						m.name, later, seen, i, p[i], want[i])
 					break
 				}
 			}
@@ -190,7 +194,8 @@ func TestRestoreRefusesAnotherShape(t *testing.T) {
 		{optim.State{Step: -1, Slots: before.Slots}, "optimizer state: step -1 is negative"},
 		{optim.State{Updates: -1, Slots: before.Slots}, "optimizer state: a count of -1 updates is negative"},
 		{optim.State{Step: 2, Slots: before.Slots[:1]}, "optimizer state: 1 slots where the method has 2"},
-		{optim.State{Step: 2, Slots: [][]float32{{1, 2, 3}, {1, 2}}}, "optimizer state: slot 1 has 2 elements for 3 parameters"},
+		{optim.State{Step: 2, Slots: [][]float32{{1, 2, 3}, {1, 2}}},
+			"optimizer state: slot 1 has 2 elements for 3 parameters"},
 	} {
 		err := o.Restore(c.state)
 		if err == nil || err.Error() != c.want {
@@ -251,29 +256,36 @@ func TestWrongLengthsPanic(t *testing.T) {
 	}
 }
 
-// TestTrainingFollowsPyTorch trains a small network for five steps, the figures being those of testdata/expected.py.
-func TestTrainingFollowsPyTorch(t *testing.T) {
+// pytorchTraining is what PyTorch made of a model with several methods.
+type pytorchTraining struct {
+	Layers     []int
+	Activation string
+	X, Params  []float32
+	Y          []int32
+	Methods    []struct {
+		Method string
+		Losses []float64
+		Params []float32
+	}
+}
+
+func readPyTorchTraining(t *testing.T) pytorchTraining {
+	t.Helper()
 	text, err := os.ReadFile("../testdata/expected.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var expected struct {
-		Training struct {
-			Layers     []int
-			Activation string
-			X, Params  []float32
-			Y          []int32
-			Methods    []struct {
-				Method string
-				Losses []float64
-				Params []float32
-			}
-		}
-	}
+	var expected struct{ Training pytorchTraining }
 	if err := json.Unmarshal(text, &expected); err != nil {
 		t.Fatal(err)
 	}
-	c := expected.Training
+	return expected.Training
+}
+
+// TestTrainingFollowsPyTorch trains a small network for five steps, the figures being those of
+// testdata/expected.py.
+func TestTrainingFollowsPyTorch(t *testing.T) {
+	c := readPyTorchTraining(t)
 	activation, err := nn.ParseActivation(c.Activation)
 	if err != nil {
 		t.Fatal(err)
@@ -284,12 +296,13 @@ func TestTrainingFollowsPyTorch(t *testing.T) {
 	}
 	rate := optim.Constant(0.1)
 	methods := map[string]optim.Method{
-		"sgd":                optim.SGD{Rate: rate},
-		"sgd, weight decay":  optim.SGD{Rate: rate, WeightDecay: 0.02},
-		"momentum":           optim.Momentum{Rate: rate, Momentum: 0.9, WeightDecay: 0.02},
-		"nesterov":           optim.Momentum{Rate: rate, Momentum: 0.9, Nesterov: true, WeightDecay: 0.02},
-		"adam":               optim.NewAdam(optim.Constant(0.01)),
-		"adam, weight decay": optim.Adam{Rate: optim.Constant(0.01), Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6, WeightDecay: 0.02},
+		"sgd":               optim.SGD{Rate: rate},
+		"sgd, weight decay": optim.SGD{Rate: rate, WeightDecay: 0.02},
+		"momentum":          optim.Momentum{Rate: rate, Momentum: 0.9, WeightDecay: 0.02},
+		"nesterov":          optim.Momentum{Rate: rate, Momentum: 0.9, Nesterov: true, WeightDecay: 0.02},
+		"adam":              optim.NewAdam(optim.Constant(0.01)),
+		"adam, weight decay": optim.Adam{Rate: optim.Constant(0.01), Beta1: 0.8, Beta2: 0.95, Epsilon: 1e-6,
+			WeightDecay: 0.02},
 	}
 	if len(c.Methods) != len(methods) {
 		t.Fatalf("%d methods expected, %d known", len(c.Methods), len(methods))

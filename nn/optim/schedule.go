@@ -6,8 +6,9 @@ import (
 	"math"
 )
 
-// Schedule gives the learning rate of each step. Steps count from 0. A schedule is a pure function, safe for
-// concurrent use; every schedule of this package has a Validate as well, which the methods' Validate calls.
+// Schedule gives the learning rate of each step. Steps count from 0. A schedule is a pure function,
+// safe for concurrent use; every schedule of this package has a Validate as well, which the
+// methods' Validate calls.
 type Schedule interface {
 	Rate(step int) float64
 }
@@ -37,7 +38,8 @@ func (s Constant) Rate(int) float64 { return float64(s) }
 // Validate refuses a rate that is negative or not finite.
 func (s Constant) Validate() error { return nonNegative("constant", float64(s)) }
 
-// Step multiplies the rate by Factor after every Every steps: First·Factor^⌊step/Every⌋. PyTorch calls it StepLR.
+// Step multiplies the rate by Factor after every Every steps: First·Factor^⌊step/Every⌋. PyTorch
+// calls it StepLR.
 type Step struct {
 	First  float64 // rate of the first steps
 	Factor float64 // above 0, usually below 1
@@ -52,7 +54,8 @@ func (s Step) Validate() error {
 	return cmp.Or(nonNegative("first", s.First), positive("factor", s.Factor), atLeastOne("every", s.Every))
 }
 
-// Exponential multiplies the rate by Decay after every step: First·Decay^step. PyTorch calls it ExponentialLR.
+// Exponential multiplies the rate by Decay after every step: First·Decay^step. PyTorch calls it
+// ExponentialLR.
 type Exponential struct {
 	First float64 // rate of step 0
 	Decay float64 // above 0, usually a little below 1
@@ -66,8 +69,9 @@ func (s Exponential) Validate() error {
 	return cmp.Or(nonNegative("first", s.First), positive("decay", s.Decay))
 }
 
-// Inverse lets the rate fall with the inverse of time: First/(1+step/Half). Its sum over the steps diverges while that
-// of its squares converges, the condition of Robbins and Monro, "A stochastic approximation method", 1951.
+// Inverse lets the rate fall with the inverse of time: First/(1+step/Half). Its sum over the steps
+// diverges while that of its squares converges, the condition of Robbins and Monro, "A stochastic
+// approximation method", 1951.
 type Inverse struct {
 	First float64 // rate of step 0
 	Half  int     // steps after which the rate is half of First, at least 1
@@ -81,9 +85,10 @@ func (s Inverse) Validate() error {
 	return cmp.Or(nonNegative("first", s.First), atLeastOne("half", s.Half))
 }
 
-// Cosine lets the rate fall from First to Last along half a cosine, and stays at Last from step Steps on:
-// Last + (First−Last)·(1+cos(π·step/Steps))/2. Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm
-// restarts", ICLR 2017, equation 5, without restarts; PyTorch calls it CosineAnnealingLR.
+// Cosine lets the rate fall from First to Last along half a cosine, and stays at Last from step
+// Steps on: Last + (First−Last)·(1+cos(π·step/Steps))/2. Loshchilov and Hutter, "SGDR: stochastic
+// gradient descent with warm restarts", ICLR 2017, equation 5, without restarts; PyTorch calls it
+// CosineAnnealingLR.
 type Cosine struct {
 	First float64 // rate of step 0
 	Last  float64 // rate from step Steps on
@@ -103,9 +108,10 @@ func (s Cosine) Validate() error {
 	return cmp.Or(nonNegative("first", s.First), nonNegative("last", s.Last), atLeastOne("steps", s.Steps))
 }
 
-// Warmup raises the rate linearly to that of Then: step s < Steps has the rate (s+1)/Steps of what Then has at s, so
-// that the first step already moves and step Steps−1 has the full rate. Then counts from the first step of all. Goyal
-// et al., "Accurate, large minibatch SGD", 2017, section 2.2.
+// Warmup raises the rate linearly to that of Then: step s < Steps has the rate (s+1)/Steps of what
+// Then has at s, so that the first step already moves and step Steps−1 has the full rate. Then
+// counts from the first step of all. Goyal et al., "Accurate, large minibatch SGD", 2017, section
+// 2.2.
 type Warmup struct {
 	Steps int // at least 1
 	Then  Schedule

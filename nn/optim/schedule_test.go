@@ -66,7 +66,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		}
 	}
 	for _, v := range []interface{ Validate() error }{
-		good, optim.Step{First: 1, Factor: 0.1, Every: 5}, optim.Exponential{First: 1, Decay: 0.99}, optim.Inverse{First: 1, Half: 9},
+		good, optim.Step{First: 1, Factor: 0.1, Every: 5}, optim.Exponential{First: 1, Decay: 0.99},
+		optim.Inverse{First: 1, Half: 9},
 		optim.Cosine{First: 1, Steps: 9}, optim.Warmup{Steps: 1, Then: good}, optim.SGD{Rate: good},
 		optim.Momentum{Rate: good, Momentum: 0.9}, optim.NewAdam(good),
 	} {

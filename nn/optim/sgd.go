@@ -6,13 +6,14 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// SGD is plain stochastic gradient descent, as torch.optim.SGD without momentum: with the rate η and the weight decay
-// λ,
+// SGD is plain stochastic gradient descent, as torch.optim.SGD without momentum: with the rate η
+// and the weight decay λ,
 //
 //	g ← g + λp
 //	p ← p − ηg
 //
-// (https://pytorch.org/docs/stable/generated/torch.optim.SGD.html). It remembers nothing but the number of steps.
+// (https://pytorch.org/docs/stable/generated/torch.optim.SGD.html). It remembers nothing but the
+// number of steps.
 type SGD struct {
 	Rate        Schedule // η; required
 	WeightDecay float64  // λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none
@@ -50,15 +51,16 @@ func (o *sgd) Step(params, grad []float32) {
 // Work is 2 operations a parameter, 4 with weight decay.
 func (o *sgd) Work(n int) float64 { return (2 + decayWork(o.decay)) * float64(n) }
 
-// Momentum is stochastic gradient descent with momentum as in torch.optim.SGD with dampening 0: with the rate η, the
-// momentum μ and the weight decay λ,
+// Momentum is stochastic gradient descent with momentum as in torch.optim.SGD with dampening 0:
+// with the rate η, the momentum μ and the weight decay λ,
 //
 //	g ← g + λp
 //	v ← μv + g
 //	p ← p − ηv           or, with Nesterov,  p ← p − η(g + μv)
 //
-// (https://pytorch.org/docs/stable/generated/torch.optim.SGD.html). Unlike in Sutskever et al., "On the importance of
-// initialization and momentum in deep learning", ICML 2013, the rate is not a factor inside v. Slot 0 is v.
+// (https://pytorch.org/docs/stable/generated/torch.optim.SGD.html). Unlike in Sutskever et al., "On
+// the importance of initialization and momentum in deep learning", ICML 2013, the rate is not a
+// factor inside v. Slot 0 is v.
 type Momentum struct {
 	Rate        Schedule // η; required
 	Momentum    float64  // μ, at least 0 and below 1; 0.9 is usual, 0 is plain SGD
@@ -68,12 +70,14 @@ type Momentum struct {
 
 // Validate names the first field that makes no sense.
 func (m Momentum) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), fraction("momentum", m.Momentum), nonNegative("weight-decay", m.WeightDecay))
+	return cmp.Or(validSchedule("rate", m.Rate), fraction("momentum", m.Momentum),
+		nonNegative("weight-decay", m.WeightDecay))
 }
 
 // New implements [Method].
 func (m Momentum) New(n int) Optimizer {
-	return &momentum{core: newCore(m.Rate, n, 1), mu: float32(m.Momentum), decay: float32(m.WeightDecay), nesterov: m.Nesterov}
+	return &momentum{core: newCore(m.Rate, n, 1), mu: float32(m.Momentum), decay: float32(m.WeightDecay),
+		nesterov: m.Nesterov}
 }
 
 type momentum struct {

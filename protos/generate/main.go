@@ -1,14 +1,14 @@
-// Command generate turns the .proto files of a folder into Go, without protoc:
-// protocompile parses them and the generator behind protoc-gen-go writes the code.
+// Command generate turns the .proto files of a folder into Go, without protoc: protocompile
+// parses them, and the generator behind protoc-gen-go writes the code.
 //
 //	generate [-check] [DIR]
 //
-// DIR (default: the working directory) holds the .proto files; each x.proto gets
-// its x.pb.go beside it. Imports between them are written from the module's root
-// (import "protos/x.proto"), which is the nearest folder above DIR with a go.mod.
+// DIR (default: the working directory) holds the .proto files; each x.proto gets its x.pb.go
+// beside it. Imports between them start at the module's root (import "protos/x.proto"), which
+// is the nearest folder above DIR with a go.mod.
 //
-// With -check nothing is written: the command prints how the files differ from
-// what would be generated, and fails if they do.
+// With -check the command writes nothing: it prints how the files differ from what it would
+// generate, and fails if they do.
 package main
 
 import (

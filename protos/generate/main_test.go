@@ -106,7 +106,8 @@ func TestCheckNamesEveryDifferenceAndWritesNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "3 generated file(s) out of date") {
 		t.Errorf("check of a missing, an edited and an orphaned file: %v", err)
 	}
-	for _, want := range []string{"-type Nombre struct", "+type Name struct", "+++ heads/greeting.pb.go", "gone.pb.go: no .proto file"} {
+	for _, want := range []string{"-type Nombre struct", "+type Name struct", "+++ heads/greeting.pb.go",
+		"gone.pb.go: no .proto file"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("report lacks %q:\n%s", want, out.String())
 		}

@@ -36,22 +36,26 @@ type Verdict struct {
 	Word Word
 	// Pairs is how many seeds this point has in common with the one that looks fastest.
 	Pairs int
-	// P is the two-sided p-value of that comparison before the correction for many; NaN for the one that looks fastest.
+	// P is the two-sided p-value of that comparison before the correction for many; NaN for the one
+	// that looks fastest.
 	P float64
-	// Repeats is how many repeats would decide with 80 % power if the difference is as large as it looks; 0 where the
-	// verdict is clear, or no number up to MostRepeats does.
+	// Repeats is how many repeats would decide with 80 % power if the difference is as large as it
+	// looks; 0 where the verdict is clear, or no number up to MostRepeats does.
 	Repeats int
-	// Finer says that the difference is smaller than the time between evaluations: more repeats decide nothing.
+	// Finer says that the difference is smaller than the time between evaluations: more repeats
+	// decide nothing.
 	Finer bool
-	// Longer says that runs of one of the two points ended without arriving before others of the two arrived: to watch them
-	// longer may decide with fewer repeats, or where no number of repeats does.
+	// Longer says that runs of one of the two points ended without arriving before others of the
+	// two arrived: to watch them longer may decide with fewer repeats, or where no number of
+	// repeats does.
 	Longer bool
 }
 
-// Judge compares points. Runs of the same seed are pairs, and Student's t test of their differences has to hold in the
-// worst case of what lies between evaluations. Runs that did not arrive count up to the shortest time at which one of
-// the two points' runs was no longer watched. The tests are corrected for all pairs of points by Holm's method
-// (Scandinavian Journal of Statistics 1979), so that the chance of any wrong "fastest" or "slower" is Error.
+// Judge compares points. Runs of the same seed are pairs, and Student's t test of their differences
+// has to hold in the worst case of what lies between evaluations. Runs that did not arrive count up
+// to the shortest time at which one of the two points' runs was no longer watched. The tests are
+// corrected for all pairs of points by Holm's method (Scandinavian Journal of Statistics 1979), so
+// that the chance of any wrong "fastest" or "slower" is Error.
 func Judge(points []Sample) []Verdict { return judge(points, repeats) }
 
 // judge is Judge with a way to find how many repeats decide, which takes most of its time.
@@ -83,8 +87,8 @@ func judge(points []Sample, repeats func(effect, level float64, present int) int
 	return verdicts
 }
 
-// maxCandidates is how often a point that looked fastest makes room for one that is faster: seldom once, as it was the
-// one of the smallest mean.
+// maxCandidates is how often a point that looked fastest makes room for one that is faster: seldom
+// once, as it was the one of the smallest mean.
 const maxCandidates = 8
 
 // champion is the verdict on the point that looks fastest, of those on all others.
@@ -104,8 +108,8 @@ func champion(n int, others []Verdict) Verdict {
 	return v
 }
 
-// candidate is the point that looks fastest: by the mean restricted to what is known of all, then by how many arrived,
-// then by the mean alone. Points of enough repeats come before others.
+// candidate is the point that looks fastest: by the mean restricted to what is known of all, then
+// by how many arrived, then by the mean alone. Points of enough repeats come before others.
 func candidate(points []Sample) int {
 	horizon := math.Inf(1)
 	for _, s := range points {
@@ -146,12 +150,13 @@ func candidate(points []Sample) int {
 	return best
 }
 
-// difference is that of another point from the candidate.
+// difference says how another point differs from the candidate.
 type difference struct {
 	other, pairs int
 	// sign is 1 where the other is slower in the mean and -1 where it is faster.
 	sign float64
-	// mean and std are of the paired differences in the worst case, which are positive where even in it the sign holds.
+	// mean and std are of the paired differences in the worst case, which are positive where even
+	// in it the sign holds.
 	mean, std float64
 	// plain is the mean without the worst case.
 	plain float64
@@ -178,8 +183,8 @@ func against(points []Sample, best int) []difference {
 		order[i] = &all[i]
 	}
 	slices.SortStableFunc(order, func(a, b *difference) int { return cmp.Compare(a.p, b.p) })
-	// The comparisons that are not with the candidate are not made: counted as if they all came last, they make
-	// Holm's thresholds lower, never higher.
+	// The comparisons that are not with the candidate are not made: counted as if they all came
+	// last, they make Holm's thresholds lower, never higher.
 	pairs, open := len(points)*(len(points)-1)/2, true
 	for i, d := range order {
 		d.level = Error / float64(pairs-i)
@@ -223,7 +228,8 @@ func paired(best, other Sample) difference {
 	return d
 }
 
-// common is up to when it is known of every run of two points whether it has arrived, and the latest arrival.
+// common is up to when it is known of every run of two points whether it has arrived, and the
+// latest arrival.
 func common(a, b Sample) (known, latest float64) {
 	known = math.Inf(1)
 	for _, s := range []Sample{a, b} {
@@ -273,8 +279,9 @@ func (d *difference) verdict(repeats func(effect, level float64, present int) in
 // exactPower is up to how many pairs the power of a t test is taken from the noncentral t.
 const exactPower = 100
 
-// repeats is how many pairs a t test at this two-sided level needs to find a difference of so many standard deviations
-// with 80 % power, at least one more than there are; 0 if more than MostRepeats.
+// repeats is how many pairs a t test at this two-sided level needs to find a difference, effect
+// standard deviations large, with 80 % power: at least one more than there are; 0 if more than
+// MostRepeats.
 func repeats(effect, level float64, present int) int {
 	low, high := max(present, LeastRepeats-1), exactPower // too few, enough
 	if low >= high || power(effect, level, high) < Power {
@@ -296,8 +303,8 @@ func repeats(effect, level float64, present int) int {
 	return high
 }
 
-// power is the chance that a two-sided t test of n pairs finds a difference of so many standard deviations, in its
-// direction.
+// power is the chance that a two-sided t test of n pairs finds a difference, in its direction, that
+// is effect standard deviations large.
 func power(effect, level float64, n int) float64 {
 	critical, shift := student(n-1).Quantile(1-level/2), effect*math.Sqrt(float64(n))
 	if shift > 30 && shift > 2*critical {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// world makes up experiments: times to the target of a point, how long runs are watched, and how often they are
-// evaluated.
+// world makes up experiments: times to the target of a point, how long runs are watched, and how
+// often they are evaluated.
 type world struct {
 	name string
 	time func(*rand.Rand) float64
@@ -24,7 +24,8 @@ func lognormal(sigma float64) func(*rand.Rand) float64 {
 
 func normal(r *rand.Rand) float64 { return max(10+2*r.NormFloat64(), 0.1) }
 
-// worlds are even, skewed and in two heaps; with and without censoring; evaluated often and hardly ever.
+// worlds are even, skewed and in two heaps; with and without censoring; evaluated often and hardly
+// ever.
 func worlds() []world {
 	heaps := func(r *rand.Rand) float64 { return normal(r) + float64(r.IntN(2))*6 }
 	at := func(t float64) func(*rand.Rand) float64 { return func(*rand.Rand) float64 { return t } }
@@ -49,7 +50,8 @@ func worlds() []world {
 	return all
 }
 
-// arrival is a run of a world as a record has it: known up to the evaluations, and somewhere in between in the middle.
+// arrival is a run of a world as a record has it: known up to the evaluations, and somewhere in
+// between in the middle.
 func (w *world) arrival(r *rand.Rand, seed uint64) Arrival {
 	t := w.time(r)
 	cells := math.Floor(t / w.every)
@@ -74,7 +76,8 @@ func (w *world) sample(r *rand.Rand, n int) Sample {
 
 const experiments = 1000
 
-// restrictedMeans returns the mean of values of which those beyond a horizon count as if they were there.
+// restrictedMeans returns the mean of values of which those beyond a horizon count as if they were
+// there.
 func restrictedMeans(values []float64) func(horizon float64) float64 {
 	slices.Sort(values)
 	sums := make([]float64, len(values)+1)
@@ -120,7 +123,8 @@ func TestIntervalsHoldTheTruthOrSayThatTheRepeatsAreTooFew(t *testing.T) {
 			}
 			t.Logf("%s, evaluated every %g, %d repeats: %d of %d hold it", w.name, w.every, n, held, given)
 			if given > 0 && float64(held) < tolerated*float64(given) {
-				t.Errorf("%s, evaluated every %g, %d repeats: %d of %d intervals hold the truth", w.name, w.every, n, held, given)
+				t.Errorf("%s, evaluated every %g, %d repeats: %d of %d intervals hold the truth",
+					w.name, w.every, n, held, given)
 			}
 			if w.end == nil && given < experiments {
 				t.Errorf("%s, %d repeats: too few in %d experiments without censoring", w.name, n, experiments-given)
@@ -173,7 +177,8 @@ func TestAmongEqualsHardlyAnybodyIsCalledFastestOrSlower(t *testing.T) {
 				slower += min(words[Slower], 1)
 			}
 			if fastest > experiments/20 || slower > experiments/20 {
-				t.Errorf("%s, evaluated every %g, %d points of %d repeats: %d of %d call one fastest, %d one slower", w.name,
+				t.Errorf("%s, evaluated every %g, %d points of %d repeats: %d of %d call one fastest, %d one slower",
+					w.name,
 					w.every,
 					c.points, c.repeats, fastest, experiments, slower)
 			}

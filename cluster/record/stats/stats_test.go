@@ -10,8 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// remissions are the weeks of the 21 patients with 6-MP and of the 21 with a placebo until their leukaemia came back,
-// negative where it had not yet (Freireich and others, Blood 1963; the example of most textbooks).
+// remissions are the weeks of the 21 patients with 6-MP and of the 21 with a placebo until their
+// leukaemia came back, negative where it had not yet (Freireich and others, Blood 1963; the example
+// of most textbooks).
 var (
 	treated = []float64{6, 6, 6, -6, 7, -9, 10, -10, -11, 13, 16, -17, -19, -20, 22, 23, -25, -32, -32, -34, -35}
 	placebo = []float64{1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23}
@@ -34,8 +35,9 @@ func TestKaplanMeierGivesTheTextbooksCurveOfTheLeukaemiaPatients(t *testing.T) {
 	want := []struct {
 		at, left float64
 		atRisk   int
-	}{{6, 0.8571, 21}, {7, 0.8067, 17}, {10, 0.7529, 15}, {13, 0.6902, 12}, {16, 0.6275, 11}, {22, 0.5378, 7}, {23, 0.4482,
-		6}}
+	}{{6, 0.8571, 21}, {7, 0.8067, 17}, {10, 0.7529, 15}, {13, 0.6902, 12}, {16, 0.6275, 11}, {22, 0.5378, 7},
+		{23, 0.4482,
+			6}}
 	if len(curve) != len(want) {
 		t.Fatalf("%d steps, want %d", len(curve), len(want))
 	}
@@ -51,7 +53,8 @@ func TestKaplanMeierGivesTheTextbooksCurveOfTheLeukaemiaPatients(t *testing.T) {
 	if e := Estimated(sampleOf(placebo)); e.Median != 8 || math.Abs(e.Mean-182.0/21) > 1e-12 || e.Method != StudentT {
 		t.Errorf("placebo: %+v", e)
 	}
-	// The restricted mean of the treated up to week 35 and its error, as R's survival prints them: 23.29, 2.83.
+	// The restricted mean of the treated up to week 35 and its error, as R's survival prints them:
+	// 23.29, 2.83.
 	if mean, variance := restricted(curve, 35); math.Abs(mean-23.29) > 0.005 ||
 		math.Abs(math.Sqrt(variance)-2.83) > 0.005 {
 		t.Errorf("restricted mean %g, error %g", mean, math.Sqrt(variance))
@@ -70,11 +73,12 @@ func drawSample(t *rapid.T, name string) Sample {
 	return s
 }
 
-// redistributed is Kaplan–Meier by another way: each run weighs 1/n, and what a censored one weighs goes in equal parts
-// to those after it (Efron, Fifth Berkeley Symposium 1967).
+// redistributed is Kaplan–Meier by another way: each run weighs 1/n, and what a censored one weighs
+// goes in equal parts to those after it (Efron, Fifth Berkeley Symposium 1967).
 func redistributed(s Sample, horizon float64) (mean float64) {
 	s = slices.Clone(s)
-	slices.SortStableFunc(s, func(a, b Arrival) int { // at one instant arrivals come first, and those of no instant last
+	// at one instant arrivals come first, and those of no instant last
+	slices.SortStableFunc(s, func(a, b Arrival) int {
 		key := func(a Arrival) float64 {
 			switch a.Fate {
 			case Never:
@@ -160,7 +164,8 @@ func TestFailedRunsCountAsNeverThere(t *testing.T) {
 	}
 }
 
-// F3 of an experiment that was evaluated once an epoch: all arrive in the first one, where the truth is 0.44.
+// F3 of an experiment that was evaluated once an epoch: all arrive in the first one, where the
+// truth is 0.44.
 func TestTheTimeBetweenEvaluationsIsPartOfTheInterval(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	coarse, other := make(Sample, 20), make(Sample, 20)
@@ -179,8 +184,8 @@ func TestTheTimeBetweenEvaluationsIsPartOfTheInterval(t *testing.T) {
 	}
 }
 
-// seeds has the times of two points whose difference is much smaller than that between seeds: in the mean 0.15, with t
-// = 4.6 in pairs and 0.7 without.
+// seeds has the times of two points whose difference is much smaller than that between seeds: in
+// the mean 0.15, with t = 4.6 in pairs and 0.7 without.
 func seeds() (a, b Sample) {
 	rng := rand.New(rand.NewPCG(2, 3))
 	for i := range 20 {

@@ -42,7 +42,8 @@ func (s Sample) count(fate Fate) (n int) {
 	return n
 }
 
-// at returns the times of a sample, read as early, late or in the middle, and which of them are arrivals.
+// at returns the times of a sample, read as early, late or in the middle, and which of them are
+// arrivals.
 func (s Sample) at(read func(Arrival) float64) []moment {
 	all := make([]moment, len(s))
 	for i, a := range s {
@@ -69,14 +70,16 @@ type moment struct {
 	arrived bool
 }
 
-// step is an instant at which the survival curve falls to left, because arrived of those that were at risk arrived.
+// step is an instant at which the survival curve falls to left, because arrived of those that were
+// at risk arrived.
 type step struct {
 	at, left        float64
 	arrived, atRisk int
 }
 
-// kaplanMeier is the curve of the share that has not arrived yet (Kaplan and Meier, Journal of the American Statistical
-// Association 1958). Moments are sorted by their instants; at one instant arrivals come before the others.
+// kaplanMeier is the curve of the share that has not arrived yet (Kaplan and Meier, Journal of the
+// American Statistical Association 1958). Moments are sorted by their instants; at one instant
+// arrivals come before the others.
 func kaplanMeier(moments []moment) (curve []step) {
 	left, atRisk := 1.0, len(moments)
 	for i := 0; i < len(moments); {
@@ -107,9 +110,9 @@ func median(curve []step) float64 {
 	return math.NaN()
 }
 
-// restricted is the area under the curve up to a horizon, which is the mean of the arrivals with those after it counted
-// as if they were at it, and the variance of this estimate (Greenwood's, as in Klein and Moeschberger, Survival
-// Analysis, 2003, section 4.5).
+// restricted is the area under the curve up to a horizon, which is the mean of the arrivals with
+// those after it counted as if they were at it, and the variance of this estimate (Greenwood's, as
+// in Klein and Moeschberger, Survival Analysis, 2003, section 4.5).
 func restricted(curve []step, horizon float64) (mean, variance float64) {
 	areas := make([]float64, len(curve)) // from each step on
 	steps := len(curve)
@@ -131,21 +134,24 @@ func restricted(curve []step, horizon float64) (mean, variance float64) {
 
 // Estimate sums up when the runs of a point arrive.
 type Estimate struct {
-	// N counts the runs: those that Reached the target, those that were Censored, and those that never will.
+	// N counts the runs: those that Reached the target, those that were Censored, and those that
+	// never will.
 	N, Reached, Censored int
-	// Median is the instant by which half have arrived by the Kaplan–Meier curve; NaN if that is not known.
+	// Median is the instant by which half have arrived by the Kaplan–Meier curve; NaN if that is
+	// not known.
 	Median float64
-	// Mean is restricted to Horizon: runs that arrive later, or never, count as if they arrived there. The horizon is how
-	// long it is known what happened: the longest that a run was watched. Where all arrive it is plainly the mean.
+	// Mean is restricted to Horizon: runs that arrive later, or never, count as if they arrived
+	// there. The horizon is how long it is known what happened: the longest that a run was watched.
+	// Where all arrive it is plainly the mean.
 	Mean, Horizon float64
-	// Low and High are the 95 % interval of Mean, wide enough for what lies between evaluations; NaN where Method is
-	// TooFew.
+	// Low and High are the 95 % interval of Mean, wide enough for what lies between evaluations;
+	// NaN where Method is TooFew.
 	Low, High float64
 	Method    string
 }
 
-// leastArrivals is how many runs must have arrived for an interval where others did not: with fewer, simulated
-// experiments have it miss more often than it may.
+// leastArrivals is how many runs must have arrived for an interval where others did not: with
+// fewer, simulated experiments have it miss more often than it may.
 const leastArrivals = manyRepeats
 
 // Estimated sums a sample up. All but the counts are NaN where nobody arrived.
@@ -190,9 +196,9 @@ func (s Sample) watched() (longest float64) {
 	return longest
 }
 
-// bound is the restricted mean of the sample read in one way, and half the width of its interval. The variance has the
-// factor d/(d − 1) for d arrivals that Kaplan and Meier advise, with which it is that of the mean where everybody
-// arrives.
+// bound is the restricted mean of the sample read in one way, and half the width of its interval.
+// The variance has the factor d/(d − 1) for d arrivals that Kaplan and Meier advise, with which it
+// is the variance of the mean where everybody arrives.
 func (s Sample) bound(read func(Arrival) float64, horizon float64) (mean, half float64) {
 	moments := s.at(read)
 	if math.IsInf(horizon, 1) {

@@ -1,6 +1,7 @@
-// Measure records the delay between two machines as a trace for a plan's links: it sends small UDP datagrams at regular
-// intervals, takes half of each round trip as the delay, and writes time and delay as CSV. Datagrams that do not come back
-// within two seconds are left out. Without arguments it records the way to itself for a second.
+// Measure records the delay between two machines as a trace for a plan's links. It sends small
+// UDP datagrams at regular intervals, takes half of each round trip as the delay, and writes
+// time and delay as CSV. It leaves out datagrams that do not come back within two seconds.
+// Without arguments it measures its own machine for a second.
 //
 //	measure -serve :9000                                        # there
 //	measure -to there:9000 -every 100ms -for 60s > delays.csv   # here
@@ -49,13 +50,14 @@ func main() {
 	}
 }
 
-// answer sends every datagram back, and takes in what comes by TCP at the same port, so that a way can be measured under load.
+// answer sends every datagram back, and takes in what comes by TCP at the same port, so that a way
+// can be measured under load.
 func answer(address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	go swallow(listener)
+	go discardAll(listener)
 	conn, err := net.ListenPacket("udp", address)
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func echo(conn net.PacketConn) error {
 	}
 }
 
-func swallow(listener net.Listener) {
+func discardAll(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -161,7 +163,8 @@ func write(to string, every time.Duration, delays []time.Duration) error {
 			lost++
 		}
 	}
-	fmt.Fprintf(out, "# half of UDP round trips to %s, one every %v; %d of %d without an answer\n", to, every, lost, len(delays))
+	fmt.Fprintf(out, "# half of UDP round trips to %s, one every %v; %d of %d without an answer\n", to, every, lost,
+		len(delays))
 	fmt.Fprintln(out, "time_s,delay_ms")
 	for i, d := range delays {
 		if d > 0 {

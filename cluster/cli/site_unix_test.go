@@ -1,0 +1,217 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// heard are the lines that a program has printed so far.
+type heard struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *heard) has(part string) func() bool {
+	return func() bool { return h.find(part) != "" }
+}
+
+func (h *heard) find(part string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, line := range h.lines {
+		if strings.Contains(line, part) {
+			return line
+		}
+	}
+	return ""
+}
+
+// listen starts a program whose output is heard while it runs.
+func listen(t *testing.T, p *program) *heard {
+	t.Helper()
+	p.Stdout, p.Stderr = nil, nil
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stderr = p.Stdout
+	h := &heard{}
+	p.start(t)
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			h.mu.Lock()
+			h.lines = append(h.lines, s.Text())
+			h.mu.Unlock()
+		}
+	}()
+	return h
+}
+
+// site is a folder with a cluster of processes, and the operator who asks it. Tests with a site run
+// side by side: they change neither the working folder nor the environment of this process.
+type site struct {
+	t        *testing.T
+	dir      string
+	operator string              // folder of the operator's identity
+	seed     string              // address of the first node
+	join     string              // address that commands ask
+	nodes    map[string]*program // the process that has each name now
+}
+
+// newSite makes a site that has an authority and an operator, and lets other tests run meanwhile.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	t.Parallel()
+	s := &site{t: t, dir: t.TempDir(), nodes: map[string]*program{}}
+	s.operator = s.path("operator")
+	s.must("identity", "init", s.path("ca"))
+	s.must("identity", "issue", s.path("ca"), "--operator", "--out", s.operator)
+	return s
+}
+
+// settle makes a site with nodes of these names, each a process.
+func settle(t *testing.T, names ...string) *site {
+	t.Helper()
+	s := newSite(t)
+	for _, name := range names {
+		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
+		address := s.start(name)
+		if s.seed == "" {
+			s.seed, s.join = address, address
+		}
+	}
+	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") == len(names)+1 })
+	return s
+}
+
+// path is that of a file in the site's folder.
+func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *site) write(name, text string) { write(s.t, s.path(name), text) }
+
+// program is gradwire as a process that works in the site's folder.
+func (s *site) program(args ...string) *program {
+	p := newProgram(s.t, args...)
+	p.Dir = s.dir
+	p.Env = append(p.Env, "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
+	return p
+}
+
+// start starts the node of a name, and returns its address when it is part of the cluster.
+func (s *site) start(name string) string {
+	s.t.Helper()
+	p := s.program("node", "--name", name, "--bind", "127.0.0.1:0", "--identity", name, "--join", s.seed,
+		"--out", "records-"+name)
+	s.nodes[name] = p
+	h := listen(s.t, p)
+	s.await("node "+name, h.has("ready at "))
+	return strings.TrimPrefix(h.find("ready at "), "ready at ")
+}
+
+// flags adds those by which a command finds the site's cluster, where they are not given.
+func (s *site) flags(args ...string) []string {
+	if args[0] == "identity" {
+		return args // it asks no cluster
+	}
+	if !slices.Contains(args, "--join") {
+		args = append(slices.Clone(args), "--join", s.join)
+	}
+	if !slices.Contains(args, "--identity") {
+		args = append(slices.Clone(args), "--identity", s.operator)
+	}
+	return args
+}
+
+// run runs a command within this process, as the operator.
+func (s *site) run(args ...string) (code int, out, errs string) {
+	return gradwireHere(s.flags(args...)...)
+}
+
+// must runs a command that must succeed, and returns what it printed.
+func (s *site) must(args ...string) string {
+	s.t.Helper()
+	code, out, errs := s.run(args...)
+	expectCode(s.t, cli.ExitDone, code, errs)
+	return out
+}
+
+func (s *site) await(what string, condition func() bool) {
+	s.t.Helper()
+	await(s.t, what, condition)
+}
+
+func (s *site) status(id string) (all driver.Submission) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.must("status", id, "--format", "json")), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+func (s *site) logged(id, what string) func() bool {
+	return func() bool { return strings.Contains(s.must("logs", id), what) }
+}
+
+// when is the time at which something was logged of a submission.
+func (s *site) when(id, what string) time.Time {
+	s.t.Helper()
+	for line := range strings.Lines(s.must("logs", id)) {
+		if strings.Contains(line, what) {
+			text, _, _ := strings.Cut(line, " ")
+			at, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return at
+		}
+	}
+	s.t.Fatalf("nothing was logged about %s", what)
+	return time.Time{}
+}
+
+// members are the nodes as a node of the cluster knows them.
+func (s *site) members() (all []driver.Node) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.must("nodes", "--format", "json")), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// actors are those that belong to no run.
+func (s *site) actors() (all []driver.Actor) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(s.must("actors", "--format", "json")), &all); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// kill kills the process of a node, and waits for its end.
+func (s *site) kill(name string) {
+	s.t.Helper()
+	s.signal(os.Kill, name)
+	s.nodes[name].end(s.t)
+}
+
+// signal sends a signal to the processes of nodes.
+func (s *site) signal(sig os.Signal, names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		if err := s.nodes[name].Process.Signal(sig); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}

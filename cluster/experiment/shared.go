@@ -1,0 +1,108 @@
+package experiment
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"weak"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/datasets"
+)
+
+// SharedData are the data sets that are in use in a process, for all plans that want the same. It
+// keeps none in memory: what nobody uses is collected. A nil one shares nothing.
+type SharedData struct {
+	sources shared[datasets.Source]
+	cuts    shared[samples]
+}
+
+func (c *SharedData) source(key string, load func() (*datasets.Source, error)) (*datasets.Source, error) {
+	if c == nil {
+		return load()
+	}
+	return c.sources.get(key, load)
+}
+
+func (c *SharedData) samples(key string, create func() (*samples, error)) (*samples, error) {
+	if c == nil {
+		return create()
+	}
+	return c.cuts.get(key, create)
+}
+
+// shared are values by key, each for as long as somebody has it.
+type shared[T any] struct {
+	mu   sync.Mutex
+	held map[string]*holding[T]
+}
+
+// holding is a value that may have been collected. Its lock is held while the value is made.
+type holding[T any] struct {
+	mu    sync.Mutex
+	value weak.Pointer[T]
+}
+
+// get returns the value of a key, which is made if nobody has it.
+func (s *shared[T]) get(key string, create func() (*T, error)) (*T, error) {
+	h := s.holding(key)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if v := h.value.Value(); v != nil {
+		return v, nil
+	}
+	v, err := create()
+	if err != nil {
+		return nil, err
+	}
+	h.value = weak.Make(v)
+	return v, nil
+}
+
+// holding returns the one of a key, and forgets those whose values are gone.
+func (s *shared[T]) holding(key string) *holding[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.held[key]; h != nil {
+		return h
+	}
+	for k, h := range s.held {
+		if h.mu.TryLock() {
+			if h.value.Value() == nil {
+				delete(s.held, k)
+			}
+			h.mu.Unlock()
+		}
+	}
+	if s.held == nil {
+		s.held = map[string]*holding[T]{}
+	}
+	h := &holding[T]{}
+	s.held[key] = h
+	return h
+}
+
+// stamped is a key of data with the size and time of each file that the plan names, so that a
+// file that has changed is read again.
+func (s *Shelf) stamped(d *catalog.Data, key string) string {
+	var visit func(n *plan.Node)
+	visit = func(n *plan.Node) {
+		if n == nil {
+			return
+		}
+		if n.Kind == plan.Scalar && filepath.IsLocal(n.Text) {
+			for _, folder := range s.folders {
+				if about, err := os.Stat(filepath.Join(folder, n.Text)); err == nil && about.Mode().IsRegular() {
+					key += fmt.Sprintf("\n%q %d %d", n.Text, about.Size(), about.ModTime().UnixNano())
+				}
+			}
+		}
+		for _, f := range n.Fields {
+			visit(f.Value)
+		}
+	}
+	visit(d.Section)
+	return key
+}

@@ -1,0 +1,77 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+)
+
+// dataOf is the data of a plan with these settings, in a process with this folder of files.
+func dataOf(t *testing.T, dir, data string) *catalog.Data {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	c := catalog.Default()
+	c.Folder = root
+	pl, err := Parse("p.yaml", []byte(`data: `+data+`
+model: {kind: mlp, layers: [2, 2]}
+architecture: {kind: parameter-server}
+nodes: [{name: s, role: server}, {name: w, role: worker}]
+stop: {steps: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := pl.Points(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &points[0].Spec.Data
+}
+
+func TestPlansOfOneProcessShareTheDataThatIsInUseAndReadAFileAgainThatHasChanged(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "t.csv")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1,2,a\n3,4,b\n5,6,a\n7,8,b\n")
+	d := dataOf(t, dir, "{set: csv, file: t.csv, test: 50%}")
+	var both SharedData
+	get := func(seed uint64) samples {
+		t.Helper()
+		shelf := NewShelf(dir, 1, &both)
+		s, err := shelf.samples(d, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files := shelf.files(); len(files) != 1 || files[0].Name != "t.csv" {
+			t.Errorf("the files of the samples are %+v", files)
+		}
+		return s
+	}
+	first, second, other := get(1), get(1), get(2)
+	if first.train != second.train || first.test != second.test || first.train == other.train {
+		t.Error("equal samples are not shared, or others are")
+	}
+	runtime.KeepAlive(first)
+	write("1,2,a\n3,4,b\n5,6,a\n7,8,b\n9,9,b\n9,9,a\n")
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(file, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if changed := get(1); changed.train.Len() != 3 {
+		t.Errorf("%d samples of a file that has 3 now", changed.train.Len())
+	}
+	runtime.KeepAlive(second)
+}

@@ -1,0 +1,150 @@
+package figure
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
+	"github.com/gradwire/gradwire/cluster/report"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/plot/plotter"
+)
+
+const (
+	// gridPoints is how many abscissae a mean curve has, fewestPoints how many where a
+	// figure has many of them.
+	gridPoints, fewestPoints = 400, 60
+	// figurePoints is how many all curves of a figure have, if that leaves each enough.
+	figurePoints = 12_000
+)
+
+// pointsOf returns how many abscissae each of a figure's curves has.
+func pointsOf(curves int) int {
+	return min(max(figurePoints/max(curves, 1), fewestPoints), gridPoints)
+}
+
+// xy is a point of a curve.
+type xy struct{ x, y float64 }
+
+// Band is the middle of several runs' curves, and what lies around it.
+type Band struct{ X, Mean, Low, High []float64 }
+
+// manyRuns is from how many runs on a band is their mean and its 95 % interval; of fewer it is the
+// median and the range.
+const manyRuns = 10
+
+// bandOf joins the runs of a group over a common grid of the given number of points: of fewer than
+// ten runs the median, the lowest and the highest, and of more the mean and its 95 % interval,
+// within 0 and limit. A run that has ended counts with its last value, so that all is of the same
+// runs everywhere; runs without any are left out.
+func bandOf(runs [][]xy, limit float64, grid int) Band {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(points []xy) bool { return len(points) == 0 })
+	var b Band
+	if len(runs) == 0 {
+		return b
+	}
+	end := 0.0
+	for _, points := range runs {
+		end = max(end, points[len(points)-1].x)
+	}
+	errors := 0.0 // standard errors that the interval reaches to either side
+	if len(runs) >= manyRuns {
+		errors = distuv.StudentsT{Sigma: 1, Nu: float64(len(runs) - 1)}.Quantile((1 + stats.Level) / 2)
+	}
+	values := make([]float64, len(runs))
+	for i := range grid {
+		x := end * float64(i) / float64(grid-1)
+		for k, points := range runs {
+			values[k] = interpolate(points, x)
+		}
+		slices.Sort(values)
+		n := len(values)
+		middle, low, high := (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
+		if errors > 0 {
+			mean, std := stat.MeanStdDev(values, nil)
+			half := errors * stat.StdErr(std, float64(n))
+			middle, low, high = mean, max(mean-half, 0), min(mean+half, limit)
+		}
+		b.X, b.Mean = append(b.X, x), append(b.Mean, middle)
+		b.Low, b.High = append(b.Low, low), append(b.High, high)
+	}
+	return b
+}
+
+// curveOf are the points of a run's curve, by their abscissae.
+func curveOf(curve []record.Evaluation, abscissa, value func(record.Evaluation) float64) []xy {
+	var points []xy
+	for _, e := range curve {
+		if p := (xy{abscissa(e), value(e)}); report.IsFinite(p.x) && report.IsFinite(p.y) {
+			points = append(points, p)
+		}
+	}
+	slices.SortStableFunc(points, func(a, b xy) int { return cmp.Compare(a.x, b.x) })
+	return points
+}
+
+// interpolate interpolates a curve linearly; before its first and after its last point it is
+// constant.
+func interpolate(points []xy, x float64) float64 {
+	i, _ := slices.BinarySearchFunc(points, x, func(p xy, x float64) int {
+		if p.x <= x {
+			return -1
+		}
+		return 1
+	})
+	switch i {
+	case 0:
+		return points[0].y
+	case len(points):
+		return points[i-1].y
+	}
+	a, b := points[i-1], points[i]
+	return a.y + (b.y-a.y)*(x-a.x)/(b.x-a.x)
+}
+
+// thinness is how far a thinned line may be from the whole one, as a share of its height
+// and width: less than a figure shows.
+const thinness = 0.001
+
+// thin leaves out the points without which a line looks the same (Douglas and Peucker,
+// Cartographica 1973).
+func thin(points plotter.XYs) plotter.XYs {
+	if len(points) < 3 {
+		return points
+	}
+	left, right, low, high := plotter.XYRange(points)
+	width, height := max(right-left, math.SmallestNonzeroFloat64), max(high-low, math.SmallestNonzeroFloat64)
+	keep := make([]bool, len(points))
+	keep[0], keep[len(points)-1] = true, true
+	for todo := [][2]int{{0, len(points) - 1}}; len(todo) > 0; {
+		from, to := todo[len(todo)-1][0], todo[len(todo)-1][1]
+		todo = todo[:len(todo)-1]
+		a, b := points[from], points[to]
+		dx, dy := (b.X-a.X)/width, (b.Y-a.Y)/height
+		farthest, at := thinness, 0
+		for i := from + 1; i < to; i++ {
+			x, y := (points[i].X-a.X)/width, (points[i].Y-a.Y)/height
+			distance := math.Hypot(x, y) // from the end, where both are one point
+			if long := math.Hypot(dx, dy); long > 0 {
+				distance = math.Abs(dx*y-dy*x) / long
+			}
+			if distance > farthest {
+				farthest, at = distance, i
+			}
+		}
+		if at > 0 {
+			keep[at] = true
+			todo = append(todo, [2]int{from, at}, [2]int{at, to})
+		}
+	}
+	var kept plotter.XYs
+	for i, p := range points {
+		if keep[i] {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,72 @@
+package figure
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"html/template"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// The formats of a figure within a page: for a column that is wide enough for a legend
+// beside it, and for one of a telephone, where text must not shrink.
+const (
+	wideWidth, wideHeight     = vg.Length(680), vg.Length(400)
+	narrowWidth, narrowHeight = vg.Length(350), vg.Length(320)
+)
+
+// fontStyle is what vgsvg writes at every text, and a page's style sheet says once.
+const fontStyle = fontFamily + "font-variant:normal;font-weight:normal;font-style:normal;"
+
+// Caption is the figure's explanation in a sentence or two.
+func (f *Figure) Caption() string { return f.caption }
+
+// Inline draws the figure as two svg elements for a page: a wide one with its legend beside it, and
+// a narrow one for a telephone. Their alternative text begins with the title.
+func (f *Figure) Inline(title string) (wide, narrow template.HTML, err error) {
+	alternative := f.alternative(title)
+	ticks := vg.Length(len(f.ticks)) * uprightTick
+	large := layout{width: max(wideWidth, ticks+60), height: wideHeight}
+	small := layout{width: max(narrowWidth, ticks+60), height: narrowHeight, below: true}
+	if len(f.names) > 0 {
+		scratch := draw.New(vgsvg.New(small.width, small.height))
+		legend := f.fullLegend()
+		small.height += legend.Rectangle(scratch).Size().Y + legendHeading
+	}
+	if wide, err = f.element(large, "wide", alternative); err == nil {
+		narrow, err = f.element(small, "narrow", alternative)
+	}
+	return wide, narrow, err
+}
+
+// alternative says in words what the figure shows.
+func (f *Figure) alternative(title string) string {
+	text := title + ". " + f.caption
+	if len(f.names) > 0 {
+		text += " Lines or boxes: " + strings.Join(f.names[:min(len(f.names), MaxLegend)], "; ") + "."
+	}
+	if f.ticks != nil {
+		text += " Points: " + strings.Join(f.ticks, "; ") + "."
+	}
+	return text
+}
+
+// element draws the figure as an svg element. Its texts are escaped where it is drawn.
+func (f *Figure) element(l layout, class, alternative string) (template.HTML, error) {
+	text, err := drawSVG(l, f.drawPage)
+	if err != nil {
+		return "", err
+	}
+	start := bytes.Index(text, []byte("<g "))
+	if start < 0 {
+		return "", fmt.Errorf("a figure of %d bytes has no drawing in it", len(text))
+	}
+	text = bytes.ReplaceAll(text[start:], []byte(fontStyle), nil)
+	open := fmt.Sprintf("<svg class=\"%s\" viewBox=\"0 0 %g %g\" width=\"%g\" role=\"img\" aria-label=\"%s\">",
+		class, l.width.Points(), l.height.Points(), l.width.Points(), html.EscapeString(alternative))
+	return template.HTML(open + string(text)), nil //nolint:gosec // vgsvg escapes what is written in figures
+}

@@ -1,0 +1,232 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
+	"github.com/gradwire/gradwire/cluster/report"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+const (
+	// maxTicks is how many points can be named below a figure.
+	maxTicks = 60
+	// maxLevel is how many points leave room for a level note above each.
+	maxLevel = 24
+	// levelHeight is the share of a figure's height that is kept free for such a note,
+	// upwardsHeight that for one of 20 letters which runs upwards.
+	levelHeight, upwardsHeight = 0.06, 0.26
+)
+
+// bars is a figure of how long it takes to the target.
+type bars struct {
+	// quantity is what is drawn, with the target's name in it.
+	what, quantity string
+	scale          float64
+	group          func(record.Group) *record.Arrivals
+	// run returns when a run arrived, or nil and when it ended.
+	run func(record.Run) (at *float64, end float64)
+}
+
+func init() {
+	toTarget := func(quantity string) func(record.Summary) string {
+		return func(s record.Summary) string {
+			if word := report.JudgedWord(s); word != "" {
+				return quantity + " to the target (" + word + ")"
+			}
+			return quantity + " to the target"
+		}
+	}
+	register(Kind{Name: "target-epochs", Section: Target, Place: 1,
+		Drawings: single(toTarget("Epochs"), epochsToTarget)})
+	register(Kind{Name: "target-time", Section: Target, Place: 2, Drawings: single(toTarget("Time"), timeToTarget)})
+}
+
+func epochsToTarget(d *Data) (*Figure, error) {
+	b := &bars{
+		what: "epochs to ", quantity: "epochs to %s", scale: 1,
+		group: func(g record.Group) *record.Arrivals { return g.EpochsToTarget },
+		run:   func(r record.Run) (*float64, float64) { return r.EpochsToTarget, r.Epochs },
+	}
+	return b.figure(d.Summary)
+}
+
+func timeToTarget(d *Data) (*Figure, error) {
+	u := report.TimeUnit(report.LongestMean(d.Summary))
+	b := &bars{
+		what: "time to ", quantity: "time to %s, " + u.Name, scale: 1 / u.Seconds,
+		group: func(g record.Group) *record.Arrivals { return g.TimeToTarget },
+		run:   func(r record.Run) (*float64, float64) { return r.TimeToTarget, r.Duration },
+	}
+	return b.figure(d.Summary)
+}
+
+const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: " +
+	"ends of runs that did not. Above: " +
+	"how many arrived; * fastest, = not distinguishable from it, ? too few repeats."
+
+// figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or
+// a target.
+func (b *bars) figure(s record.Summary) (*Figure, error) {
+	if len(report.Targets(s)) == 0 || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
+		return nil, nil
+	}
+	target := report.TargetName(s)
+	if word := report.JudgedWord(s); word != "" {
+		target += " (" + word + ")"
+	}
+	f := newFigure(title(s, b.what+target), heading(report.SweptKeys(s)), fmt.Sprintf(b.quantity, target), barCaption)
+	styles := looks(s.Groups)
+	top := 0.0
+	for i, g := range s.Groups {
+		highest, err := f.addBar(float64(i), b, s, g, styles[i])
+		if err != nil {
+			return nil, err
+		}
+		text := strings.TrimSpace(fmt.Sprintf("%d/%d %s", g.Reached, g.N, report.VerdictMarks[g.Verdict]))
+		n := note{x: float64(i), y: highest, text: text, upwards: len(s.Groups) > maxLevel}
+		height := levelHeight
+		if g.Reached == 0 {
+			n.text, n.upwards = fmt.Sprintf("not reached (%d/%d)", g.Reached, g.N), true
+		}
+		if n.upwards {
+			height = upwardsHeight * float64(utf8.RuneCountInString(n.text)) / 20
+		}
+		f.Add(n)
+		top = max(top, highest/(1-height))
+	}
+	if top == 0 {
+		top = 1 // no run of any point has arrived
+	}
+	for _, g := range s.Groups {
+		f.ticks = append(f.ticks, report.PointName(g.Point))
+	}
+	f.X.Min, f.X.Max = -0.6, float64(len(s.Groups))-0.4
+	f.Y.Min, f.Y.Max = 0, top*1.02
+	return f, nil
+}
+
+// marks are the runs of a point: those that arrived, and the ends of those that were censored.
+func (b *bars) marks(s record.Summary, p record.Point) (arrived, ended []float64) {
+	for _, r := range s.Runs {
+		if !slices.Equal(r.Point, p) {
+			continue
+		}
+		switch at, end := b.run(r); {
+		case r.Reached && at != nil && report.IsFinite(*at):
+			arrived = append(arrived, *at*b.scale)
+		case !r.Reached && r.Outcome != record.Failed && report.IsFinite(end):
+			ended = append(ended, end*b.scale)
+		}
+	}
+	return arrived, ended
+}
+
+// addBar draws a group: the mean as a bar, its interval, and the runs. It returns how high these
+// go.
+func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64, err error) {
+	a := b.group(g)
+	if a == nil {
+		return 0, nil
+	}
+	arrived, ended := b.marks(s, g.Point)
+	mean := float64(a.Restricted) * b.scale
+	bar, err := plotter.NewPolygon(plotter.XYs{{X: x - 0.35, Y: 0}, {X: x - 0.35, Y: mean}, {X: x + 0.35, Y: mean},
+		{X: x + 0.35, Y: 0}})
+	if err != nil {
+		return 0, err
+	}
+	bar.Color, bar.LineStyle = faded(l.color, 110), draw.LineStyle{Color: l.color, Width: 1.2, Dashes: l.dash}
+	f.Add(bar)
+	highest = mean
+	for _, marks := range []struct {
+		values []float64
+		style  draw.GlyphStyle
+	}{
+		{arrived, draw.GlyphStyle{Color: l.color, Radius: 2, Shape: draw.CircleGlyph{}}},
+		{ended, draw.GlyphStyle{Color: black, Radius: 3, Shape: draw.CrossGlyph{}}},
+	} {
+		if len(marks.values) == 0 || len(arrived)+len(ended) < 2 {
+			continue
+		}
+		dots := make(plotter.XYs, len(marks.values))
+		for i, v := range marks.values {
+			dots[i] = plotter.XY{X: x - 0.2, Y: v}
+			highest = max(highest, v)
+		}
+		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: marks.style})
+	}
+	if a.Method == stats.TooFew {
+		return highest, nil
+	}
+	low, high := float64(a.Low)*b.scale, float64(a.High)*b.scale
+	whiskers, err := plotter.NewYErrorBars(errorBar{plotter.XYs{{X: x, Y: mean}}, mean - low, high - mean})
+	if err != nil {
+		return 0, err
+	}
+	whiskers.Color, whiskers.Width, whiskers.CapWidth = black, 1.2, 8
+	f.Add(whiskers)
+	return max(highest, high), nil
+}
+
+// errorBar is a bar that reaches so far down and up.
+type errorBar struct {
+	plotter.XYs
+	down, up float64
+}
+
+func (e errorBar) YError(int) (low, high float64) { return e.down, e.up }
+
+// note is a text above a point, or one that runs upwards from it.
+type note struct {
+	x, y    float64
+	text    string
+	upwards bool
+}
+
+func (n note) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	style := text.Style{Color: grey, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YBottom,
+		Handler: plot.DefaultTextHandler}
+	if n.upwards || style.Width(n.text) > x(n.x+1)-x(n.x) {
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
+	}
+	c.FillText(style, vg.Point{X: x(n.x), Y: y(n.y) + 5}, n.text)
+}
+
+// nameTicks writes the names of a plot's ticks below it, slanted or upright where so
+// wide a page has no room for them level.
+func (f *Figure) nameTicks(p *plot.Plot, width vg.Length) {
+	if f.ticks == nil {
+		return
+	}
+	ticks := make([]plot.Tick, len(f.ticks))
+	letters := 0
+	for i, name := range f.ticks {
+		ticks[i] = plot.Tick{Value: float64(i), Label: report.Cut(name, report.MaxName)}
+		letters += utf8.RuneCountInString(ticks[i].Label) + 2
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	style := &p.X.Tick.Label
+	switch {
+	case width/vg.Length(len(ticks)) < slantedTick:
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XRight, draw.YCenter
+	case width < vg.Length(letters)*letterWidth:
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/5, draw.XRight, draw.YTop
+	}
+}
+
+const (
+	// letterWidth is about the room that a letter of a tick takes level, slantedTick and
+	// uprightTick the room of a whole name that slants or stands upright.
+	letterWidth, slantedTick, uprightTick = vg.Length(8), vg.Length(19), vg.Length(13)
+)

@@ -1,0 +1,303 @@
+// Package page writes a page of HTML of one or several records, with figures, tables and plans, and
+// the figures and tables as files beside it.
+package page
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/text"
+)
+
+// maxRows is how many rows of a table a page has; its CSV file has all.
+const maxRows = 1000
+
+//go:embed page.html
+var templateText string
+
+var pageTemplate = template.Must(template.New("page").Parse(templateText))
+
+// page is what the template shows.
+type page struct {
+	Title    string
+	Lead     []string
+	Sections []*section
+}
+
+// section is a part of the page that can be folded up.
+type section struct {
+	ID, Title string
+	Figures   []*shownFigure
+	Tables    []*table
+	Texts     []listing
+	Notes     []string
+}
+
+type shownFigure struct {
+	kind           string
+	All            bool // of all records together
+	Title, Caption string
+	Wide, Narrow   template.HTML
+}
+
+// pageTable is a table; the first Labels columns are texts, the others numbers.
+type table struct {
+	Caption, Note string
+	Folded        bool
+	Labels        int
+	Head          []string
+	Rows          [][]string
+}
+
+type listing struct{ Title, Text string }
+
+// Output says what Write has written.
+type Output struct {
+	// Page is the path of the page, Folder the path of the folder with its figures and tables.
+	Page, Folder string
+	// Figures counts the figures, each a PNG and an SVG; Tables are the names of the CSV files.
+	Figures int
+	Tables  []string
+}
+
+// Write shows records in a page of HTML that needs nothing else, no script and no
+// network, and writes its figures as PNG and SVG and its tables as CSV into a folder
+// beside it, which is named after it. Equal records give equal bytes.
+func Write(out string, sources []*Source) (*Output, error) {
+	o := &Output{Page: out, Folder: strings.TrimSuffix(out, filepath.Ext(out)) + "-files"}
+	b := &builder{output: o, sources: sources, all: join(sources)}
+	if err := os.MkdirAll(o.Folder, 0o777); err != nil {
+		return nil, err
+	}
+	p, err := b.page()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.writeTables(); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := pageTemplate.Execute(&text, p); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", out, err)
+	}
+	return o, record.WriteFile(out, text.Bytes())
+}
+
+// builder puts a page together.
+type builder struct {
+	output  *Output
+	sources []*Source
+	all     *Source
+}
+
+func (b *builder) several() bool { return len(b.sources) > 1 }
+
+func (b *builder) page() (*page, error) {
+	p := &page{Title: "Gradwire: " + b.all.Summary.Plan}
+	what := report.Judged(b.all.Summary)
+	if by := report.JudgedBy(b.all.Summary); by != "" {
+		p.Title += ", " + by
+	}
+	for _, s := range b.sources {
+		p.Lead = append(p.Lead, lead(s))
+	}
+	if b.several() && len(report.Targets(b.all.Summary)) > 1 {
+		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
+	}
+	target := "Time and epochs to the target"
+	if word := report.JudgedWord(b.all.Summary); word != "" {
+		target += " (" + word + ")"
+	}
+	parts := []*section{
+		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: report.Capitalized(what)},
+		{ID: "target", Title: target},
+		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
+		{ID: "plan", Title: "Plan and build"},
+	}
+	b.comparison(parts[0])
+	if err := b.figures(map[figure.Section]*section{
+		figure.Accuracy: parts[1], figure.Target: parts[2], figure.Work: parts[3], figure.Network: parts[4],
+	}); err != nil {
+		return nil, err
+	}
+	parts[3].Tables = append(parts[3].Tables, workTable(b.all))
+	for _, s := range b.sources {
+		parts[4].Tables = append(parts[4].Tables, linkTable(s, b.title("Links", s)))
+		parts[6].Tables = append(parts[6].Tables, buildTable(s.Summary.Build, b.title("Build", s)))
+		parts[6].Texts = append(parts[6].Texts, listing{b.title("The plan, with every default spelled out", s), s.Plan})
+	}
+	parts[5].Tables = append(parts[5].Tables, incidentTable(b.all), runTable(b.all))
+	for _, part := range parts {
+		part.Tables = slices.DeleteFunc(part.Tables, func(t *table) bool { return len(t.Rows) == 0 })
+		if len(part.Figures)+len(part.Tables)+len(part.Texts) > 0 {
+			p.Sections = append(p.Sections, part)
+		}
+	}
+	return p, nil
+}
+
+// title adds the record's name where there are several.
+func (b *builder) title(text string, s *Source) string {
+	switch {
+	case !b.several():
+		return text
+	case s == b.all:
+		return text + ", all records"
+	}
+	return text + ", " + s.Name
+}
+
+// lead says in a sentence what a record is of.
+func lead(s *Source) string {
+	text := fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"),
+		report.Count(len(s.Summary.Groups), "point"))
+	if s.Summary.Plan != s.Name {
+		text += ", plan " + s.Summary.Plan
+	}
+	if len(report.Targets(s.Summary)) > 0 {
+		text += ", target " + report.TargetName(s.Summary)
+	}
+	if by := report.JudgedBy(s.Summary); by != "" {
+		text += ", " + by
+	}
+	degraded, failed := 0, 0
+	for _, g := range s.Summary.Groups {
+		degraded, failed = degraded+g.Degraded, failed+g.Failed
+	}
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
+	}
+	if degraded > 0 {
+		text += fmt.Sprintf(", %d degraded", degraded)
+	}
+	if missing := s.Summary.Missing(); missing != "" {
+		text += ", " + missing
+	}
+	return text + "."
+}
+
+// comparison shows all points in one table, or each record's by itself where times to the
+// target are not of one target.
+func (b *builder) comparison(part *section) {
+	shown := []*Source{b.all}
+	for _, s := range b.sources {
+		if !slices.Equal(report.Targets(s.Summary), report.Targets(b.sources[0].Summary)) {
+			shown = b.sources
+		}
+	}
+	for _, s := range shown {
+		part.Tables = append(part.Tables, summaryTable(s, b.title("Means and their 95 % intervals", s)))
+		part.Notes = append(part.Notes, text.Notes(s.Summary)...)
+	}
+}
+
+// figures draws what there is to draw: into the sections of the page, and into files.
+func (b *builder) figures(sections map[figure.Section]*section) error {
+	shown := b.sources
+	if b.several() && len(b.all.Summary.Groups) <= figure.MaxLegend {
+		shown = append([]*Source{b.all}, b.sources...)
+	}
+	var jobs []job
+	for i, s := range shown {
+		folder := b.output.Folder
+		if b.several() {
+			folder = filepath.Join(folder, fmt.Sprintf("%d-%s", i, fileName(s.Name)))
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				return err
+			}
+		}
+		for _, d := range figure.All(&s.Data) {
+			jobs = append(jobs, job{Drawing: d, source: s, folder: folder})
+		}
+	}
+	b.drawAll(jobs)
+	for _, j := range jobs {
+		if j.err != nil {
+			return fmt.Errorf("%s: drawing %s: %w", j.source.Dir, j.Name, j.err)
+		}
+		if j.figure != nil {
+			part := sections[j.Section]
+			part.Figures = append(part.Figures, j.figure)
+			b.output.Figures++
+		}
+	}
+	for _, part := range sections {
+		b.sideBySide(part)
+	}
+	return nil
+}
+
+// pageJob is a drawing that is to be drawn.
+type job struct {
+	figure.Drawing
+	source *Source
+	folder string
+	figure *shownFigure // nil if there is nothing to draw
+	err    error
+}
+
+// drawnAtOnce is how many figures are drawn side by side: a core each, and some wait for the disk.
+const drawnAtOnce = 4
+
+// drawAll draws figures side by side.
+func (b *builder) drawAll(jobs []job) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(drawnAtOnce, len(jobs)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
+				j := &jobs[i]
+				j.figure, j.err = b.draw(j.Drawing, j.source, j.folder)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// sideBySide puts figures of one kind next to each other.
+func (b *builder) sideBySide(part *section) {
+	kinds := map[string]int{}
+	for _, f := range part.Figures {
+		if _, known := kinds[f.kind]; !known {
+			kinds[f.kind] = len(kinds)
+		}
+	}
+	slices.SortStableFunc(part.Figures, func(a, b *shownFigure) int { return kinds[a.kind] - kinds[b.kind] })
+}
+
+// draw draws a figure; nil if there is nothing to draw.
+func (b *builder) draw(d figure.Drawing, s *Source, folder string) (*shownFigure, error) {
+	f, err := d.Draw()
+	if f == nil || err != nil {
+		return nil, err
+	}
+	if err := f.Save(filepath.Join(folder, d.Name)); err != nil {
+		return nil, err
+	}
+	shown := &shownFigure{kind: d.Kind, All: b.several() && s == b.all, Title: b.title(d.Title, s),
+		Caption: f.Caption()}
+	shown.Wide, shown.Narrow, err = f.Inline(shown.Title)
+	return shown, err
+}
+
+// fileName makes of a record's name one that any system takes.
+func fileName(name string) string {
+	safe := func(r rune) rune {
+		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}
+	return report.Cut(strings.Map(safe, name), 64)
+}

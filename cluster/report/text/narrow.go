@@ -1,0 +1,108 @@
+package text
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// leastLabel is the number of columns of text to which labels are cut where nothing else is left to
+// leave out.
+const leastLabel = 4
+
+// narrow fits columns to a width by leaving out as few as it can, in their order, and then
+// intervals, and returns those that stay and the headings of the others.
+func narrow(columns []column, width int) (kept []column, left []string) {
+	last := 0
+	for i := range columns {
+		last = max(last, columns[i].leave)
+	}
+	for _, bare := range []bool{false, true} {
+		for gone := range last + 1 {
+			kept, left = nil, nil
+			for i := range columns {
+				c := columns[i]
+				if c.leave > 0 && c.leave <= gone {
+					name, _, _ := strings.Cut(c.heading, ",") // without its unit
+					left = append(left, name)
+					continue
+				}
+				if bare && c.last != nil {
+					c = *c.last
+				}
+				kept = append(kept, c.copied())
+			}
+			if fitWidth(kept, width); totalWidth(kept) <= width {
+				return kept, left
+			}
+		}
+	}
+	cutLabels(kept, width)
+	return kept, left
+}
+
+// copied is a column whose cells can be cut without harm to c's.
+func (c column) copied() column {
+	c.cells = slices.Clone(c.cells)
+	if c.brief != nil {
+		brief := c.brief.copied()
+		c.brief = &brief
+	}
+	return c
+}
+
+// totalWidth is how many columns of text a table takes.
+func totalWidth(columns []column) int {
+	n := -2
+	for i := range columns {
+		n += columns[i].width() + 2
+	}
+	return n
+}
+
+// cutLabels cuts labels to leastLabel, the widest first, and then whatever is widest, until the
+// table is narrow enough.
+func cutLabels(columns []column, width int) {
+	for {
+		over, widest := totalWidth(columns)-width, 0
+		for i := range columns {
+			c, w := &columns[i], &columns[widest]
+			if room, most := c.room(), w.room(); room > most || room == most && c.width() > w.width() {
+				widest = i
+			}
+		}
+		c := &columns[widest]
+		if over <= 0 || c.width() == 1 {
+			return
+		}
+		to := c.width() - min(over, max(c.room(), 1))
+		c.cut(max(to, 1))
+	}
+}
+
+// room is how far a label can be cut before it says too little.
+func (c *column) room() int {
+	if !c.label {
+		return 0
+	}
+	return max(0, c.width()-leastLabel)
+}
+
+// wrap breaks lines between words where they are longer than the width.
+func wrap(lines []string, width int) (out []string) {
+	for _, line := range lines {
+		row := ""
+		for _, word := range strings.Fields(line) {
+			switch longer := row + " " + word; {
+			case row == "":
+				row = word
+			case utf8.RuneCountInString(longer) <= width:
+				row = longer
+			default:
+				out, row = append(out, row), word
+			}
+		}
+		out = append(out, row)
+	}
+	return out
+}

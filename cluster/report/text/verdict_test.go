@@ -1,0 +1,134 @@
+package text
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
+	text := tableOf(t, joined(0.9, arrivals("slow", 30, 1, 4, record.AverageModel),
+		arrivals("fast", 10, 1, 4, record.AverageModel)))
+	for _, want := range []string{
+		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
+		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n",
+		"95 % confidence interval of the mean by Student's t",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	text = tableOf(t, joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 10.3, 2, 1, record.Mean),
+		arrivals("c", 40, 1, 1, record.Mean)))
+	if strings.Contains(text, "Judged") || strings.Contains(text, "fastest:") == strings.Contains(text, "* fastest") ||
+		strings.Count(text, "] =") != 2 ||
+		!strings.Contains(text,
+			"= not distinguishable from the fastest: time to 90 %, in pairs of equal seeds, t test, Holm's "+
+				"correction for 3 comparisons.") ||
+		!strings.Contains(text, "Repeats that would decide in 4 of 5 experiments: a ") {
+		t.Errorf("two that cannot be told apart:\n%s", text)
+	}
+}
+
+// F8: points of several targets are compared within each, and the notes name them.
+func TestTableComparesWithinOneTarget(t *testing.T) {
+	var all [][]record.Run
+	for i, target := range []float64{0.5, 0.8} {
+		for k, seconds := range []float64{10, 20} {
+			runs := arrivals(string(rune('a'+2*i+k)), seconds*(1+2*target), 1, 1, record.Mean)
+			for n := range runs {
+				runs[n].Target = &target
+			}
+			all = append(all, runs)
+		}
+	}
+	text := tableOf(t, joined(0.5, all...))
+	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % at 2 points, in pairs") ||
+		!strings.Contains(text, "* fastest: time to 80 % at 2 points, in pairs") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
+	for i := range 8 {
+		r := &s.Runs[3*i]
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server",
+			What: "its model was lost"},
+			{At: 7, Node: "w1", What: "stood still"}, {At: 8, Node: "w2", What: "x"}}
+	}
+	r := &s.Runs[0]
+	r.Outcome, r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Incidents = record.Failed, false, nil, nil,
+		[]record.Incident{{At: 0.5, Node: "peer3", What: "the loss is NaN"}}
+	s.Groups = record.GroupRuns(s.Runs, s.Target)
+	text := tableOf(t, s)
+	for _, want := range []string{
+		"Of 40 runs 1 failed, 7 degraded:\n", "run 0 (k=a, seed 0) failed: peer3 at 0.5 s: the loss is NaN.\n",
+		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w2 at 8 s: x; and 1 more.\n",
+		"and 3 more.\n",
+		"1 of 40 runs did not reach 90 %: censored at their ends, or if they failed never there", "19/20",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 2, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
+	for i := range s.Runs {
+		s.Runs[i].Holders = 5
+	}
+	s.Tunings = []record.Tuning{{
+		Point: record.Point{{Key: "k", Value: "a"}}, Chosen: 1, Duration: 106,
+		Candidates: []record.Candidate{{}, {Values: record.Point{{Key: "train.optimizer.rate", Value: "0.2"}}}},
+	}}
+	text := tableOf(t, s)
+	for _, want := range []string{
+		"Looked at are the models of a sample: 2 of 5 nodes; 1 of 5 nodes (evaluate.sample).\n",
+		"Chosen on the validation samples, in the place of what the plan says: a with train.optimizer.rate=0.2.\n",
+		"That took 2 further runs of 106 s on their clocks, which no figure here counts.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+// Runs that go to a number of epochs end at different times.
+func TestTableSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
+	short := arrivals("short", 10, 1, 1, record.Mean)
+	for i := range short {
+		r := &short[i]
+		r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Bracket, r.Duration, r.Epochs = false, nil, nil, nil, 5, 6
+	}
+	text := tableOf(t, joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short))
+	if !strings.Contains(text,
+		"Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would "+
+			"tell more: short.\n") {
+		t.Errorf("%s", text)
+	}
+}
+
+// A run that could not go on had no bound to stand still to: its incident says why it ended.
+func TestTableCallsAFailedRunFailedAlone(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean))
+	s.Runs[0].Outcome, s.Runs[0].Stalled = record.Failed, 0.02
+	if text := tableOf(t, s); strings.Contains(text, "stood still") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTableSaysHowManyMeasurementsAreMissing(t *testing.T) {
+	s := small()
+	s.Runs[0].Unmeasured, s.Runs[2].Unmeasured = 5, 7
+	var b strings.Builder
+	if err := Table(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	want := "2 of 3 runs measured more than is kept of a run: 12 measurements are missing.\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%q is not in\n%s", want, b.String())
+	}
+}

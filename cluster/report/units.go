@@ -1,0 +1,44 @@
+package report
+
+import (
+	"fmt"
+	"math"
+)
+
+// NoValue stands in a table for a figure that does not exist.
+const NoValue = "–"
+
+// IsFinite reports whether a value is neither NaN nor an infinity.
+func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// Unit is a unit of time.
+type Unit struct {
+	Name    string
+	Seconds float64
+}
+
+// TimeUnit chooses the unit in which a time in seconds is a handy number.
+func TimeUnit(seconds float64) Unit {
+	switch {
+	case seconds > 0 && seconds < 1:
+		return Unit{"ms", 1e-3}
+	case seconds < 600:
+		return Unit{"s", 1}
+	case seconds < 3*3600:
+		return Unit{"min", 60}
+	}
+	return Unit{"h", 3600}
+}
+
+// Percent writes a fraction such as 0.94 as "94 %".
+func Percent(fraction float64) string {
+	return fmt.Sprintf("%g %%", math.Round(fraction*1e6)/1e4)
+}
+
+// Count writes a number with its noun, in the plural where it is not one: "1 run", "3 runs".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

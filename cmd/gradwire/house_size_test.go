@@ -1,0 +1,184 @@
+package main_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const (
+	maxPackage  = 3500 // lines of product code, generated code apart
+	maxFunction = 60   // lines
+	maxLine     = 120  // columns
+	maxComment  = 100  // columns of a line that is nothing but a comment
+	maxPage     = 100  // columns of a README, apart from tables
+	tabColumns  = 4
+)
+
+// notYet are the folders whose files may still break the rules of this file.
+var notYet = []string{
+	".",
+	"actors", "actors/adpsgd", "actors/collective", "actors/coordinator", "actors/dpsgd",
+	"actors/gossip", "actors/local", "actors/ps", "actors/train",
+	"cluster/catalog", "cluster/cli", "cluster/client", "cluster/door", "cluster/driver",
+	"cluster/experiment", "cluster/journal", "cluster/link", "cluster/live", "cluster/node",
+	"cluster/plan", "cluster/record", "cluster/record/stats", "cluster/refusal", "cluster/report",
+	"cluster/request", "cluster/resident", "cluster/sim", "cluster/sim/simtest",
+	"cluster/submission", "cluster/transport", "cluster/wire",
+	"cmd/gradwire",
+	"examples", "examples/async-ps-unequal-links", "examples/custom-actor",
+	"examples/intermittent-links", "examples/links", "examples/many-gossip-peers",
+	"examples/slow-worker",
+}
+
+func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {
+	folders := map[string][]sourceFile{}
+	for _, name := range tree(t) {
+		if extension := path.Ext(name); extension != ".go" && path.Base(name) != "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders[path.Dir(name)] = append(folders[path.Dir(name)], sourceFile{name, text})
+	}
+	for _, folder := range sortedKeys(folders) {
+		if !slices.Contains(notYet, folder) {
+			report(t, sizeFaults(folder, folders[folder]))
+		}
+	}
+}
+
+// sourceFile is a Go file or a README.
+type sourceFile struct {
+	name string
+	text []byte
+}
+
+// sizeFaults finds what is too long in the files of one folder: the package, functions and lines.
+func sizeFaults(folder string, files []sourceFile) (faults []string) {
+	lines := 0
+	for _, f := range files {
+		if path.Ext(f.name) == ".md" {
+			faults = append(faults, pageFaults(f)...)
+			continue
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, f.name, f.text, parser.ParseComments)
+		if err != nil {
+			faults = append(faults, err.Error())
+			continue
+		}
+		if ast.IsGenerated(file) {
+			continue
+		}
+		if !strings.HasSuffix(f.name, "_test.go") {
+			lines += bytes.Count(f.text, []byte("\n"))
+		}
+		faults = append(faults, functionFaults(fset, file)...)
+		faults = append(faults, lineFaults(f)...)
+	}
+	if lines > maxPackage {
+		faults = append(
+			faults,
+			fmt.Sprintf("%s: %d lines of product code; a package has at most %d", folder, lines, maxPackage),
+		)
+	}
+	return faults
+}
+
+// functionFaults finds the functions of a file that are too long.
+func functionFaults(fset *token.FileSet, file *ast.File) (faults []string) {
+	for _, declaration := range file.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := fset.Position(function.End()).Line - fset.Position(function.Pos()).Line + 1
+		if lines > maxFunction {
+			faults = append(faults, fmt.Sprintf("%s: %s has %d lines; a function has at most %d",
+				fset.Position(function.Pos()), function.Name.Name, lines, maxFunction))
+		}
+	}
+	return faults
+}
+
+// lineFaults finds the lines of a Go file that are too wide.
+func lineFaults(f sourceFile) (faults []string) {
+	number := 0
+	for line := range bytes.Lines(f.text) {
+		number++
+		limit := maxLine
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("//")) {
+			limit = maxComment
+		}
+		if columns := columnsOf(line); columns > limit {
+			faults = append(faults, fmt.Sprintf("%s:%d: %d columns; at most %d", f.name, number, columns, limit))
+		}
+	}
+	return faults
+}
+
+// pageFaults finds the lines of a Markdown page that are too wide. A row of a table cannot be
+// broken.
+func pageFaults(f sourceFile) (faults []string) {
+	number := 0
+	for line := range bytes.Lines(f.text) {
+		number++
+		if columns := columnsOf(line); columns > maxPage && line[0] != '|' {
+			faults = append(faults, fmt.Sprintf("%s:%d: %d columns; at most %d", f.name, number, columns, maxPage))
+		}
+	}
+	return faults
+}
+
+// columnsOf returns the width of a line, its end apart.
+func columnsOf(line []byte) int {
+	line = bytes.TrimRight(line, "\r\n")
+	return utf8.RuneCount(line) + (tabColumns-1)*bytes.Count(line, []byte("\t"))
+}
+
+func TestSizeFaultsAreFound(t *testing.T) {
+	const header = "package sample\n\n"
+	function := func(lines int) string { return "func f() {" + strings.Repeat("\n", lines-1) + "}\n" }
+	wide := func(start string, columns int) string {
+		return start + strings.Repeat("ä", columns-columnsOf([]byte(start))) + "\n"
+	}
+	generated := "// Code generated by a sample. DO NOT EDIT.\n"
+	for _, sample := range []struct{ name, text, want string }{
+		{"a.go", header + function(maxFunction), ""},
+		{"a.go", header + function(maxFunction+1), "f has 61 lines"},
+		{"a_test.go", header + function(maxFunction+1), "f has 61 lines"},
+		{"a.go", generated + header + function(maxFunction+1), ""},
+		{"a.go", header + strings.Repeat("\n", maxPackage-2), ""},
+		{"a.go", header + strings.Repeat("\n", maxPackage-1), "3501 lines of product code"},
+		{"a_test.go", header + strings.Repeat("\n", maxPackage), ""},
+		{"a.go", generated + header + strings.Repeat("\n", maxPackage), ""},
+		{"a.go", header + wide("\tvar x = ", maxLine), ""},
+		{"a.go", header + wide("\tvar x = ", maxLine+1), "a.go:3: 121 columns"},
+		{"a_test.go", header + wide("\tvar x = ", maxLine+1), "a_test.go:3: 121 columns"},
+		{"a.go", header + wide("\tvar x = 1 // ", maxLine), ""},
+		{"a.go", header + wide("\t// ", maxComment), ""},
+		{"a.go", header + wide("\t// ", maxComment+1), "a.go:3: 101 columns"},
+		{"README.md", wide("see ", maxPage), ""},
+		{"README.md", wide("see ", maxPage+1), "README.md:1: 101 columns"},
+		{"README.md", wide("| see ", maxPage+1), ""},
+		{"a.go", "func", "expected 'package'"},
+	} {
+		expectFault(t, sample.name, sizeFaults("sample", []sourceFile{{sample.name, []byte(sample.text)}}), sample.want)
+	}
+	two := []sourceFile{
+		{"a.go", []byte(header + strings.Repeat("\n", 2000))}, {"b.go", []byte(header + strings.Repeat("\n", 2000))},
+	}
+	expectFault(t, "two files", sizeFaults("sample", two), "sample: 4004 lines")
+}
