@@ -21,8 +21,8 @@ func Holdout(n int, share float64, seed uint64) (train, test []int32, err error)
 	return holdout(n, share, rand.NewPCG(seed, holdoutStream))
 }
 
-// Validation splits the positions 0..n-1 of training samples as Holdout does, by draws of its own:
-// round(share·n) of them are for choosing settings, the others to train on.
+// Validation splits the positions 0..n-1 of training samples as Holdout does, with other draws:
+// round(share·n) of them serve to choose settings, the rest to train on.
 func Validation(n int, share float64, seed uint64) (train, validation []int32, err error) {
 	return holdout(n, share, rand.NewPCG(seed, validationStream))
 }

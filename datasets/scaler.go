@@ -15,7 +15,7 @@ const (
 	// MinMax maps the smallest fitted value to 0 and the largest to 1.
 	MinMax
 	// Standard subtracts the fitted mean and divides by the fitted standard
-	// deviation (that of the population: divided by n).
+	// deviation (of the population: divided by n).
 	Standard
 	// LogMinMax takes sign(x)·log(1+|x|) first, then MinMax: for counts and
 	// sizes that span many orders of magnitude.

@@ -33,8 +33,7 @@ type Set struct {
 	Numeric []int
 	// Columns are the names of the inputs, in their order; nil where they have none.
 	Columns []string
-	// Shape is that of a sample as its publisher has it, for instance 28 × 28; nil for a plain
-	// vector.
+	// Shape is a sample's shape as published, for instance 28 × 28; nil for a plain vector.
 	Shape []int
 }
 

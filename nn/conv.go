@@ -80,8 +80,8 @@ func (c *conv) divide() {
 	}
 }
 
-// reach returns the first of the n columns of a kernel, a stride apart, with which an input,
-// counted with its padding, takes part in one of so many outputs.
+// reach returns the columns of a kernel that multiply an input, counted with its padding, in any of
+// the outputs: the first one, and the number n of them, a stride apart.
 func reach(input, stride, size, outputs int) (first, n int) {
 	// Output o reads the input by column input - o·stride.
 	most := min(input/stride, outputs-1)

@@ -16,7 +16,7 @@ func (s Shape) Size() int { return s.Channels * s.Height * s.Width }
 // String is for instance "1×28×28".
 func (s Shape) String() string { return fmt.Sprintf("%d×%d×%d", s.Channels, s.Height, s.Width) }
 
-// flat tells whether the shape is that of a plain vector.
+// flat reports whether the shape is a plain vector.
 func (s Shape) flat() bool { return s.Height == 1 && s.Width == 1 }
 
 // Layer describes one layer of a [Network]. The layers are [Conv2D], [MaxPool], [AveragePool],

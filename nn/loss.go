@@ -84,8 +84,8 @@ func maximum(z []float32) int {
 	const places = int64(1<<32 - 1)
 	best := int64(math.MinInt64)
 	for j, v := range z {
-		// Bits of floats have as integers the order of their values if those of negative ones are
-		// inverted; -0 + 0 is 0.
+		// Read as integers, the bits of floats are ordered as their values once the bits of
+		// negative ones are inverted; -0 + 0 is 0.
 		b := int64(int32(math.Float32bits(v + 0)))
 		best = max(best, (b^(b>>63)&math.MaxInt32)<<32|(places-int64(j)))
 	}

@@ -16,7 +16,7 @@ import "math/rand/v2"
 // Batch is n samples: X is n×Inputs, row-major, and Y holds n class indices in [0, Classes).
 //
 // Seed chooses what [Dropout] drops in a Gradient and means nothing else. A training loop gives
-// every step a seed of its own; the same seed drops the same units again.
+// every step another seed; the same seed drops the same units again.
 type Batch struct {
 	X    []float32
 	Y    []int32

@@ -43,7 +43,7 @@ type plain struct{}
 func (plain) parameters() (weight, bias, fan int) { return 0, 0, 0 }
 func (plain) work() float64                       { return 0 }
 
-// flatten computes nothing, because the order of values within a sample is that of the vector.
+// flatten computes nothing, because the values of a sample are already in the order of the vector.
 // Networks leave it out.
 type flatten struct {
 	plain

@@ -42,9 +42,9 @@ func (m *Message) Retain(n int) *Message {
 	return m
 }
 
-// Take returns a tensor of the message with one reference: that of the message where the caller
-// holds the sole reference to it, so that the tensor can be Sole; the message then is without it,
-// and those behind it have moved up. Take the last one first.
+// Take returns the i-th tensor of the message with one reference. If the caller holds the only
+// reference to the message, Take moves the message's own reference, so the tensor can be Sole; the
+// message then lacks it, and later tensors move up. To take several, take the last one first.
 func (m *Message) Take(i int) *Tensor {
 	t := m.Tensors[i]
 	if m.references.Load() > 1 {

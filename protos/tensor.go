@@ -59,12 +59,12 @@ func (t *Tensor) Release() {
 }
 
 // Sole reports whether the caller, holding one reference, is the only holder
-// and so may write Data. Who holds a view never is: its memory is another tensor's too.
+// and so may write Data. The holder of a view never is, because a view shares its memory.
 func (t *Tensor) Sole() bool { return t.references.Load() == 1 && t.whole == nil }
 
 // View returns a tensor of the values low to high−1 of t in the same memory, with one reference.
-// It holds a reference to t, which is therefore not Sole, until its own last Release. Whoever
-// writes t nevertheless must know that nobody reads these values any more.
+// Until its last Release it holds a reference to t, which is therefore not Sole. Code that
+// still writes t must know that these values are no longer read.
 func (t *Tensor) View(low, high int) *Tensor {
 	var v *Tensor
 	if t.pool != nil {

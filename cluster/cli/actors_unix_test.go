@@ -32,6 +32,26 @@ func (s *site) connect() *driver.Client {
 	return c
 }
 
+// expectGone checks what is told of the actor votes when its process b is gone: to the question that
+// was under way, to the next one, and to who lists actors or looks for it.
+func (s *site) expectGone(c *driver.Client, underWay error, ask func(int64) (*protos.Message, error)) {
+	s.t.Helper()
+	if underWay == nil || errors.Is(underWay, context.DeadlineExceeded) ||
+		!strings.Contains(underWay.Error(), "actor votes on node b: node b is gone") {
+		s.t.Errorf("the question that was under way: %v", underWay)
+	}
+	if _, err := ask(1); err == nil || !strings.Contains(err.Error(), "actor votes on node b cannot be reached") {
+		s.t.Errorf("the next question: %v", err)
+	}
+	if all := s.actors(); len(all) != 0 {
+		s.t.Errorf("listed: %+v", all)
+	}
+	_, err := c.Find(s.t.Context(), "votes")
+	if !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(), "it was on node b, which is gone") {
+		s.t.Errorf("found: %v", err)
+	}
+}
+
 func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
@@ -66,21 +86,7 @@ func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 	}()
 	site.await("question", func() bool { return r.Stats().UnderWay == 1 })
 	site.kill("b")
-	err = <-ended
-	if err == nil || errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "actor votes on node b: node b is gone") {
-		t.Errorf("the question that was under way: %v", err)
-	}
-	if _, err := ask(1); err == nil || !strings.Contains(err.Error(), "actor votes on node b cannot be reached") {
-		t.Errorf("the next question: %v", err)
-	}
-	if all := site.actors(); len(all) != 0 {
-		t.Errorf("listed: %+v", all)
-	}
-	_, err = c.Find(t.Context(), "votes")
-	if !errors.Is(err, driver.ErrNoActor) || !strings.Contains(err.Error(), "it was on node b, which is gone") {
-		t.Errorf("found: %v", err)
-	}
+	site.expectGone(c, <-ended, ask)
 	if s := r.Stats(); s.Sent != 3 || s.Handled != 1 || s.Lost != 2 {
 		t.Errorf("%+v", s)
 	}

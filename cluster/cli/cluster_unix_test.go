@@ -155,6 +155,7 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
+	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			site := newSite(t)
@@ -209,7 +210,7 @@ func (s *site) useThrowAway() {
 	if err := json.Unmarshal([]byte(out), &told); err != nil || len(told) != 1 {
 		s.t.Errorf("%v: %s", err, out)
 	}
-	s.await("end", func() bool { return s.status(told["submission"]).State == driver.Done })
+	s.over(told["submission"])
 	if keys, _ := filepath.Glob(s.path("tmp/gradwire-up-*/*/ca.key")); len(keys) > 0 {
 		s.t.Errorf("the authority's key lies in %v", keys)
 	}

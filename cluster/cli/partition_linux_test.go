@@ -109,6 +109,7 @@ func (i *island) settle() {
 
 func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *testing.T) {
 	lengthy(t)
+	t.Parallel()
 	for name, length := range map[string]time.Duration{
 		"briefly": 5 * time.Second,
 		"long":    25 * time.Second, // the cluster has given the node up, and the node the cluster

@@ -55,7 +55,7 @@ func (p *program) end(t *testing.T) syscall.WaitStatus {
 // await waits until a condition holds, but not forever.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
+	ticker := time.NewTicker(25 * time.Millisecond) // many conditions make a connection
 	defer ticker.Stop()
 	deadline := time.After(3 * time.Minute)
 	for !condition() {

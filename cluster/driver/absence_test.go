@@ -12,6 +12,20 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
+// begins waits until a submission has begun on both processes.
+func begins(t *testing.T, operator *driver.Client, id string) {
+	t.Helper()
+	await(t, "beginning", func() error {
+		began := false
+		err := operator.Logs(t.Context(), id, false,
+			func(line string) { began = began || strings.Contains(line, "began on a, b") })
+		if err == nil && !began {
+			err = errors.New("it has not begun")
+		}
+		return err
+	})
+}
+
 func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testing.T) {
 	c := newCluster(t)
 	leave := c.serve("a")
@@ -27,15 +41,7 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 		t.Fatal(err)
 	}
 	running := submit(t, operator, long)
-	await(t, "beginning", func() error {
-		began := false
-		err := operator.Logs(t.Context(), running, false,
-			func(line string) { began = began || strings.Contains(line, "began on a, b") })
-		if err == nil && !began {
-			err = errors.New("it has not begun")
-		}
-		return err
-	})
+	begins(t, operator, running)
 	before := time.Now()
 	leave()
 	c.seed = at
@@ -72,8 +78,15 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 		}
 		return err
 	})
+	knowsItsEarlierLife(t, operator, running, before)
+}
+
+// knowsItsEarlierLife expects the log of a submission that an earlier life of its process has
+// begun.
+func knowsItsEarlierLife(t *testing.T, operator *driver.Client, id string, submitted time.Time) {
+	t.Helper()
 	var log []string
-	if err := operator.Logs(t.Context(), running, true, func(line string) { log = append(log, line) }); err != nil {
+	if err := operator.Logs(t.Context(), id, true, func(line string) { log = append(log, line) }); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(log, "\n")
@@ -84,7 +97,7 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 	}
 	for _, line := range log {
 		at, _, _ := strings.Cut(line, " ")
-		if when, err := time.Parse(time.RFC3339, at); err != nil || when.Before(before.Add(-time.Hour)) {
+		if when, err := time.Parse(time.RFC3339, at); err != nil || when.Before(submitted.Add(-time.Hour)) {
 			t.Errorf("no date: %s, %v", line, err)
 		}
 	}

@@ -28,31 +28,37 @@ func (c *testCluster) brief(name string, lifetime time.Duration) *identity.Ident
 	return id
 }
 
-func TestProcessWarnsOfTheEndOfItsCertificateTakesAnotherAndOtherwiseLeaves(t *testing.T) {
-	const lifetime = 6 * time.Second
-	c := newCluster(t)
+// diary keeps the lines of a log; told returns an error as long as it lacks a text.
+func diary() (log func(line string), told func(part string) func() error) {
 	var mu sync.Mutex
-	log := ""
-	renew := make(chan *identity.Identity)
-	kept := c.brief("kept", lifetime)
-	defer c.serve("kept", func(n *driver.NodeConfig) {
-		n.Identity, n.Renew = kept, renew
-		n.Log = func(line string) {
-			mu.Lock()
-			defer mu.Unlock()
-			log += line + "\n"
-		}
-	})()
-	told := func(part string) func() error {
+	text := ""
+	log = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		text += line + "\n"
+	}
+	told = func(part string) func() error {
 		return func() error {
 			mu.Lock()
 			defer mu.Unlock()
-			if !strings.Contains(log, part) {
-				return errors.New(log)
+			if !strings.Contains(text, part) {
+				return errors.New(text)
 			}
 			return nil
 		}
 	}
+	return log, told
+}
+
+func TestProcessWarnsOfTheEndOfItsCertificateTakesAnotherAndOtherwiseLeaves(t *testing.T) {
+	const lifetime = 6 * time.Second
+	c := newCluster(t)
+	log, told := diary()
+	renew := make(chan *identity.Identity)
+	kept := c.brief("kept", lifetime)
+	defer c.serve("kept", func(n *driver.NodeConfig) {
+		n.Identity, n.Renew, n.Log = kept, renew, log
+	})()
 	short := c.brief("short", lifetime)
 	ended, ready := make(chan error, 1), make(chan string, 1)
 	go func() {

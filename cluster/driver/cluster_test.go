@@ -404,18 +404,8 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 	t.Setenv("GRADWIRE_DATA", "") // or nodes would find real data sets
 	c := newCluster(t)
 	data := t.TempDir()
-	set := func(name string, value string) func(*driver.NodeConfig) {
-		return func(n *driver.NodeConfig) {
-			switch name {
-			case "data":
-				n.Data = value
-			case "role":
-				n.Role = value
-			}
-		}
-	}
-	defer c.serve("a", set("data", data))()
-	defer c.serve("other", set("role", "special"), func(n *driver.NodeConfig) { n.Catalog = withSolo() })()
+	defer c.serve("a", func(n *driver.NodeConfig) { n.Data = data })()
+	defer c.serve("other", func(n *driver.NodeConfig) { n.Role, n.Catalog = "special", withSolo() })()
 	client := c.client(identity.Operator)
 	c.gather(client, 2)
 	secret := filepath.Join(t.TempDir(), "secret.csv")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -73,9 +74,10 @@ func ExamplePlan_Resolved() {
 	if err == nil {
 		_, err = plan.Resolved(catalog.Default())
 	}
-	fmt.Println(err)
-	// Output: --set train.bach=64: train.bach: unknown key "bach"; did you mean batch? (accepted:
-	// batch, optimizer)
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
+	// Output:
+	// --set train.bach=64: train.bach: unknown key "bach";
+	// did you mean batch? (accepted: batch, optimizer)
 	//       | train.bach=64
 	//       | ^
 }

@@ -99,6 +99,22 @@ func convolved(w, bias values, x []float64, channels, size int) (y []float64, ou
 
 // The final accuracy is that of the models that are saved: of each architecture, under each figure,
 // of a perceptron and of a convolutional network, judged by a second implementation of a few loops.
+// judgedPlan is a plan of four nodes that judges the models of some of them.
+func judgedPlan(kind, model string, of record.Of) string {
+	return `
+seed: 7
+data: {set: synthetic-digits, samples: 400, test: 25%, split: {kind: shards, per-worker: 3}}
+model: ` + model + `
+train: {batch: 20, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: ` + kind + `}
+nodes: [{name: n, count: 4, compute: {step: 5ms}}]
+network: {topology: ring, default: {delay: {kind: uniform, range: 1ms..9ms}}}
+evaluate: {every: 50ms, of: ` + string(of) + `}
+stop: {time: 130ms}
+sweep: {architecture: [{kind: ` + kind + `}]}
+`
+}
+
 func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 	raw := synthetic.Digits(1, 400)
 	_, test, err := datasets.Holdout(raw.Len(), 0.25, 7)
@@ -128,18 +144,7 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 			for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {
 					t.Parallel()
-					dir := run(t, load(t, `
-seed: 7
-data: {set: synthetic-digits, samples: 400, test: 25%, split: {kind: shards, per-worker: 3}}
-model: `+model+`
-train: {batch: 20, optimizer: {kind: sgd, rate: 0.1}}
-architecture: {kind: `+kind+`}
-nodes: [{name: n, count: 4, compute: {step: 5ms}}]
-network: {topology: ring, default: {delay: {kind: uniform, range: 1ms..9ms}}}
-evaluate: {every: 50ms, of: `+string(of)+`}
-stop: {time: 130ms}
-sweep: {architecture: [{kind: `+kind+`}]}
-`), driver.Options{}).Dir
+					dir := run(t, load(t, judgedPlan(kind, model, of)), driver.Options{}).Dir
 					summary, err := record.ReadSummary(dir)
 					if err != nil {
 						t.Fatal(err)

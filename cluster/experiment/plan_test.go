@@ -43,6 +43,9 @@ stop: {epochs: 1}
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, append(alike, "sweep="+sweep)...) })
 	}
+}
+
+func TestResolvedPlanThatNamesFilesHasTheSamePointsAsThePlan(t *testing.T) {
 	const file = "../../examples/links/plan.yaml" // which names a trace and a topology beside it
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -272,7 +272,7 @@ func parseCertificate(text []byte, name string) (*x509.Certificate, error) {
 	return c, nil
 }
 
-// parseKey reads a private key, which must be that of a certificate.
+// parseKey reads a private key, which must match the certificate.
 func parseKey(text []byte, name string, c *x509.Certificate) (crypto.Signer, error) {
 	der, err := decode(text, name, keyBlock)
 	if err != nil {

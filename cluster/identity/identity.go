@@ -47,7 +47,7 @@ const (
 	Clients = "gradwire-client/1"
 )
 
-// MaxName is the largest length of a name, that of names in a plan.
+// MaxName is the largest length of a name in bytes, as in plans.
 const MaxName = 64
 
 // The errors that a program may want to tell apart.
@@ -104,12 +104,12 @@ func (id *Identity) Expires() time.Time { return id.expires }
 // other than Node.
 func (id *Identity) GossipKey() []byte { return slices.Clone(id.gossip) }
 
-// Soon is how long before its end a certificate is warned of, and may be issued again without
-// further ado.
+// Soon is how long before its end a process warns of a certificate. From then on Issue issues
+// another one for the same name without being told to.
 const Soon = 30 * 24 * time.Hour
 
-// Succeeds returns an error unless the identity can take the place of an earlier one in a process
-// that runs: that of the same name and role in the same cluster.
+// Succeeds returns an error unless the identity can replace an earlier one in a running process: it
+// must have the same name and role, and belong to the same cluster.
 func (id *Identity) Succeeds(before *Identity) error {
 	switch {
 	case id.name != before.name || id.role != before.role:

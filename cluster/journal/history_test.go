@@ -33,106 +33,112 @@ func historyOf(roles ...train.Role) *History {
 	return NewHistory(d, roles, func(string, ...any) {})
 }
 
-// What a node's absence costs follows from its role and from who else has a model.
+const (
+	pKilled = "its process P was gone from 2.0 s on (killed)"
+	pLeft   = "its process P was gone from 2.0 s on (left)"
+	qKilled = "its process Q was gone from 3.0 s on (killed)"
+)
+
+// losses are what a node's absence costs, which follows from its role and from who else has a
+// model.
+var losses = map[string]struct {
+	roles    []train.Role
+	happens  func(h *History)
+	degraded bool
+	fails    bool
+	told     []record.Incident
+}{
+	"worker is back": {
+		roles:   []train.Role{server, worker},
+		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}); h.Back(3*time.Second, []int{1}) },
+		told:    []record.Incident{incident(2, "b", "began again at 3.0 s: "+pKilled)},
+	},
+	"worker stays away": {
+		roles:   []train.Role{server, worker},
+		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}) },
+		told:    []record.Incident{incident(2, "b", "was gone from 2.0 s on with its process P (killed)")},
+	},
+	"server is back": {
+		roles:    []train.Role{server, worker},
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}); h.Back(3*time.Second, []int{0}) },
+		degraded: true,
+		told: []record.Incident{
+			incident(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
+		},
+	},
+	"server stays away": {
+		roles:    []train.Role{server, worker},
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
+		degraded: true, fails: true,
+		told: []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
+	},
+	"one of two servers stays away": {
+		roles:    []train.Role{server, server, worker},
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
+		degraded: true,
+		told:     []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
+	},
+	"site without a model is back": {
+		roles:    []train.Role{server, site, worker},
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{1}); h.Back(3*time.Second, []int{1}) },
+		degraded: true,
+		told: []record.Incident{
+			incident(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
+		},
+	},
+	"peer joins from another": {
+		roles:   []train.Role{peer, peer},
+		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}); h.Back(3*time.Second, []int{1}) },
+		told: []record.Incident{
+			incident(2, "b", "began again at 3.0 s from another node's model: "+pKilled),
+		},
+	},
+	"both peers of the only process are back": {
+		roles: []train.Role{peer, peer},
+		happens: func(h *History) {
+			h.Gone(2*time.Second, "P", "killed", []int{0, 1})
+			h.Back(3*time.Second, []int{0, 1})
+		},
+		degraded: true,
+		told: []record.Incident{
+			incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+			incident(2, "b", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+		},
+	},
+	"first peer is back when the second has gone": {
+		roles: []train.Role{peer, peer},
+		happens: func(h *History) {
+			h.Gone(2*time.Second, "P", "killed", []int{0})
+			h.Gone(3*time.Second, "Q", "killed", []int{1})
+			h.Back(4*time.Second, []int{0})
+			h.Back(5*time.Second, []int{1})
+		},
+		degraded: true,
+		told: []record.Incident{
+			incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 4.0 s"),
+			incident(3, "b", "lost its model: "+qKilled+"; it began again from another node's model at 5.0 s"),
+		},
+	},
+	"all peers stay away": {
+		roles: []train.Role{peer, peer},
+		happens: func(h *History) {
+			h.Gone(2*time.Second, "P", "killed", []int{0})
+			h.Gone(3*time.Second, "Q", "killed", []int{1})
+		},
+		degraded: true, fails: true,
+		told: []record.Incident{
+			incident(2, "a", "was gone from 2.0 s on with its process P (killed)"),
+			incident(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
+		},
+	},
+}
+
 func TestLossOfAProcessCostsWhatNobodyElseHas(t *testing.T) {
-	const (
-		s       = time.Second
-		pKilled = "its process P was gone from 2.0 s on (killed)"
-		pLeft   = "its process P was gone from 2.0 s on (left)"
-		qKilled = "its process Q was gone from 3.0 s on (killed)"
-	)
-	for name, x := range map[string]struct {
-		roles    []train.Role
-		happens  func(h *History)
-		degraded bool
-		fails    bool
-		told     []record.Incident
-	}{
-		"worker is back": {
-			roles:   []train.Role{server, worker},
-			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}); h.Back(3*s, []int{1}) },
-			told:    []record.Incident{incident(2, "b", "began again at 3.0 s: "+pKilled)},
-		},
-		"worker stays away": {
-			roles:   []train.Role{server, worker},
-			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}) },
-			told:    []record.Incident{incident(2, "b", "was gone from 2.0 s on with its process P (killed)")},
-		},
-		"server is back": {
-			roles:    []train.Role{server, worker},
-			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}); h.Back(3*s, []int{0}) },
-			degraded: true,
-			told: []record.Incident{
-				incident(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
-			},
-		},
-		"server stays away": {
-			roles:    []train.Role{server, worker},
-			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}) },
-			degraded: true, fails: true,
-			told: []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
-		},
-		"one of two servers stays away": {
-			roles:    []train.Role{server, server, worker},
-			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{0}) },
-			degraded: true,
-			told:     []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
-		},
-		"site without a model is back": {
-			roles:    []train.Role{server, site, worker},
-			happens:  func(h *History) { h.Gone(2*s, "P", "left", []int{1}); h.Back(3*s, []int{1}) },
-			degraded: true,
-			told: []record.Incident{
-				incident(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
-			},
-		},
-		"peer joins from another": {
-			roles:   []train.Role{peer, peer},
-			happens: func(h *History) { h.Gone(2*s, "P", "killed", []int{1}); h.Back(3*s, []int{1}) },
-			told: []record.Incident{
-				incident(2, "b", "began again at 3.0 s from another node's model: "+pKilled),
-			},
-		},
-		"both peers of the only process are back": {
-			roles:    []train.Role{peer, peer},
-			happens:  func(h *History) { h.Gone(2*s, "P", "killed", []int{0, 1}); h.Back(3*s, []int{0, 1}) },
-			degraded: true,
-			told: []record.Incident{
-				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
-				incident(2, "b", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
-			},
-		},
-		"first peer is back when the second has gone": {
-			roles: []train.Role{peer, peer},
-			happens: func(h *History) {
-				h.Gone(2*s, "P", "killed", []int{0})
-				h.Gone(3*s, "Q", "killed", []int{1})
-				h.Back(4*s, []int{0})
-				h.Back(5*s, []int{1})
-			},
-			degraded: true,
-			told: []record.Incident{
-				incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 4.0 s"),
-				incident(3, "b", "lost its model: "+qKilled+"; it began again from another node's model at 5.0 s"),
-			},
-		},
-		"all peers stay away": {
-			roles: []train.Role{peer, peer},
-			happens: func(h *History) {
-				h.Gone(2*s, "P", "killed", []int{0})
-				h.Gone(3*s, "Q", "killed", []int{1})
-			},
-			degraded: true, fails: true,
-			told: []record.Incident{
-				incident(2, "a", "was gone from 2.0 s on with its process P (killed)"),
-				incident(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
-			},
-		},
-	} {
+	for name, x := range losses {
 		t.Run(name, func(t *testing.T) {
 			h := historyOf(x.roles...)
 			x.happens(h)
-			told, degraded, err := h.Close(10 * s)
+			told, degraded, err := h.Close(10 * time.Second)
 			fails := errors.Is(err, ErrNoModel)
 			if diff := cmp.Diff(x.told, told); diff != "" || degraded != x.degraded || fails != x.fails {
 				t.Errorf("degraded: %v, error: %v\n%s", degraded, err, diff)
@@ -164,7 +170,8 @@ func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
 		want    bool
 	}{
 		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6001 * ms, want: true},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, want: false}, // it has shown no exchange
+		// This one has not shown how long an exchange takes.
+		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, want: false},
 		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, lost: true, want: true},
 		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6 * s, longest: s,
 			want: false},

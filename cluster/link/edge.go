@@ -43,7 +43,7 @@ type Transit struct {
 type Stats struct {
 	Sent, Delivered int64 // messages
 	Dropped         int64 // messages lost on the edge or discarded by the world
-	Lost            int64 // those of Dropped that were lost on the edge
+	Lost            int64 // the part of Dropped that was lost on the edge
 	Control         int64 // control messages, which are in none of the others
 
 	SentBytes, DeliveredBytes, DroppedBytes, ControlBytes int64
@@ -120,7 +120,8 @@ func bounded(delay time.Duration) time.Duration {
 	return min(max(delay, 0), MaxDelay)
 }
 
-// applyHazards decides what loss and outages do to a message that would depart at the given instant.
+// applyHazards decides what loss and outages do to a message that would depart at the given
+// instant.
 func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
 	if e.config.Loss.Drop {
 		lost = e.fails()

@@ -65,9 +65,9 @@ func (n *Network) SetDefault(c Config) {
 
 // Set configures the edge from node src to node dst. It panics if c.Validate reports an error.
 //
-// Called during a run it is a scheduled change: messages on their way are not touched, queue times
-// and random streams go on, and the new delay goes on from the state of the old one if it is of the
-// same kind (a random walk, within its new bounds), else it starts anew.
+// Called during a run, Set is a scheduled change. Messages under way are not affected; queue times
+// and random streams continue. A new delay of the same kind continues from the old one's state (a
+// random walk, within its new bounds); any other starts from the beginning.
 func (n *Network) Set(src, dst int32, c Config) {
 	n.configure(n.Edge(src, dst), validCopy(c))
 }

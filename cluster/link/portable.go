@@ -2,9 +2,9 @@ package link
 
 import "math"
 
-// The functions of this file have the same bits on every architecture, which those of package math
-// have not: some of theirs are written in assembly, and compilers may fuse a product and a sum
-// unless the product is converted.
+// The functions of this file give the same bits on every processor. Those of package math do not:
+// some are written in assembly, and compilers may fuse a product and a sum unless the product is
+// converted.
 
 // log returns the natural logarithm of a finite x > 0, within 1 ulp: the algorithm of FreeBSD's
 // e_log.c.

@@ -45,10 +45,9 @@ func (l *Line) network(seed uint64) *Network {
 	return n
 }
 
-// Probe sends so many messages of size bytes at regular intervals from the beginning of the run on.
-// The k-th one draws what the k-th message of a run with this seed draws. Like the worlds it
-// carries out a change before what is sent at the same instant. It panics if a configuration is not
-// valid.
+// Probe sends count messages of size bytes, one every interval from the beginning of the run. The
+// k-th one draws what the k-th message of a run with this seed draws. As in the worlds, a change
+// takes effect before what is sent at the same instant. Probe panics if a configuration is invalid.
 func (l *Line) Probe(seed uint64, size int, every time.Duration, count int) []Probe {
 	n := l.network(seed)
 	probes := make([]Probe, count)
@@ -112,7 +111,7 @@ func (l *Line) Outages(seed uint64, until time.Duration) iter.Seq[Outage] {
 	}
 }
 
-// outages yields those of the present configuration.
+// outages yields the outages of the present configuration between two instants.
 func (e *Edge) outages(from, to time.Duration) iter.Seq[Outage] {
 	return func(yield func(Outage) bool) {
 		for from < to {

@@ -36,38 +36,39 @@ const (
 	firstRetry    = 200 * time.Millisecond
 	lastJoinRetry = 2 * time.Second
 	maxStreams    = 128
-	// packetSize is what memberlist fills packets up to, not counting a checksum; maxPacket is with
-	// it.
+	// packetSize is the size up to which memberlist fills packets, without a checksum; maxPacket
+	// includes it.
 	packetSize = 1400
 	maxPacket  = packetSize + 8
-	// maxNonces is how many packets are remembered so that they are not let in again: those of a
-	// quarter of an hour in a cluster of eight.
+	// maxNonces is how many packets are remembered so that repeated ones are refused: a quarter of
+	// an hour's in a cluster of eight.
 	maxNonces       = 32 << 10
 	keySize         = 32
 	maxLabel        = 64
 	maxSeeds        = 64
 	receiveBuffer   = 2 << 20
 	waitingPackets  = 256
-	awarenessFactor = 8 // a node that hears little waits up to this much longer before it accuses
+	awarenessFactor = 8 // a process that hears little waits up to this much longer before it accuses
 )
 
 // Streams is the TCP side of the process's port.
 type Streams interface {
-	// Conns gives the gossip connections that came in, authenticated and ready to be
-	// read. Those not taken from the channel after Shutdown are the caller's to close.
+	// Conns yields incoming gossip connections, authenticated and ready to be read. After Shutdown
+	// the caller closes those that are still in the channel.
 	Conns() <-chan net.Conn
 	// Dial connects to the gossip of the process at an address, IP:PORT, within timeout.
 	Dial(address string, timeout time.Duration) (net.Conn, error)
 }
 
-// Config says who the node is and where the cluster.
+// Config describes this process and says where the cluster is.
 type Config struct {
-	// Name is the node's, unique in the cluster: up to 64 letters, digits, '-', '_', '.'.
+	// Name names the process, uniquely in the cluster: up to 64 letters, digits, '-', '_', '.'.
 	Name string
-	// Bind is the IP:PORT of the UDP side, the port being that of the process's listener.
+	// Bind is the IP:PORT of the UDP side, with the port of the process's listener.
 	Bind string
-	// Seeds are addresses, HOST:PORT, of nodes that may be in the cluster, at most 64. With none,
-	// or if its own is one of them and no other answers, the node begins a cluster.
+	// Seeds are addresses, HOST:PORT, of processes that may be in the cluster, at most 64. Without
+	// seeds, or if its own address is one of them and no other answers, the process starts a
+	// cluster.
 	Seeds []string
 	// Key is the cluster's secret, 32 bytes.
 	Key []byte
@@ -76,8 +77,8 @@ type Config struct {
 	// Label is the cluster's name, at most 64 bytes. Clusters with different labels ignore each
 	// other.
 	Label string
-	// Meta is what the node says of itself. If Bind has no particular IP, Address is what others
-	// are told; otherwise the default of Address is Bind.
+	// Meta is what the process announces about itself. If Bind names no particular IP, Address must
+	// be set; otherwise it defaults to Bind.
 	Meta Meta
 	// Streams is the TCP side. It must work before Join is called.
 	Streams Streams
@@ -91,7 +92,7 @@ type Config struct {
 	pace time.Duration
 }
 
-// paced is a time of the protocol at the node's pace.
+// paced is a time of the protocol at the configured pace.
 func (m *Members) paced(d time.Duration) time.Duration { return d / max(m.config.pace, 1) }
 
 // checked returns the configuration with its defaults and where to bind, or an error

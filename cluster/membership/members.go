@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// Members is a node's part in the cluster. It is safe for use by many goroutines.
+// Members is a process's membership of the cluster. It is safe for use by many goroutines.
 type Members struct {
 	config    Config
 	roll      *roll
@@ -149,7 +149,7 @@ func (m *Members) Update(ctx context.Context, meta Meta) error {
 	return nil
 }
 
-// checkUnchanged returns an error if metadata would change what a node keeps for life.
+// checkUnchanged returns an error if metadata would change what a process must keep.
 func (m *Members) checkUnchanged(meta Meta) error {
 	old := m.config.Meta
 	if meta.Incarnation != old.Incarnation || meta.Address != old.Address {
@@ -160,8 +160,8 @@ func (m *Members) checkUnchanged(meta Meta) error {
 	return err
 }
 
-// Leave tells the others that the node goes, and shuts it down. It takes about a second, at most
-// until ctx's deadline (without one: 5 s). With an error the others may take it for a crash.
+// Leave tells the others that the process leaves, and shuts down. It takes about a second, at most
+// until ctx's deadline (without one: 5 s). If it returns an error, the others may see a crash.
 func (m *Members) Leave(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,8 +186,8 @@ func (m *Members) Leave(ctx context.Context) error {
 	return nil
 }
 
-// awaitSpread waits until those who have heard that the node is leaving have told the others:
-// the news that it has left would overtake it.
+// awaitSpread waits until the announcement that this process leaves has spread. The news of its end
+// would otherwise overtake the announcement.
 func (m *Members) awaitSpread(ctx context.Context) error {
 	n := len(m.View().Members)
 	if n == 1 {
@@ -201,7 +201,7 @@ func (m *Members) awaitSpread(ctx context.Context) error {
 	}
 }
 
-// timeLeft is how long memberlist may wait, which takes 0 for ever.
+// timeLeft is how long memberlist may wait. It is never 0, which memberlist takes for no limit.
 func timeLeft(ctx context.Context) time.Duration {
 	if d, ok := ctx.Deadline(); ok {
 		return max(time.Until(d), time.Nanosecond)
@@ -209,10 +209,9 @@ func timeLeft(ctx context.Context) time.Duration {
 	return leavePatience
 }
 
-// Shutdown ends the node as a crash would, but leaves nothing open: when it returns, the
-// port is free, Notify is not called any more and all streams are closed. A question
-// that memberlist has just asked another node still waits for its answer, for 0.5 s, or 4 s
-// on a machine that cannot keep up.
+// Shutdown ends the membership as a crash would, but leaves nothing open: when it returns, the port
+// is free, Notify is no longer called and all streams are closed. A probe that memberlist has just
+// sent still waits for its answer, for 0.5 s, or 4 s on an overloaded machine.
 func (m *Members) Shutdown() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -58,8 +58,8 @@ func (m Meta) equal(o Meta) bool {
 // announcement is metadata as it travels.
 type announcement struct {
 	Meta
-	// leaving says that the node will go of its own will: memberlist does not tell
-	// those who hear of the end whether it was a crash.
+	// leaving says that the process is about to leave: memberlist does not tell the others whether
+	// an end was a crash.
 	leaving bool
 }
 

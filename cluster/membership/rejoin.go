@@ -24,8 +24,8 @@ const (
 	maxCalls = 64
 )
 
-// foreignError says that something answers at a seed which does not take this node for
-// one of its own.
+// foreignError says that whatever answers at a seed does not accept this process as a member of its
+// cluster.
 type foreignError struct{ cause string }
 
 func (e *foreignError) Error() string {
@@ -158,8 +158,8 @@ func (m *Members) contact(a netip.AddrPort) error {
 	return &foreignError{cause}
 }
 
-// isFinal says whether trying again would not change the outcome. A name is not free
-// while its holder answers.
+// isFinal reports whether trying again cannot change the outcome. A name is not free while its
+// holder answers.
 func (m *Members) isFinal(err error) bool {
 	var late *incarnationError
 	if errors.As(err, &late) {
@@ -176,7 +176,7 @@ func (m *Members) isFinal(err error) bool {
 	return err == nil
 }
 
-// refused says whether a cluster is there that this node must not be in.
+// refused reports whether there is a cluster that does not accept this process.
 func refused(err error) bool {
 	var taken *nameError
 	var other *foreignError
@@ -184,7 +184,7 @@ func refused(err error) bool {
 	return errors.As(err, &taken) || errors.As(err, &other) || errors.As(err, &pending)
 }
 
-// foreign says whether every seed answered and belongs to another cluster.
+// foreign reports whether every seed answered and belongs to another cluster.
 func foreign(err error) bool {
 	var errs seedErrors
 	var other *foreignError
@@ -192,12 +192,12 @@ func foreign(err error) bool {
 		!slices.ContainsFunc(errs, func(e error) bool { return !errors.As(e, &other) })
 }
 
-// rejoinLoop calls upon the seeds and upon nodes that have failed, until they are here: so a
-// node that has lost everybody comes back, and the halves of a partition find each other.
+// rejoinLoop calls the seeds and the processes that have failed until they are members again. So a
+// process that has lost all others comes back, and the halves of a partition find each other.
 //
-// Two halves take two exchanges to become one. With the first, each learns that its nodes are said
-// to be dead, and these object among their own; the objections cross with the second, which is
-// therefore soon.
+// Two halves need two exchanges to become one. In the first, each learns that the other counts its
+// processes as dead, and these object within their half. The second, which follows soon, carries
+// the objections across.
 func (m *Members) rejoinLoop() {
 	wait := m.paced(firstRejoin)
 	next := time.NewTimer(wait)

@@ -19,17 +19,17 @@ const (
 // Kind says what happened.
 type Kind uint8
 
-// The kinds of events. For each node they come in the order
+// The kinds of events. For each process they come in the order
 // (Joined Updated* (Failed Returned Updated*)* Left?)*, with or without a Failed at the end.
 const (
-	// Joined: a node that is new, or that had left.
+	// Joined: a process that is new, or that had left.
 	Joined Kind = iota + 1
-	// Left: it went of its own will.
+	// Left: it left the cluster, announced.
 	Left
-	// Failed: it crashed or cannot be reached. Others have given it up, and it does not take this
-	// node's calls either.
+	// Failed: it crashed or cannot be reached. Others have given it up, and it does not answer this
+	// process's calls either.
 	Failed
-	// Returned: a node that had failed is here again. Its incarnation tells a restart
+	// Returned: a process that had failed is a member again. Its incarnation tells a restart
 	// (higher) from a partition that has ended (the same).
 	Returned
 	// Updated: its metadata changed, its incarnation did not.

@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// transport carries memberlist's packets over a socket of its own and its streams over
-// those of the process.
+// transport carries memberlist's packets over its own socket, and its streams over the process's
+// connections.
 type transport struct {
 	packets   net.PacketConn
 	gate      *gate
@@ -185,7 +185,7 @@ func (t *transport) dialled() error {
 	return t.dialling
 }
 
-// Shutdown closes the socket and all streams. It returns when nothing runs any more.
+// Shutdown closes the socket and all streams. It returns when all goroutines have ended.
 func (t *transport) Shutdown() error {
 	t.mu.Lock()
 	first := !t.closed

@@ -21,12 +21,8 @@ func (a actorHost) Running() context.Context            { return a.of.stop }
 func (a actorHost) Entered() error                      { return a.of.entered() }
 func (a actorHost) Begin(do func())                     { a.of.begin(do) }
 func (a actorHost) Failed(what string, cause any) error { return a.of.failed(what, cause) }
+func (a actorHost) Node() *transport.Node               { return a.of.node }
 func (a actorHost) Members() []membership.Member        { return a.of.members.View().Members }
-func (a actorHost) Peers() []transport.PeerStats        { return a.of.node.Stats().Peers }
-
-func (a actorHost) Peer(name string) (transport.PeerStats, bool) { return a.of.node.Peer(name) }
-func (a actorHost) Send(name string, f *wire.Frame) error        { return a.of.node.Send(name, f) }
-func (a actorHost) TrySend(name string, f *wire.Frame) error     { return a.of.node.TrySend(name, f) }
 
 func (a actorHost) SendOn(going context.Context, name string, f *wire.Frame) error {
 	return a.of.sendOn(going, name, f)

@@ -36,7 +36,10 @@ type outcome struct {
 
 func newEnv(a *resident, life int) *env {
 	alone := []actors.Member{{Name: a.host.config.Node, Role: a.spec.Kind, Present: true, PID: a.pid}}
-	return &env{of: a, owner: world.Owner(a.spec.Name, life), view: actors.NewView(1, alone, nil, nil), timers: map[uint64]*time.Timer{}}
+	return &env{
+		of: a, owner: world.Owner(a.spec.Name, life), view: actors.NewView(1, alone, nil, nil),
+		timers: map[uint64]*time.Timer{},
+	}
 }
 
 func (e *env) Node() int                      { return 0 }

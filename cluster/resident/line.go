@@ -108,7 +108,7 @@ func (l *line) write(c *request.Caller) {
 func (l *line) forward(call *protos.ActorCall) {
 	p := l.of.process
 	f := forwarded{actor: call.Name, node: call.Node}
-	if s, ok := p.Peer(call.Node); ok {
+	if s, ok := p.Node().Peer(call.Node); ok {
 		f.connections = s.Connections
 	}
 	l.mu.Lock()
@@ -128,7 +128,7 @@ func (l *line) forward(call *protos.ActorCall) {
 		return
 	}
 	frame := wire.Frame{Kind: wire.User, Head: call, Tensors: tensors}
-	if err := p.Send(call.Node, &frame); err != nil {
+	if err := p.Node().Send(call.Node, &frame); err != nil {
 		frame.Release()
 		l.end(&protos.ActorReceipt{Sequence: call.Sequence,
 			Error: fmt.Sprintf("actor %s on node %s cannot be reached: %v", call.Name, call.Node, err)})
@@ -206,7 +206,7 @@ func (r *Service) Watch() {
 		case <-t.C:
 		}
 		now := map[string]uint64{}
-		for _, s := range r.process.Peers() {
+		for _, s := range r.process.Node().Stats().Peers {
 			now[s.Peer.Name] = s.Connections
 		}
 		for _, l := range r.all() {
@@ -283,7 +283,7 @@ func (r *Service) done(from string, m *protos.ActorCall, answer *protos.Message,
 	lost := func(err error) {
 		r.config.Log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
 	}
-	err = r.process.TrySend(from, frame)
+	err = r.process.Node().TrySend(from, frame)
 	switch {
 	case errors.Is(err, transport.ErrQueueFull):
 		// Calls are refused on the goroutine that reads the connection, which must go on.

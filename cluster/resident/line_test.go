@@ -48,14 +48,12 @@ func (w *wired) Name() string             { return "b" }
 func (w *wired) Entered() error           { return nil }
 func (w *wired) Running() context.Context { return w.going }
 
-func (w *wired) Peer(name string) (transport.PeerStats, bool) { return w.node.Peer(name) }
-func (w *wired) Send(name string, f *wire.Frame) error        { return w.node.Send(name, f) }
-func (w *wired) TrySend(name string, f *wire.Frame) error     { return w.node.TrySend(name, f) }
+func (w *wired) Node() *transport.Node { return w.node }
 
 func (w *wired) SendOn(going context.Context, name string, f *wire.Frame) error {
-	err := w.Send(name, f)
+	err := w.node.Send(name, f)
 	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
-		err = w.Send(name, f)
+		err = w.node.Send(name, f)
 	}
 	return err
 }

@@ -48,13 +48,8 @@ type Process interface {
 	Failed(what string, cause any) error
 	// Members are the processes of the cluster, this one among them.
 	Members() []membership.Member
-	// Peer is the connection with another process, and Peers are all of them.
-	Peer(name string) (transport.PeerStats, bool)
-	Peers() []transport.PeerStats
-	// Send sends a frame to another process, and TrySend does so without waiting for room. Of a
-	// frame that they return an error about, the tensors are the caller's.
-	Send(name string, f *wire.Frame) error
-	TrySend(name string, f *wire.Frame) error
+	// Node is the process's part of the network.
+	Node() *transport.Node
 	// SendOn sends a frame over however slow a network, until going ends; of one that cannot be
 	// sent it releases the tensors.
 	SendOn(going context.Context, name string, f *wire.Frame) error
@@ -116,7 +111,7 @@ func (r *Service) Wait() { r.telling.Wait() }
 
 // send sends a message to another process.
 func (r *Service) send(name string, m proto.Message) error {
-	return r.process.Send(name, &wire.Frame{Kind: wire.User, Head: m})
+	return r.process.Node().Send(name, &wire.Frame{Kind: wire.User, Head: m})
 }
 
 // Reserved asks all processes how many cores actors have reserved there. Who does not answer is
@@ -172,7 +167,7 @@ func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest,
 	if node == p.Name() {
 		return r.handle(ctx, m), nil
 	}
-	if s, ok := p.Peer(node); ok && s.State == transport.Down {
+	if s, ok := p.Node().Peer(node); ok && s.State == transport.Down {
 		return nil, fmt.Errorf("node %s: %w", node, errGone)
 	}
 	a := &asked{node: node, answer: make(chan *protos.ActorResponse, 1)}

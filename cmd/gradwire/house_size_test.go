@@ -26,18 +26,11 @@ const (
 
 // notYet are the folders whose files may still break the rules of this file.
 var notYet = []string{
-	".",
 	"actors", "actors/adpsgd", "actors/collective", "actors/coordinator", "actors/dpsgd",
-	"actors/gossip", "actors/local", "actors/ps", "actors/train",
-	"cluster/catalog", "cluster/cli", "cluster/client", "cluster/door", "cluster/driver",
-	"cluster/experiment", "cluster/journal", "cluster/link", "cluster/live", "cluster/node",
-	"cluster/plan", "cluster/record", "cluster/record/stats", "cluster/refusal", "cluster/report",
-	"cluster/request", "cluster/resident", "cluster/sim", "cluster/sim/simtest",
-	"cluster/submission", "cluster/transport", "cluster/wire",
+	"actors/gossip", "actors/local", "actors/ps", "actors/train", "actors/world",
+	"cluster/catalog", "cluster/door", "cluster/link", "cluster/live", "cluster/plan",
+	"cluster/report/diff", "cluster/sim", "cluster/sim/simtest", "cluster/transport",
 	"cmd/gradwire",
-	"examples", "examples/async-ps-unequal-links", "examples/custom-actor",
-	"examples/intermittent-links", "examples/links", "examples/many-gossip-peers",
-	"examples/slow-worker",
 }
 
 func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {

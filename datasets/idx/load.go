@@ -71,12 +71,12 @@ func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, er
 	return join(images, imageFile.Path, labels, labelFile.Path, classes[set])
 }
 
-// Files are the names of files of a user's own; the last two may be empty.
+// Files are the paths of a user's files; the last two may be empty.
 type Files struct{ Images, Labels, TestImages, TestLabels string }
 
-// LoadFiles reads images, samples × any other dimensions, and labels, one a sample, into Pool and
-// those of the test files, if there are any, into Test. The elements of images are divided by 255;
-// no column is Numeric. The classes are the numbers from 0 to the largest label of the training
+// LoadFiles reads images, samples × any other dimensions, and labels, one per sample, into Pool,
+// and the test files, if there are any, into Test. It divides the elements of images by 255; no
+// column is Numeric. The classes are the numbers from 0 to the largest label of the training
 // samples.
 func LoadFiles(f Files) (*datasets.Source, error) {
 	source := &datasets.Source{}

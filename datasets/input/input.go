@@ -33,8 +33,8 @@ const (
 	MaxLine = 1 << 20
 )
 
-// free is the length up to which Holds does not look: a wrong promise of so many bytes
-// costs no more than Slack, even if each becomes an input.
+// free is the length in bytes up to which Holds trusts a promise: even if each byte becomes an
+// input, a wrong promise costs no more than Slack.
 const free = Slack / 8
 
 // Reader reads the content of a file.
@@ -118,8 +118,8 @@ func (d *Reader) open(r io.Reader) error {
 type File struct {
 	// Path is where the file was found, Name what it is called without its folder.
 	Path, Name string
-	// Size is that of the content in bytes, and SHA256 its checksum in hexadecimal: of a file that
-	// is compressed with gzip, of what it becomes.
+	// Size counts the bytes of the content, and SHA256 is its checksum in hexadecimal; the content
+	// of a file compressed with gzip is what it expands to.
 	Size   int64
 	SHA256 string
 }
@@ -241,8 +241,8 @@ func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (c
 }
 
 // Lines calls visit with each line of text, without its end (LF or CRLF) and valid only for the
-// call. Errors, those of visit too, begin with the reader's name and the number of
-// the line. A line longer than longest bytes, which is at most MaxLine, is an error.
+// call. Errors, including visit's, begin with the reader's name and the number of the
+// line. A line longer than longest bytes, which is at most MaxLine, is an error.
 func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) error {
 	for number := 1; ; number++ {
 		line, err := d.line(longest)

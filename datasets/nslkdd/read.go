@@ -17,7 +17,7 @@ const (
 	// MaxLine bounds a line's length in bytes, line end included; the longest
 	// published one has under 200.
 	MaxLine = 4096
-	// MaxRows bounds the number of records, eight times that of KDDTrain+.
+	// MaxRows bounds the number of records; KDDTrain+ has an eighth of it.
 	MaxRows = 1_000_000
 )
 
@@ -42,8 +42,8 @@ type reader struct {
 // inputs; 0 means 93. Errors begin with name and the line number and name the
 // column and the offending text. Lines end with LF or CRLF; there is no header
 // line. Every line has exactly 43 fields; numbers are finite and lie within
-// the range that their column's definition implies; words are those of the
-// published files.
+// the range that their column's definition implies; only the words of the published files are
+// accepted.
 func Read(r io.Reader, name string, encoding int) (*datasets.Set, error) {
 	if encoding == 0 {
 		encoding = Encoding93

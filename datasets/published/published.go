@@ -43,7 +43,7 @@ type Set struct {
 type File struct {
 	// Name is what the file is called; it may be compressed, with .gz behind the name.
 	Name string
-	// Size is that of the uncompressed content in bytes, and SHA256 its checksum.
+	// Size counts the bytes of the uncompressed content, SHA256 is its checksum.
 	Size   int64
 	SHA256 string
 	// Packed describes the compressed file that the mirrors carry; with none they carry the

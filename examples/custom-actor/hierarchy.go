@@ -20,18 +20,18 @@ const (
 	roleWorker = "worker"
 )
 
-// hierarchy is a parameter server of two levels, for workers that are close to some and
-// far from others: each site has a server of its own, which trains a model with the
-// workers of the site, synchronously, and every so many rounds exchanges with the root
+// hierarchy is a parameter server with two levels, for workers that are close to some and
+// far from others. Each site has its own server, which trains a model synchronously with the
+// site's workers and exchanges it with the root every Every rounds
 // (hierarchical local SGD: T. Lin et al., "Don't Use Large Mini-Batches, Use Local SGD",
 // ICLR 2020). Its fields are its settings in a plan.
 type hierarchy struct {
 	// Sites are the workers of each site's server, by name.
 	Sites map[string][]string `plan:"sites,required" doc:"the workers of each site's server"`
-	// Every is the number of a site's rounds from one exchange to the next, at least 1.
+	// Every is the number of rounds from one exchange of a site to the next, at least 1.
 	Every int `plan:"every" range:"1.." doc:"rounds from one exchange with the root to the next"`
 	// Wait makes the exchanges synchronous: the root waits for all sites, and their workers
-	// for the root. Without, a site goes on while an exchange is under way.
+	// for the root. Otherwise a site continues while an exchange is under way.
 	Wait bool `plan:"wait" doc:"whether exchanges are synchronous"`
 }
 
@@ -124,7 +124,7 @@ func member(view *actors.View, name string) *actors.Member {
 	return &view.Members[slices.IndexFunc(view.Members, func(m actors.Member) bool { return m.Name == name })]
 }
 
-// name is that of the node that an actor lives on.
+// name returns the name of an actor's node.
 func name(env actors.Env) string { return env.View().Members[env.Node()].Name }
 
 // other handles what is no business of a role: it ends the run if somebody is gone, without

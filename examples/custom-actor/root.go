@@ -53,7 +53,7 @@ func (r *root) Receive(ctx actor.Context) {
 	m.Release()
 }
 
-// exchange takes in the change of a site: at once, or when those of all sites are there.
+// exchange applies the change of a site: at once, or when all sites have sent theirs.
 func (r *root) exchange(ctx actor.Context, head *Exchange, m *protos.Message) {
 	change, ok := vector(r.env, m, len(r.model.Params.Data))
 	if !ok {
@@ -73,7 +73,7 @@ func (r *root) exchange(ctx actor.Context, head *Exchange, m *protos.Message) {
 		r.applyChange(i)
 		r.answer(ctx, r.sites[i:i+1])
 	case !slices.Contains(r.changes, nil):
-		for i := range r.sites { // in a fixed order, whatever that of arrival
+		for i := range r.sites { // in a fixed order, not in the order of arrival
 			r.applyChange(i)
 		}
 		r.answer(ctx, r.sites)

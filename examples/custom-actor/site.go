@@ -87,7 +87,7 @@ func (s *site) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 func (s *site) round(ctx actor.Context) {
 	mean := s.env.Tensors().Get(len(s.base.Data))
 	clear(mean.Data)
-	for i, g := range s.gradients { // in a fixed order, whatever that of arrival
+	for i, g := range s.gradients { // in a fixed order, not in the order of arrival
 		nn.AddScaled(mean.Data, 1/float32(len(s.gradients)), g.Data)
 		g.Release()
 		s.gradients[i] = nil

@@ -43,7 +43,7 @@ func (c *counter) Receive(ctx actor.Context) {
 	}
 	n := value(m)
 	if n < 0 {
-		panic("a vote cannot be taken back") // then the actor is made anew, with its sum
+		panic("a vote cannot be taken back") // the actor is then replaced by one with its sum
 	}
 	c.First += n
 	if ctx.Sender() != nil {

@@ -80,7 +80,7 @@ func (f *filter) clip(gradient []float32) {
 	f.env.Record(actors.Event{Kind: actors.Measured, Name: "norm clipped", Value: norm})
 }
 
-// settings are those of the filter in a plan: of is any architecture of the catalog.
+// settings are the filter's settings in a plan; Of is any architecture of the catalog.
 type settings struct {
 	Norm float64    `plan:"norm" range:">0" doc:"the largest norm of a gradient that passes"`
 	Of   *plan.Node `plan:"of,required" names:"architecture" doc:"the architecture behind the filter"`

@@ -49,8 +49,8 @@ func (s *source) dispatch(name, argument string, entries []string, jump []string
 	}
 }
 
-// rakes writes the routines for up to so many rows and taps; the table's order is rows, taps, the
-// last running fastest.
+// rakes writes the routines for 1 to mostRows rows and 1 to mostTaps taps; in the table, taps vary
+// fastest.
 func rakes(s *source, name string, mostRows, mostTaps int, routine func(s *source, rows, taps int)) []string {
 	var entries []string
 	for rows := 1; rows <= mostRows; rows++ {

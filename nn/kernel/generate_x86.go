@@ -68,7 +68,7 @@ func (x x86) mask(s *source, tile string, masked bool) {
 	}
 }
 
-// clear sets so many accumulators to zero.
+// clear sets the first accumulators to zero.
 func (x x86) clear(s *source, count int) {
 	for i := range count {
 		acc := x.reg(x.first + i)
@@ -291,8 +291,8 @@ func rakeLoop(s *source, multiply func(masked bool)) {
 	s.op("JNZ  row")
 }
 
-// rakeAVX512 writes a routine that multiplies so many rows of one operand by so many of the other,
-// lane by lane: Z0 to Z5 hold the second operand, Z6 and Z7 the first, the others sums.
+// rakeAVX512 writes a routine that multiplies rows of one operand by taps of the other, lane by
+// lane: Z0 to Z5 hold the second operand, Z6 and Z7 the first, the others sums.
 func rakeAVX512(s *source, rows, taps int) {
 	x := avx512
 	x.mask(s, "rakeTile", true)

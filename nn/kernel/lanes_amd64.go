@@ -2,7 +2,7 @@
 
 package kernel
 
-// maxPairs is MaxPairs for so many squares, if there is assembly for it.
+// maxPairs is MaxPairs for count squares; it reports whether there is assembly for it.
 func maxPairs(y []float32, places []uint16, above, below []float32, lanes, count int, rectify bool) bool {
 	if active.lanes != instructionsAVX512.lanes {
 		return false
@@ -11,7 +11,7 @@ func maxPairs(y []float32, places []uint16, above, below []float32, lanes, count
 	return true
 }
 
-// routePairs is RoutePairs for so many squares, if there is assembly for it.
+// routePairs is RoutePairs for count squares; it reports whether there is assembly for it.
 func routePairs(d []float32, places []uint16, above, below []float32, lanes, count int) bool {
 	if active.lanes != instructionsAVX512.lanes {
 		return false

@@ -56,8 +56,8 @@ func tileAVX2(t *tile)
 //go:noescape
 func tileAVX512(t *tile)
 
-// routines returns where the routines for a number of vectors begin in the table, the last having
-// so many columns.
+// routines returns where in the table the routines begin for tiles that many vectors wide, whose
+// last vector has the given number of lanes.
 func routines(vectors, lanes int) int {
 	if active.lanes == instructionsAVX512.lanes {
 		return (vectors - 1) * active.rows

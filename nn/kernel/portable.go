@@ -131,8 +131,7 @@ func dotPortable(x, y []float32) float32 {
 func rectifyPortable(y, x []float32) {
 	y = y[:len(x)]
 	for i, v := range x {
-		// As an integer v is above 0 if it is positive, and above that of -Inf if it is a NaN with
-		// a sign.
+		// Read as an integer, a positive v is above 0, and a NaN with a sign is above -Inf.
 		const negativeInf = -1 << 23
 		b := int64(int32(math.Float32bits(v)))
 		keep := (b | -b) & (negativeInf - b) >> 63

@@ -15,8 +15,8 @@ type rakeTile struct {
 	scale   uintptr
 	rows    int // pieces; the routine counts them down
 	chunks  int // whole sixteens of a piece
-	lanes   int // elements of a piece behind them, up to those of a vector
-	upper   int // those beyond a vector
+	lanes   int // elements of a piece behind them, at most a vector
+	upper   int // elements beyond that vector
 	c       *float32
 	cStep   uintptr
 	routine int // place in the table of routines

@@ -157,7 +157,7 @@ const (
 	mostChained = 192
 )
 
-// Chained returns how many pieces of so many elements a Rake may have at most.
+// Chained returns how many pieces of width elements a Rake may have at most.
 func Chained(width int) int { return max(1, mostChained/((width+chains-1)/chains)) }
 
 // Compute computes the product on the calling goroutine. It panics if a dimension is less than 1,

@@ -39,9 +39,9 @@ type Optimizer interface {
 	Restore(State) error
 }
 
-// State is an optimizer's state as plain data. Step and Updates are equal unless somebody goes on
-// with a training whose gradients it has not seen: its rate is then that of the training's step,
-// its bias correction that of its own.
+// State is an optimizer's state as plain data. Step and Updates are equal unless the optimizer
+// joins a training whose earlier gradients it has not seen: Step, the training's, then sets the
+// rate, and Updates, its own, the bias correction.
 type State struct {
 	Step    int         // of the rate's schedule
 	Updates int         // gradients that Slots remember something of
@@ -120,9 +120,9 @@ func (c *core) Restore(s State) error {
 	return nil
 }
 
-// flush returns x, but 0 for a subnormal one. What a method remembers of a gradient that stays
-// away, such as that of a rare one-hot input, decays to the smallest subnormal and would stay
-// there, each operation on it costing a hundred times the usual.
+// flush returns x, or 0 if x is subnormal. A method's memory of a gradient that no longer occurs,
+// for instance for a rare one-hot input, decays to the smallest subnormal and would stay there,
+// where each operation costs a hundred times as much.
 func flush(x float32) float32 {
 	if math.Float32bits(x)&0x7f800000 == 0 {
 		return 0

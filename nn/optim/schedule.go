@@ -13,7 +13,7 @@ type Schedule interface {
 	Rate(step int) float64
 }
 
-// validator is what a schedule of one's own may implement to take part in validation.
+// validator is implemented by schedules, also a program's own, that check their fields.
 type validator interface{ Validate() error }
 
 // validSchedule returns what is wrong with the schedule in the given field.
@@ -69,9 +69,9 @@ func (s Exponential) Validate() error {
 	return cmp.Or(nonNegative("first", s.First), positive("decay", s.Decay))
 }
 
-// Inverse lets the rate fall with the inverse of time: First/(1+step/Half). Its sum over the steps
-// diverges while that of its squares converges, the condition of Robbins and Monro, "A stochastic
-// approximation method", 1951.
+// Inverse lets the rate fall with the inverse of time: First/(1+step/Half). The sum of the rates
+// diverges and the sum of their squares converges, the condition of Robbins and Monro, "A
+// stochastic approximation method", 1951.
 type Inverse struct {
 	First float64 // rate of step 0
 	Half  int     // steps after which the rate is half of First, at least 1
@@ -108,10 +108,9 @@ func (s Cosine) Validate() error {
 	return cmp.Or(nonNegative("first", s.First), nonNegative("last", s.Last), atLeastOne("steps", s.Steps))
 }
 
-// Warmup raises the rate linearly to that of Then: step s < Steps has the rate (s+1)/Steps of what
-// Then has at s, so that the first step already moves and step Steps−1 has the full rate. Then
-// counts from the first step of all. Goyal et al., "Accurate, large minibatch SGD", 2017, section
-// 2.2.
+// Warmup raises the rate linearly to Then's: step s < Steps has (s+1)/Steps of Then's rate at s, so
+// the first step already moves and step Steps−1 has the full rate. Then counts from step 0 too.
+// Goyal et al., "Accurate, large minibatch SGD", 2017, section 2.2.
 type Warmup struct {
 	Steps int // at least 1
 	Then  Schedule

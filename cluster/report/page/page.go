@@ -3,10 +3,7 @@
 package page
 
 import (
-	"bytes"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,12 +20,7 @@ import (
 // maxRows is how many rows of a table a page has; its CSV file has all.
 const maxRows = 1000
 
-//go:embed page.html
-var templateText string
-
-var pageTemplate = template.Must(template.New("page").Parse(templateText))
-
-// page is what the template shows.
+// page is what is shown.
 type page struct {
 	Title    string
 	Lead     []string
@@ -48,10 +40,10 @@ type shownFigure struct {
 	kind           string
 	All            bool // of all records together
 	Title, Caption string
-	Wide, Narrow   template.HTML
+	Wide, Narrow   string // svg elements
 }
 
-// pageTable is a table; the first Labels columns are texts, the others numbers.
+// table is a table; the first Labels columns are texts, the others numbers.
 type table struct {
 	Caption, Note string
 	Folded        bool
@@ -87,11 +79,7 @@ func Write(out string, sources []*Source) (*Output, error) {
 	if err := b.writeTables(); err != nil {
 		return nil, err
 	}
-	var text bytes.Buffer
-	if err := pageTemplate.Execute(&text, p); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", out, err)
-	}
-	return o, record.WriteFile(out, text.Bytes())
+	return o, record.WriteFile(out, p.html())
 }
 
 // builder puts a page together.
