@@ -8,7 +8,6 @@
 package ps
 
 import (
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"

@@ -1,10 +1,10 @@
-// Package door is the one place where a message leaves its node. A node's address resolver hands out
-// processes that stand behind the door; every user and system message that they are given passes here.
-// The message must have a wire form. The door decides its kind, counts it on its edge, and is told
-// when it arrives or that it is lost.
+// Package door is the one place where a message leaves its node. A node's address resolver hands
+// out processes that stand behind the door; every user and system message that they are given
+// passes here. The message must have a wire form. The door decides its kind, counts it on its edge,
+// and is told when it arrives or that it is lost.
 //
-// The door has no clock and starts nothing. A world asks it with Pass, carries the Parcel, and reports
-// the end of the way with Arrive or Discard.
+// The door has no clock and starts nothing. A world asks it with Pass, carries the Parcel, and
+// reports the end of the way with Arrive or Discard.
 package door
 
 import (
@@ -82,7 +82,8 @@ func (d *Door) Pass(
 	now time.Duration, source, destination int32, target string, kind wire.Kind, message any,
 ) (Parcel, error) {
 	p := Parcel{
-		Edge: d.network.Edge(source, destination), Message: message, Target: target, Kind: kind, Sent: now, Arrival: now,
+		Edge: d.network.Edge(source, destination), Message: message, Target: target, Kind: kind,
+		Sent: now, Arrival: now,
 	}
 	var frame wire.Frame
 	err := d.fill(&frame, &p, source)
@@ -140,8 +141,9 @@ func (p *Parcel) Frame() wire.Frame {
 	return f
 }
 
-// fill checks that the message has a wire form and fills that in. It rebuilds the PID of the sender,
-// because a PID remembers the process that it was resolved to, and decides the parcel's kind.
+// fill checks that the message has a wire form and fills that in. It rebuilds the PID of the
+// sender, because a PID remembers the process that it was resolved to, and decides the parcel's
+// kind.
 func (d *Door) fill(f *wire.Frame, p *Parcel, source int32) error {
 	message := p.Message
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {

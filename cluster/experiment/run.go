@@ -39,8 +39,8 @@ type Options struct {
 	Clock Clock
 	// Strict checks every message on its way; see world.Deployment.
 	Strict bool
-	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in real time,
-	// at the price of later timers; see live.Config.
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in real
+	// time, at the price of later timers; see live.Config.
 	KeepRuntime bool
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)

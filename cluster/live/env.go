@@ -228,7 +228,8 @@ type guardian struct{ env *env }
 
 var _ actor.SupervisorStrategy = guardian{}
 
-func (g guardian) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, _ *actor.PID, _ *actor.RestartStatistics,
-	reason, _ any) {
+func (g guardian) HandleFailure(
+	_ *actor.ActorSystem, _ actor.Supervisor, _ *actor.PID, _ *actor.RestartStatistics, reason, _ any,
+) {
 	g.env.failed(reason)
 }

@@ -95,7 +95,9 @@ type models map[int]map[uint64]string
 
 // watchModels makes a coordinator that looks at every model of holders whenever one
 // of them may have changed, and finishes when there is enough.
-func watchModels(into models, enough func(node int) bool, holders ...int) func(actors.Env, world.Control) (actor.Actor, error) {
+func watchModels(
+	into models, enough func(node int) bool, holders ...int,
+) func(actors.Env, world.Control) (actor.Actor, error) {
 	return func(env actors.Env, control world.Control) (actor.Actor, error) {
 		latest, asked := map[int]uint64{}, map[int]bool{}
 		return actor.ReceiveFunc(func(ctx actor.Context) {

@@ -50,8 +50,8 @@ func New(config Config) *Mesh {
 // Use says how other processes are reached. It must be called before a run is entered.
 func (m *Mesh) Use(node *transport.Node) { m.node.Store(node) }
 
-// Enter makes a run known, so that frames reach its world once it has one. It reports false if a run
-// of that number is known already.
+// Enter makes a run known, so that frames reach its world once it has one. It reports false if a
+// run of that number is known already.
 func (m *Mesh) Enter(r *Run) bool {
 	return m.change(r, func(runs map[uint64]*Run) bool {
 		if runs[r.number] != nil {

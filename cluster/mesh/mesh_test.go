@@ -62,8 +62,9 @@ func never(string) bool { return false }
 // names are the positions of the nodes of every run.
 var names = map[string]int32{"n0": 0, "n1": 1, actors.Coordinator: 2}
 
-// begin places and begins the world of a run in a process, whose nodes have these actors. The function
-// that it returns ends the world where the coordinator lives elsewhere, and waits for its end.
+// begin places and begins the world of a run in a process, whose nodes have these actors. The
+// function that it returns ends the world where the coordinator lives elsewhere, and waits for its
+// end.
 func begin(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(world.Control)) (wait func()) {
 	t.Helper()
 	d := &world.Deployment{Coordinate: func(_ actors.Env, c world.Control) (actor.Actor, error) {

@@ -55,8 +55,8 @@ func (r *Run) Number() uint64 { return r.number }
 // Lead is the process that conducts the run.
 func (r *Run) Lead() string { return r.lead }
 
-// Place delivers from now on what arrives for the nodes of the run: to a world, which has been placed.
-// names are those of all nodes, by position.
+// Place delivers from now on what arrives for the nodes of the run: to a world, which has been
+// placed. names are those of all nodes, by position.
 func (r *Run) Place(w *live.World, names map[string]int32) { r.home.Store(&home{w, names}) }
 
 // World is the run's world here; nil before it is placed.
@@ -89,9 +89,9 @@ func (r *Run) Others() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == r.mesh.config.Name })
 }
 
-// Peer tells of another process whether there is a connection over which it was heard of in time, and
-// how many messages for it were lost: on connections, which runs share, and of this run because the
-// process was silent and its queue full.
+// Peer tells of another process whether there is a connection over which it was heard of in time,
+// and how many messages for it were lost: on connections, which runs share, and of this run because
+// the process was silent and its queue full.
 func (r *Run) Peer(process string) (up bool, lost uint64) {
 	peer, _ := r.mesh.node.Load().Peer(process)
 	r.mu.Lock()
@@ -114,9 +114,9 @@ func (r *Run) RoundTrip(node int) time.Duration {
 // reachPatience is how long a process may take to connect with all others of a run.
 const reachPatience = 10 * time.Second
 
-// Reach waits until there is a connection with each other process of the run but those that are gone:
-// what is sent to one without would be lost. It returns the cause where ctx ends, and an error after
-// ten seconds.
+// Reach waits until there is a connection with each other process of the run but those that are
+// gone: what is sent to one without would be lost. It returns the cause where ctx ends, and an
+// error after ten seconds.
 func (r *Run) Reach(ctx context.Context, gone []string) error {
 	patience := time.NewTimer(reachPatience)
 	defer patience.Stop()

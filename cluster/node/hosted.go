@@ -39,8 +39,8 @@ type hosted struct {
 
 	mu    sync.Mutex
 	marks map[string]uint64 // the latest of each other process
-	// indispensable names, for a process, a node that nobody else can stand in for: a new life of it would have
-	// lost what it alone knows.
+	// indispensable names, for a process, a node that nobody else can stand in for: a new life of
+	// it would have lost what it alone knows.
 	indispensable map[string]string
 }
 
@@ -221,7 +221,8 @@ func (h *hosted) lastState(w *live.World) *protos.RunState {
 // tellLead tells the process that conducts the run something. While that one is silent, as when it
 // is paused, this waits.
 func (h *hosted) tellLead(m proto.Message) {
-	if err := h.process.sendOn(h.stop, h.Lead(), &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
+	if err := h.process.sendOn(h.stop, h.Lead(),
+		&wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
 		h.process.log("run %x: %v", h.Number(), err)
 	}
 }
@@ -352,8 +353,8 @@ func (h *hosted) Halt() {
 }
 
 // waitsFor reports whether what is sent to a process waits for it as long as it is only silent: the
-// one that conducts the run, and those that the run cannot do without. When the part of the nodes is
-// over, nobody waits.
+// one that conducts the run, and those that the run cannot do without. When the part of the nodes
+// is over, nobody waits.
 func (h *hosted) waitsFor(name string) bool {
 	select {
 	case <-h.halt:

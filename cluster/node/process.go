@@ -65,12 +65,13 @@ type Config struct {
 	Labels map[string]string
 	// Cores is how many steps compute at a time; 0 stands for all.
 	Cores int
-	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at the
-	// price of later timers; see live.Config.
+	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at
+	// the price of later timers; see live.Config.
 	KeepRuntime bool
-	// Absence is how long a run that stands still waits for processes that are gone and could set it going
-	// again, and how long a process that is silent is waited for that a run cannot do without, as is the one that
-	// conducts it: this one for 15 s at least. 0 stands for half a minute.
+	// Absence is how long a run that stands still waits for processes that are gone and could set
+	// it going again, and how long a process that is silent is waited for that a run cannot do
+	// without, as is the one that conducts it: this one for 15 s at least. 0 stands for half a
+	// minute.
 	Absence time.Duration
 	// Ready, if not nil, is told the address when the process is part of the cluster.
 	Ready func(address string)
@@ -271,8 +272,9 @@ func (p *process) listen() (err error) {
 	p.node, err = transport.Listen(transport.Config{
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
 		Tensors: &p.tensors, Receive: p.mesh.Receive, Posted: p.mesh.Posted, Changed: p.changed,
-		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take, identity.Clients: p.client},
-		Limits:    transport.Limits{Absent: max(c.Absence, leastAbsence)},
+		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
+			identity.Clients: p.client},
+		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	p.mesh.Use(p.node)
 	return err

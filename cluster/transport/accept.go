@@ -51,7 +51,9 @@ func (n *Node) serve() {
 func (n *Node) greet(s *socket, may func() bool) {
 	ctx, cancel := context.WithTimeout(n.stop, n.config.Limits.Handshake)
 	defer cancel()
-	interrupt := context.AfterFunc(ctx, func() { s.tcp.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the call fails in any case
+	interrupt := context.AfterFunc(ctx, func() {
+		s.tcp.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the call fails in any case
+	})
 	protocol, err := n.protocol(ctx, s)
 	if err != nil {
 		n.refused.stranger.Add(1)

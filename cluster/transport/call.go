@@ -115,7 +115,9 @@ func (n *Node) greeting(p *peer) greeting {
 }
 
 // hello calls an address, and returns the connection, what reads from it and who welcomes.
-func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socket, in *bufio.Reader, about Peer, welcome greeting, err error) {
+func (n *Node) hello(
+	ctx context.Context, address string, g *greeting,
+) (s *socket, in *bufio.Reader, about Peer, welcome greeting, err error) {
 	if err = n.mayBePlain(address); err != nil { // the peer itself may have said it
 		return nil, nil, about, welcome, err
 	}
@@ -123,7 +125,9 @@ func (n *Node) hello(ctx context.Context, address string, g *greeting) (s *socke
 	if err != nil {
 		return nil, nil, about, welcome, err
 	}
-	interrupt := context.AfterFunc(ctx, func() { s.tcp.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the call fails in any case
+	interrupt := context.AfterFunc(ctx, func() {
+		s.tcp.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the call fails in any case
+	})
 	defer func() {
 		if !interrupt() && err == nil {
 			err = context.Cause(ctx)

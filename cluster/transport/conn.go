@@ -51,8 +51,8 @@ const readAhead = 16 << 10
 // conn is the one established connection with a peer.
 //
 // Whoever holds the token writes. A sender that finds the queue empty and the token free writes at
-// once what the socket takes without waiting, and passes the rest with the token to the connection's
-// writer. The token is in token, in handover, with the writer, or with one of them.
+// once what the socket takes without waiting, and passes the rest with the token to the
+// connection's writer. The token is in token, in handover, with the writer, or with one of them.
 type conn struct {
 	peer     *peer
 	from     Peer
@@ -87,23 +87,25 @@ type conn struct {
 	busy     atomic.Bool // the handler is at work
 }
 
-// writer decides which goroutine of a connection writes what senders leave: one that only writes, as
-// in a single, or the one that reads as well, as in a duplex.
+// writer decides which goroutine of a connection writes what senders leave: one that only writes,
+// as in a single, or the one that reads as well, as in a duplex.
 type writer interface {
-	// Write waits for room in the socket, Close ends both directions and CloseWrite what is written.
+	// Write waits for room in the socket, Close ends both directions and CloseWrite what is
+	// written.
 	io.WriteCloser
 	CloseWrite() error
 	descriptor() syscall.RawConn
-	// takesLarge reports whether a large parcel is to be written by the writer from its first chunk on.
+	// takesLarge reports whether a large parcel is to be written by the writer from its first chunk
+	// on.
 	takesLarge() bool
 	// pass gives the token to the goroutine that is to write what is left.
 	pass()
 	// back reports whether the goroutine that only writes is to pass the token on.
 	back() bool
 
-	// The other methods are for the goroutine that reads. depart precedes a handler, which can take its
-	// time, or wait for what is to be written; comeBack follows it. retire leaves all writing to the
-	// other goroutine for good.
+	// The other methods are for the goroutine that reads. depart precedes a handler, which can take
+	// its time, or wait for what is to be written; comeBack follows it. retire leaves all writing
+	// to the other goroutine for good.
 	depart()
 	comeBack()
 	retire()
@@ -160,8 +162,8 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 // cores are those of this machine.
 var cores = runtime.NumCPU()
 
-// crowded reports whether the processes of this machine that are connected have fewer than two cores
-// each. A connection is made as it is at the time.
+// crowded reports whether the processes of this machine that are connected have fewer than two
+// cores each. A connection is made as it is at the time.
 func (n *Node) crowded() bool { return cores < 2*(1+int(n.near.Load())) }
 
 // inside reports whether both ends of a connection are on this machine.
@@ -339,8 +341,8 @@ func (c *conn) fill() bool {
 	return b.size > 0
 }
 
-// attempt writes as much of a fresh batch as the socket takes now. The first chunk of a large parcel
-// may be left to where the others are written.
+// attempt writes as much of a fresh batch as the socket takes now. The first chunk of a large
+// parcel may be left to where the others are written.
 func (c *conn) attempt() (all bool, err error) {
 	if err := c.seal(); err != nil || c.writer.takesLarge() && c.batch.open != nil {
 		return false, err

@@ -1,24 +1,26 @@
-// Package transport carries frames between the processes of a cluster. Each pair of processes has one
-// connection, for everything that the actors on both say to each other.
+// Package transport carries frames between the processes of a cluster. Each pair of processes has
+// one connection, for everything that the actors on both say to each other.
 //
 // # What it replaces
 //
 // protoactor has a transport, remote. This one replaces it behind the door, because remote loses
-// messages silently and any client can crash it. Of a burst of 5,000 messages of 8 KB with its default
-// settings 432 arrived, without a dead letter. A message over 4 MB is dropped together with its
-// stream. A malformed batch, or a call of a method that is not implemented, ends the process. A request
-// to spawn an unknown kind kills every actor that was spawned from afar. Payloads are copied, with 2.2
-// to 2.8 bytes allocated for each one received.
+// messages silently and any client can crash it. Of a burst of 5,000 messages of 8 KB with its
+// default settings 432 arrived, without a dead letter. A message over 4 MB is dropped together with
+// its stream. A malformed batch, or a call of a method that is not implemented, ends the process. A
+// request to spawn an unknown kind kills every actor that was spawned from afar. Payloads are
+// copied, with 2.2 to 2.8 bytes allocated for each one received.
 //
 // # What holds
 //
 //   - Both sides of a connection prove by TLS 1.3 who they are and that they belong to the cluster.
 //     A node's one TCP port serves actors, gossip and clients, told apart by ALPN; package identity
-//     says which role may speak what. Without TLS a node calls and listens at loopback addresses only.
-//   - Every message that Send or Post took is handled at most once, in the order of its queue, and is
-//     counted as delivered, when its receiver says so, or as lost. PeerStats adds up at any time.
-//   - Tensors ride beside the head. writev(2) writes them from where they lie, and they are read into
-//     tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
+//     says which role may speak what. Without TLS a node calls and listens at loopback addresses
+//     only.
+//   - Every message that Send or Post took is handled at most once, in the order of its queue, and
+//     is counted as delivered, when its receiver says so, or as lost. PeerStats adds up at any
+//     time.
+//   - Tensors ride beside the head. writev(2) writes them from where they lie, and they are read
+//     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
 //   - Where nothing waits, the sender writes. The reader polls for some 100 µs before it goes to
 //     sleep, as long as an answer mostly comes: waking a core takes longer than a short message.
 //   - Where the processes of a machine have fewer than two cores each, one goroutine reads from a
@@ -31,17 +33,17 @@
 //     are bounded as well: see Limits.
 //   - A process that is started again has a larger incarnation. It gets nothing that was meant for
 //     its predecessor, which is refused from then on.
-//   - Broken connections are made again. Silence first suspends a peer, which is reversible, and then
-//     takes it down. Bytes that no node sends end the connection and are counted; a process survives
-//     all that it is sent.
+//   - Broken connections are made again. Silence first suspends a peer, which is reversible, and
+//     then takes it down. Bytes that no node sends end the connection and are counted; a process
+//     survives all that it is sent.
 //
 // # What does not hold
 //
 // What is under way when a connection breaks is lost and counted, not repeated: actors that need it
-// repeat it themselves. A node of the cluster is trusted as its certificate says. It may send any frame
-// to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths as it
-// likes. Strangers who open Limits.Handshakes connections at a time keep other callers out while they
-// do, but do not disturb existing connections.
+// repeat it themselves. A node of the cluster is trusted as its certificate says. It may send any
+// frame to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths
+// as it likes. Strangers who open Limits.Handshakes connections at a time keep other callers out
+// while they do, but do not disturb existing connections.
 //
 // Memory is the same network inside one process: heads are encoded and decoded as on a connection,
 // tensors change hands by reference.

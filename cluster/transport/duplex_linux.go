@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplex is the writer of a connection without TLS whose reading goroutine writes as well, in turns,
-// where the processes of this machine have fewer than two cores each: a second goroutine would take
-// the core from another process's, and find what it copies in the other core's cache.
+// duplex is the writer of a connection without TLS whose reading goroutine writes as well, in
+// turns, where the processes of this machine have fewer than two cores each: a second goroutine
+// would take the core from another process's, and find what it copies in the other core's cache.
 //
 // The token goes to the goroutine that reads, unless a handler keeps that busy.
 type duplex struct {

@@ -272,8 +272,10 @@ func TestGoroutineThatOnlyWritesGivesTheTokenBackToOneThatIsNotAway(t *testing.T
 
 func TestWritingIsNotFarAheadOfReading(t *testing.T) {
 	near, far := endpoints(t)
-	unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 16<<20)      //nolint:errcheck // what counts is what comes of it
-	unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 16<<20) //nolint:errcheck // as well
+	for _, option := range []int{unix.SO_SNDBUF, unix.SO_SNDBUFFORCE} {
+		//nolint:errcheck // what counts is what comes of it
+		unix.SetsockoptInt(near.fd, unix.SOL_SOCKET, option, 16<<20)
+	}
 	if room, err := unix.GetsockoptInt(near.fd, unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || room < 8<<20 {
 		t.Skipf("the system buffers no more than %d bytes; %v", room, err)
 	}

@@ -44,8 +44,8 @@ var (
 
 // Limits bound what a node does and keeps. Each zero stands for its default.
 type Limits struct {
-	// QueueBytes is how much of what Send took may wait for one peer, 64 MiB by default. A frame that is
-	// larger is taken when no other of its class waits.
+	// QueueBytes is how much of what Send took may wait for one peer, 64 MiB by default. A frame
+	// that is larger is taken when no other of its class waits.
 	QueueBytes int
 	// QueueFrames is how many frames of these may wait, 4096 by default.
 	QueueFrames int
@@ -301,7 +301,8 @@ func (n *Node) all() []*peer {
 // Limits.Absent is over. It does not wait. A peer that is down is given another chance.
 func (n *Node) Connect(name, address string) error {
 	if !goodName(name) || name == n.config.Name {
-		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d printable ASCII characters", name, MaxName)
+		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d printable "+
+			"ASCII characters", name, MaxName)
 	}
 	if err := n.mayBePlain(address); err != nil {
 		return err
@@ -337,8 +338,8 @@ func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, b
 // TrySend is Send, but where the queue is full it returns the error at once.
 func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
 
-// Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was posted
-// waits in one order with what was sent, but in other room: see Limits.Backlog.
+// Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was
+// posted waits in one order with what was sent, but in other room: see Limits.Backlog.
 func (n *Node) Post(name string, f *wire.Frame) error { return n.send(name, f, posted, false) }
 
 // send takes a frame that is of a class unless it is urgent.

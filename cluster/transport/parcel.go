@@ -39,7 +39,8 @@ const keptHead = 16 << 10
 
 var parcels = sync.Pool{New: func() any { return &parcel{head: make([]byte, 0, 256)} }}
 
-// pack encodes a frame that is of a class unless it is urgent. The parcel takes over the references to its tensors.
+// pack encodes a frame that is of a class unless it is urgent. The parcel takes over the references
+// to its tensors.
 func pack(f *wire.Frame, c class) (*parcel, error) {
 	p := parcels.Get().(*parcel)
 	head, err := wire.AppendHead(p.head[:recordHeader], f)
