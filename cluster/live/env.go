@@ -93,15 +93,16 @@ func (e *env) Compute(job actors.Job) {
 		e.submit(rt.Evaluations, func() { e.compute(job.Do, func(result any) { e.life.tell(result, promptly) }) })
 		return
 	}
-	var due time.Duration
-	w.Locked(func() { due = e.life.cores.Book(e.life.now(), job.Cores, e.node.Profile.Cost(job)) })
-	asked := max(due, w.clock.Now())
+	var due, asked time.Duration
+	w.Locked(func() {
+		due = e.life.cores.Book(e.life.now(), job.Cores, e.node.Profile.Cost(job))
+		asked = max(due, w.clock.Now())
+		e.life.owed = append(e.life.owed, asked)
+	})
 	e.submit(rt.Steps, func() {
 		e.compute(job.Do, func(result any) {
 			w.clock.At(due, func() {
-				if !e.life.over() {
-					w.late.steps.add(w.clock.Now() - asked)
-				}
+				e.life.computed(asked)
 				e.life.tell(result, due)
 			})
 		})

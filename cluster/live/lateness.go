@@ -3,6 +3,7 @@ package live
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -37,6 +38,38 @@ func bucket(d time.Duration) int {
 func upper(b int) time.Duration {
 	octave, eighth := b/8, b%8
 	return time.Duration((uint64(8+eighth+1) << octave) - 1)
+}
+
+// computed counts how late a step is that should be done at an instant.
+func (l *life) computed(asked time.Duration) {
+	if l.over() {
+		return
+	}
+	w := l.node.world
+	w.late.steps.add(w.clock.Now() - asked)
+	w.Locked(func() {
+		if i := slices.Index(l.owed, asked); i >= 0 {
+			l.owed = slices.Delete(l.owed, i, i+1)
+		}
+	})
+}
+
+// overdue counts the steps that should be done at the end of the run, and are not: a machine that
+// hardly computes is late, however few of its steps come to an end.
+func (w *World) overdue() {
+	w.Locked(func() {
+		for _, n := range w.nodes {
+			l := n.life.Load()
+			if l == nil { // it lives elsewhere
+				continue
+			}
+			for _, asked := range l.owed {
+				if late := w.instant - asked; late > 0 {
+					w.late.steps.add(late)
+				}
+			}
+		}
+	})
 }
 
 // Lateness says how far a run in real time fell behind what its plan asked.

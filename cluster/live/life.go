@@ -27,6 +27,10 @@ type life struct {
 	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
 
+	// owed are the instants at which the steps under way should be done. It is guarded by
+	// World.network.
+	owed []time.Duration
+
 	unreported []*protos.Message // steps that the handler at work has recorded
 }
 

@@ -288,6 +288,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	close(w.placed)
 	w.wait(ctx)
+	w.overdue()
 	result := Result{Now: w.instant, Messages: w.late.messages.summary(), Steps: w.late.steps.summary(),
 		DeadLetters: w.lost.Load(), Stalled: w.stalled,
 		Halted: w.haltedAt}

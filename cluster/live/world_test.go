@@ -486,6 +486,21 @@ func TestRunThatIsLaterThanItsBoundIsMarked(t *testing.T) {
 	}
 }
 
+func TestRunIsLateWhoseStepDoesNotComeToItsEnd(t *testing.T) {
+	s := &stage{bound: 20 * ms, end: 100 * ms}
+	s.handlers = []handler{func(ctx actor.Context, env actors.Env) {
+		if started(ctx) {
+			env.Compute(actors.Job{Work: 1e6, Do: func() any { // 1 ms at 1 GFLOP/s
+				toil(300 * ms)
+				return nil
+			}})
+		}
+	}}
+	if r := s.run(t); !r.Late || r.Steps.Count != 1 || r.Steps.P99 < 50*ms {
+		t.Errorf("late is %v with %+v", r.Late, r.Steps)
+	}
+}
+
 func TestMoreNodesThanOneProcessHoldsAreRefused(t *testing.T) {
 	d := &world.Deployment{Nodes: make([]world.Node, live.MaxNodes+1)}
 	if _, err := live.New(live.Config{Deployment: d}); err == nil ||
