@@ -81,6 +81,18 @@ func (d *Deployment) Names() []string {
 	return append(names, actors.Coordinator)
 }
 
+// Present reports whether the plan has a node be there at an instant, a paused one included: it
+// begins so, or joins, and neither crashes nor leaves until then, nor at the instant.
+func (d *Deployment) Present(node int, at time.Duration) bool {
+	there := !d.Nodes[node].Absent
+	for _, c := range d.Schedule {
+		if c.Node == node && c.At <= at && c.Do != Pause {
+			there = c.Do == Join
+		}
+	}
+	return there
+}
+
 // Inhabitant is the actor of a node as it is placed: the id, the emulated speed and the kind. The
 // coordinator, at position len(Nodes), computes in no time, and acts on the world by control.
 func (d *Deployment) Inhabitant(node int, control func(actors.Env) Control) Inhabitant {

@@ -250,6 +250,10 @@ func reserve(name string) (dir string, err error) {
 func (r *Runner) compatible() error {
 	for _, done := range r.folder.Runs() {
 		if done.Clock != string(r.Venue.Clock()) {
+			if done.Clock != string(VirtualTime) && done.Clock != string(RealTime) {
+				return fmt.Errorf("the record in %s was made on a %s, where each submission has a record of its own; "+
+					"submit the plan again", r.Out, done.Clock)
+			}
 			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock,
 				done.Clock)
 		}

@@ -55,7 +55,7 @@ func (h *History) Add(at time.Duration, node, what string, degrades bool) {
 	h.addLocked(at, node, what, degrades)
 }
 
-// addLocked is add with the lock held.
+// addLocked is Add with the lock held.
 func (h *History) addLocked(at time.Duration, node, what string, degrades bool) {
 	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what})
 	h.degraded = h.degraded || degrades
@@ -71,7 +71,7 @@ func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	defer h.mu.Unlock()
 	var news []int
 	for _, node := range nodes {
-		if _, known := h.away[node]; !known && scheduled(h.deployment, node, at) {
+		if _, known := h.away[node]; !known && h.deployment.Present(node, at) {
 			h.away[node] = absence{process: process, why: why, from: at}
 			news = append(news, node)
 		}
@@ -121,7 +121,7 @@ func (h *History) Present(at time.Duration, node int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, away := h.away[node]
-	return !away && scheduled(h.deployment, node, at)
+	return !away && h.deployment.Present(node, at)
 }
 
 // HoldLastModel reports whether no model is left without these nodes, one of which has one.
@@ -136,22 +136,11 @@ func (h *History) HoldLastModel(at time.Duration, nodes []int) bool {
 func (h *History) modelsAt(at time.Duration, without ...int) bool {
 	for node, role := range h.roles {
 		_, away := h.away[node]
-		if role.Holds && !away && !slices.Contains(without, node) && scheduled(h.deployment, node, at) {
+		if role.Holds && !away && !slices.Contains(without, node) && h.deployment.Present(node, at) {
 			return true
 		}
 	}
 	return false
-}
-
-// scheduled reports whether the plan has a node be there at an instant.
-func scheduled(d *world.Deployment, node int, at time.Duration) bool {
-	there := !d.Nodes[node].Absent
-	for _, c := range d.Schedule {
-		if c.Node == node && c.At <= at {
-			there = c.Do == world.Join
-		}
-	}
-	return there
 }
 
 // ErrNoModel is why a run has failed at whose end nobody had a model.

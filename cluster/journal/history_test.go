@@ -160,6 +160,15 @@ func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) 
 	}
 }
 
+func TestNodeThatWasPausedLosesItsModelWithItsProcess(t *testing.T) {
+	h := historyOf(server, worker)
+	h.deployment.Schedule = []world.NodeChange{{At: time.Second, Node: 0, Do: world.Pause, For: time.Second}}
+	h.Gone(3*time.Second, "P", "killed", []int{0})
+	if told, degraded, err := h.Close(4 * time.Second); len(told) == 0 || !degraded && err == nil {
+		t.Errorf("%v, %v, %v", told, degraded, err)
+	}
+}
+
 func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
 	const s, ms = time.Second, time.Millisecond
 	for _, x := range []struct {

@@ -29,8 +29,9 @@ type Carrier interface {
 	// pass the others.
 	Send(node int, f *wire.Frame) error
 	// Changed tells the coordinator's world, by its Change, that a node of this one has gone
-	// or is there. The news keeps its place among control messages to the coordinator.
-	Changed(node int, present bool)
+	// or is there. The news keeps its place among control messages to the coordinator. An error
+	// that does not wrap ErrGone ends the run.
+	Changed(node int, present bool) error
 	// Halt calls Halt of all other worlds. The coordinator's world calls it once: when the
 	// coordinator has halted the members, or when the run ends without, however it does.
 	Halt()

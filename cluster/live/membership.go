@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -35,17 +36,6 @@ func (w *World) schedule() {
 	for n := w.mortal(); n != nil; n = w.mortal() {
 		n.prepare()
 	}
-}
-
-// present reports whether the schedule has a node be there at the start.
-func (w *World) present(node int) bool {
-	there := !w.config.Deployment.Nodes[node].Absent
-	for _, c := range w.config.Deployment.Schedule {
-		if c.Node == node && c.At < w.config.Start && c.Do != world.Pause {
-			there = c.Do == world.Join
-		}
-	}
-	return there
 }
 
 // change has something done by attend.
@@ -133,7 +123,9 @@ func (r realm) Tell(change world.MemberChange) {
 	}
 	lead := r.lead()
 	if lead.away {
-		r.config.Carrier.Changed(change.Node, change.Present)
+		if err := r.config.Carrier.Changed(change.Node, change.Present); err != nil && !errors.Is(err, ErrGone) {
+			r.fail(err)
+		}
 	} else if lead.there {
 		lead.life.Load().tell(change, promptly)
 	}

@@ -145,13 +145,14 @@ func (c *carrier) carry(node int, arrived *wire.Frame) {
 	w.Deliver(node, arrived)
 }
 
-func (c *carrier) Changed(node int, present bool) {
+func (c *carrier) Changed(node int, present bool) error {
 	lead := len(c.mesh.hosts) - 1
 	c.put(lead, wire.Control, func() {
 		if w := c.mesh.world(c.from, lead); w != nil {
 			w.Change(node, present)
 		}
 	})
+	return nil
 }
 
 func (c *carrier) Halt() {

@@ -364,7 +364,7 @@ func (w *World) close() {
 func (w *World) place() error {
 	d := w.config.Deployment
 	for i := range d.Nodes {
-		if w.nodes[i].away || !w.present(i) {
+		if w.nodes[i].away || !w.config.Deployment.Present(i, w.config.Start-1) {
 			continue
 		}
 		if err := w.nodes[i].life.Load().place(); err != nil {

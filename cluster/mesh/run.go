@@ -139,7 +139,12 @@ func (r *Run) Reach(ctx context.Context, gone []string) error {
 // Send posts a frame of the world here to the process of its node.
 func (r *Run) Send(node int, f *wire.Frame) error {
 	f.Run = r.number
-	to := r.where[node]
+	return r.posted(r.where[node], f)
+}
+
+// posted posts a frame, and returns an error that wraps live.ErrGone where its process is gone, or
+// is silent and not needed.
+func (r *Run) posted(to string, f *wire.Frame) error {
 	err := r.mesh.node.Load().Post(to, f)
 	switch {
 	case err == nil:
@@ -156,8 +161,9 @@ func (r *Run) Send(node int, f *wire.Frame) error {
 }
 
 // Changed tells the process that conducts the run that a node of this process has gone or is there.
-func (r *Run) Changed(node int, present bool) {
-	r.post(r.lead, &protos.NodeChanged{Node: int32(node), Present: present})
+func (r *Run) Changed(node int, present bool) error {
+	m := &protos.NodeChanged{Node: int32(node), Present: present}
+	return r.posted(r.lead, &wire.Frame{Kind: wire.KindOf(m), Run: r.number, Head: m})
 }
 
 // Halt tells all other processes that the part of the run's nodes is over.

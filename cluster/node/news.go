@@ -156,9 +156,9 @@ func (p *process) spread() {
 	retry := time.NewTicker(tellAgain)
 	defer retry.Stop()
 	for {
+		number := p.others.latest() // before the submissions are looked at: rather told twice than not at all
 		submissions, removed := p.queue.All()
 		now := edition{removed, p.expires()}
-		number := p.others.latest() // before the submissions are looked at: rather told twice than not at all
 		present := map[string]bool{}
 		for _, s := range p.node.Stats().Peers {
 			if s.State != transport.Up {

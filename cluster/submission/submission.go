@@ -550,12 +550,16 @@ func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan st
 
 // since returns the lines from the given number on, and the number of the next.
 func (s *Submission) since(from int) (lines []string, next int, over bool, changed <-chan struct{}) {
-	if s.past { // nothing more comes
-		lines = append(s.written(), s.lines...)
-		return lines[min(from, len(lines)):], len(lines), true, s.changed
+	var written []string
+	if s.past {
+		written = s.written()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.past { // nothing more comes
+		lines = append(written, s.lines...)
+		return lines[min(from, len(lines)):], len(lines), true, s.changed
+	}
 	from = max(from, s.dropped)
 	lines = slices.Clone(s.lines[from-s.dropped:])
 	return lines, from + len(lines), s.ended(), s.changed

@@ -164,12 +164,13 @@ func (p *peer) admit(parcel *parcel, patient bool) error {
 // fits reports whether there is room for a parcel.
 func (p *peer) fits(parcel *parcel) bool {
 	limits := &p.node.config.Limits
-	bytes, frames := limits.QueueBytes, limits.QueueFrames
+	times := int64(1)
 	if parcel.class != bulk {
-		bytes, frames = bytes*limits.Backlog, frames*limits.Backlog
+		times = int64(limits.Backlog)
 	}
 	held := p.held[parcel.class]
-	return held == 0 || held+parcel.size() <= bytes && p.frames[parcel.class] < frames
+	return held == 0 || int64(held)+int64(parcel.size()) <= times*int64(limits.QueueBytes) &&
+		int64(p.frames[parcel.class]) < times*int64(limits.QueueFrames)
 }
 
 // take takes the first parcel of a queue.

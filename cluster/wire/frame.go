@@ -318,6 +318,10 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes),
 			n.message, err)
 	}
+	if f.Kind != System && f.Kind != KindOf(f.Head) {
+		return Frame{}, nil, fmt.Errorf("wire: offset 0: kind %d of a frame with %s, accepted is %d", f.Kind,
+			n.message, KindOf(f.Head))
+	}
 	return f, lengths, nil
 }
 

@@ -64,7 +64,6 @@ func frames() *rapid.Generator[*wire.Frame] {
 		text := rapid.StringN(0, 200, -1)
 		number := rapid.Uint64()
 		f := &wire.Frame{
-			Kind:          rapid.SampledFrom([]wire.Kind{wire.User, wire.System}).Draw(t, "kind"),
 			Run:           number.Draw(t, "run"),
 			Late:          time.Duration(rapid.Uint16().Draw(t, "late")) * time.Microsecond,
 			Target:        text.Draw(t, "target"),
@@ -79,6 +78,7 @@ func frames() *rapid.Generator[*wire.Frame] {
 				&actor.PoisonPill{},
 			}).Draw(t, "head"),
 		}
+		f.Kind = rapid.SampledFrom([]wire.Kind{wire.KindOf(f.Head), wire.System}).Draw(t, "kind")
 		for _, bits := range rapid.SliceOfN(rapid.SliceOfN(rapid.Uint32(), 0, 20), 0, 5).Draw(t, "tensors") {
 			v := protos.NewTensor(make([]float32, len(bits)))
 			for i, b := range bits {
@@ -219,11 +219,12 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 		"lengths cut":          {head(2, "\x01\x00\x00\x00"), "offset 24"},
 		"huge tensor":          {head(1, "\xff\xff\xff\xff"), "offset 20"},
 		"huge sum of tensors":  {head(wire.MaxTensors, many), "offset 24"},
-		"large tensor missing": {head(1, "\x00\x00\x00\x10\x00\x00\x00\x0egradwire.Start"), "offset 42"},
+		"large tensor missing": {head(1, "\x00\x00\x00\x10\x00\x00\x00\x0egradwire.Chunk"), "offset 42"},
 		"long text":            {head(0, "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), "offset 20"},
 		"overflowing text":     {head(0, strings.Repeat("\xff", 20)), "offset 20"},
 		"unknown type":         {head(0, "\x00\x00\x00\x03abc"), "offset 24"},
 		"no type":              {head(0, "\x00\x00\x00\x00"), "offset 24"},
+		"control as user":      {head(0, "\x00\x00\x00\x0egradwire.Start"), "offset 0"},
 		"broken protobuf":      {head(0, "\x00\x00\x00\x0egradwire.Start\x08"), "offset 38"},
 	} {
 		var before, after runtime.MemStats
