@@ -162,7 +162,7 @@ func submissionsCommand(out io.Writer) *cobra.Command {
 		Example: "  gradwire submissions", Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				all, err := c.Runs(ctx)
+				all, err := c.Submissions(ctx)
 				if told := f.tell(out, all, func(w io.Writer) { tellSubmissions(w, all) }); told != nil {
 					return told
 				}
@@ -427,7 +427,7 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 
 // tellQueue says what a submission waits for, as far as that can be found out.
 func tellQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs io.Writer) {
-	all, _ := c.Runs(ctx)
+	all, _ := c.Submissions(ctx)
 	var before []string
 	for _, other := range all {
 		if other.ID == s.ID {

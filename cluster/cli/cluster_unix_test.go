@@ -86,7 +86,7 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 		}
 	}
 	code, _, errs := site.run("status", "zzz")
-	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no run") {
+	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no submission") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop.time=200ms")...) // b is free for it

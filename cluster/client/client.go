@@ -291,10 +291,10 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	return trips, err
 }
 
-// Runs returns what was submitted to the processes of the cluster, in the order of time, and what
+// Submissions returns what was submitted to the processes of the cluster, in the order of time, and what
 // others know of those that are away. Processes that do not answer are passed over; the error then
 // says so.
-func (c *Client) Runs(ctx context.Context) ([]Submission, error) {
+func (c *Client) Submissions(ctx context.Context) ([]Submission, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -349,13 +349,13 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	if err != nil {
 		return "", found, err
 	}
-	all, failed := c.Runs(ctx)
+	all, failed := c.Submissions(ctx)
 	for _, s := range all {
 		if id == "" || !strings.HasPrefix(s.ID, id) {
 			continue
 		}
 		if found.ID != "" {
-			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID,
+			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id, found.ID,
 				s.ID))
 		}
 		found = s
@@ -364,7 +364,7 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	case found.ID == "" && failed != nil:
 		return "", found, refusal.Again(fmt.Errorf("no node that answers knows a run %q: %w", id, failed))
 	case found.ID == "":
-		return "", found, refusal.Input(fmt.Errorf("the cluster knows no run %q", id))
+		return "", found, refusal.Input(fmt.Errorf("the cluster knows no submission %q", id))
 	}
 	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == found.Process }); i >= 0 {
 		address = nodes[i].Address
@@ -401,7 +401,7 @@ type WrittenPlan interface {
 	Written() (file string, text []byte, set []string)
 }
 
-// Submit has the cluster carry a plan out, and returns the run's id. An InputError says what
+// Submit has the cluster carry a plan out, and returns the submission's id. An InputError says what
 // is wrong with the plan, or why the cluster cannot host it.
 func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (string, error) {
 	file, text, set := p.Written()

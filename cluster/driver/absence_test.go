@@ -65,8 +65,8 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 	_, err = operator.Remove(t.Context(), id)
 	expectAgain(t, err, "which is away since")
 	_, err = operator.Status(t.Context(), gone)
-	expectInput(t, err, "the cluster knows no run")
-	if runs, err := operator.Runs(t.Context()); err != nil || len(runs) != 2 || runs[0].ID != id ||
+	expectInput(t, err, "the cluster knows no submission")
+	if runs, err := operator.Submissions(t.Context()); err != nil || len(runs) != 2 || runs[0].ID != id ||
 		runs[1].ID != running {
 		t.Errorf("%+v, %v", runs, err)
 	}
@@ -146,7 +146,7 @@ func TestRunThatIsRemovedLeavesNothingBehind(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if runs, err := operator.Runs(t.Context()); err != nil || len(runs) > 0 {
+	if runs, err := operator.Submissions(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	if ledger := string(read(t, records, "submissions-a.jsonl")); !strings.Contains(ledger, `"state":"removed"`) {

@@ -380,7 +380,7 @@ func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
 		t.Error("a folder for nothing")
 	}
 	if err := guest.Stop(t.Context(), id); err == nil || !strings.Contains(err.Error(),
-		"has role client and may not stop runs, which takes role operator") {
+		"has role client and may not stop submissions, which takes role operator") {
 		t.Errorf("a client stops: %v", err)
 	}
 	if err := operator.Stop(t.Context(), id); err != nil {
@@ -465,7 +465,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 		}
 		expectInput(t, err, x.want)
 	}
-	if runs, err := client.Runs(t.Context()); err != nil || len(runs) > 0 {
+	if runs, err := client.Submissions(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("runs %+v, %v", runs, err)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(c.dir, "records")); len(entries) > 0 {

@@ -227,7 +227,7 @@ func (c *colony) alone() inUse {
 	}
 	c.gather(1)
 	for { // what goes on has to end: nobody can take part any more
-		runs, err := c.client.Runs(c.t.Context())
+		runs, err := c.client.Submissions(c.t.Context())
 		if err != nil {
 			c.t.Fatal(err)
 		}

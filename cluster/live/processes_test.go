@@ -279,7 +279,7 @@ var _ live.Carrier = (*cluster)(nil)
 func (c *cluster) Send(node int, f *wire.Frame) error { return c.node.Post(c.name(node), f) }
 
 func (c *cluster) Changed(int, bool) error { return nil }
-func (c *cluster) Halt()             {}
+func (c *cluster) Halt()                   {}
 
 // still is a model of so many parameters whose gradient is always one, and a method
 // that changes nothing.

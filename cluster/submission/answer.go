@@ -108,7 +108,7 @@ func (q *Queue) answerLog(ctx context.Context, c *request.Caller, m *protos.Read
 }
 
 func (q *Queue) answerStop(c *request.Caller, id string) error {
-	if err := c.May("stop runs", identity.Operator); err != nil {
+	if err := c.May("stop submissions", identity.Operator); err != nil {
 		return err
 	}
 	s, err := q.find(id)
@@ -116,7 +116,7 @@ func (q *Queue) answerStop(c *request.Caller, id string) error {
 		return err
 	}
 	if s.over() {
-		return refusal.Input(fmt.Errorf("run %s is over already", s.ID))
+		return refusal.Input(fmt.Errorf("submission %s is over already", s.ID))
 	}
 	s.halt(errStopped{c.Name})
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})

@@ -313,13 +313,14 @@ func (q *Queue) find(id string) (*Submission, error) {
 	for _, s := range q.all {
 		if id != "" && strings.HasPrefix(s.ID, id) {
 			if found != nil {
-				return nil, refusal.Input(fmt.Errorf("%s stands for more than one run: %s and %s", id, found.ID, s.ID))
+				return nil, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id,
+					found.ID, s.ID))
 			}
 			found = s
 		}
 	}
 	if found == nil {
-		return nil, refusal.Input(fmt.Errorf("process %s has no run %.40q", q.config.Process, id))
+		return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
 	}
 	return found, nil
 }
