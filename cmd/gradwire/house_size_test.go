@@ -28,9 +28,7 @@ const (
 var notYet = []string{
 	"actors", "actors/adpsgd", "actors/collective", "actors/coordinator", "actors/dpsgd",
 	"actors/gossip", "actors/local", "actors/ps", "actors/train", "actors/world",
-	"cluster/catalog", "cluster/door", "cluster/link", "cluster/live", "cluster/plan",
-	"cluster/report/diff", "cluster/sim", "cluster/sim/simtest", "cluster/transport",
-	"cmd/gradwire",
+	"cluster/sim", "cluster/sim/simtest",
 }
 
 func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {
@@ -106,7 +104,8 @@ func functionFaults(fset *token.FileSet, file *ast.File) (faults []string) {
 	return faults
 }
 
-// lineFaults finds the lines of a Go file that are too wide. The tag of a setting cannot be broken.
+// lineFaults finds the lines of a Go file that are too wide. The tag of a setting, which holds
+// its documentation, cannot be broken.
 func lineFaults(f sourceFile) (faults []string) {
 	number := 0
 	for line := range bytes.Lines(f.text) {
@@ -115,7 +114,8 @@ func lineFaults(f sourceFile) (faults []string) {
 		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("//")) {
 			limit = maxComment
 		}
-		if columns := columnsOf(line); columns > limit && !bytes.Contains(line, []byte(" `plan:\"")) {
+		tag := bytes.Contains(line, []byte(" `plan:\"")) && bytes.HasSuffix(line, []byte("`\n"))
+		if columns := columnsOf(line); columns > limit && !tag {
 			faults = append(faults, fmt.Sprintf("%s:%d: %d columns; at most %d", f.name, number, columns, limit))
 		}
 	}
