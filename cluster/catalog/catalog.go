@@ -185,8 +185,8 @@ func (s *Spec) pace() error {
 		if step := node.Compute.Step; s.Roles[i].Trains && step != nil && *step == 0 {
 			return syntax.Errorf(node.Source.At("compute"),
 				"the steps of %s take no time, and it waits for nothing that takes any: "+
-					"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of steps "+
-					"or epochs", node.Name, s.Plan.Stop.Time)
+					"until stop: {time: %s} it would compute for ever; give the step a time, or stop a number of "+
+					"steps or epochs", node.Name, s.Plan.Stop.Time)
 		}
 	}
 	return nil

@@ -185,8 +185,7 @@ func others(section *syntax.Node) []string {
 
 // fixed wraps a generated set as a loader.
 func fixed(generate func() *datasets.Set, test float64) Loader {
-	return Loader{Test: test, Load: func(string, bool) (*datasets.Source,
-		error) {
+	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) {
 		return &datasets.Source{Pool: generate()}, nil
 	}}
 }
@@ -229,8 +228,7 @@ func addDatasets(c *Catalog) {
 		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
 			return Loader{
 				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set.name),
-				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source,
-					error) {
+				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) {
 					return idx.Load(folder, set.name)
 				}),
 			}, nil
@@ -243,8 +241,7 @@ func addDatasets(c *Catalog) {
 				Test:    0.25,
 				Scaling: datasets.Standard,
 				Inputs:  57, Classes: 2, ClassNames: []string{"ham", "spam"},
-				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source,
-					error) {
+				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) {
 					return csv.LoadSpambase(folder)
 				}),
 			}, nil
@@ -256,6 +253,11 @@ func addDatasets(c *Catalog) {
 				ClassNames: []string{"-1", "+1"}}, nil
 		}))
 	addFiles(c)
+	addGenerated(c)
+}
+
+// addGenerated adds the data sets that need no file.
+func addGenerated(c *Catalog) {
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
 		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
 		func(_ *Catalog, s *trafficSettings) (Loader, error) {
@@ -264,7 +266,8 @@ func addDatasets(c *Catalog) {
 				set.Columns, _ = nslkdd.Columns(s.Encoding) // the encoding is one of the two
 				return set
 			}, 0.25)
-			l.Scaling, l.Inputs, l.Classes, l.ClassNames = nslkdd.DefaultScaling(s.Encoding), s.Encoding, 5, nslkdd.ClassNames()
+			l.Scaling, l.Inputs = nslkdd.DefaultScaling(s.Encoding), s.Encoding
+			l.Classes, l.ClassNames = 5, nslkdd.ClassNames()
 			return l, nil
 		}))
 	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",

@@ -104,7 +104,8 @@ func buildIDX(c *Catalog, s *idxSettings) (Loader, error) {
 	return own(c, s.Source, s.TestImages, func(test bool) (*datasets.Source, error) {
 		return idx.LoadFiles(idx.Files{Images: c.place(s.Images), Labels: c.place(s.Labels),
 			TestImages: c.only(test, s.TestImages), TestLabels: c.only(test, s.TestLabels)})
-	}, file{"images", &s.Images}, file{"labels", &s.Labels}, file{"test-images", &s.TestImages}, file{"test-labels", &s.TestLabels})
+	}, file{"images", &s.Images}, file{"labels", &s.Labels},
+		file{"test-images", &s.TestImages}, file{"test-labels", &s.TestLabels})
 }
 
 func buildNPY(c *Catalog, s *npySettings) (Loader, error) {

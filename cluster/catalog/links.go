@@ -67,6 +67,11 @@ func addDelays(c *Catalog) {
 				nil
 		}))
 	addHeavyTails(c)
+	addDelaysWithMemory(c)
+}
+
+// addDelaysWithMemory adds delays that depend on the one before or on the time.
+func addDelaysWithMemory(c *Catalog) {
 	type walk struct {
 		First unit.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
 		Step  unit.Duration      `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`

@@ -32,7 +32,8 @@ func shares(workers map[string]map[string]unit.Fraction, n *syntax.Node) (partit
 			share.Classes[class] = f
 			if sums[class] += f; sums[class] > 1+1e-9 { // as partition.Classes rounds
 				return nil, syntax.Errorf(n.At(name).At(class),
-					"the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away", class, 100*sums[class])
+					"the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away",
+					class, 100*sums[class])
 			}
 		}
 		c.Workers = append(c.Workers, share)

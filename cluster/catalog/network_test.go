@@ -115,7 +115,10 @@ func TestOutagesAtRandomAndBurstsReachTheirEdges(t *testing.T) {
 network:
   default: {outages: [{from: 1s, for: 1s}, {kind: gilbert-elliott, up: 30s, down: 5s}]}
   links:
-    - {from: s, to: a, outages: [{kind: gilbert-elliott, up: 1m, down: 1s}], loss: {kind: drop, bursts: {p: 1%, r: 25%, k: 99%}}}
+    - from: s
+      to: a
+      outages: [{kind: gilbert-elliott, up: 1m, down: 1s}]
+      loss: {kind: drop, bursts: {p: 1%, r: 25%, k: 99%}}
     - {from: a, to: s, outages: []}
 schedule: [{at: 10s, link: [s, a], delay: 1ms}]
 `)
@@ -292,7 +295,9 @@ func TestResolvedPlanReadsAsItself(t *testing.T) {
 	s, err := spec(t, dir, `
 network:
   default: {delay: {kind: trace, file: trace.csv}}
-  links: [{between: [s, a], delay: {kind: random-walk, first: 1s..5s, step: 0.5s, min: 50ms}}, {from: b, to: s, delay: 7ms}]
+  links:
+    - {between: [s, a], delay: {kind: random-walk, first: 1s..5s, step: 0.5s, min: 50ms}}
+    - {from: b, to: s, delay: 7ms}
   topology: {kind: file, file: edges.csv}
 schedule:
   - {at: 50s, topology: {kind: file, file: edges.csv}}

@@ -21,7 +21,10 @@ func withoutSections(ts []Topology) (bare []Topology) {
 func TestTopologiesAreInTheOrderOfTime(t *testing.T) {
 	s := mustSpec(t, `
 network: {topology: ring}
-schedule: [{at: 2s, topology: {kind: star, centre: b}}, {at: 1s, topology: {kind: erdos-renyi, probability: 50%}}, {at: 1s, link: [s, a], do: down}]
+schedule:
+  - {at: 2s, topology: {kind: star, centre: b}}
+  - {at: 1s, topology: {kind: erdos-renyi, probability: 50%}}
+  - {at: 1s, link: [s, a], do: down}
 `)
 	equal(t, "topologies", []Topology{
 		{Topology: link.Ring{}}, {At: time.Second, Topology: link.ErdosRenyi{Probability: 0.5}},

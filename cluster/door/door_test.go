@@ -277,40 +277,48 @@ func TestStrictModeDeliversWhatWasDecoded(t *testing.T) {
 	}
 }
 
+// traffic is what was sent through a house at random.
+type traffic struct {
+	house
+	now      time.Duration
+	onTheWay []door.Parcel
+	tensors  []*protos.Tensor
+}
+
+// send sends a tensor to one to three nodes.
+func (x *traffic) send(t *rapid.T) {
+	x.now += time.Duration(rapid.IntRange(0, 3).Draw(t, "wait")) * ms
+	v := protos.NewTensor([]float32{1, 2})
+	x.tensors = append(x.tensors, v.Retain())
+	m := chunk(v)
+	n := rapid.IntRange(1, 3).Draw(t, "receivers")
+	m.Retain(n - 1)
+	for to := range int32(n) {
+		p, err := x.Pass(x.now, a, to+1, "x", wire.User, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !p.Lost {
+			x.onTheWay = append(x.onTheWay, p)
+		}
+	}
+}
+
 // Whatever becomes of messages, each edge accounts for all of them and every tensor
 // comes back.
 func TestEdgesAndPoolsBalanceWhateverBecomesOfMessages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		strict := rapid.Bool().Draw(t, "strict")
-		h := open(strict, link.Config{Delay: link.Uniform{Min: ms, Max: 5 * ms},
-			Loss: link.Loss{Probability: 0.3, Drop: true}})
-		var onTheWay []door.Parcel
-		var tensors []*protos.Tensor
-		now := time.Duration(0)
+		x := traffic{house: open(strict, link.Config{Delay: link.Uniform{Min: ms, Max: 5 * ms},
+			Loss: link.Loss{Probability: 0.3, Drop: true}})}
 		t.Repeat(map[string]func(*rapid.T){
-			"send": func(t *rapid.T) {
-				now += time.Duration(rapid.IntRange(0, 3).Draw(t, "wait")) * ms
-				v := protos.NewTensor([]float32{1, 2})
-				tensors = append(tensors, v.Retain())
-				m := chunk(v)
-				n := rapid.IntRange(1, 3).Draw(t, "receivers")
-				m.Retain(n - 1)
-				for to := range int32(n) {
-					p, err := h.Pass(now, a, to+1, "x", wire.User, m)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !p.Lost {
-						onTheWay = append(onTheWay, p)
-					}
-				}
-			},
+			"send": x.send,
 			"end": func(t *rapid.T) {
-				if len(onTheWay) == 0 {
+				if len(x.onTheWay) == 0 {
 					t.Skip()
 				}
-				p := onTheWay[0]
-				onTheWay = onTheWay[1:]
+				p := x.onTheWay[0]
+				x.onTheWay = x.onTheWay[1:]
 				if rapid.Bool().Draw(t, "there") {
 					if err := p.Arrive(p.Arrival); err != nil {
 						t.Fatal(err)
@@ -322,20 +330,20 @@ func TestEdgesAndPoolsBalanceWhateverBecomesOfMessages(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				inFlight := int64(0)
-				for _, e := range h.network.Used() {
+				for _, e := range x.network.Used() {
 					inFlight += e.Stats().InFlight()
 				}
-				if inFlight != int64(len(onTheWay)) {
-					t.Fatalf("%d in flight by the edges' counts, %d in truth", inFlight, len(onTheWay))
+				if inFlight != int64(len(x.onTheWay)) {
+					t.Fatalf("%d in flight by the edges' counts, %d in truth", inFlight, len(x.onTheWay))
 				}
 			},
 		})
-		for i := range onTheWay {
-			if err := onTheWay[i].Discard(); err != nil {
+		for i := range x.onTheWay {
+			if err := x.onTheWay[i].Discard(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for i, v := range tensors {
+		for i, v := range x.tensors {
 			if !v.Sole() {
 				t.Fatalf("tensor %d was not given back", i)
 			}

@@ -62,8 +62,8 @@ func (l Loss) attempts() int {
 // lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the
 // mean. The zero value has no bursts.
 type Bursts struct {
-	P float64 `plan:"p" unit:"fraction" range:">0%"` // probability to go from the good state to the bad one, above 0 to 1
-	R float64 `plan:"r" unit:"fraction" range:">0%"` // probability to go back, above 0 to 1
+	P float64 `plan:"p" unit:"fraction" range:">0%"` // probability of the good state to turn bad, above 0 to 1
+	R float64 `plan:"r" unit:"fraction" range:">0%"` // probability of the bad state to turn good, above 0 to 1
 	H float64 `plan:"h" unit:"fraction"`             // probability of a try to succeed in the bad state
 	K float64 `plan:"k" unit:"fraction"`             // probability of a try to succeed in the good state
 }

@@ -45,8 +45,9 @@ func (o Outage) Validate() error {
 // Whether the edge is down at an instant is a function of the network's seed, the names of its
 // nodes and these two means alone, not of what is sent.
 type Intermittent struct {
-	Up   time.Duration `plan:"up"`   // mean, see Down
-	Down time.Duration `plan:"down"` // means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down
+	// Means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down.
+	Up   time.Duration `plan:"up"`
+	Down time.Duration `plan:"down"`
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.

@@ -129,8 +129,9 @@ type Tree struct {
 // Without rows and columns it is as square as its nodes allow, and at least two of each; of one
 // that is given the other follows.
 type Grid struct {
-	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // 0 = as the nodes allow
-	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // 0 = as the nodes allow
+	// 0 = as the nodes allow.
+	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`
+	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"`
 }
 
 // Torus is a grid whose last column is joined with the first one and whose last row is with the

@@ -57,7 +57,8 @@ func (t RandomRegular) Validate(nodes []string) error {
 func validateEdges(v any, name string, edges float64) error {
 	if edges > MaxGraphEdges {
 		return field.Errorf(v, name,
-			"less: these are %.0f edges, at most %d are accepted; a complete topology needs none of them", edges, MaxGraphEdges)
+			"less: these are %.0f edges, at most %d are accepted; a complete topology needs none of them",
+			edges, MaxGraphEdges)
 	}
 	return nil
 }

@@ -437,7 +437,8 @@ func TestValuesBelongWhereAnActorOfThisWorldHasPostedMemory(t *testing.T) {
 	name := func(index uint32) protos.PlaceName { return protos.PlaceName{View: 1, Index: index} }
 	post := func(ctx actor.Context, env actors.Env) {
 		if _, begins := ctx.Message().(*actor.Started); begins {
-			env.Post(ready, slices.Values([]actors.Place{{Name: name(1), Low: 0, High: 3}, {Name: name(2), Low: 3, High: 6}, {Name: name(3), Low: 0, High: 3}}))
+			env.Post(ready, slices.Values([]actors.Place{{Name: name(1), Low: 0, High: 3},
+				{Name: name(2), Low: 3, High: 6}, {Name: name(3), Low: 0, High: 3}}))
 			env.Unpost(name(3))
 		}
 	}
@@ -462,11 +463,14 @@ func TestValuesBelongWhereAnActorOfThisWorldHasPostedMemory(t *testing.T) {
 		tensor int
 		low    int // of its place; −1 for none
 	}{
-		{0, "n0/other", 1, 3, 0, -1}, {0, "n0/peer", 1, 4, 0, -1}, {0, "n0/peer", 1, 3, 1, -1}, {0, "n0/peer", 3, 3, 0, -1}, {0, "n0/peer", 4, 3, 0, -1},
+		{0, "n0/other", 1, 3, 0, -1}, {0, "n0/peer", 1, 4, 0, -1}, {0, "n0/peer", 1, 3, 1, -1},
+		{0, "n0/peer", 3, 3, 0, -1}, {0, "n0/peer", 4, 3, 0, -1},
 		{0, "n0/peer", 2, 3, 0, 3}, {0, "n0/peer", 1, 3, 0, 0}, {0, "n0/peer", 1, 3, 0, -1}, // once
-		{1, "n1/peer", 1, 3, 0, -1}, {2, "n2/peer", 1, 3, 0, -1}, {3, "coordinator/run", 1, 3, 0, -1}, {-1, "n0/peer", 2, 3, 0, -1}, {4, "n0/peer", 2, 3, 0, -1},
+		{1, "n1/peer", 1, 3, 0, -1}, {2, "n2/peer", 1, 3, 0, -1}, {3, "coordinator/run", 1, 3, 0, -1},
+		{-1, "n0/peer", 2, 3, 0, -1}, {4, "n0/peer", 2, 3, 0, -1},
 	} {
-		got := w.Posted(c.node, &wire.Frame{Kind: wire.User, Target: c.target, Head: &protos.Chunk{View: 1, Index: c.index}}, c.tensor, c.values)
+		got := w.Posted(c.node, &wire.Frame{Kind: wire.User, Target: c.target,
+			Head: &protos.Chunk{View: 1, Index: c.index}}, c.tensor, c.values)
 		if (got != nil) != (c.low >= 0) || got != nil && &got.Data[0] != &ready.Data[c.low] {
 			t.Errorf("%d: %+v: %v", i, c, got)
 		}

@@ -39,8 +39,27 @@ func (h *hearing) handle(ctx actor.Context, env actors.Env) {
 	}
 }
 
-// A ring in which every node sends to the next one every 2 ms, until 240 ms, and comes to
-// rest before the end.
+// sendsTo sends to a node every 2 ms, until 240 ms, and counts what it sends and handles.
+func sendsTo(next int, sent, handled *atomic.Int64) handler {
+	return func(ctx actor.Context, env actors.Env) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			env.After(0, "send")
+		case string:
+			if env.Now() < 240*ms {
+				sent.Add(1)
+				ctx.Send(pid(env, next),
+					protos.NewMessage(&protos.Chunk{}, env.Tensors().Copy([]float32{1, 2})))
+				env.After(2*ms, "send")
+			}
+		case *protos.Message:
+			handled.Add(1)
+			m.Release()
+		}
+	}
+}
+
+// A ring in which every node sends to the next one, and which comes to rest before the end.
 func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 	const nodes = 5
 	for _, strict := range []bool{false, true} {
@@ -55,22 +74,7 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 			return nil
 		}
 		for i := range nodes {
-			s.handlers = append(s.handlers, func(ctx actor.Context, env actors.Env) {
-				switch m := ctx.Message().(type) {
-				case *actor.Started:
-					env.After(0, "send")
-				case string:
-					if env.Now() < 240*ms {
-						sent[i].Add(1)
-						ctx.Send(pid(env, (i+1)%nodes),
-							protos.NewMessage(&protos.Chunk{}, env.Tensors().Copy([]float32{1, 2})))
-						env.After(2*ms, "send")
-					}
-				case *protos.Message:
-					handled[i].Add(1)
-					m.Release()
-				}
-			})
+			s.handlers = append(s.handlers, sendsTo((i+1)%nodes, &sent[i], &handled[i]))
 		}
 		r := s.run(t)
 		var dropped int64
@@ -126,6 +130,25 @@ func TestCoordinatorHearsOfALeaveAtOnceAndOfACrashWhenItIsDetectedOrTheNodeIsBac
 	}
 }
 
+// putUnderWay sets a timer, begins a job, queues another, charges an hour and sends messages to
+// node 1 and to itself.
+func putUnderWay(ctx actor.Context, env actors.Env, tensor *protos.Tensor, begun, release chan struct{}) {
+	env.After(110*ms, "timer of the first life")
+	env.Compute(actors.Job{Work: 1e6,
+		Do: func() any { close(begun); <-release; return "job of the first life" }})
+	env.Compute(actors.Job{Work: 1e6, Do: func() any { return "queued job of the first life" }})
+	select {
+	case <-begun:
+	case <-release:
+	}
+	ctx.Send(pid(env, 1), chunk(0)) // arrives, whatever happens to the sender
+	env.Charge(3600e9)
+	ctx.Send(pid(env, 1), chunk(1))
+	ctx.Send(ctx.Self(), protos.NewMessage(&protos.Chunk{}, tensor.Retain()))
+	env.Record(actors.Event{Kind: actors.StepDone})
+	env.Fail(errFire)
+}
+
 // The crash finds the node in a handler that charges an hour, with a timer, a job on a
 // thread, a job in the queue and messages in its mailbox.
 func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T) {
@@ -146,20 +169,7 @@ func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T
 					env.After(40*ms, "finish")
 					return
 				}
-				env.After(110*ms, "timer of the first life")
-				env.Compute(actors.Job{Work: 1e6,
-					Do: func() any { close(begun); <-release; return "job of the first life" }})
-				env.Compute(actors.Job{Work: 1e6, Do: func() any { return "queued job of the first life" }})
-				select {
-				case <-begun:
-				case <-release:
-				}
-				ctx.Send(pid(env, 1), chunk(0)) // arrives, whatever happens to the sender
-				env.Charge(3600e9)
-				ctx.Send(pid(env, 1), chunk(1))
-				ctx.Send(ctx.Self(), protos.NewMessage(&protos.Chunk{}, tensor.Retain()))
-				env.Record(actors.Event{Kind: actors.StepDone})
-				env.Fail(errFire)
+				putUnderWay(ctx, env, tensor, begun, release)
 			case *protos.Message:
 				note("message")
 				m.Release()

@@ -158,6 +158,19 @@ func differences(a, b models, node int) (versions []uint64) {
 	return versions
 }
 
+// simulate runs the training in virtual time.
+func (r *training) simulate(t *testing.T) {
+	t.Helper()
+	c := r.config()
+	w, err := sim.New(sim.Config{Deployment: c.Deployment, Network: c.Network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Worlds in real time are looked at now and then, and compared with virtual time, in which
 // every version is.
 func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
@@ -188,22 +201,14 @@ func TestSynchronousTrainingHasTheSameBitsInOneWorldAndInSeveral(t *testing.T) {
 				return r
 			}
 			want := models{}
-			virtual := plan(want, func(node int) bool { return len(want[node]) >= rounds }).config()
-			w, err := sim.New(sim.Config{Deployment: virtual.Deployment, Network: virtual.Network})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Run(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			plan(want, func(node int) bool { return len(want[node]) >= rounds }).simulate(t)
 			for i, hosts := range [][]int{{0, 0, 0, 0}, {0, 1, 1, 1}, {2, 0, 1, 0}} {
 				if len(c.roles) == 2 {
 					hosts = [][]int{{0, 0, 0}, {0, 1, 1}, {1, 2, 0}}[i]
 				}
 				seen := models{}
 				r := plan(seen, func(node int) bool {
-					return common(seen, want, node) >= looks ||
-						len(seen[node]) >= rounds
+					return common(seen, want, node) >= looks || len(seen[node]) >= rounds
 				})
 				r.strict = i == 2
 				m := r.split(hosts...)

@@ -71,7 +71,8 @@ func (o *randomOutages) check(n *syntax.Node) error {
 	}
 	if o.Down/MaxDownPerUp > o.Up {
 		return syntax.Errorf(n.At("down"),
-			"down for %v in the mean, up for %v; accepted is to be down at most %d times as long as up", o.Down, o.Up, MaxDownPerUp)
+			"down for %v in the mean, up for %v; accepted is to be down at most %d times as long as up",
+			o.Down, o.Up, MaxDownPerUp)
 	}
 	return nil
 }

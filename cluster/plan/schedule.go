@@ -163,7 +163,8 @@ func (c *check) nodeChange(node *syntax.Node, change Change) {
 	case !slices.Contains(known, change.Do):
 		c.errs = append(c.errs, syntax.UnknownWord(do, "change of a node", known))
 	case change.Do == Join && change.Node == Coordinator:
-		c.errorf(do, "a run has its coordinator from the beginning, and none joins; accepted are crash, leave and pause")
+		c.errorf(do,
+			"a run has its coordinator from the beginning, and none joins; accepted are crash, leave and pause")
 	case change.Do == Pause && change.For == 0:
 		c.errorf(change.Source, "how long the pause of %s lasts is missing; give for: 15s", change.Node)
 	case change.Do != Pause && change.For != 0:
@@ -186,7 +187,8 @@ func (c *check) nodeEvents(p *Plan) {
 		}
 		if count > MaxNodeEvents {
 			c.errorf(change.Source,
-				"up to here the schedule changes nodes more than %d times, groups counted by their members", MaxNodeEvents)
+				"up to here the schedule changes nodes more than %d times, groups counted by their members",
+				MaxNodeEvents)
 			return
 		}
 	}

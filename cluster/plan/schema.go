@@ -113,8 +113,10 @@ func (*Change) RefineSchema(s *settings.Schema) {
 func (*Sweep) PlanSchema() *settings.Schema {
 	axes := func() *settings.Schema {
 		return &settings.Schema{
-			Type:  settings.Types{"object"},
-			Names: &settings.Schema{Not: &settings.Schema{Pattern: `^(sweep|version|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`}},
+			Type: settings.Types{"object"},
+			Names: &settings.Schema{Not: &settings.Schema{
+				Pattern: `^(sweep|version|name|repeats|record)([.\[]|$)|^[^"]*\.\.|^\.`,
+			}},
 			Others: &settings.Schema{Type: settings.Types{"array"}, MinItems: 1,
 				Description: "The values, one after the other; a map may have a label: for tables and plots, any " +
 					"other value is given one as {label: L, value: V}."},

@@ -197,7 +197,8 @@ func TestUnitsMatchTheirPatternExactlyWhenTheyAreParsed(t *testing.T) {
 			if parsed {
 				accepted++
 			}
-			if parsed != valid && (!valid || text != "0s" || u.Name != "interval") { // that it is above 0 is said where it is used
+			// that an interval is above 0 is said where it is used
+			if parsed != valid && (!valid || text != "0s" || u.Name != "interval") {
 				t.Errorf("%s %q: parsed %v, valid %v", u.Name, text, parsed, valid)
 			}
 		}

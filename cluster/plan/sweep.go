@@ -47,7 +47,8 @@ func (s *Sweep) UnmarshalPlan(n *syntax.Node) error {
 	}
 	if n.Kind != syntax.Map {
 		return syntax.Errorf(n,
-			"found %s; a sweep is a map of key paths to lists, such as nodes.fast.compute.step: [2ms, 5ms]", syntax.Found(n))
+			"found %s; a sweep is a map of key paths to lists, such as nodes.fast.compute.step: [2ms, 5ms]",
+			syntax.Found(n))
 	}
 	var errs syntax.Errors
 	for _, f := range n.Fields {
@@ -125,7 +126,8 @@ func pairedTwice(group *syntax.Node, axes Sweep) error {
 		text := strings.Join(labels, ", ")
 		if before, twice := seen[text]; twice {
 			return syntax.Errorf(group,
-				"the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own", text, before+1, i+1)
+				"the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own",
+				text, before+1, i+1)
 		}
 		seen[text] = i
 	}

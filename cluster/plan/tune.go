@@ -31,7 +31,8 @@ func (t *Tune) UnmarshalPlan(n *syntax.Node) error {
 	}
 	if n.Kind != syntax.Map {
 		return syntax.Errorf(n,
-			"found %s; to tune is a map of key paths to lists, such as train.optimizer.rate: [0.02, 0.05, 0.1]", syntax.Found(n))
+			"found %s; to tune is a map of key paths to lists, such as train.optimizer.rate: [0.02, 0.05, 0.1]",
+			syntax.Found(n))
 	}
 	t.Source = n
 	if err := t.Axes.UnmarshalPlan(n); err != nil {

@@ -105,26 +105,33 @@ func bare(l net.Listener, id *identity.Identity, do task) {
 	}
 }
 
+// identities issues the identities of a and of b: it returns one, and the folder of the other.
+func identities(b *testing.B) (near *identity.Identity, far string) {
+	b.Helper()
+	ca, a := filepath.Join(b.TempDir(), "ca"), filepath.Join(b.TempDir(), "a")
+	far = filepath.Join(b.TempDir(), "b")
+	if err := identity.Init(ca); err != nil {
+		b.Fatal(err)
+	}
+	for dir, name := range map[string]string{a: "a", far: "b"} {
+		if err := identity.Issue(ca, dir, identity.Subject{Name: name, Role: identity.Node}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	near, err := identity.Load(a)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return near, far
+}
+
 // with starts the other process, and returns a node that is connected with the one there, and
 // a bare connection.
 func with(b *testing.B, do task, secure bool, receive func(n *node, f *wire.Frame)) (x *node, near net.Conn) {
 	b.Helper()
 	var id *identity.Identity
 	if secure {
-		ca, a := filepath.Join(b.TempDir(), "ca"), filepath.Join(b.TempDir(), "a")
-		do.Identity = filepath.Join(b.TempDir(), "b")
-		if err := identity.Init(ca); err != nil {
-			b.Fatal(err)
-		}
-		for dir, name := range map[string]string{a: "a", do.Identity: "b"} {
-			if err := identity.Issue(ca, dir, identity.Subject{Name: name, Role: identity.Node}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		var err error
-		if id, err = identity.Load(a); err != nil {
-			b.Fatal(err)
-		}
+		id, do.Identity = identities(b)
 	}
 	text, err := json.Marshal(do)
 	if err != nil {

@@ -112,18 +112,21 @@ func TestEndpointWaitsForWhatIsAskedForAndSaysNothingElse(t *testing.T) {
 	if n := near.read(t, b); n != 0 {
 		t.Fatalf("%d bytes after the end", n)
 	}
-	other, _ := endpoints(t)
+}
+
+func TestEndpointNeitherWaitsNorWritesOnceItIsClosed(t *testing.T) {
+	closed, _ := endpoints(t)
 	gone := make(chan struct{})
 	go func() {
-		for other.wait(false) == nil { // the end of both directions can be seen before the endpoint is closed
+		for closed.wait(false) == nil { // the end of both directions can be seen before the endpoint is closed
 		}
 		close(gone)
 	}()
-	if err := other.Close(); err != nil {
+	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
 	<-gone
-	if _, err := other.Write([]byte("x")); err == nil {
+	if _, err := closed.Write([]byte("x")); err == nil {
 		t.Error("a closed endpoint was written to")
 	}
 }

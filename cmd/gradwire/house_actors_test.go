@@ -51,7 +51,8 @@ var refused = map[string]string{
 
 // refusedImports are packages that an actor has no use for but to leave its world.
 var refusedImports = map[string]string{
-	"sync/...": noLock, "net/...": noMachine, "os/...": noMachine, "syscall": noMachine, "crypto/rand": noChance, "hash/maphash": noChance,
+	"sync/...": noLock, "net/...": noMachine, "os/...": noMachine, "syscall": noMachine, "crypto/rand": noChance,
+	"hash/maphash": noChance,
 }
 
 // worldFaults finds where an actor's code leaves its world: threads, the machine's

@@ -64,12 +64,14 @@ var table = map[string]string{
 	"actors/adpsgd":      architecture,
 	"actors/local":       architecture,
 
-	"cluster/link":          "cluster/plan/field",
-	"cluster/wire":          "protos" + protobuf + xxhash,
-	"cluster/door":          "actors cluster/wire cluster/link" + mailbox + message + xxhash,
-	"cluster/sim":           "actors actors/world cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
-	"cluster/sim/simtest":   "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" + mailbox + message,
-	"cluster/live":          "actors actors/world cluster/live/rt cluster/door cluster/link cluster/wire cluster/transport" + mailbox + message,
+	"cluster/link": "cluster/plan/field",
+	"cluster/wire": "protos" + protobuf + xxhash,
+	"cluster/door": "actors cluster/wire cluster/link" + mailbox + message + xxhash,
+	"cluster/sim":  "actors actors/world cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
+	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
+		mailbox + message,
+	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/wire " +
+		"cluster/transport" + mailbox + message,
 	"cluster/live/rt":       "golang.org/x/sys/unix",
 	"cluster/mesh":          "cluster/live cluster/transport cluster/wire" + message,
 	"cluster/refusal":       "",
@@ -95,20 +97,23 @@ var table = map[string]string{
 	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
 
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/journal cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record cluster/record/safetensors " +
-		"cluster/link cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
+	"cluster/experiment": "cluster/journal cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
+		"cluster/record/safetensors cluster/link cluster/wire cluster/refusal actors actors/world actors/train " +
+		"actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
 		"cluster/door cluster/wire cluster/plan/... actors actors/world" + mailbox + message,
 	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
-	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request cluster/refusal " +
-		"cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire cluster/transport cluster/membership " +
-		"cluster/identity actors actors/world actors/train datasets" + mailbox + message + xxhash,
-	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal cluster/catalog " +
-		"cluster/identity datasets",
-	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag github.com/schollz/progressbar/v3 golang.org/x/term" + message,
+	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request " +
+		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire " +
+		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train datasets" +
+		mailbox + message + xxhash,
+	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
+		"cluster/catalog cluster/identity datasets",
+	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
+		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
 	"cmd/gradwire/...": "cluster/cli cluster/catalog github.com/spf13/cobra/... github.com/spf13/pflag",
 	"examples/...":     "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
@@ -204,7 +209,8 @@ func rowFaults(packages []string) (faults []string) {
 func importFaults(name string, fset *token.FileSet, files []*ast.File) (faults []string) {
 	allowed, ok := row(name)
 	if !ok {
-		const format = "%s: this package has no row: add %q with what it may import to the table in house_imports_test.go"
+		const format = "%s: this package has no row: add %q with what it may import to the table in " +
+			"house_imports_test.go"
 		return []string{fmt.Sprintf(format, name, name)}
 	}
 	for _, file := range files {
@@ -336,7 +342,8 @@ func TestReachFaultsAreFound(t *testing.T) {
 		graph imports
 		want  string
 	}{
-		{imports{"cluster/driver": {"cluster/catalog", "cluster/sim"}, "cluster/catalog": {"actors/ps", "actors/gossip"}},
+		{imports{"cluster/driver": {"cluster/catalog", "cluster/sim"},
+			"cluster/catalog": {"actors/ps", "actors/gossip"}},
 			""},
 		{imports{"cluster/sim": {"cluster/a"}, "cluster/a": {"cluster/catalog"}},
 			"cluster/sim → cluster/a → cluster/catalog"},

@@ -23,6 +23,7 @@ type Error struct {
 // Errors is several errors of one plan, in the order of the file. It holds at least one.
 type Errors []*Error
 
+// Bounds of what is told.
 const (
 	MaxErrors  = 10  // how many errors of one plan are told
 	lineWidth  = 110 // how much of a long source line is shown

@@ -47,53 +47,55 @@ func TestEqualRecordsAndRunsDoNotDiffer(t *testing.T) {
 	}
 }
 
+// changes are what is changed in one of two runs, and the difference that is found.
+var changes = []struct {
+	name        string
+	change      func(*record.Run, *record.Data)
+	what, where string
+	a, b        string // the values in JSON; empty for any
+	note        string
+}{
+	{name: "steps", change: func(r *record.Run, _ *record.Data) { r.Steps++ }, what: "steps", a: "360", b: "361"},
+	{name: "digest", change: func(r *record.Run, _ *record.Data) { r.Digest = "ff" }, what: "digest", a: `""`,
+		b: `"ff"`},
+	{name: "clock", change: func(r *record.Run, _ *record.Data) { r.Clock = "real" }, what: "clock", a: `"virtual"`,
+		b: `"real"`},
+	{
+		name: "accuracy", change: func(_ *record.Run, d *record.Data) {
+			d.Curve[7].Accuracy, d.Curve[8].Accuracy = 0.5, 0.25
+		},
+		what: "curve", where: `evaluation 8 at 42.00000000000001 s, accuracy`, b: "0.5", note: "2 of ",
+	},
+	{
+		name: "shorter", change: func(_ *record.Run, d *record.Data) { d.Curve = d.Curve[:3] },
+		what: "curve", where: `evaluation 4 at 18.000000000000004 s`, b: "null",
+	},
+	{
+		name: "link", change: func(_ *record.Run, d *record.Data) { d.Links[1].Lost = 4 },
+		what: "links", where: `from "near" to "server", lost`, a: "3", b: "4", note: "1 of 2 differ",
+	},
+	{
+		name: "worker", change: func(_ *record.Run, d *record.Data) { d.Updates[0].Samples = 5 },
+		what: "updates", where: `worker "near", samples`, a: "0", b: "5",
+	},
+	{
+		name: "models", change: func(_ *record.Run, d *record.Data) {
+			d.Models = []record.ModelVerdict{{Number: 1, Node: "n"}}
+		},
+		what: "models", where: `evaluation 1 of "n"`, a: "null",
+	},
+	{name: "outcome", change: func(r *record.Run, _ *record.Data) { r.Outcome = record.Degraded }, what: "outcome",
+		a: `"done"`, b: `"degraded"`},
+	{
+		name: "measured", change: func(_ *record.Run, d *record.Data) {
+			d.Measured = []record.Measurement{{Time: 2, Node: "n", Name: "x"}}
+		},
+		what: "measured", where: `"x" of "n" at 2 s`, a: "null",
+	},
+}
+
 func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
-	for _, d := range []struct {
-		name         string
-		change       func(*record.Run, *record.Data)
-		what, where  string
-		a, b         string
-		note, others string
-	}{
-		{name: "steps", change: func(r *record.Run, _ *record.Data) { r.Steps++ }, what: "steps", a: "360", b: "361"},
-		{name: "digest", change: func(r *record.Run, _ *record.Data) { r.Digest = "ff" }, what: "digest", a: `""`,
-			b: `"ff"`},
-		{name: "clock", change: func(r *record.Run, _ *record.Data) { r.Clock = "real" }, what: "clock", a: `"virtual"`,
-			b: `"real"`},
-		{
-			name: "accuracy", change: func(_ *record.Run, d *record.Data) {
-				d.Curve[7].Accuracy, d.Curve[8].Accuracy = 0.5, 0.25
-			},
-			what: "curve", where: `evaluation 8 at 42.00000000000001 s, accuracy`, b: "0.5", note: "2 of ",
-		},
-		{
-			name: "shorter", change: func(_ *record.Run, d *record.Data) { d.Curve = d.Curve[:3] },
-			what: "curve", where: `evaluation 4 at 18.000000000000004 s`, b: "null",
-		},
-		{
-			name: "link", change: func(_ *record.Run, d *record.Data) { d.Links[1].Lost = 4 },
-			what: "links", where: `from "near" to "server", lost`, a: "3", b: "4", note: "1 of 2 differ",
-		},
-		{
-			name: "worker", change: func(_ *record.Run, d *record.Data) { d.Updates[0].Samples = 5 },
-			what: "updates", where: `worker "near", samples`, a: "0", b: "5",
-		},
-		{
-			name: "models", change: func(_ *record.Run,
-				d *record.Data) {
-				d.Models = []record.ModelVerdict{{Number: 1, Node: "n"}}
-			},
-			what: "models", where: `evaluation 1 of "n"`, a: "null",
-		},
-		{name: "outcome", change: func(r *record.Run, _ *record.Data) { r.Outcome = record.Degraded }, what: "outcome",
-			a: `"done"`, b: `"degraded"`},
-		{
-			name: "measured", change: func(_ *record.Run, d *record.Data) {
-				d.Measured = []record.Measurement{{Time: 2, Node: "n", Name: "x"}}
-			},
-			what: "measured", where: `"x" of "n" at 2 s`, a: "null",
-		},
-	} {
+	for _, d := range changes {
 		a, b := pair(t, func(r *record.Run, data *record.Data) {
 			if r.Number == 2 {
 				d.change(r, data)
@@ -106,8 +108,8 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 				continue
 			}
 			got := c.Runs[0].Differences[0]
-			if got.What != d.what || got.Where != d.where || d.a != "" && d.a != null(got.A) || d.b != "" &&
-				d.b != null(got.B) || !strings.Contains(got.Note, d.note) {
+			if got.What != d.what || got.Where != d.where || d.a != "" && d.a != null(got.A) ||
+				d.b != "" && d.b != null(got.B) || !strings.Contains(got.Note, d.note) {
 				t.Errorf("%s, %s: %s, %+v", d.name, kind, got, got)
 			}
 			var text strings.Builder

@@ -114,6 +114,3 @@ func valueText(value json.RawMessage) string {
 	}
 	return report.Cut(report.Printable(shown), maxShownValue)
 }
-
-// nothingThere stands for what only the other has.
-const nothingThere = "–"
