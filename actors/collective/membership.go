@@ -324,7 +324,7 @@ func (w *worker) catchUp(tensors []*protos.Tensor) error {
 	case len(tensors) == 0 && w.votes != nil:
 		w.resume(agreement)
 		w.settle(nil)
-	case len(tensors) == 1 && len(tensors[0].Data) == w.params:
+	case actors.IsVector(tensors, w.params):
 		w.resume(agreement)
 		w.settle(tensors[0].Retain())
 	default:

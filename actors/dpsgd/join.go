@@ -141,7 +141,7 @@ func (p *peer) adopt(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	if p.phase != pulling || head.Exchange != p.since {
 		return // the answer to a former life
 	}
-	if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(p.replica.Params.Data) {
+	if !actors.IsVector(m.Tensors, len(p.replica.Params.Data)) {
 		actors.Fail(p.env, "a model to begin with that is not one vector of %d", len(p.replica.Params.Data))
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/actors/train"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -61,7 +61,7 @@ func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
 	for _, j := range ever.Potential(node) {
 		var w float64
 		if matrix == nil {
-			w = train.MetropolisWeight(ever, node, int(j))
+			w = peers.MetropolisWeight(ever, node, int(j))
 		} else if w = matrix[node][j]; w == 0 {
 			continue
 		}
@@ -92,7 +92,7 @@ func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values 
 		return fmt.Errorf("this peer is at step %d and averages with it from step %d", now, p.first)
 	case s.here:
 		return errors.New("it has come before")
-	case len(m.Tensors) > 1 || len(m.Tensors) == 1 && len(m.Tensors[0].Data) != values:
+	case len(m.Tensors) > 0 && !actors.IsVector(m.Tensors, values):
 		return fmt.Errorf("it has %d tensors, wanted is one of %d values or none", len(m.Tensors), values)
 	}
 	s.here = true

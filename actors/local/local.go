@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -35,7 +36,7 @@ func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 		if err != nil {
 			return nil, err
 		}
-		return &peer{env: env, local: steps, replica: task.NewReplica(env)}, nil
+		return &peer{env: env, local: steps, replica: peers.NewReplica(env, task)}, nil
 	}
 }
 
@@ -43,7 +44,7 @@ func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 type peer struct {
 	env     actors.Env
 	local   *train.Local
-	replica *train.Replica
+	replica *peers.Replica
 }
 
 func (p *peer) Receive(ctx actor.Context) {

@@ -91,7 +91,7 @@ func (w *worker) receive(m *protos.Message) {
 	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
 	case *protos.Parameters:
 		switch {
-		case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != w.params:
+		case !actors.IsVector(m.Tensors, w.params):
 			actors.Fail(w.env, "parameters that are not one vector of %d", w.params)
 		case w.busy && head.Life > w.life:
 			w.next = m

@@ -241,7 +241,8 @@ func (w *watchedWorker) Post(memory *protos.Tensor, places iter.Seq[actors.Place
 }
 
 func (w *watchedWorker) Receive(ctx actor.Context) {
-	if m, ok := ctx.Message().(*protos.Message); ok && len(m.Tensors) == 1 && w.posted[unsafe.SliceData(m.Tensors[0].Data)] {
+	if m, ok := ctx.Message().(*protos.Message); ok && len(m.Tensors) == 1 &&
+		w.posted[unsafe.SliceData(m.Tensors[0].Data)] {
 		w.landed.Add(1)
 	}
 	w.Actor.Receive(ctx)
