@@ -64,7 +64,8 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	}
 	p := &peer{
 		env: env, arch: a, local: local, replica: peers.NewReplica(env, task),
-		lead: peers.NewLead(env, a.Lead), drift: peers.NewDrift(a.Moved), idle: peers.NewIdle(env), random: env.Rand("partner"),
+		lead: peers.NewLead(env, a.Lead), drift: peers.NewDrift(a.Moved), idle: peers.NewIdle(env),
+		random: env.Rand("partner"),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		others: choices[node], view: view,
 		partner: none, source: none,
@@ -135,7 +136,8 @@ func (p *peer) start(ctx actor.Context, head *protos.Start) {
 			p.env.Fail(err)
 			return
 		}
-		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: peers.ExpectedMixing(present(view, choices)).SpectralGap()})
+		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap",
+			Value: peers.ExpectedMixing(present(view, choices)).SpectralGap()})
 	}
 	p.phase = resting
 	p.advance(ctx)
@@ -190,7 +192,8 @@ func (p *peer) begin(ctx actor.Context) {
 	}
 }
 
-// propose sends the model to one of the passive neighbours that are near, each as likely as any other.
+// propose sends the model to one of the passive neighbours that are near, each as likely as any
+// other.
 func (p *peer) propose(ctx actor.Context) {
 	near := 0
 	for _, node := range p.others {

@@ -306,7 +306,8 @@ func (w *worker) outcome(ctx actor.Context, head *protos.Outcome, tensors []*pro
 		err = w.catchUp(tensors)
 	}
 	if err != nil {
-		actors.Fail(w.env, "the outcome of %d rounds in view %d with %d tensors is of no use: %w", head.Finished, head.View, len(tensors), err)
+		actors.Fail(w.env, "the outcome of %d rounds in view %d with %d tensors is of no use: %w", head.Finished,
+			head.View, len(tensors), err)
 		return
 	}
 	if w.joins {

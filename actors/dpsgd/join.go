@@ -41,8 +41,8 @@ func (p *peer) change(ctx actor.Context) {
 	p.advance(ctx)
 }
 
-// approach asks those who have become neighbours while both were there; of two the one that comes first in the plan
-// asks. It begins no other step before it knows the answer, which comes at once.
+// approach asks those who have become neighbours while both were there; of two the one that comes
+// first in the plan asks. It begins no other step before it knows the answer, which comes at once.
 func (p *peer) approach(ctx actor.Context) {
 	if p.phase < meeting {
 		return // greet asks all

@@ -27,8 +27,8 @@ type pair struct {
 	name   string
 	weight float32 // W_ij, a multiple of 2⁻²⁴
 	stage  stage
-	// since is the view in which the neighbour appeared, or became one; models of a former life of either, or from
-	// before, bear an older number.
+	// since is the view in which the neighbour appeared, or became one; models of a former life of
+	// either, or from before, bear an older number.
 	since   uint64
 	there   bool   // present, a neighbour at present or not
 	met     bool   // it was there before it became a neighbour, and does not greet by itself
@@ -54,7 +54,8 @@ func (s *slot) clear() {
 	*s = slot{}
 }
 
-// newPairs are those of a node with all its neighbours in any topology of the run, in the order of the plan.
+// newPairs are those of a node with all its neighbours in any topology of the run, in the order of
+// the plan.
 func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
 	var pairs []pair
 	ever := view.Ever()

@@ -220,13 +220,15 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 	case !p.known(head.Node):
 		return
 	case !actors.IsVector(tensors, len(p.replica.Params.Data)):
-		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node, len(p.replica.Params.Data))
+		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node,
+			len(p.replica.Params.Data))
 		return
 	case head.Answer && head.Exchange > p.exchange:
 		actors.Fail(p.env, "node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
 		return
 	case !head.Answer && (p.rules.Exchange == Pull || head.Wanted != (p.rules.Exchange == PushPull)):
-		actors.Fail(p.env, "node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted, p.rules.Exchange)
+		actors.Fail(p.env, "node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted,
+			p.rules.Exchange)
 		return
 	}
 	p.hear(head.Clock)
@@ -300,7 +302,8 @@ func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
 // clock takes in how far others are.
 func (p *peer) clock(ctx actor.Context, head *protos.Clock) {
 	if !p.lead.Bounded() || len(head.Clock) != len(p.env.View().Members) {
-		actors.Fail(p.env, "a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node, p.lead.Bounded())
+		actors.Fail(p.env, "a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node,
+			p.lead.Bounded())
 		return
 	}
 	p.hear(head.Clock)

@@ -1,5 +1,6 @@
-// Package local is the baseline of every comparison: peers that train alone, each on its own shard from the run's initial
-// model, and exchange nothing. What an architecture gains by communicating is what it does better than this one.
+// Package local is the baseline of every comparison: peers that train alone, each on its own shard
+// from the run's initial model, and exchange nothing. What an architecture gains by communicating
+// is what it does better than this one.
 package local
 
 import (
@@ -21,7 +22,8 @@ var _ train.Architecture = Architecture{}
 
 // Roles is the one role of all nodes: each trains and holds a model of its own.
 func (Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true,
+		Min: 1}}
 }
 
 var _ train.FreeRunner = Architecture{}
@@ -40,7 +42,8 @@ func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	}
 }
 
-// peer makes one step after the other. It needs to know nobody, so a peer that joins begins from the initial model too.
+// peer makes one step after the other. It needs to know nobody, so a peer that joins begins from
+// the initial model too.
 type peer struct {
 	env     actors.Env
 	local   *train.Local

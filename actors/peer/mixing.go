@@ -111,7 +111,7 @@ func CheckMixing(rows [][]float64) error {
 				return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v; entries are at least 0", i, j, w)
 			}
 			if !(math.Abs(w-rows[j][i]) <= mixingTolerance) {
-				return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v, but entry (%d, %d) is %v; the matrix " +
+				return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v, but entry (%d, %d) is %v; the matrix "+
 					"must be symmetric", i, j, w, j, i, rows[j][i])
 			}
 			sum += w

@@ -16,16 +16,17 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
-// A server that comes back while pushes to the one before it are under way: these gradients are of another model's
-// life, and are answered with the present model instead of being applied.
+// A server that comes back while pushes to the one before it are under way: these gradients are of
+// another model's life, and are answered with the present model instead of being applied.
 func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 	const ms = time.Millisecond
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1")
 	a := ps.Architecture{Scale: ps.Sum}
 	updates := &events{kind: actors.UpdateApplied}
-	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms, Schedule: []world.NodeChange{
-		{At: 500 * ms, Node: 0, Do: world.Crash}, {At: 502 * ms, Node: 0, Do: world.Join},
-	}}
+	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms,
+		Schedule: []world.NodeChange{
+			{At: 500 * ms, Node: 0, Do: world.Crash}, {At: 502 * ms, Node: 0, Do: world.Join},
+		}}
 	names := []string{"hub", "w1"}
 	for i, role := range []string{ps.RoleServer, ps.RoleWorker} {
 		d.Nodes = append(d.Nodes, world.Node{
@@ -36,7 +37,8 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Second}, Time: time.Second}, Samples: 120, Holders: []int{0}, Result: &result,
+			Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Second}, Time: time.Second}, Samples: 120,
+			Holders: []int{0}, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
 	}
@@ -56,7 +58,8 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 			version = 0
 		}
 		if version++; e.Version != version || e.Staleness != 0 {
-			t.Fatalf("update %d at %v has version %d and staleness %d, want %d and 0", i, updates.at[i], e.Version, e.Staleness, version)
+			t.Fatalf("update %d at %v has version %d and staleness %d, want %d and 0", i, updates.at[i], e.Version,
+				e.Staleness, version)
 		}
 	}
 	if n := len(updates.list); n < 18 || version > 11 {
@@ -70,15 +73,17 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1", "w2", "w3")
 	a := ps.Architecture{Scale: ps.Mean}
 	updates := &events{kind: actors.UpdateApplied}
-	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: 40 * ms, Schedule: []world.NodeChange{
-		{At: 101 * ms, Node: 2, Do: world.Crash},
-		{At: 200 * ms, Node: 3, Do: world.Join},
-		{At: 103 * ms, Node: 2, Do: world.Join}, // while an answer to its first life is under way
-		{At: 301 * ms, Node: 1, Do: world.Leave},
-	}}
+	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: 40 * ms,
+		Schedule: []world.NodeChange{
+			{At: 101 * ms, Node: 2, Do: world.Crash},
+			{At: 200 * ms, Node: 3, Do: world.Join},
+			{At: 103 * ms, Node: 2, Do: world.Join}, // while an answer to its first life is under way
+			{At: 301 * ms, Node: 1, Do: world.Leave},
+		}}
 	names := []string{"hub", "w1", "w2", "w3"}
 	for i, name := range names {
-		n := world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms}, Absent: i == 3}
+		n := world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms},
+			Absent: i == 3}
 		if i == 0 {
 			n.Role = ps.RoleServer
 		}
@@ -88,7 +93,8 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy: coordinator.Policy{Every: coordinator.Interval{Time: 500 * ms}, Time: 500 * ms}, Samples: 120, Holders: []int{0}, Result: &result,
+			Policy: coordinator.Policy{Every: coordinator.Interval{Time: 500 * ms}, Time: 500 * ms}, Samples: 120,
+			Holders: []int{0}, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
 	}

@@ -97,7 +97,8 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 		return // a gradient on the model of a server that is gone; its worker has been greeted by this one
 	}
 	s.apply(m.Tensors[0])
-	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: node})
+	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version,
+		Origin: node})
 	if s.workers[node] != nil {
 		s.answer(ctx, node)
 	}

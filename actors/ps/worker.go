@@ -13,8 +13,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// worker computes gradients on every set of parameters that it is sent: one, or a round of several, between which it
-// changes its copy.
+// worker computes gradients on every set of parameters that it is sent: one, or a round of several,
+// between which it changes its copy.
 type worker struct {
 	env     actors.Env
 	local   *train.Local
@@ -154,7 +154,8 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 // begin takes over a reference to the parameters of a round.
 func (r *round) begin(params *protos.Tensor) { r.model, r.steps, r.samples = params, 0, 0 }
 
-// take adds a gradient, which it takes over, to the sum, and changes the copy by it. It returns the work.
+// take adds a gradient, which it takes over, to the sum, and changes the copy by it. It returns the
+// work.
 func (r *round) take(env actors.Env, gradient *protos.Tensor, samples int) (work float64) {
 	r.steps++
 	r.samples += samples
