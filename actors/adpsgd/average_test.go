@@ -89,8 +89,8 @@ func TestGradientIsOnTheOldCopy(t *testing.T) {
 		task := simtest.NewTask(2, 20, rate)
 		task.Seed += uint64(1000 * node)
 		s := simtest.Stage{Task: task, Graph: actors.Graph{{}, {}},
-			Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Looks: []time.Duration{simtest.StepTime / 2,
-				3 * simtest.StepTime / 2}}
+			Kind:  adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1},
+			Looks: []time.Duration{simtest.StepTime / 2, 3 * simtest.StepTime / 2}}
 		looks := s.Run(t)
 		return looks[0][node].Params, looks[1][node].Params
 	}

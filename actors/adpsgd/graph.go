@@ -70,8 +70,8 @@ func colours(view *actors.View) ([]bool, error) {
 	return active, nil
 }
 
-var errOwnTopology = errors.New("graph: exponential is a topology of its own, and the run has another; leave one of " +
-	"them out")
+var errOwnTopology = errors.New(
+	"graph: exponential is a topology of its own, and the run has another; leave one of them out")
 
 // exponential are the choices of Exponential.
 func exponential(view *actors.View) ([][]int32, error) {

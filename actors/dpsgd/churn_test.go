@@ -146,8 +146,8 @@ func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
 	g := graphs[0]
 	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: g.graph, Kind: dpsgd.Architecture{Lead: -1},
 		Strict: true, Observer: r, Absent: []int{2},
-		Schedule: []world.NodeChange{{At: 2050 * time.Millisecond, Node: 2,
-			Do: world.Join}}, Looks: []time.Duration{4 * time.Second}}
+		Schedule: []world.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: world.Join}},
+		Looks:    []time.Duration{4 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if r.Nodes[i] == 2 && e.Kind == actors.StepDone {
@@ -166,8 +166,8 @@ func TestGoneNeighbourHoldsNobodyUp(t *testing.T) {
 	r := &simtest.Recorder{}
 	s := simtest.Stage{Task: simtest.NewTask(5, 20, 0.1), Graph: graphs[1].graph, Kind: dpsgd.Architecture{Lead: -1},
 		Strict: true, Observer: r, Detect: 500 * time.Millisecond,
-		Schedule: []world.NodeChange{{At: 1050 * time.Millisecond, Node: 3,
-			Do: world.Crash}}, Looks: []time.Duration{4 * time.Second}}
+		Schedule: []world.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: world.Crash}},
+		Looks:    []time.Duration{4 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if e.Kind == actors.Waited && r.Nodes[i] == 0 && e.Duration > time.Millisecond {

@@ -40,8 +40,7 @@ func TestEqualsTheMatrixFormulaWhenTheTopologyChanges(t *testing.T) {
 	pairs := simtest.Graph(n, func(i, j int) bool { return j-i == 3 })
 	tree := simtest.Graph(n, func(i, j int) bool { return i == (j-1)/2 })
 	whole := simtest.Graph(n, func(i, j int) bool {
-		return has(ring, i, j) || has(star, i, j) || has(pairs, i, j) ||
-			has(tree, i, j)
+		return has(ring, i, j) || has(star, i, j) || has(pairs, i, j) || has(tree, i, j)
 	})
 	for lead, order := range map[int][]actors.Graph{-1: {ring, star, pairs, ring}, 0: {ring, star, tree, ring}} {
 		task := simtest.NewTask(n, 60, rate)
@@ -53,8 +52,8 @@ func TestEqualsTheMatrixFormulaWhenTheTopologyChanges(t *testing.T) {
 			next := now
 			if step%10 == 5 && now+1 < len(order) {
 				next++
-				s.Topologies = append(s.Topologies, simtest.TopologyChange{At: time.Duration(step)*simtest.StepTime +
-					simtest.StepTime/2, Graph: order[next]})
+				at := time.Duration(step)*simtest.StepTime + simtest.StepTime/2
+				s.Topologies = append(s.Topologies, simtest.TopologyChange{At: at, Graph: order[next]})
 			}
 			l.w = restricted(whole, func(i, j int) bool { return has(order[now], i, j) && has(order[next], i, j) })
 			l.step(step)

@@ -147,8 +147,8 @@ func TestShareIsRoundedToTheNearestNumberAndIsAtLeastOne(t *testing.T) {
 		share   float64
 		n, want int
 	}{{0.5, 4, 2}, {0.5, 5, 3}, {0.5, 3, 2}, {0.01, 7, 1}, {1, 7, 7}, {0.5, 1, 1}, {0.3, 4, 1}, {0.5, 0, 0}} {
-		if got := len((&chooser{env: around(c.n, false),
-			choice: Choice{By: Random, Share: c.share}}).draw()); got != c.want {
+		drawing := &chooser{env: around(c.n, false), choice: Choice{By: Random, Share: c.share}}
+		if got := len(drawing.draw()); got != c.want {
 			t.Errorf("a share of %v of %d is %d, want %d", c.share, c.n, got, c.want)
 		}
 	}
@@ -170,8 +170,8 @@ func TestRulesWeighTheArrivingModel(t *testing.T) {
 		rule          Rule
 		own, arriving uint64
 		want          float64
-	}{{Mean, 7, 1, 0.5}, {Age, 0, 0, 0.5}, {Age, 3, 1, 0.25}, {Age, 0, 5, 1}, {Age, 5, 0, 0}, {Age, math.MaxUint64,
-		math.MaxUint64, 0.5}} {
+	}{{Mean, 7, 1, 0.5}, {Age, 0, 0, 0.5}, {Age, 3, 1, 0.25}, {Age, 0, 5, 1}, {Age, 5, 0, 0},
+		{Age, math.MaxUint64, math.MaxUint64, 0.5}} {
 		if got := c.rule.Weight(Counts{Age: c.own}, Counts{Age: c.arriving}); got != c.want {
 			t.Errorf("%T of ages %d and %d: %v, want %v", c.rule, c.own, c.arriving, got, c.want)
 		}
@@ -190,8 +190,7 @@ func TestValidateNamesTheFieldThatMakesNoSense(t *testing.T) {
 		"Every is 0: must be given where period is not": func(a *Architecture) { a.Every = 0 },
 		"must be left out where period is given":        func(a *Architecture) { a.Period = time.Second },
 		"Wait is true: must be left out without every": func(a *Architecture) {
-			a.Every, a.Period = 0,
-				time.Second
+			a.Every, a.Period = 0, time.Second
 		},
 		`Exchange is "shove": must be push, pull or push-pull`:       func(a *Architecture) { a.Exchange = "shove" },
 		`Merge is "": must be mean or age`:                           func(a *Architecture) { a.Merge = "" },
@@ -204,8 +203,7 @@ func TestValidateNamesTheFieldThatMakesNoSense(t *testing.T) {
 		"Choice.Share is 0.5: must be left out where count is given": func(a *Architecture) { a.Choice.Count = 1 },
 		"Choice.Share is 0: must be given where count is not":        func(a *Architecture) { a.Choice.Share = 0 },
 		"Choice.Floor is 2: must be from 0 to 1": func(a *Architecture) {
-			a.Choice.By,
-				a.Choice.Floor = Latency, 2
+			a.Choice.By, a.Choice.Floor = Latency, 2
 		},
 		"Choice.Floor is 0.1: must be left out without kind: latency": func(a *Architecture) { a.Choice.Floor = 0.1 },
 	} {

@@ -155,8 +155,9 @@ func TestPeersThatComeAndGoStopNobody(t *testing.T) {
 }
 
 // led lets the run's coordinator lead peers for so long, with what arrange changes.
-func (s *stage) led(t *testing.T, end time.Duration, arrange func(d *world.Deployment,
-	run *coordinator.Run)) coordinator.Result {
+func (s *stage) led(
+	t *testing.T, end time.Duration, arrange func(d *world.Deployment, run *coordinator.Run),
+) coordinator.Result {
 	t.Helper()
 	var result coordinator.Result
 	run := coordinator.Run{

@@ -48,8 +48,7 @@ func BenchmarkCycle(b *testing.B) {
 	for _, scale := range []ps.Scale{ps.Sum, ps.Mean} {
 		b.Run(string(scale), func(b *testing.B) {
 			simtest.Benchmark(b, warm, func(watch *simtest.Stopwatch) {
-				cycles(b, ps.Architecture{Scale: scale},
-					watch)
+				cycles(b, ps.Architecture{Scale: scale}, watch)
 			})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 		})

@@ -68,6 +68,16 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 }
 
 // Steps take 5 ms and links 10 ms each way: a worker's cycle is 25 ms.
+// count is how many of the events are from a node, after an instant and not after another.
+func (e *events) count(node int, from, to time.Duration) (n int) {
+	for i, event := range e.list {
+		if event.Origin == node && e.at[i] > from && e.at[i] <= to {
+			n++
+		}
+	}
+	return n
+}
+
 func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	const ms = time.Millisecond
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1", "w2", "w3")
@@ -107,14 +117,6 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	if _, err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	count := func(node int, from, to time.Duration) (n int) {
-		for i, e := range updates.list {
-			if e.Origin == node && updates.at[i] > from && updates.at[i] <= to {
-				n++
-			}
-		}
-		return n
-	}
 	// An update of a worker comes every 25 ms, a little more with what the server charges.
 	for _, c := range []struct {
 		node     int
@@ -129,7 +131,7 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 		{3, 0, 220 * ms, 0, 0},
 		{3, 220 * ms, 500 * ms, 10, 12},
 	} {
-		if n := count(c.node, c.from, c.to); n < c.least || n > c.most {
+		if n := updates.count(c.node, c.from, c.to); n < c.least || n > c.most {
 			t.Errorf("node %d: %d updates from %v to %v, want %d to %d", c.node, n, c.from, c.to, c.least, c.most)
 		}
 	}

@@ -175,8 +175,8 @@ func TestParametersOfAnotherLengthEndTheRun(t *testing.T) {
 func TestWorkerWithoutSamplesCannotBePlaced(t *testing.T) {
 	task := newTask(t, 1, []int{4, 3, 2}, 5, 40, "near", "far")
 	task.Shards[1] = []int32{}
-	if err := task.Validate(); err == nil || !strings.Contains(err.Error(),
-		`worker "far" has no samples of data set clouds`) {
+	if err := task.Validate(); err == nil ||
+		!strings.Contains(err.Error(), `worker "far" has no samples of data set clouds`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -203,8 +203,8 @@ func TestScaleThatDoesNotExistIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := (ps.Architecture{Scale: "median"}).Validate(); err == nil || !strings.Contains(err.Error(),
-		`Scale is "median": must be sum or mean`) {
+	if err := (ps.Architecture{Scale: "median"}).Validate(); err == nil ||
+		!strings.Contains(err.Error(), `Scale is "median": must be sum or mean`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -145,7 +145,8 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		gradient, samples = w.round.end()
 	}
 	m, head := w.pushes.Get(gradient)
-	head.Node, head.Step, head.Version, head.Samples, head.Life = int32(w.env.Node()), g.Step, w.version, uint32(samples), w.life
+	head.Node, head.Step, head.Samples = int32(w.env.Node()), g.Step, uint32(samples)
+	head.Version, head.Life = w.version, w.life
 	w.busy = false
 	w.pushed, w.waiting = w.env.Now(), true
 	ctx.Send(w.server, m)

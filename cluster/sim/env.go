@@ -64,8 +64,8 @@ func (e *env) count() {
 	}
 	if n.steps++; n.steps > MaxInstant {
 		e.world.fail(fmt.Errorf("at %v: node %s has made %d steps, and virtual time has not moved on: its steps take "+
-			"no time, "+
-			"and nothing makes it wait; give it a compute: {step: …} or {speed: …}", e.world.now, e.world.names[e.node], MaxInstant))
+			"no time, and nothing makes it wait; give it a compute: {step: …} or {speed: …}",
+			e.world.now, e.world.names[e.node], MaxInstant))
 	}
 }
 

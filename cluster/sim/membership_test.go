@@ -59,8 +59,9 @@ func (b *beacon) Receive(ctx actor.Context) {
 }
 
 // ringOfBeacons runs three beacons for 300 ms with links of 25 ms and a schedule.
-func ringOfBeacons(t *testing.T, strict bool, schedule ...world.NodeChange) (notes []note, heard []string,
-	stats []link.Stats, r sim.Result) {
+func ringOfBeacons(
+	t *testing.T, strict bool, schedule ...world.NodeChange,
+) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
 	t.Helper()
 	done, err := tryRing(t, strict, &notes, &heard, schedule...)
 	if err != nil {
@@ -162,8 +163,8 @@ func TestNodeThatLeavesIsHeardOfAtOnce(t *testing.T) {
 
 func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
 	notes, heard, _, _ := ringOfBeacons(t, true,
-		world.NodeChange{At: 102 * ms, Node: 1, Do: world.Crash}, world.NodeChange{At: 202 * ms, Node: 1,
-			Do: world.Join})
+		world.NodeChange{At: 102 * ms, Node: 1, Do: world.Crash},
+		world.NodeChange{At: 202 * ms, Node: 1, Do: world.Join})
 	if want := []string{"132ms 1 false", "202ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -185,8 +186,8 @@ func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
 
 func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
 	_, heard, _, _ := ringOfBeacons(t, false,
-		world.NodeChange{At: 100 * ms, Node: 1, Do: world.Crash}, world.NodeChange{At: 110 * ms, Node: 1,
-			Do: world.Join})
+		world.NodeChange{At: 100 * ms, Node: 1, Do: world.Crash},
+		world.NodeChange{At: 110 * ms, Node: 1, Do: world.Join})
 	if want := []string{"110ms 1 false", "110ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -207,8 +208,8 @@ func TestPausedNodeHandlesNothingAndLosesNothing(t *testing.T) {
 			t.Errorf("node 1 noted at %v, want %v", got, want)
 		}
 		// Its timer of 110 ms is handled at 157 ms, and what it sends then arrives 25 ms later.
-		if got, want := arrivals(notes, 2), append(every10(35*ms, 125*ms),
-			every10(182*ms, 292*ms)...); !slices.Equal(got, want) {
+		want = append(every10(35*ms, 125*ms), every10(182*ms, 292*ms)...)
+		if got := arrivals(notes, 2); !slices.Equal(got, want) {
 			t.Errorf("node 2 noted at %v, want %v", got, want)
 		}
 		if len(heard) != 0 || stats[0].Dropped != 0 {
@@ -253,8 +254,8 @@ func TestStepsThatTakeNoTimeAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = w.Run(context.Background()); err == nil || !strings.Contains(err.Error(),
-		"node quick has made 100000 steps") {
+	if _, err = w.Run(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "node quick has made 100000 steps") {
 		t.Errorf("got %v", err)
 	}
 }

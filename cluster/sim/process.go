@@ -80,8 +80,9 @@ func (w *World) spawnOptions(node int32, e *env) []actor.PropsOption {
 	}
 }
 
-func (w *World) spawn(node int32, e *env, system *actor.ActorSystem, id string, props *actor.Props,
-	parent actor.SpawnerContext) (*actor.PID, error) {
+func (w *World) spawn(
+	node int32, e *env, system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext,
+) (*actor.PID, error) {
 	box := &mailbox{world: w, node: node, env: e, process: w.process(node, id)}
 	props.Configure(actor.WithMailbox(func() actor.Mailbox { return box }))
 	registry := system.ProcessRegistry

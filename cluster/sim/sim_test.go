@@ -516,8 +516,8 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 		switch {
 		case bounded && err != nil:
 			t.Errorf("a bounded run failed: %v", err)
-		case !bounded && (!errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(),
-			"lost from n0 to n1: 1")):
+		case !bounded && (!errors.Is(err, world.ErrStandstill) ||
+			!strings.Contains(err.Error(), "lost from n0 to n1: 1")):
 			t.Errorf("error %v, want a standstill that names the edge with the loss", err)
 		}
 	}
