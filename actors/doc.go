@@ -56,7 +56,9 @@
 //	c := catalog.Default()
 //	c.Architectures.Add(catalog.Define("hierarchical-server", "what it does",
 //		func() hierarchy { return hierarchy{Every: 1} }, // the settings, with their defaults
-//		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) { return *h, h.validate() }))
+//		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) {
+//			return *h, h.validate()
+//		}))
 //	cli.Main(c)
 //
 // # Keeping to the world

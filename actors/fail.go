@@ -14,5 +14,10 @@ func Fail(env Env, format string, values ...any) {
 	env.Fail(fmt.Errorf("node %s: %w", Name(env), fmt.Errorf(format, values...)))
 }
 
+// IsVector reports whether the tensors of a message are one vector of so many values.
+func IsVector(tensors []*protos.Tensor, values int) bool {
+	return len(tensors) == 1 && len(tensors[0].Data) == values
+}
+
 // Unexpected ends the run because of a message that the actor has no answer to.
 func Unexpected(env Env, m *protos.Message) { Fail(env, "unexpected message %T", m.Head) }

@@ -37,6 +37,10 @@ func NewView(number uint64, members []Member, now, ever Graph) *View {
 	return v
 }
 
+// Has reports whether the run has a node at this position, present or not: the number that a
+// message bears is not to be trusted.
+func (v *View) Has(node int32) bool { return node >= 0 && int(node) < len(v.Members) }
+
 // Coordinator is the name and address of the node that the coordinator of a run
 // lives on. No node of a plan may bear it.
 const Coordinator = "coordinator"

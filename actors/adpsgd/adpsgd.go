@@ -67,7 +67,8 @@ func (a Architecture) Validate() error { return field.Check(a) }
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
 	return []train.Role{{Name: RolePeer,
-		Doc: "computes gradients on its shard and averages models with one neighbour at a time", Trains: true, Holds: true, Min: 1}}
+		Doc:    "computes gradients on its shard and averages models with one neighbour at a time",
+		Trains: true, Holds: true, Min: 1}}
 }
 
 var _ train.Fitter = Architecture{}

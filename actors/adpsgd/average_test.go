@@ -37,11 +37,13 @@ var graphs = []struct {
 // Exchanges take microseconds and steps 100 ms, so that in the middle of a step none is under way.
 func TestAveragingLeavesTheSumUnchangedAndLeadsToConsensus(t *testing.T) {
 	for _, c := range graphs {
-		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Distinct: true, Strict: true}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0), Graph: c.graph,
+			Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Distinct: true, Strict: true}
 		for step := range 200 {
 			s.Looks = append(s.Looks, time.Duration(step)*simtest.StepTime+simtest.StepTime/2)
 		}
-		// The first look comes after one exchange: what the sum was before follows from the initial parameters.
+		// The first look comes after one exchange: what the sum was before follows from the initial
+		// parameters.
 		var initial []simtest.Seen
 		for i := range c.nodes {
 			own := *s.Task
@@ -67,7 +69,8 @@ func TestAveragingLeavesTheSumUnchangedAndLeadsToConsensus(t *testing.T) {
 }
 
 func TestExchangeGivesBothTheSameMean(t *testing.T) {
-	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Distinct: true, Looks: []time.Duration{simtest.StepTime / 2}}
+	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1},
+		Distinct: true, Looks: []time.Duration{simtest.StepTime / 2}}
 	look := s.Run(t)[0]
 	a, b := *s.Task, *s.Task
 	b.Seed += 1000
@@ -85,11 +88,14 @@ func TestGradientIsOnTheOldCopy(t *testing.T) {
 	alone := func(node int) (before, after []float32) {
 		task := simtest.NewTask(2, 20, rate)
 		task.Seed += uint64(1000 * node)
-		s := simtest.Stage{Task: task, Graph: actors.Graph{{}, {}}, Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Looks: []time.Duration{simtest.StepTime / 2, 3 * simtest.StepTime / 2}}
+		s := simtest.Stage{Task: task, Graph: actors.Graph{{}, {}},
+			Kind:  adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1},
+			Looks: []time.Duration{simtest.StepTime / 2, 3 * simtest.StepTime / 2}}
 		looks := s.Run(t)
 		return looks[0][node].Params, looks[1][node].Params
 	}
-	s := simtest.Stage{Task: simtest.NewTask(2, 20, rate), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Distinct: true, Looks: []time.Duration{3 * simtest.StepTime / 2}}
+	s := simtest.Stage{Task: simtest.NewTask(2, 20, rate), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1},
+		Distinct: true, Looks: []time.Duration{3 * simtest.StepTime / 2}}
 	// Only the first exchange is over: the second one takes longer than the look is away.
 	s.Edge = link.Constant{Delay: 40 * time.Millisecond}
 	s.Looks[0] = simtest.StepTime + 10*time.Millisecond
@@ -98,7 +104,8 @@ func TestGradientIsOnTheOldCopy(t *testing.T) {
 	y, y1 := alone(1)
 	for i := range x {
 		mean := float64(x[i]+y[i]) / 2
-		for node, want := range []float64{mean + float64(x1[i]) - float64(x[i]), mean + float64(y1[i]) - float64(y[i])} {
+		for node, want := range []float64{mean + float64(x1[i]) - float64(x[i]),
+			mean + float64(y1[i]) - float64(y[i])} {
 			if d := float64(got[node].Params[i]) - want; d > 1e-6 || d < -1e-6 {
 				t.Fatalf("value %d of node %d: %v, want %v", i, node, got[node].Params[i], want)
 			}
@@ -132,7 +139,8 @@ func (r *referee) Receive(ctx actor.Context) {
 					r.control.Finish()
 				}
 			case r.steps[head.Node] > 1000*r.wanted:
-				r.env.Fail(fmt.Errorf("node %d has made %d steps, others stand still: %v", head.Node, r.steps[head.Node], r.steps))
+				r.env.Fail(fmt.Errorf("node %d has made %d steps, others stand still: %v", head.Node,
+					r.steps[head.Node], r.steps))
 			}
 		}
 		m.Release()
@@ -149,7 +157,8 @@ func TestNobodyEverWaitsInACircle(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		c := graphs[random.IntN(len(graphs))]
-		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 9, 0.1), Graph: c.graph, Reorder: random.IntN(2) == 0, Strict: seed%16 == 0}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 9, 0.1), Graph: c.graph, Reorder: random.IntN(2) == 0,
+			Strict: seed%16 == 0}
 		s.Task.Seed = seed
 		s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: random.IntN(4) - 1, Moved: float64(random.IntN(2)) * 0.05}
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond}
@@ -172,7 +181,8 @@ func TestGraphsThatAreNotBipartiteAreRefused(t *testing.T) {
 		kind  adpsgd.Graph
 		want  string
 	}{
-		{5, actors.Graph{{1, 4}, {0, 2}, {1, 3}, {2, 4}, {0, 3}}, adpsgd.Topology, "n2 and n3 are neighbours and on an odd ring; take an even ring, a grid, a hypercube"},
+		{5, actors.Graph{{1, 4}, {0, 2}, {1, 3}, {2, 4}, {0, 3}}, adpsgd.Topology,
+			"n2 and n3 are neighbours and on an odd ring; take an even ring, a grid, a hypercube"},
 		{3, nil, adpsgd.Topology, "the complete topology of 3 nodes is not bipartite"},
 		{5, nil, adpsgd.Exponential, "needs an even number of peers, there are 5"},
 		{2, actors.Graph{{1}, {0}}, adpsgd.Exponential, "is a topology of its own"},
@@ -197,7 +207,8 @@ func TestThreadsChangeNothing(t *testing.T) {
 	for _, c := range graphs {
 		var results []any
 		for _, threads := range []int{0, 2} {
-			s := simtest.Stage{Task: simtest.NewTask(c.nodes, 40, 0.1), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: 2}, Edge: link.Uniform{Max: 300 * time.Millisecond},
+			s := simtest.Stage{Task: simtest.NewTask(c.nodes, 40, 0.1), Graph: c.graph,
+				Kind: adpsgd.Architecture{Graph: c.kind, Lead: 2}, Edge: link.Uniform{Max: 300 * time.Millisecond},
 				Threads: threads, Looks: []time.Duration{4 * time.Second}}
 			models := s.Run(t)
 			results = append(results, fmt.Sprint(s.Result.Digest, models))

@@ -8,15 +8,16 @@ import (
 	"github.com/gradwire/gradwire/actors"
 )
 
-// partners are, for each active node, the nodes that it chooses from, ascending; passive nodes have none.
-// Absent nodes are included, and edges of all topologies of the run.
+// partners are, for each active node, the nodes that it chooses from, ascending; passive nodes have
+// none. Absent nodes are included, and edges of all topologies of the run.
 func (a Architecture) partners(view *actors.View) ([][]int32, error) {
 	if a.Graph == Exponential {
 		return exponential(view)
 	}
 	n, ever := len(view.Members), view.Ever()
 	if ever.Complete() && n > 2 {
-		return nil, fmt.Errorf("the complete topology of %d nodes is not bipartite, as ad-psgd needs it; %s", n, alternatives)
+		return nil, fmt.Errorf("the complete topology of %d nodes is not bipartite, as ad-psgd needs it; %s", n,
+			alternatives)
 	}
 	active, err := colours(ever)
 	if err != nil {
@@ -55,7 +56,8 @@ func colours(view *actors.View) ([]bool, error) {
 					distance[j] = distance[i] + 1
 					queue = append(queue, int(j))
 				case (distance[j]-distance[i])%2 == 0:
-					return nil, fmt.Errorf("the topology, with all edges that the schedule gives it, is not bipartite, as ad-psgd needs it: %s and %s are neighbours and on an odd ring; %s",
+					return nil, fmt.Errorf("the topology, with all edges that the schedule gives it, is not "+
+						"bipartite, as ad-psgd needs it: %s and %s are neighbours and on an odd ring; %s",
 						view.Members[i].Name, view.Members[j].Name, alternatives)
 				}
 			}
@@ -68,7 +70,8 @@ func colours(view *actors.View) ([]bool, error) {
 	return active, nil
 }
 
-var errOwnTopology = errors.New("graph: exponential is a topology of its own, and the run has another; leave one of them out")
+var errOwnTopology = errors.New(
+	"graph: exponential is a topology of its own, and the run has another; leave one of them out")
 
 // exponential are the choices of Exponential.
 func exponential(view *actors.View) ([][]int32, error) {

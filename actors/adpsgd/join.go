@@ -9,8 +9,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// change goes on with those who are there, and are neighbours, in a new view. An exchange with one who is
-// no neighbour any more comes to its end.
+// change goes on with those who are there, and are neighbours, in a new view. An exchange with one
+// who is no neighbour any more comes to its end.
 func (p *peer) change(ctx actor.Context) {
 	before, view := p.view, p.env.View()
 	for _, node := range p.others {
@@ -45,7 +45,8 @@ func (p *peer) pull(ctx actor.Context) {
 		p.advance(ctx)
 		return
 	}
-	ctx.Send(p.member(p.source).PID, protos.NewMessage(&protos.PullModel{Node: int32(p.env.Node()), Exchange: p.since, Joins: true}))
+	ctx.Send(p.member(p.source).PID, protos.NewMessage(&protos.PullModel{Node: int32(p.env.Node()), Exchange: p.since,
+		Joins: true}))
 }
 
 // give answers who asks for a model.

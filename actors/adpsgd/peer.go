@@ -3,11 +3,11 @@ package adpsgd
 import (
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -30,9 +30,10 @@ type peer struct {
 	env     actors.Env
 	arch    Architecture
 	local   *train.Local
-	replica *train.Replica
-	lead    *train.Lead
-	drift   train.Drift
+	replica *peers.Replica
+	lead    *peers.Lead
+	drift   peers.Drift
+	idle    peers.Idle
 	random  *rand.Rand
 	models  *protos.Messages[*protos.Model]
 	active  bool
@@ -49,9 +50,6 @@ type peer struct {
 	due      bool           // neighbours are to be told the clock
 	source   int            // the neighbour that is asked for a model
 	refusals int
-	blocked  bool // waits for cause since then
-	began    time.Duration
-	cause    string
 }
 
 func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
@@ -65,8 +63,9 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{
-		env: env, arch: a, local: local, replica: task.NewReplica(env),
-		lead: train.NewLead(env, a.Lead), drift: train.NewDrift(a.Moved), random: env.Rand("partner"),
+		env: env, arch: a, local: local, replica: peers.NewReplica(env, task),
+		lead: peers.NewLead(env, a.Lead), drift: peers.NewDrift(a.Moved), idle: peers.NewIdle(env),
+		random: env.Rand("partner"),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		others: choices[node], view: view,
 		partner: none, source: none,
@@ -137,7 +136,8 @@ func (p *peer) start(ctx actor.Context, head *protos.Start) {
 			p.env.Fail(err)
 			return
 		}
-		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap", Value: train.ExpectedMixing(present(view, choices)).SpectralGap()})
+		p.env.Record(actors.Event{Kind: actors.Measured, Name: "spectral gap",
+			Value: peers.ExpectedMixing(present(view, choices)).SpectralGap()})
 	}
 	p.phase = resting
 	p.advance(ctx)
@@ -147,28 +147,20 @@ func (p *peer) start(ctx actor.Context, head *protos.Start) {
 func (p *peer) advance(ctx actor.Context) {
 	if p.phase == working && p.gradient != nil {
 		if p.partner != none {
-			p.wait(p.member(p.partner).Name)
+			p.idle.Wait(p.member(p.partner).Name)
 			return
 		}
-		p.resume()
+		p.idle.Resume()
 		p.finish()
 	}
 	if p.phase == resting {
 		if node, wait := p.lead.Slowest(); wait {
-			p.wait(p.member(node).Name)
+			p.idle.Wait(p.member(node).Name)
 			return
 		}
-		p.resume()
+		p.idle.Resume()
 		p.begin(ctx)
 	}
-}
-
-// wait notes that the peer stands idle because of a node. The last such node is the cause.
-func (p *peer) wait(cause string) {
-	if !p.blocked {
-		p.blocked, p.began = true, p.env.Now()
-	}
-	p.cause = cause
 }
 
 var _ actors.Waiter = (*peer)(nil)
@@ -180,21 +172,10 @@ func (p *peer) Waiting() string {
 		return "a model to begin with from " + p.member(p.source).Name
 	case p.phase == resting:
 		return p.lead.Waiting()
-	case p.blocked:
-		return "the mean from " + p.cause
+	case p.idle.Cause() != "":
+		return "the mean from " + p.idle.Cause()
 	}
 	return ""
-}
-
-// resume records the wait that is over.
-func (p *peer) resume() {
-	if !p.blocked {
-		return
-	}
-	p.blocked = false
-	if d := p.env.Now() - p.began; d > 0 {
-		p.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: p.cause})
-	}
 }
 
 // begin starts the gradient at the present model, and an exchange beside it.
@@ -211,7 +192,8 @@ func (p *peer) begin(ctx actor.Context) {
 	}
 }
 
-// propose sends the model to one of the passive neighbours that are near, each as likely as any other.
+// propose sends the model to one of the passive neighbours that are near, each as likely as any
+// other.
 func (p *peer) propose(ctx actor.Context) {
 	near := 0
 	for _, node := range p.others {
@@ -264,7 +246,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	case !known || head.Wanted == head.Answer || head.Wanted && p.active:
 		actors.Fail(p.env, "model of node %d, which does not average with this one so", head.Node)
 		return
-	case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(p.replica.Params.Data):
+	case !actors.IsVector(m.Tensors, len(p.replica.Params.Data)):
 		actors.Fail(p.env, "model of node %d that is not one vector of %d", head.Node, len(p.replica.Params.Data))
 		return
 	}
@@ -305,7 +287,7 @@ func (p *peer) merge(clock []uint64) {
 
 // tell passes on how far all are after a step, and news of it while the peer waits.
 func (p *peer) tell(ctx actor.Context) {
-	if p.lead.Bounded() && (p.due || p.news && p.blocked) {
+	if p.lead.Bounded() && (p.due || p.news && p.idle.Cause() != "") {
 		p.news, p.due = false, false
 		p.lead.Announce(ctx)
 	}

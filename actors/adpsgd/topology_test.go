@@ -17,8 +17,8 @@ func bipartite(n int, random *rand.Rand) actors.Graph {
 	return simtest.Graph(n, func(i, j int) bool { return (i+j)%2 == 1 && random.IntN(2) == 0 })
 }
 
-// Under a topology that changes all the time averaging leaves the sum of all models unchanged, nobody chooses one who
-// is no neighbour, and nobody stands still.
+// Under a topology that changes all the time averaging leaves the sum of all models unchanged,
+// nobody chooses one who is no neighbour, and nobody stands still.
 func TestTopologyThatChangesMovesNoSumAndStopsNobody(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
@@ -29,12 +29,15 @@ func TestTopologyThatChangesMovesNoSumAndStopsNobody(t *testing.T) {
 		n := 2 + random.IntN(6)
 		r := &simtest.Recorder{}
 		s := simtest.Stage{
-			Task: simtest.NewTask(n, 20, 0), Graph: bipartite(n, random), Distinct: true, Observer: r, Reorder: seed%2 == 0, Strict: seed%8 == 0,
-			Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Edge: link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond},
+			Task: simtest.NewTask(n, 20, 0), Graph: bipartite(n, random), Distinct: true, Observer: r,
+			Reorder: seed%2 == 0, Strict: seed%8 == 0,
+			Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1},
+			Edge: link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond},
 		}
 		s.Task.Seed = seed
 		for at := range 30 {
-			s.Topologies = append(s.Topologies, simtest.TopologyChange{At: time.Duration(150+200*at) * time.Millisecond, Graph: bipartite(n, random)})
+			s.Topologies = append(s.Topologies, simtest.TopologyChange{At: time.Duration(150+200*at) * time.Millisecond,
+				Graph: bipartite(n, random)})
 		}
 		none := make(actors.Graph, n)
 		s.Topologies = append(s.Topologies, simtest.TopologyChange{At: 7 * time.Second, Graph: none})
@@ -58,7 +61,8 @@ func TestTopologyThatChangesMovesNoSumAndStopsNobody(t *testing.T) {
 				}
 			}
 			if !slices.Contains(now[r.Nodes[i]], int32(e.Origin)) {
-				t.Errorf("seed %d: at %s node %d chooses %d, which is no neighbour", seed, r.At[i], r.Nodes[i], e.Origin)
+				t.Errorf("seed %d: at %s node %d chooses %d, which is no neighbour", seed, r.At[i], r.Nodes[i],
+					e.Origin)
 			}
 		}
 		if chosen == 0 && n > 3 {

@@ -47,11 +47,14 @@ func TestReachesTheLossOfPlainDescent(t *testing.T) {
 		want := loss(task, plain(t, task, rate, steps))
 		first := loss(task, task.Initial())
 		for _, moved := range []float64{0, 0.02} {
-			s := simtest.Stage{Task: task, Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: moved}, Looks: []time.Duration{steps * simtest.StepTime},
-				Edge: link.Uniform{Max: 150 * time.Millisecond}}
+			s := simtest.Stage{Task: task, Graph: c.graph,
+				Kind:  adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: moved},
+				Looks: []time.Duration{steps * simtest.StepTime},
+				Edge:  link.Uniform{Max: 150 * time.Millisecond}}
 			for node, m := range s.Run(t)[0] {
 				if l := loss(task, m.Params); !(l-want < 0.1*(first-want)) {
-					t.Errorf("%s, moved %v: node %d has a loss of %.3f, plain descent %.3f from %.3f", c.name, moved, node, l, want, first)
+					t.Errorf("%s, moved %v: node %d has a loss of %.3f, plain descent %.3f from %.3f", c.name, moved,
+						node, l, want, first)
 				}
 			}
 		}
@@ -62,7 +65,9 @@ func TestLeadBoundsTheDistanceToTheSlowest(t *testing.T) {
 	for bound, want := range map[int]uint64{0: 1, 2: 3, -1: 40} {
 		r := &simtest.Recorder{}
 		c := graphs[0]
-		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: bound}, Observer: r, Looks: []time.Duration{10 * time.Second}}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph,
+			Kind: adpsgd.Architecture{Graph: c.kind,
+				Lead: bound}, Observer: r, Looks: []time.Duration{10 * time.Second}}
 		for node := range c.nodes {
 			s.Step = append(s.Step, time.Duration(50+node*30)*time.Millisecond)
 		}
@@ -88,7 +93,8 @@ func TestLeadBoundsTheDistanceToTheSlowest(t *testing.T) {
 func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 	r := &simtest.Recorder{}
 	c := graphs[0]
-	s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Observer: r, Looks: []time.Duration{time.Second}}
+	s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph,
+		Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Observer: r, Looks: []time.Duration{time.Second}}
 	s.Run(t)
 	count := 0
 	for i, e := range r.Events {
@@ -97,7 +103,8 @@ func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 		}
 		count++
 		// 1 − λ₂ with 1 − (1 − cos(2πk/n))/n of a ring whose edges have the probability 1/n.
-		if want := (1 - math.Cos(math.Pi/3)) / 6; r.Nodes[i] != 0 || e.Name != "spectral gap" || math.Abs(e.Value-want) > 1e-12 {
+		if want := (1 - math.Cos(math.Pi/3)) / 6; r.Nodes[i] != 0 || e.Name != "spectral gap" ||
+			math.Abs(e.Value-want) > 1e-12 {
 			t.Errorf("node %d records %s %v, want %v", r.Nodes[i], e.Name, e.Value, want)
 		}
 	}
@@ -115,7 +122,8 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		c := graphs[int(seed)%len(graphs)]
 		r := &simtest.Recorder{}
-		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond, Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
+		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond,
+			Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
 		s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: -1, Moved: float64(seed/5%2) * 0.05}
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
@@ -128,11 +136,14 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 	}
 }
 
-// The passive peer of a pair crashes in the middle of an exchange: the active one waits until the view says so.
+// The passive peer of a pair crashes in the middle of an exchange: the active one waits until the
+// view says so.
 func TestCrashOfThePassivePeerEndsTheExchange(t *testing.T) {
 	r := &simtest.Recorder{}
-	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0.1), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1}, Strict: true, Observer: r, Detect: 500 * time.Millisecond,
-		Edge: link.Constant{Delay: 10 * time.Millisecond}, Schedule: []world.NodeChange{{At: 1005 * time.Millisecond, Node: 1, Do: world.Crash}}, Looks: []time.Duration{3 * time.Second}}
+	s := simtest.Stage{Task: simtest.NewTask(2, 20, 0.1), Kind: adpsgd.Architecture{Graph: adpsgd.Topology, Lead: -1},
+		Strict: true, Observer: r, Detect: 500 * time.Millisecond,
+		Edge: link.Constant{Delay: 10 * time.Millisecond}, Schedule: []world.NodeChange{{At: 1005 * time.Millisecond,
+			Node: 1, Do: world.Crash}}, Looks: []time.Duration{3 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if e.Kind == actors.Waited {

@@ -9,7 +9,9 @@ import "math/bits"
 // which stands for both, and get the sum from it at the end.
 //
 //	N ranks, S bytes   steps               messages        bytes     bytes sent by a rank
-//	butterfly          2·log₂P (+ 2, r>0)  2P·log₂P + 2r   2(N−1)S   2S(P−1)/P (+ S, if it folds or stands for two)
+//	butterfly          2·log₂P (+ 2, r>0)  2P·log₂P + 2r   2(N−1)S   2S(P−1)/P (+ S)
+//
+// A rank that folds or stands for two sends another S.
 //
 // (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; R. Thakur,
 // R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -32,11 +33,11 @@ type learner interface {
 	// references of its own; the outcome may be nil.
 	adopt(joint, outcome *protos.Tensor)
 	// model is what the next step starts from.
-	model() *train.Replica
+	model() *peer.Replica
 }
 
 func newLearner(env actors.Env, task *train.Task, reduce Reduce) learner {
-	l := local{env: env, batch: float32(task.Batch), replica: task.NewReplica(env)}
+	l := local{env: env, batch: float32(task.Batch), replica: peer.NewReplica(env, task)}
 	if reduce == Models {
 		l.mean = l.replica.Params.Retain()
 		return &averager{local: l}
@@ -48,11 +49,11 @@ func newLearner(env actors.Env, task *train.Task, reduce Reduce) learner {
 type local struct {
 	env     actors.Env
 	batch   float32 // samples of a full batch
-	replica *train.Replica
+	replica *peer.Replica
 	mean    *protos.Tensor // the outcome
 }
 
-func (l *local) model() *train.Replica { return l.replica }
+func (l *local) model() *peer.Replica { return l.replica }
 
 func (l *local) outcome() *protos.Tensor { return l.mean }
 

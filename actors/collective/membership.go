@@ -306,7 +306,8 @@ func (w *worker) outcome(ctx actor.Context, head *protos.Outcome, tensors []*pro
 		err = w.catchUp(tensors)
 	}
 	if err != nil {
-		actors.Fail(w.env, "the outcome of %d rounds in view %d with %d tensors is of no use: %w", head.Finished, head.View, len(tensors), err)
+		actors.Fail(w.env, "the outcome of %d rounds in view %d with %d tensors is of no use: %w", head.Finished,
+			head.View, len(tensors), err)
 		return
 	}
 	if w.joins {
@@ -324,7 +325,7 @@ func (w *worker) catchUp(tensors []*protos.Tensor) error {
 	case len(tensors) == 0 && w.votes != nil:
 		w.resume(agreement)
 		w.settle(nil)
-	case len(tensors) == 1 && len(tensors[0].Data) == w.params:
+	case actors.IsVector(tensors, w.params):
 		w.resume(agreement)
 		w.settle(tensors[0].Retain())
 	default:

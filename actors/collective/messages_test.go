@@ -106,6 +106,26 @@ func TestMessageOfAnOlderViewIsIgnored(t *testing.T) {
 }
 
 // What a joining rank, and one that is behind, is told by an intruder.
+// secondView is a coordinator that announces view 2 to node 0, which has begun in view 1 or joins.
+func secondView(joins bool) func(actors.Env, world.Control) (actor.Actor, error) {
+	return func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(*actor.Started); !ok {
+				return
+			}
+			worker := env.View().Members[0].PID
+			if !joins {
+				ctx.Send(worker, protos.NewMessage(&protos.Start{View: 1}))
+			}
+			control.Announce(&protos.View{Number: 2})
+			ctx.Send(worker, protos.NewMessage(&protos.View{Number: 2}))
+			if joins {
+				ctx.Send(worker, protos.NewMessage(&protos.Start{View: 2, Joins: true}))
+			}
+		}), nil
+	}
+}
+
 func TestOutcomeThatDoesNotFitEndsTheRunAndSaysWhy(t *testing.T) {
 	task := simtest.Task(simtest.Perceptron(3, 2), []int{16, 16}, 16, momentum(0.1))
 	a := collective.Architecture{Algorithm: collective.Tree, Every: 1, Reduce: collective.Gradients}
@@ -132,7 +152,7 @@ func TestOutcomeThatDoesNotFitEndsTheRunAndSaysWhy(t *testing.T) {
 		{true, []*protos.Message{report(4), protos.NewMessage(&protos.Outcome{View: 2, Finished: 4}, tensor(8),
 			tensor(8), tensor(7))}, "the mean has 7 values instead of 8"},
 	} {
-		d := &world.Deployment{Nodes: []world.Node{
+		d := &world.Deployment{Coordinate: secondView(c.joins), Nodes: []world.Node{
 			{Name: "n0", Role: collective.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1, Step: stepTime},
 				Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})},
 			{Name: "n1", Role: collective.RoleWorker, Profile: world.Unlimited,
@@ -146,22 +166,6 @@ func TestOutcomeThatDoesNotFitEndsTheRunAndSaysWhy(t *testing.T) {
 					}), nil
 				}},
 		}}
-		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
-			return actor.ReceiveFunc(func(ctx actor.Context) {
-				if _, ok := ctx.Message().(*actor.Started); !ok {
-					return
-				}
-				worker := env.View().Members[0].PID
-				if !c.joins {
-					ctx.Send(worker, protos.NewMessage(&protos.Start{View: 1}))
-				}
-				control.Announce(&protos.View{Number: 2})
-				ctx.Send(worker, protos.NewMessage(&protos.View{Number: 2}))
-				if c.joins {
-					ctx.Send(worker, protos.NewMessage(&protos.Start{View: 2, Joins: true}))
-				}
-			}), nil
-		}
 		w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"n0", "n1", actors.Coordinator})})
 		if err != nil {
 			t.Fatal(err)

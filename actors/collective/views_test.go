@@ -246,7 +246,8 @@ func TestSurvivorsWaitUntilTheCrashIsHeardOf(t *testing.T) {
 	c.schedule[0].At = 39 * time.Millisecond
 	c.run(t)
 	// Two steps of 20 ms; the crash at 39 ms is heard of 3.1 ms later, and then node 0 is alone.
-	if want := map[string]time.Duration{"0 for rank 1": 2100 * time.Microsecond}; fmt.Sprint(o.causes) != fmt.Sprint(want) {
+	want := map[string]time.Duration{"0 for rank 1": 2100 * time.Microsecond}
+	if fmt.Sprint(o.causes) != fmt.Sprint(want) {
 		t.Errorf("waits %v, want %v", o.causes, want)
 	}
 }

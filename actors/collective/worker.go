@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -18,7 +19,7 @@ type worker struct {
 	architecture Architecture
 	local        *train.Local
 	learner      learner
-	drift        train.Drift
+	drift        peer.Drift
 	batches      batches
 	params       int // of the model
 	chunks       *protos.Messages[*protos.Chunk]
@@ -50,7 +51,7 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	}
 	w := &worker{
 		env: env, architecture: a, local: local, learner: newLearner(env, task, a.Reduce),
-		drift:   train.NewDrift(a.Moved),
+		drift:   peer.NewDrift(a.Moved),
 		batches: sizes, params: task.Model.Params(),
 		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
 	}

@@ -430,12 +430,14 @@ func TestArchitectureSaysWhatIsWrongWithIt(t *testing.T) {
 		change func(a *collective.Architecture)
 		want   string
 	}{
-		{func(a *collective.Architecture) { a.Algorithm = "star" }, `Algorithm is "star": must be all-to-all, ring, butterfly or tree`},
+		{func(a *collective.Architecture) { a.Algorithm = "star" },
+			`Algorithm is "star": must be all-to-all, ring, butterfly or tree`},
 		{func(a *collective.Architecture) { a.Every = 0 }, "Every is 0: must be 1 to 1048576"},
 		{func(a *collective.Architecture) { a.Reduce = "losses" }, `Reduce is "losses": must be gradients or models`},
 		{func(a *collective.Architecture) { a.Moved = -1 }, "Moved is -1: must be 0 or more"},
 		{func(a *collective.Architecture) { a.Moved = math.NaN() }, "Moved is NaN"},
-		{func(a *collective.Architecture) { a.Moved, a.Reduce = 0.5, collective.Gradients }, "Moved is 0.5: must be left out without reduce: models"},
+		{func(a *collective.Architecture) { a.Moved, a.Reduce = 0.5, collective.Gradients },
+			"Moved is 0.5: must be left out without reduce: models"},
 	} {
 		a := good
 		c.change(&a)

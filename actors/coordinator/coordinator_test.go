@@ -170,6 +170,35 @@ func TestRunThatGoesOnReportsItsFirstArrivalAndEndsAtItsBound(t *testing.T) {
 
 // The figures of every evaluation and the times to the target, by a second implementation of a few
 // lines.
+// figure is what the models of a round come to, where the accuracy of a model is its square.
+func (s *script) figure(of actors.Of, round int) float64 {
+	sum, params, low, high := 0.0, 0.0, 1.0, 0.0
+	for _, p := range s.players {
+		v := float64(p.models[round])
+		sum, params, low, high = sum+v*v, params+v, min(low, v*v), max(high, v*v)
+	}
+	nodes := float64(len(s.players))
+	average := float64(float32(params / nodes))
+	return map[actors.Of]float64{
+		actors.AverageModel: average * average, actors.Mean: sum / nodes, actors.All: low, actors.Any: high,
+	}[of]
+}
+
+// crossing is the first round in which a figure has reached the target, and when it did, in
+// intervals, between the two rounds.
+func (s *script) crossing(of actors.Of, rounds int) (at float64, round int) {
+	target := s.policy.Target
+	for round := range rounds {
+		if now := s.figure(of, round); now >= target && round == 0 {
+			return 0, 0
+		} else if now >= target {
+			before := s.figure(of, round-1)
+			return float64(round-1) + (target-before)/(now-before), round
+		}
+	}
+	return -1, rounds
+}
+
 func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		nodes, rounds := rapid.IntRange(1, 4).Draw(r, "nodes"), 6
@@ -184,32 +213,9 @@ func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 			s.players = append(s.players, player{steps: every(9*ms, 9), models: models, holds: true})
 		}
 		s.run(t)
-		figure := func(of actors.Of, round int) float64 {
-			sum, params, low, high := 0.0, 0.0, 1.0, 0.0
-			for _, p := range s.players {
-				v := float64(p.models[round])
-				sum, params, low, high = sum+v*v, params+v, min(low, v*v), max(high, v*v)
-			}
-			average := float64(float32(params / float64(nodes)))
-			return map[actors.Of]float64{
-				actors.AverageModel: average * average, actors.Mean: sum / float64(nodes), actors.All: low,
-				actors.Any: high,
-			}[of]
-		}
-		crossing := func(of actors.Of) (at float64, round int) {
-			for round := range rounds {
-				if now := figure(of, round); now >= target && round == 0 {
-					return 0, 0
-				} else if now >= target {
-					before := figure(of, round-1)
-					return float64(round-1) + (target-before)/(now-before), round
-				}
-			}
-			return -1, rounds
-		}
-		_, last := crossing(of)
+		_, last := s.crossing(of, rounds)
 		for _, each := range []actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any} {
-			at, round := crossing(each)
+			at, round := s.crossing(each, rounds)
 			got, has := s.result.Crossings[each]
 			if wanted := round < rounds && (s.policy.GoOn || round <= last); has != wanted {
 				r.Fatalf("%s arrived: %v, want %v", each, has, wanted)
@@ -217,13 +223,14 @@ func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 				r.Errorf("%s arrived at %v, want %v intervals", each, got, at)
 			}
 		}
-		if at, round := crossing(of); s.result.Reached != (round < rounds) {
+		if at, round := s.crossing(of, rounds); s.result.Reached != (round < rounds) {
 			r.Errorf("reached: %v at %v", s.result.Reached, at)
 		}
 		for i, e := range s.summarized() {
-			if f := e.Figures; f.Models != nodes || math.Abs(f.Score(of).Accuracy-figure(of, i)) > 1e-9 ||
+			if f := e.Figures; f.Models != nodes || math.Abs(f.Score(of).Accuracy-s.figure(of, i)) > 1e-9 ||
 				e.Accuracy != f.Score(of).Accuracy {
-				r.Errorf("evaluation %d: %+v, judged %v; want %v of %d models", i, f, e.Accuracy, figure(of, i), nodes)
+				r.Errorf("evaluation %d: %+v, judged %v; want %v of %d models",
+					i, f, e.Accuracy, s.figure(of, i), nodes)
 			}
 		}
 		// The models that the run ended with are those of the judged figure.
@@ -296,7 +303,8 @@ func TestEqualModelsAreJudgedOnce(t *testing.T) {
 		s := &script{players: []player{
 			{steps: every(10*ms, 9), models: []float32{0.1, 0.2, 0.1}, holds: true},
 			{steps: every(10*ms, 9), models: []float32{0.1, 0.2, 0.3}, holds: true},
-		}, samples: 1000, threads: threads, policy: coordinator.Policy{Every: coordinator.Interval{Time: 10*ms - 1}, Time: 35 * ms}}
+		}, samples: 1000, threads: threads,
+			policy: coordinator.Policy{Every: coordinator.Interval{Time: 10*ms - 1}, Time: 35 * ms}}
 		s.run(t)
 		// And the average of 0.1 and 0.3 at two instants, which is computed each time.
 		if s.result.Evaluations != 10 || s.result.Computed != 5 || s.calls.Load() != 5 {

@@ -10,12 +10,14 @@ import (
 
 // six is a ring of six peers.
 func six(moved float64) *simtest.Stage {
-	return &simtest.Stage{Task: simtest.NewTask(6, 200, 0.1), Graph: graphs[0].graph, Kind: dpsgd.Architecture{Lead: -1, Moved: moved}}
+	return &simtest.Stage{Task: simtest.NewTask(6, 200, 0.1), Graph: graphs[0].graph,
+		Kind: dpsgd.Architecture{Lead: -1, Moved: moved}}
 }
 
 const warm = 3000 // steps until pools and queues have their size
 
-// BenchmarkStep is a whole step: batch, gradient, exchange over links, update, and the record of it.
+// BenchmarkStep is a whole step: batch, gradient, exchange over links, update, and the record of
+// it.
 func BenchmarkStep(b *testing.B) {
 	for _, moved := range []float64{0, 0.05} {
 		b.Run(fmt.Sprintf("moved %v", moved), func(b *testing.B) {

@@ -14,7 +14,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
-// lead is a bound for graphs that stay connected, whoever goes but node 0: clocks must reach everybody.
+// lead is a bound for graphs that stay connected, whoever goes but node 0: clocks must reach
+// everybody.
 func lead(graph string, random *rand.Rand) int {
 	if graph == "star" || graph == "complete" {
 		return random.IntN(3) - 1
@@ -22,8 +23,8 @@ func lead(graph string, random *rand.Rand) int {
 	return -1
 }
 
-// slow is a matrix that leads to a consensus slowly, so that there is still something to average when
-// everybody has settled.
+// slow is a matrix that leads to a consensus slowly, so that there is still something to average
+// when everybody has settled.
 func slow(g actors.Graph) [][]float64 {
 	w := make([][]float64, len(g))
 	for i := range g {
@@ -67,8 +68,8 @@ func bySteps(r *simtest.Recorder, looks [][]simtest.Seen) map[uint64][]simtest.S
 	return steps
 }
 
-// Nodes come and go over slow links. Whatever has become of the pairs, from then on the mean of those
-// who are there is the same after every step while they approach each other.
+// Nodes come and go over slow links. Whatever has become of the pairs, from then on the mean of
+// those who are there is the same after every step while they approach each other.
 func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 	seeds, telling := uint64(60), 0
 	if testing.Short() {
@@ -78,7 +79,8 @@ func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		c := graphs[int(seed)%len(graphs)]
 		r := &simtest.Recorder{}
-		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0), Graph: c.graph, Distinct: true, Strict: true, Detect: 150 * time.Millisecond, Reorder: seed%3 == 0, Observer: r}
+		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0), Graph: c.graph, Distinct: true, Strict: true,
+			Detect: 150 * time.Millisecond, Reorder: seed%3 == 0, Observer: r}
 		s.Kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 1e-6, Matrix: slow(c.graph)}
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(20+random.IntN(300)) * time.Millisecond}
@@ -99,7 +101,8 @@ func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 		}
 		for i := range sums {
 			if d := simtest.Distance(sums[i], sums[0]); !(d <= 1e-6) {
-				t.Errorf("seed %d, %s, lead %d, moved %v: the sum moves by %.1e, want at most 1e-6", seed, c.name, s.Kind.(dpsgd.Architecture).Lead, s.Kind.(dpsgd.Architecture).Moved, d)
+				t.Errorf("seed %d, %s, lead %d, moved %v: the sum moves by %.1e, want at most 1e-6", seed, c.name,
+					s.Kind.(dpsgd.Architecture).Lead, s.Kind.(dpsgd.Architecture).Moved, d)
 				break
 			}
 		}
@@ -123,7 +126,8 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 4))
 		c := graphs[int(seed)%len(graphs)]
 		r := &simtest.Recorder{}
-		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond, Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
+		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond,
+			Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
 		s.Kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 0.05}
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
@@ -131,7 +135,8 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 		s.Looks = []time.Duration{20 * time.Second}
 		look := s.Run(t)[0]
 		if lagging := r.Lagging(look, 10*time.Second, 10); lagging != nil {
-			t.Errorf("seed %d, %s, %+v: in the last 10 s nodes %v have made fewer than 10 steps", seed, c.name, s.Kind, lagging)
+			t.Errorf("seed %d, %s, %+v: in the last 10 s nodes %v have made fewer than 10 steps", seed, c.name, s.Kind,
+				lagging)
 		}
 	}
 }
@@ -139,12 +144,15 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
 	r := &simtest.Recorder{}
 	g := graphs[0]
-	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: g.graph, Kind: dpsgd.Architecture{Lead: -1}, Strict: true, Observer: r, Absent: []int{2},
-		Schedule: []world.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: world.Join}}, Looks: []time.Duration{4 * time.Second}}
+	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: g.graph, Kind: dpsgd.Architecture{Lead: -1},
+		Strict: true, Observer: r, Absent: []int{2},
+		Schedule: []world.NodeChange{{At: 2050 * time.Millisecond, Node: 2, Do: world.Join}},
+		Looks:    []time.Duration{4 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if r.Nodes[i] == 2 && e.Kind == actors.StepDone {
-			// The others are in step 21 when it joins, whose model it has; it averages from the next on.
+			// The others are in step 21 when it joins, whose model it has; it averages from the
+			// next on.
 			if e.Step != 22 {
 				t.Errorf("the first step of the peer that joins is %d, want 22", e.Step)
 			}
@@ -156,13 +164,16 @@ func TestJoiningPeerGoesOnWhereItsNeighboursAre(t *testing.T) {
 
 func TestGoneNeighbourHoldsNobodyUp(t *testing.T) {
 	r := &simtest.Recorder{}
-	s := simtest.Stage{Task: simtest.NewTask(5, 20, 0.1), Graph: graphs[1].graph, Kind: dpsgd.Architecture{Lead: -1}, Strict: true, Observer: r, Detect: 500 * time.Millisecond,
-		Schedule: []world.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: world.Crash}}, Looks: []time.Duration{4 * time.Second}}
+	s := simtest.Stage{Task: simtest.NewTask(5, 20, 0.1), Graph: graphs[1].graph, Kind: dpsgd.Architecture{Lead: -1},
+		Strict: true, Observer: r, Detect: 500 * time.Millisecond,
+		Schedule: []world.NodeChange{{At: 1050 * time.Millisecond, Node: 3, Do: world.Crash}},
+		Looks:    []time.Duration{4 * time.Second}}
 	s.Run(t)
 	for i, e := range r.Events {
 		if e.Kind == actors.Waited && r.Nodes[i] == 0 && e.Duration > time.Millisecond {
 			// Step 11 was sent before the crash, so that the hub's twelfth is the one that hangs.
-			if want := 350 * time.Millisecond; e.Cause != "n3" || e.Duration < want-time.Millisecond || e.Duration > want+time.Millisecond {
+			if want := 350 * time.Millisecond; e.Cause != "n3" || e.Duration < want-time.Millisecond ||
+				e.Duration > want+time.Millisecond {
 				t.Errorf("the hub waited %v for %s, want %v for n3", e.Duration, e.Cause, want)
 			}
 			return

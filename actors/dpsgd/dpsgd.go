@@ -38,6 +38,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
@@ -78,7 +79,7 @@ func (a Architecture) Validate() error {
 	if err := field.Check(a); err != nil || a.Matrix == nil {
 		return err
 	}
-	return train.CheckMixing(a.Matrix)
+	return peers.CheckMixing(a.Matrix)
 }
 
 // Roles is the one role of all nodes: each trains and holds a model.
@@ -92,7 +93,7 @@ var _ train.Fitter = Architecture{}
 // Fit returns an error where the matrix does not fit the nodes and the topologies.
 func (a Architecture) Fit(first, _ *actors.View) error {
 	for i := range a.Matrix {
-		if err := train.CheckMixingRow(first.Ever(), a.Matrix, i); err != nil {
+		if err := peers.CheckMixingRow(first.Ever(), a.Matrix, i); err != nil {
 			return err
 		}
 	}
@@ -111,9 +112,9 @@ func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 }
 
 // mixing is the whole matrix, which only the peer that records its spectral gap needs.
-func (a Architecture) mixing(view *actors.View) (*train.Mixing, error) {
+func (a Architecture) mixing(view *actors.View) (*peers.Mixing, error) {
 	if a.Matrix != nil {
-		return train.GivenMixing(view, a.Matrix)
+		return peers.GivenMixing(view, a.Matrix)
 	}
-	return train.Metropolis(view), nil
+	return peers.Metropolis(view), nil
 }

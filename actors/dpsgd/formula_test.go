@@ -23,7 +23,8 @@ var graphs = []struct {
 	{"star", actors.Graph{{1, 2, 3, 4}, {0}, {0}, {0}, {0}}},
 	{"complete", actors.Graph{{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}}},
 	{"grid", actors.Graph{{1, 3}, {0, 2, 4}, {1, 5}, {0, 4}, {1, 3, 5}, {2, 4}}},
-	{"random regular", actors.Graph{{1, 3, 6}, {0, 4, 7}, {3, 5, 6}, {0, 2, 4}, {1, 3, 5}, {2, 4, 7}, {0, 2, 7}, {1, 5, 6}}},
+	{"random regular", actors.Graph{{1, 3, 6}, {0, 4, 7}, {3, 5, 6}, {0, 2, 4}, {1, 3, 5}, {2, 4, 7}, {0, 2, 7},
+		{1, 5, 6}}},
 }
 
 // matrix is W by the formula of the Metropolis weights, on the graph as a whole.
@@ -132,7 +133,8 @@ func TestEqualsTheMatrixFormula(t *testing.T) {
 			for step := range steps {
 				l.step(step)
 			}
-			s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: lead}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
+			s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: lead}, Distinct: true,
+				Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
 			d := worst(s.Run(t)[0], l.x)
 			t.Logf("%s, lead %d: distance %.1e", c.name, lead, d)
 			if !(d <= 1e-6) {
@@ -148,7 +150,8 @@ func TestSlowLinksAndNodesChangeNoBit(t *testing.T) {
 		task := simtest.NewTask(len(c.graph), 60, 0.1)
 		want := map[string][]float32{}
 		for i, delay := range []link.Delay{nil, link.Uniform{Min: time.Millisecond, Max: 700 * time.Millisecond}} {
-			s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: -1}, Distinct: true, Edge: delay, Reorder: i == 1, Strict: true}
+			s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: -1}, Distinct: true,
+				Edge: delay, Reorder: i == 1, Strict: true}
 			for k := range c.graph {
 				s.Step = append(s.Step, time.Duration(20+180*i*k)*time.Millisecond)
 			}
@@ -186,7 +189,8 @@ func TestModelsThatHaveNotMovedAreNotSent(t *testing.T) {
 		for step := range steps {
 			l.step(step)
 		}
-		s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: -1, Moved: moved}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
+		s := simtest.Stage{Task: task, Graph: c.graph, Kind: dpsgd.Architecture{Lead: -1, Moved: moved}, Distinct: true,
+			Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
 		d := worst(s.Run(t)[0], l.x)
 		t.Logf("%s: distance %.1e, %d of %d models sent", c.name, d, l.sent, steps*len(c.graph))
 		if !(d <= 1e-6) {
@@ -206,7 +210,8 @@ func TestGivenMatrixIsUsed(t *testing.T) {
 	for step := range steps {
 		l.step(step)
 	}
-	s := simtest.Stage{Task: task, Kind: dpsgd.Architecture{Lead: -1, Matrix: w}, Distinct: true, Strict: true, Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
+	s := simtest.Stage{Task: task, Kind: dpsgd.Architecture{Lead: -1, Matrix: w}, Distinct: true, Strict: true,
+		Looks: []time.Duration{steps*simtest.StepTime + simtest.StepTime/2}}
 	if d := worst(s.Run(t)[0], l.x); !(d <= 1e-6) {
 		t.Errorf("distance %.1e from the formula, want at most 1e-6", d)
 	}

@@ -73,7 +73,8 @@ func TestPartsOfDifferentPaceGoOnTogetherOnceTheyAreLinkedAgain(t *testing.T) {
 		n := 4 + random.IntN(7)
 		g := []actors.Graph{ringOf(n), path(n), sparse(random, n)}[seed%3]
 		r := &simtest.Recorder{}
-		s := simtest.Stage{Task: simtest.NewTask(n, 20, 0.1), Graph: g, Reorder: seed%2 == 0, Observer: r, Strict: seed%16 == 0}
+		s := simtest.Stage{Task: simtest.NewTask(n, 20, 0.1), Graph: g, Reorder: seed%2 == 0, Observer: r,
+			Strict: seed%16 == 0}
 		arch := dpsgd.Architecture{Lead: max(random.IntN(5)-2, -1), Moved: float64(seed/5%2) * 0.05}
 		s.Kind, s.Task.Seed, s.Detect = arch, seed, time.Duration(random.IntN(300))*time.Millisecond
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(100)) * time.Millisecond}

@@ -41,8 +41,8 @@ func (p *peer) change(ctx actor.Context) {
 	p.advance(ctx)
 }
 
-// approach asks those who have become neighbours while both were there; of two the one that comes first in the plan
-// asks. It begins no other step before it knows the answer, which comes at once.
+// approach asks those who have become neighbours while both were there; of two the one that comes
+// first in the plan asks. It begins no other step before it knows the answer, which comes at once.
 func (p *peer) approach(ctx actor.Context) {
 	if p.phase < meeting {
 		return // greet asks all
@@ -141,7 +141,7 @@ func (p *peer) adopt(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	if p.phase != pulling || head.Exchange != p.since {
 		return // the answer to a former life
 	}
-	if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(p.replica.Params.Data) {
+	if !actors.IsVector(m.Tensors, len(p.replica.Params.Data)) {
 		actors.Fail(p.env, "a model to begin with that is not one vector of %d", len(p.replica.Params.Data))
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/actors/train"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -27,8 +27,8 @@ type pair struct {
 	name   string
 	weight float32 // W_ij, a multiple of 2⁻²⁴
 	stage  stage
-	// since is the view in which the neighbour appeared, or became one; models of a former life of either, or from
-	// before, bear an older number.
+	// since is the view in which the neighbour appeared, or became one; models of a former life of
+	// either, or from before, bear an older number.
 	since   uint64
 	there   bool   // present, a neighbour at present or not
 	met     bool   // it was there before it became a neighbour, and does not greet by itself
@@ -54,14 +54,15 @@ func (s *slot) clear() {
 	*s = slot{}
 }
 
-// newPairs are those of a node with all its neighbours in any topology of the run, in the order of the plan.
+// newPairs are those of a node with all its neighbours in any topology of the run, in the order of
+// the plan.
 func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
 	var pairs []pair
 	ever := view.Ever()
 	for _, j := range ever.Potential(node) {
 		var w float64
 		if matrix == nil {
-			w = train.MetropolisWeight(ever, node, int(j))
+			w = peers.MetropolisWeight(ever, node, int(j))
 		} else if w = matrix[node][j]; w == 0 {
 			continue
 		}
@@ -92,7 +93,7 @@ func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values 
 		return fmt.Errorf("this peer is at step %d and averages with it from step %d", now, p.first)
 	case s.here:
 		return errors.New("it has come before")
-	case len(m.Tensors) > 1 || len(m.Tensors) == 1 && len(m.Tensors[0].Data) != values:
+	case len(m.Tensors) > 0 && !actors.IsVector(m.Tensors, values):
 		return fmt.Errorf("it has %d tensors, wanted is one of %d values or none", len(m.Tensors), values)
 	}
 	s.here = true

@@ -3,11 +3,11 @@ package dpsgd
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -29,9 +29,10 @@ type peer struct {
 	env     actors.Env
 	arch    Architecture
 	local   *train.Local
-	replica *train.Replica
-	lead    *train.Lead
-	drift   train.Drift
+	replica *peers.Replica
+	lead    *peers.Lead
+	drift   peers.Drift
+	idle    peers.Idle
 	pairs   []pair // in the order of the plan
 	models  *protos.Messages[*protos.Model]
 
@@ -43,9 +44,6 @@ type peer struct {
 	news     bool           // the clock has something that neighbours have not been told
 	source   int            // the neighbour that is asked for a model; −1 for none
 	refusals int
-	blocked  bool // waits for cause since then
-	began    time.Duration
-	cause    string
 	complete int // so many pairs, the first ones, need no model of this step any more
 }
 
@@ -56,13 +54,13 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	}
 	view := env.View()
 	if a.Matrix != nil {
-		if err := train.CheckMixingRow(view.Ever(), a.Matrix, env.Node()); err != nil {
+		if err := peers.CheckMixingRow(view.Ever(), a.Matrix, env.Node()); err != nil {
 			return nil, err
 		}
 	}
 	p := &peer{
-		env: env, arch: a, local: local, replica: task.NewReplica(env),
-		lead: train.NewLead(env, a.Lead), drift: train.NewDrift(a.Moved),
+		env: env, arch: a, local: local, replica: peers.NewReplica(env, task),
+		lead: peers.NewLead(env, a.Lead), drift: peers.NewDrift(a.Moved), idle: peers.NewIdle(env),
 		pairs:  newPairs(view, env.Node(), a.Matrix),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		source: -1,
@@ -155,11 +153,11 @@ func (p *peer) advance(ctx actor.Context) {
 	if p.phase == working && p.gradient != nil {
 		for ; p.complete < len(p.pairs); p.complete++ {
 			if x := &p.pairs[p.complete]; x.missing(p.step) {
-				p.wait(x.name)
+				p.idle.Wait(x.name)
 				return
 			}
 		}
-		p.resume()
+		p.idle.Resume()
 		if !p.mix() {
 			return
 		}
@@ -167,25 +165,16 @@ func (p *peer) advance(ctx actor.Context) {
 	}
 	if p.phase == resting {
 		if x := p.open(); x != nil {
-			p.wait(x.name)
+			p.idle.Wait(x.name)
 			return
 		}
 		if node, wait := p.lead.Slowest(); wait {
-			p.wait(p.env.View().Members[node].Name)
+			p.idle.Wait(p.env.View().Members[node].Name)
 			return
 		}
-		p.resume()
+		p.idle.Resume()
 		p.begin(ctx)
 	}
-}
-
-// wait notes that the peer stands idle because of a node. The last such node is the cause:
-// the one whose message came last.
-func (p *peer) wait(cause string) {
-	if !p.blocked {
-		p.blocked, p.began = true, p.env.Now()
-	}
-	p.cause = cause
 }
 
 var _ actors.Waiter = (*peer)(nil)
@@ -199,8 +188,8 @@ func (p *peer) Waiting() string {
 		return "an answer from " + p.open().name
 	case p.phase == resting:
 		return p.lead.Waiting()
-	case p.blocked:
-		return fmt.Sprintf("the model of step %d from %s", p.step+1, p.cause)
+	case p.idle.Cause() != "":
+		return fmt.Sprintf("the model of step %d from %s", p.step+1, p.idle.Cause())
 	}
 	return ""
 }
@@ -213,17 +202,6 @@ func (p *peer) open() *pair {
 		}
 	}
 	return nil
-}
-
-// resume records the wait that is over.
-func (p *peer) resume() {
-	if !p.blocked {
-		return
-	}
-	p.blocked = false
-	if d := p.env.Now() - p.began; d > 0 {
-		p.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: p.cause})
-	}
 }
 
 // begin sends the model to all neighbours and computes the step's gradient at it.

@@ -22,23 +22,24 @@ stop: {steps: 4}
 `
 
 func TestPlansAreReadAndTheirErrorsExplained(t *testing.T) {
-	for set, want := range map[string]string{
-		"architecture={kind: d-psgd, matrix: metropolis, moved: 0.1, lead: 0}":  "",
-		"architecture={kind: d-psgd, matrix: [[0.25, 0.75], [0.75, 0.25]]}":     "",
-		"architecture={kind: d-psgd, matrix: [[0.25, 0.75], [0.5, 0.5]]}":       "must be symmetric",
-		"architecture={kind: d-psgd, matrix: [[1]]}":                            "1 rows for 2 nodes",
-		"architecture={kind: d-psgd, matrix: ring}":                             "found \"ring\" where metropolis is expected, or a list such as [a, b]",
-		"architecture={kind: d-psgd, lead: -1}":                                 "lead: -1 is out of range; accepted is 0 or more",
-		"architecture={kind: d-psgd, moved: -1}":                                "moved: -1 is out of range; accepted is 0 or more",
-		"architecture={kind: ad-psgd, graph: exponential, moved: 0.1, lead: 1}": "",
-		"architecture={kind: ad-psgd, graph: ring}":                             `unknown graph "ring" (accepted: topology, exponential)`,
+	for _, c := range []struct{ kind, want string }{
+		{"d-psgd, matrix: metropolis, moved: 0.1, lead: 0", ""},
+		{"d-psgd, matrix: [[0.25, 0.75], [0.75, 0.25]]", ""},
+		{"d-psgd, matrix: [[0.25, 0.75], [0.5, 0.5]]", "must be symmetric"},
+		{"d-psgd, matrix: [[1]]", "1 rows for 2 nodes"},
+		{"d-psgd, matrix: ring", `found "ring" where metropolis is expected, or a list such as [a, b]`},
+		{"d-psgd, lead: -1", "lead: -1 is out of range; accepted is 0 or more"},
+		{"d-psgd, moved: -1", "moved: -1 is out of range; accepted is 0 or more"},
+		{"ad-psgd, graph: exponential, moved: 0.1, lead: 1", ""},
+		{"ad-psgd, graph: ring", `unknown graph "ring" (accepted: topology, exponential)`},
 	} {
-		p, err := driver.Parse("small.yaml", []byte(small), set)
+		p, err := driver.Parse("small.yaml", []byte(small), "architecture={kind: "+c.kind+"}")
 		if err == nil {
-			_, err = driver.Run(context.Background(), p, driver.Options{Out: filepath.Join(t.TempDir(), "out"), Strict: true})
+			_, err = driver.Run(context.Background(), p,
+				driver.Options{Out: filepath.Join(t.TempDir(), "out"), Strict: true})
 		}
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: error %v, want %q", set, err, want)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", c.kind, err, c.want)
 		}
 	}
 }

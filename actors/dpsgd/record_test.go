@@ -15,7 +15,8 @@ import (
 
 func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 	r := &simtest.Recorder{}
-	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: graphs[0].graph, Kind: dpsgd.Architecture{Lead: -1}, Observer: r, Looks: []time.Duration{time.Second}}
+	s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: graphs[0].graph, Kind: dpsgd.Architecture{Lead: -1},
+		Observer: r, Looks: []time.Duration{time.Second}}
 	s.Run(t)
 	count := 0
 	for i, e := range r.Events {
@@ -23,7 +24,8 @@ func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 			continue
 		}
 		count++
-		if want := 2.0 / 3 * (1 - math.Cos(math.Pi/3)); r.Nodes[i] != 0 || e.Name != "spectral gap" || math.Abs(e.Value-want) > 1e-12 {
+		if want := 2.0 / 3 * (1 - math.Cos(math.Pi/3)); r.Nodes[i] != 0 || e.Name != "spectral gap" ||
+			math.Abs(e.Value-want) > 1e-12 {
 			t.Errorf("node %d records %s %v, want %v", r.Nodes[i], e.Name, e.Value, want)
 		}
 	}
@@ -32,12 +34,13 @@ func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 	}
 }
 
-// On a ring of six a peer may begin a step three ahead of the one opposite, and end its gradient; a bound
-// of 0 lets nobody begin before all have ended.
+// On a ring of six a peer may begin a step three ahead of the one opposite, and end its gradient; a
+// bound of 0 lets nobody begin before all have ended.
 func TestLeadMakesEverybodyWaitForTheSlowest(t *testing.T) {
 	for bound, want := range map[int]uint64{0: 1, 1: 2, -1: 4} {
 		r := &simtest.Recorder{}
-		s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: graphs[0].graph, Kind: dpsgd.Architecture{Lead: bound}, Observer: r, Looks: []time.Duration{10 * time.Second}}
+		s := simtest.Stage{Task: simtest.NewTask(6, 20, 0.1), Graph: graphs[0].graph,
+			Kind: dpsgd.Architecture{Lead: bound}, Observer: r, Looks: []time.Duration{10 * time.Second}}
 		for node := range 6 {
 			s.Step = append(s.Step, time.Duration(50+node/5*150)*time.Millisecond)
 		}
@@ -59,7 +62,8 @@ func TestThreadsChangeNothing(t *testing.T) {
 	for _, c := range graphs {
 		var results []any
 		for _, threads := range []int{0, 2} {
-			s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 40, 0.1), Graph: c.graph, Kind: dpsgd.Architecture{Lead: 2}, Edge: link.Uniform{Max: 300 * time.Millisecond},
+			s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 40, 0.1), Graph: c.graph,
+				Kind: dpsgd.Architecture{Lead: 2}, Edge: link.Uniform{Max: 300 * time.Millisecond},
 				Threads: threads, Looks: []time.Duration{4 * time.Second}}
 			models := s.Run(t)
 			results = append(results, fmt.Sprint(s.Result.Digest, models))

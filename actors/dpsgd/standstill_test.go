@@ -32,7 +32,8 @@ func (k *kept) Kind(task *train.Task, place train.Place) actors.Kind {
 // The node in the middle of a path of three goes, after which nobody hears of the other end.
 func TestStandstillNamesWhoWaitsForWhomBecauseOfTheLead(t *testing.T) {
 	k := &kept{Architecture: dpsgd.Architecture{Lead: 2}, actors: make([]actor.Actor, 3)}
-	s := simtest.Stage{Task: simtest.NewTask(3, 20, 0.1), Graph: actors.Graph{{1}, {0, 2}, {1}}, Kind: k, Step: []time.Duration{simtest.StepTime, simtest.StepTime, simtest.StepTime},
+	s := simtest.Stage{Task: simtest.NewTask(3, 20, 0.1), Graph: actors.Graph{{1}, {0, 2}, {1}}, Kind: k,
+		Step:     []time.Duration{simtest.StepTime, simtest.StepTime, simtest.StepTime},
 		Schedule: []world.NodeChange{{At: 1050 * time.Millisecond, Node: 1, Do: world.Leave}}}
 	if _, err := s.Try(t); !errors.Is(err, world.ErrStandstill) {
 		t.Fatalf("the run ends with %v, want a standstill", err)
@@ -40,7 +41,8 @@ func TestStandstillNamesWhoWaitsForWhomBecauseOfTheLead(t *testing.T) {
 	k.actors[1] = nil
 	d := &world.Deployment{Nodes: []world.Node{{Name: "n0"}, {Name: "n1"}, {Name: "n2"}}}
 	err := d.Standstill(0, world.Waits(len(k.actors), func(node int) actor.Actor { return k.actors[node] }), "")
-	for _, want := range []string{"n0 waits for n2 because of lead: 2 (it has finished 12 steps and knows of 9 there)", "n2 waits for n0 because of lead: 2"} {
+	for _, want := range []string{"n0 waits for n2 because of lead: 2 (it has finished 12 steps and knows of 9 there)",
+		"n2 waits for n0 because of lead: 2"} {
 		if !errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want a standstill and %q", err, want)
 		}

@@ -74,9 +74,11 @@ func TestCycleAllocatesNothing(t *testing.T) {
 	latency.Choice = gossip.Choice{By: gossip.Latency, Share: 0.5}
 	clocked := one(gossip.Pull, false)
 	clocked.Every, clocked.Period, clocked.Moved = 0, 13*ms, 0.001
-	for _, rules := range []gossip.Architecture{one(gossip.Push, true), all(gossip.Push, false), one(gossip.Pull, true), latency, clocked} {
+	for _, rules := range []gossip.Architecture{one(gossip.Push, true), all(gossip.Push, false), one(gossip.Pull, true),
+		latency, clocked} {
 		t.Run(fmt.Sprintf("%+v", rules), func(t *testing.T) {
-			simtest.ExpectNoAllocations(t, warm, steps, func(watch *simtest.Stopwatch) { crowd(peers, rules).pace(t, watch) })
+			simtest.ExpectNoAllocations(t, warm, steps,
+				func(watch *simtest.Stopwatch) { crowd(peers, rules).pace(t, watch) })
 		})
 	}
 }

@@ -41,7 +41,8 @@ func around(n int, graph bool, absent ...int) *place {
 	if graph {
 		d.Topologies = []actors.Graph{star}
 	}
-	return &place{view: d.Views().First(), random: rand.New(rand.NewPCG(1, uint64(n))), latency: make([]time.Duration, len(star))}
+	return &place{view: d.Views().First(), random: rand.New(rand.NewPCG(1, uint64(n))),
+		latency: make([]time.Duration, len(star))}
 }
 
 // frequencies draws often and counts the sets that come out, in order if ordered.
@@ -105,7 +106,8 @@ func sequences(weights map[int]float64, k int, prefix []int, p float64, into map
 func TestRandomChoiceGivesEverySequenceTheSameChance(t *testing.T) {
 	const draws = 200_000
 	for _, graph := range []bool{false, true} {
-		for n, c := range map[int]Choice{5: {By: Random, Share: 0.5}, 4: {By: Random, Count: 1}, 3: {By: Random, Count: 9}, 6: {By: Random, Count: 3}} {
+		for n, c := range map[int]Choice{5: {By: Random, Share: 0.5}, 4: {By: Random, Count: 1},
+			3: {By: Random, Count: 9}, 6: {By: Random, Count: 3}} {
 			p := around(n, graph, 2)
 			weights := map[int]float64{}
 			for _, i := range p.view.Neighbours(0) {
@@ -145,7 +147,8 @@ func TestShareIsRoundedToTheNearestNumberAndIsAtLeastOne(t *testing.T) {
 		share   float64
 		n, want int
 	}{{0.5, 4, 2}, {0.5, 5, 3}, {0.5, 3, 2}, {0.01, 7, 1}, {1, 7, 7}, {0.5, 1, 1}, {0.3, 4, 1}, {0.5, 0, 0}} {
-		if got := len((&chooser{env: around(c.n, false), choice: Choice{By: Random, Share: c.share}}).draw()); got != c.want {
+		drawing := &chooser{env: around(c.n, false), choice: Choice{By: Random, Share: c.share}}
+		if got := len(drawing.draw()); got != c.want {
 			t.Errorf("a share of %v of %d is %d, want %d", c.share, c.n, got, c.want)
 		}
 	}
@@ -167,7 +170,8 @@ func TestRulesWeighTheArrivingModel(t *testing.T) {
 		rule          Rule
 		own, arriving uint64
 		want          float64
-	}{{Mean, 7, 1, 0.5}, {Age, 0, 0, 0.5}, {Age, 3, 1, 0.25}, {Age, 0, 5, 1}, {Age, 5, 0, 0}, {Age, math.MaxUint64, math.MaxUint64, 0.5}} {
+	}{{Mean, 7, 1, 0.5}, {Age, 0, 0, 0.5}, {Age, 3, 1, 0.25}, {Age, 0, 5, 1}, {Age, 5, 0, 0},
+		{Age, math.MaxUint64, math.MaxUint64, 0.5}} {
 		if got := c.rule.Weight(Counts{Age: c.own}, Counts{Age: c.arriving}); got != c.want {
 			t.Errorf("%T of ages %d and %d: %v, want %v", c.rule, c.own, c.arriving, got, c.want)
 		}
@@ -175,27 +179,32 @@ func TestRulesWeighTheArrivingModel(t *testing.T) {
 }
 
 func TestValidateNamesTheFieldThatMakesNoSense(t *testing.T) {
-	good := Architecture{Every: 1, Choice: Choice{By: Random, Share: 0.5}, Exchange: Push, Wait: true, Merge: Mean, Lead: NoLead}
+	good := Architecture{Every: 1, Choice: Choice{By: Random, Share: 0.5}, Exchange: Push, Wait: true, Merge: Mean,
+		Lead: NoLead}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for want, spoil := range map[string]func(a *Architecture){
-		"Every is -1: must be 1 or more":                              func(a *Architecture) { a.Every = -1 },
-		"Period is -1s: must be more than 0s":                         func(a *Architecture) { a.Period = -time.Second },
-		"Every is 0: must be given where period is not":               func(a *Architecture) { a.Every = 0 },
-		"must be left out where period is given":                      func(a *Architecture) { a.Period = time.Second },
-		"Wait is true: must be left out without every":                func(a *Architecture) { a.Every, a.Period = 0, time.Second },
-		`Exchange is "shove": must be push, pull or push-pull`:        func(a *Architecture) { a.Exchange = "shove" },
-		`Merge is "": must be mean or age`:                            func(a *Architecture) { a.Merge = "" },
-		"Moved is NaN":                                                func(a *Architecture) { a.Moved = math.NaN() },
-		"Moved is +Inf":                                               func(a *Architecture) { a.Moved = math.Inf(1) },
-		"Lead is -2: must be 0 or more":                               func(a *Architecture) { a.Lead = -2 },
-		`Choice.By is "age": must be random or latency`:               func(a *Architecture) { a.Choice.By = "age" },
-		"Choice.Count is -1":                                          func(a *Architecture) { a.Choice.Count = -1 },
-		"Choice.Share is 1.5: must be from 0 to 1":                    func(a *Architecture) { a.Choice.Share = 1.5 },
-		"Choice.Share is 0.5: must be left out where count is given":  func(a *Architecture) { a.Choice.Count = 1 },
-		"Choice.Share is 0: must be given where count is not":         func(a *Architecture) { a.Choice.Share = 0 },
-		"Choice.Floor is 2: must be from 0 to 1":                      func(a *Architecture) { a.Choice.By, a.Choice.Floor = Latency, 2 },
+		"Every is -1: must be 1 or more":                func(a *Architecture) { a.Every = -1 },
+		"Period is -1s: must be more than 0s":           func(a *Architecture) { a.Period = -time.Second },
+		"Every is 0: must be given where period is not": func(a *Architecture) { a.Every = 0 },
+		"must be left out where period is given":        func(a *Architecture) { a.Period = time.Second },
+		"Wait is true: must be left out without every": func(a *Architecture) {
+			a.Every, a.Period = 0, time.Second
+		},
+		`Exchange is "shove": must be push, pull or push-pull`:       func(a *Architecture) { a.Exchange = "shove" },
+		`Merge is "": must be mean or age`:                           func(a *Architecture) { a.Merge = "" },
+		"Moved is NaN":                                               func(a *Architecture) { a.Moved = math.NaN() },
+		"Moved is +Inf":                                              func(a *Architecture) { a.Moved = math.Inf(1) },
+		"Lead is -2: must be 0 or more":                              func(a *Architecture) { a.Lead = -2 },
+		`Choice.By is "age": must be random or latency`:              func(a *Architecture) { a.Choice.By = "age" },
+		"Choice.Count is -1":                                         func(a *Architecture) { a.Choice.Count = -1 },
+		"Choice.Share is 1.5: must be from 0 to 1":                   func(a *Architecture) { a.Choice.Share = 1.5 },
+		"Choice.Share is 0.5: must be left out where count is given": func(a *Architecture) { a.Choice.Count = 1 },
+		"Choice.Share is 0: must be given where count is not":        func(a *Architecture) { a.Choice.Share = 0 },
+		"Choice.Floor is 2: must be from 0 to 1": func(a *Architecture) {
+			a.Choice.By, a.Choice.Floor = Latency, 2
+		},
 		"Choice.Floor is 0.1: must be left out without kind: latency": func(a *Architecture) { a.Choice.Floor = 0.1 },
 	} {
 		a := good

@@ -61,7 +61,8 @@ func TestNobodyIsFurtherAheadThanTheLeadAndNobodyStandsStill(t *testing.T) {
 	for seed := range uint64(seeds) {
 		for bound, exchange := range []gossip.Exchange{gossip.Push, gossip.Pull, gossip.PushPull, gossip.Push} {
 			seen := &pace{steps: make([]uint64, 6)}
-			s := &stage{task: newTask(6, 6, 2, 3, 2), rules: all(exchange, seed%2 == 0), steps: []time.Duration{31 * ms, 5 * ms}, observer: seen, end: 3 * time.Second}
+			s := &stage{task: newTask(6, 6, 2, 3, 2), rules: all(exchange, seed%2 == 0),
+				steps: []time.Duration{31 * ms, 5 * ms}, observer: seen, end: 3 * time.Second}
 			s.task.Seed = seed
 			s.rules.Lead = bound
 			s.rules.Every = 1 + int(seed%3)
@@ -105,7 +106,8 @@ func (l *late) Observe(at time.Duration, node int, event actors.Event) {
 func churn(t *testing.T, seed uint64, rules gossip.Architecture) *late {
 	const n = 6
 	random := rand.New(rand.NewPCG(seed, 7))
-	s := &stage{task: newTask(n, 6, 2, 3, 2), rules: rules, steps: []time.Duration{20 * ms, 7 * ms, 3 * ms}, edge: link.Uniform{Min: 0, Max: 30 * ms}}
+	s := &stage{task: newTask(n, 6, 2, 3, 2), rules: rules, steps: []time.Duration{20 * ms, 7 * ms, 3 * ms},
+		edge: link.Uniform{Min: 0, Max: 30 * ms}}
 	s.task.Seed = seed
 	seen := &late{from: 2500 * ms, steps: make([]int, n)}
 	s.observer = seen
@@ -153,12 +155,15 @@ func TestPeersThatComeAndGoStopNobody(t *testing.T) {
 }
 
 // led lets the run's coordinator lead peers for so long, with what arrange changes.
-func (s *stage) led(t *testing.T, end time.Duration, arrange func(d *world.Deployment, run *coordinator.Run)) coordinator.Result {
+func (s *stage) led(
+	t *testing.T, end time.Duration, arrange func(d *world.Deployment, run *coordinator.Run),
+) coordinator.Result {
 	t.Helper()
 	var result coordinator.Result
 	run := coordinator.Run{
 		Policy:  coordinator.Policy{Every: coordinator.Interval{Time: time.Hour}, Time: end},
-		Samples: s.task.Train.Len(), Holders: []int{1}, Result: &result, Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
+		Samples: s.task.Train.Len(), Holders: []int{1}, Result: &result,
+		Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 	}
 	c := s.config(func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
@@ -179,7 +184,8 @@ func (s *stage) led(t *testing.T, end time.Duration, arrange func(d *world.Deplo
 // appears.
 func TestNewNeighboursHearHowFarThoseAreWhoWait(t *testing.T) {
 	seen := &late{from: 100 * ms, steps: make([]int, 4)}
-	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms}, edge: constant(ms), observer: seen}
+	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms},
+		edge: constant(ms), observer: seen}
 	s.rules.Lead = 0
 	s.topologies = []actors.Graph{{{1}, {0}, {3}, {2}}, {{1}, {0, 2}, {1, 3}, {2}}}
 	s.led(t, 400*ms, func(_ *world.Deployment, run *coordinator.Run) {
@@ -193,11 +199,13 @@ func TestNewNeighboursHearHowFarThoseAreWhoWait(t *testing.T) {
 // The answers of the only one with a model are never sent: it leaves while it is being asked.
 func TestThoseWhoJoinTogetherDoNotWaitForEachOther(t *testing.T) {
 	events := &log{}
-	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms}, edge: constant(20 * ms), observer: events}
+	s := &stage{task: newTask(4, 6, 2, 3, 2), rules: all(gossip.Push, true), steps: []time.Duration{10 * ms},
+		edge: constant(20 * ms), observer: events}
 	s.led(t, time.Second, func(d *world.Deployment, _ *coordinator.Run) {
 		for node := 1; node < 4; node++ {
 			d.Nodes[node].Absent = true
-			d.Schedule = append(d.Schedule, world.NodeChange{At: 100*ms + time.Duration(node), Node: node, Do: world.Join})
+			d.Schedule = append(d.Schedule, world.NodeChange{At: 100*ms + time.Duration(node), Node: node,
+				Do: world.Join})
 		}
 		d.Schedule = append(d.Schedule, world.NodeChange{At: 110 * ms, Node: 0, Do: world.Leave})
 	})
@@ -212,7 +220,8 @@ func TestThoseWhoJoinTogetherDoNotWaitForEachOther(t *testing.T) {
 // other's model of 5 steps at 57 ms, and ends its first step, the sixth, at 67 ms.
 func TestPeerThatJoinsGoesOnWhereItsNeighbourIs(t *testing.T) {
 	events := &log{}
-	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms}, edge: constant(ms), observer: events}
+	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms},
+		edge: constant(ms), observer: events}
 	s.rules.Every = 10
 	result := s.led(t, 68*ms, func(d *world.Deployment, _ *coordinator.Run) {
 		d.Nodes[1].Absent = true
@@ -242,7 +251,8 @@ func (a *asked) Rate(step int) float64 {
 // The peers are those of the test above.
 func TestRateOfPeerThatJoinsIsThatOfItsStep(t *testing.T) {
 	rate := &asked{}
-	s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms}, edge: constant(ms)}
+	s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms},
+		edge: constant(ms)}
 	s.task.Method = optim.SGD{Rate: rate}
 	s.rules.Every = 10
 	s.led(t, 68*ms, func(d *world.Deployment, _ *coordinator.Run) {

@@ -65,14 +65,16 @@ func (p *plain) run(end time.Duration) [][]float32 {
 func (p *plain) begin(i int) {
 	old := slices.Clone(p.models[i])
 	p.after(p.step(i), func() {
-		sampler, err := datasets.NewSampler(p.task.Train, p.task.Shards[i], p.task.Batch, p.task.Seed, p.task.Workers[i])
+		sampler, err := datasets.NewSampler(p.task.Train, p.task.Shards[i], p.task.Batch, p.task.Seed,
+			p.task.Workers[i])
 		if err != nil {
 			panic(err)
 		}
 		x, y := make([]float32, p.task.Batch*p.task.Train.Inputs), make([]int32, p.task.Batch)
 		n := sampler.Fill(p.done[i]/sampler.Steps(), p.done[i]%sampler.Steps(), x, y)
 		gradient := make([]float32, len(old))
-		p.task.Model.NewWorkspace(p.task.Batch).Gradient(old, gradient, nn.Batch{X: x[:n*p.task.Train.Inputs], Y: y[:n]})
+		p.task.Model.NewWorkspace(p.task.Batch).Gradient(old, gradient,
+			nn.Batch{X: x[:n*p.task.Train.Inputs], Y: y[:n]})
 		p.task.Method.New(len(old)).Step(p.models[i], gradient) // plain SGD remembers nothing
 		p.done[i]++
 		if p.done[i]%p.rules.Every == 0 {
@@ -133,10 +135,12 @@ func TestModelsAreThoseOfPlainLoopsToTheLastBit(t *testing.T) {
 			for every := 1; every <= 2; every++ {
 				wait := (peers+every)%2 == 0
 				events := &log{}
-				s := &stage{task: newTask(peers, 10, 3, 4, 3, 3), rules: all(exchange, wait), threads: every - 1, observer: events, end: end}
+				s := &stage{task: newTask(peers, 10, 3, 4, 3, 3), rules: all(exchange, wait), threads: every - 1,
+					observer: events, end: end}
 				s.rules.Every = every
 				s.rules.Choice.Share = 0.5
-				p := &plain{task: s.task, rules: s.rules, step: step, delay: delay, size: (peers - 1 + 1) / 2, choices: make([][]int, peers)}
+				p := &plain{task: s.task, rules: s.rules, step: step, delay: delay, size: (peers - 1 + 1) / 2,
+					choices: make([][]int, peers)}
 				for i := range peers {
 					s.steps = append(s.steps, step(i))
 				}

@@ -1,11 +1,10 @@
 package gossip
 
 import (
-	"time"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -17,9 +16,9 @@ type peer struct {
 	env     actors.Env
 	rules   Architecture
 	local   *train.Local
-	replica *train.Replica
-	drift   train.Drift
-	lead    *train.Lead
+	replica *peers.Replica
+	drift   peers.Drift
+	lead    *peers.Lead
 	choice  chooser
 
 	models   *protos.Messages[*protos.Model]
@@ -30,14 +29,11 @@ type peer struct {
 	merged   int    // models, since the last step
 	stepping bool
 
-	exchange uint64        // number of the last one
-	awaited  set           // nodes that it is not over with
-	since    time.Duration // when it began
+	exchange uint64 // number of the last one
+	awaited  set    // nodes that it is not over with
 
-	held    bool // by the lead
-	slowest int  // whom the lead holds it for
-	holding time.Duration
-	news    bool // the clock has changed, or those who should know it, since it was announced
+	idle peers.Idle // because of the exchange, or of the lead
+	news bool       // the clock has changed, or those who should know it, since it was announced
 
 	entry
 }
@@ -51,8 +47,9 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		return nil, err
 	}
 	return &peer{
-		env: env, rules: a, local: local, replica: task.NewReplica(env),
-		drift: train.NewDrift(a.Moved), lead: train.NewLead(env, a.Lead), choice: chooser{env: env, choice: a.Choice},
+		env: env, rules: a, local: local, replica: peers.NewReplica(env, task),
+		drift: peers.NewDrift(a.Moved), lead: peers.NewLead(env, a.Lead),
+		idle: peers.NewIdle(env), choice: chooser{env: env, choice: a.Choice},
 		models:   protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		pulls:    protos.NewMessages(func() *protos.PullModel { return &protos.PullModel{} }),
 		arrivals: protos.NewMessages(func() *protos.Arrived { return &protos.Arrived{} }),
@@ -98,7 +95,7 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 
 // known reports whether a message comes from another node of the run, and fails if not.
 func (p *peer) known(node int32) bool {
-	if node < 0 || int(node) >= len(p.env.View().Members) || int(node) == p.env.Node() {
+	if !p.env.View().Has(node) || int(node) == p.env.Node() {
 		actors.Fail(p.env, "a message from node %d, of %d nodes", node, len(p.env.View().Members))
 		return false
 	}
@@ -112,19 +109,13 @@ func (p *peer) proceed(ctx actor.Context) {
 		return
 	}
 	if slowest, held := p.lead.Slowest(); held {
-		if !p.held {
-			p.held, p.holding = true, p.env.Now()
-		}
-		p.slowest = slowest
+		p.idle.Wait(p.env.View().Members[slowest].Name)
 		if p.news {
 			p.announce(ctx)
 		}
 		return
 	}
-	if p.held {
-		p.held = false
-		p.waited(p.holding, p.env.View().Members[p.slowest].Name)
-	}
+	p.idle.Resume()
 	p.stepping = true
 	p.local.Begin(p.replica.Params.Retain())
 }
@@ -147,13 +138,6 @@ func (p *peer) Waiting() string {
 		}
 	}
 	return p.lead.Waiting()
-}
-
-// waited records idle time, if there was any.
-func (p *peer) waited(since time.Duration, cause string) {
-	if d := p.env.Now() - since; d > 0 {
-		p.env.Record(actors.Event{Kind: actors.Waited, Duration: d, Cause: cause})
-	}
 }
 
 func (p *peer) announce(ctx actor.Context) {
@@ -189,7 +173,6 @@ func (p *peer) trade(ctx actor.Context) {
 	}
 	p.drift.Mark(p.replica.Params)
 	p.exchange++
-	p.since = p.env.Now()
 	m := p.opening()
 	m.Retain(len(chosen) - 1)
 	members := p.env.View().Members
@@ -197,6 +180,7 @@ func (p *peer) trade(ctx actor.Context) {
 		p.env.Record(actors.Event{Kind: actors.Selected, Origin: node})
 		if p.rules.Wait {
 			p.awaited.add(node)
+			p.idle.Wait(p.cause())
 		}
 		ctx.Send(members[node].PID, m)
 	}
@@ -235,14 +219,16 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 	switch {
 	case !p.known(head.Node):
 		return
-	case len(tensors) != 1 || len(tensors[0].Data) != len(p.replica.Params.Data):
-		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node, len(p.replica.Params.Data))
+	case !actors.IsVector(tensors, len(p.replica.Params.Data)):
+		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node,
+			len(p.replica.Params.Data))
 		return
 	case head.Answer && head.Exchange > p.exchange:
 		actors.Fail(p.env, "node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
 		return
 	case !head.Answer && (p.rules.Exchange == Pull || head.Wanted != (p.rules.Exchange == PushPull)):
-		actors.Fail(p.env, "node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted, p.rules.Exchange)
+		actors.Fail(p.env, "node %d pushes a model (answer wanted: %v), here exchanges are %s", head.Node, head.Wanted,
+			p.rules.Exchange)
 		return
 	}
 	p.hear(head.Clock)
@@ -288,7 +274,7 @@ func (p *peer) answered(ctx actor.Context, head *protos.Model, model *protos.Ten
 // over notes that nothing is awaited of a node any more, unless that was another exchange.
 func (p *peer) over(node int, exchange uint64) {
 	if exchange == p.exchange && p.awaited.remove(node) && p.awaited.count == 0 {
-		p.waited(p.since, p.cause())
+		p.idle.Resume()
 	}
 }
 
@@ -316,7 +302,8 @@ func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
 // clock takes in how far others are.
 func (p *peer) clock(ctx actor.Context, head *protos.Clock) {
 	if !p.lead.Bounded() || len(head.Clock) != len(p.env.View().Members) {
-		actors.Fail(p.env, "a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node, p.lead.Bounded())
+		actors.Fail(p.env, "a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node,
+			p.lead.Bounded())
 		return
 	}
 	p.hear(head.Clock)

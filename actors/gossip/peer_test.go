@@ -36,7 +36,8 @@ func firsts(t *testing.T, models [][]float32) (list []float32) {
 //	30  first 23
 //	31  second (14+23)/2 = 18.5
 func TestTwoPeersAverageAsByHand(t *testing.T) {
-	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms}, edge: constant(ms), end: 35 * ms}
+	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms},
+		edge: constant(ms), end: 35 * ms}
 	if diff := cmp.Diff([]float32{23, 18.5}, firsts(t, s.run(t))); diff != "" {
 		t.Error(diff)
 	}
@@ -49,7 +50,8 @@ func TestTwoPeersAverageAsByHand(t *testing.T) {
 // As above, weighed by age: at 11 the second takes 8 whole; at 21 it has (1·8+2·16)/3 = 40/3, of
 // age 2; at 25 that + 4 = 52/3, of age 3; at 26 the first has (2·16+3·52/3)/5 = 84/5.
 func TestMergeByAgeWeighsAsByHand(t *testing.T) {
-	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms}, edge: constant(ms), end: 28 * ms}
+	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms},
+		edge: constant(ms), end: 28 * ms}
 	s.rules.Merge = gossip.Age
 	for i, x := range firsts(t, s.run(t)) {
 		if want := []float32{84. / 5, 52. / 3}[i]; x < want-1e-5 || x > want+1e-5 {
@@ -69,7 +71,8 @@ func (last) Weight(own, arriving gossip.Counts) float64 {
 }
 
 func TestReceiverDecidesByARuleOfItsOwn(t *testing.T) {
-	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms}, edge: constant(ms), end: 35 * ms}
+	s := &stage{task: countingTask(8, 4), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, 25 * ms},
+		edge: constant(ms), end: 35 * ms}
 	s.rules.Rule = last{}
 	// At 11 the second takes 8, at 21 nothing; at 25 it has 12, which the first refuses at 26,
 	// because it has made more steps; at 30 that has 24, and the second takes it at 31.
@@ -80,11 +83,13 @@ func TestReceiverDecidesByARuleOfItsOwn(t *testing.T) {
 
 // Peers step at 10 ms; the second's step takes so long that it only answers.
 func TestPushPullKeepsTheSumOfTwoModels(t *testing.T) {
-	s := &stage{task: countingTask(8, 100), rules: all(gossip.PushPull, true), steps: []time.Duration{10 * ms, time.Hour}, edge: constant(ms), end: 13 * ms}
+	s := &stage{task: countingTask(8, 100), rules: all(gossip.PushPull, true),
+		steps: []time.Duration{10 * ms, time.Hour}, edge: constant(ms), end: 13 * ms}
 	if diff := cmp.Diff([]float32{4, 4}, firsts(t, s.run(t))); diff != "" {
 		t.Error(diff)
 	}
-	s = &stage{task: countingTask(8, 100), rules: all(gossip.Pull, true), steps: []time.Duration{10 * ms, time.Hour}, edge: constant(ms), end: 13 * ms}
+	s = &stage{task: countingTask(8, 100), rules: all(gossip.Pull, true), steps: []time.Duration{10 * ms, time.Hour},
+		edge: constant(ms), end: 13 * ms}
 	if diff := cmp.Diff([]float32{4, 0}, firsts(t, s.run(t))); diff != "" {
 		t.Error(diff)
 	}
@@ -99,7 +104,8 @@ func TestStepsWaitForWhatTheExchangeWaitsFor(t *testing.T) {
 		for _, wait := range []bool{false, true} {
 			for every := 1; every < 4; every++ {
 				events := &log{}
-				s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(exchange, wait), steps: []time.Duration{d, time.Hour}, observer: events, end: 200 * ms}
+				s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(exchange, wait),
+					steps: []time.Duration{d, time.Hour}, observer: events, end: 200 * ms}
 				s.rules.Every = every
 				s.links = func(n *link.Network) {
 					n.Set(0, 1, link.Config{Delay: constant(there)})
@@ -135,7 +141,8 @@ func TestStepsWaitForWhatTheExchangeWaitsFor(t *testing.T) {
 
 func TestExchangesWithAPeriodDoNotDependOnSteps(t *testing.T) {
 	events := &log{}
-	s := &stage{task: newTask(3, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{7 * ms, time.Hour}, edge: constant(ms), observer: events, end: 105 * ms}
+	s := &stage{task: newTask(3, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{7 * ms, time.Hour},
+		edge: constant(ms), observer: events, end: 105 * ms}
 	s.rules.Every, s.rules.Period = 0, 20*ms
 	s.run(t)
 	for node := range 3 {
@@ -154,7 +161,8 @@ func TestExchangesWithAPeriodDoNotDependOnSteps(t *testing.T) {
 // they are after the first exchange, which always happens, every third step.
 func TestModelThatHasHardlyMovedIsNotExchanged(t *testing.T) {
 	events := &log{}
-	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, time.Hour}, edge: constant(time.Second), observer: events, end: 105 * ms}
+	s := &stage{task: countingTask(1, 1), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms, time.Hour},
+		edge: constant(time.Second), observer: events, end: 105 * ms}
 	s.rules.Moved = 6
 	s.run(t)
 	var at []time.Duration
@@ -167,7 +175,8 @@ func TestModelThatHasHardlyMovedIsNotExchanged(t *testing.T) {
 }
 
 func TestPeerWithoutNeighboursTrainsAlone(t *testing.T) {
-	s := &stage{task: countingTask(3), rules: all(gossip.PushPull, true), steps: []time.Duration{10 * ms}, end: 105 * ms}
+	s := &stage{task: countingTask(3), rules: all(gossip.PushPull, true), steps: []time.Duration{10 * ms},
+		end: 105 * ms}
 	s.rules.Lead = 0
 	if diff := cmp.Diff([]float32{30}, firsts(t, s.run(t))); diff != "" {
 		t.Error(diff)
@@ -176,7 +185,8 @@ func TestPeerWithoutNeighboursTrainsAlone(t *testing.T) {
 
 func TestSameSeedGivesTheSameBitsOnAnyNumberOfThreads(t *testing.T) {
 	run := func(threads int, rules gossip.Architecture, seed uint64) (uint64, [][]float32) {
-		s := &stage{task: newTask(6, 20, 4, 5, 4, 3), rules: rules, steps: []time.Duration{9 * ms, 10 * ms}, threads: threads, end: 500 * ms}
+		s := &stage{task: newTask(6, 20, 4, 5, 4, 3), rules: rules, steps: []time.Duration{9 * ms, 10 * ms},
+			threads: threads, end: 500 * ms}
 		s.task.Seed = seed
 		s.edge = link.Uniform{Min: ms, Max: 8 * ms}
 		models := s.run(t)

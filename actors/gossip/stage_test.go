@@ -26,7 +26,8 @@ const ms = time.Millisecond
 
 // newTask is a task on random data for peers with so many samples each.
 func newTask(peers, samples, batch int, layers ...int) *train.Task {
-	return simtest.Task(simtest.Perceptron(layers...), slices.Repeat([]int{samples}, peers), batch, optim.SGD{Rate: optim.Constant(0.1)})
+	return simtest.Task(simtest.Perceptron(layers...), slices.Repeat([]int{samples}, peers), batch,
+		optim.SGD{Rate: optim.Constant(0.1)})
 }
 
 // counting is a method by which each step adds a number to all parameters: the i-th peer of a
@@ -93,7 +94,8 @@ func (s *stage) world(t testing.TB, coordinate func(actors.Env, world.Control) (
 }
 
 func (s *stage) config(coordinate func(actors.Env, world.Control) (actor.Actor, error)) sim.Config {
-	d := &world.Deployment{Seed: s.task.Seed, Strict: !s.lax, Observer: s.observer, Topologies: s.topologies, Coordinate: coordinate}
+	d := &world.Deployment{Seed: s.task.Seed, Strict: !s.lax, Observer: s.observer, Topologies: s.topologies,
+		Coordinate: coordinate}
 	for i, name := range s.task.Workers {
 		profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: s.steps[min(i, len(s.steps)-1)]}
 		kind := s.rules.Kind(s.task, train.Place{Node: i, Name: name, Role: gossip.RolePeer})
@@ -172,6 +174,7 @@ func constant(d time.Duration) link.Delay { return link.Constant{Delay: d} }
 // all chooses all neighbours, after every step.
 func all(exchange gossip.Exchange, wait bool) gossip.Architecture {
 	return gossip.Architecture{
-		Every: 1, Choice: gossip.Choice{By: gossip.Random, Share: 1}, Exchange: exchange, Wait: wait, Merge: gossip.Mean, Lead: gossip.NoLead,
+		Every: 1, Choice: gossip.Choice{By: gossip.Random, Share: 1}, Exchange: exchange, Wait: wait,
+		Merge: gossip.Mean, Lead: gossip.NoLead,
 	}
 }

@@ -1,11 +1,13 @@
-// Package local is the baseline of every comparison: peers that train alone, each on its own shard from the run's initial
-// model, and exchange nothing. What an architecture gains by communicating is what it does better than this one.
+// Package local is the baseline of every comparison: peers that train alone, each on its own shard
+// from the run's initial model, and exchange nothing. What an architecture gains by communicating
+// is what it does better than this one.
 package local
 
 import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -20,7 +22,8 @@ var _ train.Architecture = Architecture{}
 
 // Roles is the one role of all nodes: each trains and holds a model of its own.
 func (Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true, Min: 1}}
+	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true,
+		Min: 1}}
 }
 
 var _ train.FreeRunner = Architecture{}
@@ -35,15 +38,16 @@ func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 		if err != nil {
 			return nil, err
 		}
-		return &peer{env: env, local: steps, replica: task.NewReplica(env)}, nil
+		return &peer{env: env, local: steps, replica: peers.NewReplica(env, task)}, nil
 	}
 }
 
-// peer makes one step after the other. It needs to know nobody, so a peer that joins begins from the initial model too.
+// peer makes one step after the other. It needs to know nobody, so a peer that joins begins from
+// the initial model too.
 type peer struct {
 	env     actors.Env
 	local   *train.Local
-	replica *train.Replica
+	replica *peers.Replica
 }
 
 func (p *peer) Receive(ctx actor.Context) {

@@ -33,7 +33,8 @@ func alone(t *testing.T, task *train.Task, worker, steps int) []float32 {
 	return params
 }
 
-// expect compares the models at a look with those of plain descent after so many steps, bit for bit.
+// expect compares the models at a look with those of plain descent after so many steps, bit for
+// bit.
 func expect(t *testing.T, task *train.Task, look []simtest.Seen, steps []int) {
 	t.Helper()
 	for node, seen := range look {
@@ -51,7 +52,8 @@ func expect(t *testing.T, task *train.Task, look []simtest.Seen, steps []int) {
 func TestPeersTrainAsIfEachWereAlone(t *testing.T) {
 	s := simtest.Stage{
 		Task: simtest.NewTask(4, 60, rate), Kind: local.Architecture{}, Strict: true, Threads: 2,
-		Step:  []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 70 * time.Millisecond},
+		Step: []time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+			70 * time.Millisecond},
 		Looks: []time.Duration{705 * time.Millisecond},
 	}
 	looks := s.Run(t)
@@ -63,7 +65,8 @@ func TestWhoJoinsBeginsFromTheInitialModelAndDisturbsNobody(t *testing.T) {
 		Task: simtest.NewTask(3, 60, rate), Kind: local.Architecture{}, Absent: []int{2},
 		Schedule: []world.NodeChange{
 			{At: 250 * time.Millisecond, Node: 2, Do: world.Join},
-			{At: 320 * time.Millisecond, Node: 1, Do: world.Crash}, {At: 600 * time.Millisecond, Node: 1, Do: world.Join},
+			{At: 320 * time.Millisecond, Node: 1, Do: world.Crash},
+			{At: 600 * time.Millisecond, Node: 1, Do: world.Join},
 		},
 		Looks: []time.Duration{1045 * time.Millisecond},
 	}

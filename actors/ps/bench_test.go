@@ -24,7 +24,8 @@ func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 	task := newTask(tb, 1, []int{93, 21, 5}, 32, 4000, "fast", "slow")
 	s := &stage{
 		task: task, arch: a, server: world.Profile{Cores: 1, Speed: 10e9}, observer: watch,
-		steps: []time.Duration{5 * time.Millisecond, 5 * time.Millisecond}, delays: []time.Duration{time.Millisecond, 100 * time.Millisecond},
+		steps:  []time.Duration{5 * time.Millisecond, 5 * time.Millisecond},
+		delays: []time.Duration{time.Millisecond, 100 * time.Millisecond},
 	}
 	var result coordinator.Result
 	run := coordinator.Run{
@@ -46,7 +47,9 @@ const warm = 500 // steps until pools and queues have their size
 func BenchmarkCycle(b *testing.B) {
 	for _, scale := range []ps.Scale{ps.Sum, ps.Mean} {
 		b.Run(string(scale), func(b *testing.B) {
-			simtest.Benchmark(b, warm, func(watch *simtest.Stopwatch) { cycles(b, ps.Architecture{Scale: scale}, watch) })
+			simtest.Benchmark(b, warm, func(watch *simtest.Stopwatch) {
+				cycles(b, ps.Architecture{Scale: scale}, watch)
+			})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "steps/s")
 		})
 	}

@@ -16,16 +16,17 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
-// A server that comes back while pushes to the one before it are under way: these gradients are of another model's
-// life, and are answered with the present model instead of being applied.
+// A server that comes back while pushes to the one before it are under way: these gradients are of
+// another model's life, and are answered with the present model instead of being applied.
 func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 	const ms = time.Millisecond
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1")
 	a := ps.Architecture{Scale: ps.Sum}
 	updates := &events{kind: actors.UpdateApplied}
-	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms, Schedule: []world.NodeChange{
-		{At: 500 * ms, Node: 0, Do: world.Crash}, {At: 502 * ms, Node: 0, Do: world.Join},
-	}}
+	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms,
+		Schedule: []world.NodeChange{
+			{At: 500 * ms, Node: 0, Do: world.Crash}, {At: 502 * ms, Node: 0, Do: world.Join},
+		}}
 	names := []string{"hub", "w1"}
 	for i, role := range []string{ps.RoleServer, ps.RoleWorker} {
 		d.Nodes = append(d.Nodes, world.Node{
@@ -36,7 +37,8 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Second}, Time: time.Second}, Samples: 120, Holders: []int{0}, Result: &result,
+			Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Second}, Time: time.Second}, Samples: 120,
+			Holders: []int{0}, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
 	}
@@ -56,7 +58,8 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 			version = 0
 		}
 		if version++; e.Version != version || e.Staleness != 0 {
-			t.Fatalf("update %d at %v has version %d and staleness %d, want %d and 0", i, updates.at[i], e.Version, e.Staleness, version)
+			t.Fatalf("update %d at %v has version %d and staleness %d, want %d and 0", i, updates.at[i], e.Version,
+				e.Staleness, version)
 		}
 	}
 	if n := len(updates.list); n < 18 || version > 11 {
@@ -65,20 +68,32 @@ func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
 }
 
 // Steps take 5 ms and links 10 ms each way: a worker's cycle is 25 ms.
+// count is how many of the events are from a node, after an instant and not after another.
+func (e *events) count(node int, from, to time.Duration) (n int) {
+	for i, event := range e.list {
+		if event.Origin == node && e.at[i] > from && e.at[i] <= to {
+			n++
+		}
+	}
+	return n
+}
+
 func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	const ms = time.Millisecond
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1", "w2", "w3")
 	a := ps.Architecture{Scale: ps.Mean}
 	updates := &events{kind: actors.UpdateApplied}
-	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: 40 * ms, Schedule: []world.NodeChange{
-		{At: 101 * ms, Node: 2, Do: world.Crash},
-		{At: 200 * ms, Node: 3, Do: world.Join},
-		{At: 103 * ms, Node: 2, Do: world.Join}, // while an answer to its first life is under way
-		{At: 301 * ms, Node: 1, Do: world.Leave},
-	}}
+	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: 40 * ms,
+		Schedule: []world.NodeChange{
+			{At: 101 * ms, Node: 2, Do: world.Crash},
+			{At: 200 * ms, Node: 3, Do: world.Join},
+			{At: 103 * ms, Node: 2, Do: world.Join}, // while an answer to its first life is under way
+			{At: 301 * ms, Node: 1, Do: world.Leave},
+		}}
 	names := []string{"hub", "w1", "w2", "w3"}
 	for i, name := range names {
-		n := world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms}, Absent: i == 3}
+		n := world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms},
+			Absent: i == 3}
 		if i == 0 {
 			n.Role = ps.RoleServer
 		}
@@ -88,7 +103,8 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy: coordinator.Policy{Every: coordinator.Interval{Time: 500 * ms}, Time: 500 * ms}, Samples: 120, Holders: []int{0}, Result: &result,
+			Policy: coordinator.Policy{Every: coordinator.Interval{Time: 500 * ms}, Time: 500 * ms}, Samples: 120,
+			Holders: []int{0}, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
 	}
@@ -100,14 +116,6 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 	}
 	if _, err := w.Run(context.Background()); err != nil {
 		t.Fatal(err)
-	}
-	count := func(node int, from, to time.Duration) (n int) {
-		for i, e := range updates.list {
-			if e.Origin == node && updates.at[i] > from && updates.at[i] <= to {
-				n++
-			}
-		}
-		return n
 	}
 	// An update of a worker comes every 25 ms, a little more with what the server charges.
 	for _, c := range []struct {
@@ -123,7 +131,7 @@ func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
 		{3, 0, 220 * ms, 0, 0},
 		{3, 220 * ms, 500 * ms, 10, 12},
 	} {
-		if n := count(c.node, c.from, c.to); n < c.least || n > c.most {
+		if n := updates.count(c.node, c.from, c.to); n < c.least || n > c.most {
 			t.Errorf("node %d: %d updates from %v to %v, want %d to %d", c.node, n, c.from, c.to, c.least, c.most)
 		}
 	}

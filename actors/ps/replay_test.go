@@ -23,9 +23,12 @@ type applied struct {
 	Staleness uint64
 }
 
-// localRound is what a worker does between fetching parameters and pushing, written out: so many steps on a copy, the sum of
-// their gradients, and the time that its own steps of the optimiser and its sums take.
-func localRound(s *stage, sampler *datasets.Sampler, first int, params []float32, rate float32) (sum []float32, own time.Duration) {
+// localRound is what a worker does between fetching parameters and pushing, written out: so many
+// steps on a copy, the sum of their gradients, and the time that its own steps of the optimiser and
+// its sums take.
+func localRound(
+	s *stage, sampler *datasets.Sampler, first int, params []float32, rate float32,
+) (sum []float32, own time.Duration) {
 	every := max(s.arch.Every, 1)
 	params = append([]float32(nil), params...)
 	for k := range every {
@@ -57,7 +60,8 @@ func replay(tb testing.TB, s *stage, rate float32, end time.Duration) (models []
 		sampler *datasets.Sampler
 		push    []float32
 	}
-	// fetch lets a worker begin a round with the latest model, which is on its way from an instant on.
+	// fetch lets a worker begin a round with the latest model, which is on its way from an instant
+	// on.
 	fetch := func(w *worker, i int, at time.Duration) {
 		var own time.Duration
 		w.version = len(models) - 1
@@ -134,15 +138,19 @@ func TestAsynchronousServerEqualsSequentialReplay(t *testing.T) {
 		s := &stage{
 			task: newTask(t, rapid.Uint64Range(0, 1000).Draw(r, "seed"), []int{4, 3, 2}, 5, 40, workers...),
 			arch: ps.Architecture{
-				Scale: rapid.SampledFrom([]ps.Scale{ps.Sum, ps.Mean}).Draw(r, "scale"), Every: rapid.IntRange(0, 5).Draw(r, "every"),
+				Scale: rapid.SampledFrom([]ps.Scale{ps.Sum, ps.Mean}).Draw(r, "scale"),
+				Every: rapid.IntRange(0, 5).Draw(r, "every"),
 			},
-			server: world.Profile{Cores: 1, Speed: rapid.SampledFrom([]float64{math.Inf(1), 1e6, 1e4}).Draw(r, "server speed")},
+			server: world.Profile{Cores: 1,
+				Speed: rapid.SampledFrom([]float64{math.Inf(1), 1e6, 1e4}).Draw(r, "server speed")},
 			strict: rapid.Bool().Draw(r, "strict"),
 		}
 		for i := range workers {
-			// The cycles' nanoseconds have no small common multiple, so that no two pushes arrive at once.
-			s.steps = append(s.steps, time.Duration(rapid.IntRange(1, 50).Draw(r, "step"))*time.Millisecond+[]time.Duration{97, 1009, 10007}[i])
-			s.delays = append(s.delays, time.Duration(rapid.IntRange(0, 50).Draw(r, "delay"))*time.Millisecond+[]time.Duration{13, 101, 997}[i])
+			// The cycles' nanoseconds have no small common multiple, so that no two pushes arrive
+			// at once.
+			step, delay := rapid.IntRange(1, 50).Draw(r, "step"), rapid.IntRange(0, 50).Draw(r, "delay")
+			s.steps = append(s.steps, time.Duration(step)*time.Millisecond+[]time.Duration{97, 1009, 10007}[i])
+			s.delays = append(s.delays, time.Duration(delay)*time.Millisecond+[]time.Duration{13, 101, 997}[i])
 		}
 		log := &events{kind: actors.UpdateApplied}
 		s.observer = log

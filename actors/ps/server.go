@@ -87,16 +87,18 @@ func (s *server) Receive(ctx actor.Context) {
 func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	node := int(head.Node)
 	members := s.env.View().Members
-	if node < 0 || node >= len(members) || members[node].Role != RoleWorker || len(m.Tensors) != 1 || len(m.Tensors[0].Data) != len(s.params.Data) ||
-		head.Version > s.version && head.Life == s.life {
-		actors.Fail(s.env, "a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d", head.Node, head.Version, len(members), len(s.params.Data), s.version)
+	if !s.env.View().Has(head.Node) || members[node].Role != RoleWorker ||
+		!actors.IsVector(m.Tensors, len(s.params.Data)) || head.Version > s.version && head.Life == s.life {
+		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d"
+		actors.Fail(s.env, format, head.Node, head.Version, len(members), len(s.params.Data), s.version)
 		return
 	}
 	if head.Life != s.life {
 		return // a gradient on the model of a server that is gone; its worker has been greeted by this one
 	}
 	s.apply(m.Tensors[0])
-	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version, Origin: node})
+	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version,
+		Origin: node})
 	if s.workers[node] != nil {
 		s.answer(ctx, node)
 	}

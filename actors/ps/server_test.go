@@ -19,7 +19,8 @@ import (
 
 func newStage(tb testing.TB) *stage {
 	return &stage{
-		task: newTask(tb, 1, []int{4, 3, 2}, 5, 40, "near", "far"), arch: ps.Architecture{Scale: ps.Sum}, server: world.Unlimited,
+		task: newTask(tb, 1, []int{4, 3, 2}, 5, 40, "near", "far"), arch: ps.Architecture{Scale: ps.Sum},
+		server: world.Unlimited,
 		steps:  []time.Duration{time.Millisecond, time.Millisecond},
 		delays: []time.Duration{100 * time.Microsecond, 7 * time.Millisecond},
 	}
@@ -119,7 +120,8 @@ func TestMessageThatDoesNotFitEndsTheRun(t *testing.T) {
 		values int
 		want   string
 	}{
-		{"negative node", &protos.Push{Node: -1}, params, "node hub: a push of node -1 at version 0 does not fit a run of 3 nodes, 23 parameters and version 0"},
+		{"negative node", &protos.Push{Node: -1}, params,
+			"node hub: a push of node -1 at version 0 does not fit a run of 3 nodes, 23 parameters and version 0"},
 		{"node too high", &protos.Push{Node: 3}, params, "push of node 3"},
 		{"not a worker's", &protos.Push{Node: 0}, params, "push of node 0"},
 		{"version of the future", &protos.Push{Node: 1, Version: 7}, params, "at version 7"},
@@ -173,7 +175,8 @@ func TestParametersOfAnotherLengthEndTheRun(t *testing.T) {
 func TestWorkerWithoutSamplesCannotBePlaced(t *testing.T) {
 	task := newTask(t, 1, []int{4, 3, 2}, 5, 40, "near", "far")
 	task.Shards[1] = []int32{}
-	if err := task.Validate(); err == nil || !strings.Contains(err.Error(), `worker "far" has no samples of data set clouds`) {
+	if err := task.Validate(); err == nil ||
+		!strings.Contains(err.Error(), `worker "far" has no samples of data set clouds`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -200,7 +203,8 @@ func TestScaleThatDoesNotExistIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := (ps.Architecture{Scale: "median"}).Validate(); err == nil || !strings.Contains(err.Error(), `Scale is "median": must be sum or mean`) {
+	if err := (ps.Architecture{Scale: "median"}).Validate(); err == nil ||
+		!strings.Contains(err.Error(), `Scale is "median": must be sum or mean`) {
 		t.Errorf("got %v", err)
 	}
 }

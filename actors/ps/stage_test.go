@@ -79,14 +79,16 @@ type stage struct {
 func (s *stage) world(tb testing.TB) *sim.World {
 	tb.Helper()
 	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer, Coordinate: s.coordinate}
-	d.Nodes = []world.Node{{Name: "hub", Role: ps.RoleServer, Profile: s.server, Kind: s.arch.Kind(s.task, train.Place{Role: ps.RoleServer})}}
+	d.Nodes = []world.Node{{Name: "hub", Role: ps.RoleServer, Profile: s.server,
+		Kind: s.arch.Kind(s.task, train.Place{Role: ps.RoleServer})}}
 	names := []string{"hub"}
 	kind := s.worker
 	if kind == nil {
 		kind = s.arch.Kind(s.task, train.Place{Role: ps.RoleWorker})
 	}
 	for i, name := range s.task.Workers {
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: ps.RoleWorker, Profile: world.Profile{Cores: 1, Speed: 1e9, Step: s.steps[i]}, Kind: kind})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: ps.RoleWorker,
+			Profile: world.Profile{Cores: 1, Speed: 1e9, Step: s.steps[i]}, Kind: kind})
 		names = append(names, name)
 	}
 	network := link.New(s.task.Seed, append(names, actors.Coordinator))

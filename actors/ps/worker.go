@@ -13,8 +13,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// worker computes gradients on every set of parameters that it is sent: one, or a round of several, between which it
-// changes its copy.
+// worker computes gradients on every set of parameters that it is sent: one, or a round of several,
+// between which it changes its copy.
 type worker struct {
 	env     actors.Env
 	local   *train.Local
@@ -91,7 +91,7 @@ func (w *worker) receive(m *protos.Message) {
 	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
 	case *protos.Parameters:
 		switch {
-		case len(m.Tensors) != 1 || len(m.Tensors[0].Data) != w.params:
+		case !actors.IsVector(m.Tensors, w.params):
 			actors.Fail(w.env, "parameters that are not one vector of %d", w.params)
 		case w.busy && head.Life > w.life:
 			w.next = m
@@ -145,7 +145,8 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		gradient, samples = w.round.end()
 	}
 	m, head := w.pushes.Get(gradient)
-	head.Node, head.Step, head.Version, head.Samples, head.Life = int32(w.env.Node()), g.Step, w.version, uint32(samples), w.life
+	head.Node, head.Step, head.Samples = int32(w.env.Node()), g.Step, uint32(samples)
+	head.Version, head.Life = w.version, w.life
 	w.busy = false
 	w.pushed, w.waiting = w.env.Now(), true
 	ctx.Send(w.server, m)
@@ -154,7 +155,8 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 // begin takes over a reference to the parameters of a round.
 func (r *round) begin(params *protos.Tensor) { r.model, r.steps, r.samples = params, 0, 0 }
 
-// take adds a gradient, which it takes over, to the sum, and changes the copy by it. It returns the work.
+// take adds a gradient, which it takes over, to the sum, and changes the copy by it. It returns the
+// work.
 func (r *round) take(env actors.Env, gradient *protos.Tensor, samples int) (work float64) {
 	r.steps++
 	r.samples += samples

@@ -144,7 +144,8 @@ func (l *Local) End() {
 
 // DivergedError ends a run in which the loss of a step is not a finite number.
 type DivergedError struct {
-	// Node is the name of the node that made the step, and Step its count of steps, this one included.
+	// Node is the name of the node that made the step, and Step its count of steps, this one
+	// included.
 	Node string
 	Step uint64
 	// Loss is the mean over the batch.
@@ -152,7 +153,8 @@ type DivergedError struct {
 }
 
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("node %s: training has diverged: the loss of step %d is %v; a lower learning rate may help", e.Node, e.Step, e.Loss)
+	return fmt.Sprintf("node %s: training has diverged: the loss of step %d is %v; a lower learning rate may help",
+		e.Node, e.Step, e.Loss)
 }
 
 // Record counts and records the step that g is the result of, before the next begins.

@@ -25,7 +25,8 @@ type Task struct {
 	// Train and Test are the samples to learn from and to judge by. On a cluster a process may have
 	// those rows of Train alone that its own workers see, the others being 0, and no Test.
 	Train, Test *datasets.Set
-	// Validation are samples by which settings are chosen, in neither of the other sets; nil for none.
+	// Validation are samples by which settings are chosen, in neither of the other sets; nil for
+	// none.
 	Validation *datasets.Set
 	// Workers are the names of the nodes that train, in the order of the plan.
 	Workers []string
@@ -47,9 +48,11 @@ type Task struct {
 func (t *Task) Validate() error {
 	switch {
 	case t.Model.Inputs() != t.Train.Inputs:
-		return fmt.Errorf("the model takes %d inputs, data set %s has %d", t.Model.Inputs(), t.Train.Name, t.Train.Inputs)
+		return fmt.Errorf("the model takes %d inputs, data set %s has %d", t.Model.Inputs(), t.Train.Name,
+			t.Train.Inputs)
 	case t.Model.Classes() != len(t.Train.Classes):
-		return fmt.Errorf("the model tells %d classes apart, data set %s has %d", t.Model.Classes(), t.Train.Name, len(t.Train.Classes))
+		return fmt.Errorf("the model tells %d classes apart, data set %s has %d", t.Model.Classes(), t.Train.Name,
+			len(t.Train.Classes))
 	case len(t.Shards) != len(t.Workers):
 		return fmt.Errorf("%d shards for %d workers", len(t.Shards), len(t.Workers))
 	case t.Batch < 1:
@@ -109,7 +112,8 @@ type Architecture interface {
 	Kind(task *Task, place Place) actors.Kind
 }
 
-// FreeRunner is an Architecture that can say whether its nodes make their steps without ever waiting for a message.
+// FreeRunner is an Architecture that can say whether its nodes make their steps without ever
+// waiting for a message.
 type FreeRunner interface {
 	FreeRunning() bool
 }

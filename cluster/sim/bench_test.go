@@ -58,17 +58,19 @@ func ring(tb testing.TB, n int, left *int, measured int, warm func()) (*sim.Worl
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("n%d", i))
-		d.Nodes = append(d.Nodes, world.Node{Name: names[i], Role: "peer", Profile: world.Unlimited, Kind: func(env actors.Env) (actor.Actor, error) {
-			f := &forwarder{env: env, messages: messages, left: left, measured: measured, warm: warm, done: func() { finish() }}
-			f.next = env.View().Members[(i+1)%n].PID
-			return actor.ReceiveFunc(func(ctx actor.Context) {
-				if _, ok := ctx.Message().(*actor.Started); ok {
-					f.send(ctx)
-					return
-				}
-				f.Receive(ctx)
-			}), nil
-		}})
+		d.Nodes = append(d.Nodes, world.Node{Name: names[i], Role: "peer", Profile: world.Unlimited,
+			Kind: func(env actors.Env) (actor.Actor, error) {
+				f := &forwarder{env: env, messages: messages, left: left, measured: measured, warm: warm,
+					done: func() { finish() }}
+				f.next = env.View().Members[(i+1)%n].PID
+				return actor.ReceiveFunc(func(ctx actor.Context) {
+					if _, ok := ctx.Message().(*actor.Started); ok {
+						f.send(ctx)
+						return
+					}
+					f.Receive(ctx)
+				}), nil
+			}})
 	}
 	d.Coordinate = func(_ actors.Env, control world.Control) (actor.Actor, error) {
 		finish = control.Finish

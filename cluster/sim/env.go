@@ -37,7 +37,8 @@ func (e *env) Unpost(protos.PlaceName) {}
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	w := e.world
-	return actors.Timer{Clock: w, ID: w.enter(e.Now()+max(d, 0), slot{what: message, to: e.process, life: w.life(e.node), message: msg})}
+	return actors.Timer{Clock: w, ID: w.enter(e.Now()+max(d, 0),
+		slot{what: message, to: e.process, life: w.life(e.node), message: msg})}
 }
 
 func (e *env) Compute(job actors.Job) {
@@ -62,8 +63,9 @@ func (e *env) count() {
 		n.instant, n.steps = e.world.now, 0
 	}
 	if n.steps++; n.steps > MaxInstant {
-		e.world.fail(fmt.Errorf("at %v: node %s has made %d steps, and virtual time has not moved on: its steps take no time, "+
-			"and nothing makes it wait; give it a compute: {step: …} or {speed: …}", e.world.now, e.world.names[e.node], MaxInstant))
+		e.world.fail(fmt.Errorf("at %v: node %s has made %d steps, and virtual time has not moved on: its steps take "+
+			"no time, and nothing makes it wait; give it a compute: {step: …} or {speed: …}",
+			e.world.now, e.world.names[e.node], MaxInstant))
 	}
 }
 

@@ -59,7 +59,9 @@ func (b *beacon) Receive(ctx actor.Context) {
 }
 
 // ringOfBeacons runs three beacons for 300 ms with links of 25 ms and a schedule.
-func ringOfBeacons(t *testing.T, strict bool, schedule ...world.NodeChange) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
+func ringOfBeacons(
+	t *testing.T, strict bool, schedule ...world.NodeChange,
+) (notes []note, heard []string, stats []link.Stats, r sim.Result) {
 	t.Helper()
 	done, err := tryRing(t, strict, &notes, &heard, schedule...)
 	if err != nil {
@@ -142,7 +144,8 @@ func TestWhatACrashedNodeHasSentArrivesAndWhatIsSentToItDoesNot(t *testing.T) {
 			t.Errorf("the coordinator heard %v, want %v", heard, want)
 		}
 		to := stats[0]
-		if to.Sent != to.Delivered+to.Dropped+to.InFlight() || to.Delivered != int64(len(arrivals(notes, 1))) || to.InFlight() > 3 {
+		if to.Sent != to.Delivered+to.Dropped+to.InFlight() || to.Delivered != int64(len(arrivals(notes, 1))) ||
+			to.InFlight() > 3 {
 			t.Errorf("to the crashed node: %+v", to)
 		}
 		if uint64(to.Dropped) != r.DeadLetters || to.Dropped == 0 {
@@ -160,7 +163,8 @@ func TestNodeThatLeavesIsHeardOfAtOnce(t *testing.T) {
 
 func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
 	notes, heard, _, _ := ringOfBeacons(t, true,
-		world.NodeChange{At: 102 * ms, Node: 1, Do: world.Crash}, world.NodeChange{At: 202 * ms, Node: 1, Do: world.Join})
+		world.NodeChange{At: 102 * ms, Node: 1, Do: world.Crash},
+		world.NodeChange{At: 202 * ms, Node: 1, Do: world.Join})
 	if want := []string{"132ms 1 false", "202ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -182,7 +186,8 @@ func TestNodeThatComesBackHasANewActorAndNewDraws(t *testing.T) {
 
 func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
 	_, heard, _, _ := ringOfBeacons(t, false,
-		world.NodeChange{At: 100 * ms, Node: 1, Do: world.Crash}, world.NodeChange{At: 110 * ms, Node: 1, Do: world.Join})
+		world.NodeChange{At: 100 * ms, Node: 1, Do: world.Crash},
+		world.NodeChange{At: 110 * ms, Node: 1, Do: world.Join})
 	if want := []string{"110ms 1 false", "110ms 1 true"}; !slices.Equal(heard, want) {
 		t.Errorf("the coordinator heard %v, want %v", heard, want)
 	}
@@ -190,7 +195,8 @@ func TestReturnBeforeACrashIsNoticedIsHeardOfAsBoth(t *testing.T) {
 
 func TestPausedNodeHandlesNothingAndLosesNothing(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		notes, heard, stats, _ := ringOfBeacons(t, strict, world.NodeChange{At: 107 * ms, Node: 1, Do: world.Pause, For: 50 * ms})
+		notes, heard, stats, _ := ringOfBeacons(t, strict,
+			world.NodeChange{At: 107 * ms, Node: 1, Do: world.Pause, For: 50 * ms})
 		var want []time.Duration
 		for _, at := range every10(35*ms, 295*ms) {
 			if at > 107*ms && at < 157*ms {
@@ -202,7 +208,8 @@ func TestPausedNodeHandlesNothingAndLosesNothing(t *testing.T) {
 			t.Errorf("node 1 noted at %v, want %v", got, want)
 		}
 		// Its timer of 110 ms is handled at 157 ms, and what it sends then arrives 25 ms later.
-		if got, want := arrivals(notes, 2), append(every10(35*ms, 125*ms), every10(182*ms, 292*ms)...); !slices.Equal(got, want) {
+		want = append(every10(35*ms, 125*ms), every10(182*ms, 292*ms)...)
+		if got := arrivals(notes, 2); !slices.Equal(got, want) {
 			t.Errorf("node 2 noted at %v, want %v", got, want)
 		}
 		if len(heard) != 0 || stats[0].Dropped != 0 {
@@ -247,7 +254,8 @@ func TestStepsThatTakeNoTimeAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "node quick has made 100000 steps") {
+	if _, err = w.Run(context.Background()); err == nil ||
+		!strings.Contains(err.Error(), "node quick has made 100000 steps") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -284,7 +292,8 @@ func TestJobsAndTimersEndWithTheirActor(t *testing.T) {
 	}
 	for _, threads := range []int{0, 2} {
 		got = nil
-		w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"n", actors.Coordinator}), Threads: threads})
+		w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"n", actors.Coordinator}),
+			Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +316,8 @@ func TestAnActorSeesAViewFromItsAnnouncementOn(t *testing.T) {
 			case tick:
 				seen = append(seen, fmt.Sprint("before ", env.View().Number, env.View().Role("r")))
 			case *protos.Message:
-				seen = append(seen, fmt.Sprint("at ", env.View().Number, env.View().Role("r"), env.View().Neighbours(0)))
+				seen = append(seen, fmt.Sprint("at ", env.View().Number, env.View().Role("r"),
+					env.View().Neighbours(0)))
 				m.Release()
 			}
 		}), nil
@@ -371,7 +381,8 @@ func TestInstantFromWhichNothingHappensIsTold(t *testing.T) {
 				}
 			}
 		})
-		s := stage{end: 200 * ms, edge: link.Config{Delay: link.Constant{Delay: 10 * ms}}, handlers: []handler{echo, echo}}
+		s := stage{end: 200 * ms, edge: link.Config{Delay: link.Constant{Delay: 10 * ms}},
+			handlers: []handler{echo, echo}}
 		if r := s.run(t); r.Stalled != c.want {
 			t.Errorf("%d answers of 10 ms each: stood still from %v on, want %v", c.answers, r.Stalled, c.want)
 		}

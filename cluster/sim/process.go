@@ -67,18 +67,22 @@ func (p *process) hand(kind wire.Kind, message any) {
 // children have no env of their own.
 func (w *World) spawnOptions(node int32, e *env) []actor.PropsOption {
 	return []actor.PropsOption{
-		actor.WithSpawnFunc(func(system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+		actor.WithSpawnFunc(func(system *actor.ActorSystem, id string, props *actor.Props,
+			parent actor.SpawnerContext) (*actor.PID, error) {
 			return w.spawn(node, e, system, id, props, parent)
 		}),
 		actor.WithSpawnMiddleware(func(next actor.SpawnFunc) actor.SpawnFunc {
-			return func(system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+			return func(system *actor.ActorSystem, id string, props *actor.Props,
+				parent actor.SpawnerContext) (*actor.PID, error) {
 				return w.spawn(node, nil, system, id, props.Configure(w.spawnOptions(node, nil)...), parent)
 			}
 		}),
 	}
 }
 
-func (w *World) spawn(node int32, e *env, system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
+func (w *World) spawn(
+	node int32, e *env, system *actor.ActorSystem, id string, props *actor.Props, parent actor.SpawnerContext,
+) (*actor.PID, error) {
 	box := &mailbox{world: w, node: node, env: e, process: w.process(node, id)}
 	props.Configure(actor.WithMailbox(func() actor.Mailbox { return box }))
 	registry := system.ProcessRegistry

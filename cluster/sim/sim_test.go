@@ -48,7 +48,8 @@ func (s *stage) world(t testing.TB) *sim.World {
 		s.profile = world.Profile{Cores: 1, Speed: 1e9}
 	}
 	for i, h := range s.handlers {
-		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile, Kind: h.kind})
+		d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: s.profile,
+			Kind: h.kind})
 		names = append(names, d.Nodes[i].Name)
 	}
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
@@ -85,18 +86,19 @@ func pid(env actors.Env, node int) *actor.PID { return env.View().Members[node].
 
 func TestMessageTakesTheDelayOfItsLink(t *testing.T) {
 	var at time.Duration
-	s := stage{end: time.Second, edge: link.Config{Delay: link.Constant{Delay: 10 * time.Millisecond}}, handlers: []handler{
-		func(ctx actor.Context, env actors.Env) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				ctx.Send(pid(env, 1), chunk(0))
-			}
-		},
-		func(ctx actor.Context, env actors.Env) {
-			if _, ok := ctx.Message().(*protos.Message); ok {
-				at = env.Now()
-			}
-		},
-	}}
+	s := stage{end: time.Second, edge: link.Config{Delay: link.Constant{Delay: 10 * time.Millisecond}},
+		handlers: []handler{
+			func(ctx actor.Context, env actors.Env) {
+				if _, ok := ctx.Message().(*actor.Started); ok {
+					ctx.Send(pid(env, 1), chunk(0))
+				}
+			},
+			func(ctx actor.Context, env actors.Env) {
+				if _, ok := ctx.Message().(*protos.Message); ok {
+					at = env.Now()
+				}
+			},
+		}}
 	s.run(t)
 	if at != 10*time.Millisecond {
 		t.Errorf("arrived at %v, want 10ms", at)
@@ -181,25 +183,26 @@ func TestCancelledTimerIsNotDelivered(t *testing.T) {
 
 func TestWatchTellsOfTheEndOfAnActorAfterTheLinksDelay(t *testing.T) {
 	var at []time.Duration
-	s := stage{end: time.Second, edge: link.Config{Delay: link.Constant{Delay: 10 * time.Millisecond}}, handlers: []handler{
-		func(ctx actor.Context, env actors.Env) {
-			switch ctx.Message().(type) {
-			case *actor.Started:
-				ctx.Watch(pid(env, 1))
-				ctx.Watch(actor.NewPID("n1", "n1/missing"))
-				env.After(50*time.Millisecond, "kill")
-			case string:
-				ctx.Send(pid(env, 1), chunk(0))
-			case *actor.Terminated:
-				at = append(at, env.Now())
-			}
-		},
-		func(ctx actor.Context, _ actors.Env) {
-			if _, ok := ctx.Message().(*protos.Message); ok {
-				ctx.Stop(ctx.Self())
-			}
-		},
-	}}
+	s := stage{end: time.Second, edge: link.Config{Delay: link.Constant{Delay: 10 * time.Millisecond}},
+		handlers: []handler{
+			func(ctx actor.Context, env actors.Env) {
+				switch ctx.Message().(type) {
+				case *actor.Started:
+					ctx.Watch(pid(env, 1))
+					ctx.Watch(actor.NewPID("n1", "n1/missing"))
+					env.After(50*time.Millisecond, "kill")
+				case string:
+					ctx.Send(pid(env, 1), chunk(0))
+				case *actor.Terminated:
+					at = append(at, env.Now())
+				}
+			},
+			func(ctx actor.Context, _ actors.Env) {
+				if _, ok := ctx.Message().(*protos.Message); ok {
+					ctx.Stop(ctx.Self())
+				}
+			},
+		}}
 	s.run(t)
 	ms := time.Millisecond
 	if want := []time.Duration{20 * ms, 70 * ms}; fmt.Sprint(at) != fmt.Sprint(want) {
@@ -255,19 +258,20 @@ func TestChildrenLiveOnTheNodeOfTheirParent(t *testing.T) {
 
 func TestRequestIsAnsweredAcrossTheLink(t *testing.T) {
 	var at time.Duration
-	s := stage{end: time.Second, edge: link.Config{Delay: link.Constant{Delay: 3 * time.Millisecond}}, handlers: []handler{
-		func(ctx actor.Context, env actors.Env) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				future := ctx.RequestFuture(pid(env, 1), chunk(7), -1)
-				ctx.ReenterAfter(future, func(any, error) { at = env.Now() })
-			}
-		},
-		func(ctx actor.Context, _ actors.Env) {
-			if m, ok := ctx.Message().(*protos.Message); ok {
-				ctx.Respond(chunk(m.Head.(*protos.Chunk).Index))
-			}
-		},
-	}}
+	s := stage{end: time.Second, edge: link.Config{Delay: link.Constant{Delay: 3 * time.Millisecond}},
+		handlers: []handler{
+			func(ctx actor.Context, env actors.Env) {
+				if _, ok := ctx.Message().(*actor.Started); ok {
+					future := ctx.RequestFuture(pid(env, 1), chunk(7), -1)
+					ctx.ReenterAfter(future, func(any, error) { at = env.Now() })
+				}
+			},
+			func(ctx actor.Context, _ actors.Env) {
+				if m, ok := ctx.Message().(*protos.Message); ok {
+					ctx.Respond(chunk(m.Head.(*protos.Chunk).Index))
+				}
+			},
+		}}
 	s.run(t)
 	if at != 6*time.Millisecond {
 		t.Errorf("answered at %v, want 6ms", at)
@@ -305,7 +309,8 @@ func TestMessageWithoutWireFormIsRefused(t *testing.T) {
 }
 
 func TestRunThatNobodyEndsIsAnError(t *testing.T) {
-	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited, Kind: handler(func(actor.Context, actors.Env) {}).kind}}}
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited,
+		Kind: handler(func(actor.Context, actors.Env) {}).kind}}}
 	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"a", actors.Coordinator})})
 	if err != nil {
 		t.Fatal(err)
@@ -328,16 +333,17 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 }
 
 func TestStrictModeFindsATensorWrittenAfterSending(t *testing.T) {
-	s := stage{end: time.Second, strict: true, edge: link.Config{Delay: link.Constant{Delay: time.Millisecond}}, handlers: []handler{
-		func(ctx actor.Context, env actors.Env) {
-			if _, ok := ctx.Message().(*actor.Started); ok {
-				v := protos.NewTensor([]float32{1, 2, 3})
-				ctx.Send(pid(env, 1), protos.NewMessage(&protos.Chunk{}, v))
-				v.Data[1] = 7
-			}
-		},
-		func(actor.Context, actors.Env) {},
-	}}
+	s := stage{end: time.Second, strict: true, edge: link.Config{Delay: link.Constant{Delay: time.Millisecond}},
+		handlers: []handler{
+			func(ctx actor.Context, env actors.Env) {
+				if _, ok := ctx.Message().(*actor.Started); ok {
+					v := protos.NewTensor([]float32{1, 2, 3})
+					ctx.Send(pid(env, 1), protos.NewMessage(&protos.Chunk{}, v))
+					v.Data[1] = 7
+				}
+			},
+			func(actor.Context, actors.Env) {},
+		}}
 	_, err := s.world(t).Run(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "written after it had been sent") {
 		t.Errorf("error %v, want the write to be found", err)
@@ -369,7 +375,8 @@ func swarm(seed uint64, threads int, strict bool) *stage {
 			case []float32:
 				state = m
 				to := env.Rand("neighbour").IntN(len(env.View().Members))
-				ctx.Send(pid(env, to), protos.NewMessage(&protos.Chunk{Rank: int32(env.Node())}, env.Tensors().Copy(state)))
+				ctx.Send(pid(env, to), protos.NewMessage(&protos.Chunk{Rank: int32(env.Node())},
+					env.Tensors().Copy(state)))
 				step()
 			case *protos.Message:
 				for i, v := range m.Tensors[0].Data {
@@ -477,7 +484,8 @@ func TestControlMessageIsHandledAheadOfWhatABusyActorHasWaiting(t *testing.T) {
 }
 
 func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing.T) {
-	lose := link.Config{Delay: link.Constant{Delay: time.Millisecond}, Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}
+	lose := link.Config{Delay: link.Constant{Delay: time.Millisecond},
+		Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}
 	for _, bounded := range []bool{false, true} {
 		d := &world.Deployment{Bounded: bounded}
 		for i := range 2 {
@@ -486,7 +494,8 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 					ctx.Send(pid(env, 1), chunk(0))
 				}
 			})
-			d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: world.Unlimited, Kind: h.kind})
+			d.Nodes = append(d.Nodes, world.Node{Name: fmt.Sprintf("n%d", i), Role: "peer", Profile: world.Unlimited,
+				Kind: h.kind})
 		}
 		ticks := 0
 		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
@@ -507,7 +516,8 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 		switch {
 		case bounded && err != nil:
 			t.Errorf("a bounded run failed: %v", err)
-		case !bounded && (!errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(), "lost from n0 to n1: 1")):
+		case !bounded && (!errors.Is(err, world.ErrStandstill) ||
+			!strings.Contains(err.Error(), "lost from n0 to n1: 1")):
 			t.Errorf("error %v, want a standstill that names the edge with the loss", err)
 		}
 	}
@@ -515,12 +525,13 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 
 func TestHaltLeavesOnlyTheCoordinator(t *testing.T) {
 	beats := 0
-	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited, Kind: handler(func(ctx actor.Context, env actors.Env) {
-		if _, ok := ctx.Message().(string); ok {
-			beats++
-		}
-		env.After(time.Millisecond, "beat")
-	}).kind}}}
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited,
+		Kind: handler(func(ctx actor.Context, env actors.Env) {
+			if _, ok := ctx.Message().(string); ok {
+				beats++
+			}
+			env.After(time.Millisecond, "beat")
+		}).kind}}}
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
@@ -541,6 +552,7 @@ func TestHaltLeavesOnlyTheCoordinator(t *testing.T) {
 	}
 	r, err := w.Run(context.Background())
 	if err != nil || beats != 10 || r.Now != time.Hour+10*time.Millisecond+1 {
-		t.Errorf("%d beats until %v, error %v; want 10 and an end when the coordinator's job is done", beats, r.Now, err)
+		t.Errorf("%d beats until %v, error %v; want 10 and an end when the coordinator's job is done", beats, r.Now,
+			err)
 	}
 }

@@ -49,7 +49,8 @@ type Result struct {
 	Events uint64
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
-	// Halted is the instant at which the coordinator stopped the members, or at which the run ended.
+	// Halted is the instant at which the coordinator stopped the members, or at which the run
+	// ended.
 	Halted time.Duration
 	// Waits is what nodes, by their position, waited for then.
 	Waits map[int]string
@@ -199,7 +200,8 @@ func (w *World) populate() error {
 // place gives a node a new actor.
 func (w *World) place(node int32) error {
 	n := &w.nodes[node]
-	env := &env{world: w, node: node, process: w.process(node, n.ID), view: w.view, owner: world.Owner(n.ID, int(n.life))}
+	env := &env{world: w, node: node, process: w.process(node, n.ID), view: w.view,
+		owner: world.Owner(n.ID, int(n.life))}
 	a, err := n.Kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
@@ -314,7 +316,8 @@ func (w *World) takeTurns() {
 		}
 		m.turn()
 		if w.turns++; w.turns > MaxTurns {
-			w.fail(fmt.Errorf("at %v: %d messages were handled and virtual time has not moved on: some step, delay or timer takes no time at all", w.now, MaxTurns))
+			w.fail(fmt.Errorf("at %v: %d messages were handled and virtual time has not moved on: some step, delay "+
+				"or timer takes no time at all", w.now, MaxTurns))
 		}
 	}
 	w.source, w.charge = outside, 0
@@ -390,7 +393,8 @@ func (w *World) CancelTimer(id uint64) {
 // send takes what an actor sends, at the end of what its handler has charged.
 func (w *World) send(to *process, kind wire.Kind, message any) {
 	if w.charge > 0 && w.source != outside {
-		w.enter(w.now+w.charge, slot{what: departure, kind: kind, source: w.source, life: w.life(w.source), to: to, message: message})
+		w.enter(w.now+w.charge, slot{what: departure, kind: kind, source: w.source, life: w.life(w.source), to: to,
+			message: message})
 		return
 	}
 	w.leave(to, kind, message)

@@ -27,7 +27,7 @@ const (
 
 	// architecture begins the row of an architecture. A new one costs its own room, one line in
 	// cluster/catalog and one row here.
-	architecture = "actors actors/train cluster/plan/field nn/..." + gonum + mailbox + message
+	architecture = "actors actors/train actors/peer cluster/plan/field nn/..." + gonum + mailbox + message
 )
 
 // table says what the code of each package, tests aside, may import beside the
@@ -54,7 +54,8 @@ var table = map[string]string{
 	"datasets/partition": "datasets",
 
 	"actors":             mailbox + message,
-	"actors/train":       "actors nn/... datasets" + gonum + mailbox + message,
+	"actors/train":       "actors nn/... datasets" + mailbox + message,
+	"actors/peer":        "actors actors/train nn/..." + gonum + mailbox + message,
 	"actors/world":       "actors" + mailbox + message,
 	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
 	"actors/ps":          architecture,
@@ -302,7 +303,7 @@ func TestImportFaultsAreFound(t *testing.T) {
 		{"actors/ps", module + "/nn/optim", ""},
 		{"actors/ps", module + "/actors/gossip", "imports actors/gossip"},
 		{"actors", module + "/actors/train", "imports actors/train"},
-		{"actors/train", "gonum.org/v1/gonum/mat", ""},
+		{"actors/peer", "gonum.org/v1/gonum/mat", ""},
 		{"nn", "gonum.org/v1/plot", "imports gonum.org/v1/plot"},
 		{"examples/toy/deep", module + "/cluster/driver", ""},
 		{"examples/toy", module + "/cmd/gradwire", "imports cmd/gradwire"},

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -24,13 +23,6 @@ const (
 	tabColumns  = 4
 )
 
-// notYet are the folders whose files may still break the rules of this file.
-var notYet = []string{
-	"actors", "actors/adpsgd", "actors/collective", "actors/coordinator", "actors/dpsgd",
-	"actors/gossip", "actors/local", "actors/ps", "actors/train", "actors/world",
-	"cluster/sim", "cluster/sim/simtest",
-}
-
 func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {
 	folders := map[string][]sourceFile{}
 	for _, name := range tree(t) {
@@ -44,9 +36,7 @@ func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {
 		folders[path.Dir(name)] = append(folders[path.Dir(name)], sourceFile{name, text})
 	}
 	for _, folder := range sortedKeys(folders) {
-		if !slices.Contains(notYet, folder) {
-			report(t, sizeFaults(folder, folders[folder]))
-		}
+		report(t, sizeFaults(folder, folders[folder]))
 	}
 }
 

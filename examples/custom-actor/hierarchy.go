@@ -147,7 +147,7 @@ func other(env actors.Env, m *protos.Message) {
 // vector returns the tensor of a message that carries one value a parameter, and ends the run if
 // it does not.
 func vector(env actors.Env, m *protos.Message, params int) (t *protos.Tensor, ok bool) {
-	if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != params {
+	if !actors.IsVector(m.Tensors, params) {
 		env.Fail(fmt.Errorf("node %s: a message %T without a vector of %d values", name(env), m.Head, params))
 		return nil, false
 	}

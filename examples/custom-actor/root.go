@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -20,14 +21,14 @@ type root struct {
 	sites      []int            // positions in the view
 	share      []float32        // of all workers, in the order of sites
 	changes    []*protos.Tensor // in the order of sites; nil for those to come
-	model      *train.Replica
+	model      *peer.Replica
 	parameters *protos.Messages[*protos.Parameters]
 }
 
 func newRoot(env actors.Env, task *train.Task, h hierarchy) *root {
 	view := env.View()
 	r := &root{
-		env: env, wait: h.Wait, sites: view.Role(roleSite), model: task.NewReplica(env),
+		env: env, wait: h.Wait, sites: view.Role(roleSite), model: peer.NewReplica(env, task),
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 	}
 	for _, s := range r.sites {

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -19,7 +20,7 @@ type site struct {
 	rules   hierarchy
 	root    *actor.PID
 	workers []int          // positions in the view, in the order of the settings
-	model   *train.Replica // of the site; its version counts rounds
+	model   *peer.Replica  // of the site; its version counts rounds
 	base    *protos.Tensor // what the model was at the last exchange
 	version uint64         // of the root's model in base
 	since   int            // rounds since the last exchange
@@ -34,7 +35,7 @@ type site struct {
 
 func newSite(env actors.Env, task *train.Task, h hierarchy) *site {
 	s := &site{
-		env: env, rules: h, model: task.NewReplica(env),
+		env: env, rules: h, model: peer.NewReplica(env, task),
 		root:       env.View().Members[env.View().Role(roleRoot)[0]].PID,
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 		exchanges:  protos.NewMessages(func() *Exchange { return &Exchange{} }),

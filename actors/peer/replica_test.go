@@ -1,4 +1,4 @@
-package train_test
+package peer_test
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -33,7 +34,7 @@ func TestAdamOfAPeerThatJoinsCorrectsItsBiasFromItsOwnFirstUpdateOn(t *testing.T
 	}
 	rate := optim.Inverse{First: 0.1, Half: 1000}
 	task := &train.Task{Model: model, Method: optim.NewAdam(rate)}
-	r := task.NewReplica(&alone{})
+	r := peer.NewReplica(&alone{}, task)
 	if err := r.Resume(steps); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func TestAdamOfAPeerThatJoinsCorrectsItsBiasFromItsOwnFirstUpdateOn(t *testing.T
 			gradient[i] = float32(random.NormFloat64())
 			g := float64(gradient[i])
 			m[i], v[i] = beta1*m[i]+(1-beta1)*g, beta2*v[i]+(1-beta2)*g*g
-			unbiased, root := m[i]/(1-math.Pow(beta1, float64(update))), math.Sqrt(v[i]/(1-math.Pow(beta2, float64(update))))
+			unbiased, root := m[i]/(1-math.Pow(beta1, float64(update))), math.Sqrt(v[i]/(1-math.Pow(beta2,
+				float64(update))))
 			want[i] -= rate.Rate(steps+update-1) * unbiased / (root + epsilon)
 		}
 		r.Update(gradient)

@@ -1,4 +1,4 @@
-package train
+package peer
 
 import (
 	"errors"
@@ -53,8 +53,9 @@ func degree(view *actors.View, node int) int {
 	return len(view.Potential(node))
 }
 
-// Metropolis returns the matrix of the edges in a view's topology. Their Metropolis weights are those of all edges that
-// any topology of the run has, so that both ends of an edge know the same one at any time.
+// Metropolis returns the matrix of the edges in a view's topology. Their Metropolis weights are
+// those of all edges that any topology of the run has, so that both ends of an edge know the same
+// one at any time.
 func Metropolis(view *actors.View) *Mixing {
 	m, ever := newMixing(len(view.Members)), view.Ever()
 	for i := range m.columns {
@@ -66,8 +67,9 @@ func Metropolis(view *actors.View) *Mixing {
 	return m.settle()
 }
 
-// GivenMixing returns the matrix that has those rows, between nodes with an edge in the view's topology. It fails where
-// CheckMixing does, and where a weight is not zero between nodes that no topology of the run has an edge between.
+// GivenMixing returns the matrix that has those rows, between nodes with an edge in the view's
+// topology. It fails where CheckMixing does, and where a weight is not zero between nodes that no
+// topology of the run has an edge between.
 func GivenMixing(view *actors.View, rows [][]float64) (*Mixing, error) {
 	if err := CheckMixing(rows); err != nil {
 		return nil, err
@@ -98,7 +100,8 @@ func CheckMixing(rows [][]float64) error {
 	}
 	for i, row := range rows {
 		if len(row) != len(rows) {
-			return fmt.Errorf("row %d of the mixing matrix has %d entries; it has %d rows and must be square", i, len(row), len(rows))
+			return fmt.Errorf("row %d of the mixing matrix has %d entries; it has %d rows and must be square", i,
+				len(row), len(rows))
 		}
 	}
 	for i, row := range rows {
@@ -108,7 +111,8 @@ func CheckMixing(rows [][]float64) error {
 				return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v; entries are at least 0", i, j, w)
 			}
 			if !(math.Abs(w-rows[j][i]) <= mixingTolerance) {
-				return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v, but entry (%d, %d) is %v; the matrix must be symmetric", i, j, w, j, i, rows[j][i])
+				return fmt.Errorf("entry (%d, %d) of the mixing matrix is %v, but entry (%d, %d) is %v; the matrix "+
+					"must be symmetric", i, j, w, j, i, rows[j][i])
 			}
 			sum += w
 		}
@@ -289,9 +293,9 @@ func (m *Mixing) lanczosRadius() float64 {
 	return tridiagonalRadius(alpha, beta[:len(alpha)-1])
 }
 
-// tridiagonalRadius is the largest absolute eigenvalue of the symmetric matrix with the
-// diagonal and the one beside it, by bisection: how many eigenvalues are below x is the number
-// of negative pivots of the matrix − x (Sturm's sequence; Golub and Van Loan, section 8.4). The matrix's
+// tridiagonalRadius is the largest absolute eigenvalue of the symmetric matrix with the diagonal
+// and the one beside it, by bisection: how many eigenvalues are below x is the number of negative
+// pivots of the matrix − x (Sturm's sequence; Golub and Van Loan, section 8.4). The matrix's
 // eigenvalues are in [−1, 1].
 func tridiagonalRadius(diagonal, beside []float64) float64 {
 	below := func(x float64) (count int) {

@@ -1,7 +1,8 @@
-package train
+package peer
 
 import (
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -19,10 +20,11 @@ type Replica struct {
 	env actors.Env
 }
 
-// NewReplica returns a replica with the initial parameters of the run, in memory from the
-// pool of env.
-func (t *Task) NewReplica(env actors.Env) *Replica {
-	return &Replica{env: env, Params: env.Tensors().Copy(t.Initial()), Optimizer: t.Method.New(t.Model.Params())}
+// NewReplica returns a replica with the initial parameters of the task, in memory from the pool
+// of env.
+func NewReplica(env actors.Env, task *train.Task) *Replica {
+	params := env.Tensors().Copy(task.Initial())
+	return &Replica{env: env, Params: params, Optimizer: task.Method.New(task.Model.Params())}
 }
 
 // Writable makes sure that nobody else reads Params, by a copy where that is necessary,
