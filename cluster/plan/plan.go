@@ -204,8 +204,18 @@ func (s *NetworkSpec) UnmarshalPlan(n *syntax.Node) error {
 		return syntax.Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s",
 			syntax.Found(n), none)
 	}
+	if links, given := n.Get("links"); given {
+		for _, l := range links.Items {
+			l.Fields = slices.DeleteFunc(l.Fields, asInDefault)
+		}
+	}
 	type plain NetworkSpec
 	return settings.Decode(n, (*plain)(s))
+}
+
+// asInDefault reports whether a link gives a key no value, which means the same as to leave it out.
+func asInDefault(f syntax.Field) bool {
+	return f.Value.Kind == syntax.Null && (f.Key == "rate" || f.Key == "reorder")
 }
 
 // MarshalPlan writes the form that was chosen.

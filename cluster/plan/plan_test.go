@@ -409,6 +409,22 @@ func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
 	}
 }
 
+func TestALinkWithoutAValueForARateIsAsInTheDefault(t *testing.T) {
+	p, err := ReadPlan(mustParse(t, `data: {set: mnist}
+model: {kind: mlp}
+architecture: {kind: gossip}
+nodes: [{name: a}, {name: b}]
+network: {default: {rate: 2 MB/s, reorder: true}, links: [{between: [a, b], delay: 1ms, rate: null, reorder: }]}
+stop: {epochs: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := p.Links().Edge("a", "b"); e.Rate != 2e6 || !e.Reorder || e.Delay.Text != "1ms" {
+		t.Errorf("rate %v, reorder %v, delay %v", e.Rate, e.Reorder, e.Delay)
+	}
+}
+
 func TestPairedValuesGoOnTogether(t *testing.T) {
 	for sweep, want := range map[string][]string{
 		"{zip: {a: [1, 2, 3], b: [x, y, z]}}":                       {"1x", "2y", "3z"},
