@@ -53,6 +53,37 @@ func TestReplayFindsARecordThatWasChanged(t *testing.T) {
 	}
 }
 
+// Programs before version 3 of the language spelled out how consistent a parameter server is.
+func TestRecordWhosePlanIsOfVersion2IsReplayedAndContinued(t *testing.T) {
+	r := run(t, load(t, small), driver.Options{})
+	path := filepath.Join(r.Dir, "plan.yaml")
+	change(t, path, "version: 3", "version: 2")
+	change(t, path, "kind: parameter-server, ", "kind: parameter-server, consistency: {kind: asp}, ")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := driver.Replay(context.Background(), runFolder(r.Dir, 3), driver.Options{})
+	if err != nil || !again.Equal {
+		t.Errorf("replayed: %+v, error %v", again, err)
+	}
+	if err := os.RemoveAll(runFolder(r.Dir, 1)); err != nil {
+		t.Fatal(err)
+	}
+	continued := run(t, load(t, small), driver.Options{Out: r.Dir, Continue: true})
+	equal(t, "runs", r.Runs[1].Digest, continued.Runs[1].Digest)
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "plan", string(before), string(after))
+	other := load(t, small, "train.batch=64")
+	_, err = driver.Run(context.Background(), other, driver.Options{Out: r.Dir, Continue: true})
+	if err == nil || !strings.Contains(err.Error(), `was "train: {batch: 32`) {
+		t.Errorf("continued by another plan: %v", err)
+	}
+}
+
 func TestReplayRefusesWhatHasNoDigest(t *testing.T) {
 	r := run(t, load(t, small, "sweep={}", "repeats=1"), driver.Options{})
 	json := filepath.Join("runs", "0000", "run.json")

@@ -3,12 +3,16 @@ package experiment
 import (
 	"strconv"
 
+	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 // savePlan writes the resolved plan into the folder. A record that is continued may be given more
-// repeats.
+// repeats, and may have its plan in an earlier version of the language.
 func (r *Runner) savePlan(text string) error {
+	if before, err := syntax.Parse("before", r.folder.Plan()); err == nil && plan.Upgrade(before) {
+		r.folder.ReadPlanAs(before.YAML())
+	}
 	if r.Continue && moreRepeats(string(r.folder.Plan()), text) {
 		return r.folder.ReplacePlan(text)
 	}

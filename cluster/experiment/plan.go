@@ -43,13 +43,14 @@ func Load(path string, set ...string) (*Plan, error) {
 	return Parse(path, src, set...)
 }
 
-// Parse reads a plan from its text; file is its name in errors and the folder of
-// files that it names.
+// Parse reads a plan from its text, also one of an earlier version of the language; file is its
+// name in errors and the folder of files that it names.
 func Parse(file string, src []byte, set ...string) (*Plan, error) {
 	root, err := syntax.Parse(file, src)
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
+	plan.Upgrade(root)
 	for _, s := range set {
 		path, value, err := syntax.ParseAssignment(s)
 		if err == nil {

@@ -3,6 +3,7 @@ package mesh_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,10 +63,8 @@ func never(string) bool { return false }
 // names are the positions of the nodes of every run.
 var names = map[string]int32{"n0": 0, "n1": 1, actors.Coordinator: 2}
 
-// begin places and begins the world of a run in a process, whose nodes have these actors. The
-// function that it returns ends the world where the coordinator lives elsewhere, and waits for its
-// end.
-func begin(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(world.Control)) (wait func()) {
+// place places the world of a run in a process, whose nodes have these actors.
+func place(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(world.Control)) *live.World {
 	t.Helper()
 	d := &world.Deployment{Coordinate: func(_ actors.Env, c world.Control) (actor.Actor, error) {
 		lead(c)
@@ -89,6 +88,14 @@ func begin(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(wo
 		t.Fatal(err)
 	}
 	r.Place(w, names)
+	return w
+}
+
+// begin places and begins the world of a run. The function that it returns ends the world where the
+// coordinator lives elsewhere, and waits for its end.
+func begin(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(world.Control)) (wait func()) {
+	t.Helper()
+	w := place(t, r, receive, lead)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -187,6 +194,46 @@ func TestRunKnowsWhichProcessHostsWhichNode(t *testing.T) {
 	}
 	if r.Lead() != "b" || r.Host(3) != "a" || !r.Hosts(4) || r.Hosts(0) || r.Number() != 9 {
 		t.Errorf("lead %s, host of node 3 %s", r.Lead(), r.Host(3))
+	}
+}
+
+// Process b is connected and takes nothing in. At most 2 MB may wait for it, and as much as the
+// system's buffers hold is on its way.
+func TestTooManyMessagesForASlowProcessEndTheRun(t *testing.T) {
+	a := start(t, "a", transport.Limits{QueueBytes: 1e6, Backlog: 2, Drain: time.Millisecond})
+	release := make(chan struct{})
+	b, err := transport.Listen(transport.Config{
+		Name: "b", Incarnation: 1, Address: "127.0.0.1:0", Tensors: &a.pool,
+		Receive: func(transport.Peer, *wire.Frame) { <-release },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close() //nolint:errcheck // what was under way is lost
+	defer close(release)
+	if err := a.Connect("b", b.Address()); err != nil {
+		t.Fatal(err)
+	}
+	r := a.mesh.Run(1, []string{"a", "b", "a"}, never)
+	if err := r.Reach(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	large := protos.NewTensor(make([]float32, 1<<17)) // half a MB
+	w := place(t, r, [2]actor.ReceiveFunc{0: func(ctx actor.Context) {
+		if _, begun := ctx.Message().(*actor.Started); !begun {
+			return
+		}
+		for range 128 {
+			ctx.Send(actor.NewPID("n1", "n1/peer"), protos.NewMessage(&protos.Chunk{}, large.Retain()))
+		}
+	}}, func(world.Control) {})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	const limit = "to b: the queue for this peer stayed full: "
+	_, err = w.Run(ctx)
+	if !errors.Is(err, transport.ErrQueueFull) || !strings.Contains(err.Error(), "n1/n1/peer at ") ||
+		!strings.Contains(err.Error(), limit) || !strings.Contains(err.Error(), "at most 8192 can, with 2000000 bytes") {
+		t.Errorf("the run ended with %v", err)
 	}
 }
 

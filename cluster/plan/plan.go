@@ -29,7 +29,7 @@ const Everyone = "*"
 // fills it in.
 type Plan struct {
 	// Version of the plan's language: [Version], also where a plan gives none.
-	Version int `plan:"version" words:"2" doc:"of the plan's language; default: 2"`
+	Version int `plan:"version" words:"3" doc:"of the plan's language; default: 3; plans of version 2 are read too"`
 	// Name is used in records and for folders. Default: the name of the plan's file, without its
 	// ending.
 	Name string `plan:"name" doc:"what records and folders are called; default: the name of the file"`
@@ -72,10 +72,6 @@ const (
 	RecordModels  = "models"  // besides, each node's own final model
 	RecordEvents  = "events"  // besides, every event
 )
-
-// Version is that of the language in which plans are written today. A plan that gives none is read
-// as one of it.
-const Version = 2
 
 // Default returns a plan in which everything that may be left out has its default.
 func Default() *Plan {
@@ -208,8 +204,18 @@ func (s *NetworkSpec) UnmarshalPlan(n *syntax.Node) error {
 		return syntax.Errorf(n, "found %s; accepted are a map of topology, default and links, and the word %s",
 			syntax.Found(n), none)
 	}
+	if links, given := n.Get("links"); given {
+		for _, l := range links.Items {
+			l.Fields = slices.DeleteFunc(l.Fields, asInDefault)
+		}
+	}
 	type plain NetworkSpec
 	return settings.Decode(n, (*plain)(s))
+}
+
+// asInDefault reports whether a link gives a key no value, which means the same as to leave it out.
+func asInDefault(f syntax.Field) bool {
+	return f.Value.Kind == syntax.Null && (f.Key == "rate" || f.Key == "reorder")
 }
 
 // MarshalPlan writes the form that was chosen.

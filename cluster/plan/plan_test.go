@@ -393,7 +393,7 @@ func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
 	const rest = "data: {set: mnist}\nmodel: {kind: mlp}\narchitecture: {kind: gossip}\nnodes: [{name: a}]\nstop: " +
 		"{epochs: 1}\n"
 	var texts []string
-	for _, version := range []string{"", "version: 2\n"} {
+	for _, version := range []string{"", "version: 3\n"} {
 		p, err := ReadPlan(mustParse(t, version+rest))
 		if err != nil {
 			t.Fatal(err)
@@ -404,8 +404,24 @@ func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
 		}
 		texts = append(texts, tree.YAML())
 	}
-	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "version: 2\n") || !strings.Contains(texts[0], "of: mean") {
+	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "version: 3\n") || !strings.Contains(texts[0], "of: mean") {
 		t.Errorf("without a version:\n%s\nwith it:\n%s", texts[0], texts[1])
+	}
+}
+
+func TestALinkWithoutAValueForARateIsAsInTheDefault(t *testing.T) {
+	p, err := ReadPlan(mustParse(t, `data: {set: mnist}
+model: {kind: mlp}
+architecture: {kind: gossip}
+nodes: [{name: a}, {name: b}]
+network: {default: {rate: 2 MB/s, reorder: true}, links: [{between: [a, b], delay: 1ms, rate: null, reorder: }]}
+stop: {epochs: 1}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := p.Links().Edge("a", "b"); e.Rate != 2e6 || !e.Reorder || e.Delay.Text != "1ms" {
+		t.Errorf("rate %v, reorder %v, delay %v", e.Rate, e.Reorder, e.Delay)
 	}
 }
 

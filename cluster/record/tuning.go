@@ -80,6 +80,14 @@ func ReadTunings(dir string) ([]Tuning, error) {
 	return t.Tunings, nil
 }
 
+// ReadPlanAs compares plans with text from now on, which says in today's words what the folder's
+// plan says. Nothing is written.
+func (f *Folder) ReadPlanAs(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plan = []byte(text)
+}
+
 // ReplacePlan replaces the plan that the folder was made by with another, which all of its runs
 // must be runs of.
 func (f *Folder) ReplacePlan(text string) error {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,7 +138,7 @@ func (p *peer) admit(parcel *parcel, patient bool) error {
 		case p.fits(parcel):
 			return nil
 		case !patient:
-			return ErrQueueFull
+			return p.full(parcel.class)
 		}
 		if patience == nil {
 			patience = time.NewTimer(p.node.config.Limits.Patience)
@@ -148,29 +149,40 @@ func (p *peer) admit(parcel *parcel, patient bool) error {
 		}
 		room := p.room
 		p.mu.Unlock()
-		var err error
+		late := false
 		select {
 		case <-room:
 		case <-patience.C:
-			err = ErrQueueFull
+			late = true
 		}
 		p.mu.Lock()
-		if err != nil {
-			return err
+		if late {
+			return p.full(parcel.class)
 		}
 	}
 }
 
 // fits reports whether there is room for a parcel.
 func (p *peer) fits(parcel *parcel) bool {
-	limits := &p.node.config.Limits
-	times := int64(1)
-	if parcel.class != bulk {
-		times = int64(limits.Backlog)
-	}
+	bytes, frames := p.node.config.Limits.room(parcel.class)
 	held := p.held[parcel.class]
-	return held == 0 || int64(held)+int64(parcel.size()) <= times*int64(limits.QueueBytes) &&
-		int64(p.frames[parcel.class]) < times*int64(limits.QueueFrames)
+	return held == 0 || int64(held)+int64(parcel.size()) <= bytes && int64(p.frames[parcel.class]) < frames
+}
+
+// full is the error about a class for which there was no room.
+func (p *peer) full(c class) error {
+	bytes, frames := p.node.config.Limits.room(c)
+	return fmt.Errorf("%w: %d messages wait, with %d bytes; at most %d can, with %d bytes", ErrQueueFull,
+		p.frames[c], p.held[c], frames, bytes)
+}
+
+// room is how much of a class may wait for one peer.
+func (l *Limits) room(c class) (bytes, frames int64) {
+	bytes, frames = int64(l.QueueBytes), int64(l.QueueFrames)
+	if c != bulk {
+		bytes, frames = bytes*int64(l.Backlog), frames*int64(l.Backlog)
+	}
+	return bytes, frames
 }
 
 // take takes the first parcel of a queue.
