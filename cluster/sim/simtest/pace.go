@@ -63,10 +63,10 @@ type Coordinate = func(env actors.Env, control world.Control) (actor.Actor, erro
 
 // Pace lets the members of a world begin, and the world go on until the stopwatch has stopped. The
 // world is to be observed by the stopwatch.
-func Pace(tb testing.TB, watch *Stopwatch, make func(Coordinate) *sim.World) {
+func Pace(tb testing.TB, watch *Stopwatch, newWorld func(Coordinate) *sim.World) {
 	tb.Helper()
 	stop := watch.Stop
-	w := make(func(env actors.Env, control world.Control) (actor.Actor, error) {
+	w := newWorld(func(env actors.Env, control world.Control) (actor.Actor, error) {
 		watch.Stop = func() {
 			stop()
 			control.Finish()
