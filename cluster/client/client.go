@@ -291,9 +291,9 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	return trips, err
 }
 
-// Submissions returns what was submitted to the processes of the cluster, in the order of time, and what
-// others know of those that are away. Processes that do not answer are passed over; the error then
-// says so.
+// Submissions returns what was submitted to the processes of the cluster, in the order of time, and
+// what others know of those that are away. Processes that do not answer are passed over; the error
+// then says so.
 func (c *Client) Submissions(ctx context.Context) ([]Submission, error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
@@ -355,8 +355,8 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 			continue
 		}
 		if found.ID != "" {
-			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id, found.ID,
-				s.ID))
+			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id,
+				found.ID, s.ID))
 		}
 		found = s
 	}

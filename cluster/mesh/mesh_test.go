@@ -232,7 +232,8 @@ func TestTooManyMessagesForASlowProcessEndTheRun(t *testing.T) {
 	const limit = "to b: the queue for this peer stayed full: "
 	_, err = w.Run(ctx)
 	if !errors.Is(err, transport.ErrQueueFull) || !strings.Contains(err.Error(), "n1/n1/peer at ") ||
-		!strings.Contains(err.Error(), limit) || !strings.Contains(err.Error(), "at most 8192 can, with 2000000 bytes") {
+		!strings.Contains(err.Error(), limit) ||
+		!strings.Contains(err.Error(), "at most 8192 can, with 2000000 bytes") {
 		t.Errorf("the run ended with %v", err)
 	}
 }

@@ -27,8 +27,8 @@ func TestAPlanOfVersion2IsRewrittenIntoTodaysLanguage(t *testing.T) {
 
 func TestOnlyWhatVersion2SaidIsRewritten(t *testing.T) {
 	for text, want := range map[string]string{
-		"{version: 2, sweep: {architecture: [{kind: parameter-server, consistency: {kind: asp}, every: 2}]}}": "{version: " +
-			"3, sweep: {architecture: [{kind: parameter-server, every: 2}]}}",
+		"{version: 2, sweep: {architecture: [{kind: parameter-server, consistency: {kind: asp}, " +
+			"every: 2}]}}": "{version: 3, sweep: {architecture: [{kind: parameter-server, every: 2}]}}",
 		"{version: 2, architecture: {kind: own, consistency: {kind: asp}}}": "{version: 3, architecture: {kind: own, " +
 			"consistency: {kind: asp}}}",
 		"{version: 2, architecture: {kind: parameter-server, consistency: {kind: ssp}}}": "{version: 3, " +
