@@ -558,7 +558,7 @@ func (s *Submission) since(from int) (lines []string, next int, over bool, chang
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.past { // nothing more comes
-		lines = append(written, s.lines...)
+		lines = slices.Concat(written, s.lines)
 		return lines[min(from, len(lines)):], len(lines), true, s.changed
 	}
 	from = max(from, s.dropped)
