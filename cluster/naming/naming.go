@@ -11,8 +11,8 @@ import (
 const Max = 64
 
 // Problem says what keeps a text from being a name, as the end of a sentence that begins with the
-// text: "is no name for a node; …". It is empty for a name: a letter or digit, then letters, digits,
-// dots, dashes and underscores, [Max] bytes at most.
+// text: "is no name for a node; …". It is empty for a name: a letter or digit, then letters,
+// digits, dots, dashes and underscores, [Max] bytes at most.
 func Problem(s string) string {
 	switch {
 	case s == "" || len(s) > Max:
