@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/naming"
 )
 
 // Role says what the holder of a certificate may do.
@@ -47,9 +49,6 @@ const (
 	Clients = "gradwire-client/1"
 )
 
-// MaxName is the largest length of a name in bytes, as in plans.
-const MaxName = 64
-
 // The errors that a program may want to tell apart.
 var (
 	// ErrExists says that a folder holds something already.
@@ -67,7 +66,7 @@ var (
 // Subject is whom a certificate is issued for.
 type Subject struct {
 	// Name is a letter or digit, then letters, digits, dots, dashes and underscores,
-	// at most MaxName.
+	// at most [naming.Max] bytes.
 	Name string
 	Role Role
 	// Lifetime is how long the certificate is valid, at most as long as the authority
@@ -125,8 +124,9 @@ func (id *Identity) Succeeds(before *Identity) error {
 }
 
 func (s Subject) check() error {
-	if err := checkName(s.Name); err != nil {
-		return err
+	if naming.Problem(s.Name) != "" {
+		return fmt.Errorf("identity: %.80q is no name; accepted are a letter or digit, then letters a to z, digits, "+
+			"dots, dashes and underscores, at most %d", s.Name, naming.Max)
 	}
 	if !slices.Contains(roles, s.Role) {
 		return fmt.Errorf("identity: %.40q is no role; accepted are %s, %s and %s", s.Role, Node, Operator, Client)
@@ -134,20 +134,6 @@ func (s Subject) check() error {
 	if s.Lifetime < 0 {
 		return fmt.Errorf("identity: a lifetime of %v; accepted are positive ones, and 0 for %v", s.Lifetime,
 			DefaultLifetime)
-	}
-	return nil
-}
-
-func checkName(name string) error {
-	good := name != "" && len(name) <= MaxName && !strings.ContainsRune("._-", rune(name[0]))
-	for i := range len(name) {
-		c := name[i]
-		good = good && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("._-", c) >= 0)
-	}
-	if !good {
-		return fmt.Errorf("identity: %.80q is no name; accepted are a letter or digit, then letters a to z, digits, "+
-			"dots, dashes and underscores, at most %d", name, MaxName)
 	}
 	return nil
 }

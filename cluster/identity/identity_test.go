@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/naming"
 )
 
 // cluster makes an authority and one identity's folder for each subject.
@@ -216,7 +218,7 @@ func TestBadSubjectsGetNoCertificate(t *testing.T) {
 	for _, s := range []Subject{
 		{Name: "", Role: Node}, {Name: "-a", Role: Node}, {Name: "..", Role: Node}, {Name: "a/b", Role: Node},
 		{Name: "ä", Role: Node},
-		{Name: "a b", Role: Node}, {Name: strings.Repeat("a", MaxName+1), Role: Node},
+		{Name: "a b", Role: Node}, {Name: strings.Repeat("a", naming.Max+1), Role: Node},
 		{Name: "a", Role: "root"}, {Name: "a"}, {Name: "a", Role: Node, Lifetime: -1},
 	} {
 		dir := filepath.Join(t.TempDir(), "out")
@@ -228,7 +230,7 @@ func TestBadSubjectsGetNoCertificate(t *testing.T) {
 		}
 	}
 	if err := Issue(ca, filepath.Join(t.TempDir(), "out"),
-		Subject{Name: strings.Repeat("a", MaxName), Role: Client}); err != nil {
+		Subject{Name: strings.Repeat("a", naming.Max), Role: Client}); err != nil {
 		t.Error(err)
 	}
 }
@@ -411,7 +413,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if id.role != Node || checkName(id.name) != nil || len(id.gossip) != gossipSize || !now.Before(id.expires) {
+		if id.role != Node || naming.Problem(id.name) != "" || len(id.gossip) != gossipSize || !now.Before(id.expires) {
 			t.Errorf("accepted %+v", id)
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/gradwire/gradwire/cluster/naming"
 )
 
 // Limits of what a node says of itself. Together they allow more than MaxMeta; what does
@@ -18,8 +20,6 @@ import (
 const (
 	// MaxMeta is the greatest size of encoded metadata, in bytes: what memberlist carries.
 	MaxMeta = 512
-	// MaxName is the greatest length of a node's name, in bytes.
-	MaxName = 64
 
 	maxRole    = 32
 	maxAddress = 255 + len(":65535")
@@ -153,17 +153,9 @@ func checkAddress(s string) error {
 	return nil
 }
 
-// checkName accepts what can stand in a path, a log line and a memberlist address.
 func checkName(s string) error {
-	if s == "" || len(s) > MaxName {
-		return fmt.Errorf("name %.80q has %d bytes, accepted are 1 to %d", s, len(s), MaxName)
-	}
-	for _, r := range s {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
-		default:
-			return fmt.Errorf("name %q has %q, accepted are letters, digits, '-', '_' and '.'", s, r)
-		}
+	if problem := naming.Problem(s); problem != "" {
+		return fmt.Errorf("name %.80q %s", s, problem)
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 // Limits of a plan's numbers.
 const (
 	MaxNodeCount = 10_000 // nodes of one plan, groups counted by their members
-	MaxName      = 64     // bytes of a node's name
 )
 
 // MaxDetect bounds the time until a crash is noticed.
@@ -92,7 +91,7 @@ func Default() *Plan {
 // NodeSpec is a node of the plan.
 type NodeSpec struct {
 	// Name is unique: a letter or digit, then letters, digits, dots, dashes and underscores,
-	// [MaxName] at most.
+	// [naming.Max] bytes at most.
 	Name string `plan:"name,required" doc:"unique; letters, digits, dots, dashes and underscores"`
 	// Role is what the architecture knows the node as, such as server or worker.
 	Role string `plan:"role,omitzero" doc:"what the architecture knows the node as, such as server or worker"`
@@ -295,12 +294,15 @@ type Loss struct {
 	Kind string `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
 	// Timeout before a retransmission. Default 200ms.
 	Timeout unit.Duration `plan:"timeout" doc:"before it is sent again, more than 0s"`
-	// Attempts is how many transmissions of a message there are at most. Default 15.
+	// Attempts is how many transmissions of a message there are at most. Default
+	// [link.DefaultAttempts].
 	Attempts int `plan:"attempts" range:"1..1000" doc:"how often a message is sent at most"`
 }
 
-// SetDefaults fills in retransmission after 200 ms, 15 attempts.
-func (l *Loss) SetDefaults() { *l = Loss{Kind: Retransmit, Timeout: 200e6, Attempts: 15} }
+// SetDefaults fills in retransmission after 200 ms, [link.DefaultAttempts] attempts.
+func (l *Loss) SetDefaults() {
+	*l = Loss{Kind: Retransmit, Timeout: 200e6, Attempts: link.DefaultAttempts}
+}
 
 // UnmarshalPlan reads a loss; the keys that are absent get their defaults.
 func (l *Loss) UnmarshalPlan(n *syntax.Node) error {

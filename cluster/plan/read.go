@@ -1,12 +1,12 @@
 package plan
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/gradwire/gradwire/cluster/naming"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -149,20 +149,13 @@ func (c *check) names(p *Plan) {
 }
 
 func nodeNameProblem(name string) string {
-	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' }
-	switch {
-	case name == Coordinator:
+	switch name {
+	case Coordinator:
 		return "is the name of the run's coordinator; give the node another"
-	case name == "nonhost":
+	case "nonhost":
 		return "is what protoactor calls an address of no node; give the node another name"
-	case name == "" || len(name) > MaxName:
-		return fmt.Sprintf("has %d bytes; a node's name has 1 to %d", len(name), MaxName)
-	case !letter(rune(name[0])):
-		return "does not begin with a letter or digit, as a node's name does"
-	case strings.ContainsFunc(name, func(r rune) bool { return !letter(r) && !strings.ContainsRune("_.-", r) }):
-		return "is no name for a node; accepted are the letters a to z, digits, dots, dashes and underscores"
 	}
-	return ""
+	return naming.Problem(name)
 }
 
 func (c *check) network(p *Plan) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/naming"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -113,8 +114,7 @@ func (l *Limits) fill() error {
 
 // Config is what a node is.
 type Config struct {
-	// Name is unique among the processes of a cluster, at most MaxName printable ASCII
-	// characters. With an Identity it is the one in the certificate, and may be left out.
+	// Name is unique among the processes of a cluster; package naming says what it may be. With an Identity it is the one in the certificate, and may be left out.
 	Name string
 	// Incarnation is larger than that of all earlier processes of this name; not 0.
 	Incarnation uint64
@@ -227,9 +227,8 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
-	case !goodName(c.Name):
-		return fmt.Errorf("transport: %.80q is no name; accepted are 1 to %d printable ASCII characters", c.Name,
-			MaxName)
+	case naming.Problem(c.Name) != "":
+		return fmt.Errorf("transport: %.80q %s", c.Name, naming.Problem(c.Name))
 	case c.Incarnation == 0:
 		return errors.New("transport: incarnation 0, accepted are larger ones")
 	case c.Tensors == nil || c.Receive == nil:
@@ -300,9 +299,9 @@ func (n *Node) all() []*peer {
 // Connect tells where a peer can be called and has it called until it is up or
 // Limits.Absent is over. It does not wait. A peer that is down is given another chance.
 func (n *Node) Connect(name, address string) error {
-	if !goodName(name) || name == n.config.Name {
-		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d printable "+
-			"ASCII characters", name, MaxName)
+	if naming.Problem(name) != "" || name == n.config.Name {
+		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d letters, digits, dots, "+
+			"dashes and underscores", name, naming.Max)
 	}
 	if err := n.mayBePlain(address); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gradwire/gradwire/cluster/naming"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
@@ -135,22 +136,11 @@ func getGreeting(b []byte) (g greeting, err error) {
 		end := 2 + int(binary.LittleEndian.Uint16(b))
 		*s, b = string(b[2:end]), b[end:]
 	}
-	if len(b) > 0 || g.incarnation == 0 || !goodName(g.name) || !goodName(g.target) {
+	if len(b) > 0 || g.incarnation == 0 || naming.Problem(g.name) != "" ||
+		naming.Problem(g.target) != "" {
 		return g, bad("the greeting names no node, no incarnation, or goes on for %d bytes", len(b))
 	}
 	return g, nil
-}
-
-// MaxName is the largest length of a node's name.
-const MaxName = 64
-
-func goodName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; c <= ' ' || c > '~' {
-			return false
-		}
-	}
-	return name != "" && len(name) <= MaxName
 }
 
 // The reasons for which a call is refused.
