@@ -114,7 +114,8 @@ func (l *Limits) fill() error {
 
 // Config is what a node is.
 type Config struct {
-	// Name is unique among the processes of a cluster; package naming says what it may be. With an Identity it is the one in the certificate, and may be left out.
+	// Name is unique among the processes of a cluster; package naming says what it may be. With an
+	// Identity it is the one in the certificate, and may be left out.
 	Name string
 	// Incarnation is larger than that of all earlier processes of this name; not 0.
 	Incarnation uint64
