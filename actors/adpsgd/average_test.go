@@ -151,7 +151,7 @@ var seeds = flag.Int("seeds", 1500, "number of random worlds in which somebody c
 
 // The rule is the paper's: active peers wait, and for passive ones only.
 func TestNobodyEverWaitsInACircle(t *testing.T) {
-	if testing.Short() {
+	if simtest.Brief() {
 		*seeds = min(*seeds, 300)
 	}
 	for seed := range uint64(*seeds) {

@@ -21,7 +21,7 @@ func bipartite(n int, random *rand.Rand) actors.Graph {
 // nobody chooses one who is no neighbour, and nobody stands still.
 func TestTopologyThatChangesMovesNoSumAndStopsNobody(t *testing.T) {
 	seeds := uint64(200)
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -115,7 +115,7 @@ func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 
 func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 	seeds := uint64(300)
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 30
 	}
 	for seed := range seeds {

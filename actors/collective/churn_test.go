@@ -406,9 +406,9 @@ func churnTask(n int, method optim.Method) *train.Task {
 	return simtest.Task(simtest.Perceptron(4, 3), sizes[:n], 16, method)
 }
 
-// sweep calls run for instants of the first two rounds, and for few of them in a short test.
+// sweep calls run for instants of the first two rounds, and for few of them in a brief test.
 func sweep(n int, step time.Duration, run func(i int, at time.Duration)) {
-	if testing.Short() {
+	if simtest.Brief() {
 		step *= 20
 	}
 	span := 2 * (churnStep + time.Duration(n)*7*time.Millisecond)

@@ -37,7 +37,7 @@ func shuffle(random *rand.Rand, nodes int) []world.NodeChange {
 // have not heard.
 func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *testing.T) {
 	runs := 200
-	if testing.Short() {
+	if simtest.Brief() {
 		runs = 40
 	}
 	landed := 0

@@ -72,7 +72,7 @@ func bySteps(r *simtest.Recorder, looks [][]simtest.Seen) map[uint64][]simtest.S
 // those who are there is the same after every step while they approach each other.
 func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 	seeds, telling := uint64(60), 0
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 20
 	}
 	for seed := range seeds {
@@ -119,7 +119,7 @@ func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 // Without a learning rate of 0, and until everybody has made many steps: nobody is forgotten.
 func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 	seeds := uint64(300)
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -65,7 +65,7 @@ func parting(s *simtest.Stage, random *rand.Rand) time.Duration {
 // A part may have to catch up with hundreds of steps of another, but nobody waits for ever.
 func TestPartsOfDifferentPaceGoOnTogetherOnceTheyAreLinkedAgain(t *testing.T) {
 	seeds, apart := uint64(300), 0
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 30
 	}
 	for seed := range seeds {

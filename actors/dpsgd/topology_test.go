@@ -71,7 +71,7 @@ func TestEqualsTheMatrixFormulaWhenTheTopologyChanges(t *testing.T) {
 // goes on.
 func TestNobodyStandsStillWhenTheTopologyChanges(t *testing.T) {
 	seeds := uint64(300)
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
@@ -55,7 +56,7 @@ func (p *pace) Observe(_ time.Duration, node int, event actors.Event) {
 // no more than one more ahead.
 func TestNobodyIsFurtherAheadThanTheLeadAndNobodyStandsStill(t *testing.T) {
 	seeds := 40
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 8
 	}
 	for seed := range uint64(seeds) {
@@ -134,7 +135,7 @@ func churn(t *testing.T, seed uint64, rules gossip.Architecture) *late {
 
 func TestPeersThatComeAndGoStopNobody(t *testing.T) {
 	seeds := 60
-	if testing.Short() {
+	if simtest.Brief() {
 		seeds = 12
 	}
 	for seed := range uint64(seeds) {
