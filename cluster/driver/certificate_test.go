@@ -51,6 +51,7 @@ func diary() (log func(line string), told func(part string) func() error) {
 }
 
 func TestProcessWarnsOfTheEndOfItsCertificateTakesAnotherAndOtherwiseLeaves(t *testing.T) {
+	t.Parallel()
 	const lifetime = 6 * time.Second
 	c := newCluster(t)
 	log, told := diary()

@@ -85,6 +85,7 @@ func TestProcessThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for as long as a process may take")
 	}
+	t.Parallel()
 	silent := server(t, func(net.Conn) {})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -44,6 +44,7 @@ func TestRunOfSeveralProcessesThatStandsStillEndsAndTellsWhoWaits(t *testing.T) 
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
+	t.Parallel()
 	c, client := gathered(t, "a", "b", "c")
 	began := time.Now()
 	why := c.failed(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "architecture={kind: d-psgd}"))
@@ -61,6 +62,7 @@ func TestSlowRunIsNoStandstill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed, several times")
 	}
+	t.Parallel()
 	c, client := gathered(t, "a", "b")
 	for _, set := range [][]string{
 		{"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
@@ -77,6 +79,7 @@ func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for those who are gone")
 	}
+	t.Parallel()
 	c := newCluster(t)
 	const absence = 4 * time.Second
 	defer c.serve("a", func(n *driver.NodeConfig) { n.Absence = absence })()
@@ -113,6 +116,7 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
+	t.Parallel()
 	c, client := gathered(t, "a", "b", "c")
 	s, _ := c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"),
 		driver.Degraded)
