@@ -497,15 +497,13 @@ func (x *Model) GetClock() []uint64 {
 	return nil
 }
 
-// PullModel asks a peer for its model.
+// PullModel asks a peer for its model, which comes as an answer.
 type PullModel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the asking node in the view.
 	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
 	// As in Model.
-	Exchange uint64 `protobuf:"varint,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
-	// The asking node has just joined and has no model yet.
-	Joins         bool `protobuf:"varint,3,opt,name=joins,proto3" json:"joins,omitempty"`
+	Exchange      uint64 `protobuf:"varint,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -554,14 +552,7 @@ func (x *PullModel) GetExchange() uint64 {
 	return 0
 }
 
-func (x *PullModel) GetJoins() bool {
-	if x != nil {
-		return x.Joins
-	}
-	return false
-}
-
-// Busy answers a Model or a PullModel that the receiver cannot answer now.
+// Busy declines a Model whose receiver is asked to average while it has no model of its own.
 type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the sender's node in the view.
@@ -616,6 +607,254 @@ func (x *Busy) GetExchange() uint64 {
 	return 0
 }
 
+// Join asks a neighbour for the model that a peer begins with when it joins a run under way.
+type Join struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the asking node in the view.
+	Node          int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Join) Reset() {
+	*x = Join{}
+	mi := &file_protos_gradwire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Join) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Join) ProtoMessage() {}
+
+func (x *Join) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Join.ProtoReflect.Descriptor instead.
+func (*Join) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Join) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+// Unready answers a Join: the receiver has no model yet, and will send it in a Welcome once it has.
+type Unready struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node          int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unready) Reset() {
+	*x = Unready{}
+	mi := &file_protos_gradwire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unready) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unready) ProtoMessage() {}
+
+func (x *Unready) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unready.ProtoReflect.Descriptor instead.
+func (*Unready) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Unready) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+// Welcome answers a Join with a model to begin with.
+// Tensors: the parameters, read-only to the receiver.
+type Welcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in Model.
+	Step uint64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	// As in Model.
+	Age uint64 `protobuf:"varint,3,opt,name=age,proto3" json:"age,omitempty"`
+	// As in Model.
+	Clock         []uint64 `protobuf:"varint,4,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Welcome) Reset() {
+	*x = Welcome{}
+	mi := &file_protos_gradwire_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Welcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Welcome) ProtoMessage() {}
+
+func (x *Welcome) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
+func (*Welcome) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Welcome) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Welcome) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Welcome) GetAge() uint64 {
+	if x != nil {
+		return x.Age
+	}
+	return 0
+}
+
+func (x *Welcome) GetClock() []uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
+// Meet agrees with a neighbour on the first step in which both average: the first that neither has begun.
+type Meet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the view since which both nodes are there and neighbours.
+	Since uint64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	// The first step that the sender has not begun, or, in an answer, the step agreed on.
+	Step uint64 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
+	// This answers the neighbour's Meet.
+	Answer bool `protobuf:"varint,4,opt,name=answer,proto3" json:"answer,omitempty"`
+	// As in Model.
+	Clock         []uint64 `protobuf:"varint,5,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Meet) Reset() {
+	*x = Meet{}
+	mi := &file_protos_gradwire_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Meet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Meet) ProtoMessage() {}
+
+func (x *Meet) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Meet.ProtoReflect.Descriptor instead.
+func (*Meet) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Meet) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Meet) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Meet) GetStep() uint64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Meet) GetAnswer() bool {
+	if x != nil {
+		return x.Answer
+	}
+	return false
+}
+
+func (x *Meet) GetClock() []uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
 // Clock tells how far the nodes of a run are.
 type Clock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -629,7 +868,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +880,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +893,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Clock) GetNode() int32 {
@@ -685,7 +924,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +936,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +949,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -740,7 +979,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +991,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +1004,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Start) GetView() uint64 {
@@ -797,7 +1036,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +1048,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +1061,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -861,7 +1100,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +1112,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +1125,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -921,7 +1160,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1172,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1185,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -972,7 +1211,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1223,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1236,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -1059,14 +1298,28 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\bexchange\x18\x04 \x01(\x04R\bexchange\x12\x16\n" +
 	"\x06wanted\x18\x05 \x01(\bR\x06wanted\x12\x16\n" +
 	"\x06answer\x18\x06 \x01(\bR\x06answer\x12\x14\n" +
-	"\x05clock\x18\a \x03(\x04R\x05clock\"Q\n" +
+	"\x05clock\x18\a \x03(\x04R\x05clock\";\n" +
 	"\tPullModel\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
-	"\bexchange\x18\x02 \x01(\x04R\bexchange\x12\x14\n" +
-	"\x05joins\x18\x03 \x01(\bR\x05joins\"6\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"6\n" +
 	"\x04Busy\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
-	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"\x1a\n" +
+	"\x04Join\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\"\x1d\n" +
+	"\aUnready\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\"Y\n" +
+	"\aWelcome\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x10\n" +
+	"\x03age\x18\x03 \x01(\x04R\x03age\x12\x14\n" +
+	"\x05clock\x18\x04 \x03(\x04R\x05clock\"r\n" +
+	"\x04Meet\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x16\n" +
+	"\x06answer\x18\x04 \x01(\bR\x06answer\x12\x14\n" +
+	"\x05clock\x18\x05 \x03(\x04R\x05clock\"1\n" +
 	"\x05Clock\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05clock\x18\x02 \x03(\x04R\x05clock\"9\n" +
@@ -1107,7 +1360,7 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),         // 0: gradwire.Push
 	(*Parameters)(nil),   // 1: gradwire.Parameters
@@ -1117,13 +1370,17 @@ var file_protos_gradwire_proto_goTypes = []any{
 	(*Model)(nil),        // 5: gradwire.Model
 	(*PullModel)(nil),    // 6: gradwire.PullModel
 	(*Busy)(nil),         // 7: gradwire.Busy
-	(*Clock)(nil),        // 8: gradwire.Clock
-	(*Arrived)(nil),      // 9: gradwire.Arrived
-	(*Start)(nil),        // 10: gradwire.Start
-	(*View)(nil),         // 11: gradwire.View
-	(*Progress)(nil),     // 12: gradwire.Progress
-	(*TakeSnapshot)(nil), // 13: gradwire.TakeSnapshot
-	(*Snapshot)(nil),     // 14: gradwire.Snapshot
+	(*Join)(nil),         // 8: gradwire.Join
+	(*Unready)(nil),      // 9: gradwire.Unready
+	(*Welcome)(nil),      // 10: gradwire.Welcome
+	(*Meet)(nil),         // 11: gradwire.Meet
+	(*Clock)(nil),        // 12: gradwire.Clock
+	(*Arrived)(nil),      // 13: gradwire.Arrived
+	(*Start)(nil),        // 14: gradwire.Start
+	(*View)(nil),         // 15: gradwire.View
+	(*Progress)(nil),     // 16: gradwire.Progress
+	(*TakeSnapshot)(nil), // 17: gradwire.TakeSnapshot
+	(*Snapshot)(nil),     // 18: gradwire.Snapshot
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -1144,7 +1401,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,8 +16,7 @@ import (
 type phase uint8
 
 const (
-	idle    phase = iota // not started
-	pulling              // has joined, and asks for a model
+	joining phase = iota // has no model yet
 	resting              // between two steps
 	working              // in a step
 )
@@ -35,21 +34,18 @@ type peer struct {
 	drift   peers.Drift
 	idle    peers.Idle
 	random  *rand.Rand
+	joining peers.Joining
 	models  *protos.Messages[*protos.Model]
 	active  bool
 	others  []int32 // that it can average with in any topology of the run, present or not, ascending
 	view    *actors.View
 
 	phase    phase
-	since    uint64         // the view in which this peer appeared
-	step     uint64         // finished steps
 	gradient *protos.Tensor // of the step under way, once it is there
 	partner  int            // in the exchange under way
 	exchange uint64         // its number
 	news     bool           // the clock has something that neighbours have not been told
 	due      bool           // neighbours are to be told the clock
-	source   int            // the neighbour that is asked for a model
-	refusals int
 }
 
 func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
@@ -68,8 +64,9 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		random: env.Rand("partner"),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		others: choices[node], view: view,
-		partner: none, source: none,
+		partner: none,
 	}
+	p.joining = peers.NewJoining(env, p.local, p.replica, p.lead)
 	if p.active = len(p.others) > 0; !p.active {
 		p.others = choosers(choices, node)
 	}
@@ -96,11 +93,13 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Start:
 		p.start(ctx, head)
 	case *protos.View:
-		p.change(ctx)
+		p.change(ctx, head)
+	case *protos.Join, *protos.Unready, *protos.Welcome:
+		if p.joining.Receive(ctx, m) {
+			p.enter(ctx)
+		}
 	case *protos.Model:
 		p.model(ctx, head, m)
-	case *protos.PullModel:
-		p.give(ctx, head)
 	case *protos.Busy:
 		p.refused(ctx, head)
 	case *protos.Clock:
@@ -120,14 +119,15 @@ func (p *peer) near(node int) bool {
 	return p.member(node).Present && p.env.View().Linked(p.env.Node(), node)
 }
 
-// start begins the first step, or asks for a model to begin with.
+// start begins the first step, or joins those who are in theirs.
 func (p *peer) start(ctx actor.Context, head *protos.Start) {
-	p.since = head.View
 	// Exchanges of different lives of a node have different numbers.
 	p.exchange = head.View << 32
-	if head.Joins {
-		p.phase = pulling
-		p.pull(ctx)
+	switch ready := p.joining.Start(ctx, head); {
+	case !ready:
+		return
+	case head.Joins:
+		p.enter(ctx)
 		return
 	}
 	if view := p.env.View(); p.member(p.env.Node()).Rank == 0 {
@@ -168,8 +168,8 @@ var _ actors.Waiter = (*peer)(nil)
 // Waiting implements [actors.Waiter].
 func (p *peer) Waiting() string {
 	switch {
-	case p.phase == pulling && p.source != none:
-		return "a model to begin with from " + p.member(p.source).Name
+	case p.phase == joining:
+		return p.joining.Waiting()
 	case p.phase == resting:
 		return p.lead.Waiting()
 	case p.idle.Cause() != "":
@@ -223,7 +223,7 @@ func (p *peer) propose(ctx actor.Context) {
 // send sends the model, as a wish for another's or as an answer.
 func (p *peer) send(ctx actor.Context, node int, exchange uint64, wanted bool) {
 	m, head := p.models.Get(p.replica.Params.Retain())
-	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.step, p.replica.Version, exchange
+	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.replica.Steps, p.replica.Version, exchange
 	head.Wanted, head.Answer, head.Clock = wanted, !wanted, p.lead.Append(head.Clock[:0])
 	ctx.Send(p.member(node).PID, m)
 }
@@ -234,12 +234,12 @@ func (p *peer) finish() {
 	p.gradient.Release()
 	p.gradient = nil
 	p.phase = resting
-	p.step++
-	p.lead.Finish(p.step)
+	p.replica.Steps++
+	p.lead.Finish(p.replica.Steps)
 	p.due = true
 }
 
-// model takes in a neighbour's model, which is a wish to average, a mean, or what to begin with.
+// model takes in a neighbour's model, which is a wish to average or a mean.
 func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	_, known := slices.BinarySearch(p.others, head.Node)
 	switch {
@@ -252,14 +252,13 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	}
 	p.merge(head.Clock)
 	switch {
-	case head.Wanted && p.phase < resting:
-		p.busy(ctx, head.Node, head.Exchange)
+	case head.Wanted && p.phase == joining:
+		busy := &protos.Busy{Node: int32(p.env.Node()), Exchange: head.Exchange}
+		ctx.Send(p.member(int(head.Node)).PID, protos.NewMessage(busy))
 	case head.Wanted:
 		p.average(m.Tensors[0].Data)
 		p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
 		p.send(ctx, int(head.Node), head.Exchange, false)
-	case p.phase == pulling && head.Exchange == p.since:
-		p.adopt(head, m.Tensors[0])
 	case p.partner == int(head.Node) && head.Exchange == p.exchange:
 		p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
 		p.replica.Replace(m.Tensors[0].Retain())

@@ -19,19 +19,17 @@ func (p *peer) look() {
 			p.news = p.news || x.met // it may have missed what was announced
 		case !linked && x.stage != absent:
 			x.part()
-			if p.source == x.node {
-				p.source = -1
-			}
 		}
 		x.there = there
 	}
 }
 
 // change goes on with those who are there, and are neighbours, in a new view.
-func (p *peer) change(ctx actor.Context) {
+func (p *peer) change(ctx actor.Context, head *protos.View) {
 	p.look()
-	if p.phase == pulling && p.source < 0 {
-		p.pull(ctx)
+	if p.joining.Change(ctx, head) {
+		p.greet(ctx)
+		return
 	}
 	for i := range p.pairs {
 		p.answer(ctx, &p.pairs[i])
@@ -63,72 +61,21 @@ func (p *peer) ask(ctx actor.Context, x *pair) {
 // next is the first step that this peer has not begun.
 func (p *peer) next() uint64 {
 	if p.phase == working {
-		return p.step + 1
+		return p.replica.Steps + 1
 	}
-	return p.step
+	return p.replica.Steps
 }
 
-// pull asks the next neighbour that is there for its model, in turn. Who has no neighbour, or
-// was refused by as many as there are nodes because they are joining as well, begins
-// with the initial parameters.
-func (p *peer) pull(ctx actor.Context) {
-	next := -1
-	for i := range p.pairs {
-		k := (i + p.refusals) % len(p.pairs)
-		if p.pairs[k].stage != absent {
-			next = k
-			break
-		}
-	}
-	if next < 0 || p.refusals > len(p.env.View().Members) {
-		p.greet(ctx)
-		return
-	}
-	x := &p.pairs[next]
-	p.source = x.node
-	ctx.Send(p.pid(x), protos.NewMessage(&protos.PullModel{Node: int32(p.env.Node()), Exchange: p.since, Joins: true}))
-}
-
-// give answers who asks for a model.
-func (p *peer) give(ctx actor.Context, head *protos.PullModel) {
-	x := p.pair(head.Node)
-	if x == nil {
-		actors.Fail(p.env, "node %d asks for a model and is no neighbour", head.Node)
-		return
-	}
-	if p.phase == idle || p.phase == pulling {
-		ctx.Send(p.pid(x), protos.NewMessage(&protos.Busy{Node: int32(p.env.Node()), Exchange: head.Exchange}))
-		return
-	}
-	m, answer := p.models.Get(p.replica.Params.Retain())
-	p.fill(answer, head.Exchange)
-	answer.Answer = true
-	ctx.Send(p.pid(x), m)
-}
-
-// refused asks somebody else.
-func (p *peer) refused(ctx actor.Context, head *protos.Busy) {
-	if p.phase == pulling && p.source == int(head.Node) && p.since == head.Exchange {
-		p.refusals++
-		p.pull(ctx)
-	}
-}
-
-// model takes in a neighbour's model: that of a step, or the one to begin with.
+// model takes in a neighbour's model of a step.
 func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	p.merge(head.Clock)
-	x := p.pair(head.Node)
-	switch {
+	switch x := p.pair(head.Node); {
 	case x == nil:
 		actors.Fail(p.env, "model of node %d, which is no neighbour", head.Node)
-	case head.Wanted, head.Answer && len(m.Tensors) == 0:
-		p.agree(ctx, x, head)
-	case head.Answer:
-		p.adopt(ctx, head, m)
 	case x.stage == absent || head.Exchange != p.token(x):
-		// It is from a former life of either.
+		// It is from an earlier life of either.
 	default:
-		if err := x.accept(head, m, p.step, len(p.replica.Params.Data)); err != nil {
+		if err := x.accept(head, m, p.replica.Steps, len(p.replica.Params.Data)); err != nil {
 			actors.Fail(p.env, "model of %s in step %d: %w", x.name, head.Step, err)
 			return
 		}
@@ -136,25 +83,10 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	}
 }
 
-// adopt begins with a neighbour's model and its count of steps.
-func (p *peer) adopt(ctx actor.Context, head *protos.Model, m *protos.Message) {
-	if p.phase != pulling || head.Exchange != p.since {
-		return // the answer to a former life
-	}
-	if !actors.IsVector(m.Tensors, len(p.replica.Params.Data)) {
-		actors.Fail(p.env, "a model to begin with that is not one vector of %d", len(p.replica.Params.Data))
-		return
-	}
-	p.replica.Replace(m.Tensors[0].Retain())
-	p.replica.Version = head.Age
-	p.step = head.Step
-	p.greet(ctx)
-}
-
 // greet agrees with all neighbours that are there from which step on to average: those who
 // have asked are answered, the others asked.
 func (p *peer) greet(ctx actor.Context) {
-	p.phase, p.source = meeting, -1
+	p.phase = meeting
 	for i := range p.pairs {
 		x := &p.pairs[i]
 		p.answer(ctx, x)
@@ -166,26 +98,28 @@ func (p *peer) greet(ctx actor.Context) {
 	p.advance(ctx)
 }
 
-// wish asks a neighbour to average from a step on, or tells it the step that it has to be. Such
-// a message is the head of a model without one.
+// wish asks a neighbour to average from a step on, or tells it the step that it has to be.
 func (p *peer) wish(ctx actor.Context, x *pair, step uint64, answer bool) {
-	m, head := p.models.Get()
-	p.fill(head, p.token(x))
-	head.Step, head.Wanted, head.Answer = step, !answer, answer
-	ctx.Send(p.pid(x), m)
+	ctx.Send(p.pid(x), protos.NewMessage(&protos.Meet{Node: int32(p.env.Node()), Since: p.token(x), Step: step,
+		Answer: answer, Clock: p.lead.Append(nil)}))
 }
 
 // agree takes in a neighbour's wish or its answer. Two wishes that cross are each other's
 // answer. A wish that outruns the view that explains it waits for that.
-func (p *peer) agree(ctx actor.Context, x *pair, head *protos.Model) {
-	token := p.token(x)
-	switch {
-	case head.Exchange < token:
-		return // from a former life of either
-	case head.Exchange == token && x.stage == asked:
+func (p *peer) agree(ctx actor.Context, head *protos.Meet) {
+	p.merge(head.Clock)
+	x := p.pair(head.Node)
+	if x == nil {
+		actors.Fail(p.env, "node %d, which is no neighbour, asks to average", head.Node)
+		return
+	}
+	switch token := p.token(x); {
+	case head.Since < token:
+		return // from an earlier life of either
+	case head.Since == token && x.stage == asked:
 		x.stage, x.first = joined, max(head.Step, x.mine)
-	case head.Wanted:
-		x.greeted, x.wish = head.Exchange, head.Step
+	case !head.Answer:
+		x.greeted, x.wish = head.Since, head.Step
 		p.answer(ctx, x)
 	}
 	p.meet()
@@ -218,11 +152,6 @@ func (p *peer) meet() {
 			first, found = x.first, true
 		}
 	}
-	p.step = max(p.step, first)
 	p.phase, p.news = resting, true
-	p.lead.Finish(p.step)
-	p.local.Resume(p.step)
-	if err := p.replica.Resume(p.step); err != nil {
-		actors.Fail(p.env, "%w", err)
-	}
+	p.joining.Resume(max(p.replica.Steps, first))
 }

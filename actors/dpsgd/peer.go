@@ -17,8 +17,7 @@ import (
 type phase uint8
 
 const (
-	idle    phase = iota // not started
-	pulling              // has joined, and asks for a model
+	joining phase = iota // has no model yet
 	meeting              // has a model, and agrees with its neighbours where to begin
 	resting              // between two steps
 	working              // in a step
@@ -34,17 +33,14 @@ type peer struct {
 	drift   peers.Drift
 	idle    peers.Idle
 	pairs   []pair // in the order of the plan
+	joining peers.Joining
 	models  *protos.Messages[*protos.Model]
 
 	phase    phase
-	since    uint64         // the view in which this peer appeared
-	step     uint64         // finished steps, and the number of the one under way
 	sent     *protos.Tensor // x̂, the model that neighbours know
 	gradient *protos.Tensor // of the step under way, once it is there
 	news     bool           // the clock has something that neighbours have not been told
-	source   int            // the neighbour that is asked for a model; −1 for none
-	refusals int
-	complete int // so many pairs, the first ones, need no model of this step any more
+	complete int            // so many pairs, the first ones, need no model of this step any more
 }
 
 func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
@@ -63,8 +59,8 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		lead: peers.NewLead(env, a.Lead), drift: peers.NewDrift(a.Moved), idle: peers.NewIdle(env),
 		pairs:  newPairs(view, env.Node(), a.Matrix),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
-		source: -1,
 	}
+	p.joining = peers.NewJoining(env, p.local, p.replica, p.lead)
 	p.look()
 	return p, nil
 }
@@ -89,13 +85,15 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Start:
 		p.start(ctx, head)
 	case *protos.View:
-		p.change(ctx)
+		p.change(ctx, head)
+	case *protos.Join, *protos.Unready, *protos.Welcome:
+		if p.joining.Receive(ctx, m) {
+			p.greet(ctx)
+		}
+	case *protos.Meet:
+		p.agree(ctx, head)
 	case *protos.Model:
 		p.model(ctx, head, m)
-	case *protos.PullModel:
-		p.give(ctx, head)
-	case *protos.Busy:
-		p.refused(ctx, head)
 	case *protos.Clock:
 		p.merge(head.Clock)
 		p.advance(ctx)
@@ -120,14 +118,15 @@ func (p *peer) pid(x *pair) *actor.PID { return p.env.View().Members[x.node].PID
 
 // token tells the present lives of a pair from former ones: the view since which both are
 // there, which both know.
-func (p *peer) token(x *pair) uint64 { return max(p.since, x.since) }
+func (p *peer) token(x *pair) uint64 { return max(p.joining.Life(), x.since) }
 
-// start begins the first step, or asks for a model to begin with.
+// start begins the first step, or joins those who are in theirs.
 func (p *peer) start(ctx actor.Context, head *protos.Start) {
-	p.since = head.View
-	if head.Joins {
-		p.phase = pulling
-		p.pull(ctx)
+	switch ready := p.joining.Start(ctx, head); {
+	case !ready:
+		return
+	case head.Joins:
+		p.greet(ctx)
 		return
 	}
 	view := p.env.View()
@@ -152,7 +151,7 @@ func (p *peer) start(ctx actor.Context, head *protos.Start) {
 func (p *peer) advance(ctx actor.Context) {
 	if p.phase == working && p.gradient != nil {
 		for ; p.complete < len(p.pairs); p.complete++ {
-			if x := &p.pairs[p.complete]; x.missing(p.step) {
+			if x := &p.pairs[p.complete]; x.missing(p.replica.Steps) {
 				p.idle.Wait(x.name)
 				return
 			}
@@ -182,14 +181,14 @@ var _ actors.Waiter = (*peer)(nil)
 // Waiting implements [actors.Waiter].
 func (p *peer) Waiting() string {
 	switch {
-	case p.phase == pulling && p.source >= 0:
-		return "a model to begin with from " + p.env.View().Members[p.source].Name
+	case p.phase == joining:
+		return p.joining.Waiting()
 	case p.phase != working && p.open() != nil:
 		return "an answer from " + p.open().name
 	case p.phase == resting:
 		return p.lead.Waiting()
 	case p.idle.Cause() != "":
-		return fmt.Sprintf("the model of step %d from %s", p.step+1, p.idle.Cause())
+		return fmt.Sprintf("the model of step %d from %s", p.replica.Steps+1, p.idle.Cause())
 	}
 	return ""
 }
@@ -214,7 +213,7 @@ func (p *peer) begin(ctx actor.Context) {
 	}
 	told := 0
 	for i := range p.pairs {
-		if x := &p.pairs[i]; x.counts(p.step) {
+		if x := &p.pairs[i]; x.counts(p.replica.Steps) {
 			p.send(ctx, x, far)
 			told++
 		}
@@ -244,13 +243,9 @@ func (p *peer) send(ctx actor.Context, x *pair, far bool) {
 	} else {
 		m, head = p.models.Get()
 	}
-	p.fill(head, p.token(x))
+	head.Node, head.Step, head.Age = int32(p.env.Node()), p.replica.Steps, p.replica.Version
+	head.Exchange, head.Clock = p.token(x), p.lead.Append(head.Clock[:0])
 	ctx.Send(p.pid(x), m)
-}
-
-func (p *peer) fill(head *protos.Model, exchange uint64) {
-	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.step, p.replica.Version, exchange
-	head.Wanted, head.Answer, head.Clock = false, false, p.lead.Append(head.Clock[:0])
 }
 
 // mix averages with the neighbours, makes the optimiser's step, and ends the step. It
@@ -258,12 +253,12 @@ func (p *peer) fill(head *protos.Model, exchange uint64) {
 func (p *peer) mix() bool {
 	self, others := float32(1), 0
 	for i := range p.pairs {
-		if x := &p.pairs[i]; x.counts(p.step) {
-			if err := x.take(p.step); err != nil {
-				actors.Fail(p.env, "model of %s in step %d: %w", x.name, p.step, err)
+		if x := &p.pairs[i]; x.counts(p.replica.Steps) {
+			if err := x.take(p.replica.Steps); err != nil {
+				actors.Fail(p.env, "model of %s in step %d: %w", x.name, p.replica.Steps, err)
 				return false
 			}
-			p.env.Record(actors.Event{Kind: actors.Merged, Origin: x.node, Step: p.step})
+			p.env.Record(actors.Event{Kind: actors.Merged, Origin: x.node, Step: p.replica.Steps})
 			self -= x.weight
 			others++
 		}
@@ -275,8 +270,8 @@ func (p *peer) mix() bool {
 	p.replica.Update(p.gradient.Data)
 	p.gradient.Release()
 	p.gradient = nil
-	p.step++
-	p.lead.Finish(p.step)
+	p.replica.Steps++
+	p.lead.Finish(p.replica.Steps)
 	p.news = true
 	return true
 }
@@ -293,7 +288,7 @@ func (p *peer) average(self float32) *protos.Tensor {
 			p.addOwn(out.Data, self)
 			own = true
 		}
-		if x.counts(p.step) {
+		if x.counts(p.replica.Steps) {
 			nn.AddScaled(out.Data, x.weight, x.known.Data)
 			if p.arch.Moved == 0 {
 				x.forget()

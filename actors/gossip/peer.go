@@ -25,17 +25,23 @@ type peer struct {
 	pulls    *protos.Messages[*protos.PullModel]
 	arrivals *protos.Messages[*protos.Arrived]
 
-	steps    uint64 // finished
-	merged   int    // models, since the last step
+	joining  peers.Joining
+	merged   int // models, since the last step
 	stepping bool
 
-	exchange uint64 // number of the last one
-	awaited  set    // nodes that it is not over with
+	exchange uint64    // number of the last one
+	base     uint64    // number of the last one of earlier lives of the node
+	promised []request // exchanges of others that want a model, from before there was one
+	awaited  set       // nodes that it is not over with
 
 	idle peers.Idle // because of the exchange, or of the lead
 	news bool       // the clock has changed, or those who should know it, since it was announced
+}
 
-	entry
+// request is where an answer is wanted.
+type request struct {
+	node     int
+	exchange uint64
 }
 
 // tick is the timer of exchanges with a period.
@@ -46,15 +52,16 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &peer{
+	p := &peer{
 		env: env, rules: a, local: local, replica: peers.NewReplica(env, task),
 		drift: peers.NewDrift(a.Moved), lead: peers.NewLead(env, a.Lead),
 		idle: peers.NewIdle(env), choice: chooser{env: env, choice: a.Choice},
 		models:   protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		pulls:    protos.NewMessages(func() *protos.PullModel { return &protos.PullModel{} }),
 		arrivals: protos.NewMessages(func() *protos.Arrived { return &protos.Arrived{} }),
-		entry:    entry{asked: nobody},
-	}, nil
+	}
+	p.joining = peers.NewJoining(env, p.local, p.replica, p.lead)
+	return p, nil
 }
 
 func (p *peer) Receive(ctx actor.Context) {
@@ -74,14 +81,17 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start:
 		p.start(ctx, head)
+	case *protos.Join, *protos.Unready, *protos.Welcome:
+		if p.joining.Receive(ctx, m) {
+			p.announce(ctx)
+			p.enter(ctx)
+		}
 	case *protos.View:
 		p.change(ctx, head)
 	case *protos.Model:
 		p.model(ctx, head, m.Tensors)
 	case *protos.PullModel:
 		p.pull(ctx, head)
-	case *protos.Busy:
-		p.refused(ctx, head)
 	case *protos.Arrived:
 		p.arrived(ctx, head)
 	case *protos.Clock:
@@ -93,19 +103,10 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-// known reports whether a message comes from another node of the run, and fails if not.
-func (p *peer) known(node int32) bool {
-	if !p.env.View().Has(node) || int(node) == p.env.Node() {
-		actors.Fail(p.env, "a message from node %d, of %d nodes", node, len(p.env.View().Members))
-		return false
-	}
-	return true
-}
-
 // proceed begins the next step if nothing stands in its way. Who is held by the lead passes
 // on what it hears, so that nobody waits for a clock that stands still behind another who waits.
 func (p *peer) proceed(ctx actor.Context) {
-	if p.stepping || !p.ready || p.awaited.count > 0 {
+	if p.stepping || !p.joining.Ready() || p.awaited.count > 0 {
 		return
 	}
 	if slowest, held := p.lead.Slowest(); held {
@@ -126,10 +127,10 @@ var _ actors.Waiter = (*peer)(nil)
 func (p *peer) Waiting() string {
 	members := p.env.View().Members
 	switch {
-	case p.stepping || !p.started:
+	case p.stepping:
 		return ""
-	case !p.ready && p.asked != nobody:
-		return "a model to begin with from " + members[p.asked].Name
+	case !p.joining.Ready():
+		return p.joining.Waiting()
 	case p.awaited.count > 0:
 		for node := range members {
 			if p.awaited.has(node) {
@@ -148,16 +149,51 @@ func (p *peer) announce(ctx actor.Context) {
 // step applies the gradient of a step to the present model.
 func (p *peer) step(ctx actor.Context, g *train.Gradient) {
 	gradient := g.Values
-	p.stepping, p.steps, p.merged = false, g.Step, 0
+	p.stepping, p.replica.Steps, p.merged = false, g.Step, 0
 	p.local.Done(g)
 	p.replica.Update(gradient.Data)
 	gradient.Release()
-	p.lead.Finish(p.steps)
+	p.lead.Finish(p.replica.Steps)
 	p.announce(ctx)
-	if p.rules.Every > 0 && p.steps%uint64(p.rules.Every) == 0 {
+	if p.rules.Every > 0 && p.replica.Steps%uint64(p.rules.Every) == 0 {
 		p.trade(ctx)
 	}
 	p.proceed(ctx)
+}
+
+// start takes in that the run begins for this peer. Exchanges are numbered from the view in which
+// the peer starts, so that no answer to an earlier life of the node can be mistaken for one to this.
+func (p *peer) start(ctx actor.Context, head *protos.Start) {
+	p.base = head.View << 32
+	p.exchange = p.base
+	if p.joining.Start(ctx, head) {
+		p.enter(ctx)
+	}
+}
+
+// enter begins to train and to exchange, and keeps what was promised.
+func (p *peer) enter(ctx actor.Context) {
+	for _, r := range p.promised {
+		if p.env.View().Members[r.node].Present {
+			p.answer(ctx, r)
+		}
+	}
+	p.promised = nil
+	if p.rules.Period > 0 {
+		p.env.After(p.rules.Period, tick{})
+	}
+	p.proceed(ctx)
+}
+
+// pull answers a peer that asks for this peer's model.
+func (p *peer) pull(ctx actor.Context, head *protos.PullModel) {
+	switch {
+	case !actors.Known(p.env, head.Node):
+	case p.rules.Exchange != Pull:
+		actors.Fail(p.env, "node %d pulls a model, here exchanges are %s", head.Node, p.rules.Exchange)
+	default:
+		p.answer(ctx, request{int(head.Node), head.Exchange})
+	}
 }
 
 // trade begins an exchange, unless the model has hardly moved.
@@ -194,21 +230,25 @@ func (p *peer) opening() *protos.Message {
 		return m
 	}
 	m, head := p.pulls.Get()
-	head.Node, head.Exchange, head.Joins = int32(p.env.Node()), p.exchange, false
+	head.Node, head.Exchange = int32(p.env.Node()), p.exchange
 	return m
 }
 
 // own is a message with the peer's model, of no exchange yet.
 func (p *peer) own() (*protos.Message, *protos.Model) {
 	m, head := p.models.Get(p.replica.Params.Retain())
-	head.Node, head.Step, head.Age = int32(p.env.Node()), p.steps, p.replica.Version
+	head.Node, head.Step, head.Age = int32(p.env.Node()), p.replica.Steps, p.replica.Version
 	head.Exchange, head.Wanted, head.Answer = 0, false, false
 	head.Clock = p.lead.Append(head.Clock[:0])
 	return m, head
 }
 
-// reply answers the exchange of another peer with the present model.
-func (p *peer) reply(ctx actor.Context, to request) {
+// answer answers the exchange of another peer with the present model, or once there is one.
+func (p *peer) answer(ctx actor.Context, to request) {
+	if !p.joining.Ready() {
+		p.promised = append(p.promised, to)
+		return
+	}
 	m, head := p.own()
 	head.Exchange, head.Answer = to.exchange, true
 	ctx.Send(p.env.View().Members[to.node].PID, m)
@@ -217,7 +257,7 @@ func (p *peer) reply(ctx actor.Context, to request) {
 // model takes in a model: one that is pushed, or an answer.
 func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Tensor) {
 	switch {
-	case !p.known(head.Node):
+	case !actors.Known(p.env, head.Node):
 		return
 	case !actors.IsVector(tensors, len(p.replica.Params.Data)):
 		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node,
@@ -233,7 +273,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 	}
 	p.hear(head.Clock)
 	if head.Answer {
-		p.answered(ctx, head, tensors[0])
+		p.answered(head, tensors[0])
 	} else {
 		p.pushed(ctx, head, tensors[0])
 	}
@@ -244,28 +284,22 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 func (p *peer) pushed(ctx actor.Context, head *protos.Model, model *protos.Tensor) {
 	from := request{int(head.Node), head.Exchange}
 	switch {
-	case head.Wanted && p.ready:
-		p.reply(ctx, from)
 	case head.Wanted:
-		p.promise(from)
+		p.answer(ctx, from)
 	case p.rules.Wait:
 		m, arrived := p.arrivals.Get()
 		arrived.Node, arrived.Exchange = int32(p.env.Node()), head.Exchange
 		ctx.Send(p.env.View().Members[head.Node].PID, m)
 	}
-	if p.ready {
+	if p.joining.Ready() {
 		p.merge(head, model)
 	}
 }
 
-// answered takes in a model that this peer has asked for. Answers to the exchanges before it
-// had a model, its predecessor's on this node among them, come too late.
-func (p *peer) answered(ctx actor.Context, head *protos.Model, model *protos.Tensor) {
-	switch {
-	case head.Exchange <= p.base:
-	case !p.ready:
-		p.adopt(ctx, head, model)
-	default:
+// answered takes in a model that this peer has asked for, unless it was asked in an earlier life of
+// the node.
+func (p *peer) answered(head *protos.Model, model *protos.Tensor) {
+	if head.Exchange > p.base {
 		p.merge(head, model)
 		p.over(int(head.Node), head.Exchange)
 	}
@@ -288,7 +322,7 @@ func (p *peer) cause() string {
 
 // arrived notes that what was pushed is there.
 func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
-	if !p.known(head.Node) {
+	if !actors.Known(p.env, head.Node) {
 		return
 	}
 	if !p.rules.Wait || p.rules.Exchange != Push || head.Exchange > p.exchange {
@@ -320,7 +354,7 @@ func (p *peer) hear(clock []uint64) {
 // a message may still read what was there.
 func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
 	weight := p.rules.Rule.Weight(
-		Counts{Age: p.replica.Version, Steps: p.steps, Merged: p.merged}, Counts{Age: head.Age, Steps: head.Step})
+		Counts{Age: p.replica.Version, Steps: p.replica.Steps, Merged: p.merged}, Counts{Age: head.Age, Steps: head.Step})
 	if !(weight >= 0 && weight <= 1) {
 		actors.Fail(p.env, "the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Rule, weight)
 		return
@@ -346,9 +380,10 @@ func combine(sum, a, b []float32, u, v float32) {
 func (p *peer) change(ctx actor.Context, head *protos.View) {
 	for _, node := range head.Absent {
 		p.over(int(node), p.exchange)
-		p.left(int(node))
 	}
 	p.news = true
-	p.ask(ctx)
+	if p.joining.Change(ctx, head) {
+		p.enter(ctx)
+	}
 	p.proceed(ctx)
 }

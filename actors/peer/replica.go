@@ -16,6 +16,8 @@ type Replica struct {
 	Optimizer optim.Optimizer
 	// Version counts the updates that Params are made of.
 	Version uint64
+	// Steps counts the peer's finished steps.
+	Steps uint64
 
 	env actors.Env
 }
@@ -42,9 +44,10 @@ func (r *Replica) Update(gradient []float32) {
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})
 }
 
-// Resume lets the optimiser's schedule go on after so many steps; what it remembers of
-// gradients, and of how many, stays as it is: nothing, for a peer that joins.
+// Resume lets the peer's steps and the optimiser's schedule go on after so many steps; what the
+// optimiser remembers of gradients, and of how many, stays as it is: nothing, for a peer that joins.
 func (r *Replica) Resume(steps uint64) error {
+	r.Steps = steps
 	state := r.Optimizer.State()
 	state.Step = int(steps)
 	return r.Optimizer.Restore(state)
