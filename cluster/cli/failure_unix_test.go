@@ -84,12 +84,17 @@ func (s *site) beginTogether(set ...string) (id string) {
 }
 
 // endTogether waits for the end of the run, and returns the steps of a node that was there all the
-// time.
+// time. On a machine so busy that an evaluation comes late a run may be degraded for that.
 func (s *site) endTogether(id, state string) []time.Duration {
 	s.t.Helper()
 	s.await("end", func() bool { return s.status(id).State != driver.Running })
+	log := s.must("logs", id)
+	reasons, late := strings.Count(log, " run 0, at "), strings.Count(log, ", coordinator: an evaluation was due at ")
+	if state == driver.Done && reasons > 0 && reasons == late {
+		state = driver.Degraded
+	}
 	if ended := s.status(id); ended.State != state {
-		s.t.Fatalf("%+v, want %s\n%s", ended, state, s.must("logs", id))
+		s.t.Fatalf("%+v, want %s\n%s", ended, state, log)
 	}
 	s.must("fetch", id, "--out", s.path("fetched"))
 	return s.stepsOf("fetched", "peer1")

@@ -498,8 +498,19 @@ func TestNodeThatLeavesTakesItsWorkersAndTheRunGoesOn(t *testing.T) {
 	}
 	leave()
 	s, dir := c.end(client, id)
-	if s.Runs[0].Duration < 2.9 || s.Runs[0].Steps < 50 {
-		t.Errorf("%+v", s.Runs[0])
+	if s.Runs[0].Duration < 2.9 || len(s.Runs[0].Incidents) != 1 {
+		t.Fatalf("%+v", s.Runs[0])
+	}
+	left, before := s.Runs[0].Incidents[0].At, uint64(0)
+	for line := range strings.Lines(string(read(t, dir, "curve.csv"))) {
+		var at float64
+		var steps uint64
+		if _, err := fmt.Sscanf(line, "%g,%d,", &at, &steps); err == nil && at < left+1 {
+			before = steps
+		}
+	}
+	if s.Runs[0].Steps <= before {
+		t.Errorf("%d steps, of which %d up to a second after %.1f s, when a worker left", s.Runs[0].Steps, before, left)
 	}
 	if updates := string(read(t, dir, "updates.csv")); !strings.Contains(updates, "w2") {
 		t.Error(updates)

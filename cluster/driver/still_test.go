@@ -7,8 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/nn"
 )
 
 // blocking loses messages from one node to another one for good; those who wait for them wait to
@@ -25,6 +29,33 @@ evaluate: {every: 500ms}
 record: events
 stop: {time: 4s}
 `
+
+// slowJudge is a model whose accuracy takes seconds to find out.
+type slowJudge struct{ nn.Model }
+
+func (m slowJudge) NewWorkspace(maxBatch int) nn.Workspace {
+	return slowWorkspace{m.Model.NewWorkspace(maxBatch)}
+}
+
+type slowWorkspace struct{ nn.Workspace }
+
+func (w slowWorkspace) Evaluate(params []float32, b nn.Batch) (loss float64, correct int) {
+	time.Sleep(300 * time.Millisecond) // each of five models, so that their nodes rest for 1.5 s
+	return w.Workspace.Evaluate(params, b)
+}
+
+func withSlowJudge() *catalog.Catalog {
+	type settings struct {
+		Layers []int `plan:"layers,required"`
+	}
+	c := catalog.Default()
+	c.Models.Add(catalog.Define("slow-judge", "an MLP", func() settings { return settings{} },
+		func(_ *catalog.Catalog, s *settings) (nn.Model, error) {
+			m, err := nn.NewMLP(s.Layers, nn.Tanh)
+			return slowJudge{m}, err
+		}))
+	return c
+}
 
 // stopped reads from the record of events which nodes made no step in the last two seconds before
 // an instant.
@@ -70,9 +101,17 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in real time")
 	}
-	c, client := gathered(t, "a", "b")
+	t.Parallel()
+	c := newCluster(t)
+	for _, name := range []string{"a", "b"} {
+		t.Cleanup(c.serve(name, func(n *driver.NodeConfig) { n.Catalog = withSlowJudge() }))
+	}
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
 	for name, text := range map[string]string{
 		"peers": blocking,
+		// Nodes are halted seconds before the run is over.
+		"slow judge": strings.NewReplacer("kind: mlp", "kind: slow-judge", "every: 500ms", "every: 4s").Replace(blocking),
 		"server": strings.NewReplacer(
 			"{kind: ad-psgd, graph: exponential}", "{kind: parameter-server}",
 			"[{name: p, count: 4, ", "[{name: hub, role: server}, {name: p, role: worker, count: 4, ",

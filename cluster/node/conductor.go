@@ -235,7 +235,7 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
-		c.stoodStill(r.Now, out.Stalled, c.waits())
+		c.stoodStill(cmp.Or(r.Halted, r.Now), out.Stalled, c.waits())
 	}
 	var bereft error
 	out.Incidents, out.Degraded, bereft = c.history.Close(r.Now)

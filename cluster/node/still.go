@@ -44,7 +44,7 @@ func (c *conductor) waits() waits {
 	return w
 }
 
-// stoodStill takes down which of the nodes that are there have stood still at the end of the run.
+// stoodStill takes down which of the nodes that are there have stood still when they were halted.
 // In a run in which nothing moved at the end, all nodes that wait stood still.
 func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 	for node := range c.deployment.Nodes {
