@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
@@ -88,4 +90,18 @@ func (p *process) answerRuns(c *request.Caller) error {
 	}
 	all.Submissions = append(all.Submissions, p.others.away()...)
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
+}
+
+// actorKinds are the names of the kinds of actors that can live here.
+func (p *process) actorKinds() (names []string) {
+	for _, k := range p.catalog.Actors.All() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// readActor returns the actor that a section describes.
+func (p *process) readActor(section *syntax.Node) (actors.ResidentKind, error) {
+	kind, _, err := p.catalog.Actors.Read(p.catalog, section)
+	return kind, err
 }

@@ -221,8 +221,8 @@ func (h *hosted) lastState(w *live.World) *protos.RunState {
 // tellLead tells the process that conducts the run something. While that one is silent, as when it
 // is paused, this waits.
 func (h *hosted) tellLead(m proto.Message) {
-	if err := h.process.sendOn(h.stop, h.Lead(),
-		&wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
+	frame := &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}
+	if err := h.process.node.SendOn(h.stop, h.Lead(), frame); err != nil {
 		h.process.log("run %x: %v", h.Number(), err)
 	}
 }

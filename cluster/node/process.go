@@ -216,9 +216,10 @@ func (c Config) process() *process {
 		Shared: &p.shared,
 		Venue:  p.venue, Changed: p.others.changed, Log: p.log,
 	})
-	p.residents = resident.NewService(actorHost{p}, resident.ServiceConfig{
-		Cores: c.Cores, Tensors: &p.tensors, Log: p.log,
-		Kinds: p.actorKinds, Read: p.readActor,
+	p.residents = resident.NewService(resident.Config{
+		Node: c.Name, Cores: c.Cores, Tensors: &p.tensors, Log: p.log, Running: p.stop, Entered: p.entered,
+		Begin: p.begin, Failed: p.failed, Kinds: p.actorKinds, Read: p.readActor,
+		Members: func() []membership.Member { return p.members.View().Members },
 	})
 	return p
 }
@@ -277,6 +278,7 @@ func (p *process) listen() (err error) {
 		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	p.mesh.Use(p.node)
+	p.residents.Use(p.node)
 	return err
 }
 
@@ -465,19 +467,6 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 // tell sends a message about a run to another process.
 func (p *process) tell(name string, run uint64, m proto.Message) error {
 	return p.node.Send(name, &wire.Frame{Kind: wire.KindOf(m), Run: run, Head: m})
-}
-
-// sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it
-// releases the tensors.
-func (p *process) sendOn(going context.Context, name string, f *wire.Frame) error {
-	err := p.node.Send(name, f)
-	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
-		err = p.node.Send(name, f)
-	}
-	if err != nil {
-		f.Release()
-	}
-	return err
 }
 
 // gossip is the TCP side of membership.

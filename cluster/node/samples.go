@@ -155,5 +155,5 @@ func (p *process) sendSamples(going context.Context, name string, run uint64, wo
 		copy(tensor.Data[i*set.Inputs:], set.Row(int(row)))
 		m.Labels = append(m.Labels, set.Y[row])
 	}
-	return p.sendOn(going, name, &wire.Frame{Kind: wire.User, Run: run, Head: m, Tensors: []*protos.Tensor{tensor}})
+	return p.node.SendOn(going, name, &wire.Frame{Kind: wire.User, Run: run, Head: m, Tensors: []*protos.Tensor{tensor}})
 }

@@ -104,7 +104,7 @@ func (e *env) leave() {
 
 // Compute hands a job to the actor's cores, first in first out.
 func (e *env) Compute(job actors.Job) {
-	cores := e.of.spec.Cores
+	cores := int(e.of.spec.Cores)
 	if cores == 0 {
 		e.Fail(fmt.Errorf("kind %s computes, but actor %s was spawned without cores", e.of.spec.Kind, e.of.spec.Name))
 		return

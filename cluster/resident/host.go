@@ -13,6 +13,7 @@ package resident
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,8 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -53,54 +56,33 @@ const (
 // ErrCores is wrapped by errors of Reserve about cores that are not free.
 var ErrCores = errors.New("too few free cores")
 
-// Config is what a host is.
+// Config is the process of a cluster whose actors a host has. A host alone needs only the first
+// four; the others are for a Service.
 type Config struct {
 	// Node is the name of the process.
 	Node string
 	// Cores is how many cores the actors may reserve together.
 	Cores int
-	// Tensors is the pool of Env.Tensors.
+	// Tensors is the pool of Env.Tensors, and of messages of clients.
 	Tensors *protos.TensorPool
-	// Log, if not nil, is told in a line what has happened to an actor.
+	// Log, if not nil, is told in a line what has happened.
 	Log func(format string, args ...any)
-}
-
-// Restart says how often an actor is restarted.
-type Restart struct {
-	// Times is how often within Within; with 0 the first failure is the end.
-	Times int
-	// Within is at least a second; 0 stands for the actor's whole life.
-	Within time.Duration
-}
-
-// Spec is an actor to be.
-type Spec struct {
-	// Name is unique in the host.
-	Name string
-	// Kind is what the catalog calls Make.
-	Kind string
-	Make actors.ResidentKind
-	// Cores are reserved for the actor's computations. Without any, Env.Compute is refused.
-	Cores   int
-	Restart Restart
-}
-
-// Info is an actor as its host sees it.
-type Info struct {
-	Name, Kind string
-	// ID tells it apart from all others that ever bore its name.
-	ID uint64
-	// Begun is false while its place is only reserved.
-	Begun bool
-	Cores int
-	// Mailbox is how many messages wait.
-	Mailbox  int
-	Restarts int
-	// Handled counts calls, Lost those that were taken or refused and not handled.
-	Handled, Lost uint64
-	Since         time.Time
-	// Failure is the last one; empty if there was none.
-	Failure string
+	// Running ends when the process stops.
+	Running context.Context
+	// Entered returns an error unless the process is part of its cluster.
+	Entered func() error
+	// Begin does something beside, for whose end the process waits when it stops; nothing if it is
+	// stopping.
+	Begin func(do func())
+	// Failed makes the cause of a panic, which was recovered from, an error; the process's log
+	// shows where it was.
+	Failed func(what string, cause any) error
+	// Members are the processes of the cluster, this one among them.
+	Members func() []membership.Member
+	// Kinds are the names of the kinds of actors that the process knows.
+	Kinds func() []string
+	// Read returns the actor that a section of a plan describes.
+	Read func(section *syntax.Node) (actors.ResidentKind, error)
 }
 
 // Host is a process's actors that belong to no run. It is safe for concurrent use.
@@ -143,9 +125,11 @@ func (h *Host) log(format string, args ...any) {
 // Place is a name and cores that are reserved for an actor. It is either begun or released.
 type Place struct{ of *resident }
 
-// Reserve keeps a name and cores free for an actor. The error wraps ErrCores if it is about them.
-func (h *Host) Reserve(s Spec) (*Place, error) {
-	if err := request.CheckActor(s.Name, s.Cores, s.Restart.Times, s.Restart.Within); err != nil {
+// Reserve keeps a name and cores free for an actor, which kind makes. The name is unique in the host,
+// and without cores Env.Compute is refused. The error wraps ErrCores if it is about them.
+func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Place, error) {
+	cores := int(s.Cores)
+	if err := request.CheckActor(s.Name, cores, int(s.Restarts), time.Duration(s.Within)); err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
@@ -157,13 +141,13 @@ func (h *Host) Reserve(s Spec) (*Place, error) {
 		return nil, h.actors[s.Name].taken()
 	case len(h.actors) == MaxActors:
 		return nil, fmt.Errorf("node %s has %d actors, which is as many as can be", h.config.Node, MaxActors)
-	case s.Cores > h.free:
-		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, s.Cores, h.config.Node,
+	case cores > h.free:
+		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, cores, h.config.Node,
 			h.free, h.config.Cores, ErrCores)
 	}
-	h.free -= s.Cores
+	h.free -= cores
 	h.lastID = max(h.lastID+1, uint64(time.Now().UnixNano()))
-	a := newResident(h, s, h.lastID)
+	a := newResident(h, s, kind, h.lastID)
 	h.actors[s.Name] = a
 	return &Place{a}, nil
 }
@@ -172,11 +156,11 @@ func (h *Host) Reserve(s Spec) (*Place, error) {
 func (p *Place) Release() { p.of.host.remove(p.of, "was never begun") }
 
 // Begin makes the actor. If that fails the place is released.
-func (p *Place) Begin() (Info, error) {
+func (p *Place) Begin() (*protos.Actor, error) {
 	a := p.of
 	if err := a.begin(); err != nil {
 		p.Release()
-		return Info{}, fmt.Errorf("actor %s on node %s: %w", a.spec.Name, a.host.config.Node, err)
+		return nil, fmt.Errorf("actor %s on node %s: %w", a.spec.Name, a.host.config.Node, err)
 	}
 	a.host.log("actor %s of kind %s is here", a.spec.Name, a.spec.Kind)
 	return a.info(), nil
@@ -190,7 +174,7 @@ func (h *Host) remove(a *resident, grave string) {
 		return
 	}
 	delete(h.actors, a.spec.Name)
-	h.free += a.spec.Cores
+	h.free += int(a.spec.Cores)
 	if len(h.graves) == maxGraves {
 		clear(h.graves)
 	}
@@ -206,7 +190,7 @@ func (h *Host) Free() int {
 
 // List returns the actors, by name, those whose place is only reserved included; if name is not
 // empty, only the one of this name.
-func (h *Host) List(name string) []Info {
+func (h *Host) List(name string) []*protos.Actor {
 	h.mu.Lock()
 	var all []*resident
 	for _, a := range h.actors {
@@ -215,11 +199,11 @@ func (h *Host) List(name string) []Info {
 		}
 	}
 	h.mu.Unlock()
-	list := make([]Info, len(all))
+	list := make([]*protos.Actor, len(all))
 	for i, a := range all {
 		list[i] = a.info()
 	}
-	slices.SortFunc(list, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b *protos.Actor) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -234,10 +218,11 @@ func (h *Host) Grave(name string) string {
 // Post hands a call over to its actor. It does not wait for it.
 func (h *Host) Post(c *Call) {
 	h.mu.Lock()
-	a, grave := h.actors[c.Name], h.graves[c.Name]
+	name := c.Want.Name
+	a, grave := h.actors[name], h.graves[name]
 	h.mu.Unlock()
-	if a == nil || a.id != c.ID {
-		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", c.Name, h.config.Node,
+	if a == nil || a.id != c.Want.Id {
+		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", name, h.config.Node,
 			cmp.Or(grave, "was there before the process was started anew")))
 		return
 	}
