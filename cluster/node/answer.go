@@ -83,7 +83,7 @@ func (p *process) answerRuns(c *request.Caller) error {
 	submissions, _ := p.queue.All()
 	all := &protos.Submissions{}
 	for _, s := range submissions {
-		m, _, _ := s.State()
+		m, _, _ := s.Now()
 		m.Placement = nil // with many runs of many nodes it would be long
 		m.Error = request.Text(m.Error, request.MaxListed)
 		all.Submissions = append(all.Submissions, m)

@@ -21,6 +21,11 @@ type Caller struct {
 // Reply sends the caller a message.
 func (c *Caller) Reply(m *protos.Reply) error { return Write(c.Conn, m) }
 
+// Done tells the caller that its request was carried out, or that nothing more comes.
+func (c *Caller) Done() error {
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
 // May returns an error if the caller's role does not allow something.
 func (c *Caller) May(what string, roles ...identity.Role) error {
 	for _, r := range roles {

@@ -44,7 +44,7 @@ func (r *Service) Attach(c *request.Caller, in *bufio.Reader) error {
 	if err := c.May("send to actors", identity.Operator); err != nil {
 		return err
 	}
-	if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}}); err != nil {
+	if err := c.Done(); err != nil {
 		return err
 	}
 	l := &line{

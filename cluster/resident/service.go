@@ -391,7 +391,7 @@ func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string
 	if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: rest}}); err != nil {
 		return err
 	}
-	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+	return c.Done()
 }
 
 // rememberNode remembers where an actor is.
