@@ -97,8 +97,8 @@ func (p *Point) again(ctx context.Context, shelf *Shelf, seed uint64, o Options)
 	if err != nil {
 		return "", refusal.Input(err)
 	}
-	s.collector = record.NewCollector(record.Config{})
-	s.Deployment.Observer = s.collector
+	s.Collector = record.NewCollector(record.Config{})
+	s.Deployment.Observer = s.Collector
 	out, err := Virtual{}.Play(ctx, s)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

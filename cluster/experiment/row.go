@@ -15,7 +15,6 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
@@ -59,11 +58,9 @@ func (r *row) judge(s *Stage, out Outcome, failure error) {
 		}
 	}
 	if len(out.Waits) > 0 {
-		st := standing{names: s.Names[:len(s.Names)-1], waits: out.Waits, paces: s.collector.Paces(), end: out.Halted,
-			least: out.LeastPause}
 		// Without a loss who waits is waiting for what is on its way, unless that is true of
 		// everybody.
-		if still := st.still(); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
+		if still := s.still(out); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
 			r.Incidents = append(r.Incidents, still...)
 		}
 	}
@@ -172,34 +169,17 @@ func tensors(m nn.Model) []safetensors.Tensor {
 	return ts
 }
 
-// standing is what is known of the nodes of a run when it ends.
-type standing struct {
-	names []string
-	waits map[int]string // by node, what it waits for
-	paces []record.Pace
-	end   time.Duration // of the members' part
-	least time.Duration // shorter pauses are none
-}
-
-// still returns an incident for each node that has stood still.
-func (s *standing) still() (incidents []record.Incident) {
-	longest := time.Duration(0)
-	for _, p := range s.paces {
-		longest = max(longest, p.Longest)
-	}
-	if longest == 0 {
-		longest = s.end / (2 * journal.StillFactor) // nobody has made two steps
-	}
-	for i, name := range s.names {
-		cause, waits := s.waits[i]
-		if !waits || i >= len(s.paces) {
-			continue
-		}
-		if p := s.paces[i]; journal.StoodStill(p, longest, s.end, s.least) {
+// still returns an incident for each node that has stood still when its part ended.
+func (s *Stage) still(out Outcome) (incidents []record.Incident) {
+	paces, longest := s.Collector.Paces()
+	longest = cmp.Or(longest, out.Halted/(2*record.StillFactor)) // nobody has made two steps
+	for i, p := range paces {
+		cause, waits := out.Waits[i]
+		if waits && p.StoodStill(out.Halted, longest, out.LeastPause, true) {
 			incidents = append(incidents, record.Incident{
-				At: p.Last.Seconds(), Node: name,
+				At: p.Last.Seconds(), Node: s.Names[i],
 				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",
-					(s.end - p.Last).Seconds(), cause),
+					(out.Halted - p.Last).Seconds(), cause),
 			})
 		}
 	}

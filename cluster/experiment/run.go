@@ -360,7 +360,7 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	if failure != nil {
 		last = 0 // the record ends where the run did
 	}
-	data, err := s.collector.Close(last)
+	data, err := s.Collector.Close(last)
 	if err := errors.Join(err, closeEvents()); err != nil {
 		return wrap(err)
 	}
@@ -412,8 +412,8 @@ func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err erro
 		}
 		config.Events, closeEvents = w, w.Close
 	}
-	s.collector = record.NewCollector(config)
-	s.Deployment.Observer = s.collector
+	s.Collector = record.NewCollector(config)
+	s.Deployment.Observer = s.Collector
 	return closeEvents, nil
 }
 

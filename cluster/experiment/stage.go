@@ -189,9 +189,10 @@ type Stage struct {
 	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
 	// that has some sets it.
 	Elsewhere func() []record.Link
+	// Collector records the run. Whoever lets it happen sets it before.
+	Collector *record.Collector
 
-	collector *record.Collector
-	result    coordinator.Result
+	result coordinator.Result
 }
 
 // Place makes the deployment of a point.

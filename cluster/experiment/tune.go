@@ -203,8 +203,8 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	for i, n := range s.Deployment.Nodes {
 		config.Nodes, config.Trains = append(config.Nodes, n.Name), append(config.Trains, c.Spec.Roles[i].Trains)
 	}
-	s.collector = record.NewCollector(config)
-	s.Deployment.Observer = s.collector
+	s.Collector = record.NewCollector(config)
+	s.Deployment.Observer = s.Collector
 	out, err := r.Venue.Play(ctx, s)
 	if err != nil {
 		return err

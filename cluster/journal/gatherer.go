@@ -29,7 +29,6 @@ type Gatherer struct {
 	held    map[string][]gathered    // of each other process: what it has not said until when
 	waiting []gathered
 	links   map[[2]string]record.Link // of the other processes
-	steps   steps
 }
 
 // beginning is when a process was told to start its clock, and what that was to show.
@@ -53,7 +52,7 @@ func NewGatherer(to world.Observer, now func() time.Duration, others []string) *
 	g := &Gatherer{
 		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{},
 		held:  map[string][]gathered{},
-		links: map[[2]string]record.Link{}, steps: steps{},
+		links: map[[2]string]record.Link{},
 	}
 	for _, name := range others {
 		g.until[name] = 0 // from now on this process's own events wait
@@ -66,7 +65,7 @@ func (g *Gatherer) Observe(at time.Duration, node int, e actors.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.until) == 0 {
-		g.record(gathered{at, node, e})
+		g.to.Observe(at, node, e)
 		return
 	}
 	g.waiting = append(g.waiting, gathered{at, node, e})
@@ -129,36 +128,10 @@ func (g *Gatherer) release() {
 	slices.SortStableFunc(g.waiting, func(a, b gathered) int { return cmp.Compare(a.at, b.at) })
 	n := 0
 	for ; n < len(g.waiting) && g.waiting[n].at <= limit; n++ {
-		g.record(g.waiting[n])
+		e := &g.waiting[n]
+		g.to.Observe(e.at, e.node, e.event)
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
-}
-
-func (g *Gatherer) record(e gathered) {
-	g.steps.take(&e)
-	g.to.Observe(e.at, e.node, e.event)
-}
-
-// Interrupted takes note that nodes do not make steps now for a reason that is known: until then,
-// and after it, their steps say nothing of how long one takes. Without nodes it is about all of
-// them.
-func (g *Gatherer) Interrupted(at time.Duration, nodes ...int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.steps.interrupt(at, nodes...)
-}
-
-// StoodStill reports whether a node that may wait for messages that were lost has stood still until
-// an instant, and since when it has made no step.
-func (g *Gatherer) StoodStill(node int, at time.Duration, lost bool) (since time.Duration, still bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	longest := time.Duration(0)
-	for _, other := range g.steps {
-		longest = max(longest, other.Longest)
-	}
-	p := g.steps.of(node)
-	return p.Last, p.still(at, longest, lost)
 }
 
 // Elsewhere are the counters of the edges that begin in other processes, in no order. It is called

@@ -31,6 +31,8 @@ type conductor struct {
 	message *protos.PlaceRun
 	task    *train.Task
 	events  *journal.Gatherer
+	// collector is what the events are recorded by.
+	collector *record.Collector
 
 	mu      sync.Mutex
 	begun   bool
@@ -127,7 +129,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.deployment, c.roles, c.bound = s.Deployment, spec.Roles, time.Duration(spec.Plan.Stop.Time)
 	c.needs(c.roles, s.Names)
 	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
-	c.task = s.Task
+	c.task, c.collector = s.Task, s.Collector
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
 	if !p.enter(c.hosted, c) {

@@ -167,7 +167,7 @@ func (c *conductor) heardAgain(name string) {
 		return
 	}
 	from, to := max(*since-silence, 0), c.now()
-	c.events.Interrupted(to)
+	c.collector.Interrupted(to)
 	c.log("%s is heard of again", name)
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
 		name)
@@ -227,7 +227,7 @@ func (c *conductor) left(name string) {
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.Leave(name)
-	c.events.Interrupted(now, nodes...)
+	c.collector.Interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or not any more.
@@ -286,7 +286,7 @@ func (c *conductor) back(name string) {
 	default:
 		c.log("%s is back", name)
 		nodes, now := c.NodesOf(name), c.now()
-		c.events.Interrupted(now, nodes...)
+		c.collector.Interrupted(now, nodes...)
 		c.history.Back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between

@@ -44,15 +44,19 @@ func (c *conductor) waits() waits {
 	return w
 }
 
+// leastStill is how long a node of a run on several processes stands still at least.
+const leastStill = time.Second
+
 // stoodStill takes down which of the nodes that are there have stood still at the end of the run.
 // In a run in which nothing moved at the end, all nodes that wait stood still.
 func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
-	for node := range c.deployment.Nodes {
+	paces, longest := c.collector.Paces()
+	for node, p := range paces {
 		cause, waiting := w.causes[node]
 		if !c.roles[node].Trains || !c.history.Present(at, node) {
 			continue
 		}
-		since, still := c.events.StoodStill(node, at, w.lost)
+		still := p.StoodStill(at, longest, leastStill, w.lost)
 		switch {
 		case waiting && (still || stalled > 0):
 			cause = "waits for " + cause
@@ -61,7 +65,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 		default:
 			continue
 		}
-		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(since), cause)
-		c.history.Add(since, c.deployment.Nodes[node].Name, what, true)
+		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
+		c.history.Add(p.Last, c.deployment.Nodes[node].Name, what, true)
 	}
 }

@@ -112,7 +112,7 @@ func (c *conductor) paused(from time.Duration, how string) {
 		what += fmt.Sprintf("; the run was to end at %s", journal.Seconds(c.bound))
 	}
 	c.pauses.Add(1)
-	c.events.Interrupted(to)
+	c.collector.Interrupted(to)
 	c.history.Add(from, actors.Coordinator, what, true)
 }
 

@@ -11,13 +11,9 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/mesh"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
-
-// unseen observes nothing.
-type unseen struct{}
-
-func (unseen) Observe(time.Duration, int, actors.Event) {}
 
 // timed is a conductor that knows no time but 0, of a run that has not begun.
 func timed(t *testing.T) *conductor {
@@ -28,7 +24,7 @@ func timed(t *testing.T) *conductor {
 	c := p.newConductor(1, p.log, &protos.PlaceRun{})
 	c.deployment = &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
 	c.history = journal.NewHistory(c.deployment, []train.Role{{Trains: true, Holds: true}}, p.log)
-	c.events = journal.NewGatherer(unseen{}, c.now, nil)
+	c.collector = record.NewCollector(record.Config{})
 	return c
 }
 

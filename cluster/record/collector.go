@@ -159,26 +159,6 @@ func (c *Collector) node(number int) *node {
 	return &c.nodes[number]
 }
 
-// Pace says when a node made its steps.
-type Pace struct {
-	// Last is the instant of its latest step, 0 if it made none.
-	Last time.Duration
-	// Longest is the longest time between two of its steps.
-	Longest time.Duration
-}
-
-// Paces returns the paces of all nodes until now, by their number.
-func (c *Collector) Paces() []Pace {
-	paces := make([]Pace, len(c.nodes))
-	for i := range c.nodes {
-		n := &c.nodes[i]
-		n.mu.Lock()
-		paces[i] = n.pace
-		n.mu.Unlock()
-	}
-	return paces
-}
-
 // since returns how many steps a node has made beyond a number of steps.
 func (n *node) since(steps uint64) uint64 {
 	n.mu.Lock()
@@ -194,10 +174,8 @@ func (n *node) merge(age uint64) {
 
 func (n *node) step(at time.Duration, event *actors.Event) {
 	n.mu.Lock()
-	if n.steps > 0 {
-		n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
-	}
-	n.pace.Last, n.last, n.latest = at, at, event.Step
+	n.pace.step(at)
+	n.last, n.latest = at, event.Step
 	n.steps++
 	n.samples += uint64(max(event.Samples, 0))
 	n.mu.Unlock()
@@ -212,6 +190,7 @@ func (n *node) update(staleness uint64) {
 func (n *node) wait(cause string, d time.Duration) {
 	n.mu.Lock()
 	n.waitsOf(cause).add(d)
+	n.pace.Waited = true
 	n.mu.Unlock()
 }
 

@@ -99,7 +99,7 @@ var table = map[string]string{
 	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
 
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/journal cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
+	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
 		"cluster/record/safetensors cluster/link cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
