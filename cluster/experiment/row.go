@@ -106,17 +106,18 @@ func culprit(err error) string {
 
 // row sums a run up.
 func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall time.Duration) *row {
+	traits := r.Venue.Traits()
 	row := &row{record.Run{
-		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
+		Number: next.number, Point: settings(next.point.Labels), Seed: next.seed,
 		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
 		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
 		Unmeasured: data.Unmeasured,
-		Clock:      string(r.Venue.Clock()), Insecure: !r.Venue.Secure(), Wall: wall.Seconds(), Lateness: out.Lateness,
+		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,
 		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
 	}}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.End).Seconds()
-	if n, sample := next.point.holders(), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
+	if n, sample := len(s.holders), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
 		row.Holders = n
 	}
 	if accuracy, _ := Target(next.point.Spec.Plan); accuracy > 0 {
@@ -136,16 +137,6 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 		row.Digest = digest(*out.Digest, s.result.Models)
 	}
 	return row
-}
-
-// holders is how many nodes of a point hold a model.
-func (p *Point) holders() (n int) {
-	for _, role := range p.Spec.Roles {
-		if role.Holds {
-			n++
-		}
-	}
-	return n
 }
 
 // digest hashes a run's messages, whose hash is given, and the final parameters of its models.

@@ -132,8 +132,11 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := affordable(points, at.Venue.Memory()); err != nil {
-		return nil, err
+	traits := at.Venue.Traits()
+	if traits.Here {
+		if err := affordable(points, memory()); err != nil {
+			return nil, err
+		}
 	}
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
@@ -145,7 +148,9 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
 			uint64(math.MaxUint64)))
 	}
-	r.Jobs = r.Venue.Jobs(min(r.Jobs, len(points)*r.repeats))
+	if r.Jobs = min(r.Jobs, len(points)*r.repeats); traits.Alone {
+		r.Jobs = 1
+	}
 	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
@@ -160,11 +165,7 @@ func (r *Runner) rehearse(ctx context.Context) error {
 	}
 	for i := range r.points {
 		pt := &r.points[i]
-		var s *Stage
-		task, err := pt.Task(r.shelf, pt.Spec.Plan.Seed)
-		if err == nil {
-			s, err = pt.Place(task, r.Strict, 1)
-		}
+		s, err := pt.stage(r.shelf, pt.Spec.Plan.Seed, r.Strict, 1)
 		if err == nil {
 			err = r.Venue.Rehearse(ctx, s)
 		}
@@ -215,7 +216,7 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 		for i := range r.points {
 			pt := &r.points[i]
 			next := run{number: i*r.repeats + repeat, point: pt, seed: pt.Spec.Plan.Seed + uint64(repeat)}
-			if _, finished := r.folder.Finished(settings(pt.labels), next.seed); !finished {
+			if _, finished := r.folder.Finished(settings(pt.Labels), next.seed); !finished {
 				r.queue = append(r.queue, next)
 			}
 		}
@@ -249,7 +250,7 @@ func reserve(name string) (dir string, err error) {
 // what is to be run.
 func (r *Runner) compatible() error {
 	for _, done := range r.folder.Runs() {
-		if done.Clock != string(r.Venue.Clock()) {
+		if done.Clock != string(r.Venue.Traits().Clock) {
 			if done.Clock != string(VirtualTime) && done.Clock != string(RealTime) {
 				return fmt.Errorf("the record in %s was made on a %s, where each submission has a record of its own; "+
 					"submit the plan again", r.Out, done.Clock)
@@ -294,29 +295,36 @@ func settings(labels []plan.Label) record.Point {
 func (r *Runner) RunAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	queue := make(chan run, len(r.queue))
-	for _, next := range r.queue {
-		queue <- next
-	}
-	close(queue)
-	var workers sync.WaitGroup
-	for range r.Jobs {
-		workers.Go(func() {
-			for next := range queue {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := r.makeRun(ctx, next); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	workers.Wait()
+	sideBySide(ctx, r.Jobs, len(r.queue), func(i int) {
+		if err := r.makeRun(ctx, r.queue[i]); err != nil {
+			cancel(err)
+		}
+	})
 	if r.done == len(r.points)*r.repeats {
 		return r.failure() // whoever cancelled came too late
 	}
 	return errors.Join(context.Cause(ctx), r.failure())
+}
+
+// sideBySide does something for each of n, several at a time, in their order, until ctx ends.
+func sideBySide(ctx context.Context, several, n int, do func(i int)) {
+	queue := make(chan int, n)
+	for i := range n {
+		queue <- i
+	}
+	close(queue)
+	var workers sync.WaitGroup
+	for range min(several, n) {
+		workers.Go(func() {
+			for i := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				do(i)
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // maxFailures is how many failures are told one by one.
@@ -337,14 +345,10 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return fmt.Errorf("run %d (%sseed %d): %w", next.number, prefix(next.point.labels), next.seed, err)
+		return fmt.Errorf("run %d (%sseed %d): %w", next.number, prefix(next.point.Labels), next.seed, err)
 	}
 	began := time.Now()
-	task, err := next.point.Task(r.shelf, next.seed)
-	if err != nil {
-		return wrap(err)
-	}
-	s, err := next.point.Place(task, r.Strict, r.threads())
+	s, err := next.point.stage(r.shelf, next.seed, r.Strict, r.threads())
 	if err != nil {
 		return wrap(err)
 	}
@@ -396,14 +400,7 @@ func (r *Runner) threads() int {
 
 // observe gives the run its collector.
 func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err error) {
-	config := record.Config{
-		Links:        s.links,
-		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
-	}
-	for i, n := range s.Deployment.Nodes {
-		config.Nodes = append(config.Nodes, n.Name)
-		config.Trains = append(config.Trains, next.point.Spec.Roles[i].Trains)
-	}
+	config := record.Config{OnEvaluation: func(e record.Evaluation) { r.progress(next, e) }}
 	closeEvents = func() error { return nil }
 	if next.point.Spec.Plan.Record == plan.RecordEvents {
 		w, err := r.folder.EventsWriter(next.number)
@@ -412,8 +409,7 @@ func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err erro
 		}
 		config.Events, closeEvents = w, w.Close
 	}
-	s.Collector = record.NewCollector(config)
-	s.Deployment.Observer = s.Collector
+	s.observe(config)
 	return closeEvents, nil
 }
 
@@ -485,5 +481,5 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		return nil, err
 	}
 	traces, err := r.folder.Traces(summary.Runs)
-	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Venue.Clock()}, err
+	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Venue.Traits().Clock}, err
 }

@@ -24,21 +24,25 @@ const (
 
 // Venue is where the runs of a plan take place.
 type Venue interface {
-	// Clock is the name of its time in records.
-	Clock() Clock
-	// Secure reports whether whatever leaves a process is protected on its way.
-	Secure() bool
-	// Jobs returns how many runs can go on side by side without disturbing each other, at most
-	// most.
-	Jobs(most int) int
-	// Memory is how many bytes the models of one run can take; 0 if that is not known.
-	Memory() float64
+	Traits() Traits
 	// Rehearse returns an error if a run cannot take place that is on the stage. It does not let it
 	// happen.
 	Rehearse(ctx context.Context, s *Stage) error
 	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because
 	// the venue closes.
 	Play(ctx context.Context, s *Stage) (Outcome, error)
+}
+
+// Traits are what a venue is like.
+type Traits struct {
+	// Clock is the name of its time in records.
+	Clock Clock
+	// Here says that all nodes live in this process, whose memory bounds their models.
+	Here bool
+	// Alone says that runs would disturb each other if several went on side by side.
+	Alone bool
+	// Insecure says that what leaves a process is not protected on its way.
+	Insecure bool
 }
 
 // ErrStopping is why a process's runs end that is being stopped.
@@ -84,17 +88,8 @@ type Virtual struct{}
 
 var _ Venue = Virtual{}
 
-// Clock is VirtualTime.
-func (Virtual) Clock() Clock { return VirtualTime }
-
-// Secure is true: nothing leaves the process.
-func (Virtual) Secure() bool { return true }
-
-// Jobs is as many as are wanted.
-func (Virtual) Jobs(most int) int { return most }
-
-// Memory is this machine's.
-func (Virtual) Memory() float64 { return memory() }
+// Traits of virtual time: runs do not take time from each other.
+func (Virtual) Traits() Traits { return Traits{Clock: VirtualTime, Here: true} }
 
 // Rehearse refuses nodes that are as fast as the machine.
 func (Virtual) Rehearse(_ context.Context, s *Stage) error {
@@ -134,17 +129,8 @@ type Real struct {
 
 var _ Venue = Real{}
 
-// Clock is RealTime.
-func (Real) Clock() Clock { return RealTime }
-
-// Secure is true: nothing leaves the process.
-func (Real) Secure() bool { return true }
-
-// Jobs is 1: runs would take the cores from each other.
-func (Real) Jobs(int) int { return 1 }
-
-// Memory is this machine's.
-func (Real) Memory() float64 { return memory() }
+// Traits of real time: runs would take the cores from each other.
+func (Real) Traits() Traits { return Traits{Clock: RealTime, Here: true, Alone: true} }
 
 // Rehearse refuses nothing.
 func (Real) Rehearse(context.Context, *Stage) error { return nil }

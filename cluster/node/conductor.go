@@ -59,17 +59,10 @@ type venue struct {
 
 var _ experiment.Venue = (*venue)(nil)
 
-// Clock is the name of real time on several processes.
-func (v *venue) Clock() experiment.Clock { return "cluster" }
-
-// Secure reports whether the connections between the processes are.
-func (v *venue) Secure() bool { return !v.process.config.Insecure }
-
-// Jobs is 1: runs would take the cores from each other.
-func (v *venue) Jobs(int) int { return 1 }
-
-// Memory is not known of other processes.
-func (v *venue) Memory() float64 { return 0 }
+// Traits of real time on several processes: runs would take the cores from each other.
+func (v *venue) Traits() experiment.Traits {
+	return experiment.Traits{Clock: "cluster", Alone: true, Insecure: v.process.config.Insecure}
+}
 
 // venue returns the venue of a submission.
 func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
