@@ -13,10 +13,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-const (
-	// requestPatience is how long a client may take to say what it wants.
-	requestPatience = 10 * time.Second
-)
+// requestPatience is how long a client may take to say what it wants.
+const requestPatience = 10 * time.Second
 
 // answer carries out a request.
 func (p *process) answer(c *request.Caller) error {
@@ -65,7 +63,7 @@ func (p *process) processes() *protos.Processes {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
 	}
 	for _, m := range p.members.View().Members {
-		expires := p.others.expires(m.Name)
+		expires := p.directory.expires(m.Name)
 		if m.Name == p.config.Name {
 			expires = p.expires()
 		}
@@ -80,15 +78,14 @@ func (p *process) processes() *protos.Processes {
 // answerRuns tells what was submitted here, and what is known of submissions whose processes are
 // away.
 func (p *process) answerRuns(c *request.Caller) error {
-	submissions, _ := p.queue.All()
 	all := &protos.Submissions{}
-	for _, s := range submissions {
+	for _, s := range p.queue.All() {
 		m, _, _ := s.Now()
 		m.Placement = nil // with many runs of many nodes it would be long
 		m.Error = request.Text(m.Error, request.MaxListed)
 		all.Submissions = append(all.Submissions, m)
 	}
-	all.Submissions = append(all.Submissions, p.others.away()...)
+	all.Submissions = append(all.Submissions, p.directory.away()...)
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
 }
 

@@ -73,7 +73,7 @@ func (p *process) renew(before, next *identity.Identity) error {
 		return err
 	}
 	p.identity.Store(next)
-	p.others.changed()
+	p.directory.restate()
 	p.log("the new certificate holds until %s", next.Expires().UTC().Format(time.RFC3339))
 	return nil
 }

@@ -70,9 +70,13 @@ func (p *process) venue(s *submission.Submission, rules []string) (experiment.Ve
 	return &venue{process: p, submission: s, place: place}, err
 }
 
-// message is what the other processes need to know of a run.
-func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) (*protos.PlaceRun, error) {
-	text, err := pt.Text(task.Seed)
+// conductor returns the conductor of a run on the stage, with what other processes need to know of it.
+func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor, error) {
+	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.place)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.Point.Text(s.Task.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -80,25 +84,20 @@ func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) 
 		Submission: v.submission.ID, File: v.submission.File, Plan: text, Processes: where,
 		Catalog: v.process.fingerprint,
 	}
-	if pt.Spec.Data.Sent {
-		m.Samples = sampleSet(task)
+	if s.Point.Spec.Data.Sent {
+		m.Samples = sampleSet(s.Task)
 	}
-	return m, nil
+	return v.process.newConductor(v.submission.NextRun(), v.submission.Log, m), nil
 }
 
 // Rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
-	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.place)
+	c, err := v.conductor(ctx, s)
 	if err != nil {
 		return err
 	}
-	m, err := v.message(s.Point, s.Task, where)
-	if err != nil {
-		return err
-	}
-	m.Rehearse = true
-	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
-	if !v.process.enter(c.hosted, c) {
+	c.message.Rehearse = true
+	if !v.process.enter(c.hosted) {
 		return experiment.ErrStopping
 	}
 	defer v.process.forgetRun(c.hosted)
@@ -108,27 +107,22 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 
 // Play lets one run happen.
 func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
-	p, spec := v.process, s.Point.Spec
-	where, err := p.placement(ctx, spec.Plan, v.place)
+	c, err := v.conductor(ctx, s)
 	if err != nil {
 		return experiment.Outcome{}, err
 	}
-	m, err := v.message(s.Point, s.Task, where)
-	if err != nil {
-		return experiment.Outcome{}, err
-	}
-	v.submission.Placed(s.Names, where)
-	c := p.newConductor(v.submission.NextRun(), v.submission.Log, m)
-	c.deployment, c.roles, c.bound = s.Deployment, spec.Roles, time.Duration(spec.Plan.Stop.Time)
+	v.submission.Placed(s.Names, c.message.Processes)
+	c.deployment, c.roles = s.Deployment, s.Point.Spec.Roles
+	c.bound = time.Duration(s.Point.Spec.Plan.Stop.Time)
 	c.needs(c.roles, s.Names)
 	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
 	c.task, c.collector = s.Task, s.Collector
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
-	if !p.enter(c.hosted, c) {
+	if !v.process.enter(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
-	defer p.forgetRun(c.hosted)
+	defer v.process.forgetRun(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
 	return c.conduct(ctx, s)
@@ -140,6 +134,7 @@ func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.P
 		hosted: p.newHosted(run, p.config.Name, m.Processes),
 		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
+	c.hosted.conductor = c
 	for _, name := range m.Processes {
 		if name != p.config.Name {
 			c.parties[name] = &party{}
@@ -201,7 +196,7 @@ func (c *conductor) watched(w *live.World) (live.Result, error) {
 	timer := newTimer(c)
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watchOver(over) })
-	watching.Go(func() { timer.run(over) })
+	watching.Go(func() { every(pulseEvery, over, func() { timer.hurry(timer.look()) }) })
 	result, err := w.Run(c.stop)
 	close(over)
 	watching.Wait()
@@ -333,6 +328,18 @@ func (c *conductor) await(ctx context.Context, holds func(name string, q *party)
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// some reports whether something holds for one of the parties.
+func (c *conductor) some(holds func(q *party) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.parties {
+		if holds(q) {
+			return true
+		}
+	}
+	return false
 }
 
 // note changes what is known of a party.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,15 +23,16 @@ import (
 // hosted is the part of a run that lives in this process.
 type hosted struct {
 	*mesh.Run
-	process *process
-	samples atomic.Pointer[arrival] // there while samples are waited for
-	stop    context.Context
-	end     context.CancelCauseFunc
-	begin   chan struct{} // closed when the clock is to start
-	begun   sync.Once
-	lives   uint32        // of the run in this process, before this one
-	over    chan struct{} // closed when the run is not known any more
-	handled atomic.Int64  // messages, when the process was last asked
+	process   *process
+	conductor *conductor              // nil if another process conducts the run
+	samples   atomic.Pointer[arrival] // there while samples are waited for
+	stop      context.Context
+	end       context.CancelCauseFunc
+	begin     chan struct{} // closed when the clock is to start
+	begun     sync.Once
+	lives     uint32        // of the run in this process, before this one
+	over      chan struct{} // closed when the run is not known any more
+	handled   atomic.Int64  // messages, when the process was last asked
 
 	halt    chan struct{} // closed when the part of the nodes is over
 	halting sync.Once
@@ -63,16 +63,13 @@ func (p *process) newHosted(run uint64, lead string, processes []string) *hosted
 }
 
 // enter makes the run known, so that frames reach it; false if it is known already.
-func (p *process) enter(h *hosted, c *conductor) bool {
+func (p *process) enter(h *hosted) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stop.Err() != nil || !p.mesh.Enter(h.Run) {
 		return false
 	}
 	p.runs[h.Number()] = h
-	if c != nil {
-		p.conducts[h.Number()] = c
-	}
 	return true
 }
 
@@ -97,20 +94,14 @@ func (h *hosted) needsOf(name string) string {
 // waitsFor reports whether a run here waits for a process while it is silent: because it conducts
 // the run, or because nodes live there that the run cannot do without.
 func (p *process) waitsFor(name string) bool {
-	p.mu.Lock()
-	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
-	p.mu.Unlock()
-	for _, h := range hosts {
-		if h.Lead() == name || h.needsOf(name) != "" {
-			return true
-		}
-	}
-	return slices.ContainsFunc(conducts, func(c *conductor) bool { return c.needed(name) != "" })
+	return slices.ContainsFunc(p.hosts(), func(h *hosted) bool {
+		return h.Lead() == name || h.needsOf(name) != "" || h.conductor != nil && h.conductor.needed(name) != ""
+	})
 }
 
 // succeed makes a run known, whose earlier life in this process ends.
 func (p *process) succeed(h *hosted) error {
-	for !p.enter(h, nil) {
+	for !p.enter(h) {
 		p.mu.Lock()
 		old := p.runs[h.Number()]
 		p.mu.Unlock()
@@ -133,7 +124,6 @@ func (p *process) forgetRun(h *hosted) {
 	defer p.mu.Unlock()
 	p.mesh.Leave(h.Run)
 	delete(p.runs, h.Number())
-	delete(p.conducts, h.Number())
 	close(h.over)
 }
 
@@ -194,10 +184,11 @@ func (h *hosted) answer(err error) {
 func (h *hosted) live(w *live.World, events *forwarder) {
 	done := make(chan struct{})
 	var flushing sync.WaitGroup
-	flushing.Go(func() { events.flush(done) })
+	flushing.Go(func() { every(flushEvery, done, events.send) })
 	result, err := w.Run(h.stop)
 	close(done)
 	flushing.Wait()
+	events.send()
 	last := &protos.RunResult{DeadLetters: result.DeadLetters,
 		Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
 	switch {
@@ -207,15 +198,10 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 		last.Error = request.Text(err.Error(), request.MaxText)
 		h.process.log("run %x of %s: %v", h.Number(), h.Lead(), err)
 	}
-	h.tellLead(h.lastState(w))
+	state := &protos.RunState{Lives: h.lives}
+	tellWaits(state, w)
+	h.tellLead(state)
 	h.tellLead(last)
-}
-
-// lastState says what the nodes waited for when their world ended.
-func (h *hosted) lastState(w *live.World) *protos.RunState {
-	s := &protos.RunState{Lives: h.lives}
-	tellWaits(s, w)
-	return s
 }
 
 // tellLead tells the process that conducts the run something. While that one is silent, as when it
@@ -364,20 +350,14 @@ func (h *hosted) waitsFor(name string) bool {
 	}
 }
 
-// shelves are the data of the latest submission whose runs other processes conduct.
-type shelves struct {
-	submission string
-	shelf      *experiment.Shelf
-}
-
-// shelfOf returns the shelf for a submission.
-func (p *process) shelfOf(submission string) *experiment.Shelf {
+// shelfFor returns the shelf for a submission whose runs other processes conduct.
+func (p *process) shelfFor(submission string) *experiment.Shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shelves.submission != submission {
-		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.shared)}
+	if p.shelfOf != submission {
+		p.shelf, p.shelfOf = experiment.NewShelf(p.config.Data, 2, &p.shared), submission
 	}
-	return p.shelves.shelf
+	return p.shelf
 }
 
 // stageOf makes the stage of a run that another process conducts.
@@ -406,7 +386,7 @@ func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	if m.Samples != nil {
 		task, err = pt.SentTask(m.Samples, pt.Spec.Plan.Seed)
 	} else {
-		task, err = pt.Task(p.shelfOf(m.Submission), pt.Spec.Plan.Seed)
+		task, err = pt.Task(p.shelfFor(m.Submission), pt.Spec.Plan.Seed)
 	}
 	if err != nil {
 		return nil, err

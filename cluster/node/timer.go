@@ -42,16 +42,16 @@ type timer struct {
 
 func newTimer(c *conductor) *timer { return &timer{of: c, last: time.Now()} }
 
-// run looks until the run is over.
-func (t *timer) run(over <-chan struct{}) {
-	tick := time.NewTicker(pulseEvery)
+// every does something again and again until over is closed.
+func every(pause time.Duration, over <-chan struct{}, do func()) {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
 		case <-over:
 			return
 		case <-tick.C:
-			t.hurry(t.look())
+			do()
 		}
 	}
 }

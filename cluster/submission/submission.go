@@ -78,6 +78,8 @@ type Config struct {
 	// Changed is called when something changes that other processes are told of, and returns the
 	// number of the change.
 	Changed func() uint64
+	// Removed is called when other processes are to forget a submission.
+	Removed func()
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }
@@ -91,7 +93,6 @@ type Queue struct {
 	waiting []*Submission
 	queued  chan struct{} // has room for one: something waits
 	trying  chan struct{} // holds one for each submission that is tried
-	removed int           // submissions so far
 }
 
 // New returns the queue of a process to which nothing was submitted.
@@ -99,11 +100,11 @@ func New(c Config) *Queue {
 	return &Queue{config: c, queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried)}
 }
 
-// All returns the submissions, the latest last, and how many others were removed.
-func (q *Queue) All() (all []*Submission, removed int) {
+// All returns the submissions, the latest last.
+func (q *Queue) All() []*Submission {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.Clone(q.all), q.removed
+	return slices.Clone(q.all)
 }
 
 // Submission is a plan that was submitted to this process.
@@ -243,9 +244,8 @@ func (q *Queue) remove(s *Submission) error {
 	})
 	q.mu.Lock()
 	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
-	q.removed++
 	q.mu.Unlock()
-	q.config.Changed()
+	q.config.Removed()
 	return os.RemoveAll(s.folder())
 }
 
