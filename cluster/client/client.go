@@ -217,6 +217,22 @@ func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*p
 	return t.next()
 }
 
+// each sends a request to a process and gives its replies to take, until take wants no more or the
+// process is done.
+func (c *Client) each(ctx context.Context, address string, r *protos.Request, take func(*protos.Reply) bool) error {
+	t, err := c.ask(ctx, address, r)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for {
+		reply, err := t.next()
+		if err != nil || reply.GetDone() != nil || !take(reply) {
+			return err
+		}
+	}
+}
+
 // Nodes returns the processes of the cluster, by name.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	return c.nodesOf(ctx, c.seed)
@@ -441,19 +457,10 @@ func (c *Client) watch(ctx context.Context, id string, tell func(Submission) boo
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}})
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	for more := true; more; {
-		r, err := t.next()
-		if err != nil {
-			return err
-		}
-		more = tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
-	}
-	return nil
+	wanted := &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}}
+	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
+		return tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
+	})
 }
 
 // Logs tells the lines of a run's log, with follow until it has ended.
@@ -462,21 +469,13 @@ func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(lin
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address,
-		&protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}})
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	for {
-		r, err := t.next()
-		if err != nil || r.GetDone() != nil {
-			return err
-		}
+	wanted := &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}}
+	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
 		for _, line := range r.GetLines().GetLines() {
 			tell(line)
 		}
-	}
+		return true
+	})
 }
 
 // Stop ends a run. What it has finished is kept.
