@@ -31,7 +31,7 @@ type hosted struct {
 	begin     chan struct{} // closed when the clock is to start
 	begun     sync.Once
 	lives     uint32        // of the run in this process, before this one
-	over      chan struct{} // closed when the run is not known any more
+	over      chan struct{} // closed when the run is forgotten
 	handled   atomic.Int64  // messages, when the process was last asked
 
 	halt    chan struct{} // closed when the part of the nodes is over
@@ -313,17 +313,7 @@ func (h *hosted) marked(name string, mark uint64) {
 	h.marks[name] = mark
 }
 
-// tellState answers the process that conducts a run. That the run is not here it learns too: it was
-// given up when that process seemed to be gone.
-func (p *process) tellState(lead string, run uint64, h *hosted, m *protos.AskRun) {
-	if h == nil {
-		p.report(lead, run, &protos.RunResult{Left: true})
-		return
-	}
-	p.report(lead, run, h.state(m))
-}
-
-// gone ends the run if the process that conducts it is not there any more.
+// gone ends the run if it was the process that conducts it that has gone.
 func (h *hosted) gone(name, why string) {
 	if name == h.Lead() {
 		h.end(fmt.Errorf("%w: %s: %s", errLeadGone, name, why))

@@ -21,7 +21,7 @@ type party struct {
 	placed bool
 	result *protos.RunResult
 	state  *protos.RunState // its latest
-	err    error            // why it cannot take part, or does not any more
+	err    error            // why it cannot take part, or no longer does
 	first  error            // the err that it is out for, when it could not come back since
 	lives  uint32           // that it had before
 	again  time.Time        // from when on it may be taken in again, if it is out
@@ -193,10 +193,10 @@ func (c *conductor) needed(name string) string {
 	return ""
 }
 
-// isGone stands before why a process is not there any more.
+// isGone stands before why a process is gone.
 const isGone = "it is gone: "
 
-// gone takes note that a process is not there any more: its nodes have crashed. It is taken in
+// gone takes note that a process is gone: its nodes have crashed. It is taken in
 // again when it comes back, or, if its connection is fine, after a pause.
 func (c *conductor) gone(name, why string, pause time.Duration) {
 	news := false
@@ -230,7 +230,7 @@ func (c *conductor) left(name string) {
 	c.collector.Interrupted(now, nodes...)
 }
 
-// change lets the coordinator know that the nodes of a process are there, or not any more.
+// change lets the coordinator know that the nodes of a process are there, or gone.
 func (c *conductor) change(name string, present bool) {
 	w := c.World()
 	for _, i := range c.NodesOf(name) {
@@ -240,7 +240,7 @@ func (c *conductor) change(name string, present bool) {
 	}
 }
 
-// back has a process that was gone place its nodes anew, with actors that know nothing.
+// back has a process that was gone place its nodes again, with actors that know nothing.
 func (c *conductor) back(name string) {
 	c.mu.Lock()
 	q := c.parties[name]

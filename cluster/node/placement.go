@@ -18,9 +18,10 @@ import (
 
 // rule says where some nodes of a plan live.
 type rule struct {
-	what       string // a node, a group or a role
-	key, value string // a label of processes; or
-	process    string
+	what    string             // a node, a group or a role
+	where   string             // for people, as in "process a"
+	fits    func(h *host) bool // the process
+	missing string             // what is to be said where none fits, before the names of all
 }
 
 // parseRules reads rules of the form WHAT=PROCESS or WHAT=LABEL:VALUE.
@@ -32,9 +33,13 @@ func parseRules(texts []string) ([]rule, error) {
 			return nil, fmt.Errorf("placement %q; accepted are WHAT=PROCESS and WHAT=LABEL:VALUE, where WHAT is a "+
 				"node, a group or a role of the plan", text)
 		}
-		r := rule{what: what, process: to}
+		r := rule{
+			what: what, where: "process " + to, fits: func(h *host) bool { return h.Name == to },
+			missing: "which is not in the cluster; there are",
+		}
 		if key, value, label := strings.Cut(to, ":"); label {
-			r = rule{what: what, key: key, value: value}
+			r.where, r.missing = fmt.Sprintf("a process with label %s=%s", key, value), "and there is none among"
+			r.fits = func(h *host) bool { return h.Meta.Labels[key] == value }
 		}
 		rules = append(rules, r)
 	}
@@ -146,22 +151,14 @@ func givenPlace(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
 		if !r.about(n) {
 			continue
 		}
-		fits, what := func(h *host) bool { return h.Name == r.process }, "process "+r.process
-		missing := fmt.Errorf("node %s is to live on process %s, which is not in the cluster; there are %s", n.Name,
-			r.process, nameHosts(hosts))
-		if r.process == "" {
-			fits = func(h *host) bool { return h.Meta.Labels[r.key] == r.value }
-			what = fmt.Sprintf("a process with label %s=%s", r.key, r.value)
-			missing = fmt.Errorf("node %s is to live on %s, and there is none among %s", n.Name, what, nameHosts(hosts))
-		}
-		switch h := least(hosts, func(h *host) bool { return fits(h) && !h.taken() }); {
+		switch h := least(hosts, func(h *host) bool { return r.fits(h) && !h.taken() }); {
 		case h != nil:
 			return h, nil
-		case least(hosts, fits) == nil:
-			return nil, missing
+		case least(hosts, r.fits) == nil:
+			return nil, fmt.Errorf("node %s is to live on %s, %s %s", n.Name, r.where, r.missing, nameHosts(hosts))
 		default:
 			return nil, fmt.Errorf("node %s is to live on %s, of which actors that belong to no run have reserved "+
-				"all cores; gradwire actors lists them", n.Name, what)
+				"all cores; gradwire actors lists them", n.Name, r.where)
 		}
 	}
 	return least(hosts, func(h *host) bool { return h.Name == n.Name && !h.taken() }), nil

@@ -381,7 +381,7 @@ func (p *process) hosts() []*hosted {
 	return slices.Collect(maps.Values(p.runs))
 }
 
-// conductors are those of the runs that this process conducts.
+// conductors conduct the runs that this process is to conduct.
 func (p *process) conductors() (all []*conductor) {
 	for _, h := range p.hosts() {
 		if h.conductor != nil {
@@ -417,11 +417,14 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			h.told(m)
 		}
 	case *protos.AskRun:
-		run, known := f.Run, h
-		if !mine {
-			known = nil
-		}
-		p.begin(func() { p.tellState(from.Name, run, known, m) })
+		run := f.Run
+		p.begin(func() {
+			if mine {
+				p.report(from.Name, run, h.state(m))
+			} else { // it was given up when whoever conducts it seemed to be gone
+				p.report(from.Name, run, &protos.RunResult{Left: true})
+			}
+		})
 	case *protos.RunMark:
 		if h != nil {
 			h.marked(from.Name, m.Mark)

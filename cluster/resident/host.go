@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -318,7 +319,7 @@ var _ actor.SupervisorStrategy = guardian{}
 // HandleFailure restarts the actor, or stops it if it has failed too often.
 func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics,
 	reason, _ any) {
-	name, _, _ := cutID(child.Id)
+	name := child.Id[:strings.LastIndexByte(child.Id, '#')] // the rest tells it from others of this name
 	g.host.mu.Lock()
 	a := g.host.actors[name]
 	g.host.mu.Unlock()

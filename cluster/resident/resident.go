@@ -69,15 +69,6 @@ func newResident(h *Host, s *protos.SpawnActor, kind actors.ResidentKind, id uin
 	return a
 }
 
-// cutID takes the id of an actor's PID apart.
-func cutID(pid string) (name, id string, ok bool) {
-	i := strings.LastIndexByte(pid, '#')
-	if i < 0 {
-		return pid, "", false
-	}
-	return pid[:i], pid[i+1:], true
-}
-
 func (a *resident) String() string {
 	return fmt.Sprintf("actor %s on node %s", a.spec.Name, a.host.config.Node)
 }
@@ -185,7 +176,7 @@ func (a *resident) keep(saved *protos.Message) {
 }
 
 // failed tells the calls that the actor has begun of its failure, and reports whether it is to be
-// made anew.
+// made again.
 func (a *resident) failed(err error) (again bool) {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	line = strings.ToValidUTF8(line[:min(len(line), maxFailure)], "\uFFFD") // a message carries nothing else

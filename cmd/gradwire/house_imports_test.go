@@ -113,7 +113,7 @@ var table = map[string]string{
 		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train datasets" +
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
-		"cluster/catalog cluster/identity datasets",
+		"cluster/identity",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
 		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
