@@ -86,7 +86,7 @@ type Submission struct {
 }
 
 // Over reports whether the submission has ended.
-func (s *Submission) Over() bool { return s.State != request.Waiting && s.State != request.Running }
+func (s *Submission) Over() bool { return request.Over(s.State) }
 
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
@@ -261,23 +261,24 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 // askedAtOnce is how many processes a client asks at a time.
 const askedAtOnce = 32
 
-// everywhere asks processes side by side, since one that does not answer takes its time. The error
-// names those that did not.
-func everywhere(nodes []Node, ask func(i int, n *Node) error) error {
-	errs := make([]error, len(nodes))
+// everywhere asks processes side by side, since one that does not answer takes its time, and returns
+// their answers in the order of the processes. The error names those that did not answer.
+func everywhere[T any](nodes []Node, ask func(n *Node) (T, error)) ([]T, error) {
+	answers, errs := make([]T, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, askedAtOnce)
 	for i := range nodes {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			if err := ask(i, &nodes[i]); err != nil {
+			var err error
+			if answers[i], err = ask(&nodes[i]); err != nil {
 				errs[i] = fmt.Errorf("node %s: %w", nodes[i].Name, err)
 			}
 		})
 	}
 	asking.Wait()
-	return errors.Join(errs...)
+	return answers, errors.Join(errs...)
 }
 
 // RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the
@@ -287,11 +288,7 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	if err != nil {
 		return nil, err
 	}
-	others := make([][]Node, len(nodes))
-	err = everywhere(nodes, func(i int, n *Node) (err error) {
-		others[i], err = c.nodesOf(ctx, n.Address)
-		return err
-	})
+	others, err := everywhere(nodes, func(n *Node) ([]Node, error) { return c.nodesOf(ctx, n.Address) })
 	trips := map[string]map[string]float64{}
 	for i, from := range nodes {
 		if others[i] == nil {
@@ -315,11 +312,13 @@ func (c *Client) Submissions(ctx context.Context) ([]Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	replies := make([]*protos.Reply, len(nodes))
-	err = everywhere(nodes, func(i int, n *Node) (err error) {
-		replies[i], err = c.prompt(ctx, n.Address,
-			&protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
-		return err
+	return c.submissions(ctx, nodes)
+}
+
+// submissions asks some processes.
+func (c *Client) submissions(ctx context.Context, nodes []Node) ([]Submission, error) {
+	replies, err := everywhere(nodes, func(n *Node) (*protos.Reply, error) {
+		return c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 	})
 	all := merge(replies)
 	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
@@ -365,7 +364,7 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	if err != nil {
 		return "", found, err
 	}
-	all, failed := c.Submissions(ctx)
+	all, failed := c.submissions(ctx, nodes)
 	for _, s := range all {
 		if id == "" || !strings.HasPrefix(s.ID, id) {
 			continue

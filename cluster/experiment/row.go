@@ -46,11 +46,8 @@ func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
 	return m, nil
 }
 
-// row is what a run has led to.
-type row struct{ record.Run }
-
-// judge says how much the figures are worth.
-func (r *row) judge(s *Stage, out Outcome, failure error) {
+// judge says how much the figures of a run are worth.
+func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	for _, i := range s.result.Incidents {
 		known := record.Incident{At: i.At.Seconds(), Node: s.Names[i.Node], What: i.What}
 		if !slices.ContainsFunc(out.Incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
@@ -105,16 +102,16 @@ func culprit(err error) string {
 }
 
 // row sums a run up.
-func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall time.Duration) *row {
+func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall time.Duration) *record.Run {
 	traits := r.Venue.Traits()
-	row := &row{record.Run{
+	row := &record.Run{
 		Number: next.number, Point: settings(next.point.Labels), Seed: next.seed,
 		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
 		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
 		Unmeasured: data.Unmeasured,
 		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,
 		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
-	}}
+	}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.End).Seconds()
 	if n, sample := len(s.holders), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {

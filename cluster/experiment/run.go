@@ -369,20 +369,20 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		return wrap(err)
 	}
 	row := r.row(next, s, out, &data, time.Since(began))
-	row.judge(s, out, failure)
+	judge(row, s, out, failure)
 	models := record.Models{}
 	if failure == nil {
 		if models, err = next.models(s, r.shelf); err != nil {
 			return wrap(err)
 		}
 	}
-	if err := r.folder.SaveRun(next.number, row.Run, data, models); err != nil {
+	if err := r.folder.SaveRun(next.number, *row, data, models); err != nil {
 		return wrap(err)
 	}
 	if failure != nil {
 		failure = wrap(failure)
 	}
-	r.finished(next, &row.Run, failure)
+	r.finished(next, row, failure)
 	return nil
 }
 

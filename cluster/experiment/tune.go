@@ -190,8 +190,8 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	if err != nil {
 		return err
 	}
-	told := row{}
-	told.judge(s, out, nil)
+	var told record.Run
+	judge(&told, s, out, nil)
 	found.Outcome, found.Incidents = told.Outcome, told.Incidents
 	if s.result.Reached {
 		at := s.result.TimeToTarget.Seconds()

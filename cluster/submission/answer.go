@@ -125,7 +125,7 @@ func (q *Queue) answerStop(c *request.Caller, id string) error {
 	return c.Done()
 }
 
-// findEnded returns the submission whose id begins so, for what can be done once it has ended.
+// findEnded returns the submission of an id, for what can be done once it has ended.
 func (q *Queue) findEnded(id, what string) (*Submission, error) {
 	s, err := q.find(id)
 	if err != nil {
@@ -167,19 +167,11 @@ func (q *Queue) answerFetch(c *request.Caller, id string) error {
 	return c.Done()
 }
 
-// portions sends what is written to it.
+// portions sends what is written to it, which is at most a buffer at a time.
 type portions struct{ *request.Caller }
 
 func (p portions) Write(b []byte) (int, error) {
-	for sent := 0; sent < len(b); {
-		n := min(len(b)-sent, 1<<20)
-		portion := &protos.Portion{Bytes: b[sent : sent+n]}
-		if err := p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: portion}}); err != nil {
-			return sent, err
-		}
-		sent += n
-	}
-	return len(b), nil
+	return len(b), p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: &protos.Portion{Bytes: b}}})
 }
 
 // pack writes the files of a folder into an archive.

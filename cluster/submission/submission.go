@@ -296,24 +296,14 @@ func (s *Submission) halt(why error) {
 	}
 }
 
-// find returns the submission whose id begins so.
+// find returns the submission of an id.
 func (q *Queue) find(id string) (*Submission, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var found *Submission
-	for _, s := range q.all {
-		if id != "" && strings.HasPrefix(s.ID, id) {
-			if found != nil {
-				return nil, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id,
-					found.ID, s.ID))
-			}
-			found = s
-		}
+	if i := slices.IndexFunc(q.all, func(s *Submission) bool { return s.ID == id }); i >= 0 {
+		return q.all[i], nil
 	}
-	if found == nil {
-		return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
-	}
-	return found, nil
+	return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
 }
 
 // run carries the submission out.
@@ -401,7 +391,7 @@ func (s *Submission) over() bool {
 	return s.ended()
 }
 
-func (s *Submission) ended() bool { return s.State != request.Waiting && s.State != request.Running }
+func (s *Submission) ended() bool { return request.Over(s.State) }
 
 // folder is where its record is.
 func (s *Submission) folder() string { return filepath.Join(s.queue.config.Out, s.Folder) }
