@@ -121,6 +121,16 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 		Stalled: r.Stalled}, err
 }
 
+// Live makes a world in real time of what is on the stage.
+func (s *Stage) Live(c live.Config) (*live.World, error) {
+	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
+	w, err := live.New(c)
+	if err == nil {
+		s.Locked = w.Locked
+	}
+	return w, err
+}
+
 // Real is a venue in real time: the same actors and delays, in one process.
 type Real struct {
 	// KeepRuntime is that of Options.
@@ -140,13 +150,10 @@ const leastRealPause = time.Second
 
 // Play lets the run happen in this process.
 func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
-	w, err := live.New(live.Config{
-		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, KeepRuntime: v.KeepRuntime,
-	})
+	w, err := s.Live(live.Config{KeepRuntime: v.KeepRuntime})
 	if err != nil {
 		return Outcome{}, err
 	}
-	s.Locked = w.Locked
 	r, err := w.Run(ctx)
 	return Outcome{
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,

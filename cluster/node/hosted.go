@@ -223,15 +223,13 @@ func (p *process) report(name string, run uint64, m proto.Message) {
 
 // placeWorld makes the world of the nodes that live here.
 func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int) (*live.World, error) {
-	w, err := live.New(live.Config{
-		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Threads: max(h.process.residents.Free(), 1),
-		Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start, Lives: lives,
-		KeepRuntime: h.process.config.KeepRuntime,
+	w, err := s.Live(live.Config{
+		Threads: max(h.process.residents.Free(), 1), Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start,
+		Lives: lives, KeepRuntime: h.process.config.KeepRuntime,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Locked = w.Locked
 	if err := w.Place(); err != nil {
 		return w, err
 	}
