@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -41,11 +42,10 @@ type clientLine struct {
 type sent struct {
 	of     *Ref
 	counts bool
+	over   atomic.Bool // it has ended, or nobody waits for its end
 	ended  chan struct{}
 	answer *protos.Message // written before ended is closed
 	err    error
-	mu     sync.Mutex
-	left   bool // nobody waits for the answer
 }
 
 // errClientClosed ends the calls that are under way when a client is closed.
@@ -237,11 +237,9 @@ func (l *clientLine) end(cause error) {
 
 // end is the end of a call.
 func (s *sent) end(answer *protos.Message, err error) {
-	s.mu.Lock()
-	s.answer, s.err = answer, err
-	left := s.left
-	s.mu.Unlock()
-	if left && answer != nil {
+	if !s.over.Swap(true) {
+		s.answer, s.err = answer, err
+	} else if answer != nil {
 		answer.Release()
 	}
 	s.count(func(n *RefStats) {
@@ -272,16 +270,9 @@ func (s *sent) wait(ctx context.Context, not string) (*protos.Message, error) {
 		return s.answer, s.err
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.answer != nil || s.err != nil {
-		return s.answer, s.err // at the last moment
-	}
-	select {
-	case <-s.ended:
+	if s.over.Swap(true) { // it ends at this moment
+		<-s.ended
 		return s.answer, s.err
-	default:
 	}
-	s.left = true
 	return nil, fmt.Errorf("%s %s: %w", s.of, not, context.Cause(ctx))
 }

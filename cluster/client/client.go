@@ -395,7 +395,9 @@ func (c *Client) keeper(ctx context.Context, id string) (address, whole string, 
 	case err != nil:
 		return "", "", err
 	case !s.Away.IsZero():
-		return "", "", absent(s)
+		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
+			"it was %s, with %d of %d runs, when last heard of",
+			s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 	case address == "":
 		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID, s.Process))
 	}
@@ -496,13 +498,6 @@ func (c *Client) Remove(ctx context.Context, id string) (whole string, err error
 	}
 	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: whole}}})
 	return whole, err
-}
-
-// absent says of a submission that its process is away.
-func absent(s Submission) error {
-	return refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
-		"it was %s, with %d of %d runs, when last heard of",
-		s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 }
 
 // located has the error of a process, which knows only the last element of the plan's path, name

@@ -194,14 +194,11 @@ func (p *Point) where() string {
 }
 
 func describe(labels []plan.Label) string {
-	s := ""
+	texts := make([]string, len(labels))
 	for i, l := range labels {
-		if i > 0 {
-			s += ", "
-		}
-		s += l.Key + " = " + l.Value
+		texts[i] = l.Key + " = " + l.Value
 	}
-	return s
+	return strings.Join(texts, ", ")
 }
 
 // Resolved returns the text of the plan with every default spelled out and every file by its

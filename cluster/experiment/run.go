@@ -345,7 +345,11 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return fmt.Errorf("run %d (%sseed %d): %w", next.number, prefix(next.point.Labels), next.seed, err)
+		at := describe(next.point.Labels)
+		if at != "" {
+			at += ", "
+		}
+		return fmt.Errorf("run %d (%sseed %d): %w", next.number, at, next.seed, err)
 	}
 	began := time.Now()
 	s, err := next.point.stage(r.shelf, next.seed, r.Strict, r.threads())
@@ -384,13 +388,6 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	}
 	r.finished(next, row, failure)
 	return nil
-}
-
-func prefix(labels []plan.Label) string {
-	if len(labels) == 0 {
-		return ""
-	}
-	return describe(labels) + ", "
 }
 
 // threads is how many jobs of one run compute at a time: the cores that no other run uses.

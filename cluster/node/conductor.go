@@ -160,7 +160,7 @@ func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experimen
 		c.tellOthers(&protos.EndRun{})
 	})
 	defer end()
-	w, err := c.placeWorld(s, 0, 0)
+	w, err := c.placeWorld(s, 0)
 	if err == nil {
 		err = c.placeOthers(ctx)
 	}

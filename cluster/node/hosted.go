@@ -138,19 +138,16 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	}
 	defer p.forgetRun(h)
 	s, err := h.stageOf(m)
+	if err == nil && m.Samples != nil && !m.Rehearse {
+		err = h.awaitSamples(s)
+	}
 	if err != nil || m.Rehearse {
 		h.answer(err)
 		return
 	}
-	if m.Samples != nil {
-		if err := h.awaitSamples(s); err != nil {
-			h.answer(err)
-			return
-		}
-	}
 	events := newForwarder(h, s)
 	s.Deployment.Observer = events
-	w, err := h.placeWorld(s, time.Duration(m.Start), int(m.Lives))
+	w, err := h.placeWorld(s, time.Duration(m.Start))
 	if err == nil {
 		err = h.Reach(h.stop, m.Gone)
 	}
@@ -222,10 +219,10 @@ func (p *process) report(name string, run uint64, m proto.Message) {
 }
 
 // placeWorld makes the world of the nodes that live here.
-func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int) (*live.World, error) {
+func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.World, error) {
 	w, err := s.Live(live.Config{
 		Threads: max(h.process.residents.Free(), 1), Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start,
-		Lives: lives, KeepRuntime: h.process.config.KeepRuntime,
+		Lives: int(h.lives), KeepRuntime: h.process.config.KeepRuntime,
 	})
 	if err != nil {
 		return nil, err

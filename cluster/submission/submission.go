@@ -148,7 +148,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
 		return nil, err
 	}
-	s.Folder = planName(file) + "-" + s.ID
+	s.Folder = strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	if err := s.try(ctx); err != nil {
 		s.end(nil)
@@ -211,9 +211,6 @@ func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner
 	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
-
-// planName is a plan's file without its folder and ending.
-func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
 
 // enqueue has a submission wait for its turn.
 func (q *Queue) enqueue(s *Submission) error {
