@@ -117,7 +117,7 @@ func (c *Client) put(ctx context.Context, call *protos.ActorCall, s *sent) error
 	a.sequence++
 	call.Client, call.Sequence = a.client, a.sequence
 	l := a.now
-	if err := l.enter(call.Sequence, s); err != nil {
+	if err := l.register(call.Sequence, s); err != nil {
 		return err
 	}
 	// Interrupted in the middle of a message the line would be of no use.
@@ -167,8 +167,8 @@ func (l *clientLine) fine() bool {
 	return l.broken == nil
 }
 
-// enter notes a call before it is sent.
-func (l *clientLine) enter(sequence uint64, s *sent) error {
+// register notes a call before it is sent.
+func (l *clientLine) register(sequence uint64, s *sent) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {

@@ -89,7 +89,7 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 
 // again runs a point with a seed and returns the digest.
 func (p *Point) again(ctx context.Context, shelf *Shelf, seed uint64, o Options) (string, error) {
-	s, err := p.stage(shelf, seed, o.Strict, runtime.NumCPU())
+	s, err := p.stageFor(shelf, seed, o.Strict, runtime.NumCPU())
 	if err != nil {
 		return "", refusal.Input(err)
 	}

@@ -165,7 +165,7 @@ func (r *Runner) rehearse(ctx context.Context) error {
 	}
 	for i := range r.points {
 		pt := &r.points[i]
-		s, err := pt.stage(r.shelf, pt.Spec.Plan.Seed, r.Strict, 1)
+		s, err := pt.stageFor(r.shelf, pt.Spec.Plan.Seed, r.Strict, 1)
 		if err == nil {
 			err = r.Venue.Rehearse(ctx, s)
 		}
@@ -352,7 +352,7 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		return fmt.Errorf("run %d (%sseed %d): %w", next.number, at, next.seed, err)
 	}
 	began := time.Now()
-	s, err := next.point.stage(r.shelf, next.seed, r.Strict, r.threads())
+	s, err := next.point.stageFor(r.shelf, next.seed, r.Strict, r.threads())
 	if err != nil {
 		return wrap(err)
 	}

@@ -25,13 +25,13 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// stage makes the stage of a run of a point in this process.
-func (p *Point) stage(shelf *Shelf, seed uint64, strict bool, threads int) (*Stage, error) {
+// stageFor makes the stage of a run of a point in this process.
+func (p *Point) stageFor(shelf *Shelf, seed uint64, strict bool, threads int) (*Stage, error) {
 	task, err := p.Task(shelf, seed)
 	if err != nil {
 		return nil, err
 	}
-	return p.Place(task, strict, threads)
+	return p.Stage(task, strict, threads)
 }
 
 // Task puts together what a run of a point trains.
@@ -209,8 +209,8 @@ type Stage struct {
 	result  coordinator.Result
 }
 
-// Place makes the deployment of a point.
-func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error) {
+// Stage makes the deployment of a point.
+func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
 	s.Network, s.Names = p.network(task.Seed)

@@ -178,7 +178,7 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	if err != nil {
 		return err
 	}
-	s, err := c.Place(task.OnValidation(), r.Strict, r.threads())
+	s, err := c.Stage(task.OnValidation(), r.Strict, r.threads())
 	if err != nil {
 		return err
 	}

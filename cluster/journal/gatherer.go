@@ -99,15 +99,15 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 	g.release()
 }
 
-// Enter takes note that another process, or a new one in its place, is told to start its clock.
-func (g *Gatherer) Enter(name string, shows time.Duration) {
+// Started takes note that another process, or a new one in its place, is told to start its clock.
+func (g *Gatherer) Started(name string, shows time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.sources[name] = &source{until: shows, told: time.Now(), shows: shows}
 }
 
-// Leave takes note that nothing more will come from a process.
-func (g *Gatherer) Leave(name string) {
+// Gone takes note that nothing more will come from a process.
+func (g *Gatherer) Gone(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.sources, name)

@@ -97,7 +97,7 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 		}
 		for _, name := range []string{"b", "c"} {
 			g.Add(name, &protos.RunEvents{Until: int64(now)})
-			g.Leave(name)
+			g.Gone(name)
 		}
 		if !slices.IsSortedFunc(o.seen, func(a, b gathered) int { return int((a.at - b.at) / time.Second) }) {
 			t.Fatalf("not in the order of time: %v", o.seen)

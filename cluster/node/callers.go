@@ -157,6 +157,6 @@ func (p *process) entered() error {
 	default:
 		return refusal.Again(fmt.Errorf("process %s is joining the cluster", p.config.Name))
 	}
-	<-p.remembered // which takes no longer than to read the ledger
+	p.remember() // which takes no longer than to read the ledger
 	return nil
 }

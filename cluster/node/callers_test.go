@@ -163,7 +163,6 @@ func TestRequestAtWhichAProcessFailsEndsAlone(t *testing.T) {
 	log := &diary{}
 	p := joining(t, log.log)
 	close(p.joined) // which is not true: it has no members
-	close(p.remembered)
 	for range 2 {
 		no := asks(t, p, requests()[1]).GetRefusal()
 		if no == nil || no.Again || no.Input || !strings.Contains(no.Error,
@@ -196,7 +195,6 @@ func FuzzRequest(f *testing.F) {
 	}
 	now.queue.Remember()
 	close(stopping.joined)
-	close(stopping.remembered)
 	stopping.halt(experiment.ErrStopping)
 	over.halt(experiment.ErrStopping)
 	roles := []identity.Role{identity.Operator, identity.Client, identity.Node}

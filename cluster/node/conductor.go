@@ -54,7 +54,7 @@ const resultPatience = 10 * time.Second
 type venue struct {
 	process    *process
 	submission *submission.Submission
-	place      []rule
+	rules      []rule
 }
 
 var _ experiment.Venue = (*venue)(nil)
@@ -66,13 +66,13 @@ func (v *venue) Traits() experiment.Traits {
 
 // venue returns the venue of a submission.
 func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
-	place, err := parseRules(rules)
-	return &venue{process: p, submission: s, place: place}, err
+	parsed, err := parseRules(rules)
+	return &venue{process: p, submission: s, rules: parsed}, err
 }
 
 // conductor returns the conductor of a run on the stage, with what other processes need to know of it.
 func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor, error) {
-	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.place)
+	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.rules)
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +97,12 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 		return err
 	}
 	c.message.Rehearse = true
-	if !v.process.enter(c.hosted) {
+	if !v.process.register(c.hosted) {
 		return experiment.ErrStopping
 	}
-	defer v.process.forgetRun(c.hosted)
+	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
-	return c.placeOthers(ctx)
+	return c.placeAll(ctx)
 }
 
 // Play lets one run happen.
@@ -119,10 +119,10 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.task, c.collector = s.Task, s.Collector
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
 	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
-	if !v.process.enter(c.hosted) {
+	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
-	defer v.process.forgetRun(c.hosted)
+	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
 	return c.conduct(ctx, s)
@@ -157,12 +157,12 @@ func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experimen
 		c.mu.Lock()
 		c.begun = false
 		c.mu.Unlock()
-		c.tellOthers(&protos.EndRun{})
+		c.tellAll(&protos.EndRun{})
 	})
 	defer end()
 	w, err := c.placeWorld(s, 0)
 	if err == nil {
-		err = c.placeOthers(ctx)
+		err = c.placeAll(ctx)
 	}
 	if err != nil {
 		if w != nil {
@@ -173,11 +173,11 @@ func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experimen
 	c.mu.Lock()
 	c.begun = true
 	c.mu.Unlock()
-	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.others()...), ", "))
+	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.remaining()...), ", "))
 	for name := range c.parties {
-		c.events.Enter(name, 0)
+		c.events.Started(name, 0)
 	}
-	c.tellOthers(&protos.BeginRun{})
+	c.tellAll(&protos.BeginRun{})
 	for name := range c.parties { // who has gone in between
 		c.left(name)
 		if peer, _ := c.process.node.Peer(name); peer.State == transport.Suspended {
@@ -221,7 +221,7 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	c.mu.Unlock()
 	for name := range c.parties {
-		c.events.Leave(name)
+		c.events.Gone(name)
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
@@ -265,9 +265,9 @@ func (c *conductor) because(err error) error {
 	return fmt.Errorf("%w%s", err, w.losses)
 }
 
-// placeOthers has the other processes make their worlds, or say why they cannot.
-func (c *conductor) placeOthers(ctx context.Context) error {
-	for _, name := range c.others() {
+// placeAll has the other processes make their worlds, or say why they cannot.
+func (c *conductor) placeAll(ctx context.Context) error {
+	for _, name := range c.remaining() {
 		if err := c.place(name, c.message); err != nil {
 			return fmt.Errorf("process %s: %w", name, err)
 		}

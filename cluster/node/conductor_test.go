@@ -84,7 +84,7 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"a", "b"}})
-	err := c.placeOthers(ctx)
+	err := c.placeAll(ctx)
 	if err == nil || !strings.Contains(err.Error(), "process b: its connection broke before its nodes were placed") {
 		t.Error(err)
 	}

@@ -62,8 +62,8 @@ func (p *process) newHosted(run uint64, lead string, processes []string) *hosted
 	return h
 }
 
-// enter makes the run known, so that frames reach it; false if it is known already.
-func (p *process) enter(h *hosted) bool {
+// register makes the run known, so that frames reach it; false if it is known already.
+func (p *process) register(h *hosted) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stop.Err() != nil || !p.mesh.Enter(h.Run) {
@@ -101,7 +101,7 @@ func (p *process) waitsFor(name string) bool {
 
 // succeed makes a run known, whose earlier life in this process ends.
 func (p *process) succeed(h *hosted) error {
-	for !p.enter(h) {
+	for !p.register(h) {
 		p.mu.Lock()
 		old := p.runs[h.Number()]
 		p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *process) succeed(h *hosted) error {
 	return nil
 }
 
-func (p *process) forgetRun(h *hosted) {
+func (p *process) unregister(h *hosted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mesh.Leave(h.Run)
@@ -136,7 +136,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 		h.answer(err)
 		return
 	}
-	defer p.forgetRun(h)
+	defer p.unregister(h)
 	s, err := h.stageOf(m)
 	if err == nil && m.Samples != nil && !m.Rehearse {
 		err = h.awaitSamples(s)
@@ -376,7 +376,7 @@ func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := pt.Place(task, false, 1)
+	s, err := pt.Stage(task, false, 1)
 	if err == nil {
 		h.needs(pt.Spec.Roles, s.Names)
 	}

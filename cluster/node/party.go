@@ -172,7 +172,7 @@ func (c *conductor) heardAgain(name string) {
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
 		name)
 	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
-	for _, other := range c.others() {
+	for _, other := range c.remaining() {
 		if other != name && c.needed(other) == "" && !c.Up(other) {
 			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
 		}
@@ -226,7 +226,7 @@ func (c *conductor) left(name string) {
 	nodes, now := c.NodesOf(name), c.now()
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
-	c.events.Leave(name)
+	c.events.Gone(name)
 	c.collector.Interrupted(now, nodes...)
 }
 
@@ -268,7 +268,7 @@ func (c *conductor) back(name string) {
 		})
 	}
 	if err == nil {
-		c.events.Enter(name, time.Duration(m.Start))
+		c.events.Started(name, time.Duration(m.Start))
 		err = c.process.tell(name, c.Number(), &protos.BeginRun{})
 	}
 	c.mu.Lock()
@@ -281,7 +281,7 @@ func (c *conductor) back(name string) {
 	switch {
 	case !current: // it was gone meanwhile, and is coming back once more
 	case err != nil:
-		c.events.Leave(name)
+		c.events.Gone(name)
 		c.log("%s is back and stays out: %v", name, err)
 	default:
 		c.log("%s is back", name)
@@ -293,8 +293,8 @@ func (c *conductor) back(name string) {
 	}
 }
 
-// others are the other processes of the run that are there.
-func (c *conductor) others() (names []string) {
+// remaining are the other processes of the run that are there.
+func (c *conductor) remaining() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
@@ -305,9 +305,9 @@ func (c *conductor) others() (names []string) {
 	return names
 }
 
-// tellOthers tells the other processes of the run that are there.
-func (c *conductor) tellOthers(m proto.Message) {
-	for _, name := range c.others() {
+// tellAll tells the other processes of the run that are there.
+func (c *conductor) tellAll(m proto.Message) {
+	for _, name := range c.remaining() {
 		c.process.report(name, c.Number(), m)
 	}
 }

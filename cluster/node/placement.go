@@ -66,14 +66,14 @@ func (h *host) taken() bool { return h.reserved > 0 && h.reserved >= h.Meta.Core
 func (p *process) placement(ctx context.Context, pl *plan.Plan, rules []rule) ([]string, error) {
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
-	return place(pl, rules, p.members.View().Members, p.residents.Reserved(ctx))
+	return assign(pl, rules, p.members.View().Members, p.residents.Reserved(ctx))
 }
 
-// place says on which process each node of a plan lives: where a rule says so, the first one that
+// assign says on which process each node of a plan lives: where a rule says so, the first one that
 // is about the node; on the process that bears its name; otherwise on the least loaded for its
 // cores of those with its role, or, if there is none, of those without a role. Of equals it is the
 // first by name. No node lives where actors that belong to no run have reserved all cores.
-func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
+func assign(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
 	hosts := make([]host, len(members))
 	for i, m := range members {
 		hosts[i] = host{Member: m, reserved: reserved[m.Name]}
@@ -86,7 +86,7 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 	where := make([]string, len(pl.Nodes))
 	// Those whose place is given come first, so that the others find out who is loaded.
 	for i := range pl.Nodes {
-		given, err := givenPlace(&pl.Nodes[i], rules, hosts)
+		given, err := ruledHost(&pl.Nodes[i], rules, hosts)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 		if where[i] != "" {
 			continue
 		}
-		h, err := freePlace(&pl.Nodes[i], hosts)
+		h, err := freeHost(&pl.Nodes[i], hosts)
 		if err != nil {
 			return nil, err
 		}
@@ -109,8 +109,8 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 	return where, full(hosts)
 }
 
-// freePlace returns the host of a node that may live anywhere.
-func freePlace(n *plan.NodeSpec, hosts []host) (*host, error) {
+// freeHost returns the host of a node that may live anywhere.
+func freeHost(n *plan.NodeSpec, hosts []host) (*host, error) {
 	fits := func(role string) *host {
 		return least(hosts, func(h *host) bool { return h.Meta.Role == role && !h.taken() })
 	}
@@ -145,8 +145,8 @@ func full(hosts []host) error {
 	return nil
 }
 
-// givenPlace returns the host that a node must be placed on; nil if any will do.
-func givenPlace(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
+// ruledHost returns the host that a node must be placed on; nil if any will do.
+func ruledHost(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
 	for _, r := range rules {
 		if !r.about(n) {
 			continue

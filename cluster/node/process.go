@@ -111,7 +111,7 @@ type process struct {
 	expired    chan error                        // gets why the process has to leave
 	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
 	joined     chan struct{}                     // closed when the process is part of the cluster
-	remembered chan struct{}                     // closed when the queue has the submissions of earlier lives
+	remember   func()                            // returns when the queue has the submissions of earlier lives
 }
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
@@ -188,8 +188,7 @@ func (c Config) join(ctx context.Context) (*process, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	close(p.joined)
-	p.queue.Remember() // not before: until now the file may have belonged to a process of this name that lives
-	close(p.remembered)
+	p.remember() // not before: until now the file may have belonged to a process of this name that lives
 	p.work.Go(p.queue.Work)
 	p.work.Go(p.residents.Watch)
 	p.work.Go(p.spread)
@@ -205,7 +204,7 @@ func (c Config) process() *process {
 		runs:    map[uint64]*hosted{},
 		clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
 		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
-		joined: make(chan struct{}), remembered: make(chan struct{}),
+		joined: make(chan struct{}),
 	}
 	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
@@ -216,6 +215,7 @@ func (c Config) process() *process {
 		Shared: &p.shared,
 		Venue:  p.venue, Changed: p.directory.changed, Removed: p.directory.restate, Log: p.log,
 	})
+	p.remember = sync.OnceFunc(p.queue.Remember)
 	p.residents = resident.NewService(resident.Config{
 		Node: c.Name, Cores: c.Cores, Tensors: &p.tensors, Log: p.log, Running: p.stop, Entered: p.entered,
 		Begin: p.begin, Failed: p.failed, Kinds: p.actorKinds, Read: p.readActor,

@@ -123,7 +123,7 @@ func (c *conductor) conclude() {
 	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
 		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())
 	c.history.Add(c.now(), actors.Coordinator, what, true)
-	for _, name := range c.others() {
+	for _, name := range c.remaining() {
 		if c.Up(name) {
 			c.change(name, false)
 		} else {

@@ -17,7 +17,7 @@ type Call struct {
 	// see the package. SEND wants the message handled, ASK an answer, which the actor gives with
 	// Respond, and STOP the actor to end, once all calls before this one are handled.
 	Want *protos.ActorCall
-	// Message is nil for STOP. Post takes over the caller's reference.
+	// Message is nil for STOP. Deliver takes over the caller's reference.
 	Message *protos.Message
 	// Done is told the end, once: the answer, if there is one, whose reference is the
 	// receiver's, or why the call is lost. It must not wait long.
@@ -51,8 +51,8 @@ func (c *Call) payload() any {
 	}
 }
 
-// post puts a call into the mailbox.
-func (a *resident) post(c *Call) {
+// deliver puts a call into the mailbox.
+func (a *resident) deliver(c *Call) {
 	a.mu.Lock()
 	err := a.admit(c)
 	if err != nil {

@@ -78,21 +78,21 @@ func (e *env) CancelTimer(id uint64) {
 
 // tell sends the actor a message from its world, unless this life is over.
 func (e *env) tell(message any) {
-	if e.left() {
+	if e.ended() {
 		door.Release(message)
 		return
 	}
 	e.of.mailbox.PostUserMessage(&outcome{e, message})
 }
 
-func (e *env) left() bool {
+func (e *env) ended() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.over
 }
 
-// leave ends this life: its timers stop, and no further computation begins.
-func (e *env) leave() {
+// end ends this life: its timers stop, and no further computation begins.
+func (e *env) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true
@@ -146,7 +146,7 @@ func (b *bench) add(e *env, job actors.Job) bool {
 func (b *bench) start() {
 	for len(b.waiting) > 0 {
 		next := b.waiting[0]
-		over := next.env.left()
+		over := next.env.ended()
 		if !over && next.job.Cores > b.free {
 			return
 		}

@@ -123,12 +123,12 @@ func (h *Host) log(format string, args ...any) {
 	}
 }
 
-// Place is a name and cores that are reserved for an actor. It is either begun or released.
-type Place struct{ of *resident }
+// Reservation is a name and cores that are reserved for an actor. It is either begun or released.
+type Reservation struct{ of *resident }
 
 // Reserve keeps a name and cores free for an actor, which kind makes. The name is unique in the host,
 // and without cores Env.Compute is refused. The error wraps ErrCores if it is about them.
-func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Place, error) {
+func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Reservation, error) {
 	cores := int(s.Cores)
 	if err := request.CheckActor(s.Name, cores, int(s.Restarts), time.Duration(s.Within)); err != nil {
 		return nil, err
@@ -150,14 +150,14 @@ func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Place, 
 	h.lastID = max(h.lastID+1, uint64(time.Now().UnixNano()))
 	a := newResident(h, s, kind, h.lastID)
 	h.actors[s.Name] = a
-	return &Place{a}, nil
+	return &Reservation{a}, nil
 }
 
 // Release gives a place back.
-func (p *Place) Release() { p.of.host.remove(p.of, "was never begun") }
+func (p *Reservation) Release() { p.of.host.remove(p.of, "was never begun") }
 
 // Begin makes the actor. If that fails the place is released.
-func (p *Place) Begin() (*protos.Actor, error) {
+func (p *Reservation) Begin() (*protos.Actor, error) {
 	a := p.of
 	if err := a.begin(); err != nil {
 		p.Release()
@@ -216,8 +216,8 @@ func (h *Host) Grave(name string) string {
 	return h.graves[name]
 }
 
-// Post hands a call over to its actor. It does not wait for it.
-func (h *Host) Post(c *Call) {
+// Deliver hands a call over to its actor. It does not wait for it.
+func (h *Host) Deliver(c *Call) {
 	h.mu.Lock()
 	name := c.Want.Name
 	a, grave := h.actors[name], h.graves[name]
@@ -227,7 +227,7 @@ func (h *Host) Post(c *Call) {
 			cmp.Or(grave, "was there before the process was started anew")))
 		return
 	}
-	a.post(c)
+	a.deliver(c)
 }
 
 // Close stops all actors, and waits for those that are at work for at most patience. Calls

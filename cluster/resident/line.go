@@ -240,7 +240,7 @@ func (r *Service) take(from string, m *protos.ActorCall, tensors []*protos.Tenso
 		}
 		c.Message = protos.NewMessage(head, tensors...)
 	}
-	r.host.Post(c)
+	r.host.Deliver(c)
 }
 
 // done tells the end of a call to the process whose line it came on.

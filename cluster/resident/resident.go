@@ -245,7 +245,7 @@ func (a *resident) end(grave string) {
 		a.mu.Unlock()
 		a.ended.Store(true)
 		if p := a.present.Load(); p != nil {
-			p.env.leave()
+			p.env.end()
 		}
 		a.keep(nil)
 		a.host.remove(a, grave)
@@ -281,14 +281,14 @@ func (p *performer) Receive(ctx actor.Context) {
 	case *actor.Restarting:
 		p.save()
 		p.last(ctx)
-		p.env.leave()
+		p.env.end()
 		return
 	case *actor.Stopping:
 		p.last(ctx)
 		return
 	case *actor.Stopped:
 		p.last(ctx)
-		p.env.leave()
+		p.env.end()
 		p.of.end(p.of.epitaph())
 		return
 	case *fault:

@@ -148,8 +148,8 @@ type end struct {
 	err    error
 }
 
-// post posts a call and returns where its end will be told.
-func (d *desk) post(verb protos.ActorCall_Verb, w string, change ...func(*protos.ActorCall)) <-chan end {
+// call delivers a call and returns where its end will be told.
+func (d *desk) call(verb protos.ActorCall_Verb, w string, change ...func(*protos.ActorCall)) <-chan end {
 	ended := make(chan end, 2)
 	d.sequence++
 	c := &resident.Call{Want: &protos.ActorCall{Name: "scribe", Id: d.info.Id, Verb: verb, Client: 1,
@@ -168,7 +168,7 @@ func (d *desk) post(verb protos.ActorCall_Verb, w string, change ...func(*protos
 	for _, f := range change {
 		f(c.Want)
 	}
-	d.host.Post(c)
+	d.host.Deliver(c)
 	return ended
 }
 
@@ -206,9 +206,9 @@ func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
 	for i := range 500 {
 		w := fmt.Sprintf("%d ", i)
 		want += w
-		d.post(send, w)
+		d.call(send, w)
 	}
-	d.expect("question", d.post(ask, "?"), want, "")
+	d.expect("question", d.call(ask, "?"), want, "")
 	if i := d.look(); i.Handled != 501 || i.Lost != 0 || i.Mailbox != 0 || i.Restarts != 0 {
 		t.Errorf("%+v", i)
 	}
@@ -216,11 +216,11 @@ func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
 
 func TestCallBehindALaterOneIsLost(t *testing.T) {
 	d := newDesk(t)
-	d.expect("first", d.post(send, "b", func(c *protos.ActorCall) { c.Sequence = 7 }), "", "")
-	d.expect("earlier", d.post(send, "a", func(c *protos.ActorCall) { c.Sequence = 6 }), "",
+	d.expect("first", d.call(send, "b", func(c *protos.ActorCall) { c.Sequence = 7 }), "", "")
+	d.expect("earlier", d.call(send, "a", func(c *protos.ActorCall) { c.Sequence = 6 }), "",
 		"message 6 to actor scribe on node a comes behind message 7")
-	d.expect("again", d.post(send, "b", func(c *protos.ActorCall) { c.Sequence = 7 }), "", "comes behind")
-	d.expect("of another client", d.post(ask, "c", func(c *protos.ActorCall) { c.Client, c.Sequence = 2, 1 }),
+	d.expect("again", d.call(send, "b", func(c *protos.ActorCall) { c.Sequence = 7 }), "", "comes behind")
+	d.expect("of another client", d.call(ask, "c", func(c *protos.ActorCall) { c.Client, c.Sequence = 2, 1 }),
 		"bc", "")
 	if i := d.look(); i.Handled != 2 || i.Lost != 2 {
 		t.Errorf("%+v", i)
@@ -229,12 +229,12 @@ func TestCallBehindALaterOneIsLost(t *testing.T) {
 
 func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *testing.T) {
 	d := newDesk(t, times(2, 0))
-	gate := d.post(send, "gate")
+	gate := d.call(send, "gate")
 	<-d.enter
-	silent := d.post(ask, "silent")
-	sent := d.post(send, "a")
-	first, second := d.post(ask, "panic"), d.post(send, "fail")
-	after := d.post(ask, "b")
+	silent := d.call(ask, "silent")
+	sent := d.call(send, "a")
+	first, second := d.call(ask, "panic"), d.call(send, "fail")
+	after := d.call(ask, "b")
 	if n := d.look().Mailbox; n != 5 {
 		t.Errorf("%d messages wait; want 5", n)
 	}
@@ -251,28 +251,28 @@ func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *t
 		d.made.Load() != 3 {
 		t.Errorf("%+v, made %d times", i, d.made.Load())
 	}
-	d.expect("third failure", d.post(send, "panic"), "", "and ended: panic: out of ink")
+	d.expect("third failure", d.call(send, "panic"), "", "and ended: panic: out of ink")
 	for len(d.host.List("")) > 0 && t.Context().Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	d.expect("after the end", d.post(send, "x"), "",
+	d.expect("after the end", d.call(send, "x"), "",
 		"is not on node a any more: it failed once more than the 2 times that it may: panic: out of ink")
 }
 
 func TestRestartsAreCountedWithinASpanOfTime(t *testing.T) {
 	d := newDesk(t, times(1, time.Second))
-	d.expect("first", d.post(send, "panic"), "", "restarted")
+	d.expect("first", d.call(send, "panic"), "", "restarted")
 	// The span is one of real time: this is the least wait after which a second failure is allowed.
 	<-time.After(1100 * time.Millisecond)
-	d.expect("second, later", d.post(send, "panic"), "", "restarted")
-	d.expect("third, at once", d.post(send, "panic"), "", "ended")
+	d.expect("second, later", d.call(send, "panic"), "", "restarted")
+	d.expect("third, at once", d.call(send, "panic"), "", "ended")
 }
 
 func TestStateThatCannotBeRestoredIsAFailure(t *testing.T) {
 	d := newDesk(t, times(3, 0))
-	d.expect("note", d.post(send, "!"), "", "")
-	d.expect("panic", d.post(send, "panic"), "", "restarted")
-	d.expect("next", d.post(send, "x"), "", "its state cannot be restored: these notes cannot be read")
+	d.expect("note", d.call(send, "!"), "", "")
+	d.expect("panic", d.call(send, "panic"), "", "restarted")
+	d.expect("next", d.call(send, "x"), "", "its state cannot be restored: these notes cannot be read")
 	if n := d.made.Load(); n != 4 {
 		t.Errorf("made %d times; want 4", n)
 	}
@@ -285,14 +285,14 @@ func TestFailuresOfChildrenJobsAndTimersAreTheActors(t *testing.T) {
 	}
 	for _, w := range []string{"child", "broken job"} {
 		before := d.look().Restarts
-		d.post(send, w)
+		d.call(send, w)
 		for d.look().Restarts == before && t.Context().Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	d.post(send, "after")
-	d.post(send, "compute")
-	answer := func() string { return (<-d.post(ask, "?")).answer }
+	d.call(send, "after")
+	d.call(send, "compute")
+	answer := func() string { return (<-d.call(ask, "?")).answer }
 	for got := answer(); got != "AC" && got != "CA"; got = answer() {
 		if len(got) > 2 {
 			t.Fatalf("notes %q", got)
@@ -303,7 +303,7 @@ func TestFailuresOfChildrenJobsAndTimersAreTheActors(t *testing.T) {
 
 func TestComputingWithoutCoresIsAFailure(t *testing.T) {
 	d := newDesk(t)
-	d.expect("compute", d.post(send, "compute"), "",
+	d.expect("compute", d.call(send, "compute"), "",
 		"kind scribe computes, but actor scribe was spawned without cores")
 }
 
@@ -317,12 +317,12 @@ func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
 		"the name scribe is taken by an actor of kind scribe on node a") {
 		t.Errorf("a name that is taken: %v", err)
 	}
-	gate := d.post(send, "gate")
+	gate := d.call(send, "gate")
 	<-d.enter
-	before := d.post(send, "a")
-	open := d.post(ask, "silent")
-	end := d.post(stop, "")
-	behind := d.post(ask, "b")
+	before := d.call(send, "a")
+	open := d.call(ask, "silent")
+	end := d.call(stop, "")
+	behind := d.call(ask, "b")
 	close(d.gate)
 	d.expect("gate", gate, "", "")
 	d.expect("before", before, "", "")
@@ -333,7 +333,7 @@ func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.expect("its successor's", d.post(send, "x"), "", "is not on node a any more: it was stopped")
+	d.expect("its successor's", d.call(send, "x"), "", "is not on node a any more: it was stopped")
 	place.Release()
 	if free := d.host.Free(); free != 4 {
 		t.Errorf("%d cores are free; want 4", free)
@@ -343,23 +343,23 @@ func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
 func TestQuestionThatIsNotAnsweredEnds(t *testing.T) {
 	d := newDesk(t)
 	soon := func(c *protos.ActorCall) { c.Patience = int64(time.Millisecond) }
-	d.expect("question", d.post(ask, "silent", soon), "", "has not answered within 1ms")
-	d.expect("next", d.post(ask, "a"), "a", "")
+	d.expect("question", d.call(ask, "silent", soon), "", "has not answered within 1ms")
+	d.expect("next", d.call(ask, "a"), "a", "")
 }
 
 func TestMailboxIsBounded(t *testing.T) {
 	d := newDesk(t)
-	d.post(send, "gate")
+	d.call(send, "gate")
 	<-d.enter
 	var last <-chan end
 	for range resident.MaxMailbox {
-		last = d.post(send, ".")
+		last = d.call(send, ".")
 	}
-	d.expect("one too many", d.post(send, "x"), "",
+	d.expect("one too many", d.call(send, "x"), "",
 		"the mailbox of actor scribe on node a is full: 10000 messages wait")
 	close(d.gate)
 	d.expect("the last of those", last, "", "")
-	d.expect("question", d.post(ask, "?"), strings.Repeat(".", resident.MaxMailbox), "")
+	d.expect("question", d.call(ask, "?"), strings.Repeat(".", resident.MaxMailbox), "")
 	if i := d.look(); i.Lost != 1 {
 		t.Errorf("%d lost; want 1", i.Lost)
 	}
@@ -367,16 +367,16 @@ func TestMailboxIsBounded(t *testing.T) {
 
 func TestClosingTellsWhoWaits(t *testing.T) {
 	d := newDesk(t)
-	d.post(send, "gate")
+	d.call(send, "gate")
 	<-d.enter
-	waiting, end := d.post(ask, "a"), d.post(stop, "")
+	waiting, end := d.call(ask, "a"), d.call(stop, "")
 	if err := d.host.Close(time.Millisecond); err == nil || !strings.Contains(err.Error(),
 		"1 actors or their computations were still at work") {
 		t.Errorf("%v", err)
 	}
 	d.expect("waiting", waiting, "", "was still at work when its process ended")
 	d.expect("stop", end, "", "")
-	d.expect("late", d.post(send, "x"), "", "is not on node a any more")
+	d.expect("late", d.call(send, "x"), "", "is not on node a any more")
 	if _, err := d.host.Reserve(&protos.SpawnActor{Name: "b"}, nil); err == nil || !strings.Contains(err.Error(),
 		"node a is stopping") {
 		t.Errorf("%v", err)
@@ -411,7 +411,7 @@ func TestFailureIsToldAsTextThatMessagesCarry(t *testing.T) {
 				return &prefixed{Actor: a, prefix: strings.Repeat(" ", indent)}, err
 			}
 		})
-		d.expect("panic", d.post(send, "panic at length"), "", "éé")
+		d.expect("panic", d.call(send, "panic at length"), "", "éé")
 		if list := d.host.List(""); len(list) != 1 || !strings.Contains(list[0].Failure, "éé") ||
 			!utf8.ValidString(list[0].Failure) {
 			t.Errorf("%+v", list)
