@@ -100,18 +100,18 @@ type process struct {
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
 
-	mu         sync.Mutex
-	runs       map[uint64]*hosted
-	shelf      *experiment.Shelf // the data of the latest submission whose runs other processes conduct
-	shelfOf    string            // that submission
-	clients    map[*request.Caller]bool
-	shared     experiment.SharedData
-	directory  directory
-	identity   atomic.Pointer[identity.Identity] // nil without any
-	expired    chan error                        // gets why the process has to leave
-	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
-	joined     chan struct{}                     // closed when the process is part of the cluster
-	remember   func()                            // returns when the queue has the submissions of earlier lives
+	mu        sync.Mutex
+	runs      map[uint64]*hosted
+	shelf     *experiment.Shelf // the data of the latest submission whose runs other processes conduct
+	shelfOf   string            // that submission
+	clients   map[*request.Caller]bool
+	shared    experiment.SharedData
+	directory directory
+	identity  atomic.Pointer[identity.Identity] // nil without any
+	expired   chan error                        // gets why the process has to leave
+	declining chan struct{}                     // holds one for each caller that is told why it is not let in
+	joined    chan struct{}                     // closed when the process is part of the cluster
+	remember  func()                            // returns when the queue has the submissions of earlier lives
 }
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
