@@ -36,7 +36,8 @@ type conductor struct {
 
 	mu      sync.Mutex
 	begun   bool
-	parties map[string]*party // the other processes
+	names   []string          // of the other processes, in order
+	parties map[string]*party // these
 	changed chan struct{}     // closed at the next change of a party
 
 	deployment *world.Deployment
@@ -117,7 +118,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.needs(c.roles, s.Names)
 	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
 	c.task, c.collector = s.Task, s.Collector
-	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
+	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
 	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
 	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
@@ -134,11 +135,9 @@ func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.P
 		hosted: p.newHosted(run, p.config.Name, m.Processes),
 		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
-	c.hosted.conductor = c
-	for _, name := range m.Processes {
-		if name != p.config.Name {
-			c.parties[name] = &party{}
-		}
+	c.hosted.conductor, c.names = c, c.Others()
+	for _, name := range c.names {
+		c.parties[name] = &party{}
 	}
 	return c
 }
@@ -306,7 +305,7 @@ func (c *conductor) await(ctx context.Context, holds func(name string, q *party)
 		c.mu.Lock()
 		all := true
 		var errs []error
-		for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		for _, name := range c.names {
 			done, err := holds(name, c.parties[name])
 			if err != nil {
 				errs = append(errs, fmt.Errorf("process %s: %w", name, err))

@@ -31,7 +31,7 @@ type directory struct {
 	mu       sync.Mutex
 	known    map[string]*listing
 	wake     chan struct{} // has room for one: there is something to tell
-	number   uint64        // of the latest change here
+	number   uint64        // of the latest change here, from 1 on
 	restated uint64        // of the latest one that made void what was told before
 }
 
@@ -150,8 +150,7 @@ func (d *directory) change() uint64 {
 // listener is another process, and what it was told.
 type listener struct {
 	connections uint64 // with it when it was told first
-	number      uint64 // of the latest change that it knows
-	begun       bool
+	number      uint64 // of the latest change that it knows; 0 if it was told nothing
 }
 
 // spread tells the other processes of this one's submissions: each all of them when there is a new
@@ -176,7 +175,7 @@ func (p *process) spread() {
 				l = &listener{connections: s.Connections}
 				listeners[s.Peer.Name] = l
 			}
-			if !l.begun || l.number < number {
+			if l.number < number {
 				p.inform(s.Peer.Name, l, submissions, number)
 			}
 		}
@@ -199,18 +198,18 @@ func (p *process) spread() {
 func (p *process) inform(name string, l *listener, submissions []*submission.Submission, number uint64) {
 	var fresh []*protos.Submission
 	for _, s := range submissions {
-		if m, noted := s.News(); noted > l.number || !l.begun {
+		if m, noted := s.News(); noted > l.number || l.number == 0 {
 			fresh = append(fresh, m)
 		}
 	}
-	for !l.begun || len(fresh) > 0 {
+	for first := l.number == 0; first || len(fresh) > 0; first = false {
 		n := min(len(fresh), maxNews)
-		m := &protos.News{Submissions: fresh[:n], Expires: p.expires(), First: !l.begun}
+		m := &protos.News{Submissions: fresh[:n], Expires: p.expires(), First: first}
 		if err := p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: m}); err != nil {
-			l.begun = false // it hears all again
+			l.number = 0 // it hears all again
 			return
 		}
-		l.begun, fresh = true, fresh[n:]
+		fresh = fresh[n:]
 	}
 	l.number = number
 }

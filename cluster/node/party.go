@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -122,10 +121,8 @@ const (
 // judgeSilence goes on without a process that is still silent after a while, if another one is
 // heard of.
 func (c *conductor) judgeSilence(name, why string, after time.Duration) {
-	patience := time.NewTimer(after)
-	defer patience.Stop()
 	select {
-	case <-patience.C:
+	case <-time.After(after):
 	case <-c.stop.Done():
 		return
 	}
@@ -252,7 +249,7 @@ func (c *conductor) back(name string) {
 	*q = party{lives: q.lives + 1}
 	m := proto.CloneOf(c.message)
 	m.Start, m.Lives = int64(c.now()), q.lives
-	for _, other := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, other := range c.names {
 		if c.parties[other].err != nil {
 			m.Gone = append(m.Gone, other)
 		}
@@ -297,7 +294,7 @@ func (c *conductor) back(name string) {
 func (c *conductor) remaining() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		if c.parties[name].err == nil {
 			names = append(names, name)
 		}

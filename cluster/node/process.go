@@ -201,10 +201,9 @@ func (c Config) process() *process {
 	own := *c.Catalog
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
-		runs:    map[uint64]*hosted{},
-		clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
-		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
-		joined: make(chan struct{}),
+		runs: map[uint64]*hosted{}, clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
+		expired:   make(chan error, 1), joined: make(chan struct{}),
 	}
 	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())

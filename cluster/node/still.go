@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/journal"
@@ -25,7 +24,7 @@ func (c *conductor) waits() waits {
 		w.losses = losses
 	}
 	c.mu.Lock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		q := c.parties[name]
 		w.lost = w.lost || q.err != nil || q.first != nil || q.lives > 0
 		if q.state == nil {

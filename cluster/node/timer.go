@@ -3,8 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +135,7 @@ func (c *conductor) missing() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		q := c.parties[name]
 		nodes := strings.Join(c.namesOf(name), ", ")
 		switch {

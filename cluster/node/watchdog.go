@@ -328,7 +328,7 @@ func (w *watchdog) standstill() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		if err := c.parties[name].err; err != nil {
 			losses += fmt.Sprintf("; without process %s: %v", name, err)
 		}

@@ -248,12 +248,10 @@ func (h *Host) Close(patience time.Duration) error {
 		h.jobs.Wait()
 		close(quiet)
 	}()
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case <-quiet:
 		return nil
-	case <-t.C:
+	case <-time.After(patience):
 	}
 	busy := 0
 	for _, a := range all {

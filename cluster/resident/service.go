@@ -149,15 +149,13 @@ func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest,
 	case err != nil:
 		return nil, err
 	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case answer := <-a.answer:
 		if answer == nil {
 			return nil, fmt.Errorf("node %s: %w", node, errGone)
 		}
 		return answer, nil
-	case <-t.C:
+	case <-time.After(patience):
 		return nil, fmt.Errorf("node %s has not answered within %v", node, patience)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
