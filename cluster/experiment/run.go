@@ -140,15 +140,15 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	}
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
-	if len(points)*r.repeats > record.MaxRuns {
+	if r.total() > record.MaxRuns {
 		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
-			len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+			len(points), r.repeats, r.total(), record.MaxRuns))
 	}
 	if first.Seed+uint64(r.repeats) < first.Seed {
 		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
 			uint64(math.MaxUint64)))
 	}
-	if r.Jobs = min(r.Jobs, len(points)*r.repeats); traits.Alone {
+	if r.Jobs = min(r.Jobs, r.total()); traits.Alone {
 		r.Jobs = 1
 	}
 	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
@@ -157,6 +157,9 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	}
 	return r, r.open(first)
 }
+
+// total is how many runs the plan has.
+func (r *Runner) total() int { return len(r.points) * r.repeats }
 
 // rehearse places the first repeat of every point, so that what cannot run is told at once.
 func (r *Runner) rehearse(ctx context.Context) error {
@@ -222,7 +225,7 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 		}
 	}
 	r.renumber()
-	r.done = len(r.points)*r.repeats - len(r.queue)
+	r.done = r.total() - len(r.queue)
 	return nil
 }
 
@@ -300,7 +303,7 @@ func (r *Runner) RunAll(ctx context.Context) error {
 			cancel(err)
 		}
 	})
-	if r.done == len(r.points)*r.repeats {
+	if r.done == r.total() {
 		return r.failure() // whoever cancelled came too late
 	}
 	return errors.Join(context.Cause(ctx), r.failure())
@@ -446,12 +449,11 @@ func (r *Runner) reportProgress(row *record.Run) {
 	if r.Progress == nil {
 		return
 	}
-	total := len(r.points) * r.repeats
 	share := float64(r.done)
 	for _, part := range r.parts {
 		share += part
 	}
-	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
+	r.Progress(Progress{Done: r.done, Total: r.total(), Share: share / float64(r.total()), Finished: row})
 }
 
 // Plan returns the plan of the first point. All points have its name, target and repeats.
@@ -469,7 +471,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	first := r.points[0].Spec.Plan
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
-		RunsPlanned: len(r.points) * r.repeats,
+		RunsPlanned: r.total(),
 		Data:        r.shelf.files(),
 	}
 	o.Target, _ = Target(first)

@@ -28,14 +28,13 @@ type hosted struct {
 	samples   atomic.Pointer[arrival] // there while samples are waited for
 	stop      context.Context
 	end       context.CancelCauseFunc
-	begin     chan struct{} // closed when the clock is to start
-	begun     sync.Once
+	begun     context.Context // ends when the clock is to start, and halted when the part of the nodes is over
+	begin     context.CancelFunc
+	halted    context.Context
+	halt      context.CancelFunc
 	lives     uint32        // of the run in this process, before this one
 	over      chan struct{} // closed when the run is forgotten
 	handled   atomic.Int64  // messages, when the process was last asked
-
-	halt    chan struct{} // closed when the part of the nodes is over
-	halting sync.Once
 
 	mu    sync.Mutex
 	marks map[string]uint64 // the latest of each other process
@@ -54,9 +53,10 @@ var (
 // newHosted returns the part of a run of which processes host the nodes, and lead the coordinator.
 func (p *process) newHosted(run uint64, lead string, processes []string) *hosted {
 	h := &hosted{
-		process: p, begin: make(chan struct{}), over: make(chan struct{}), marks: map[string]uint64{},
-		halt: make(chan struct{}), indispensable: map[string]string{},
+		process: p, over: make(chan struct{}), marks: map[string]uint64{}, indispensable: map[string]string{},
 	}
+	h.begun, h.begin = context.WithCancel(context.Background())
+	h.halted, h.halt = context.WithCancel(context.Background())
 	h.Run = p.mesh.Run(run, append(slices.Clone(processes), lead), h.waitsFor)
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
@@ -154,7 +154,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	h.answer(err)
 	if err == nil {
 		select {
-		case <-h.begin:
+		case <-h.begun.Done():
 			h.live(w, events)
 			return
 		case <-h.stop.Done():
@@ -238,9 +238,9 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.Wor
 func (h *hosted) told(m proto.Message) {
 	switch m.(type) {
 	case *protos.BeginRun:
-		h.begun.Do(func() { close(h.begin) })
+		h.begin()
 	case *protos.HaltRun:
-		h.halting.Do(func() { close(h.halt) })
+		h.halt()
 		if w := h.World(); w != nil {
 			w.Halt()
 		}
@@ -319,7 +319,7 @@ var _ live.Carrier = (*hosted)(nil)
 
 // Halt tells all other processes that the part of their nodes is over.
 func (h *hosted) Halt() {
-	h.halting.Do(func() { close(h.halt) })
+	h.halt()
 	h.Run.Halt()
 }
 
@@ -327,12 +327,7 @@ func (h *hosted) Halt() {
 // one that conducts the run, and those that the run cannot do without. When the part of the nodes
 // is over, nobody waits.
 func (h *hosted) waitsFor(name string) bool {
-	select {
-	case <-h.halt:
-		return false
-	default:
-		return h.stop.Err() == nil && (name == h.Lead() || h.needsOf(name) != "")
-	}
+	return h.halted.Err() == nil && h.stop.Err() == nil && (name == h.Lead() || h.needsOf(name) != "")
 }
 
 // shelfFor returns the shelf for a submission whose runs other processes conduct.

@@ -110,7 +110,7 @@ type process struct {
 	identity  atomic.Pointer[identity.Identity] // nil without any
 	expired   chan error                        // gets why the process has to leave
 	declining chan struct{}                     // holds one for each caller that is told why it is not let in
-	joined    chan struct{}                     // closed when the process is part of the cluster
+	joined    atomic.Bool                       // the cluster
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 }
 
@@ -187,7 +187,7 @@ func (c Config) join(ctx context.Context) (*process, error) {
 	if err := p.connect(ctx); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	close(p.joined)
+	p.joined.Store(true)
 	p.remember() // not before: until now the file may have belonged to a process of this name that lives
 	p.work.Go(p.queue.Work)
 	p.work.Go(p.residents.Watch)
@@ -203,7 +203,7 @@ func (c Config) process() *process {
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
 		runs: map[uint64]*hosted{}, clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
 		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
-		expired:   make(chan error, 1), joined: make(chan struct{}),
+		expired:   make(chan error, 1),
 	}
 	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())

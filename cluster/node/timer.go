@@ -82,13 +82,8 @@ func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 // only verdicts are left, which take as long as they take.
 func (t *timer) hurry(ran time.Duration) {
 	c := t.of
-	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 {
+	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 || c.halted.Err() != nil {
 		return
-	}
-	select {
-	case <-c.halt:
-		return
-	default:
 	}
 	t.overdue += ran
 	switch {
