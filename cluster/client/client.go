@@ -217,8 +217,8 @@ func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*p
 	return t.next()
 }
 
-// each sends a request to a process and gives its replies to take, until take wants no more or the
-// process is done.
+// each sends a request to a process and gives its replies to take, until take wants no more or
+// the process is done.
 func (c *Client) each(ctx context.Context, address string, r *protos.Request, take func(*protos.Reply) bool) error {
 	t, err := c.ask(ctx, address, r)
 	if err != nil {
@@ -261,8 +261,8 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 // askedAtOnce is how many processes a client asks at a time.
 const askedAtOnce = 32
 
-// everywhere asks processes side by side, since one that does not answer takes its time, and returns
-// their answers in the order of the processes. The error names those that did not answer.
+// everywhere asks processes side by side, since one that does not answer takes its time, and
+// returns their answers in the order of the processes. The error names those that did not answer.
 func everywhere[T any](nodes []Node, ask func(n *Node) (T, error)) ([]T, error) {
 	answers, errs := make([]T, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup

@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
@@ -160,7 +161,7 @@ func tensors(m nn.Model) []safetensors.Tensor {
 // still returns an incident for each node that has stood still when its part ended.
 func (s *Stage) still(out Outcome) (incidents []record.Incident) {
 	paces, longest := s.Collector.Paces()
-	longest = cmp.Or(longest, out.Halted/(2*record.StillFactor)) // nobody has made two steps
+	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
 	for i, p := range paces {
 		cause, waits := out.Waits[i]
 		if waits && p.StoodStill(out.Halted, longest, out.LeastPause, true) {

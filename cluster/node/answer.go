@@ -80,9 +80,7 @@ func (p *process) processes() *protos.Processes {
 func (p *process) answerRuns(c *request.Caller) error {
 	all := &protos.Submissions{}
 	for _, s := range p.queue.All() {
-		m, _, _ := s.Now()
-		m.Placement = nil // with many runs of many nodes it would be long
-		m.Error = request.Text(m.Error, request.MaxListed)
+		m, _ := s.Listed()
 		all.Submissions = append(all.Submissions, m)
 	}
 	all.Submissions = append(all.Submissions, p.directory.away()...)

@@ -71,9 +71,13 @@ func (p *process) venue(s *submission.Submission, rules []string) (experiment.Ve
 	return &venue{process: p, submission: s, rules: parsed}, err
 }
 
-// conductor returns the conductor of a run on the stage, with what other processes need to know of it.
+// conductor returns the conductor of a run on the stage, with what other processes need to know of
+// it.
 func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor, error) {
-	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.rules)
+	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
+	// it is asked to.
+	reserved := v.process.residents.Reserved(ctx)
+	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.members.View().Members, reserved)
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,7 @@ func (p *process) spread() {
 func (p *process) inform(name string, l *listener, submissions []*submission.Submission, number uint64) {
 	var fresh []*protos.Submission
 	for _, s := range submissions {
-		if m, noted := s.News(); noted > l.number || l.number == 0 {
+		if m, noted := s.Listed(); noted > l.number || l.number == 0 {
 			fresh = append(fresh, m)
 		}
 	}

@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -62,12 +61,6 @@ func (h *host) load() float64 { return float64(h.nodes+1) / float64(max(h.Meta.C
 
 // taken reports whether all cores of the host are reserved.
 func (h *host) taken() bool { return h.reserved > 0 && h.reserved >= h.Meta.Cores }
-
-func (p *process) placement(ctx context.Context, pl *plan.Plan, rules []rule) ([]string, error) {
-	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
-	// it is asked to.
-	return assign(pl, rules, p.members.View().Members, p.residents.Reserved(ctx))
-}
 
 // assign says on which process each node of a plan lives: where a rule says so, the first one that
 // is about the node; on the process that bears its name; otherwise on the least loaded for its

@@ -13,9 +13,9 @@ import (
 
 // Call is what a client wants of an actor.
 type Call struct {
-	// Want is the call as it has travelled, but for its message. Client and Sequence give the order:
-	// see the package. SEND wants the message handled, ASK an answer, which the actor gives with
-	// Respond, and STOP the actor to end, once all calls before this one are handled.
+	// Want is the call as it has travelled, but for its message. Client and Sequence give the
+	// order: see the package. SEND wants the message handled, ASK an answer, which the actor gives
+	// with Respond, and STOP the actor to end, once all calls before this one are handled.
 	Want *protos.ActorCall
 	// Message is nil for STOP. Deliver takes over the caller's reference.
 	Message *protos.Message

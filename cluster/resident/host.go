@@ -126,8 +126,8 @@ func (h *Host) log(format string, args ...any) {
 // Reservation is a name and cores that are reserved for an actor. It is either begun or released.
 type Reservation struct{ of *resident }
 
-// Reserve keeps a name and cores free for an actor, which kind makes. The name is unique in the host,
-// and without cores Env.Compute is refused. The error wraps ErrCores if it is about them.
+// Reserve keeps a name and cores free for an actor, which kind makes. The name is unique in the
+// host, and without cores Env.Compute is refused. The error wraps ErrCores if it is about them.
 func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Reservation, error) {
 	cores := int(s.Cores)
 	if err := request.CheckActor(s.Name, cores, int(s.Restarts), time.Duration(s.Within)); err != nil {
@@ -273,14 +273,13 @@ func (h *Host) resolve(pid *actor.PID) (actor.Process, bool) {
 	if pid.Address != asker || err != nil {
 		return nil, false
 	}
-	return &question{host: h, id: id}, true
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &question{h.asks[id]}, true
 }
 
-// question stands for somebody who waits for an answer.
-type question struct {
-	host *Host
-	id   uint64
-}
+// question stands for somebody who waits for an answer; without a call, for nobody any longer.
+type question struct{ call *Call }
 
 var _ actor.Process = (*question)(nil)
 
@@ -290,9 +289,7 @@ func (q *question) SendUserMessage(_ *actor.PID, message any) {
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		message = envelope.Message
 	}
-	q.host.mu.Lock()
-	c := q.host.asks[q.id]
-	q.host.mu.Unlock()
+	c := q.call
 	answer, ok := message.(*protos.Message)
 	switch {
 	case c == nil && ok:

@@ -86,8 +86,9 @@ func TestEndsOfCallsAreToldOverANetworkThatIsSlowerThanTheActor(t *testing.T) {
 
 func TestRequestOfAnotherProcessAtWhichThisOneFailsEndsAlone(t *testing.T) {
 	r := NewService(Config{
-		Node: "b", Running: t.Context(), Tensors: &protos.TensorPool{}, Log: t.Logf, Entered: func() error { return nil },
-		Failed: func(what string, cause any) error { return fmt.Errorf("%s has failed: %v", what, cause) },
+		Node: "b", Running: t.Context(), Tensors: &protos.TensorPool{}, Log: t.Logf,
+		Entered: func() error { return nil },
+		Failed:  func(what string, cause any) error { return fmt.Errorf("%s has failed: %v", what, cause) },
 	})
 	a := r.attempt(&protos.ActorRequest{Kind: &protos.ActorRequest_Spawn{}})
 	if !strings.Contains(a.Error, "a request about actors has failed: ") {

@@ -249,7 +249,8 @@ func (a *resident) end(grave string) {
 		}
 		a.keep(nil)
 		a.host.remove(a, grave)
-		slices.SortFunc(open, func(c, d *Call) int { return int(c.Want.Verb) - int(d.Want.Verb) }) // losses before the end
+		// Losses come before the end.
+		slices.SortFunc(open, func(c, d *Call) int { return int(c.Want.Verb) - int(d.Want.Verb) })
 		for _, c := range open {
 			var err error
 			if c.Want.Verb != protos.ActorCall_STOP {

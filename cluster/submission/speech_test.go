@@ -12,8 +12,8 @@ import (
 
 func TestTextsOfAnyKindAndLengthAreTold(t *testing.T) {
 	for _, text := range []string{"caf\xe9", strings.Repeat("é", 1<<20), strings.Repeat("\xff", 1<<20)} {
-		s := &Submission{queue: New(Config{Out: t.TempDir(), Log: func(string, ...any) {}}), changed: make(chan struct{}),
-			entry: entry{State: request.Failed, Error: text}}
+		s := &Submission{queue: New(Config{Out: t.TempDir(), Log: func(string, ...any) {}}),
+			changed: make(chan struct{}), entry: entry{State: request.Failed, Error: text}}
 		s.Log("failed: %v", s.Error)
 		m, _, _ := s.Now()
 		lines, _, _, _ := s.since(0)

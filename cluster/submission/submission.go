@@ -504,13 +504,15 @@ func (s *Submission) message() *protos.Submission {
 	}
 }
 
-// News is what other processes are told of the submission, and the number of the change.
-func (s *Submission) News() (*protos.Submission, uint64) {
+// Listed is the submission as it stands in lists, and as other processes are told of it, with the
+// number of its latest change. Its placement is left out: with many runs of many nodes it would be
+// long.
+func (s *Submission) Listed() (*protos.Submission, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
-	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error,
-		request.MaxListed)
+	m.Placement, m.Plan = nil, request.Text(m.Plan, request.MaxListed)
+	m.Error = request.Text(m.Error, request.MaxListed)
 	return m, s.noted
 }
 

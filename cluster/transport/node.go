@@ -338,8 +338,8 @@ func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, b
 // TrySend is Send, but where the queue is full it returns the error at once.
 func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
 
-// SendOn is Send over however slow a network: where the queue is full it tries again until going ends.
-// If it returns an error it has released the frame's tensors.
+// SendOn is Send over however slow a network: where the queue is full it tries again until going
+// ends. If it returns an error it has released the frame's tensors.
 func (n *Node) SendOn(going context.Context, name string, f *wire.Frame) error {
 	err := n.Send(name, f)
 	for errors.Is(err, ErrQueueFull) && going.Err() == nil {

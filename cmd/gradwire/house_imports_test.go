@@ -110,7 +110,7 @@ var table = map[string]string{
 		"cluster/identity nn/kernel protos",
 	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train datasets" +
+		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
 		"cluster/identity",
