@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -28,10 +29,8 @@ func (c *Caller) Done() error {
 
 // May returns an error if the caller's role does not allow something.
 func (c *Caller) May(what string, roles ...identity.Role) error {
-	for _, r := range roles {
-		if c.Role == r {
-			return nil
-		}
+	if slices.Contains(roles, c.Role) {
+		return nil
 	}
 	return refusal.Input(fmt.Errorf("%s has role %s and may not %s, which takes role %s: %w", c.Name, c.Role, what,
 		roles[0], identity.ErrRole))

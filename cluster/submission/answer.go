@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
@@ -93,13 +94,11 @@ func (q *Queue) answerLog(ctx context.Context, c *request.Caller, m *protos.Read
 	for from := 0; ; {
 		lines, next, over, changed := s.since(from)
 		from = next
-		for len(lines) > 0 {
-			n := min(len(lines), maxTold)
-			told := &protos.LogLines{Lines: lines[:n]}
+		for some := range slices.Chunk(lines, maxTold) {
+			told := &protos.LogLines{Lines: some}
 			if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Lines{Lines: told}}); err != nil {
 				return err
 			}
-			lines = lines[n:]
 		}
 		if over || !m.Follow {
 			return c.Done()

@@ -110,31 +110,31 @@ func (l ledger) read() (entries []*entry, bad int, err error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(f, max(size-maxLedger, 0), maxLedger), maxEntry)
 	at := map[string]int{} // of an entry, by id
 	for {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			line = nil
-			bad++
-		}
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = in.ReadSlice('\n')
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			e := &entry{}
-			if json.Unmarshal(line, e) != nil || e.check() != nil {
-				bad++
-			} else if i, known := at[e.ID]; known {
-				entries[i] = e
-			} else {
-				at[e.ID] = len(entries)
-				entries = append(entries, e)
-			}
-		}
-		if errors.Is(err, io.EOF) {
+		line, more, err := in.ReadLine()
+		switch {
+		case errors.Is(err, io.EOF):
 			entries = slices.DeleteFunc(entries, func(e *entry) bool { return e.State == removed })
 			return entries[max(len(entries)-MaxKept, 0):], bad, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, bad, err
+		case more: // it is too long
+			bad++
+			for more && err == nil {
+				_, more, err = in.ReadLine()
+			}
+			continue
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		e := &entry{}
+		if json.Unmarshal(line, e) != nil || e.check() != nil {
+			bad++
+		} else if i, known := at[e.ID]; known {
+			entries[i] = e
+		} else {
+			at[e.ID] = len(entries)
+			entries = append(entries, e)
 		}
 	}
 }
