@@ -128,7 +128,7 @@ func (p *Point) network(seed uint64) (*link.Network, []string) {
 	return n, names
 }
 
-// names are those of a point's nodes.
+// names returns the names of a point's nodes.
 func (p *Point) names() (names []string) {
 	for i := range p.Spec.Plan.Nodes {
 		names = append(names, p.Spec.Plan.Nodes[i].Name)

@@ -133,7 +133,7 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 
 // Real is a venue in real time: the same actors and delays, in one process.
 type Real struct {
-	// KeepRuntime is that of Options.
+	// KeepRuntime is as in Options.
 	KeepRuntime bool
 }
 

@@ -16,8 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -104,14 +102,8 @@ type Host struct {
 
 // New returns a host without actors.
 func New(c Config) *Host {
-	h := &Host{config: c, free: c.Cores, actors: map[string]*resident{}, graves: map[string]string{},
-		asks: map[uint64]*Call{}}
-	// The goroutine that throttles its log after a dead letter must not outlive the host.
-	h.system = actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard,
-				nil))
-		}))
+	h := &Host{config: c, system: world.NewSystem(), free: c.Cores, actors: map[string]*resident{},
+		graves: map[string]string{}, asks: map[uint64]*Call{}}
 	h.system.ProcessRegistry.Address = c.Node
 	h.system.ProcessRegistry.RegisterAddressResolver(h.resolve)
 	return h

@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -179,7 +180,7 @@ func (a *resident) keep(saved *protos.Message) {
 // made again.
 func (a *resident) failed(err error) (again bool) {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	line = strings.ToValidUTF8(line[:min(len(line), maxFailure)], "\uFFFD") // a message carries nothing else
+	line = request.Text(line, maxFailure)
 	now := time.Now()
 	a.mu.Lock()
 	if w := time.Duration(a.spec.Within); w > 0 {
