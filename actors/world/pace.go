@@ -40,9 +40,9 @@ const StillFactor = 10
 
 // StoodStill reports whether a node that waits at an instant has stood still since its last step:
 // for more than StillFactor times as long as it ever took from one step to the next, and for least
-// or more. Of a node that has not made two steps nobody knows that: longest takes its place, as any
-// node of the run took. Nor has one that has not waited for others before shown how long that
-// takes: it stands still only if something was lost that it can wait for.
+// or more. A node that has not made two steps has shown no such time, and longest stands in for it,
+// the longest that any node of the run took. A node that has never waited for others has not shown
+// how long that takes: it stands still only if something was lost that it can wait for.
 func (p *Pace) StoodStill(at, longest, least time.Duration, lost bool) bool {
 	pause := at - p.Last
 	return (lost || p.Waited) && pause > StillFactor*cmp.Or(p.Longest, longest) && pause >= least

@@ -89,13 +89,13 @@ func LoadData(l catalog.Loader, folders []string, published bool) (source *datas
 }
 
 // NewShelf returns an empty shelf over the folders of data, which keeps what is cut for the last
-// few seeds. What others that have the same c use, it shares with them; nil shares nothing.
-func NewShelf(folder string, keep int, c *SharedData) *Shelf {
-	if c == nil {
-		c = &SharedData{}
+// few seeds. Shelves of the same SharedData share what they use; nil shares nothing.
+func NewShelf(folder string, keep int, shared *SharedData) *Shelf {
+	if shared == nil {
+		shared = &SharedData{}
 	}
 	return &Shelf{
-		folders: DataFolders(folder), keep: keep, shared: c,
+		folders: DataFolders(folder), keep: keep, shared: shared,
 		sources: map[string]func() (*datasets.Source, error){}, cut: map[string]func() (*samples, error){},
 	}
 }

@@ -24,6 +24,7 @@ const (
 
 // Venue is where the runs of a plan take place.
 type Venue interface {
+	// Traits describe the venue.
 	Traits() Traits
 	// Rehearse returns an error if a run cannot take place that is on the stage. It does not let it
 	// happen.
@@ -33,7 +34,7 @@ type Venue interface {
 	Play(ctx context.Context, s *Stage) (Outcome, error)
 }
 
-// Traits are what a venue is like.
+// Traits describe a venue.
 type Traits struct {
 	// Clock is the name of its time in records.
 	Clock Clock

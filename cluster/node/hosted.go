@@ -308,7 +308,7 @@ func (h *hosted) marked(name string, mark uint64) {
 	h.marks[name] = mark
 }
 
-// gone ends the run if it was the process that conducts it that has gone.
+// gone ends the run if the process that has gone conducts it.
 func (h *hosted) gone(name, why string) {
 	if name == h.Lead() {
 		h.end(fmt.Errorf("%w: %s: %s", errLeadGone, name, why))

@@ -373,14 +373,14 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	}
 }
 
-// hosts are the runs of which a part lives in this process.
+// hosts returns the parts of runs that live in this process.
 func (p *process) hosts() []*hosted {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Values(p.runs))
 }
 
-// conductors conduct the runs that this process is to conduct.
+// conductors returns the conductors of the runs that this process conducts.
 func (p *process) conductors() (all []*conductor) {
 	for _, h := range p.hosts() {
 		if h.conductor != nil {

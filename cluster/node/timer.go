@@ -40,7 +40,7 @@ type timer struct {
 
 func newTimer(c *conductor) *timer { return &timer{of: c, last: time.Now()} }
 
-// every does something again and again until over is closed.
+// every calls do at intervals until over is closed.
 func every(pause time.Duration, over <-chan struct{}, do func()) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

@@ -166,7 +166,7 @@ func (q *Queue) answerFetch(c *request.Caller, id string) error {
 	return c.Done()
 }
 
-// portions sends what is written to it, which is at most a buffer at a time.
+// portions sends what is written to it, a buffer at a time.
 type portions struct{ *request.Caller }
 
 func (p portions) Write(b []byte) (int, error) {
