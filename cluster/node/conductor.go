@@ -139,7 +139,7 @@ func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.P
 		hosted: p.newHosted(run, p.config.Name, m.Processes),
 		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
-	c.hosted.conductor, c.names = c, c.Others()
+	c.conductor, c.names = c, c.Others()
 	for _, name := range c.names {
 		c.parties[name] = &party{}
 	}
