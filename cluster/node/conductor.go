@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -29,10 +27,8 @@ type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
 	message *protos.PlaceRun
-	task    *train.Task
+	stage   *experiment.Stage // nil while the run is only rehearsed
 	events  *journal.Gatherer
-	// collector is what the events are recorded by.
-	collector *record.Collector
 
 	mu      sync.Mutex
 	begun   bool
@@ -40,12 +36,10 @@ type conductor struct {
 	parties map[string]*party // these
 	changed chan struct{}     // closed at the next change of a party
 
-	deployment *world.Deployment
-	roles      []train.Role  // of the nodes
-	bound      time.Duration // the instant at which the run is to end; 0 if it has none
-	history    *journal.History
-	stalled    time.Duration // since when nothing has moved in a bounded run; 0 if something does
-	pauses     atomic.Int64  // of this process, that were noticed
+	bound   time.Duration // the instant at which the run is to end; 0 if it has none
+	history *journal.History
+	stalled time.Duration // since when nothing has moved in a bounded run; 0 if something does
+	pauses  atomic.Int64  // of this process, that were noticed
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -117,11 +111,9 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 		return experiment.Outcome{}, err
 	}
 	v.submission.Placed(s.Names, c.message.Processes)
-	c.deployment, c.roles = s.Deployment, s.Point.Spec.Roles
-	c.bound = time.Duration(s.Point.Spec.Plan.Stop.Time)
-	c.needs(c.roles, s.Names)
-	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
-	c.task, c.collector = s.Task, s.Collector
+	c.stage, c.bound = s, time.Duration(s.Point.Spec.Plan.Stop.Time)
+	c.needs(s.Point.Spec.Roles, s.Names)
+	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
 	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
 	if !v.process.register(c.hosted) {
@@ -130,7 +122,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
-	return c.conduct(ctx, s)
+	return c.conduct(ctx)
 }
 
 // newConductor returns the conductor of a run of that number.
@@ -155,7 +147,7 @@ func (c *conductor) now() time.Duration {
 }
 
 // conduct places, starts and ends a run.
-func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
+func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	end := sync.OnceFunc(func() {
 		c.mu.Lock()
 		c.begun = false
@@ -163,7 +155,7 @@ func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experimen
 		c.tellAll(&protos.EndRun{})
 	})
 	defer end()
-	w, err := c.placeWorld(s, 0)
+	w, err := c.placeWorld(c.stage, 0)
 	if err == nil {
 		err = c.placeAll(ctx)
 	}
@@ -261,8 +253,8 @@ func (c *conductor) because(err error) error {
 	}
 	w := c.waits()
 	for _, node := range slices.Sorted(maps.Keys(w.causes)) {
-		if node < len(c.deployment.Nodes) {
-			err = fmt.Errorf("%w; %s waits for %s", err, c.deployment.Nodes[node].Name, w.causes[node])
+		if node < len(c.stage.Deployment.Nodes) {
+			err = fmt.Errorf("%w; %s waits for %s", err, c.stage.Names[node], w.causes[node])
 		}
 	}
 	return fmt.Errorf("%w%s", err, w.losses)

@@ -44,7 +44,7 @@ const (
 func (c *conductor) heard(name string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.AskSamples:
-		if c.task != nil {
+		if c.stage != nil {
 			c.process.begin(func() { c.supply(name, m) })
 		}
 		return
@@ -164,7 +164,7 @@ func (c *conductor) heardAgain(name string) {
 		return
 	}
 	from, to := max(*since-silence, 0), c.now()
-	c.collector.Interrupted(to)
+	c.stage.Collector.Interrupted(to)
 	c.log("%s is heard of again", name)
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
 		name)
@@ -185,7 +185,7 @@ func (c *conductor) needed(name string) string {
 	}
 	nodes := c.NodesOf(name)
 	if len(nodes) > 0 && c.history != nil && c.history.HoldLastModel(c.now(), nodes) {
-		return c.deployment.Nodes[nodes[0]].Name
+		return c.stage.Names[nodes[0]]
 	}
 	return ""
 }
@@ -224,7 +224,7 @@ func (c *conductor) left(name string) {
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.Gone(name)
-	c.collector.Interrupted(now, nodes...)
+	c.stage.Collector.Interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or gone.
@@ -283,7 +283,7 @@ func (c *conductor) back(name string) {
 	default:
 		c.log("%s is back", name)
 		nodes, now := c.NodesOf(name), c.now()
-		c.collector.Interrupted(now, nodes...)
+		c.stage.Collector.Interrupted(now, nodes...)
 		c.history.Back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between

@@ -125,7 +125,7 @@ func (c *conductor) supply(name string, m *protos.AskSamples) {
 }
 
 func (c *conductor) sendShards(name string, workers []int32) error {
-	t := c.task
+	t := c.stage.Task
 	for _, worker := range workers {
 		if worker < 0 || int(worker) >= len(t.Shards) {
 			return fmt.Errorf("it asks for those of worker %d, of %d", worker, len(t.Shards))
@@ -144,7 +144,7 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 
 // sendSamples sends some of a worker's samples, the first of which is that of this number.
 func (c *conductor) sendSamples(name string, worker int32, first int, rows []int32) error {
-	set := c.task.Train
+	set := c.stage.Task.Train
 	m := &protos.Samples{Worker: worker, First: int32(first), Rows: rows}
 	tensor := c.process.tensors.Get(len(rows) * set.Inputs)
 	for i, row := range rows {

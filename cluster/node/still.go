@@ -49,10 +49,10 @@ const leastStill = time.Second
 // stoodStill takes down which of the nodes that are there have stood still at the end of the run.
 // In a run in which nothing moved at the end, all nodes that wait stood still.
 func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
-	paces, longest := c.collector.Paces()
+	paces, longest := c.stage.Collector.Paces()
 	for node, p := range paces {
 		cause, waiting := w.causes[node]
-		if !c.roles[node].Trains || !c.history.Present(at, node) {
+		if !c.stage.Point.Spec.Roles[node].Trains || !c.history.Present(at, node) {
 			continue
 		}
 		still := p.StoodStill(at, longest, leastStill, w.lost)
@@ -65,6 +65,6 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 			continue
 		}
 		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
-		c.history.Add(p.Last, c.deployment.Nodes[node].Name, what, true)
+		c.history.Add(p.Last, c.stage.Names[node], what, true)
 	}
 }

@@ -105,7 +105,7 @@ func (c *conductor) paused(from time.Duration, how string) {
 		what += fmt.Sprintf("; the run was to end at %s", journal.Seconds(c.bound))
 	}
 	c.pauses.Add(1)
-	c.collector.Interrupted(to)
+	c.stage.Collector.Interrupted(to)
 	c.history.Add(from, actors.Coordinator, what, true)
 }
 
@@ -149,7 +149,7 @@ func (c *conductor) missing() string {
 // namesOf are the names of the nodes that live in a process.
 func (c *conductor) namesOf(name string) (names []string) {
 	for _, node := range c.NodesOf(name) {
-		names = append(names, c.deployment.Nodes[node].Name)
+		names = append(names, c.stage.Names[node])
 	}
 	return names
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -22,9 +23,9 @@ func timed(t *testing.T) *conductor {
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	t.Cleanup(func() { p.halt(nil) })
 	c := p.newConductor(1, p.log, &protos.PlaceRun{})
-	c.deployment = &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
-	c.history = journal.NewHistory(c.deployment, []train.Role{{Trains: true, Holds: true}}, p.log)
-	c.collector = record.NewCollector(record.Config{})
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
+	c.stage = &experiment.Stage{Deployment: d, Collector: record.NewCollector(record.Config{})}
+	c.history = journal.NewHistory(d, []train.Role{{Trains: true, Holds: true}}, p.log)
 	return c
 }
 

@@ -294,7 +294,7 @@ func (w *watchdog) judgeStillness() {
 		}
 	case s.calm < calm:
 		s.calm++
-	case c.deployment.Bounded:
+	case c.stage.Deployment.Bounded:
 		c.stalled = cmp.Or(c.stalled, c.now())
 	default:
 		mayReturn := c.some(func(q *party) bool { return !q.in() }) // and set the run going again
@@ -333,5 +333,5 @@ func (w *watchdog) standstill() error {
 			losses += fmt.Sprintf("; without process %s: %v", name, err)
 		}
 	}
-	return c.deployment.Standstill(c.now(), waits, losses)
+	return c.stage.Deployment.Standstill(c.now(), waits, losses)
 }
