@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/client"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -408,7 +409,7 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 		return err
 	}
 	if f.out != "" && !f.detach {
-		if err := driver.Vacant(f.out); err != nil {
+		if err := client.Vacant(f.out); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/published"
 )
@@ -67,7 +68,7 @@ func dataListCommand(out io.Writer) *cobra.Command {
 					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "",
 					cmd.Root().Name() + " data get " + s.Name,
 				}
-				if folder, err := whereIs(&s, driver.DataFolders(data)); err == nil {
+				if folder, err := whereIs(&s, experiment.DataFolders(data)); err == nil {
 					l.Found = folder
 				}
 				all = append(all, l)
@@ -175,7 +176,7 @@ is the published one.`,
 			}
 			folder := data
 			if folder == "" {
-				if folder, err = driver.CacheFolder(); err != nil {
+				if folder, err = experiment.CacheFolder(); err != nil {
 					return &driver.InputError{Err: err}
 				}
 			}
@@ -272,7 +273,7 @@ published, and 1 if none is named and none is there.`,
 			missing := 0
 			var faults []error
 			for _, s := range sets {
-				err := checkSet(c, s, driver.DataFolders(data), out)
+				err := checkSet(c, s, experiment.DataFolders(data), out)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
 					missing++
 					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
@@ -286,7 +287,7 @@ published, and 1 if none is named and none is there.`,
 			}
 			if missing == len(sets) {
 				return fmt.Errorf("nothing was checked: no published data set is in %s",
-					strings.Join(driver.DataFolders(data), " or "))
+					strings.Join(experiment.DataFolders(data), " or "))
 			}
 			return nil
 		},

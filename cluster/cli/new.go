@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -35,7 +36,7 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Program = cmd.Root().Name()
 			s.Load = func(l catalog.Loader) (*datasets.Source, error) {
-				return driver.LoadData(l, driver.DataFolders(""), l.Test == 0)
+				return experiment.LoadData(l, experiment.DataFolders(""), l.Test == 0)
 			}
 			if file != "" {
 				s.Folder = filepath.Dir(file)

@@ -214,22 +214,15 @@ func (c *Client) Actors(ctx context.Context) ([]Actor, error) {
 // list asks the seed for the actors of a name, or all.
 func (c *Client) list(ctx context.Context, name string) (found []*protos.Actor, silent []string, trace string,
 	err error) {
-	t, err := c.ask(ctx, c.seed, &protos.Request{Kind: &protos.Request_Actors{Actors: &protos.ListActors{Name: name}}})
-	if err != nil {
-		return nil, nil, "", err
-	}
-	defer t.close()
-	for {
-		r, err := t.next()
-		if err != nil {
-			return nil, nil, "", err
-		}
-		if r.GetDone() != nil {
-			break
-		}
+	wanted := &protos.Request{Kind: &protos.Request_Actors{Actors: &protos.ListActors{Name: name}}}
+	err = c.each(ctx, c.seed, wanted, func(r *protos.Reply) bool {
 		found = append(found, r.GetActors().GetActors()...)
 		silent = append(silent, r.GetActors().GetSilent()...)
 		trace = cmp.Or(trace, r.GetActors().GetTrace())
+		return true
+	})
+	if err != nil {
+		return nil, nil, "", err
 	}
 	slices.SortFunc(found, func(a, b *protos.Actor) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Node, b.Node))

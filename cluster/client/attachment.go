@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -41,11 +42,10 @@ type clientLine struct {
 type sent struct {
 	of     *Ref
 	counts bool
+	over   atomic.Bool // it has ended, or nobody waits for its end
 	ended  chan struct{}
 	answer *protos.Message // written before ended is closed
 	err    error
-	mu     sync.Mutex
-	left   bool // nobody waits for the answer
 }
 
 // errClientClosed ends the calls that are under way when a client is closed.
@@ -117,7 +117,7 @@ func (c *Client) put(ctx context.Context, call *protos.ActorCall, s *sent) error
 	a.sequence++
 	call.Client, call.Sequence = a.client, a.sequence
 	l := a.now
-	if err := l.enter(call.Sequence, s); err != nil {
+	if err := l.register(call.Sequence, s); err != nil {
 		return err
 	}
 	// Interrupted in the middle of a message the line would be of no use.
@@ -139,9 +139,7 @@ func (c *Client) attach(ctx context.Context) error {
 	}
 	if a.client == 0 {
 		var draw [8]byte
-		if _, err := rand.Read(draw[:]); err != nil {
-			return err
-		}
+		_, _ = rand.Read(draw[:]) // which never fails
 		a.client = binary.LittleEndian.Uint64(draw[:])
 	}
 	t, err := c.ask(ctx, c.seed, &protos.Request{Kind: &protos.Request_Attach{Attach: &protos.AttachActors{}}})
@@ -167,8 +165,8 @@ func (l *clientLine) fine() bool {
 	return l.broken == nil
 }
 
-// enter notes a call before it is sent.
-func (l *clientLine) enter(sequence uint64, s *sent) error {
+// register notes a call before it is sent.
+func (l *clientLine) register(sequence uint64, s *sent) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {
@@ -237,11 +235,9 @@ func (l *clientLine) end(cause error) {
 
 // end is the end of a call.
 func (s *sent) end(answer *protos.Message, err error) {
-	s.mu.Lock()
-	s.answer, s.err = answer, err
-	left := s.left
-	s.mu.Unlock()
-	if left && answer != nil {
+	if !s.over.Swap(true) {
+		s.answer, s.err = answer, err
+	} else if answer != nil {
 		answer.Release()
 	}
 	s.count(func(n *RefStats) {
@@ -272,16 +268,9 @@ func (s *sent) wait(ctx context.Context, not string) (*protos.Message, error) {
 		return s.answer, s.err
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.answer != nil || s.err != nil {
-		return s.answer, s.err // at the last moment
-	}
-	select {
-	case <-s.ended:
+	if s.over.Swap(true) { // it ends at this moment
+		<-s.ended
 		return s.answer, s.err
-	default:
 	}
-	s.left = true
 	return nil, fmt.Errorf("%s %s: %w", s.of, not, context.Cause(ctx))
 }

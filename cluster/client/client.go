@@ -86,7 +86,7 @@ type Submission struct {
 }
 
 // Over reports whether the submission has ended.
-func (s *Submission) Over() bool { return s.State != request.Waiting && s.State != request.Running }
+func (s *Submission) Over() bool { return request.Over(s.State) }
 
 // connectPatience is how long one seed may take to answer.
 const connectPatience = 5 * time.Second
@@ -217,6 +217,22 @@ func (c *Client) one(ctx context.Context, address string, r *protos.Request) (*p
 	return t.next()
 }
 
+// each sends a request to a process and gives its replies to take, until take wants no more or
+// the process is done.
+func (c *Client) each(ctx context.Context, address string, r *protos.Request, take func(*protos.Reply) bool) error {
+	t, err := c.ask(ctx, address, r)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for {
+		reply, err := t.next()
+		if err != nil || reply.GetDone() != nil || !take(reply) {
+			return err
+		}
+	}
+}
+
 // Nodes returns the processes of the cluster, by name.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 	return c.nodesOf(ctx, c.seed)
@@ -245,23 +261,24 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 // askedAtOnce is how many processes a client asks at a time.
 const askedAtOnce = 32
 
-// everywhere asks processes side by side, since one that does not answer takes its time. The error
-// names those that did not.
-func everywhere(nodes []Node, ask func(i int, n *Node) error) error {
-	errs := make([]error, len(nodes))
+// everywhere asks processes side by side, since one that does not answer takes its time, and
+// returns their answers in the order of the processes. The error names those that did not answer.
+func everywhere[T any](nodes []Node, ask func(n *Node) (T, error)) ([]T, error) {
+	answers, errs := make([]T, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, askedAtOnce)
 	for i := range nodes {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			if err := ask(i, &nodes[i]); err != nil {
+			var err error
+			if answers[i], err = ask(&nodes[i]); err != nil {
 				errs[i] = fmt.Errorf("node %s: %w", nodes[i].Name, err)
 			}
 		})
 	}
 	asking.Wait()
-	return errors.Join(errs...)
+	return answers, errors.Join(errs...)
 }
 
 // RoundTrips asks every process for what heartbeats take to the others and back, in seconds, by the
@@ -271,11 +288,7 @@ func (c *Client) RoundTrips(ctx context.Context) (map[string]map[string]float64,
 	if err != nil {
 		return nil, err
 	}
-	others := make([][]Node, len(nodes))
-	err = everywhere(nodes, func(i int, n *Node) (err error) {
-		others[i], err = c.nodesOf(ctx, n.Address)
-		return err
-	})
+	others, err := everywhere(nodes, func(n *Node) ([]Node, error) { return c.nodesOf(ctx, n.Address) })
 	trips := map[string]map[string]float64{}
 	for i, from := range nodes {
 		if others[i] == nil {
@@ -299,11 +312,13 @@ func (c *Client) Submissions(ctx context.Context) ([]Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	replies := make([]*protos.Reply, len(nodes))
-	err = everywhere(nodes, func(i int, n *Node) (err error) {
-		replies[i], err = c.prompt(ctx, n.Address,
-			&protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
-		return err
+	return c.submissions(ctx, nodes)
+}
+
+// submissions asks some processes.
+func (c *Client) submissions(ctx context.Context, nodes []Node) ([]Submission, error) {
+	replies, err := everywhere(nodes, func(n *Node) (*protos.Reply, error) {
+		return c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 	})
 	all := merge(replies)
 	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
@@ -349,7 +364,7 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	if err != nil {
 		return "", found, err
 	}
-	all, failed := c.Submissions(ctx)
+	all, failed := c.submissions(ctx, nodes)
 	for _, s := range all {
 		if id == "" || !strings.HasPrefix(s.ID, id) {
 			continue
@@ -380,7 +395,9 @@ func (c *Client) keeper(ctx context.Context, id string) (address, whole string, 
 	case err != nil:
 		return "", "", err
 	case !s.Away.IsZero():
-		return "", "", absent(s)
+		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
+			"it was %s, with %d of %d runs, when last heard of",
+			s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 	case address == "":
 		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID, s.Process))
 	}
@@ -441,19 +458,10 @@ func (c *Client) watch(ctx context.Context, id string, tell func(Submission) boo
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}})
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	for more := true; more; {
-		r, err := t.next()
-		if err != nil {
-			return err
-		}
-		more = tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
-	}
-	return nil
+	wanted := &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}}
+	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
+		return tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
+	})
 }
 
 // Logs tells the lines of a run's log, with follow until it has ended.
@@ -462,21 +470,13 @@ func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(lin
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address,
-		&protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}})
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	for {
-		r, err := t.next()
-		if err != nil || r.GetDone() != nil {
-			return err
-		}
+	wanted := &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}}
+	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
 		for _, line := range r.GetLines().GetLines() {
 			tell(line)
 		}
-	}
+		return true
+	})
 }
 
 // Stop ends a run. What it has finished is kept.
@@ -498,13 +498,6 @@ func (c *Client) Remove(ctx context.Context, id string) (whole string, err error
 	}
 	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: whole}}})
 	return whole, err
-}
-
-// absent says of a submission that its process is away.
-func absent(s Submission) error {
-	return refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
-		"it was %s, with %d of %d runs, when last heard of",
-		s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
 }
 
 // located has the error of a process, which knows only the last element of the plan's path, name

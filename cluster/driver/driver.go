@@ -21,14 +21,12 @@ package driver
 import (
 	"context"
 
-	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/client"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/node"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
-	"github.com/gradwire/gradwire/datasets"
 )
 
 // Errors that say what a caller can do.
@@ -153,21 +151,4 @@ func Serve(ctx context.Context, c NodeConfig) error { return node.Serve(ctx, c) 
 // identity belongs to an operator or client; it is nil for a cluster without identities.
 func Connect(ctx context.Context, seeds []string, id *identity.Identity) (*Client, error) {
 	return client.Connect(ctx, seeds, id)
-}
-
-// Vacant returns an InputError for a folder that Client.Fetch cannot copy a record into, because
-// something is in it.
-func Vacant(dir string) error { return client.Vacant(dir) }
-
-// CacheFolder is the folder within the user's cache that data sets are put into. It is an error if
-// the system names no such folder.
-func CacheFolder() (string, error) { return experiment.CacheFolder() }
-
-// DataFolders returns the folders that are searched for data sets, in this order: the named one, if
-// any, the value of the variable GRADWIRE_DATA, and the user's cache.
-func DataFolders(named string) []string { return experiment.DataFolders(named) }
-
-// LoadData loads a data set from the first of the folders that has it.
-func LoadData(l catalog.Loader, folders []string, published bool) (*datasets.Source, error) {
-	return experiment.LoadData(l, folders, published)
 }

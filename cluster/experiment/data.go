@@ -29,25 +29,13 @@ type samples struct {
 type Shelf struct {
 	folders []string
 	keep    int
-	shared  *SharedData // may be nil
+	shared  *SharedData
 
 	mu      sync.Mutex
-	sources map[string]*once[*datasets.Source]
-	read    []datasets.File // of the sources
-	cut     map[string]*once[*samples]
+	sources map[string]func() (*datasets.Source, error) // loads it the first time
+	read    []datasets.File                             // of the sources
+	cut     map[string]func() (*samples, error)
 	recent  []string // keys of cut, the latest last
-}
-
-// once makes a value at most once.
-type once[T any] struct {
-	sync.Once
-	value T
-	err   error
-}
-
-func (o *once[T]) get(create func() (T, error)) (T, error) {
-	o.Do(func() { o.value, o.err = create() })
-	return o.value, o.err
 }
 
 // CacheFolder is the folder within the user's cache that data sets are put into. It is an error if
@@ -101,11 +89,14 @@ func LoadData(l catalog.Loader, folders []string, published bool) (source *datas
 }
 
 // NewShelf returns an empty shelf over the folders of data, which keeps what is cut for the last
-// few seeds. What others that have the same commons use, it shares with them.
-func NewShelf(folder string, keep int, c *SharedData) *Shelf {
+// few seeds. Shelves of the same SharedData share what they use; nil shares nothing.
+func NewShelf(folder string, keep int, shared *SharedData) *Shelf {
+	if shared == nil {
+		shared = &SharedData{}
+	}
 	return &Shelf{
-		folders: DataFolders(folder), keep: keep, shared: c,
-		sources: map[string]*once[*datasets.Source]{}, cut: map[string]*once[*samples]{},
+		folders: DataFolders(folder), keep: keep, shared: shared,
+		sources: map[string]func() (*datasets.Source, error){}, cut: map[string]func() (*samples, error){},
 	}
 }
 
@@ -113,20 +104,20 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	published := d.Test == 0
 	key := fmt.Sprint(d.SourceKey, published)
 	s.mu.Lock()
-	o := s.sources[key]
-	if o == nil {
-		o = &once[*datasets.Source]{}
-		s.sources[key] = o
+	get := s.sources[key]
+	if get == nil {
+		get = sync.OnceValues(func() (*datasets.Source, error) {
+			source, err := s.shared.sources.get(s.stamped(d, key),
+				func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+			if err == nil {
+				s.addFiles(source.Files)
+			}
+			return source, err
+		})
+		s.sources[key] = get
 	}
 	s.mu.Unlock()
-	source, err := o.get(func() (*datasets.Source, error) {
-		source, err := s.shared.source(s.stamped(d, key),
-			func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
-		if err == nil {
-			s.addFiles(source.Files)
-		}
-		return source, err
-	})
+	source, err := get()
 	switch {
 	case err != nil:
 		return nil, syntax.Errorf(blamed(d.Section, err), "%w", err)
@@ -180,35 +171,32 @@ func blamed(section *syntax.Node, err error) *syntax.Node {
 }
 
 // samples cuts and scales a data set for a seed.
-func (s *Shelf) samples(d *catalog.Data, seed uint64) (samples, error) {
+func (s *Shelf) samples(d *catalog.Data, seed uint64) (*samples, error) {
 	key := d.Key
 	if d.Test != 0 || d.Validation != 0 {
 		key = fmt.Sprint(d.Key, seed)
 	}
 	s.mu.Lock()
-	o := s.cut[key]
-	if o == nil {
-		o = &once[*samples]{}
-		s.cut[key] = o
+	get := s.cut[key]
+	if get == nil {
+		get = sync.OnceValues(func() (*samples, error) {
+			return s.shared.cuts.get(s.stamped(d, key), func() (*samples, error) {
+				source, err := s.source(d)
+				if err != nil {
+					return nil, err
+				}
+				return cut(d, source, seed)
+			})
+		})
+		s.cut[key] = get
 	}
 	s.touch(key)
 	s.mu.Unlock()
-	c, err := o.get(func() (*samples, error) {
-		return s.shared.samples(s.stamped(d, key), func() (*samples, error) {
-			source, err := s.source(d)
-			if err != nil {
-				return nil, err
-			}
-			c, err := cut(d, source, seed)
-			c.files = source.Files
-			return &c, err
-		})
-	})
-	if err != nil {
-		return samples{}, err
+	c, err := get()
+	if err == nil {
+		s.addFiles(c.files) // another shelf may have read them
 	}
-	s.addFiles(c.files) // another shelf may have read them
-	return *c, nil
+	return c, err
 }
 
 // touch makes a key the latest and lets the oldest beyond keep go.
@@ -223,27 +211,22 @@ func (s *Shelf) touch(key string) {
 	}
 }
 
-func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error) {
+// cut cuts and scales a data set for a seed.
+func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error) {
 	rows, tests, held, err := parts(d, source.Pool.Len(), seed)
 	if err != nil {
-		return samples{}, err
+		return nil, err
 	}
+	c := &samples{train: source.Pool, test: source.Test, files: source.Files}
 	if rows == nil && d.Scaling == datasets.NoScaling {
-		return samples{train: source.Pool, test: source.Test}, nil
+		return c, nil
 	}
-	var c samples
-	if tests == nil {
-		c.test = source.Test.Subset(all(source.Test))
-	} else {
-		c.test = source.Pool.Subset(tests)
+	if tests != nil {
+		c.test = source.Pool
 	}
-	if rows == nil {
-		c.train = source.Pool.Subset(all(source.Pool))
-	} else {
-		c.train = source.Pool.Subset(rows)
-	}
+	c.train, c.test = subset(c.train, rows), subset(c.test, tests)
 	if held != nil {
-		c.validation = source.Pool.Subset(held)
+		c.validation = subset(source.Pool, held)
 	}
 	if d.FitAll {
 		rows = nil
@@ -255,6 +238,16 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (samples, error)
 		}
 	}
 	return c, nil
+}
+
+// subset copies some rows of a set, and all without rows.
+func subset(set *datasets.Set, rows []int32) *datasets.Set {
+	if rows == nil {
+		for i := range int32(set.Len()) {
+			rows = append(rows, i)
+		}
+	}
+	return set.Subset(rows)
 }
 
 // parts are the rows of n samples that are trained on, tested on and held out to choose settings
@@ -289,12 +282,4 @@ func pick(values, positions []int32) []int32 {
 		picked[i] = values[at]
 	}
 	return picked
-}
-
-func all(set *datasets.Set) []int32 {
-	rows := make([]int32, set.Len())
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	return rows
 }

@@ -22,11 +22,8 @@ func (r *Runner) savePlan(text string) error {
 // moreRepeats reports whether a plan is another one but for more repeats.
 func moreRepeats(before, after string) bool {
 	a, err := syntax.Parse("before", []byte(before))
-	if err != nil {
-		return false
-	}
-	b, err := syntax.Parse("after", []byte(after))
-	if err != nil {
+	b, other := syntax.Parse("after", []byte(after))
+	if err != nil || other != nil {
 		return false
 	}
 	const key = "repeats"

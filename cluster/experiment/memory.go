@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -94,12 +92,10 @@ func memory() float64 {
 
 // memTotal reads the line MemTotal of Linux's list, in bytes; 0 if there is none.
 func memTotal(text []byte) float64 {
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		var kilobytes float64
-		if n, _ := fmt.Sscanf(lines.Text(), "MemTotal: %f kB", &kilobytes); n == 1 {
-			return 1024 * kilobytes
-		}
+	_, after, _ := strings.Cut(string(text), "MemTotal:")
+	var kilobytes float64
+	if n, _ := fmt.Sscanf(after, "%f kB", &kilobytes); n == 0 {
+		return 0
 	}
-	return 0
+	return 1024 * kilobytes
 }

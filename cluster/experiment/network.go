@@ -45,15 +45,12 @@ func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
 		return nil, refusal.Input(fmt.Errorf("%s says network: none; nothing is emulated, so that there is nothing "+
 			"to probe", p.file))
 	}
-	names := make([]string, len(spec.Plan.Nodes))
-	for i := range names {
-		names[i] = spec.Plan.Nodes[i].Name
-	}
+	names := at.names()
 	graphs, err := at.graphs(spec.Plan.Seed, names)
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	n := &Network{Plan: spec.Plan.Name, Seed: spec.Plan.Seed, Labels: at.labels, Point: number, Points: len(points)}
+	n := &Network{Plan: spec.Plan.Name, Seed: spec.Plan.Seed, Labels: at.Labels, Point: number, Points: len(points)}
 	l, settings := newLines(spec), spec.Plan.Links()
 	l.each(graphs, func(_, _ int) { n.Edges++ })
 	taken, k := min(n.Edges, most), 0

@@ -44,7 +44,7 @@ func placed(t *testing.T, text string, seed uint64, set ...string) *world.Deploy
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := points[0].Place(task, false, 1)
+	s, err := points[0].Stage(task, false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

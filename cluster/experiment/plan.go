@@ -51,42 +51,38 @@ func Parse(file string, src []byte, set ...string) (*Plan, error) {
 		return nil, refusal.Input(err)
 	}
 	plan.Upgrade(root)
-	for _, s := range set {
-		path, value, err := syntax.ParseAssignment(s)
-		if err == nil {
-			err = root.Set(path, value)
-		}
-		if err != nil {
-			return nil, refusal.Input(err)
+	p := &Plan{root: root, file: file, text: src}
+	for _, assignment := range set {
+		if err := p.assign(assignment); err != nil {
+			return nil, err
 		}
 	}
-	return &Plan{root: root, file: file, text: src, set: slices.Clone(set)}, nil
+	return p, nil
 }
 
 // Set puts a value at a path of the plan, as `--set path=value` does.
-func (p *Plan) Set(path, value string) error {
-	assignment := path + "=" + value
-	path, node, err := syntax.ParseAssignment(assignment)
+func (p *Plan) Set(path, value string) error { return p.assign(path + "=" + value) }
+
+func (p *Plan) assign(assignment string) error {
+	path, value, err := syntax.ParseAssignment(assignment)
 	if err == nil {
-		err = p.root.Set(path, node)
+		err = p.root.Set(path, value)
 	}
-	if err == nil {
-		p.set = append(p.set, assignment)
+	if err != nil {
+		return refusal.Input(err)
 	}
-	return refusal.Input(err)
+	p.set = append(p.set, assignment)
+	return nil
 }
 
 // Written returns the plan's file, the text in it, and the assignments that were carried out.
 func (p *Plan) Written() (file string, text []byte, set []string) { return p.file, p.text, p.set }
 
-// Point is one combination of a sweep's values.
+// Point is one combination of a sweep's values. The names of files in its Root are absolute.
 type Point struct {
+	plan.Point
 	// Spec is what the catalog has made of it.
-	Spec   *catalog.Spec
-	labels []plan.Label
-	root   *syntax.Node   // as written, but for the names of files, which are absolute now
-	values []*syntax.Node // in it, what each axis has put there
-	choice []int          // which of its values each axis has
+	Spec *catalog.Spec
 	// candidates are what can be chosen for the point; none once that has been done, or if there is
 	// nothing to choose.
 	candidates []candidate
@@ -104,7 +100,7 @@ func (p *Plan) Points(c *catalog.Catalog) ([]Point, error) {
 	points := make([]Point, len(all))
 	many := severalKinds(all)
 	for i, at := range all {
-		points[i] = Point{labels: at.Labels, root: at.Root, values: at.Values, choice: at.Choice}
+		points[i].Point = at
 		if points[i].Spec, err = read(c, at.Root, many); err == nil {
 			if err := points[i].readCandidates(c); err != nil {
 				return nil, refusal.Input(err)
@@ -135,7 +131,7 @@ func knownRoles(points []Point) error {
 		}
 	}
 	for i := range points {
-		for _, node := range points[i].root.At("nodes").Items {
+		for _, node := range points[i].Root.At("nodes").Items {
 			if role, given := node.Get("role"); given && role.Text != "" && !slices.Contains(known, role.Text) {
 				return syntax.Errorf(role, "no architecture of this sweep knows the role %q%s", role.Text,
 					syntax.Suggestion(role.Text, known))
@@ -167,7 +163,7 @@ func severalKinds(points []plan.Point) bool {
 // about says at which point of the sweep something is wrong, and where the sweep's values for it
 // are written.
 func (p *Point) about(err error) error {
-	if len(p.labels) == 0 {
+	if len(p.Labels) == 0 {
 		return err
 	}
 	var one *syntax.Error
@@ -187,10 +183,10 @@ func (p *Point) about(err error) error {
 
 // where names the point, and the lines that its values come from.
 func (p *Point) where() string {
-	texts := make([]string, len(p.labels))
-	for i, l := range p.labels {
+	texts := make([]string, len(p.Labels))
+	for i, l := range p.Labels {
 		texts[i] = l.Key + " = " + l.Value
-		if pos := p.values[i].Pos; pos.Line > 0 {
+		if pos := p.Values[i].Pos; pos.Line > 0 {
 			texts[i] += fmt.Sprintf(" (%s:%d)", pos.File, pos.Line)
 		}
 	}
@@ -198,14 +194,11 @@ func (p *Point) where() string {
 }
 
 func describe(labels []plan.Label) string {
-	s := ""
+	texts := make([]string, len(labels))
 	for i, l := range labels {
-		if i > 0 {
-			s += ", "
-		}
-		s += l.Key + " = " + l.Value
+		texts[i] = l.Key + " = " + l.Value
 	}
-	return s
+	return strings.Join(texts, ", ")
 }
 
 // Resolved returns the text of the plan with every default spelled out and every file by its
@@ -231,7 +224,7 @@ func (p *Plan) resolved(points []Point) (string, error) {
 		return "", refusal.Input(err)
 	}
 	written := p.root.Without("sweep").Clone()
-	takeFiles(written, points[0].root)
+	takeFiles(written, points[0].Root)
 	spelled := plan.Spell(written, axes, resolved)
 	for k := range axes {
 		for i := range axes[k].Values {
@@ -242,12 +235,12 @@ func (p *Plan) resolved(points []Point) (string, error) {
 			var used []*syntax.Node
 			var at *Point
 			for n := range points {
-				if points[n].choice[k] == i {
+				if points[n].Choice[k] == i {
 					used, at = append(used, resolved[n]), &points[n]
 				}
 			}
 			value := v.Value.Clone()
-			takeFiles(value, at.values[k])
+			takeFiles(value, at.Values[k])
 			v.Value = plan.SpellValue(axes, k, value, used).Clone()
 		}
 	}

@@ -62,7 +62,7 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(points, func(pt Point) bool { return slices.Equal(settings(pt.labels), run.Point) })
+	at := slices.IndexFunc(points, func(pt Point) bool { return slices.Equal(settings(pt.Labels), run.Point) })
 	if at < 0 {
 		return nil, refusal.Input(fmt.Errorf("%s: the plan has no point %q", dir, run.Point.String()))
 	}
@@ -89,16 +89,12 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 
 // again runs a point with a seed and returns the digest.
 func (p *Point) again(ctx context.Context, shelf *Shelf, seed uint64, o Options) (string, error) {
-	task, err := p.Task(shelf, seed)
+	s, err := p.stageFor(shelf, seed, o.Strict, runtime.NumCPU())
 	if err != nil {
 		return "", refusal.Input(err)
 	}
-	s, err := p.Place(task, o.Strict, runtime.NumCPU())
-	if err != nil {
-		return "", refusal.Input(err)
-	}
-	s.collector = record.NewCollector(record.Config{})
-	s.Deployment.Observer = s.collector
+	s.Collector = record.NewCollector(record.Config{})
+	s.Deployment.Observer = s.Collector
 	out, err := Virtual{}.Play(ctx, s)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
@@ -47,11 +47,8 @@ func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
 	return m, nil
 }
 
-// row is what a run has led to.
-type row struct{ record.Run }
-
-// judge says how much the figures are worth.
-func (r *row) judge(s *Stage, out Outcome, failure error) {
+// judge says how much the figures of a run are worth.
+func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	for _, i := range s.result.Incidents {
 		known := record.Incident{At: i.At.Seconds(), Node: s.Names[i.Node], What: i.What}
 		if !slices.ContainsFunc(out.Incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
@@ -59,11 +56,9 @@ func (r *row) judge(s *Stage, out Outcome, failure error) {
 		}
 	}
 	if len(out.Waits) > 0 {
-		st := standing{names: s.Names[:len(s.Names)-1], waits: out.Waits, paces: s.collector.Paces(), end: out.Halted,
-			least: out.LeastPause}
 		// Without a loss who waits is waiting for what is on its way, unless that is true of
 		// everybody.
-		if still := st.still(); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
+		if still := s.still(out); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
 			r.Incidents = append(r.Incidents, still...)
 		}
 	}
@@ -108,18 +103,19 @@ func culprit(err error) string {
 }
 
 // row sums a run up.
-func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall time.Duration) *row {
-	row := &row{record.Run{
-		Number: next.number, Point: settings(next.point.labels), Seed: next.seed,
+func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall time.Duration) *record.Run {
+	traits := r.Venue.Traits()
+	row := &record.Run{
+		Number: next.number, Point: settings(next.point.Labels), Seed: next.seed,
 		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
 		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
 		Unmeasured: data.Unmeasured,
-		Clock:      string(r.Venue.Clock()), Insecure: !r.Venue.Secure(), Wall: wall.Seconds(), Lateness: out.Lateness,
+		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,
 		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
-	}}
+	}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.End).Seconds()
-	if n, sample := next.point.holders(), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
+	if n, sample := len(s.holders), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
 		row.Holders = n
 	}
 	if accuracy, _ := Target(next.point.Spec.Plan); accuracy > 0 {
@@ -139,16 +135,6 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 		row.Digest = digest(*out.Digest, s.result.Models)
 	}
 	return row
-}
-
-// holders is how many nodes of a point hold a model.
-func (p *Point) holders() (n int) {
-	for _, role := range p.Spec.Roles {
-		if role.Holds {
-			n++
-		}
-	}
-	return n
 }
 
 // digest hashes a run's messages, whose hash is given, and the final parameters of its models.
@@ -172,34 +158,17 @@ func tensors(m nn.Model) []safetensors.Tensor {
 	return ts
 }
 
-// standing is what is known of the nodes of a run when it ends.
-type standing struct {
-	names []string
-	waits map[int]string // by node, what it waits for
-	paces []record.Pace
-	end   time.Duration // of the members' part
-	least time.Duration // shorter pauses are none
-}
-
-// still returns an incident for each node that has stood still.
-func (s *standing) still() (incidents []record.Incident) {
-	longest := time.Duration(0)
-	for _, p := range s.paces {
-		longest = max(longest, p.Longest)
-	}
-	if longest == 0 {
-		longest = s.end / (2 * journal.StillFactor) // nobody has made two steps
-	}
-	for i, name := range s.names {
-		cause, waits := s.waits[i]
-		if !waits || i >= len(s.paces) {
-			continue
-		}
-		if p := s.paces[i]; journal.StoodStill(p, longest, s.end, s.least) {
+// still returns an incident for each node that has stood still when its part ended.
+func (s *Stage) still(out Outcome) (incidents []record.Incident) {
+	paces, longest := s.Collector.Paces()
+	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
+	for i, p := range paces {
+		cause, waits := out.Waits[i]
+		if waits && p.StoodStill(out.Halted, longest, out.LeastPause, true) {
 			incidents = append(incidents, record.Incident{
-				At: p.Last.Seconds(), Node: name,
+				At: p.Last.Seconds(), Node: s.Names[i],
 				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",
-					(s.end - p.Last).Seconds(), cause),
+					(out.Halted - p.Last).Seconds(), cause),
 			})
 		}
 	}

@@ -132,26 +132,34 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := affordable(points, at.Venue.Memory()); err != nil {
-		return nil, err
+	traits := at.Venue.Traits()
+	if traits.Here {
+		if err := affordable(points, memory()); err != nil {
+			return nil, err
+		}
 	}
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
-	if len(points)*r.repeats > record.MaxRuns {
+	if r.total() > record.MaxRuns {
 		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
-			len(points), r.repeats, len(points)*r.repeats, record.MaxRuns))
+			len(points), r.repeats, r.total(), record.MaxRuns))
 	}
 	if first.Seed+uint64(r.repeats) < first.Seed {
 		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
 			uint64(math.MaxUint64)))
 	}
-	r.Jobs = r.Venue.Jobs(min(r.Jobs, len(points)*r.repeats))
+	if r.Jobs = min(r.Jobs, r.total()); traits.Alone {
+		r.Jobs = 1
+	}
 	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}
 	return r, r.open(first)
 }
+
+// total is how many runs the plan has.
+func (r *Runner) total() int { return len(r.points) * r.repeats }
 
 // rehearse places the first repeat of every point, so that what cannot run is told at once.
 func (r *Runner) rehearse(ctx context.Context) error {
@@ -160,11 +168,7 @@ func (r *Runner) rehearse(ctx context.Context) error {
 	}
 	for i := range r.points {
 		pt := &r.points[i]
-		var s *Stage
-		task, err := pt.Task(r.shelf, pt.Spec.Plan.Seed)
-		if err == nil {
-			s, err = pt.Place(task, r.Strict, 1)
-		}
+		s, err := pt.stageFor(r.shelf, pt.Spec.Plan.Seed, r.Strict, 1)
 		if err == nil {
 			err = r.Venue.Rehearse(ctx, s)
 		}
@@ -215,13 +219,13 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 		for i := range r.points {
 			pt := &r.points[i]
 			next := run{number: i*r.repeats + repeat, point: pt, seed: pt.Spec.Plan.Seed + uint64(repeat)}
-			if _, finished := r.folder.Finished(settings(pt.labels), next.seed); !finished {
+			if _, finished := r.folder.Finished(settings(pt.Labels), next.seed); !finished {
 				r.queue = append(r.queue, next)
 			}
 		}
 	}
 	r.renumber()
-	r.done = len(r.points)*r.repeats - len(r.queue)
+	r.done = r.total() - len(r.queue)
 	return nil
 }
 
@@ -249,7 +253,7 @@ func reserve(name string) (dir string, err error) {
 // what is to be run.
 func (r *Runner) compatible() error {
 	for _, done := range r.folder.Runs() {
-		if done.Clock != string(r.Venue.Clock()) {
+		if done.Clock != string(r.Venue.Traits().Clock) {
 			if done.Clock != string(VirtualTime) && done.Clock != string(RealTime) {
 				return fmt.Errorf("the record in %s was made on a %s, where each submission has a record of its own; "+
 					"submit the plan again", r.Out, done.Clock)
@@ -294,29 +298,36 @@ func settings(labels []plan.Label) record.Point {
 func (r *Runner) RunAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	queue := make(chan run, len(r.queue))
-	for _, next := range r.queue {
-		queue <- next
+	sideBySide(ctx, r.Jobs, len(r.queue), func(i int) {
+		if err := r.makeRun(ctx, r.queue[i]); err != nil {
+			cancel(err)
+		}
+	})
+	if r.done == r.total() {
+		return r.failure() // whoever cancelled came too late
+	}
+	return errors.Join(context.Cause(ctx), r.failure())
+}
+
+// sideBySide does something for each of n, several at a time, in their order, until ctx ends.
+func sideBySide(ctx context.Context, several, n int, do func(i int)) {
+	queue := make(chan int, n)
+	for i := range n {
+		queue <- i
 	}
 	close(queue)
 	var workers sync.WaitGroup
-	for range r.Jobs {
+	for range min(several, n) {
 		workers.Go(func() {
-			for next := range queue {
+			for i := range queue {
 				if ctx.Err() != nil {
 					return
 				}
-				if err := r.makeRun(ctx, next); err != nil {
-					cancel(err)
-				}
+				do(i)
 			}
 		})
 	}
 	workers.Wait()
-	if r.done == len(r.points)*r.repeats {
-		return r.failure() // whoever cancelled came too late
-	}
-	return errors.Join(context.Cause(ctx), r.failure())
 }
 
 // maxFailures is how many failures are told one by one.
@@ -337,14 +348,14 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return fmt.Errorf("run %d (%sseed %d): %w", next.number, prefix(next.point.labels), next.seed, err)
+		at := describe(next.point.Labels)
+		if at != "" {
+			at += ", "
+		}
+		return fmt.Errorf("run %d (%sseed %d): %w", next.number, at, next.seed, err)
 	}
 	began := time.Now()
-	task, err := next.point.Task(r.shelf, next.seed)
-	if err != nil {
-		return wrap(err)
-	}
-	s, err := next.point.Place(task, r.Strict, r.threads())
+	s, err := next.point.stageFor(r.shelf, next.seed, r.Strict, r.threads())
 	if err != nil {
 		return wrap(err)
 	}
@@ -360,33 +371,26 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	if failure != nil {
 		last = 0 // the record ends where the run did
 	}
-	data, err := s.collector.Close(last)
+	data, err := s.Collector.Close(last)
 	if err := errors.Join(err, closeEvents()); err != nil {
 		return wrap(err)
 	}
 	row := r.row(next, s, out, &data, time.Since(began))
-	row.judge(s, out, failure)
+	judge(row, s, out, failure)
 	models := record.Models{}
 	if failure == nil {
 		if models, err = next.models(s, r.shelf); err != nil {
 			return wrap(err)
 		}
 	}
-	if err := r.folder.SaveRun(next.number, row.Run, data, models); err != nil {
+	if err := r.folder.SaveRun(next.number, *row, data, models); err != nil {
 		return wrap(err)
 	}
 	if failure != nil {
 		failure = wrap(failure)
 	}
-	r.finished(next, &row.Run, failure)
+	r.finished(next, row, failure)
 	return nil
-}
-
-func prefix(labels []plan.Label) string {
-	if len(labels) == 0 {
-		return ""
-	}
-	return describe(labels) + ", "
 }
 
 // threads is how many jobs of one run compute at a time: the cores that no other run uses.
@@ -396,14 +400,7 @@ func (r *Runner) threads() int {
 
 // observe gives the run its collector.
 func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err error) {
-	config := record.Config{
-		Links:        s.links,
-		OnEvaluation: func(e record.Evaluation) { r.progress(next, e) },
-	}
-	for i, n := range s.Deployment.Nodes {
-		config.Nodes = append(config.Nodes, n.Name)
-		config.Trains = append(config.Trains, next.point.Spec.Roles[i].Trains)
-	}
+	config := record.Config{OnEvaluation: func(e record.Evaluation) { r.progress(next, e) }}
 	closeEvents = func() error { return nil }
 	if next.point.Spec.Plan.Record == plan.RecordEvents {
 		w, err := r.folder.EventsWriter(next.number)
@@ -412,8 +409,7 @@ func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err erro
 		}
 		config.Events, closeEvents = w, w.Close
 	}
-	s.collector = record.NewCollector(config)
-	s.Deployment.Observer = s.collector
+	s.observe(config)
 	return closeEvents, nil
 }
 
@@ -453,12 +449,11 @@ func (r *Runner) reportProgress(row *record.Run) {
 	if r.Progress == nil {
 		return
 	}
-	total := len(r.points) * r.repeats
 	share := float64(r.done)
 	for _, part := range r.parts {
 		share += part
 	}
-	r.Progress(Progress{Done: r.done, Total: total, Share: share / float64(total), Finished: row})
+	r.Progress(Progress{Done: r.done, Total: r.total(), Share: share / float64(r.total()), Finished: row})
 }
 
 // Plan returns the plan of the first point. All points have its name, target and repeats.
@@ -476,7 +471,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	first := r.points[0].Spec.Plan
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
-		RunsPlanned: len(r.points) * r.repeats,
+		RunsPlanned: r.total(),
 		Data:        r.shelf.files(),
 	}
 	o.Target, _ = Target(first)
@@ -485,5 +480,5 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		return nil, err
 	}
 	traces, err := r.folder.Traces(summary.Runs)
-	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Venue.Clock()}, err
+	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Venue.Traits().Clock}, err
 }

@@ -13,24 +13,10 @@ import (
 )
 
 // SharedData are the data sets that are in use in a process, for all plans that want the same. It
-// keeps none in memory: what nobody uses is collected. A nil one shares nothing.
+// keeps none in memory: what nobody uses is collected.
 type SharedData struct {
 	sources shared[datasets.Source]
 	cuts    shared[samples]
-}
-
-func (c *SharedData) source(key string, load func() (*datasets.Source, error)) (*datasets.Source, error) {
-	if c == nil {
-		return load()
-	}
-	return c.sources.get(key, load)
-}
-
-func (c *SharedData) samples(key string, create func() (*samples, error)) (*samples, error) {
-	if c == nil {
-		return create()
-	}
-	return c.cuts.get(key, create)
 }
 
 // shared are values by key, each for as long as somebody has it.

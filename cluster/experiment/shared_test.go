@@ -48,7 +48,7 @@ func TestPlansOfOneProcessShareTheDataThatIsInUseAndReadAFileAgainThatHasChanged
 	write("1,2,a\n3,4,b\n5,6,a\n7,8,b\n")
 	d := dataOf(t, dir, "{set: csv, file: t.csv, test: 50%}")
 	var both SharedData
-	get := func(seed uint64) samples {
+	get := func(seed uint64) *samples {
 		t.Helper()
 		shelf := NewShelf(dir, 1, &both)
 		s, err := shelf.samples(d, seed)

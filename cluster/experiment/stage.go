@@ -25,6 +25,15 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
+// stageFor makes the stage of a run of a point in this process.
+func (p *Point) stageFor(shelf *Shelf, seed uint64, strict bool, threads int) (*Stage, error) {
+	task, err := p.Task(shelf, seed)
+	if err != nil {
+		return nil, err
+	}
+	return p.Stage(task, strict, threads)
+}
+
 // Task puts together what a run of a point trains.
 func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 	d := &p.Spec.Data
@@ -42,7 +51,7 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 }
 
 // taskOf puts a task together, of samples of which each worker has a shard.
-func (p *Point) taskOf(data samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
+func (p *Point) taskOf(data *samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
 	err error) {
 	t := &train.Task{
 		Model: p.Spec.Model, Train: data.train, Test: data.test, Validation: data.validation,
@@ -73,7 +82,7 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values",
 			m.GetLength(), m.GetInputs(), int64(maxSentValues))
 	}
-	data := samples{train: &datasets.Set{
+	data := &samples{train: &datasets.Set{
 		Name: m.Name, Inputs: int(m.Inputs), Classes: m.Classes,
 		X: make([]float32, int(m.Inputs)*int(m.Length)), Y: make([]int32, m.Length),
 	}}
@@ -105,11 +114,7 @@ func profile(c plan.Compute, task *train.Task) world.Profile {
 
 // network links the nodes of a point, and the coordinator as the last one.
 func (p *Point) network(seed uint64) (*link.Network, []string) {
-	var names []string
-	for i := range p.Spec.Plan.Nodes {
-		names = append(names, p.Spec.Plan.Nodes[i].Name)
-	}
-	names = append(names, actors.Coordinator)
+	names := append(p.names(), actors.Coordinator)
 	n := link.New(seed, names)
 	n.SetDefault(p.Spec.Default)
 	at := Positions(names)
@@ -121,6 +126,14 @@ func (p *Point) network(seed uint64) (*link.Network, []string) {
 		n.SetDownlink(int32(i), float64(p.Spec.Plan.Nodes[i].Downlink))
 	}
 	return n, names
+}
+
+// names returns the names of a point's nodes.
+func (p *Point) names() (names []string) {
+	for i := range p.Spec.Plan.Nodes {
+		names = append(names, p.Spec.Plan.Nodes[i].Name)
+	}
+	return names
 }
 
 // Positions are the places of names.
@@ -189,13 +202,15 @@ type Stage struct {
 	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
 	// that has some sets it.
 	Elsewhere func() []record.Link
+	// Collector records the run. Whoever lets it happen sets it before.
+	Collector *record.Collector
 
-	collector *record.Collector
-	result    coordinator.Result
+	holders []int // nodes that hold a model
+	result  coordinator.Result
 }
 
-// Place makes the deployment of a point.
-func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error) {
+// Stage makes the deployment of a point.
+func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
 	s.Network, s.Names = p.network(task.Seed)
@@ -213,11 +228,10 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 		return nil, refusal.Input(err)
 	}
 	absent := p.Spec.Plan.Absent()
-	var holders []int
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
 		if role.Holds {
-			holders = append(holders, i)
+			s.holders = append(s.holders, i)
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task), Absent: absent[i],
@@ -229,7 +243,7 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 	}
 	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(threads) }}
 	run := coordinator.Run{
-		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: holders,
+		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: s.holders,
 		Topologies: p.topologyChanges(), Result: &s.result,
 		Evaluate: func(params []float32) train.Verdict {
 			e := evaluators.Get().(*train.Evaluator)
@@ -241,6 +255,16 @@ func (p *Point) Place(task *train.Task, strict bool, threads int) (*Stage, error
 		return coordinator.New(run, env, control)
 	}
 	return s, nil
+}
+
+// observe has a collector record the run.
+func (s *Stage) observe(c record.Config) {
+	c.Links = s.links
+	for i, n := range s.Deployment.Nodes {
+		c.Nodes, c.Trains = append(c.Nodes, n.Name), append(c.Trains, s.Point.Spec.Roles[i].Trains)
+	}
+	s.Collector = record.NewCollector(c)
+	s.Deployment.Observer = s.Collector
 }
 
 // checkTopologies checks that the architecture can run with every topology of the deployment.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
@@ -23,22 +22,22 @@ import (
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
-	values []plan.Label
+	chosen []plan.Label
 	Point
 }
 
 // readCandidates resolves what can be chosen for a point.
 func (p *Point) readCandidates(c *catalog.Catalog) error {
-	all, err := plan.Candidates(p.root, p.values)
+	all, err := plan.Candidates(p.Root, p.Values)
 	if err != nil {
 		return err
 	}
 	for _, at := range all {
-		one := candidate{values: at.Labels, Point: Point{labels: p.labels, root: at.Root, values: p.values,
-			choice: p.choice}}
+		one := candidate{chosen: at.Labels, Point: *p}
+		one.Root, one.candidates = at.Root, nil
 		if one.Spec, err = read(c, at.Root, p.Spec.Plan.AnyRole); err != nil {
-			tried := Point{labels: slices.Concat(p.labels, at.Labels), values: slices.Concat(p.values, at.Values)}
-			return tried.about(err)
+			at.Labels, at.Values = slices.Concat(p.Labels, at.Labels), slices.Concat(p.Values, at.Values)
+			return (&Point{Point: at}).about(err)
 		}
 		p.candidates = append(p.candidates, one)
 	}
@@ -51,14 +50,14 @@ func (p *Point) settle(tunings []record.Tuning) (settled bool, err error) {
 	if len(p.candidates) == 0 {
 		return true, nil
 	}
-	at := slices.IndexFunc(tunings, func(t record.Tuning) bool { return slices.Equal(t.Point, settings(p.labels)) })
+	at := slices.IndexFunc(tunings, func(t record.Tuning) bool { return slices.Equal(t.Point, settings(p.Labels)) })
 	if at < 0 {
 		return false, nil
 	}
 	chosen := tunings[at].Candidates[tunings[at].Chosen].Values
 	for _, c := range p.candidates {
-		if slices.Equal(settings(c.values), chosen) {
-			p.Spec, p.root, p.candidates = c.Spec, c.root, nil
+		if slices.Equal(settings(c.chosen), chosen) {
+			*p = c.Point
 			return true, nil
 		}
 	}
@@ -89,8 +88,8 @@ func (r *Runner) tune(ctx context.Context) error {
 			return cause
 		}
 		if err != nil { // the runs of other points go on
-			if len(p.labels) > 0 {
-				err = fmt.Errorf("%s: %w", describe(p.labels), err)
+			if len(p.Labels) > 0 {
+				err = fmt.Errorf("%s: %w", describe(p.Labels), err)
 			}
 			r.failures = append(r.failures, err)
 			r.queue = slices.DeleteFunc(r.queue, func(next run) bool { return next.point == p })
@@ -110,24 +109,11 @@ func (r *Runner) tune(ctx context.Context) error {
 // choose tries all candidates of a point, several side by side.
 func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 	began := time.Now()
-	t := record.Tuning{Point: settings(p.labels), Seed: p.Spec.Plan.Seed,
+	t := record.Tuning{Point: settings(p.Labels), Seed: p.Spec.Plan.Seed,
 		Candidates: make([]record.Candidate, len(p.candidates))}
-	queue := make(chan int, len(p.candidates))
-	for i := range p.candidates {
-		queue <- i
-	}
-	close(queue)
-	var workers sync.WaitGroup
-	for range min(r.Jobs, len(p.candidates)) {
-		workers.Go(func() {
-			for i := range queue {
-				if ctx.Err() == nil {
-					t.Candidates[i] = r.try(ctx, &p.candidates[i], t.Seed)
-				}
-			}
-		})
-	}
-	workers.Wait()
+	sideBySide(ctx, r.Jobs, len(p.candidates), func(i int) {
+		t.Candidates[i] = r.try(ctx, &p.candidates[i], t.Seed)
+	})
 	if err := context.Cause(ctx); err != nil {
 		return t, err
 	}
@@ -177,7 +163,7 @@ func better(a, b *record.Candidate) bool {
 // try runs a candidate. That it fails is what is found about it.
 func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) record.Candidate {
 	began := time.Now()
-	found := record.Candidate{Values: settings(c.values), FinalAccuracy: record.Float(math.NaN())}
+	found := record.Candidate{Values: settings(c.chosen), FinalAccuracy: record.Float(math.NaN())}
 	err := r.judge(ctx, c, seed, &found)
 	if err != nil {
 		found.Failure = err.Error()
@@ -192,25 +178,20 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	if err != nil {
 		return err
 	}
-	s, err := c.Place(task.OnValidation(), r.Strict, r.threads())
+	s, err := c.Stage(task.OnValidation(), r.Strict, r.threads())
 	if err != nil {
 		return err
 	}
-	config := record.Config{Links: s.links, OnEvaluation: func(e record.Evaluation) {
+	s.observe(record.Config{OnEvaluation: func(e record.Evaluation) {
 		found.Duration = max(found.Duration, e.Time)
 		found.FinalAccuracy = e.Accuracy
-	}}
-	for i, n := range s.Deployment.Nodes {
-		config.Nodes, config.Trains = append(config.Nodes, n.Name), append(config.Trains, c.Spec.Roles[i].Trains)
-	}
-	s.collector = record.NewCollector(config)
-	s.Deployment.Observer = s.collector
+	}})
 	out, err := r.Venue.Play(ctx, s)
 	if err != nil {
 		return err
 	}
-	told := row{}
-	told.judge(s, out, nil)
+	var told record.Run
+	judge(&told, s, out, nil)
 	found.Outcome, found.Incidents = told.Outcome, told.Incidents
 	if s.result.Reached {
 		at := s.result.TimeToTarget.Seconds()

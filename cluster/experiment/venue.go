@@ -24,21 +24,26 @@ const (
 
 // Venue is where the runs of a plan take place.
 type Venue interface {
-	// Clock is the name of its time in records.
-	Clock() Clock
-	// Secure reports whether whatever leaves a process is protected on its way.
-	Secure() bool
-	// Jobs returns how many runs can go on side by side without disturbing each other, at most
-	// most.
-	Jobs(most int) int
-	// Memory is how many bytes the models of one run can take; 0 if that is not known.
-	Memory() float64
+	// Traits describe the venue.
+	Traits() Traits
 	// Rehearse returns an error if a run cannot take place that is on the stage. It does not let it
 	// happen.
 	Rehearse(ctx context.Context, s *Stage) error
 	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because
 	// the venue closes.
 	Play(ctx context.Context, s *Stage) (Outcome, error)
+}
+
+// Traits describe a venue.
+type Traits struct {
+	// Clock is the name of its time in records.
+	Clock Clock
+	// Here says that all nodes live in this process, whose memory bounds their models.
+	Here bool
+	// Alone says that runs would disturb each other if several went on side by side.
+	Alone bool
+	// Insecure says that what leaves a process is not protected on its way.
+	Insecure bool
 }
 
 // ErrStopping is why a process's runs end that is being stopped.
@@ -84,17 +89,8 @@ type Virtual struct{}
 
 var _ Venue = Virtual{}
 
-// Clock is VirtualTime.
-func (Virtual) Clock() Clock { return VirtualTime }
-
-// Secure is true: nothing leaves the process.
-func (Virtual) Secure() bool { return true }
-
-// Jobs is as many as are wanted.
-func (Virtual) Jobs(most int) int { return most }
-
-// Memory is this machine's.
-func (Virtual) Memory() float64 { return memory() }
+// Traits of virtual time: runs do not take time from each other.
+func (Virtual) Traits() Traits { return Traits{Clock: VirtualTime, Here: true} }
 
 // Rehearse refuses nodes that are as fast as the machine.
 func (Virtual) Rehearse(_ context.Context, s *Stage) error {
@@ -126,25 +122,26 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 		Stalled: r.Stalled}, err
 }
 
+// Live makes a world in real time of what is on the stage.
+func (s *Stage) Live(c live.Config) (*live.World, error) {
+	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
+	w, err := live.New(c)
+	if err == nil {
+		s.Locked = w.Locked
+	}
+	return w, err
+}
+
 // Real is a venue in real time: the same actors and delays, in one process.
 type Real struct {
-	// KeepRuntime is that of Options.
+	// KeepRuntime is as in Options.
 	KeepRuntime bool
 }
 
 var _ Venue = Real{}
 
-// Clock is RealTime.
-func (Real) Clock() Clock { return RealTime }
-
-// Secure is true: nothing leaves the process.
-func (Real) Secure() bool { return true }
-
-// Jobs is 1: runs would take the cores from each other.
-func (Real) Jobs(int) int { return 1 }
-
-// Memory is this machine's.
-func (Real) Memory() float64 { return memory() }
+// Traits of real time: runs would take the cores from each other.
+func (Real) Traits() Traits { return Traits{Clock: RealTime, Here: true, Alone: true} }
 
 // Rehearse refuses nothing.
 func (Real) Rehearse(context.Context, *Stage) error { return nil }
@@ -154,13 +151,10 @@ const leastRealPause = time.Second
 
 // Play lets the run happen in this process.
 func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
-	w, err := live.New(live.Config{
-		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, KeepRuntime: v.KeepRuntime,
-	})
+	w, err := s.Live(live.Config{KeepRuntime: v.KeepRuntime})
 	if err != nil {
 		return Outcome{}, err
 	}
-	s.Locked = w.Locked
 	r, err := w.Run(ctx)
 	return Outcome{
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,

@@ -24,18 +24,17 @@ type Gatherer struct {
 	now func() time.Duration
 
 	mu      sync.Mutex
-	until   map[string]time.Duration // of each other process: nothing up to then is missing
-	begins  map[string]beginning     // of each other process
-	held    map[string][]gathered    // of each other process: what it has not said until when
+	sources map[string]*source // the other processes
 	waiting []gathered
 	links   map[[2]string]record.Link // of the other processes
-	steps   steps
 }
 
-// beginning is when a process was told to start its clock, and what that was to show.
-type beginning struct {
-	told  time.Time
-	shows time.Duration
+// source is another process.
+type source struct {
+	until time.Duration // nothing up to then is missing
+	told  time.Time     // when it was told to start its clock
+	shows time.Duration // what its clock was to show then
+	held  []gathered    // what it has not said until when
 }
 
 type gathered struct {
@@ -51,12 +50,10 @@ var _ world.Observer = (*Gatherer)(nil)
 // observer.
 func NewGatherer(to world.Observer, now func() time.Duration, others []string) *Gatherer {
 	g := &Gatherer{
-		to: to, now: now, until: map[string]time.Duration{}, begins: map[string]beginning{},
-		held:  map[string][]gathered{},
-		links: map[[2]string]record.Link{}, steps: steps{},
+		to: to, now: now, sources: map[string]*source{}, links: map[[2]string]record.Link{},
 	}
 	for _, name := range others {
-		g.until[name] = 0 // from now on this process's own events wait
+		g.sources[name] = &source{} // from now on this process's own events wait
 	}
 	return g
 }
@@ -65,8 +62,8 @@ func NewGatherer(to world.Observer, now func() time.Duration, others []string) *
 func (g *Gatherer) Observe(at time.Duration, node int, e actors.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.until) == 0 {
-		g.record(gathered{at, node, e})
+	if len(g.sources) == 0 {
+		g.to.Observe(at, node, e)
 		return
 	}
 	g.waiting = append(g.waiting, gathered{at, node, e})
@@ -77,11 +74,12 @@ func (g *Gatherer) Observe(at time.Duration, node int, e actors.Event) {
 func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, there := g.until[name]; !there {
+	s := g.sources[name]
+	if s == nil {
 		return
 	}
 	for _, e := range m.Events {
-		g.held[name] = append(g.held[name], gathered{time.Duration(e.Time), int(e.Node), eventOf(e)})
+		s.held = append(s.held, gathered{time.Duration(e.Time), int(e.Node), eventOf(e)})
 	}
 	for _, e := range m.Edges {
 		l := linkFrom(e)
@@ -91,31 +89,28 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 		return
 	}
 	// The two clocks are read one after the other, which moves an event by less than it is long.
-	begin := g.begins[name]
-	behind := g.now() - time.Since(begin.told) - begin.shows
-	g.until[name] = time.Duration(m.Until) + behind
-	for _, e := range g.held[name] {
+	behind := g.now() - time.Since(s.told) - s.shows
+	s.until = time.Duration(m.Until) + behind
+	for _, e := range s.held {
 		e.at = max(e.at+behind, 0)
 		g.waiting = append(g.waiting, e)
 	}
-	g.held[name] = g.held[name][:0]
+	s.held = s.held[:0]
 	g.release()
 }
 
-// Enter takes note that another process, or a new one in its place, is told to start its clock.
-func (g *Gatherer) Enter(name string, shows time.Duration) {
+// Started takes note that another process, or a new one in its place, is told to start its clock.
+func (g *Gatherer) Started(name string, shows time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.until[name] = shows
-	g.begins[name] = beginning{time.Now(), shows}
+	g.sources[name] = &source{until: shows, told: time.Now(), shows: shows}
 }
 
-// Leave takes note that nothing more will come from a process.
-func (g *Gatherer) Leave(name string) {
+// Gone takes note that nothing more will come from a process.
+func (g *Gatherer) Gone(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.until, name)
-	delete(g.held, name)
+	delete(g.sources, name)
 	g.release()
 }
 
@@ -123,42 +118,16 @@ func (g *Gatherer) Leave(name string) {
 // gatherer.
 func (g *Gatherer) release() {
 	limit := time.Duration(math.MaxInt64)
-	for _, until := range g.until {
-		limit = min(limit, until)
+	for _, s := range g.sources {
+		limit = min(limit, s.until)
 	}
 	slices.SortStableFunc(g.waiting, func(a, b gathered) int { return cmp.Compare(a.at, b.at) })
 	n := 0
 	for ; n < len(g.waiting) && g.waiting[n].at <= limit; n++ {
-		g.record(g.waiting[n])
+		e := &g.waiting[n]
+		g.to.Observe(e.at, e.node, e.event)
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
-}
-
-func (g *Gatherer) record(e gathered) {
-	g.steps.take(&e)
-	g.to.Observe(e.at, e.node, e.event)
-}
-
-// Interrupted takes note that nodes do not make steps now for a reason that is known: until then,
-// and after it, their steps say nothing of how long one takes. Without nodes it is about all of
-// them.
-func (g *Gatherer) Interrupted(at time.Duration, nodes ...int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.steps.interrupt(at, nodes...)
-}
-
-// StoodStill reports whether a node that may wait for messages that were lost has stood still until
-// an instant, and since when it has made no step.
-func (g *Gatherer) StoodStill(node int, at time.Duration, lost bool) (since time.Duration, still bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	longest := time.Duration(0)
-	for _, other := range g.steps {
-		longest = max(longest, other.Longest)
-	}
-	p := g.steps.of(node)
-	return p.Last, p.still(at, longest, lost)
 }
 
 // Elsewhere are the counters of the edges that begin in other processes, in no order. It is called

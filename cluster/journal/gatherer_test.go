@@ -79,7 +79,7 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 				continue
 			}
 			// So that one clock is what the other says: the gatherer reads both.
-			g.begins[name] = beginning{told: time.Now().Add(-now)}
+			g.sources[name].told = time.Now().Add(-now)
 			m := &protos.RunEvents{}
 			for range rapid.IntRange(0, 3).Draw(t, "events") {
 				m.Events = append(m.Events, WireEvent(now-time.Millisecond, 1, &actors.Event{Name: name}))
@@ -90,14 +90,14 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 			}
 			g.Add(name, m)
 			for _, e := range o.seen[:max(len(o.seen)-1, 0)] {
-				if limit := min(g.until["b"], g.until["c"]); e.at > limit {
+				if limit := min(g.sources["b"].until, g.sources["c"].until); e.at > limit {
 					t.Fatalf("an event of %v is recorded when all is known until %v", e.at, limit)
 				}
 			}
 		}
 		for _, name := range []string{"b", "c"} {
 			g.Add(name, &protos.RunEvents{Until: int64(now)})
-			g.Leave(name)
+			g.Gone(name)
 		}
 		if !slices.IsSortedFunc(o.seen, func(a, b gathered) int { return int((a.at - b.at) / time.Second) }) {
 			t.Fatalf("not in the order of time: %v", o.seen)

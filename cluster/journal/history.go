@@ -1,6 +1,5 @@
 // Package journal records what happens to a run on several processes: it merges their events in the
-// order of time, follows the pace of the nodes, and collects incidents that make the run's figures
-// worth less.
+// order of time, and collects incidents that make the run's figures worth less.
 package journal
 
 import (

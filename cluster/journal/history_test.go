@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -166,50 +165,5 @@ func TestNodeThatWasPausedLosesItsModelWithItsProcess(t *testing.T) {
 	h.Gone(3*time.Second, "P", "killed", []int{0})
 	if told, degraded, err := h.Close(4 * time.Second); len(told) == 0 || !degraded && err == nil {
 		t.Errorf("%v, %v, %v", told, degraded, err)
-	}
-}
-
-func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
-	const s, ms = time.Second, time.Millisecond
-	for _, x := range []struct {
-		p       pace
-		at      time.Duration
-		longest time.Duration // of any node
-		lost    bool
-		want    bool
-	}{
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6001 * ms, want: true},
-		// This one has not shown how long an exchange takes.
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, want: false},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9}, at: 6001 * ms, lost: true, want: true},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: 100 * ms}, count: 9, waited: true}, at: 6 * s, longest: s,
-			want: false},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: ms}, count: 9, waited: true}, at: 5900 * ms, lost: true,
-			want: false},
-		{p: pace{Pace: record.Pace{Last: 5 * s, Longest: s}, count: 9, waited: true}, at: 14 * s, lost: true,
-			want: false},
-		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: 200 * ms, lost: true, want: true},
-		{p: pace{Pace: record.Pace{Last: 5 * s}, count: 1}, at: 8 * s, longest: s, lost: true, want: false},
-		{p: pace{}, at: 2 * s, lost: true, want: true},
-		{p: pace{}, at: 2 * s, want: false},
-	} {
-		if got := x.p.still(x.at, x.longest, x.lost); got != x.want {
-			t.Errorf("%+v at %v, longest of any %v, lost %v: %v", x.p, x.at, x.longest, x.lost, got)
-		}
-	}
-}
-
-func TestTimeInWhichANodeIsAwayIsNoneBetweenItsSteps(t *testing.T) {
-	all := steps{}
-	step := func(at time.Duration) { all.take(&gathered{at, 3, actors.Event{Kind: actors.StepDone}}) }
-	step(time.Second)
-	step(2 * time.Second)
-	all.interrupt(4*time.Second, 3)
-	all.interrupt(9*time.Second, 3)
-	all.interrupt(90*time.Second, 2)
-	step(10 * time.Second)
-	step(12 * time.Second)
-	if p := all[3]; p.Longest != 2*time.Second || p.Last != 12*time.Second || p.count != 2 {
-		t.Errorf("%+v", p)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
-const (
-	// requestPatience is how long a client may take to say what it wants.
-	requestPatience = 10 * time.Second
-)
+// requestPatience is how long a client may take to say what it wants.
+const requestPatience = 10 * time.Second
 
 // answer carries out a request.
 func (p *process) answer(c *request.Caller) error {
@@ -63,7 +63,7 @@ func (p *process) processes() *protos.Processes {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
 	}
 	for _, m := range p.members.View().Members {
-		expires := p.others.expires(m.Name)
+		expires := p.directory.expires(m.Name)
 		if m.Name == p.config.Name {
 			expires = p.expires()
 		}
@@ -78,14 +78,25 @@ func (p *process) processes() *protos.Processes {
 // answerRuns tells what was submitted here, and what is known of submissions whose processes are
 // away.
 func (p *process) answerRuns(c *request.Caller) error {
-	submissions, _ := p.queue.All()
 	all := &protos.Submissions{}
-	for _, s := range submissions {
-		m, _, _ := s.State()
-		m.Placement = nil // with many runs of many nodes it would be long
-		m.Error = request.Text(m.Error, request.MaxListed)
+	for _, s := range p.queue.All() {
+		m, _ := s.Listed()
 		all.Submissions = append(all.Submissions, m)
 	}
-	all.Submissions = append(all.Submissions, p.others.away()...)
+	all.Submissions = append(all.Submissions, p.directory.away()...)
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
+}
+
+// actorKinds are the names of the kinds of actors that can live here.
+func (p *process) actorKinds() (names []string) {
+	for _, k := range p.catalog.Actors.All() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// readActor returns the actor that a section describes.
+func (p *process) readActor(section *syntax.Node) (actors.ResidentKind, error) {
+	kind, _, err := p.catalog.Actors.Read(p.catalog, section)
+	return kind, err
 }

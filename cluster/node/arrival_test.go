@@ -16,7 +16,7 @@ func arrivalTask() *train.Task {
 }
 
 func TestSamplesThatDoNotFitAreRefused(t *testing.T) {
-	a := &arrival{task: arrivalTask(), done: make(chan struct{}), missing: map[int32]int{0: 3}}
+	a := &arrival{task: arrivalTask(), done: make(chan struct{}), missing: map[int32]int{0: 3}, left: 3}
 	message := func(worker, first int32, rows, labels []int32) *protos.Samples {
 		return &protos.Samples{Worker: worker, First: first, Rows: rows, Labels: labels}
 	}

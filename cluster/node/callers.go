@@ -152,11 +152,9 @@ func (p *process) failed(what string, cause any) error {
 // entered returns an error unless the process is part of the cluster and knows what was submitted
 // to it before.
 func (p *process) entered() error {
-	select {
-	case <-p.joined:
-	default:
+	if !p.joined.Load() {
 		return refusal.Again(fmt.Errorf("process %s is joining the cluster", p.config.Name))
 	}
-	<-p.remembered // which takes no longer than to read the ledger
+	p.remember() // which takes no longer than to read the ledger
 	return nil
 }

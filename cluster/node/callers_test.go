@@ -162,8 +162,7 @@ func TestProcessThatStopsTellsItsCallersSo(t *testing.T) {
 func TestRequestAtWhichAProcessFailsEndsAlone(t *testing.T) {
 	log := &diary{}
 	p := joining(t, log.log)
-	close(p.joined) // which is not true: it has no members
-	close(p.remembered)
+	p.joined.Store(true) // which is not true: it has no members
 	for range 2 {
 		no := asks(t, p, requests()[1]).GetRefusal()
 		if no == nil || no.Again || no.Input || !strings.Contains(no.Error,
@@ -195,8 +194,7 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	now.queue.Remember()
-	close(stopping.joined)
-	close(stopping.remembered)
+	stopping.joined.Store(true)
 	stopping.halt(experiment.ErrStopping)
 	over.halt(experiment.ErrStopping)
 	roles := []identity.Role{identity.Operator, identity.Client, identity.Node}

@@ -46,9 +46,8 @@ func (p *process) watchIdentity() {
 				"send SIGHUP",
 				id.Name(), id.Expires().UTC().Format(time.RFC3339), left.Round(time.Second))
 		}
-		look := time.NewTimer(min(left, lookEvery))
 		select {
-		case <-look.C:
+		case <-time.After(min(left, lookEvery)):
 		case next := <-p.config.Renew:
 			if err := p.renew(id, next); err != nil {
 				p.log("the new identity is not taken: %v", err)
@@ -56,9 +55,6 @@ func (p *process) watchIdentity() {
 				warned = time.Time{}
 			}
 		case <-p.stop.Done():
-		}
-		look.Stop()
-		if p.stop.Err() != nil {
 			return
 		}
 	}
@@ -73,7 +69,7 @@ func (p *process) renew(before, next *identity.Identity) error {
 		return err
 	}
 	p.identity.Store(next)
-	p.others.changed()
+	p.directory.restate()
 	p.log("the new certificate holds until %s", next.Expires().UTC().Format(time.RFC3339))
 	return nil
 }

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -29,20 +27,19 @@ type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
 	message *protos.PlaceRun
-	task    *train.Task
+	stage   *experiment.Stage // nil while the run is only rehearsed
 	events  *journal.Gatherer
 
 	mu      sync.Mutex
 	begun   bool
-	parties map[string]*party // the other processes
+	names   []string          // of the other processes, in order
+	parties map[string]*party // these
 	changed chan struct{}     // closed at the next change of a party
 
-	deployment *world.Deployment
-	roles      []train.Role  // of the nodes
-	bound      time.Duration // the instant at which the run is to end; 0 if it has none
-	history    *journal.History
-	stalled    time.Duration // since when nothing has moved in a bounded run; 0 if something does
-	pauses     atomic.Int64  // of this process, that were noticed
+	bound   time.Duration // the instant at which the run is to end; 0 if it has none
+	history *journal.History
+	stalled time.Duration // since when nothing has moved in a bounded run; 0 if something does
+	pauses  atomic.Int64  // of this process, that were noticed
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -52,32 +49,33 @@ const resultPatience = 10 * time.Second
 type venue struct {
 	process    *process
 	submission *submission.Submission
-	place      []rule
+	rules      []rule
 }
 
 var _ experiment.Venue = (*venue)(nil)
 
-// Clock is the name of real time on several processes.
-func (v *venue) Clock() experiment.Clock { return "cluster" }
-
-// Secure reports whether the connections between the processes are.
-func (v *venue) Secure() bool { return !v.process.config.Insecure }
-
-// Jobs is 1: runs would take the cores from each other.
-func (v *venue) Jobs(int) int { return 1 }
-
-// Memory is not known of other processes.
-func (v *venue) Memory() float64 { return 0 }
+// Traits of real time on several processes: runs would take the cores from each other.
+func (v *venue) Traits() experiment.Traits {
+	return experiment.Traits{Clock: "cluster", Alone: true, Insecure: v.process.config.Insecure}
+}
 
 // venue returns the venue of a submission.
 func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
-	place, err := parseRules(rules)
-	return &venue{process: p, submission: s, place: place}, err
+	parsed, err := parseRules(rules)
+	return &venue{process: p, submission: s, rules: parsed}, err
 }
 
-// message is what the other processes need to know of a run.
-func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) (*protos.PlaceRun, error) {
-	text, err := pt.Text(task.Seed)
+// conductor returns the conductor of a run on the stage, with what other processes need to know of
+// it.
+func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor, error) {
+	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
+	// it is asked to.
+	reserved := v.process.residents.Reserved(ctx)
+	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.members.View().Members, reserved)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.Point.Text(s.Task.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -85,58 +83,46 @@ func (v *venue) message(pt *experiment.Point, task *train.Task, where []string) 
 		Submission: v.submission.ID, File: v.submission.File, Plan: text, Processes: where,
 		Catalog: v.process.fingerprint,
 	}
-	if pt.Spec.Data.Sent {
-		m.Samples = sampleSet(task)
+	if s.Point.Spec.Data.Sent {
+		m.Samples = sampleSet(s.Task)
 	}
-	return m, nil
+	return v.process.newConductor(v.submission.NextRun(), v.submission.Log, m), nil
 }
 
 // Rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
-	where, err := v.process.placement(ctx, s.Point.Spec.Plan, v.place)
+	c, err := v.conductor(ctx, s)
 	if err != nil {
 		return err
 	}
-	m, err := v.message(s.Point, s.Task, where)
-	if err != nil {
-		return err
-	}
-	m.Rehearse = true
-	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
-	if !v.process.enter(c.hosted, c) {
+	c.message.Rehearse = true
+	if !v.process.register(c.hosted) {
 		return experiment.ErrStopping
 	}
-	defer v.process.forgetRun(c.hosted)
+	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
-	return c.placeOthers(ctx)
+	return c.placeAll(ctx)
 }
 
 // Play lets one run happen.
 func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
-	p, spec := v.process, s.Point.Spec
-	where, err := p.placement(ctx, spec.Plan, v.place)
+	c, err := v.conductor(ctx, s)
 	if err != nil {
 		return experiment.Outcome{}, err
 	}
-	m, err := v.message(s.Point, s.Task, where)
-	if err != nil {
-		return experiment.Outcome{}, err
-	}
-	v.submission.Placed(s.Names, where)
-	c := p.newConductor(v.submission.NextRun(), v.submission.Log, m)
-	c.deployment, c.roles, c.bound = s.Deployment, spec.Roles, time.Duration(spec.Plan.Stop.Time)
-	c.needs(c.roles, s.Names)
-	c.history = journal.NewHistory(s.Deployment, c.roles, c.log)
-	c.task = s.Task
-	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, slices.Sorted(maps.Keys(c.parties)))
+	v.submission.Placed(s.Names, c.message.Processes)
+	c.stage, c.bound = s, time.Duration(s.Point.Spec.Plan.Stop.Time)
+	c.needs(s.Point.Spec.Roles, s.Names)
+	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)
+	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
 	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
-	if !p.enter(c.hosted, c) {
+	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
-	defer p.forgetRun(c.hosted)
+	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
-	return c.conduct(ctx, s)
+	return c.conduct(ctx)
 }
 
 // newConductor returns the conductor of a run of that number.
@@ -145,10 +131,9 @@ func (p *process) newConductor(run uint64, log func(string, ...any), m *protos.P
 		hosted: p.newHosted(run, p.config.Name, m.Processes),
 		log:    log, message: m, parties: map[string]*party{}, changed: make(chan struct{}),
 	}
-	for _, name := range m.Processes {
-		if name != p.config.Name {
-			c.parties[name] = &party{}
-		}
+	c.conductor, c.names = c, c.Others()
+	for _, name := range c.names {
+		c.parties[name] = &party{}
 	}
 	return c
 }
@@ -162,17 +147,17 @@ func (c *conductor) now() time.Duration {
 }
 
 // conduct places, starts and ends a run.
-func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
+func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	end := sync.OnceFunc(func() {
 		c.mu.Lock()
 		c.begun = false
 		c.mu.Unlock()
-		c.tellOthers(&protos.EndRun{})
+		c.tellAll(&protos.EndRun{})
 	})
 	defer end()
-	w, err := c.placeWorld(s, 0, 0)
+	w, err := c.placeWorld(c.stage, 0)
 	if err == nil {
-		err = c.placeOthers(ctx)
+		err = c.placeAll(ctx)
 	}
 	if err != nil {
 		if w != nil {
@@ -183,11 +168,11 @@ func (c *conductor) conduct(ctx context.Context, s *experiment.Stage) (experimen
 	c.mu.Lock()
 	c.begun = true
 	c.mu.Unlock()
-	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.others()...), ", "))
+	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.remaining()...), ", "))
 	for name := range c.parties {
-		c.events.Enter(name, 0)
+		c.events.Started(name, 0)
 	}
-	c.tellOthers(&protos.BeginRun{})
+	c.tellAll(&protos.BeginRun{})
 	for name := range c.parties { // who has gone in between
 		c.left(name)
 		if peer, _ := c.process.node.Peer(name); peer.State == transport.Suspended {
@@ -206,7 +191,7 @@ func (c *conductor) watched(w *live.World) (live.Result, error) {
 	timer := newTimer(c)
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watchOver(over) })
-	watching.Go(func() { timer.run(over) })
+	watching.Go(func() { every(pulseEvery, over, func() { timer.hurry(timer.look()) }) })
 	result, err := w.Run(c.stop)
 	close(over)
 	watching.Wait()
@@ -231,7 +216,7 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	c.mu.Unlock()
 	for name := range c.parties {
-		c.events.Leave(name)
+		c.events.Gone(name)
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
@@ -268,16 +253,16 @@ func (c *conductor) because(err error) error {
 	}
 	w := c.waits()
 	for _, node := range slices.Sorted(maps.Keys(w.causes)) {
-		if node < len(c.deployment.Nodes) {
-			err = fmt.Errorf("%w; %s waits for %s", err, c.deployment.Nodes[node].Name, w.causes[node])
+		if node < len(c.stage.Deployment.Nodes) {
+			err = fmt.Errorf("%w; %s waits for %s", err, c.stage.Names[node], w.causes[node])
 		}
 	}
 	return fmt.Errorf("%w%s", err, w.losses)
 }
 
-// placeOthers has the other processes make their worlds, or say why they cannot.
-func (c *conductor) placeOthers(ctx context.Context) error {
-	for _, name := range c.others() {
+// placeAll has the other processes make their worlds, or say why they cannot.
+func (c *conductor) placeAll(ctx context.Context) error {
+	for _, name := range c.remaining() {
 		if err := c.place(name, c.message); err != nil {
 			return fmt.Errorf("process %s: %w", name, err)
 		}
@@ -316,7 +301,7 @@ func (c *conductor) await(ctx context.Context, holds func(name string, q *party)
 		c.mu.Lock()
 		all := true
 		var errs []error
-		for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+		for _, name := range c.names {
 			done, err := holds(name, c.parties[name])
 			if err != nil {
 				errs = append(errs, fmt.Errorf("process %s: %w", name, err))
@@ -338,6 +323,18 @@ func (c *conductor) await(ctx context.Context, holds func(name string, q *party)
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// some reports whether something holds for one of the parties.
+func (c *conductor) some(holds func(q *party) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range c.parties {
+		if holds(q) {
+			return true
+		}
+	}
+	return false
 }
 
 // note changes what is known of a party.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -84,7 +85,7 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"a", "b"}})
-	err := c.placeOthers(ctx)
+	err := c.placeAll(ctx)
 	if err == nil || !strings.Contains(err.Error(), "process b: its connection broke before its nodes were placed") {
 		t.Error(err)
 	}
@@ -98,7 +99,7 @@ func TestProcessWhoseSamplesCannotBeSentDoesNotTakePart(t *testing.T) {
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	defer p.halt(nil)
 	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"b"}})
-	c.task = arrivalTask()
+	c.stage = &experiment.Stage{Task: arrivalTask()}
 	c.supply("b", &protos.AskSamples{Workers: []int32{0}})
 	err := c.await(t.Context(), c.placed)
 	if err == nil || !strings.Contains(err.Error(), "process b: its samples cannot be sent: transport: to b") {

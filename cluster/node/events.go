@@ -49,20 +49,6 @@ func (f *forwarder) Observe(at time.Duration, node int, e actors.Event) {
 	f.events = append(f.events, journal.WireEvent(at, node, &e))
 }
 
-// flush sends what there is every now and then, and all that is left when done is closed.
-func (f *forwarder) flush(done <-chan struct{}) {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for over := false; !over; {
-		select {
-		case <-tick.C:
-		case <-done:
-			over = true
-		}
-		f.send()
-	}
-}
-
 // send sends what there is in as many messages as it takes; the last one says until when nothing is
 // missing.
 func (f *forwarder) send() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,18 +23,18 @@ import (
 // hosted is the part of a run that lives in this process.
 type hosted struct {
 	*mesh.Run
-	process *process
-	samples atomic.Pointer[arrival] // there while samples are waited for
-	stop    context.Context
-	end     context.CancelCauseFunc
-	begin   chan struct{} // closed when the clock is to start
-	begun   sync.Once
-	lives   uint32        // of the run in this process, before this one
-	over    chan struct{} // closed when the run is not known any more
-	handled atomic.Int64  // messages, when the process was last asked
-
-	halt    chan struct{} // closed when the part of the nodes is over
-	halting sync.Once
+	process   *process
+	conductor *conductor              // nil if another process conducts the run
+	samples   atomic.Pointer[arrival] // there while samples are waited for
+	stop      context.Context
+	end       context.CancelCauseFunc
+	begun     context.Context // ends when the clock is to start, and halted when the part of the nodes is over
+	begin     context.CancelFunc
+	halted    context.Context
+	halt      context.CancelFunc
+	lives     uint32        // of the run in this process, before this one
+	over      chan struct{} // closed when the run is forgotten
+	handled   atomic.Int64  // messages, when the process was last asked
 
 	mu    sync.Mutex
 	marks map[string]uint64 // the latest of each other process
@@ -54,25 +53,23 @@ var (
 // newHosted returns the part of a run of which processes host the nodes, and lead the coordinator.
 func (p *process) newHosted(run uint64, lead string, processes []string) *hosted {
 	h := &hosted{
-		process: p, begin: make(chan struct{}), over: make(chan struct{}), marks: map[string]uint64{},
-		halt: make(chan struct{}), indispensable: map[string]string{},
+		process: p, over: make(chan struct{}), marks: map[string]uint64{}, indispensable: map[string]string{},
 	}
+	h.begun, h.begin = context.WithCancel(context.Background())
+	h.halted, h.halt = context.WithCancel(context.Background())
 	h.Run = p.mesh.Run(run, append(slices.Clone(processes), lead), h.waitsFor)
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
 }
 
-// enter makes the run known, so that frames reach it; false if it is known already.
-func (p *process) enter(h *hosted, c *conductor) bool {
+// register makes the run known, so that frames reach it; false if it is known already.
+func (p *process) register(h *hosted) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stop.Err() != nil || !p.mesh.Enter(h.Run) {
 		return false
 	}
 	p.runs[h.Number()] = h
-	if c != nil {
-		p.conducts[h.Number()] = c
-	}
 	return true
 }
 
@@ -97,20 +94,14 @@ func (h *hosted) needsOf(name string) string {
 // waitsFor reports whether a run here waits for a process while it is silent: because it conducts
 // the run, or because nodes live there that the run cannot do without.
 func (p *process) waitsFor(name string) bool {
-	p.mu.Lock()
-	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
-	p.mu.Unlock()
-	for _, h := range hosts {
-		if h.Lead() == name || h.needsOf(name) != "" {
-			return true
-		}
-	}
-	return slices.ContainsFunc(conducts, func(c *conductor) bool { return c.needed(name) != "" })
+	return slices.ContainsFunc(p.hosts(), func(h *hosted) bool {
+		return h.Lead() == name || h.needsOf(name) != "" || h.conductor != nil && h.conductor.needed(name) != ""
+	})
 }
 
 // succeed makes a run known, whose earlier life in this process ends.
 func (p *process) succeed(h *hosted) error {
-	for !p.enter(h, nil) {
+	for !p.register(h) {
 		p.mu.Lock()
 		old := p.runs[h.Number()]
 		p.mu.Unlock()
@@ -128,12 +119,11 @@ func (p *process) succeed(h *hosted) error {
 	return nil
 }
 
-func (p *process) forgetRun(h *hosted) {
+func (p *process) unregister(h *hosted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mesh.Leave(h.Run)
 	delete(p.runs, h.Number())
-	delete(p.conducts, h.Number())
 	close(h.over)
 }
 
@@ -146,28 +136,25 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 		h.answer(err)
 		return
 	}
-	defer p.forgetRun(h)
+	defer p.unregister(h)
 	s, err := h.stageOf(m)
+	if err == nil && m.Samples != nil && !m.Rehearse {
+		err = h.awaitSamples(s)
+	}
 	if err != nil || m.Rehearse {
 		h.answer(err)
 		return
 	}
-	if m.Samples != nil {
-		if err := h.awaitSamples(s); err != nil {
-			h.answer(err)
-			return
-		}
-	}
 	events := newForwarder(h, s)
 	s.Deployment.Observer = events
-	w, err := h.placeWorld(s, time.Duration(m.Start), int(m.Lives))
+	w, err := h.placeWorld(s, time.Duration(m.Start))
 	if err == nil {
 		err = h.Reach(h.stop, m.Gone)
 	}
 	h.answer(err)
 	if err == nil {
 		select {
-		case <-h.begin:
+		case <-h.begun.Done():
 			h.live(w, events)
 			return
 		case <-h.stop.Done():
@@ -194,10 +181,11 @@ func (h *hosted) answer(err error) {
 func (h *hosted) live(w *live.World, events *forwarder) {
 	done := make(chan struct{})
 	var flushing sync.WaitGroup
-	flushing.Go(func() { events.flush(done) })
+	flushing.Go(func() { every(flushEvery, done, events.send) })
 	result, err := w.Run(h.stop)
 	close(done)
 	flushing.Wait()
+	events.send()
 	last := &protos.RunResult{DeadLetters: result.DeadLetters,
 		Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
 	switch {
@@ -207,22 +195,17 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 		last.Error = request.Text(err.Error(), request.MaxText)
 		h.process.log("run %x of %s: %v", h.Number(), h.Lead(), err)
 	}
-	h.tellLead(h.lastState(w))
+	state := &protos.RunState{Lives: h.lives}
+	tellWaits(state, w)
+	h.tellLead(state)
 	h.tellLead(last)
-}
-
-// lastState says what the nodes waited for when their world ended.
-func (h *hosted) lastState(w *live.World) *protos.RunState {
-	s := &protos.RunState{Lives: h.lives}
-	tellWaits(s, w)
-	return s
 }
 
 // tellLead tells the process that conducts the run something. While that one is silent, as when it
 // is paused, this waits.
 func (h *hosted) tellLead(m proto.Message) {
-	if err := h.process.sendOn(h.stop, h.Lead(),
-		&wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}); err != nil {
+	frame := &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}
+	if err := h.process.node.SendOn(h.stop, h.Lead(), frame); err != nil {
 		h.process.log("run %x: %v", h.Number(), err)
 	}
 }
@@ -236,16 +219,14 @@ func (p *process) report(name string, run uint64, m proto.Message) {
 }
 
 // placeWorld makes the world of the nodes that live here.
-func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int) (*live.World, error) {
-	w, err := live.New(live.Config{
-		Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Threads: max(h.process.residents.Free(), 1),
-		Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start, Lives: lives,
-		KeepRuntime: h.process.config.KeepRuntime,
+func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.World, error) {
+	w, err := s.Live(live.Config{
+		Threads: max(h.process.residents.Free(), 1), Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start,
+		Lives: int(h.lives), KeepRuntime: h.process.config.KeepRuntime,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Locked = w.Locked
 	if err := w.Place(); err != nil {
 		return w, err
 	}
@@ -257,9 +238,9 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int)
 func (h *hosted) told(m proto.Message) {
 	switch m.(type) {
 	case *protos.BeginRun:
-		h.begun.Do(func() { close(h.begin) })
+		h.begin()
 	case *protos.HaltRun:
-		h.halting.Do(func() { close(h.halt) })
+		h.halt()
 		if w := h.World(); w != nil {
 			w.Halt()
 		}
@@ -327,17 +308,7 @@ func (h *hosted) marked(name string, mark uint64) {
 	h.marks[name] = mark
 }
 
-// tellState answers the process that conducts a run. That the run is not here it learns too: it was
-// given up when that process seemed to be gone.
-func (p *process) tellState(lead string, run uint64, h *hosted, m *protos.AskRun) {
-	if h == nil {
-		p.report(lead, run, &protos.RunResult{Left: true})
-		return
-	}
-	p.report(lead, run, h.state(m))
-}
-
-// gone ends the run if the process that conducts it is not there any more.
+// gone ends the run if the process that has gone conducts it.
 func (h *hosted) gone(name, why string) {
 	if name == h.Lead() {
 		h.end(fmt.Errorf("%w: %s: %s", errLeadGone, name, why))
@@ -348,7 +319,7 @@ var _ live.Carrier = (*hosted)(nil)
 
 // Halt tells all other processes that the part of their nodes is over.
 func (h *hosted) Halt() {
-	h.halting.Do(func() { close(h.halt) })
+	h.halt()
 	h.Run.Halt()
 }
 
@@ -356,28 +327,17 @@ func (h *hosted) Halt() {
 // one that conducts the run, and those that the run cannot do without. When the part of the nodes
 // is over, nobody waits.
 func (h *hosted) waitsFor(name string) bool {
-	select {
-	case <-h.halt:
-		return false
-	default:
-		return h.stop.Err() == nil && (name == h.Lead() || h.needsOf(name) != "")
-	}
+	return h.halted.Err() == nil && h.stop.Err() == nil && (name == h.Lead() || h.needsOf(name) != "")
 }
 
-// shelves are the data of the latest submission whose runs other processes conduct.
-type shelves struct {
-	submission string
-	shelf      *experiment.Shelf
-}
-
-// shelfOf returns the shelf for a submission.
-func (p *process) shelfOf(submission string) *experiment.Shelf {
+// shelfFor returns the shelf for a submission whose runs other processes conduct.
+func (p *process) shelfFor(submission string) *experiment.Shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shelves.submission != submission {
-		p.shelves = shelves{submission, experiment.NewShelf(p.config.Data, 2, &p.shared)}
+	if p.shelfOf != submission {
+		p.shelf, p.shelfOf = experiment.NewShelf(p.config.Data, 2, &p.shared), submission
 	}
-	return p.shelves.shelf
+	return p.shelf
 }
 
 // stageOf makes the stage of a run that another process conducts.
@@ -406,12 +366,12 @@ func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	if m.Samples != nil {
 		task, err = pt.SentTask(m.Samples, pt.Spec.Plan.Seed)
 	} else {
-		task, err = pt.Task(p.shelfOf(m.Submission), pt.Spec.Plan.Seed)
+		task, err = pt.Task(p.shelfFor(m.Submission), pt.Spec.Plan.Seed)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s, err := pt.Place(task, false, 1)
+	s, err := pt.Stage(task, false, 1)
 	if err == nil {
 		h.needs(pt.Spec.Roles, s.Names)
 	}

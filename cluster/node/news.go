@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -23,17 +25,18 @@ const (
 	tellAgain = time.Second
 )
 
-// others is what a process knows of the others by what they have told of themselves. It outlives
+// directory is what a process knows of the others by what they have told of themselves. It outlives
 // their absence.
-type others struct {
-	mu     sync.Mutex
-	known  map[string]*other
-	wake   chan struct{} // has room for one: there is something to tell
-	number uint64        // of the latest change here
+type directory struct {
+	mu       sync.Mutex
+	known    map[string]*listing
+	wake     chan struct{} // has room for one: there is something to tell
+	number   uint64        // of the latest change here, from 1 on
+	restated uint64        // of the latest one that made void what was told before
 }
 
-// other is a process that has told something.
-type other struct {
+// listing is a process that has told something.
+type listing struct {
 	expires     int64 // its certificate, in s since 1970; 0 without one
 	submissions map[string]*protos.Submission
 	away        time.Time // since when it is; zero while it is there
@@ -41,16 +44,16 @@ type other struct {
 }
 
 // learn takes note of what a process tells.
-func (o *others) learn(name string, m *protos.News) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	of := o.known[name]
+func (d *directory) learn(name string, m *protos.News) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.known[name]
 	if of == nil {
-		if len(o.known) == maxOthersKnown {
+		if len(d.known) == maxOthersKnown {
 			return
 		}
-		of = &other{}
-		o.known[name] = of
+		of = &listing{}
+		d.known[name] = of
 	}
 	if m.First || of.submissions == nil {
 		of.submissions = map[string]*protos.Submission{}
@@ -65,38 +68,35 @@ func (o *others) learn(name string, m *protos.News) {
 }
 
 // left takes note that a process is away.
-func (o *others) left(name, why string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if of := o.known[name]; of != nil && of.away.IsZero() {
+func (d *directory) left(name, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if of := d.known[name]; of != nil && of.away.IsZero() {
 		of.away, of.why = time.Now(), why
 	}
 }
 
 // back takes note that a process is there.
-func (o *others) back(name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if of := o.known[name]; of != nil {
+func (d *directory) back(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if of := d.known[name]; of != nil {
 		of.away, of.why = time.Time{}, ""
 	}
 }
 
 // away are the submissions of processes that are away, as they were when these said so last.
-func (o *others) away() (all []*protos.Submission) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, of := range o.known {
+func (d *directory) away() (all []*protos.Submission) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, of := range d.known {
 		if of.away.IsZero() {
 			continue
 		}
 		for _, s := range of.submissions {
-			all = append(all, &protos.Submission{
-				Id: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Done: s.Done, Total: s.Total,
-				Share: s.Share,
-				Error: s.Error, Submitted: s.Submitted, Insecure: s.Insecure, Folder: s.Folder,
-				Away: of.away.UnixNano(), Why: of.why,
-			})
+			m := proto.CloneOf(s)
+			m.Away, m.Why = of.away.UnixNano(), of.why
+			all = append(all, m)
 		}
 	}
 	slices.SortFunc(all, func(a, b *protos.Submission) int {
@@ -106,46 +106,51 @@ func (o *others) away() (all []*protos.Submission) {
 }
 
 // expires is when the certificate of another process does, in s since 1970; 0 if that is not known.
-func (o *others) expires(name string) int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if of := o.known[name]; of != nil {
+func (d *directory) expires(name string) int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if of := d.known[name]; of != nil {
 		return of.expires
 	}
 	return 0
 }
 
-// latest is the number of the latest change here.
-func (o *others) latest() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.number
+// latest is the number of the latest change here, and of the latest that made void what was told
+// before.
+func (d *directory) latest() (number, restated uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.number, d.restated
 }
 
 // changed has the other processes told what has changed here; it returns the number of the change.
-func (o *others) changed() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.number++
-	select {
-	case o.wake <- struct{}{}:
-	default: // it is known already
-	}
-	return o.number
+func (d *directory) changed() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.change()
 }
 
-// edition is what makes all that was told before void when it changes.
-type edition struct {
-	removed int   // how many submissions were
-	expires int64 // the certificate, in s since 1970
+// restate has the other processes told everything again: a submission was removed, or the
+// certificate replaced.
+func (d *directory) restate() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.restated = d.change()
+}
+
+func (d *directory) change() uint64 {
+	d.number++
+	select {
+	case d.wake <- struct{}{}:
+	default: // it is known already
+	}
+	return d.number
 }
 
 // listener is another process, and what it was told.
 type listener struct {
-	edition
 	connections uint64 // with it when it was told first
-	number      uint64 // of the latest change that it knows
-	begun       bool
+	number      uint64 // of the latest change that it knows; 0 if it was told nothing
 }
 
 // spread tells the other processes of this one's submissions: each all of them when there is a new
@@ -156,9 +161,9 @@ func (p *process) spread() {
 	retry := time.NewTicker(tellAgain)
 	defer retry.Stop()
 	for {
-		number := p.others.latest() // before the submissions are looked at: rather told twice than not at all
-		submissions, removed := p.queue.All()
-		now := edition{removed, p.expires()}
+		// Before the submissions are looked at: rather told twice than not at all.
+		number, restated := p.directory.latest()
+		submissions := p.queue.All()
 		present := map[string]bool{}
 		for _, s := range p.node.Stats().Peers {
 			if s.State != transport.Up {
@@ -166,11 +171,11 @@ func (p *process) spread() {
 			}
 			present[s.Peer.Name] = true
 			l := listeners[s.Peer.Name]
-			if l == nil || l.connections != s.Connections || l.edition != now {
-				l = &listener{edition: now, connections: s.Connections}
+			if l == nil || l.connections != s.Connections || l.number < restated {
+				l = &listener{connections: s.Connections}
 				listeners[s.Peer.Name] = l
 			}
-			if !l.begun || l.number < number {
+			if l.number < number {
 				p.inform(s.Peer.Name, l, submissions, number)
 			}
 		}
@@ -180,7 +185,7 @@ func (p *process) spread() {
 			}
 		}
 		select {
-		case <-p.others.wake:
+		case <-p.directory.wake:
 		case <-retry.C:
 		case <-p.stop.Done():
 			return
@@ -193,18 +198,18 @@ func (p *process) spread() {
 func (p *process) inform(name string, l *listener, submissions []*submission.Submission, number uint64) {
 	var fresh []*protos.Submission
 	for _, s := range submissions {
-		if m, noted := s.News(); noted > l.number || !l.begun {
+		if m, noted := s.Listed(); noted > l.number || l.number == 0 {
 			fresh = append(fresh, m)
 		}
 	}
-	for !l.begun || len(fresh) > 0 {
+	for first := l.number == 0; first || len(fresh) > 0; first = false {
 		n := min(len(fresh), maxNews)
-		m := &protos.News{Submissions: fresh[:n], Expires: l.expires, First: !l.begun}
+		m := &protos.News{Submissions: fresh[:n], Expires: p.expires(), First: first}
 		if err := p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: m}); err != nil {
-			l.begun = false // it hears all again
+			l.number = 0 // it hears all again
 			return
 		}
-		l.begun, fresh = true, fresh[n:]
+		fresh = fresh[n:]
 	}
 	l.number = number
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,7 @@ type party struct {
 	placed bool
 	result *protos.RunResult
 	state  *protos.RunState // its latest
-	err    error            // why it cannot take part, or does not any more
+	err    error            // why it cannot take part, or no longer does
 	first  error            // the err that it is out for, when it could not come back since
 	lives  uint32           // that it had before
 	again  time.Time        // from when on it may be taken in again, if it is out
@@ -45,7 +44,7 @@ const (
 func (c *conductor) heard(name string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.AskSamples:
-		if c.task != nil {
+		if c.stage != nil {
 			c.process.begin(func() { c.supply(name, m) })
 		}
 		return
@@ -122,10 +121,8 @@ const (
 // judgeSilence goes on without a process that is still silent after a while, if another one is
 // heard of.
 func (c *conductor) judgeSilence(name, why string, after time.Duration) {
-	patience := time.NewTimer(after)
-	defer patience.Stop()
 	select {
-	case <-patience.C:
+	case <-time.After(after):
 	case <-c.stop.Done():
 		return
 	}
@@ -167,12 +164,12 @@ func (c *conductor) heardAgain(name string) {
 		return
 	}
 	from, to := max(*since-silence, 0), c.now()
-	c.events.Interrupted(to)
+	c.stage.Collector.Interrupted(to)
 	c.log("%s is heard of again", name)
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
 		name)
 	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
-	for _, other := range c.others() {
+	for _, other := range c.remaining() {
 		if other != name && c.needed(other) == "" && !c.Up(other) {
 			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
 		}
@@ -188,15 +185,15 @@ func (c *conductor) needed(name string) string {
 	}
 	nodes := c.NodesOf(name)
 	if len(nodes) > 0 && c.history != nil && c.history.HoldLastModel(c.now(), nodes) {
-		return c.deployment.Nodes[nodes[0]].Name
+		return c.stage.Names[nodes[0]]
 	}
 	return ""
 }
 
-// isGone stands before why a process is not there any more.
+// isGone stands before why a process is gone.
 const isGone = "it is gone: "
 
-// gone takes note that a process is not there any more: its nodes have crashed. It is taken in
+// gone takes note that a process is gone: its nodes have crashed. It is taken in
 // again when it comes back, or, if its connection is fine, after a pause.
 func (c *conductor) gone(name, why string, pause time.Duration) {
 	news := false
@@ -226,11 +223,11 @@ func (c *conductor) left(name string) {
 	nodes, now := c.NodesOf(name), c.now()
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
-	c.events.Leave(name)
-	c.events.Interrupted(now, nodes...)
+	c.events.Gone(name)
+	c.stage.Collector.Interrupted(now, nodes...)
 }
 
-// change lets the coordinator know that the nodes of a process are there, or not any more.
+// change lets the coordinator know that the nodes of a process are there, or gone.
 func (c *conductor) change(name string, present bool) {
 	w := c.World()
 	for _, i := range c.NodesOf(name) {
@@ -240,7 +237,7 @@ func (c *conductor) change(name string, present bool) {
 	}
 }
 
-// back has a process that was gone place its nodes anew, with actors that know nothing.
+// back has a process that was gone place its nodes again, with actors that know nothing.
 func (c *conductor) back(name string) {
 	c.mu.Lock()
 	q := c.parties[name]
@@ -252,7 +249,7 @@ func (c *conductor) back(name string) {
 	*q = party{lives: q.lives + 1}
 	m := proto.CloneOf(c.message)
 	m.Start, m.Lives = int64(c.now()), q.lives
-	for _, other := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, other := range c.names {
 		if c.parties[other].err != nil {
 			m.Gone = append(m.Gone, other)
 		}
@@ -268,7 +265,7 @@ func (c *conductor) back(name string) {
 		})
 	}
 	if err == nil {
-		c.events.Enter(name, time.Duration(m.Start))
+		c.events.Started(name, time.Duration(m.Start))
 		err = c.process.tell(name, c.Number(), &protos.BeginRun{})
 	}
 	c.mu.Lock()
@@ -281,23 +278,23 @@ func (c *conductor) back(name string) {
 	switch {
 	case !current: // it was gone meanwhile, and is coming back once more
 	case err != nil:
-		c.events.Leave(name)
+		c.events.Gone(name)
 		c.log("%s is back and stays out: %v", name, err)
 	default:
 		c.log("%s is back", name)
 		nodes, now := c.NodesOf(name), c.now()
-		c.events.Interrupted(now, nodes...)
+		c.stage.Collector.Interrupted(now, nodes...)
 		c.history.Back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between
 	}
 }
 
-// others are the other processes of the run that are there.
-func (c *conductor) others() (names []string) {
+// remaining are the other processes of the run that are there.
+func (c *conductor) remaining() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		if c.parties[name].err == nil {
 			names = append(names, name)
 		}
@@ -305,9 +302,9 @@ func (c *conductor) others() (names []string) {
 	return names
 }
 
-// tellOthers tells the other processes of the run that are there.
-func (c *conductor) tellOthers(m proto.Message) {
-	for _, name := range c.others() {
+// tellAll tells the other processes of the run that are there.
+func (c *conductor) tellAll(m proto.Message) {
+	for _, name := range c.remaining() {
 		c.process.report(name, c.Number(), m)
 	}
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -18,9 +17,10 @@ import (
 
 // rule says where some nodes of a plan live.
 type rule struct {
-	what       string // a node, a group or a role
-	key, value string // a label of processes; or
-	process    string
+	what    string             // a node, a group or a role
+	where   string             // for people, as in "process a"
+	fits    func(h *host) bool // the process
+	missing string             // what is to be said where none fits, before the names of all
 }
 
 // parseRules reads rules of the form WHAT=PROCESS or WHAT=LABEL:VALUE.
@@ -32,9 +32,13 @@ func parseRules(texts []string) ([]rule, error) {
 			return nil, fmt.Errorf("placement %q; accepted are WHAT=PROCESS and WHAT=LABEL:VALUE, where WHAT is a "+
 				"node, a group or a role of the plan", text)
 		}
-		r := rule{what: what, process: to}
+		r := rule{
+			what: what, where: "process " + to, fits: func(h *host) bool { return h.Name == to },
+			missing: "which is not in the cluster; there are",
+		}
 		if key, value, label := strings.Cut(to, ":"); label {
-			r = rule{what: what, key: key, value: value}
+			r.where, r.missing = fmt.Sprintf("a process with label %s=%s", key, value), "and there is none among"
+			r.fits = func(h *host) bool { return h.Meta.Labels[key] == value }
 		}
 		rules = append(rules, r)
 	}
@@ -58,17 +62,11 @@ func (h *host) load() float64 { return float64(h.nodes+1) / float64(max(h.Meta.C
 // taken reports whether all cores of the host are reserved.
 func (h *host) taken() bool { return h.reserved > 0 && h.reserved >= h.Meta.Cores }
 
-func (p *process) placement(ctx context.Context, pl *plan.Plan, rules []rule) ([]string, error) {
-	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
-	// it is asked to.
-	return place(pl, rules, p.members.View().Members, p.residents.Reserved(ctx))
-}
-
-// place says on which process each node of a plan lives: where a rule says so, the first one that
+// assign says on which process each node of a plan lives: where a rule says so, the first one that
 // is about the node; on the process that bears its name; otherwise on the least loaded for its
 // cores of those with its role, or, if there is none, of those without a role. Of equals it is the
 // first by name. No node lives where actors that belong to no run have reserved all cores.
-func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
+func assign(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
 	hosts := make([]host, len(members))
 	for i, m := range members {
 		hosts[i] = host{Member: m, reserved: reserved[m.Name]}
@@ -81,7 +79,7 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 	where := make([]string, len(pl.Nodes))
 	// Those whose place is given come first, so that the others find out who is loaded.
 	for i := range pl.Nodes {
-		given, err := givenPlace(&pl.Nodes[i], rules, hosts)
+		given, err := ruledHost(&pl.Nodes[i], rules, hosts)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +92,7 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 		if where[i] != "" {
 			continue
 		}
-		h, err := freePlace(&pl.Nodes[i], hosts)
+		h, err := freeHost(&pl.Nodes[i], hosts)
 		if err != nil {
 			return nil, err
 		}
@@ -104,8 +102,8 @@ func place(pl *plan.Plan, rules []rule, members []membership.Member, reserved ma
 	return where, full(hosts)
 }
 
-// freePlace returns the host of a node that may live anywhere.
-func freePlace(n *plan.NodeSpec, hosts []host) (*host, error) {
+// freeHost returns the host of a node that may live anywhere.
+func freeHost(n *plan.NodeSpec, hosts []host) (*host, error) {
 	fits := func(role string) *host {
 		return least(hosts, func(h *host) bool { return h.Meta.Role == role && !h.taken() })
 	}
@@ -140,28 +138,20 @@ func full(hosts []host) error {
 	return nil
 }
 
-// givenPlace returns the host that a node must be placed on; nil if any will do.
-func givenPlace(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
+// ruledHost returns the host that a node must be placed on; nil if any will do.
+func ruledHost(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
 	for _, r := range rules {
 		if !r.about(n) {
 			continue
 		}
-		fits, what := func(h *host) bool { return h.Name == r.process }, "process "+r.process
-		missing := fmt.Errorf("node %s is to live on process %s, which is not in the cluster; there are %s", n.Name,
-			r.process, nameHosts(hosts))
-		if r.process == "" {
-			fits = func(h *host) bool { return h.Meta.Labels[r.key] == r.value }
-			what = fmt.Sprintf("a process with label %s=%s", r.key, r.value)
-			missing = fmt.Errorf("node %s is to live on %s, and there is none among %s", n.Name, what, nameHosts(hosts))
-		}
-		switch h := least(hosts, func(h *host) bool { return fits(h) && !h.taken() }); {
+		switch h := least(hosts, func(h *host) bool { return r.fits(h) && !h.taken() }); {
 		case h != nil:
 			return h, nil
-		case least(hosts, fits) == nil:
-			return nil, missing
+		case least(hosts, r.fits) == nil:
+			return nil, fmt.Errorf("node %s is to live on %s, %s %s", n.Name, r.where, r.missing, nameHosts(hosts))
 		default:
 			return nil, fmt.Errorf("node %s is to live on %s, of which actors that belong to no run have reserved "+
-				"all cores; gradwire actors lists them", n.Name, what)
+				"all cores; gradwire actors lists them", n.Name, r.where)
 		}
 	}
 	return least(hosts, func(h *host) bool { return h.Name == n.Name && !h.taken() }), nil

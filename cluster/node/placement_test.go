@@ -56,7 +56,7 @@ func TestNodesArePlacedByRuleNameRoleAndCores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		where, err := place(&plan.Plan{Nodes: nodes}, rules, x.members, x.reserved)
+		where, err := assign(&plan.Plan{Nodes: nodes}, rules, x.members, x.reserved)
 		got := strings.Join(where, " ")
 		if err != nil {
 			got = err.Error()

@@ -100,18 +100,18 @@ type process struct {
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
 
-	mu         sync.Mutex
-	runs       map[uint64]*hosted
-	conducts   map[uint64]*conductor
-	shelves    shelves
-	clients    map[*request.Caller]bool
-	shared     experiment.SharedData
-	others     others
-	identity   atomic.Pointer[identity.Identity] // nil without any
-	expired    chan error                        // gets why the process has to leave
-	declining  chan struct{}                     // holds one for each caller that is told why it is not let in
-	joined     chan struct{}                     // closed when the process is part of the cluster
-	remembered chan struct{}                     // closed when the queue has the submissions of earlier lives
+	mu        sync.Mutex
+	runs      map[uint64]*hosted
+	shelf     *experiment.Shelf // the data of the latest submission whose runs other processes conduct
+	shelfOf   string            // that submission
+	clients   map[*request.Caller]bool
+	shared    experiment.SharedData
+	directory directory
+	identity  atomic.Pointer[identity.Identity] // nil without any
+	expired   chan error                        // gets why the process has to leave
+	declining chan struct{}                     // holds one for each caller that is told why it is not let in
+	joined    atomic.Bool                       // the cluster
+	remember  func()                            // returns when the queue has the submissions of earlier lives
 }
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
@@ -187,9 +187,8 @@ func (c Config) join(ctx context.Context) (*process, error) {
 	if err := p.connect(ctx); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	close(p.joined)
-	p.queue.Remember() // not before: until now the file may have belonged to a process of this name that lives
-	close(p.remembered)
+	p.joined.Store(true)
+	p.remember() // not before: until now the file may have belonged to a process of this name that lives
 	p.work.Go(p.queue.Work)
 	p.work.Go(p.residents.Watch)
 	p.work.Go(p.spread)
@@ -202,23 +201,24 @@ func (c Config) process() *process {
 	own := *c.Catalog
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
-		gossip: gossip{conns: make(chan net.Conn)}, runs: map[uint64]*hosted{}, conducts: map[uint64]*conductor{},
-		clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
-		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
-		joined: make(chan struct{}), remembered: make(chan struct{}),
+		runs: map[uint64]*hosted{}, clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
+		expired:   make(chan error, 1),
 	}
 	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
-	p.gossip.stop = p.stop.Done()
+	p.gossip = gossip{process: p, conns: make(chan net.Conn)}
 	p.identity.Store(c.Identity)
 	p.queue = submission.New(submission.Config{
 		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog,
 		Shared: &p.shared,
-		Venue:  p.venue, Changed: p.others.changed, Log: p.log,
+		Venue:  p.venue, Changed: p.directory.changed, Removed: p.directory.restate, Log: p.log,
 	})
-	p.residents = resident.NewService(actorHost{p}, resident.ServiceConfig{
-		Cores: c.Cores, Tensors: &p.tensors, Log: p.log,
-		Kinds: p.actorKinds, Read: p.readActor,
+	p.remember = sync.OnceFunc(p.queue.Remember)
+	p.residents = resident.NewService(resident.Config{
+		Node: c.Name, Cores: c.Cores, Tensors: &p.tensors, Log: p.log, Running: p.stop, Entered: p.entered,
+		Begin: p.begin, Failed: p.failed, Kinds: p.actorKinds, Read: p.readActor,
+		Members: func() []membership.Member { return p.members.View().Members },
 	})
 	return p
 }
@@ -241,10 +241,6 @@ func (p *process) openFiles() (err error) {
 
 func (p *process) connect(ctx context.Context) (err error) {
 	c := &p.config
-	p.gossip.open = func(ctx context.Context, address string) (net.Conn, error) {
-		conn, _, err := p.node.Open(ctx, address, identity.Gossip)
-		return conn, err
-	}
 	if err := p.listen(); err != nil {
 		return err
 	}
@@ -277,6 +273,7 @@ func (p *process) listen() (err error) {
 		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	p.mesh.Use(p.node)
+	p.residents.Use(p.node)
 	return err
 }
 
@@ -296,7 +293,6 @@ func (p *process) close() error {
 	}
 	p.closeClients()
 	p.work.Wait()
-	var errs []error
 	if p.members != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 		if err := p.members.Leave(ctx); err != nil {
@@ -310,8 +306,7 @@ func (p *process) close() error {
 		}
 		p.residents.Wait()
 	}
-	errs = append(errs, p.files.Close())
-	return errors.Join(errs...)
+	return p.files.Close()
 }
 
 // begin does something beside, which close waits for; nothing if the process is stopping.
@@ -341,7 +336,7 @@ func (p *process) member(e membership.Event) {
 		if known && peer.Peer.Incarnation > e.Member.Meta.Incarnation {
 			return // a later life of it is here already
 		}
-		p.others.left(e.Member.Name, e.Kind.String())
+		p.directory.left(e.Member.Name, e.Kind.String())
 		if known && peer.State != transport.Down && e.Kind == membership.Failed && p.waitsFor(e.Member.Name) {
 			p.residents.Gone(e.Member.Name, e.Kind.String())
 			break // while the connection is there, what is on its way is not given up
@@ -358,67 +353,58 @@ func (p *process) member(e membership.Event) {
 func (p *process) changed(peer transport.Peer, state transport.State, reason error) {
 	switch {
 	case state == transport.Up:
-		p.heardAgain(peer.Name)
-		p.others.back(peer.Name)
-		p.others.changed()
-		p.back(peer.Name)
+		conductors := p.conductors()
+		for _, c := range conductors {
+			c.heardAgain(peer.Name)
+		}
+		p.directory.back(peer.Name)
+		p.directory.changed()
+		for _, c := range conductors {
+			p.begin(func() { c.back(peer.Name) })
+		}
 	case state == transport.Suspended:
-		p.others.left(peer.Name, reason.Error())
-		p.silent(peer.Name, reason.Error())
+		p.directory.left(peer.Name, reason.Error())
+		for _, c := range p.conductors() {
+			c.silent(peer.Name, reason.Error())
+		}
 	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
-		p.others.left(peer.Name, reason.Error())
+		p.directory.left(peer.Name, reason.Error())
 		p.gone(peer.Name, reason.Error())
 	}
+}
+
+// hosts returns the parts of runs that live in this process.
+func (p *process) hosts() []*hosted {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Values(p.runs))
+}
+
+// conductors returns the conductors of the runs that this process conducts.
+func (p *process) conductors() (all []*conductor) {
+	for _, h := range p.hosts() {
+		if h.conductor != nil {
+			all = append(all, h.conductor)
+		}
+	}
+	return all
 }
 
 // gone tells all runs that a process is gone.
 func (p *process) gone(name, why string) {
 	p.residents.Gone(name, why)
-	p.mu.Lock()
-	hosts, conducts := slices.Collect(maps.Values(p.runs)), slices.Collect(maps.Values(p.conducts))
-	p.mu.Unlock()
-	for _, h := range hosts {
+	for _, h := range p.hosts() {
 		h.gone(name, why)
-	}
-	for _, c := range conducts {
-		c.gone(name, why, 0)
-	}
-}
-
-// silent tells all runs that are conducted here that nothing was heard of a process for a while.
-func (p *process) silent(name, why string) {
-	p.mu.Lock()
-	conducts := slices.Collect(maps.Values(p.conducts))
-	p.mu.Unlock()
-	for _, c := range conducts {
-		c.silent(name, why)
-	}
-}
-
-// heardAgain tells all runs that are conducted here that a process is no longer silent.
-func (p *process) heardAgain(name string) {
-	p.mu.Lock()
-	conducts := slices.Collect(maps.Values(p.conducts))
-	p.mu.Unlock()
-	for _, c := range conducts {
-		c.heardAgain(name)
-	}
-}
-
-// back lets a process take its part in runs again that it was gone from.
-func (p *process) back(name string) {
-	p.mu.Lock()
-	conducts := slices.Collect(maps.Values(p.conducts))
-	p.mu.Unlock()
-	for _, c := range conducts {
-		p.begin(func() { c.back(name) })
+		if h.conductor != nil {
+			h.conductor.gone(name, why, 0)
+		}
 	}
 }
 
 // receive takes what another process sends: a message about a run, or one about actors of no run.
 func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	p.mu.Lock()
-	h, c := p.runs[f.Run], p.conducts[f.Run]
+	h := p.runs[f.Run]
 	p.mu.Unlock()
 	mine := h != nil && h.Lead() == from.Name
 	switch m := f.Head.(type) {
@@ -430,11 +416,14 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			h.told(m)
 		}
 	case *protos.AskRun:
-		run, known := f.Run, h
-		if !mine {
-			known = nil
-		}
-		p.begin(func() { p.tellState(from.Name, run, known, m) })
+		run := f.Run
+		p.begin(func() {
+			if mine {
+				p.report(from.Name, run, h.state(m))
+			} else { // it was given up when whoever conducts it seemed to be gone
+				p.report(from.Name, run, &protos.RunResult{Left: true})
+			}
+		})
 	case *protos.RunMark:
 		if h != nil {
 			h.marked(from.Name, m.Mark)
@@ -446,15 +435,15 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		f.Release()
 	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult,
 		*protos.NodeChanged:
-		if c != nil {
-			c.heard(from.Name, m)
+		if h != nil && h.conductor != nil {
+			h.conductor.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {
 			run := f.Run // whoever conducted it was this process in an earlier life
 			p.begin(func() { p.report(from.Name, run, &protos.EndRun{}) })
 		}
 	case *protos.News:
 		f.Release()
-		p.others.learn(from.Name, m)
+		p.directory.learn(from.Name, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:
@@ -467,24 +456,10 @@ func (p *process) tell(name string, run uint64, m proto.Message) error {
 	return p.node.Send(name, &wire.Frame{Kind: wire.KindOf(m), Run: run, Head: m})
 }
 
-// sendOn sends a frame over however slow a network, until going ends; of one that cannot be sent it
-// releases the tensors.
-func (p *process) sendOn(going context.Context, name string, f *wire.Frame) error {
-	err := p.node.Send(name, f)
-	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
-		err = p.node.Send(name, f)
-	}
-	if err != nil {
-		f.Release()
-	}
-	return err
-}
-
 // gossip is the TCP side of membership.
 type gossip struct {
-	conns chan net.Conn
-	open  func(ctx context.Context, address string) (net.Conn, error)
-	stop  <-chan struct{}
+	process *process
+	conns   chan net.Conn
 }
 
 var _ membership.Streams = (*gossip)(nil)
@@ -496,18 +471,17 @@ func (g *gossip) Conns() <-chan net.Conn { return g.conns }
 func (g *gossip) Dial(address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	return g.open(ctx, address)
+	conn, _, err := g.process.node.Open(ctx, address, identity.Gossip)
+	return conn, err
 }
 
 // take hands a connection that came in over to membership, if it takes one in time.
 func (g *gossip) take(c net.Conn, _ transport.Peer) {
-	patience := time.NewTimer(time.Second)
-	defer patience.Stop()
+	patience, cancel := context.WithTimeout(g.process.stop, time.Second)
+	defer cancel()
 	select {
 	case g.conns <- c:
-	case <-g.stop:
-		c.Close() //nolint:errcheck // it was never used
-	case <-patience.C:
+	case <-patience.Done():
 		c.Close() //nolint:errcheck // it was never used
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/wire"
-	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -41,7 +40,7 @@ type arrival struct {
 
 	mu      sync.Mutex
 	missing map[int32]int // of each worker
-	over    bool
+	left    int           // of all together
 }
 
 // awaitSamples asks the process that conducts the run for samples, and waits for them.
@@ -51,10 +50,11 @@ func (h *hosted) awaitSamples(s *experiment.Stage) error {
 	for i, worker := range s.Workers() {
 		if h.Hosts(worker) {
 			a.missing[int32(i)] = len(s.Task.Shards[i])
+			a.left += len(s.Task.Shards[i])
 			ask.Workers = append(ask.Workers, int32(i))
 		}
 	}
-	if len(ask.Workers) == 0 {
+	if a.left == 0 {
 		return nil
 	}
 	h.samples.Store(a)
@@ -87,7 +87,7 @@ func (a *arrival) add(m *protos.Samples, tensors []*protos.Tensor) error {
 	set := a.task.Train
 	left, known := a.missing[m.Worker]
 	switch {
-	case a.over:
+	case a.left == 0:
 		return nil
 	case !known:
 		return fmt.Errorf("worker %d does not live here", m.Worker)
@@ -105,14 +105,10 @@ func (a *arrival) add(m *protos.Samples, tensors []*protos.Tensor) error {
 		set.Y[row] = m.Labels[i]
 	}
 	copy(a.task.Shards[m.Worker][m.First:], m.Rows)
-	a.missing[m.Worker] = left - len(m.Rows)
-	for _, n := range a.missing {
-		if n > 0 {
-			return nil
-		}
+	a.missing[m.Worker] -= len(m.Rows)
+	if a.left -= len(m.Rows); a.left == 0 {
+		close(a.done)
 	}
-	a.over = true
-	close(a.done)
 	return nil
 }
 
@@ -129,7 +125,7 @@ func (c *conductor) supply(name string, m *protos.AskSamples) {
 }
 
 func (c *conductor) sendShards(name string, workers []int32) error {
-	t := c.task
+	t := c.stage.Task
 	for _, worker := range workers {
 		if worker < 0 || int(worker) >= len(t.Shards) {
 			return fmt.Errorf("it asks for those of worker %d, of %d", worker, len(t.Shards))
@@ -138,7 +134,7 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 		portion := min(max(portionValues/t.Train.Inputs, 1), portionRows)
 		for first := 0; first < len(shard); first += portion {
 			rows := shard[first:min(first+portion, len(shard))]
-			if err := c.process.sendSamples(c.stop, name, c.Number(), worker, first, rows, t.Train); err != nil {
+			if err := c.sendSamples(name, worker, first, rows); err != nil {
 				return err
 			}
 		}
@@ -146,14 +142,15 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 	return nil
 }
 
-// sendSamples sends some of a worker's samples.
-func (p *process) sendSamples(going context.Context, name string, run uint64, worker int32, first int, rows []int32,
-	set *datasets.Set) error {
+// sendSamples sends some of a worker's samples, the first of which is that of this number.
+func (c *conductor) sendSamples(name string, worker int32, first int, rows []int32) error {
+	set := c.stage.Task.Train
 	m := &protos.Samples{Worker: worker, First: int32(first), Rows: rows}
-	tensor := p.tensors.Get(len(rows) * set.Inputs)
+	tensor := c.process.tensors.Get(len(rows) * set.Inputs)
 	for i, row := range rows {
 		copy(tensor.Data[i*set.Inputs:], set.Row(int(row)))
 		m.Labels = append(m.Labels, set.Y[row])
 	}
-	return p.sendOn(going, name, &wire.Frame{Kind: wire.User, Run: run, Head: m, Tensors: []*protos.Tensor{tensor}})
+	frame := &wire.Frame{Kind: wire.User, Run: c.Number(), Head: m, Tensors: []*protos.Tensor{tensor}}
+	return c.process.node.SendOn(c.stop, name, frame)
 }

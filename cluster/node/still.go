@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/journal"
@@ -25,7 +24,7 @@ func (c *conductor) waits() waits {
 		w.losses = losses
 	}
 	c.mu.Lock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		q := c.parties[name]
 		w.lost = w.lost || q.err != nil || q.first != nil || q.lives > 0
 		if q.state == nil {
@@ -44,15 +43,19 @@ func (c *conductor) waits() waits {
 	return w
 }
 
+// leastStill is how long a node of a run on several processes stands still at least.
+const leastStill = time.Second
+
 // stoodStill takes down which of the nodes that are there have stood still when they were halted.
 // In a run in which nothing moved at the end, all nodes that wait stood still.
 func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
-	for node := range c.deployment.Nodes {
+	paces, longest := c.stage.Collector.Paces()
+	for node, p := range paces {
 		cause, waiting := w.causes[node]
-		if !c.roles[node].Trains || !c.history.Present(at, node) {
+		if !c.stage.Point.Spec.Roles[node].Trains || !c.history.Present(at, node) {
 			continue
 		}
-		since, still := c.events.StoodStill(node, at, w.lost)
+		still := p.StoodStill(at, longest, leastStill, w.lost)
 		switch {
 		case waiting && (still || stalled > 0):
 			cause = "waits for " + cause
@@ -61,7 +64,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 		default:
 			continue
 		}
-		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(since), cause)
-		c.history.Add(since, c.deployment.Nodes[node].Name, what, true)
+		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
+		c.history.Add(p.Last, c.stage.Names[node], what, true)
 	}
 }

@@ -3,8 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,16 +40,16 @@ type timer struct {
 
 func newTimer(c *conductor) *timer { return &timer{of: c, last: time.Now()} }
 
-// run looks until the run is over.
-func (t *timer) run(over <-chan struct{}) {
-	tick := time.NewTicker(pulseEvery)
+// every calls do at intervals until over is closed.
+func every(pause time.Duration, over <-chan struct{}, do func()) {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
 		case <-over:
 			return
 		case <-tick.C:
-			t.hurry(t.look())
+			do()
 		}
 	}
 }
@@ -84,13 +82,8 @@ func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 // only verdicts are left, which take as long as they take.
 func (t *timer) hurry(ran time.Duration) {
 	c := t.of
-	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 {
+	if c.bound == 0 || c.now() < c.bound || len(c.parties) == 0 || c.halted.Err() != nil {
 		return
-	}
-	select {
-	case <-c.halt:
-		return
-	default:
 	}
 	t.overdue += ran
 	switch {
@@ -112,7 +105,7 @@ func (c *conductor) paused(from time.Duration, how string) {
 		what += fmt.Sprintf("; the run was to end at %s", journal.Seconds(c.bound))
 	}
 	c.pauses.Add(1)
-	c.events.Interrupted(to)
+	c.stage.Collector.Interrupted(to)
 	c.history.Add(from, actors.Coordinator, what, true)
 }
 
@@ -123,7 +116,7 @@ func (c *conductor) conclude() {
 	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
 		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())
 	c.history.Add(c.now(), actors.Coordinator, what, true)
-	for _, name := range c.others() {
+	for _, name := range c.remaining() {
 		if c.Up(name) {
 			c.change(name, false)
 		} else {
@@ -137,7 +130,7 @@ func (c *conductor) missing() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		q := c.parties[name]
 		nodes := strings.Join(c.namesOf(name), ", ")
 		switch {
@@ -156,7 +149,7 @@ func (c *conductor) missing() string {
 // namesOf are the names of the nodes that live in a process.
 func (c *conductor) namesOf(name string) (names []string) {
 	for _, node := range c.NodesOf(name) {
-		names = append(names, c.deployment.Nodes[node].Name)
+		names = append(names, c.stage.Names[node])
 	}
 	return names
 }

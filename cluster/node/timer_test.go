@@ -9,15 +9,12 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/mesh"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
-
-// unseen observes nothing.
-type unseen struct{}
-
-func (unseen) Observe(time.Duration, int, actors.Event) {}
 
 // timed is a conductor that knows no time but 0, of a run that has not begun.
 func timed(t *testing.T) *conductor {
@@ -26,9 +23,9 @@ func timed(t *testing.T) *conductor {
 	p.stop, p.halt = context.WithCancelCause(t.Context())
 	t.Cleanup(func() { p.halt(nil) })
 	c := p.newConductor(1, p.log, &protos.PlaceRun{})
-	c.deployment = &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
-	c.history = journal.NewHistory(c.deployment, []train.Role{{Trains: true, Holds: true}}, p.log)
-	c.events = journal.NewGatherer(unseen{}, c.now, nil)
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a"}}}
+	c.stage = &experiment.Stage{Deployment: d, Collector: record.NewCollector(record.Config{})}
+	c.history = journal.NewHistory(d, []train.Role{{Trains: true, Holds: true}}, p.log)
 	return c
 }
 

@@ -70,18 +70,11 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 		return
 	}
 	w := &watchdog{of: c, cut: map[[2]string]int{}, lost: map[[2]string]uint64{}}
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-c.stop.Done():
-			return
-		case <-tick.C:
+	every(askEvery, over, func() {
+		if c.stop.Err() == nil {
 			w.look()
 		}
-	}
+	})
 }
 
 // look judges what the processes have answered, once all have, and asks again.
@@ -272,7 +265,7 @@ func (w *watchdog) settle(complaints []complaint) {
 // the counters as they were nothing has moved, whatever was computed to look at models in between.
 func (w *watchdog) judgeStillness() {
 	c := w.of
-	if w.ending() {
+	if c.some(func(q *party) bool { return q.result != nil }) { // its part has ended
 		return
 	}
 	counters := map[string][3]int64{}
@@ -301,23 +294,12 @@ func (w *watchdog) judgeStillness() {
 		}
 	case s.calm < calm:
 		s.calm++
-	case c.deployment.Bounded:
+	case c.stage.Deployment.Bounded:
 		c.stalled = cmp.Or(c.stalled, c.now())
 	default:
-		w.why = !w.mayReturn() || time.Since(s.since) > c.process.config.Absence
+		mayReturn := c.some(func(q *party) bool { return !q.in() }) // and set the run going again
+		w.why = !mayReturn || time.Since(s.since) > c.process.config.Absence
 	}
-}
-
-// ending reports whether some process has finished its part.
-func (w *watchdog) ending() bool {
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	for _, q := range w.of.parties {
-		if q.result != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // arrived reports whether the marks of all processes have arrived at all others.
@@ -330,18 +312,6 @@ func (w *watchdog) arrived(mark uint64) bool {
 		}
 	}
 	return true
-}
-
-// mayReturn reports whether somebody is out, and may come back and set the run going again.
-func (w *watchdog) mayReturn() bool {
-	w.of.mu.Lock()
-	defer w.of.mu.Unlock()
-	for _, q := range w.of.parties {
-		if !q.in() {
-			return true
-		}
-	}
-	return false
 }
 
 // standstill is the error of a run in which nothing is left to happen.
@@ -358,10 +328,10 @@ func (w *watchdog) standstill() error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.parties)) {
+	for _, name := range c.names {
 		if err := c.parties[name].err; err != nil {
 			losses += fmt.Sprintf("; without process %s: %v", name, err)
 		}
 	}
-	return c.deployment.Standstill(c.now(), waits, losses)
+	return c.stage.Deployment.Standstill(c.now(), waits, losses)
 }

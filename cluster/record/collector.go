@@ -52,7 +52,7 @@ type tally struct {
 type node struct {
 	mu sync.Mutex
 	tally
-	pace   Pace
+	pace   world.Pace
 	latest uint64        // step, as the node counts
 	places map[int32]int // of a neighbour in chosen
 	_      [64]byte      // nodes on different cores must not share a cache line
@@ -159,24 +159,29 @@ func (c *Collector) node(number int) *node {
 	return &c.nodes[number]
 }
 
-// Pace says when a node made its steps.
-type Pace struct {
-	// Last is the instant of its latest step, 0 if it made none.
-	Last time.Duration
-	// Longest is the longest time between two of its steps.
-	Longest time.Duration
-}
-
-// Paces returns the paces of all nodes until now, by their number.
-func (c *Collector) Paces() []Pace {
-	paces := make([]Pace, len(c.nodes))
+// Paces returns the paces of all nodes until now, by their number, and the longest step of any.
+func (c *Collector) Paces() (all []world.Pace, longest time.Duration) {
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		n.mu.Lock()
-		paces[i] = n.pace
+		all = append(all, n.pace)
 		n.mu.Unlock()
+		longest = max(longest, all[i].Longest)
 	}
-	return paces
+	return all, longest
+}
+
+// Interrupted takes note that nodes make no steps now for a reason that is known; without nodes,
+// all of them. See world.Pace.
+func (c *Collector) Interrupted(at time.Duration, nodes ...int) {
+	for i := range c.nodes {
+		if len(nodes) == 0 || slices.Contains(nodes, i) {
+			n := &c.nodes[i]
+			n.mu.Lock()
+			n.pace.Interrupt(at)
+			n.mu.Unlock()
+		}
+	}
 }
 
 // since returns how many steps a node has made beyond a number of steps.
@@ -194,10 +199,8 @@ func (n *node) merge(age uint64) {
 
 func (n *node) step(at time.Duration, event *actors.Event) {
 	n.mu.Lock()
-	if n.steps > 0 {
-		n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
-	}
-	n.pace.Last, n.last, n.latest = at, at, event.Step
+	n.pace.Step(at)
+	n.last, n.latest = at, event.Step
 	n.steps++
 	n.samples += uint64(max(event.Samples, 0))
 	n.mu.Unlock()
@@ -212,6 +215,7 @@ func (n *node) update(staleness uint64) {
 func (n *node) wait(cause string, d time.Duration) {
 	n.mu.Lock()
 	n.waitsOf(cause).add(d)
+	n.pace.Waited = true
 	n.mu.Unlock()
 }
 

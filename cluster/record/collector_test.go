@@ -580,3 +580,19 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		t.Errorf("%g allocations", n)
 	}
 }
+
+func TestTimeInWhichANodeIsAwayIsNoneBetweenItsSteps(t *testing.T) {
+	c := NewCollector(Config{Nodes: make([]string, 4), Trains: make([]bool, 4)})
+	step := func(at time.Duration) { c.Observe(at, 3, actors.Event{Kind: actors.StepDone}) }
+	step(time.Second)
+	step(2 * time.Second)
+	c.Interrupted(4*time.Second, 3)
+	c.Interrupted(9*time.Second, 3)
+	c.Interrupted(90*time.Second, 2)
+	step(10 * time.Second)
+	step(12 * time.Second)
+	all, longest := c.Paces()
+	if p := all[3]; longest != p.Longest || p.Longest != 2*time.Second || p.Last != 12*time.Second {
+		t.Errorf("%+v", p)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -21,12 +22,15 @@ type Caller struct {
 // Reply sends the caller a message.
 func (c *Caller) Reply(m *protos.Reply) error { return Write(c.Conn, m) }
 
+// Done tells the caller that its request was carried out, or that nothing more comes.
+func (c *Caller) Done() error {
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+}
+
 // May returns an error if the caller's role does not allow something.
 func (c *Caller) May(what string, roles ...identity.Role) error {
-	for _, r := range roles {
-		if c.Role == r {
-			return nil
-		}
+	if slices.Contains(roles, c.Role) {
+		return nil
 	}
 	return refusal.Input(fmt.Errorf("%s has role %s and may not %s, which takes role %s: %w", c.Name, c.Role, what,
 		roles[0], identity.ErrRole))

@@ -18,3 +18,6 @@ const (
 	// Interrupted means that the process that carried it out has ended before it.
 	Interrupted = "interrupted"
 )
+
+// Over reports whether a submission in a state has ended.
+func Over(state string) bool { return state != Waiting && state != Running }

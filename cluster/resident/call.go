@@ -11,29 +11,13 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Verb is what a call wants.
-type Verb int
-
-// The verbs of calls.
-const (
-	// Send wants the message handled.
-	Send Verb = iota
-	// Ask wants an answer, which the actor gives with Respond.
-	Ask
-	// Stop wants the actor to end, once all calls before this one are handled.
-	Stop
-)
-
 // Call is what a client wants of an actor.
 type Call struct {
-	Name string
-	ID   uint64
-	Verb Verb
-	// Client and Sequence give the order: see the package.
-	Client, Sequence uint64
-	// Patience is how long an answer may take.
-	Patience time.Duration
-	// Message is nil for Stop. Post takes over the caller's reference.
+	// Want is the call as it has travelled, but for its message. Client and Sequence give the
+	// order: see the package. SEND wants the message handled, ASK an answer, which the actor gives
+	// with Respond, and STOP the actor to end, once all calls before this one are handled.
+	Want *protos.ActorCall
+	// Message is nil for STOP. Deliver takes over the caller's reference.
 	Message *protos.Message
 	// Done is told the end, once: the answer, if there is one, whose reference is the
 	// receiver's, or why the call is lost. It must not wait long.
@@ -57,18 +41,18 @@ func (c *Call) refuse(err error) {
 
 // payload is what the actor is given.
 func (c *Call) payload() any {
-	switch c.Verb {
-	case Stop:
+	switch c.Want.Verb {
+	case protos.ActorCall_STOP:
 		return &actor.PoisonPill{}
-	case Ask:
+	case protos.ActorCall_ASK:
 		return &actor.MessageEnvelope{Message: c.Message, Sender: actor.NewPID(asker, strconv.FormatUint(c.asker, 10))}
 	default:
 		return c.Message
 	}
 }
 
-// post puts a call into the mailbox.
-func (a *resident) post(c *Call) {
+// deliver puts a call into the mailbox.
+func (a *resident) deliver(c *Call) {
 	a.mu.Lock()
 	err := a.admit(c)
 	if err != nil {
@@ -79,11 +63,12 @@ func (a *resident) post(c *Call) {
 	}
 	c.of = a
 	a.calls[c] = true
-	if c.Verb == Ask {
+	if c.Want.Verb == protos.ActorCall_ASK {
 		a.asks++
 		c.asker = a.host.ask(c)
-		c.timer = time.AfterFunc(c.Patience, func() {
-			a.finish(c, nil, fmt.Errorf("%s has not answered within %v", a, c.Patience))
+		patience := time.Duration(c.Want.Patience)
+		c.timer = time.AfterFunc(patience, func() {
+			a.finish(c, nil, fmt.Errorf("%s has not answered within %v", a, patience))
 		})
 	}
 	a.mailbox.PostUserMessage(c) // under the lock, to keep the order of the sequence numbers
@@ -92,17 +77,17 @@ func (a *resident) post(c *Call) {
 
 // admit checks whether a call may enter the mailbox.
 func (a *resident) admit(c *Call) error {
-	switch last, known := a.clients[c.Client]; {
+	switch last, known := a.clients[c.Want.Client]; {
 	case a.grave != "":
 		return fmt.Errorf("%s %s", a, a.grave)
 	case a.stage != begun:
 		return fmt.Errorf("%s is only about to begin", a)
-	case known && c.Sequence <= last.sequence:
-		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Sequence, a,
+	case known && c.Want.Sequence <= last.sequence:
+		return fmt.Errorf("message %d to %s comes behind message %d, which was sent later", c.Want.Sequence, a,
 			last.sequence)
-	case c.Verb != Stop && a.mailbox.UserMessageCount() >= MaxMailbox:
+	case c.Want.Verb != protos.ActorCall_STOP && a.mailbox.UserMessageCount() >= MaxMailbox:
 		return fmt.Errorf("the mailbox of %s is full: %d messages wait", a, MaxMailbox)
-	case c.Verb == Ask && a.asks == MaxAsks:
+	case c.Want.Verb == protos.ActorCall_ASK && a.asks == MaxAsks:
 		return fmt.Errorf("%s owes %d answers, which is as many as can be", a, MaxAsks)
 	}
 	a.remember(c)
@@ -116,7 +101,7 @@ type heard struct {
 }
 
 func (a *resident) remember(c *Call) {
-	if _, known := a.clients[c.Client]; !known && len(a.clients) == maxClients {
+	if _, known := a.clients[c.Want.Client]; !known && len(a.clients) == maxClients {
 		oldest, at := uint64(0), time.Time{}
 		for client, h := range a.clients {
 			if at.IsZero() || h.at.Before(at) {
@@ -125,7 +110,7 @@ func (a *resident) remember(c *Call) {
 		}
 		delete(a.clients, oldest)
 	}
-	a.clients[c.Client] = heard{c.Sequence, time.Now()}
+	a.clients[c.Want.Client] = heard{c.Want.Sequence, time.Now()}
 }
 
 // ask gives a question the id of its sender.
@@ -152,11 +137,12 @@ func (a *resident) finish(c *Call, answer *protos.Message, err error) {
 		a.count(c) // before the client hears of it
 	}
 	delete(a.calls, c)
-	if c.Verb == Ask {
+	asked := c.Want.Verb == protos.ActorCall_ASK
+	if asked {
 		a.asks--
 	}
 	a.mu.Unlock()
-	if c.Verb == Ask {
+	if asked {
 		c.timer.Stop()
 		a.host.mu.Lock()
 		delete(a.host.asks, c.asker)
@@ -167,7 +153,7 @@ func (a *resident) finish(c *Call, answer *protos.Message, err error) {
 
 // count counts a call as handled, once.
 func (a *resident) count(c *Call) {
-	if !c.handled && c.Verb != Stop {
+	if !c.handled && c.Want.Verb != protos.ActorCall_STOP {
 		a.handled++
 	}
 	c.handled = true
@@ -219,7 +205,7 @@ func (m *mailbox) InvokeUserMessage(message any) {
 	a.mu.Lock()
 	a.count(c)
 	a.mu.Unlock()
-	if c.Verb == Send {
+	if c.Want.Verb == protos.ActorCall_SEND {
 		a.finish(c, nil, nil)
 	}
 }

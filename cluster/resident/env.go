@@ -78,21 +78,21 @@ func (e *env) CancelTimer(id uint64) {
 
 // tell sends the actor a message from its world, unless this life is over.
 func (e *env) tell(message any) {
-	if e.left() {
+	if e.ended() {
 		door.Release(message)
 		return
 	}
 	e.of.mailbox.PostUserMessage(&outcome{e, message})
 }
 
-func (e *env) left() bool {
+func (e *env) ended() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.over
 }
 
-// leave ends this life: its timers stop, and no further computation begins.
-func (e *env) leave() {
+// end ends this life: its timers stop, and no further computation begins.
+func (e *env) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true
@@ -104,7 +104,7 @@ func (e *env) leave() {
 
 // Compute hands a job to the actor's cores, first in first out.
 func (e *env) Compute(job actors.Job) {
-	cores := e.of.spec.Cores
+	cores := int(e.of.spec.Cores)
 	if cores == 0 {
 		e.Fail(fmt.Errorf("kind %s computes, but actor %s was spawned without cores", e.of.spec.Kind, e.of.spec.Name))
 		return
@@ -146,7 +146,7 @@ func (b *bench) add(e *env, job actors.Job) bool {
 func (b *bench) start() {
 	for len(b.waiting) > 0 {
 		next := b.waiting[0]
-		over := next.env.left()
+		over := next.env.ended()
 		if !over && next.job.Cores > b.free {
 			return
 		}

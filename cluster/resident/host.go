@@ -13,13 +13,13 @@ package resident
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +27,8 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -53,54 +55,33 @@ const (
 // ErrCores is wrapped by errors of Reserve about cores that are not free.
 var ErrCores = errors.New("too few free cores")
 
-// Config is what a host is.
+// Config is the process of a cluster whose actors a host has. A host alone needs only the first
+// four; the others are for a Service.
 type Config struct {
 	// Node is the name of the process.
 	Node string
 	// Cores is how many cores the actors may reserve together.
 	Cores int
-	// Tensors is the pool of Env.Tensors.
+	// Tensors is the pool of Env.Tensors, and of messages of clients.
 	Tensors *protos.TensorPool
-	// Log, if not nil, is told in a line what has happened to an actor.
+	// Log, if not nil, is told in a line what has happened.
 	Log func(format string, args ...any)
-}
-
-// Restart says how often an actor is restarted.
-type Restart struct {
-	// Times is how often within Within; with 0 the first failure is the end.
-	Times int
-	// Within is at least a second; 0 stands for the actor's whole life.
-	Within time.Duration
-}
-
-// Spec is an actor to be.
-type Spec struct {
-	// Name is unique in the host.
-	Name string
-	// Kind is what the catalog calls Make.
-	Kind string
-	Make actors.ResidentKind
-	// Cores are reserved for the actor's computations. Without any, Env.Compute is refused.
-	Cores   int
-	Restart Restart
-}
-
-// Info is an actor as its host sees it.
-type Info struct {
-	Name, Kind string
-	// ID tells it apart from all others that ever bore its name.
-	ID uint64
-	// Begun is false while its place is only reserved.
-	Begun bool
-	Cores int
-	// Mailbox is how many messages wait.
-	Mailbox  int
-	Restarts int
-	// Handled counts calls, Lost those that were taken or refused and not handled.
-	Handled, Lost uint64
-	Since         time.Time
-	// Failure is the last one; empty if there was none.
-	Failure string
+	// Running ends when the process stops.
+	Running context.Context
+	// Entered returns an error unless the process is part of its cluster.
+	Entered func() error
+	// Begin does something beside, for whose end the process waits when it stops; nothing if it is
+	// stopping.
+	Begin func(do func())
+	// Failed makes the cause of a panic, which was recovered from, an error; the process's log
+	// shows where it was.
+	Failed func(what string, cause any) error
+	// Members are the processes of the cluster, this one among them.
+	Members func() []membership.Member
+	// Kinds are the names of the kinds of actors that the process knows.
+	Kinds func() []string
+	// Read returns the actor that a section of a plan describes.
+	Read func(section *syntax.Node) (actors.ResidentKind, error)
 }
 
 // Host is a process's actors that belong to no run. It is safe for concurrent use.
@@ -121,14 +102,8 @@ type Host struct {
 
 // New returns a host without actors.
 func New(c Config) *Host {
-	h := &Host{config: c, free: c.Cores, actors: map[string]*resident{}, graves: map[string]string{},
-		asks: map[uint64]*Call{}}
-	// The goroutine that throttles its log after a dead letter must not outlive the host.
-	h.system = actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Nanosecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard,
-				nil))
-		}))
+	h := &Host{config: c, system: world.NewSystem(), free: c.Cores, actors: map[string]*resident{},
+		graves: map[string]string{}, asks: map[uint64]*Call{}}
 	h.system.ProcessRegistry.Address = c.Node
 	h.system.ProcessRegistry.RegisterAddressResolver(h.resolve)
 	return h
@@ -140,12 +115,14 @@ func (h *Host) log(format string, args ...any) {
 	}
 }
 
-// Place is a name and cores that are reserved for an actor. It is either begun or released.
-type Place struct{ of *resident }
+// Reservation is a name and cores that are reserved for an actor. It is either begun or released.
+type Reservation struct{ of *resident }
 
-// Reserve keeps a name and cores free for an actor. The error wraps ErrCores if it is about them.
-func (h *Host) Reserve(s Spec) (*Place, error) {
-	if err := request.CheckActor(s.Name, s.Cores, s.Restart.Times, s.Restart.Within); err != nil {
+// Reserve keeps a name and cores free for an actor, which kind makes. The name is unique in the
+// host, and without cores Env.Compute is refused. The error wraps ErrCores if it is about them.
+func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Reservation, error) {
+	cores := int(s.Cores)
+	if err := request.CheckActor(s.Name, cores, int(s.Restarts), time.Duration(s.Within)); err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
@@ -157,26 +134,26 @@ func (h *Host) Reserve(s Spec) (*Place, error) {
 		return nil, h.actors[s.Name].taken()
 	case len(h.actors) == MaxActors:
 		return nil, fmt.Errorf("node %s has %d actors, which is as many as can be", h.config.Node, MaxActors)
-	case s.Cores > h.free:
-		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, s.Cores, h.config.Node,
+	case cores > h.free:
+		return nil, fmt.Errorf("actor %s wants %d cores; node %s has %d free of %d: %w", s.Name, cores, h.config.Node,
 			h.free, h.config.Cores, ErrCores)
 	}
-	h.free -= s.Cores
+	h.free -= cores
 	h.lastID = max(h.lastID+1, uint64(time.Now().UnixNano()))
-	a := newResident(h, s, h.lastID)
+	a := newResident(h, s, kind, h.lastID)
 	h.actors[s.Name] = a
-	return &Place{a}, nil
+	return &Reservation{a}, nil
 }
 
 // Release gives a place back.
-func (p *Place) Release() { p.of.host.remove(p.of, "was never begun") }
+func (p *Reservation) Release() { p.of.host.remove(p.of, "was never begun") }
 
 // Begin makes the actor. If that fails the place is released.
-func (p *Place) Begin() (Info, error) {
+func (p *Reservation) Begin() (*protos.Actor, error) {
 	a := p.of
 	if err := a.begin(); err != nil {
 		p.Release()
-		return Info{}, fmt.Errorf("actor %s on node %s: %w", a.spec.Name, a.host.config.Node, err)
+		return nil, fmt.Errorf("actor %s on node %s: %w", a.spec.Name, a.host.config.Node, err)
 	}
 	a.host.log("actor %s of kind %s is here", a.spec.Name, a.spec.Kind)
 	return a.info(), nil
@@ -190,7 +167,7 @@ func (h *Host) remove(a *resident, grave string) {
 		return
 	}
 	delete(h.actors, a.spec.Name)
-	h.free += a.spec.Cores
+	h.free += int(a.spec.Cores)
 	if len(h.graves) == maxGraves {
 		clear(h.graves)
 	}
@@ -206,7 +183,7 @@ func (h *Host) Free() int {
 
 // List returns the actors, by name, those whose place is only reserved included; if name is not
 // empty, only the one of this name.
-func (h *Host) List(name string) []Info {
+func (h *Host) List(name string) []*protos.Actor {
 	h.mu.Lock()
 	var all []*resident
 	for _, a := range h.actors {
@@ -215,11 +192,11 @@ func (h *Host) List(name string) []Info {
 		}
 	}
 	h.mu.Unlock()
-	list := make([]Info, len(all))
+	list := make([]*protos.Actor, len(all))
 	for i, a := range all {
 		list[i] = a.info()
 	}
-	slices.SortFunc(list, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b *protos.Actor) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
@@ -231,17 +208,18 @@ func (h *Host) Grave(name string) string {
 	return h.graves[name]
 }
 
-// Post hands a call over to its actor. It does not wait for it.
-func (h *Host) Post(c *Call) {
+// Deliver hands a call over to its actor. It does not wait for it.
+func (h *Host) Deliver(c *Call) {
 	h.mu.Lock()
-	a, grave := h.actors[c.Name], h.graves[c.Name]
+	name := c.Want.Name
+	a, grave := h.actors[name], h.graves[name]
 	h.mu.Unlock()
-	if a == nil || a.id != c.ID {
-		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", c.Name, h.config.Node,
+	if a == nil || a.id != c.Want.Id {
+		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", name, h.config.Node,
 			cmp.Or(grave, "was there before the process was started anew")))
 		return
 	}
-	a.post(c)
+	a.deliver(c)
 }
 
 // Close stops all actors, and waits for those that are at work for at most patience. Calls
@@ -262,12 +240,10 @@ func (h *Host) Close(patience time.Duration) error {
 		h.jobs.Wait()
 		close(quiet)
 	}()
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case <-quiet:
 		return nil
-	case <-t.C:
+	case <-time.After(patience):
 	}
 	busy := 0
 	for _, a := range all {
@@ -289,14 +265,13 @@ func (h *Host) resolve(pid *actor.PID) (actor.Process, bool) {
 	if pid.Address != asker || err != nil {
 		return nil, false
 	}
-	return &question{host: h, id: id}, true
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &question{h.asks[id]}, true
 }
 
-// question stands for somebody who waits for an answer.
-type question struct {
-	host *Host
-	id   uint64
-}
+// question stands for somebody who waits for an answer; without a call, for nobody any longer.
+type question struct{ call *Call }
 
 var _ actor.Process = (*question)(nil)
 
@@ -306,9 +281,7 @@ func (q *question) SendUserMessage(_ *actor.PID, message any) {
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		message = envelope.Message
 	}
-	q.host.mu.Lock()
-	c := q.host.asks[q.id]
-	q.host.mu.Unlock()
+	c := q.call
 	answer, ok := message.(*protos.Message)
 	switch {
 	case c == nil && ok:
@@ -333,7 +306,7 @@ var _ actor.SupervisorStrategy = guardian{}
 // HandleFailure restarts the actor, or stops it if it has failed too often.
 func (g guardian) HandleFailure(_ *actor.ActorSystem, s actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics,
 	reason, _ any) {
-	name, _, _ := cutID(child.Id)
+	name := child.Id[:strings.LastIndexByte(child.Id, '#')] // the rest tells it from others of this name
 	g.host.mu.Lock()
 	a := g.host.actors[name]
 	g.host.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -43,7 +44,7 @@ func (r *Service) Attach(c *request.Caller, in *bufio.Reader) error {
 	if err := c.May("send to actors", identity.Operator); err != nil {
 		return err
 	}
-	if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}}); err != nil {
+	if err := c.Done(); err != nil {
 		return err
 	}
 	l := &line{
@@ -76,7 +77,7 @@ func (l *line) read(in *bufio.Reader) {
 		}
 		select {
 		case l.slots <- struct{}{}:
-		case <-l.of.process.Running().Done():
+		case <-l.of.config.Running.Done():
 			return
 		}
 		call.Line = l.id
@@ -106,9 +107,8 @@ func (l *line) write(c *request.Caller) {
 
 // forward hands a call over to its actor's node.
 func (l *line) forward(call *protos.ActorCall) {
-	p := l.of.process
 	f := forwarded{actor: call.Name, node: call.Node}
-	if s, ok := p.Node().Peer(call.Node); ok {
+	if s, ok := l.of.node.Peer(call.Node); ok {
 		f.connections = s.Connections
 	}
 	l.mu.Lock()
@@ -123,12 +123,12 @@ func (l *line) forward(call *protos.ActorCall) {
 	}
 	tensors := request.Tensors(l.of.config.Tensors, call.Vectors)
 	call.Vectors = nil
-	if call.Node == p.Name() {
+	if call.Node == l.of.config.Node {
 		l.of.take("", call, tensors)
 		return
 	}
 	frame := wire.Frame{Kind: wire.User, Head: call, Tensors: tensors}
-	if err := p.Node().Send(call.Node, &frame); err != nil {
+	if err := l.of.node.Send(call.Node, &frame); err != nil {
 		frame.Release()
 		l.end(&protos.ActorReceipt{Sequence: call.Sequence,
 			Error: fmt.Sprintf("actor %s on node %s cannot be reached: %v", call.Name, call.Node, err)})
@@ -162,14 +162,14 @@ func (l *line) lose(which func(f forwarded) (why string)) {
 	}
 }
 
-func (r *Service) all() []*line {
+// loseCalls ends all calls that which picks, on all lines.
+func (r *Service) loseCalls(which func(f forwarded) (why string)) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []*line
-	for _, l := range r.lines {
-		all = append(all, l)
+	all := slices.Collect(maps.Values(r.lines))
+	r.mu.Unlock()
+	for _, l := range all {
+		l.lose(which)
 	}
-	return all
 }
 
 // Gone ends what a process owes that is gone.
@@ -181,14 +181,12 @@ func (r *Service) Gone(node, why string) {
 		}
 	}
 	r.mu.Unlock()
-	for _, l := range r.all() {
-		l.lose(func(f forwarded) string {
-			if f.node != node {
-				return ""
-			}
-			return fmt.Sprintf("node %s is gone (%s)", node, why)
-		})
-	}
+	r.loseCalls(func(f forwarded) string {
+		if f.node != node {
+			return ""
+		}
+		return fmt.Sprintf("node %s is gone (%s)", node, why)
+	})
 }
 
 // watchEvery is how soon calls are given up that a connection has taken with it.
@@ -201,17 +199,15 @@ func (r *Service) Watch() {
 	defer t.Stop()
 	for {
 		select {
-		case <-r.process.Running().Done():
+		case <-r.config.Running.Done():
 			return
 		case <-t.C:
 		}
 		now := map[string]uint64{}
-		for _, s := range r.process.Node().Stats().Peers {
+		for _, s := range r.node.Stats().Peers {
 			now[s.Peer.Name] = s.Connections
 		}
-		for _, l := range r.all() {
-			l.lose(stale(now))
-		}
+		r.loseCalls(stale(now))
 	}
 }
 
@@ -226,36 +222,25 @@ func stale(now map[string]uint64) func(f forwarded) string {
 	}
 }
 
-// verbs maps the verbs of calls from the wire to the host.
-var verbs = map[protos.ActorCall_Verb]Verb{
-	protos.ActorCall_SEND: Send, protos.ActorCall_ASK: Ask, protos.ActorCall_STOP: Stop,
-}
-
 // take hands a call to an actor of this process. It comes from a process, or from a line of this
 // one.
 func (r *Service) take(from string, m *protos.ActorCall, tensors []*protos.Tensor) {
-	done := func(answer *protos.Message, err error) { r.done(from, m, answer, err) }
-	verb, known := verbs[m.Verb]
-	c := &Call{
-		Name: m.Name, ID: m.Id, Verb: verb, Client: m.Client, Sequence: m.Sequence, Patience: time.Duration(m.Patience),
-		Done: done,
-	}
-	if !known {
+	c := &Call{Want: m, Done: func(answer *protos.Message, err error) { r.done(from, m, answer, err) }}
+	switch {
+	case protos.ActorCall_Verb_name[int32(m.Verb)] == "":
 		release(tensors)
-		done(nil, fmt.Errorf("node %s does not know the verb %d: is it older than the others?", r.process.Name(),
-			m.Verb))
+		c.refuse(fmt.Errorf("node %s does not know the verb %d: is it older than the others?", r.config.Node, m.Verb))
 		return
-	}
-	if verb != Stop {
+	case m.Verb != protos.ActorCall_STOP:
 		head, err := wire.Message(m.Type, m.Head)
 		if err != nil {
 			release(tensors)
-			done(nil, fmt.Errorf("actor %s on node %s: %w", m.Name, r.process.Name(), err))
+			c.refuse(fmt.Errorf("actor %s on node %s: %w", m.Name, r.config.Node, err))
 			return
 		}
 		c.Message = protos.NewMessage(head, tensors...)
 	}
-	r.host.Post(c)
+	r.host.Deliver(c)
 }
 
 // done tells the end of a call to the process whose line it came on.
@@ -283,12 +268,12 @@ func (r *Service) done(from string, m *protos.ActorCall, answer *protos.Message,
 	lost := func(err error) {
 		r.config.Log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
 	}
-	err = r.process.Node().TrySend(from, frame)
+	err = r.node.TrySend(from, frame)
 	switch {
 	case errors.Is(err, transport.ErrQueueFull):
 		// Calls are refused on the goroutine that reads the connection, which must go on.
 		r.telling.Go(func() {
-			if err := r.process.SendOn(r.process.Running(), from, frame); err != nil {
+			if err := r.node.SendOn(r.config.Running, from, frame); err != nil {
 				lost(err)
 			}
 		})

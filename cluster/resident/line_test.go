@@ -2,7 +2,6 @@ package resident
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,31 +36,6 @@ func TestCallsOfAConnectionThatHasBrokenAreGivenUpOnce(t *testing.T) {
 	}
 }
 
-// wired is a process that has nothing but connections.
-type wired struct {
-	Process
-	node  *transport.Node
-	going context.Context
-}
-
-func (w *wired) Name() string             { return "b" }
-func (w *wired) Entered() error           { return nil }
-func (w *wired) Running() context.Context { return w.going }
-
-func (w *wired) Node() *transport.Node { return w.node }
-
-func (w *wired) SendOn(going context.Context, name string, f *wire.Frame) error {
-	err := w.node.Send(name, f)
-	for errors.Is(err, transport.ErrQueueFull) && going.Err() == nil {
-		err = w.node.Send(name, f)
-	}
-	return err
-}
-
-func (w *wired) Failed(what string, cause any) error {
-	return fmt.Errorf("%s has failed: %v", what, cause)
-}
-
 // connected makes one end of a connection without a cluster around it.
 func connected(t *testing.T, name string, limits transport.Limits, receive func(f *wire.Frame)) *transport.Node {
 	t.Helper()
@@ -87,12 +61,12 @@ func TestEndsOfCallsAreToldOverANetworkThatIsSlowerThanTheActor(t *testing.T) {
 	})
 	going, end := context.WithCancel(t.Context())
 	defer end()
-	b := &wired{node: connected(t, "b", transport.Limits{QueueBytes: 1 << 20, Patience: patience},
-		func(*wire.Frame) {}), going: going}
-	if err := b.node.Connect("a", a.Address()); err != nil {
+	b := connected(t, "b", transport.Limits{QueueBytes: 1 << 20, Patience: patience}, func(*wire.Frame) {})
+	if err := b.Connect("a", a.Address()); err != nil {
 		t.Fatal(err)
 	}
-	r := NewService(b, ServiceConfig{Tensors: &protos.TensorPool{}, Log: t.Logf})
+	r := NewService(Config{Node: "b", Running: going, Tensors: &protos.TensorPool{}, Log: t.Logf})
+	r.Use(b)
 	for i := range uint64(calls) { // together more than the queue and the connection hold; none waits for the network
 		answer := protos.NewMessage(wrapperspb.Int64(1), protos.NewTensor(make([]float32, 1<<18)))
 		r.done("a", &protos.ActorCall{Name: "x", Sequence: i}, answer, nil)
@@ -111,7 +85,11 @@ func TestEndsOfCallsAreToldOverANetworkThatIsSlowerThanTheActor(t *testing.T) {
 }
 
 func TestRequestOfAnotherProcessAtWhichThisOneFailsEndsAlone(t *testing.T) {
-	r := NewService(&wired{going: t.Context()}, ServiceConfig{Tensors: &protos.TensorPool{}, Log: t.Logf})
+	r := NewService(Config{
+		Node: "b", Running: t.Context(), Tensors: &protos.TensorPool{}, Log: t.Logf,
+		Entered: func() error { return nil },
+		Failed:  func(what string, cause any) error { return fmt.Errorf("%s has failed: %v", what, cause) },
+	})
 	a := r.attempt(&protos.ActorRequest{Kind: &protos.ActorRequest_Spawn{}})
 	if !strings.Contains(a.Error, "a request about actors has failed: ") {
 		t.Errorf("answered with %v", a)

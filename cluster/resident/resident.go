@@ -15,13 +15,15 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // resident is an actor that belongs to no run, through all its lives.
 type resident struct {
 	host    *Host
-	spec    Spec
+	spec    *protos.SpawnActor
+	kind    actors.ResidentKind
 	id      uint64
 	pid     *actor.PID
 	since   time.Time
@@ -40,7 +42,7 @@ type resident struct {
 	calls    map[*Call]bool
 	asks     int // of calls
 	clients  map[uint64]heard
-	failures []time.Time // within Restart.Within
+	failures []time.Time // within spec.Within
 	restarts int
 	failure  string
 	handled  uint64
@@ -57,24 +59,15 @@ const (
 	begun
 )
 
-func newResident(h *Host, s Spec, id uint64) *resident {
+func newResident(h *Host, s *protos.SpawnActor, kind actors.ResidentKind, id uint64) *resident {
 	a := &resident{
-		host: h, spec: s, id: id, since: time.Now(), gone: make(chan struct{}), calls: map[*Call]bool{},
+		host: h, spec: s, kind: kind, id: id, since: time.Now(), gone: make(chan struct{}), calls: map[*Call]bool{},
 		clients: map[uint64]heard{},
 		pid:     actor.NewPID(h.config.Node, s.Name+"#"+strconv.FormatUint(id, 10)),
 	}
 	a.mailbox = &mailbox{Mailbox: actor.Unbounded()(), of: a}
-	a.bench.free, a.bench.jobs = s.Cores, &h.jobs
+	a.bench.free, a.bench.jobs = int(s.Cores), &h.jobs
 	return a
-}
-
-// cutID takes the id of an actor's PID apart.
-func cutID(pid string) (name, id string, ok bool) {
-	i := strings.LastIndexByte(pid, '#')
-	if i < 0 {
-		return pid, "", false
-	}
-	return pid[:i], pid[i+1:], true
 }
 
 func (a *resident) String() string {
@@ -88,13 +81,14 @@ func (a *resident) taken() error {
 
 func (a *resident) over() bool { return a.ended.Load() }
 
-func (a *resident) info() Info {
+// info is the actor as its host sees it.
+func (a *resident) info() *protos.Actor {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return Info{
-		Name: a.spec.Name, Kind: a.spec.Kind, ID: a.id, Begun: a.stage == begun, Cores: a.spec.Cores,
-		Mailbox:  a.mailbox.UserMessageCount(),
-		Restarts: a.restarts, Handled: a.handled, Lost: a.lost, Since: a.since, Failure: a.failure,
+	return &protos.Actor{
+		Name: a.spec.Name, Kind: a.spec.Kind, Node: a.host.config.Node, Id: a.id, Cores: a.spec.Cores,
+		Mailbox: int32(a.mailbox.UserMessageCount()), Restarts: int32(a.restarts), Handled: a.handled, Lost: a.lost,
+		Since: a.since.UnixNano(), Failure: a.failure, Begun: a.stage == begun,
 	}
 }
 
@@ -151,7 +145,7 @@ func (a *resident) perform() (p *performer) {
 			p.broken = world.PanicError(reason)
 		}
 	}()
-	inner, err := a.spec.Make(p.env)
+	inner, err := a.kind(p.env)
 	switch {
 	case err != nil:
 		p.broken = err
@@ -183,17 +177,17 @@ func (a *resident) keep(saved *protos.Message) {
 }
 
 // failed tells the calls that the actor has begun of its failure, and reports whether it is to be
-// made anew.
+// made again.
 func (a *resident) failed(err error) (again bool) {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	line = strings.ToValidUTF8(line[:min(len(line), maxFailure)], "\uFFFD") // a message carries nothing else
+	line = request.Text(line, maxFailure)
 	now := time.Now()
 	a.mu.Lock()
-	if w := a.spec.Restart.Within; w > 0 {
+	if w := time.Duration(a.spec.Within); w > 0 {
 		a.failures = slices.DeleteFunc(a.failures, func(at time.Time) bool { return now.Sub(at) >= w })
 	}
 	a.failure = line
-	again = a.dying == "" && len(a.failures) < a.spec.Restart.Times
+	again = a.dying == "" && len(a.failures) < int(a.spec.Restarts)
 	end := "ended: " + line
 	if again {
 		a.failures = append(a.failures, now)
@@ -201,13 +195,13 @@ func (a *resident) failed(err error) (again bool) {
 		end = "restarted: " + line
 	} else if a.dying == "" {
 		a.dying = "failed: " + line
-		if t := a.spec.Restart.Times; t > 0 {
+		if t := a.spec.Restarts; t > 0 {
 			a.dying = fmt.Sprintf("failed once more than the %d times that it may: %s", t, line)
 		}
 	}
 	var open []*Call
 	for c := range a.calls {
-		if c.begun && c.Verb != Stop {
+		if c.begun && c.Want.Verb != protos.ActorCall_STOP {
 			open = append(open, c)
 			if !c.handled {
 				a.lost++
@@ -245,21 +239,22 @@ func (a *resident) end(grave string) {
 		var open []*Call
 		for c := range a.calls {
 			open = append(open, c)
-			if !c.handled && c.Verb != Stop {
+			if !c.handled && c.Want.Verb != protos.ActorCall_STOP {
 				a.lost++
 			}
 		}
 		a.mu.Unlock()
 		a.ended.Store(true)
 		if p := a.present.Load(); p != nil {
-			p.env.leave()
+			p.env.end()
 		}
 		a.keep(nil)
 		a.host.remove(a, grave)
-		slices.SortFunc(open, func(c, d *Call) int { return int(c.Verb) - int(d.Verb) }) // losses before the end
+		// Losses come before the end.
+		slices.SortFunc(open, func(c, d *Call) int { return int(c.Want.Verb) - int(d.Want.Verb) })
 		for _, c := range open {
 			var err error
-			if c.Verb != Stop {
+			if c.Want.Verb != protos.ActorCall_STOP {
 				err = fmt.Errorf("%s was not done with this message when it ended: it %s", a, grave)
 			}
 			a.finish(c, nil, err)
@@ -288,14 +283,14 @@ func (p *performer) Receive(ctx actor.Context) {
 	case *actor.Restarting:
 		p.save()
 		p.last(ctx)
-		p.env.leave()
+		p.env.end()
 		return
 	case *actor.Stopping:
 		p.last(ctx)
 		return
 	case *actor.Stopped:
 		p.last(ctx)
-		p.env.leave()
+		p.env.end()
 		p.of.end(p.of.epitaph())
 		return
 	case *fault:

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -21,6 +20,13 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The verbs of calls.
+const (
+	send = protos.ActorCall_SEND
+	ask  = protos.ActorCall_ASK
+	stop = protos.ActorCall_STOP
+)
 
 // scribe notes the words that it is sent and answers each with all that it has noted. Its words
 // "panic", "fail", "late" and "gate" do what they say.
@@ -97,14 +103,14 @@ func (s *scribe) Restore(m *protos.Message) error {
 type desk struct {
 	t        *testing.T
 	host     *resident.Host
-	info     resident.Info
+	info     *protos.Actor
 	gate     chan struct{}
 	enter    chan struct{}
 	made     atomic.Int32
 	sequence uint64
 }
 
-func newDesk(t *testing.T, change ...func(*resident.Spec)) *desk {
+func newDesk(t *testing.T, change ...func(*protos.SpawnActor, *actors.ResidentKind)) *desk {
 	t.Helper()
 	d := &desk{t: t, gate: make(chan struct{}), enter: make(chan struct{}, 10)}
 	d.host = resident.New(resident.Config{Node: "a", Cores: 4, Tensors: &protos.TensorPool{}, Log: t.Logf})
@@ -118,14 +124,15 @@ func newDesk(t *testing.T, change ...func(*resident.Spec)) *desk {
 			t.Error(err)
 		}
 	})
-	s := resident.Spec{Name: "scribe", Kind: "scribe", Make: func(env actors.Base) (actor.Actor, error) {
+	s := &protos.SpawnActor{Name: "scribe", Kind: "scribe"}
+	kind := actors.ResidentKind(func(env actors.Base) (actor.Actor, error) {
 		d.made.Add(1)
 		return &scribe{env: env, gate: d.gate, enter: d.enter, kept: true}, nil
-	}}
+	})
 	for _, c := range change {
-		c(&s)
+		c(s, &kind)
 	}
-	place, err := d.host.Reserve(s)
+	place, err := d.host.Reserve(s, kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,12 +148,12 @@ type end struct {
 	err    error
 }
 
-// post posts a call and returns where its end will be told.
-func (d *desk) post(verb resident.Verb, w string, change ...func(*resident.Call)) <-chan end {
+// call delivers a call and returns where its end will be told.
+func (d *desk) call(verb protos.ActorCall_Verb, w string, change ...func(*protos.ActorCall)) <-chan end {
 	ended := make(chan end, 2)
 	d.sequence++
-	c := &resident.Call{Name: "scribe", ID: d.info.ID, Verb: verb, Client: 1, Sequence: d.sequence,
-		Patience: time.Minute}
+	c := &resident.Call{Want: &protos.ActorCall{Name: "scribe", Id: d.info.Id, Verb: verb, Client: 1,
+		Sequence: d.sequence, Patience: int64(time.Minute)}}
 	c.Done = func(answer *protos.Message, err error) {
 		e := end{err: err}
 		if answer != nil {
@@ -155,13 +162,13 @@ func (d *desk) post(verb resident.Verb, w string, change ...func(*resident.Call)
 		}
 		ended <- e
 	}
-	if verb != resident.Stop {
+	if verb != stop {
 		c.Message = word(w)
 	}
 	for _, f := range change {
-		f(c)
+		f(c.Want)
 	}
-	d.host.Post(c)
+	d.host.Deliver(c)
 	return ended
 }
 
@@ -180,7 +187,7 @@ func (d *desk) expect(what string, got <-chan end, answer, err string) {
 	}
 }
 
-func (d *desk) look() resident.Info {
+func (d *desk) look() *protos.Actor {
 	d.t.Helper()
 	list := d.host.List("")
 	if len(list) != 1 {
@@ -189,8 +196,8 @@ func (d *desk) look() resident.Info {
 	return list[0]
 }
 
-func times(n int, within time.Duration) func(*resident.Spec) {
-	return func(s *resident.Spec) { s.Restart = resident.Restart{Times: n, Within: within} }
+func times(n int32, within time.Duration) func(*protos.SpawnActor, *actors.ResidentKind) {
+	return func(s *protos.SpawnActor, _ *actors.ResidentKind) { s.Restarts, s.Within = n, int64(within) }
 }
 
 func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
@@ -199,9 +206,9 @@ func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
 	for i := range 500 {
 		w := fmt.Sprintf("%d ", i)
 		want += w
-		d.post(resident.Send, w)
+		d.call(send, w)
 	}
-	d.expect("question", d.post(resident.Ask, "?"), want, "")
+	d.expect("question", d.call(ask, "?"), want, "")
 	if i := d.look(); i.Handled != 501 || i.Lost != 0 || i.Mailbox != 0 || i.Restarts != 0 {
 		t.Errorf("%+v", i)
 	}
@@ -209,11 +216,11 @@ func TestCallsAreHandledInOrderAndQuestionsAnswered(t *testing.T) {
 
 func TestCallBehindALaterOneIsLost(t *testing.T) {
 	d := newDesk(t)
-	d.expect("first", d.post(resident.Send, "b", func(c *resident.Call) { c.Sequence = 7 }), "", "")
-	d.expect("earlier", d.post(resident.Send, "a", func(c *resident.Call) { c.Sequence = 6 }), "",
+	d.expect("first", d.call(send, "b", func(c *protos.ActorCall) { c.Sequence = 7 }), "", "")
+	d.expect("earlier", d.call(send, "a", func(c *protos.ActorCall) { c.Sequence = 6 }), "",
 		"message 6 to actor scribe on node a comes behind message 7")
-	d.expect("again", d.post(resident.Send, "b", func(c *resident.Call) { c.Sequence = 7 }), "", "comes behind")
-	d.expect("of another client", d.post(resident.Ask, "c", func(c *resident.Call) { c.Client, c.Sequence = 2, 1 }),
+	d.expect("again", d.call(send, "b", func(c *protos.ActorCall) { c.Sequence = 7 }), "", "comes behind")
+	d.expect("of another client", d.call(ask, "c", func(c *protos.ActorCall) { c.Client, c.Sequence = 2, 1 }),
 		"bc", "")
 	if i := d.look(); i.Handled != 2 || i.Lost != 2 {
 		t.Errorf("%+v", i)
@@ -222,12 +229,12 @@ func TestCallBehindALaterOneIsLost(t *testing.T) {
 
 func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *testing.T) {
 	d := newDesk(t, times(2, 0))
-	gate := d.post(resident.Send, "gate")
+	gate := d.call(send, "gate")
 	<-d.enter
-	silent := d.post(resident.Ask, "silent")
-	sent := d.post(resident.Send, "a")
-	first, second := d.post(resident.Ask, "panic"), d.post(resident.Send, "fail")
-	after := d.post(resident.Ask, "b")
+	silent := d.call(ask, "silent")
+	sent := d.call(send, "a")
+	first, second := d.call(ask, "panic"), d.call(send, "fail")
+	after := d.call(ask, "b")
 	if n := d.look().Mailbox; n != 5 {
 		t.Errorf("%d messages wait; want 5", n)
 	}
@@ -244,48 +251,48 @@ func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *t
 		d.made.Load() != 3 {
 		t.Errorf("%+v, made %d times", i, d.made.Load())
 	}
-	d.expect("third failure", d.post(resident.Send, "panic"), "", "and ended: panic: out of ink")
+	d.expect("third failure", d.call(send, "panic"), "", "and ended: panic: out of ink")
 	for len(d.host.List("")) > 0 && t.Context().Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	d.expect("after the end", d.post(resident.Send, "x"), "",
+	d.expect("after the end", d.call(send, "x"), "",
 		"is not on node a any more: it failed once more than the 2 times that it may: panic: out of ink")
 }
 
 func TestRestartsAreCountedWithinASpanOfTime(t *testing.T) {
 	d := newDesk(t, times(1, time.Second))
-	d.expect("first", d.post(resident.Send, "panic"), "", "restarted")
+	d.expect("first", d.call(send, "panic"), "", "restarted")
 	// The span is one of real time: this is the least wait after which a second failure is allowed.
 	<-time.After(1100 * time.Millisecond)
-	d.expect("second, later", d.post(resident.Send, "panic"), "", "restarted")
-	d.expect("third, at once", d.post(resident.Send, "panic"), "", "ended")
+	d.expect("second, later", d.call(send, "panic"), "", "restarted")
+	d.expect("third, at once", d.call(send, "panic"), "", "ended")
 }
 
 func TestStateThatCannotBeRestoredIsAFailure(t *testing.T) {
 	d := newDesk(t, times(3, 0))
-	d.expect("note", d.post(resident.Send, "!"), "", "")
-	d.expect("panic", d.post(resident.Send, "panic"), "", "restarted")
-	d.expect("next", d.post(resident.Send, "x"), "", "its state cannot be restored: these notes cannot be read")
+	d.expect("note", d.call(send, "!"), "", "")
+	d.expect("panic", d.call(send, "panic"), "", "restarted")
+	d.expect("next", d.call(send, "x"), "", "its state cannot be restored: these notes cannot be read")
 	if n := d.made.Load(); n != 4 {
 		t.Errorf("made %d times; want 4", n)
 	}
 }
 
 func TestFailuresOfChildrenJobsAndTimersAreTheActors(t *testing.T) {
-	d := newDesk(t, times(10, 0), func(s *resident.Spec) { s.Cores = 2 })
+	d := newDesk(t, times(10, 0), func(s *protos.SpawnActor, _ *actors.ResidentKind) { s.Cores = 2 })
 	if free := d.host.Free(); free != 2 {
 		t.Errorf("%d cores are free; want 2", free)
 	}
 	for _, w := range []string{"child", "broken job"} {
 		before := d.look().Restarts
-		d.post(resident.Send, w)
+		d.call(send, w)
 		for d.look().Restarts == before && t.Context().Err() == nil {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	d.post(resident.Send, "after")
-	d.post(resident.Send, "compute")
-	answer := func() string { return (<-d.post(resident.Ask, "?")).answer }
+	d.call(send, "after")
+	d.call(send, "compute")
+	answer := func() string { return (<-d.call(ask, "?")).answer }
 	for got := answer(); got != "AC" && got != "CA"; got = answer() {
 		if len(got) > 2 {
 			t.Fatalf("notes %q", got)
@@ -296,37 +303,37 @@ func TestFailuresOfChildrenJobsAndTimersAreTheActors(t *testing.T) {
 
 func TestComputingWithoutCoresIsAFailure(t *testing.T) {
 	d := newDesk(t)
-	d.expect("compute", d.post(resident.Send, "compute"), "",
+	d.expect("compute", d.call(send, "compute"), "",
 		"kind scribe computes, but actor scribe was spawned without cores")
 }
 
 func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
-	d := newDesk(t, func(s *resident.Spec) { s.Cores = 4 })
-	if _, err := d.host.Reserve(resident.Spec{Name: "other", Cores: 1}); !errors.Is(err, resident.ErrCores) ||
+	d := newDesk(t, func(s *protos.SpawnActor, _ *actors.ResidentKind) { s.Cores = 4 })
+	if _, err := d.host.Reserve(&protos.SpawnActor{Name: "other", Cores: 1}, nil); !errors.Is(err, resident.ErrCores) ||
 		!strings.Contains(err.Error(), "node a has 0 free of 4") {
 		t.Errorf("more cores than are free: %v", err)
 	}
-	if _, err := d.host.Reserve(resident.Spec{Name: "scribe"}); err == nil || !strings.Contains(err.Error(),
+	if _, err := d.host.Reserve(&protos.SpawnActor{Name: "scribe"}, nil); err == nil || !strings.Contains(err.Error(),
 		"the name scribe is taken by an actor of kind scribe on node a") {
 		t.Errorf("a name that is taken: %v", err)
 	}
-	gate := d.post(resident.Send, "gate")
+	gate := d.call(send, "gate")
 	<-d.enter
-	before := d.post(resident.Send, "a")
-	open := d.post(resident.Ask, "silent")
-	stop := d.post(resident.Stop, "")
-	behind := d.post(resident.Ask, "b")
+	before := d.call(send, "a")
+	open := d.call(ask, "silent")
+	end := d.call(stop, "")
+	behind := d.call(ask, "b")
 	close(d.gate)
 	d.expect("gate", gate, "", "")
 	d.expect("before", before, "", "")
 	d.expect("open question", open, "", "was not done with this message when it ended: it was stopped")
-	d.expect("stop", stop, "", "")
+	d.expect("stop", end, "", "")
 	d.expect("behind", behind, "", "was not done with this message when it ended: it was stopped")
-	place, err := d.host.Reserve(resident.Spec{Name: "scribe", Cores: 4})
+	place, err := d.host.Reserve(&protos.SpawnActor{Name: "scribe", Cores: 4}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.expect("its successor's", d.post(resident.Send, "x"), "", "is not on node a any more: it was stopped")
+	d.expect("its successor's", d.call(send, "x"), "", "is not on node a any more: it was stopped")
 	place.Release()
 	if free := d.host.Free(); free != 4 {
 		t.Errorf("%d cores are free; want 4", free)
@@ -335,24 +342,24 @@ func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
 
 func TestQuestionThatIsNotAnsweredEnds(t *testing.T) {
 	d := newDesk(t)
-	soon := func(c *resident.Call) { c.Patience = time.Millisecond }
-	d.expect("question", d.post(resident.Ask, "silent", soon), "", "has not answered within 1ms")
-	d.expect("next", d.post(resident.Ask, "a"), "a", "")
+	soon := func(c *protos.ActorCall) { c.Patience = int64(time.Millisecond) }
+	d.expect("question", d.call(ask, "silent", soon), "", "has not answered within 1ms")
+	d.expect("next", d.call(ask, "a"), "a", "")
 }
 
 func TestMailboxIsBounded(t *testing.T) {
 	d := newDesk(t)
-	d.post(resident.Send, "gate")
+	d.call(send, "gate")
 	<-d.enter
 	var last <-chan end
 	for range resident.MaxMailbox {
-		last = d.post(resident.Send, ".")
+		last = d.call(send, ".")
 	}
-	d.expect("one too many", d.post(resident.Send, "x"), "",
+	d.expect("one too many", d.call(send, "x"), "",
 		"the mailbox of actor scribe on node a is full: 10000 messages wait")
 	close(d.gate)
 	d.expect("the last of those", last, "", "")
-	d.expect("question", d.post(resident.Ask, "?"), strings.Repeat(".", resident.MaxMailbox), "")
+	d.expect("question", d.call(ask, "?"), strings.Repeat(".", resident.MaxMailbox), "")
 	if i := d.look(); i.Lost != 1 {
 		t.Errorf("%d lost; want 1", i.Lost)
 	}
@@ -360,17 +367,17 @@ func TestMailboxIsBounded(t *testing.T) {
 
 func TestClosingTellsWhoWaits(t *testing.T) {
 	d := newDesk(t)
-	d.post(resident.Send, "gate")
+	d.call(send, "gate")
 	<-d.enter
-	waiting, stop := d.post(resident.Ask, "a"), d.post(resident.Stop, "")
+	waiting, end := d.call(ask, "a"), d.call(stop, "")
 	if err := d.host.Close(time.Millisecond); err == nil || !strings.Contains(err.Error(),
 		"1 actors or their computations were still at work") {
 		t.Errorf("%v", err)
 	}
 	d.expect("waiting", waiting, "", "was still at work when its process ended")
-	d.expect("stop", stop, "", "")
-	d.expect("late", d.post(resident.Send, "x"), "", "is not on node a any more")
-	if _, err := d.host.Reserve(resident.Spec{Name: "b"}); err == nil || !strings.Contains(err.Error(),
+	d.expect("stop", end, "", "")
+	d.expect("late", d.call(send, "x"), "", "is not on node a any more")
+	if _, err := d.host.Reserve(&protos.SpawnActor{Name: "b"}, nil); err == nil || !strings.Contains(err.Error(),
 		"node a is stopping") {
 		t.Errorf("%v", err)
 	}
@@ -378,16 +385,16 @@ func TestClosingTellsWhoWaits(t *testing.T) {
 
 func TestSpecificationsAreChecked(t *testing.T) {
 	for _, c := range []struct {
-		spec resident.Spec
+		spec *protos.SpawnActor
 		want string
 	}{
-		{resident.Spec{Name: ""}, "accepted are 1 to 128 printable"},
-		{resident.Spec{Name: "a b"}, "accepted are 1 to 128 printable"},
-		{resident.Spec{Name: "a", Cores: -1}, "-1 cores"},
-		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1001}}, "1001 restarts; accepted are 0 to 1000"},
-		{resident.Spec{Name: "a", Restart: resident.Restart{Times: 1, Within: time.Millisecond}}, "within 1ms"},
+		{&protos.SpawnActor{Name: ""}, "accepted are 1 to 128 printable"},
+		{&protos.SpawnActor{Name: "a b"}, "accepted are 1 to 128 printable"},
+		{&protos.SpawnActor{Name: "a", Cores: -1}, "-1 cores"},
+		{&protos.SpawnActor{Name: "a", Restarts: 1001}, "1001 restarts; accepted are 0 to 1000"},
+		{&protos.SpawnActor{Name: "a", Restarts: 1, Within: int64(time.Millisecond)}, "within 1ms"},
 	} {
-		if _, err := resident.New(resident.Config{Node: "a"}).Reserve(c.spec); err == nil ||
+		if _, err := resident.New(resident.Config{Node: "a"}).Reserve(c.spec, nil); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.spec, err)
 		}
@@ -396,15 +403,15 @@ func TestSpecificationsAreChecked(t *testing.T) {
 
 func TestFailureIsToldAsTextThatMessagesCarry(t *testing.T) {
 	for _, indent := range []int{0, 1} { // one of the two has the bound within a letter
-		d := newDesk(t, func(s *resident.Spec) {
-			s.Restart.Times = 1
-			inner := s.Make
-			s.Make = func(env actors.Base) (actor.Actor, error) {
+		d := newDesk(t, func(s *protos.SpawnActor, kind *actors.ResidentKind) {
+			s.Restarts = 1
+			inner := *kind
+			*kind = func(env actors.Base) (actor.Actor, error) {
 				a, err := inner(env)
 				return &prefixed{Actor: a, prefix: strings.Repeat(" ", indent)}, err
 			}
 		})
-		d.expect("panic", d.post(resident.Send, "panic at length"), "", "éé")
+		d.expect("panic", d.call(send, "panic at length"), "", "éé")
 		if list := d.host.List(""); len(list) != 1 || !strings.Contains(list[0].Failure, "éé") ||
 			!utf8.ValidString(list[0].Failure) {
 			t.Errorf("%+v", list)
@@ -433,7 +440,7 @@ func TestActorThatCannotBeMadeLeavesNothing(t *testing.T) {
 		func(actors.Base) (actor.Actor, error) { return nil, errors.New("no such pen") },
 		func(actors.Base) (actor.Actor, error) { panic("no such pen") },
 	} {
-		place, err := h.Reserve(resident.Spec{Name: "scribe", Make: make, Cores: 1})
+		place, err := h.Reserve(&protos.SpawnActor{Name: "scribe", Cores: 1}, make)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -441,8 +448,8 @@ func TestActorThatCannotBeMadeLeavesNothing(t *testing.T) {
 			!strings.Contains(err.Error(), "no such pen") {
 			t.Errorf("%v", err)
 		}
-		if diff := cmp.Diff([]resident.Info{}, h.List("")); diff != "" || h.Free() != 1 {
-			t.Errorf("%s, %d cores free", diff, h.Free())
+		if left := h.List(""); len(left) != 0 || h.Free() != 1 {
+			t.Errorf("%v are left, %d cores free", left, h.Free())
 		}
 	}
 	if err := h.Close(time.Second); err != nil {

@@ -12,10 +12,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
-	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/transport"
@@ -32,49 +30,12 @@ const (
 	maxSeen = 4096
 )
 
-// Process is the process of a cluster that a service is part of.
-type Process interface {
-	// Name is the process's own.
-	Name() string
-	// Running ends when the process stops.
-	Running() context.Context
-	// Entered returns an error unless the process is part of its cluster.
-	Entered() error
-	// Begin does something beside, for whose end the process waits when it stops; nothing if it is
-	// stopping.
-	Begin(do func())
-	// Failed makes the cause of a panic, which was recovered from, an error; the process's log
-	// shows where it was.
-	Failed(what string, cause any) error
-	// Members are the processes of the cluster, this one among them.
-	Members() []membership.Member
-	// Node is the process's part of the network.
-	Node() *transport.Node
-	// SendOn sends a frame over however slow a network, until going ends; of one that cannot be
-	// sent it releases the tensors.
-	SendOn(going context.Context, name string, f *wire.Frame) error
-}
-
-// ServiceConfig is what a service is.
-type ServiceConfig struct {
-	// Cores is how many cores the actors of the process may reserve together.
-	Cores int
-	// Tensors is the pool of Env.Tensors, and of messages of clients.
-	Tensors *protos.TensorPool
-	// Kinds are the names of the kinds of actors that the process knows.
-	Kinds func() []string
-	// Read returns the actor that a section of a plan describes.
-	Read func(section *syntax.Node) (actors.ResidentKind, error)
-	// Log is told in a line what has happened.
-	Log func(format string, args ...any)
-}
-
 // Service is a process's part in the actors that belong to no run: it hosts some, and leads clients
 // to all.
 type Service struct {
-	process Process
-	config  ServiceConfig
+	config  Config
 	host    *Host
+	node    *transport.Node
 	telling sync.WaitGroup // ends of calls that wait for the network
 
 	mu       sync.Mutex
@@ -92,12 +53,14 @@ type asked struct {
 }
 
 // NewService returns the service of a process, without actors.
-func NewService(p Process, c ServiceConfig) *Service {
+func NewService(c Config) *Service {
 	return &Service{
-		process: p, config: c, host: New(Config{Node: p.Name(), Cores: c.Cores, Tensors: c.Tensors, Log: c.Log}),
-		lines: map[uint64]*line{}, asked: map[uint64]*asked{}, seen: map[string]string{},
+		config: c, host: New(c), lines: map[uint64]*line{}, asked: map[uint64]*asked{}, seen: map[string]string{},
 	}
 }
+
+// Use says how other processes are reached. It must be called before any of them is.
+func (r *Service) Use(node *transport.Node) { r.node = node }
 
 // Free is how many cores of the process no actor has reserved.
 func (r *Service) Free() int { return r.host.Free() }
@@ -111,7 +74,7 @@ func (r *Service) Wait() { r.telling.Wait() }
 
 // send sends a message to another process.
 func (r *Service) send(name string, m proto.Message) error {
-	return r.process.Node().Send(name, &wire.Frame{Kind: wire.User, Head: m})
+	return r.node.Send(name, &wire.Frame{Kind: wire.User, Head: m})
 }
 
 // Reserved asks all processes how many cores actors have reserved there. Who does not answer is
@@ -137,7 +100,7 @@ func (r *Service) Receive(from string, f *wire.Frame) {
 		r.receipt(m, f.Tensors)
 	case *protos.ActorRequest:
 		f.Release()
-		r.process.Begin(func() { r.answer(from, m) })
+		r.config.Begin(func() { r.answer(from, m) })
 	case *protos.ActorResponse:
 		f.Release()
 		r.mu.Lock()
@@ -163,11 +126,10 @@ var errGone = errors.New("the node is gone")
 // ask asks a process, which may be this one. The error wraps errGone if it is not there.
 func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest,
 	patience time.Duration) (*protos.ActorResponse, error) {
-	p := r.process
-	if node == p.Name() {
+	if node == r.config.Node {
 		return r.handle(ctx, m), nil
 	}
-	if s, ok := p.Node().Peer(node); ok && s.State == transport.Down {
+	if s, ok := r.node.Peer(node); ok && s.State == transport.Down {
 		return nil, fmt.Errorf("node %s: %w", node, errGone)
 	}
 	a := &asked{node: node, answer: make(chan *protos.ActorResponse, 1)}
@@ -187,15 +149,13 @@ func (r *Service) ask(ctx context.Context, node string, m *protos.ActorRequest,
 	case err != nil:
 		return nil, err
 	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
 	select {
 	case answer := <-a.answer:
 		if answer == nil {
 			return nil, fmt.Errorf("node %s: %w", node, errGone)
 		}
 		return answer, nil
-	case <-t.C:
+	case <-time.After(patience):
 		return nil, fmt.Errorf("node %s has not answered within %v", node, patience)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -213,7 +173,7 @@ type report struct {
 func (r *Service) reports(ctx context.Context, name string, skip ...string) (all []report, silent []string) {
 	var mu sync.Mutex
 	var work sync.WaitGroup
-	for _, m := range r.process.Members() {
+	for _, m := range r.config.Members() {
 		if slices.Contains(skip, m.Name) {
 			continue
 		}
@@ -249,16 +209,16 @@ func (r *Service) answer(from string, m *protos.ActorRequest) {
 func (r *Service) attempt(m *protos.ActorRequest) (answer *protos.ActorResponse) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			answer = &protos.ActorResponse{Error: request.Text(r.process.Failed("a request about actors",
-				cause).Error(), request.MaxText)}
+			err := r.config.Failed("a request about actors", cause)
+			answer = &protos.ActorResponse{Error: request.Text(err.Error(), request.MaxText)}
 		}
 	}()
-	return r.handle(r.process.Running(), m)
+	return r.handle(r.config.Running, m)
 }
 
 // handle carries out a request to this process.
 func (r *Service) handle(ctx context.Context, m *protos.ActorRequest) *protos.ActorResponse {
-	if err := r.process.Entered(); err != nil {
+	if err := r.config.Entered(); err != nil {
 		return &protos.ActorResponse{Error: err.Error()}
 	}
 	switch k := m.Kind.(type) {
@@ -274,29 +234,19 @@ func (r *Service) handle(ctx context.Context, m *protos.ActorRequest) *protos.Ac
 		return &protos.ActorResponse{Actors: &protos.Actors{Actors: []*protos.Actor{a}}}
 	}
 	return &protos.ActorResponse{Error: fmt.Sprintf("node %s does not know this request: is it older than the others?",
-		r.process.Name())}
+		r.config.Node)}
 }
 
 // own are the actors of this process.
 func (r *Service) own(name string) *protos.Actors {
-	all := &protos.Actors{Free: int32(r.host.Free()), Cores: int32(r.config.Cores), Kinds: r.config.Kinds()}
-	for _, i := range r.host.List(name) {
-		all.Actors = append(all.Actors, r.actorOf(i))
-	}
+	all := &protos.Actors{Actors: r.host.List(name), Free: int32(r.host.Free()), Cores: int32(r.config.Cores),
+		Kinds: r.config.Kinds()}
 	if name != "" && len(all.Actors) == 0 {
 		if grave := r.host.Grave(name); grave != "" {
-			all.Trace = fmt.Sprintf("on node %s it %s", r.process.Name(), grave)
+			all.Trace = fmt.Sprintf("on node %s it %s", r.config.Node, grave)
 		}
 	}
 	return all
-}
-
-func (r *Service) actorOf(i Info) *protos.Actor {
-	return &protos.Actor{
-		Name: i.Name, Kind: i.Kind, Node: r.process.Name(), Id: i.ID, Cores: int32(i.Cores), Mailbox: int32(i.Mailbox),
-		Restarts: int32(i.Restarts),
-		Handled:  i.Handled, Lost: i.Lost, Since: i.Since.UnixNano(), Failure: i.Failure, Begun: i.Begun,
-	}
 }
 
 // spawn makes an actor in this process. Its name is kept here before the others are asked whether
@@ -308,22 +258,18 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 	}
 	kind, err := r.config.Read(section)
 	if err != nil {
-		return nil, refusal.Input(fmt.Errorf("node %s: %w", r.process.Name(), err))
+		return nil, refusal.Input(fmt.Errorf("node %s: %w", r.config.Node, err))
 	}
-	place, err := r.host.Reserve(Spec{
-		Name: m.Name, Kind: m.Kind, Make: kind, Cores: int(m.Cores),
-		Restart: Restart{Times: int(m.Restarts), Within: time.Duration(m.Within)},
-	})
+	place, err := r.host.Reserve(m, kind)
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	others, silent := r.reports(ctx, m.Name, r.process.Name())
+	others, silent := r.reports(ctx, m.Name, r.config.Node)
 	if err := checkNameFree(m.Name, others, silent); err != nil {
 		place.Release()
 		return nil, err
 	}
-	i, err := place.Begin()
-	return r.actorOf(i), err
+	return place.Begin()
 }
 
 // checkNameFree returns an error unless all nodes have said that they have no actor of a name.
@@ -443,7 +389,7 @@ func (r *Service) AnswerList(ctx context.Context, c *request.Caller, name string
 	if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: rest}}); err != nil {
 		return err
 	}
-	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+	return c.Done()
 }
 
 // rememberNode remembers where an actor is.

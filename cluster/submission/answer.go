@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
@@ -58,22 +59,27 @@ func (q *Queue) answerWatch(ctx context.Context, c *request.Caller, id string) e
 		return err
 	}
 	for {
-		m, over, changed := s.State()
+		m, over, changed := s.Now()
 		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Submission{Submission: m}}); err != nil || over {
 			return err
 		}
-		pause := time.NewTimer(showEvery)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return context.Cause(ctx)
+		err := await(ctx, time.After(showEvery))
+		if err == nil {
+			err = await(ctx, changed)
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err != nil {
+			return err
 		}
+	}
+}
+
+// await waits for something until ctx ends.
+func await[T any](ctx context.Context, what <-chan T) error {
+	select {
+	case <-what:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
@@ -88,21 +94,17 @@ func (q *Queue) answerLog(ctx context.Context, c *request.Caller, m *protos.Read
 	for from := 0; ; {
 		lines, next, over, changed := s.since(from)
 		from = next
-		for len(lines) > 0 {
-			n := min(len(lines), maxTold)
-			told := &protos.LogLines{Lines: lines[:n]}
+		for some := range slices.Chunk(lines, maxTold) {
+			told := &protos.LogLines{Lines: some}
 			if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Lines{Lines: told}}); err != nil {
 				return err
 			}
-			lines = lines[n:]
 		}
 		if over || !m.Follow {
-			return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+			return c.Done()
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := await(ctx, changed); err != nil {
+			return err
 		}
 	}
 }
@@ -119,7 +121,19 @@ func (q *Queue) answerStop(c *request.Caller, id string) error {
 		return refusal.Input(fmt.Errorf("submission %s is over already", s.ID))
 	}
 	s.halt(errStopped{c.Name})
-	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+	return c.Done()
+}
+
+// findEnded returns the submission of an id, for what can be done once it has ended.
+func (q *Queue) findEnded(id, what string) (*Submission, error) {
+	s, err := q.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if m, over, _ := s.Now(); !over {
+		return nil, refusal.Input(fmt.Errorf("run %s is %s; %s when it has ended", s.ID, m.State, what))
+	}
+	return s, nil
 }
 
 // answerRemove removes a submission that has ended, and its record.
@@ -127,50 +141,36 @@ func (q *Queue) answerRemove(c *request.Caller, id string) error {
 	if err := c.May("remove runs", identity.Operator); err != nil {
 		return err
 	}
-	s, err := q.find(id)
+	s, err := q.findEnded(id, "it can be removed")
 	if err != nil {
 		return err
-	}
-	if m, over, _ := s.State(); !over {
-		return refusal.Input(fmt.Errorf("run %s is %s; it can be removed when it has ended", s.ID, m.State))
 	}
 	if err := q.remove(s); err != nil {
 		return err
 	}
-	q.config.Log("%s has removed run %s with its record in %s", c.Name, s.ID, s.out)
-	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+	q.config.Log("%s has removed run %s with its record in %s", c.Name, s.ID, s.folder())
+	return c.Done()
 }
 
 // answerFetch sends the folder of a record as an archive.
 func (q *Queue) answerFetch(c *request.Caller, id string) error {
-	s, err := q.find(id)
+	s, err := q.findEnded(id, "its record can be fetched")
 	if err != nil {
 		return err
 	}
-	if m, over, _ := s.State(); !over {
-		return refusal.Input(fmt.Errorf("run %s is %s; its record can be fetched when it has ended", s.ID, m.State))
-	}
 	out := bufio.NewWriterSize(portions{c}, 256<<10)
 	archive := tar.NewWriter(out)
-	if err := errors.Join(pack(archive, s.out), archive.Close(), out.Flush()); err != nil {
+	if err := errors.Join(pack(archive, s.folder()), archive.Close(), out.Flush()); err != nil {
 		return err
 	}
-	return c.Reply(&protos.Reply{Kind: &protos.Reply_Done{Done: &protos.Done{}}})
+	return c.Done()
 }
 
-// portions sends what is written to it.
+// portions sends what is written to it, a buffer at a time.
 type portions struct{ *request.Caller }
 
 func (p portions) Write(b []byte) (int, error) {
-	for sent := 0; sent < len(b); {
-		n := min(len(b)-sent, 1<<20)
-		portion := &protos.Portion{Bytes: b[sent : sent+n]}
-		if err := p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: portion}}); err != nil {
-			return sent, err
-		}
-		sent += n
-	}
-	return len(b), nil
+	return len(b), p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: &protos.Portion{Bytes: b}}})
 }
 
 // pack writes the files of a folder into an archive.

@@ -27,18 +27,24 @@ const (
 	maxLedger = 16 << 20
 )
 
-// entry is a line of a ledger: a submission as it is from then on.
+// entry is a submission as it is at a time, and a line of the ledger, where it holds from then on.
 type entry struct {
-	ID        string    `json:"id"`
-	Plan      string    `json:"plan"`
-	File      string    `json:"file"`
+	// ID tells it apart from all others of the cluster.
+	ID string `json:"id"`
+	// Plan is the plan's name, and File the plan's file without its folder.
+	Plan string `json:"plan"`
+	File string `json:"file"`
+	// By is the name of who submitted it.
 	By        string    `json:"by"`
 	Submitted time.Time `json:"submitted"`
 	State     string    `json:"state"`
-	Done      int       `json:"done"`
-	Total     int       `json:"total"`
-	Target    float64   `json:"target,omitempty"`
-	Error     string    `json:"error,omitempty"`
+	// Done and Total count runs.
+	Done  int `json:"done"`
+	Total int `json:"total"`
+	// Target is the plan's; 0 if it has none.
+	Target float64 `json:"target,omitempty"`
+	// Error is why it has failed, or was stopped or interrupted.
+	Error string `json:"error,omitempty"`
 	// Folder of the record, within the process's folder of records.
 	Folder string `json:"folder"`
 }
@@ -104,31 +110,31 @@ func (l ledger) read() (entries []*entry, bad int, err error) {
 	in := bufio.NewReaderSize(io.NewSectionReader(f, max(size-maxLedger, 0), maxLedger), maxEntry)
 	at := map[string]int{} // of an entry, by id
 	for {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			line = nil
-			bad++
-		}
-		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = in.ReadSlice('\n')
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			e := &entry{}
-			if json.Unmarshal(line, e) != nil || e.check() != nil {
-				bad++
-			} else if i, known := at[e.ID]; known {
-				entries[i] = e
-			} else {
-				at[e.ID] = len(entries)
-				entries = append(entries, e)
-			}
-		}
-		if errors.Is(err, io.EOF) {
+		line, more, err := in.ReadLine()
+		switch {
+		case errors.Is(err, io.EOF):
 			entries = slices.DeleteFunc(entries, func(e *entry) bool { return e.State == removed })
 			return entries[max(len(entries)-MaxKept, 0):], bad, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, bad, err
+		case more: // it is too long
+			bad++
+			for more && err == nil {
+				_, more, err = in.ReadLine()
+			}
+			continue
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		e := &entry{}
+		if json.Unmarshal(line, e) != nil || e.check() != nil {
+			bad++
+		} else if i, known := at[e.ID]; known {
+			entries[i] = e
+		} else {
+			at[e.ID] = len(entries)
+			entries = append(entries, e)
 		}
 	}
 }
@@ -158,8 +164,9 @@ func (q *Queue) Remember() {
 		q.config.Log("%s: %d lines cannot be read and are passed over", l.path, bad)
 	}
 	var all []*Submission
-	for _, e := range entries {
-		all = append(all, q.submissionOf(e))
+	for i, e := range entries {
+		s := q.submissionOf(e)
+		all, entries[i] = append(all, s), &s.entry
 	}
 	if len(entries) > 0 {
 		if err := l.replace(entries); err != nil {
@@ -173,59 +180,41 @@ func (q *Queue) Remember() {
 
 // submissionOf returns what an earlier life of the process has noted, and notes that it is over.
 func (q *Queue) submissionOf(e *entry) *Submission {
-	s := &Submission{
-		queue: q, ID: e.ID, File: e.File, plan: e.Plan, by: e.By, at: e.Submitted,
-		out:   filepath.Join(q.config.Out, e.Folder),
-		state: e.State, past: true, changed: make(chan struct{}), last: -1, target: e.Target,
-	}
+	s := &Submission{queue: q, entry: *e, past: true, changed: make(chan struct{}), last: -1}
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	s.end(nil)
-	if e.Error != "" {
-		s.err = errors.New(e.Error)
-	}
-	s.progress.Total = e.Total
 	if !s.ended() {
-		s.interrupted(e)
+		s.interrupted()
 	}
-	s.progress.Done = e.Done
-	if e.Total > 0 {
-		s.progress.Share = float64(e.Done) / float64(e.Total)
+	if s.Total > 0 {
+		s.share = float64(s.Done) / float64(s.Total)
 	}
-	line := fmt.Sprintf("%s, in an earlier life of the process; record in %s", s.state, s.out)
-	if s.err != nil {
-		line = fmt.Sprintf("%s: %v", line, s.err)
+	line := fmt.Sprintf("%s, in an earlier life of the process; record in %s", s.State, s.folder())
+	if s.Error != "" {
+		line += ": " + s.Error
 	}
-	s.lines = []string{e.Submitted.Format(logTime) + " " + line}
+	s.lines = []string{s.Submitted.Format(logTime) + " " + line}
 	return s
 }
 
 // interrupted closes the record of a submission whose process has ended before it.
-func (s *Submission) interrupted(e *entry) {
-	was := s.state
-	s.state = request.Interrupted
-	s.err = fmt.Errorf("the process ended while this was %s; what had finished is in %s", was, s.out)
+func (s *Submission) interrupted() {
+	s.Error = fmt.Sprintf("the process ended while this was %s; what had finished is in %s", s.State, s.folder())
+	s.State = request.Interrupted
 	done, err := s.closeRecord()
 	if err != nil {
-		s.err = fmt.Errorf("%w; it cannot be closed: %w", s.err, err)
-	} else {
-		e.Done = done
+		s.Error += "; it cannot be closed: " + err.Error()
+		return
 	}
-	e.State, e.Error = s.state, s.err.Error()
+	s.Done = done
 }
 
 // publish writes the submission's state into the ledger, and has others told; s.mu is held.
 func (s *Submission) publish() {
 	s.noted = s.queue.config.Changed()
-	e := &entry{
-		ID: s.ID, Plan: s.plan, File: s.File, By: s.by, Submitted: s.at, State: s.state, Done: s.progress.Done,
-		Total:  s.progress.Total,
-		Target: s.target, Folder: filepath.Base(s.out),
-	}
-	if s.err != nil {
-		e.Error = s.err.Error()
-		e.Error = e.Error[:min(len(e.Error), maxEntry/4)]
-	}
-	if err := s.queue.ledger().append(e); err != nil {
-		s.queue.config.Log("the next life of this process will not know that %s is %s: %v", s.ID, s.state, err)
+	e := s.entry
+	e.Error = e.Error[:min(len(e.Error), maxEntry/4)]
+	if err := s.queue.ledger().append(&e); err != nil {
+		s.queue.config.Log("the next life of this process will not know that %s is %s: %v", s.ID, s.State, err)
 	}
 }

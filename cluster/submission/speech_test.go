@@ -1,7 +1,6 @@
 package submission
 
 import (
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -13,17 +12,17 @@ import (
 
 func TestTextsOfAnyKindAndLengthAreTold(t *testing.T) {
 	for _, text := range []string{"caf\xe9", strings.Repeat("é", 1<<20), strings.Repeat("\xff", 1<<20)} {
-		s := &Submission{queue: New(Config{Log: func(string, ...any) {}}), changed: make(chan struct{}),
-			state: request.Failed, err: errors.New(text)}
-		s.Log("failed: %v", s.err)
-		m, _, _ := s.State()
+		s := &Submission{queue: New(Config{Out: t.TempDir(), Log: func(string, ...any) {}}),
+			changed: make(chan struct{}), entry: entry{State: request.Failed, Error: text}}
+		s.Log("failed: %v", s.Error)
+		m, _, _ := s.Now()
 		lines, _, _, _ := s.since(0)
 		if !strings.HasPrefix(text, m.Error[:3]) && !strings.HasPrefix(m.Error, "\uFFFD") {
 			t.Errorf("%.20q is told as %.20q", text, m.Error)
 		}
 		var many []*protos.Submission
 		for range MaxKept {
-			listed, _, _ := s.State()
+			listed, _, _ := s.Now()
 			listed.Error = request.Text(listed.Error, request.MaxListed)
 			many = append(many, listed)
 		}

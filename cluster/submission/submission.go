@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -77,6 +78,8 @@ type Config struct {
 	// Changed is called when something changes that other processes are told of, and returns the
 	// number of the change.
 	Changed func() uint64
+	// Removed is called when other processes are to forget a submission.
+	Removed func()
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }
@@ -90,7 +93,6 @@ type Queue struct {
 	waiting []*Submission
 	queued  chan struct{} // has room for one: something waits
 	trying  chan struct{} // holds one for each submission that is tried
-	removed int           // submissions so far
 }
 
 // New returns the queue of a process to which nothing was submitted.
@@ -98,37 +100,27 @@ func New(c Config) *Queue {
 	return &Queue{config: c, queued: make(chan struct{}, 1), trying: make(chan struct{}, maxTried)}
 }
 
-// All returns the submissions, the latest last, and how many others were removed.
-func (q *Queue) All() (all []*Submission, removed int) {
+// All returns the submissions, the latest last.
+func (q *Queue) All() []*Submission {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.Clone(q.all), q.removed
+	return slices.Clone(q.all)
 }
 
 // Submission is a plan that was submitted to this process.
 type Submission struct {
-	// ID tells it apart from all others of the cluster, and File is the plan's file without its
-	// folder.
-	ID, File string
-
 	queue  *Queue
-	number uint64 // the upper half of its runs' numbers
-	plan   string // the plan's name
-	by     string
-	at     time.Time
-	out    string           // the folder of its record
-	target float64          // the plan's; 0 if it has none
+	number uint64           // the upper half of its runs' numbers
 	source *experiment.Plan // nil when it has ended
 	venue  experiment.Venue
 	stop   context.Context
 	end    context.CancelCauseFunc
 
 	mu        sync.Mutex
+	entry                   // its ID, file, plan, folder and who submitted it never change
+	share     float64       // of the whole that is done
 	changed   chan struct{} // closed at the next change
-	state     string
-	progress  experiment.Progress
-	err       error
-	runs      uint64 // so far, rehearsals included
+	runs      uint64        // so far, rehearsals included
 	placement map[string]string
 	past      bool // an earlier life of the process carried it out
 	lines     []string
@@ -141,13 +133,11 @@ type Submission struct {
 // the plan is kept.
 func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
 	var draw [4]byte
-	if _, err := rand.Read(draw[:]); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(draw[:]) // which never fails
 	file := filepath.Base(m.File)
 	s := &Submission{
-		queue: q, ID: fmt.Sprintf("%x", draw), number: uint64(binary.BigEndian.Uint32(draw[:])), File: file,
-		by: by, at: time.Now(), state: request.Waiting, changed: make(chan struct{}), last: -1,
+		queue: q, number: uint64(binary.BigEndian.Uint32(draw[:])), changed: make(chan struct{}), last: -1,
+		entry: entry{ID: fmt.Sprintf("%x", draw), File: file, By: by, Submitted: time.Now(), State: request.Waiting},
 	}
 	var err error
 	if s.venue, err = q.config.Venue(s, m.Place); err != nil {
@@ -156,7 +146,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
 		return nil, err
 	}
-	s.out = filepath.Join(q.config.Out, planName(file)+"-"+s.ID)
+	s.Folder = strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	if err := s.try(ctx); err != nil {
 		s.end(nil)
@@ -164,7 +154,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 	}
 	if err := q.enqueue(s); err != nil {
 		s.end(nil)
-		return nil, errors.Join(err, os.RemoveAll(s.out))
+		return nil, errors.Join(err, os.RemoveAll(s.folder()))
 	}
 	s.change(s.publish)
 	return s, nil
@@ -206,8 +196,8 @@ func (s *Submission) try(ctx context.Context) error {
 		return err
 	}
 	first := r.Plan()
-	s.plan, s.progress.Total = first.Name, r.Missing()
-	s.target, _ = experiment.Target(first)
+	s.Plan, s.Total = first.Name, r.Missing()
+	s.Target, _ = experiment.Target(first)
 	return r.Close() // until the submission's turn has come
 }
 
@@ -215,13 +205,10 @@ func (s *Submission) try(ctx context.Context) error {
 // with it.
 func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
 	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
-		Out: s.out, Continue: goOn}
+		Out: s.folder(), Continue: goOn}
 	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
-
-// planName is a plan's file without its folder and ending.
-func planName(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
 
 // enqueue has a submission wait for its turn.
 func (q *Queue) enqueue(s *Submission) error {
@@ -247,15 +234,14 @@ func (q *Queue) enqueue(s *Submission) error {
 // what is not deleted then, because the process is killed, is in nobody's way.
 func (q *Queue) remove(s *Submission) error {
 	s.change(func() {
-		s.state = removed
+		s.State = removed
 		s.publish()
 	})
 	q.mu.Lock()
 	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
-	q.removed++
 	q.mu.Unlock()
-	q.config.Changed()
-	return os.RemoveAll(s.out)
+	q.config.Removed()
+	return os.RemoveAll(s.folder())
 }
 
 // dequeue takes the submission whose turn it is; nil if none waits or the process is stopping.
@@ -305,33 +291,23 @@ func (s *Submission) halt(why error) {
 	}
 }
 
-// find returns the submission whose id begins so.
+// find returns the submission of an id.
 func (q *Queue) find(id string) (*Submission, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var found *Submission
-	for _, s := range q.all {
-		if id != "" && strings.HasPrefix(s.ID, id) {
-			if found != nil {
-				return nil, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id,
-					found.ID, s.ID))
-			}
-			found = s
-		}
+	if i := slices.IndexFunc(q.all, func(s *Submission) bool { return s.ID == id }); i >= 0 {
+		return q.all[i], nil
 	}
-	if found == nil {
-		return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
-	}
-	return found, nil
+	return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
 }
 
 // run carries the submission out.
 func (s *Submission) run() {
 	s.change(func() {
-		s.state = request.Running
+		s.State = request.Running
 		s.publish()
 	})
-	s.Log("%s, %d runs, submitted by %s", s.File, s.progress.Total, s.by)
+	s.Log("%s, %d runs, submitted by %s", s.File, s.Total, s.By)
 	began := time.Now()
 	r, err := s.prepare(s.stop, true)
 	if err == nil {
@@ -355,15 +331,15 @@ func (s *Submission) run() {
 // closeRecord writes the summary of a record whose runs have not all finished; done is how many
 // have.
 func (s *Submission) closeRecord() (done int, err error) {
-	folder, err := record.OpenToWrite(s.out)
+	folder, err := record.OpenToWrite(s.folder())
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	_, err = folder.Write(record.Overview{
-		Plan: s.plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.progress.Total, Target: s.target,
+		Plan: s.Plan, Build: record.ReadBuild(kernel.Name()), RunsPlanned: s.Total, Target: s.Target,
 	})
-	return min(len(folder.Runs()), s.progress.Total), err
+	return min(len(folder.Runs()), s.Total), err
 }
 
 // finish is the end of the submission, with the error that it ended with, if any.
@@ -380,13 +356,15 @@ func (s *Submission) finish(err error) {
 	case err != nil:
 		state = request.Failed
 	}
+	why := ""
 	if err != nil {
-		s.Log("%s: %v", state, err)
+		why = err.Error()
+		s.Log("%s: %s", state, why)
 	} else {
-		s.Log("%s, record in %s", state, s.out)
+		s.Log("%s, record in %s", state, s.folder())
 	}
 	s.change(func() {
-		s.state, s.err, s.source = state, err, nil
+		s.State, s.Error, s.source = state, why, nil
 		s.publish()
 	})
 	s.end(nil)
@@ -408,7 +386,10 @@ func (s *Submission) over() bool {
 	return s.ended()
 }
 
-func (s *Submission) ended() bool { return s.state != request.Waiting && s.state != request.Running }
+func (s *Submission) ended() bool { return request.Over(s.State) }
+
+// folder is where its record is.
+func (s *Submission) folder() string { return filepath.Join(s.queue.config.Out, s.Folder) }
 
 // Log adds a line.
 func (s *Submission) Log(format string, args ...any) {
@@ -435,10 +416,7 @@ const maxLog = 4 << 20
 
 // write adds a line to the file of the log, which outlives the process.
 func (s *Submission) write(line string) error {
-	if s.out == "" {
-		return nil
-	}
-	f, err := os.OpenFile(filepath.Join(s.out, logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	f, err := os.OpenFile(filepath.Join(s.folder(), logName), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return err
 	}
@@ -448,7 +426,7 @@ func (s *Submission) write(line string) error {
 
 // written are the last lines of the log's file, which anybody may have changed.
 func (s *Submission) written() []string {
-	f, err := os.Open(filepath.Join(s.out, logName))
+	f, err := os.Open(filepath.Join(s.folder(), logName))
 	if err != nil {
 		return nil // there is no log, as before it was kept
 	}
@@ -478,7 +456,7 @@ func (s *Submission) said(text string) bool {
 
 // progressed is told by the runner how far it is.
 func (s *Submission) progressed(pr experiment.Progress) {
-	s.change(func() { s.progress = pr })
+	s.change(func() { s.Done, s.Total, s.share = pr.Done, pr.Total, pr.Share })
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
 	case row != nil:
@@ -517,33 +495,27 @@ func (s *Submission) NextRun() uint64 {
 
 // message is the submission as a client hears of it; s.mu is held.
 func (s *Submission) message() *protos.Submission {
-	m := &protos.Submission{
-		Id: s.ID, Plan: s.plan, Folder: s.out, Process: s.queue.config.Process, By: s.by, State: s.state,
-		Done: int32(s.progress.Done), Total: int32(s.progress.Total), Share: s.progress.Share,
-		Submitted: s.at.UnixNano(), Placement: map[string]string{}, Insecure: s.queue.config.Insecure,
+	return &protos.Submission{
+		Id: s.ID, Plan: s.Plan, Folder: s.folder(), Process: s.queue.config.Process, By: s.By, State: s.State,
+		Done: int32(s.Done), Total: int32(s.Total), Share: s.share, Error: request.Text(s.Error, request.MaxText),
+		Submitted: s.Submitted.UnixNano(), Placement: maps.Clone(s.placement), Insecure: s.queue.config.Insecure,
 	}
-	for node, where := range s.placement {
-		m.Placement[node] = where
-	}
-	if s.err != nil {
-		m.Error = request.Text(s.err.Error(), request.MaxText)
-	}
-	return m
 }
 
-// News is what other processes are told of the submission, and the number of the change.
-func (s *Submission) News() (*protos.Submission, uint64) {
+// Listed is the submission as it stands in lists, and as other processes are told of it, with the
+// number of its latest change. Its placement is left out: with many runs of many nodes it would be
+// long.
+func (s *Submission) Listed() (*protos.Submission, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
-	m.Placement, m.Plan, m.Error = nil, request.Text(m.Plan, request.MaxListed), request.Text(m.Error,
-		request.MaxListed)
+	m.Placement, m.Plan = nil, request.Text(m.Plan, request.MaxListed)
+	m.Error = request.Text(m.Error, request.MaxListed)
 	return m, s.noted
 }
 
-// State returns the present state, and a channel that is closed when it is not the present any
-// more.
-func (s *Submission) State() (m *protos.Submission, over bool, changed <-chan struct{}) {
+// Now returns the present state, and a channel that is closed when it changes.
+func (s *Submission) Now() (m *protos.Submission, over bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.message(), s.ended(), s.changed

@@ -338,6 +338,19 @@ func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, b
 // TrySend is Send, but where the queue is full it returns the error at once.
 func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
 
+// SendOn is Send over however slow a network: where the queue is full it tries again until going
+// ends. If it returns an error it has released the frame's tensors.
+func (n *Node) SendOn(going context.Context, name string, f *wire.Frame) error {
+	err := n.Send(name, f)
+	for errors.Is(err, ErrQueueFull) && going.Err() == nil {
+		err = n.Send(name, f)
+	}
+	if err != nil {
+		f.Release()
+	}
+	return err
+}
+
 // Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was
 // posted waits in one order with what was sent, but in other room: see Limits.Backlog.
 func (n *Node) Post(name string, f *wire.Frame) error { return n.send(name, f, posted, false) }

@@ -99,7 +99,7 @@ var table = map[string]string{
 	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
 
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/journal cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
+	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
 		"cluster/record/safetensors cluster/link cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
@@ -110,10 +110,10 @@ var table = map[string]string{
 		"cluster/identity nn/kernel protos",
 	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/resident cluster/request " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train datasets" +
+		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
-		"cluster/catalog cluster/identity datasets",
+		"cluster/identity",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
 		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 

@@ -1,0 +1,49 @@
+package world
+
+import (
+	"cmp"
+	"time"
+)
+
+// Pace says when a node made its steps.
+type Pace struct {
+	// Last is the instant of its latest step, or of a later interruption; 0 if there was neither.
+	Last time.Duration
+	// Longest is the longest time between two of its steps.
+	Longest time.Duration
+	// Waited says that it has waited for others, and went on.
+	Waited bool
+
+	count int // of steps since it was interrupted
+}
+
+// Step takes note that the node has made a step.
+func (p *Pace) Step(at time.Duration) {
+	if p.count > 0 {
+		p.Longest = max(p.Longest, at-p.Last)
+	}
+	p.Last = max(p.Last, at)
+	p.count++
+}
+
+// Interrupt takes note that the node makes no steps now for a reason that is known: until then, and
+// after it, its steps say nothing of how long one takes. A node that has done nothing yet stands
+// still from the beginning, whatever interrupts it.
+func (p *Pace) Interrupt(at time.Duration) {
+	if *p != (Pace{}) {
+		p.Last, p.count = max(p.Last, at), 0
+	}
+}
+
+// StillFactor is how many times as long as its longest step a node that stands still has made none.
+const StillFactor = 10
+
+// StoodStill reports whether a node that waits at an instant has stood still since its last step:
+// for more than StillFactor times as long as it ever took from one step to the next, and for least
+// or more. A node that has not made two steps has shown no such time, and longest stands in for it,
+// the longest that any node of the run took. A node that has never waited for others has not shown
+// how long that takes: it stands still only if something was lost that it can wait for.
+func (p *Pace) StoodStill(at, longest, least time.Duration, lost bool) bool {
+	pause := at - p.Last
+	return (lost || p.Waited) && pause > StillFactor*cmp.Or(p.Longest, longest) && pause >= least
+}
