@@ -213,6 +213,27 @@ func TestSavedModelsAreThoseThatAreJudged(t *testing.T) {
 	}
 }
 
+// One of the rates hardly trains: a cluster finds that out, as virtual time does, and runs with the
+// other.
+func TestSubmissionUsesTheValueThatItsTuningChose(t *testing.T) {
+	t.Parallel()
+	c, client := gathered(t, "a", "b")
+	tune := []string{"data.validation=10%", "tune={train.optimizer.rate: [0.000001, 0.05]}",
+		"train.optimizer={kind: sgd}", "stop={steps: 200}", "evaluate.every=50ms"}
+	s, dir := c.result(client, long, tune...)
+	tunings, err := record.ReadTunings(dir)
+	if err != nil || len(tunings) != 1 || len(tunings[0].Candidates) != 2 {
+		t.Fatalf("%+v, %v", tunings, err)
+	}
+	tried := tunings[0].Candidates
+	if tunings[0].Chosen != 1 || tried[0].FinalAccuracy >= tried[1].FinalAccuracy {
+		t.Errorf("%+v", tunings[0])
+	}
+	if a := s.Runs[0].FinalAccuracy; a < 0.6 {
+		t.Errorf("accuracy %v: the run has not used the rate that was chosen", a)
+	}
+}
+
 // Half of the peers stand still under either rate: what was tried says so, as the runs do.
 func TestWhatWasTriedSaysThatItStoodStill(t *testing.T) {
 	r := run(t, load(t, peers, "architecture={kind: d-psgd}", "data.validation=10%",

@@ -80,10 +80,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	failure := r.tune(ctx)
-	if failure == nil {
-		failure = r.RunAll(ctx)
-	}
+	failure := r.RunAll(ctx)
 	report, err := r.Report(time.Since(began))
 	return report, errors.Join(failure, err)
 }
@@ -294,8 +291,12 @@ func settings(labels []plan.Label) record.Point {
 	return p
 }
 
-// RunAll works the queue off, several runs side by side, until one fails.
+// RunAll chooses what the plan has to tune, and works the queue off, several runs side by side, until
+// one fails.
 func (r *Runner) RunAll(ctx context.Context) error {
+	if err := r.tune(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	sideBySide(ctx, r.Jobs, len(r.queue), func(i int) {
