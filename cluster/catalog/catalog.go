@@ -57,7 +57,7 @@ func Default() *Catalog {
 	addSplits(c)
 	addOptimizers(c)
 	addSchedules(c)
-	addArchitectures(&c.Architectures)
+	addArchitectures(c)
 	addDelays(c)
 	addTopologies(c)
 	return c

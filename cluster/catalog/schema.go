@@ -70,17 +70,3 @@ func (ks *Kinds[T]) wordOrMap() *settings.Schema {
 	}
 	return &settings.Schema{AnyOf: []*settings.Schema{words, ks.schema("kind", nil)}}
 }
-
-// PlanSchema is the word published or a share.
-func (*holdout) PlanSchema() *settings.Schema {
-	share := settings.SchemaOf(new(unit.Fraction))
-	share.Not = &settings.Schema{Enum: []any{0, 1}}
-	return &settings.Schema{AnyOf: []*settings.Schema{{Const: published}, share}}
-}
-
-// PlanSchema is the word none or a share.
-func (*validation) PlanSchema() *settings.Schema {
-	share := settings.SchemaOf(new(unit.Fraction))
-	share.Not = &settings.Schema{Enum: []any{0, 1}}
-	return &settings.Schema{AnyOf: []*settings.Schema{{Const: noValidation}, share}}
-}

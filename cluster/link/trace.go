@@ -38,8 +38,8 @@ type Point struct {
 // point giving way to the first.
 type Trace struct {
 	Points      []Point `key:"file"` // at least one, in strictly increasing order of At; not to be changed after use
-	Interpolate bool
-	Repeat      bool // needs two points
+	Interpolate bool    `plan:"interpolate" doc:"whether delays change linearly from line to line"`
+	Repeat      bool    `plan:"repeat" doc:"whether the trace begins anew after its end"` // needs two points
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
@@ -58,7 +58,7 @@ func (d Trace) Validate() error {
 			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "after that of the point before (%v)",
 				d.Points[i-1].At)), i)
 		}
-		if err := validateDelay(p, "Delay", p.Delay, 0); err != nil {
+		if err := within(p, "Delay", p.Delay, 0); err != nil {
 			return field.At(field.Within(d, "Points", err), i)
 		}
 	}

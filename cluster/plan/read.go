@@ -164,9 +164,9 @@ func (c *check) network(p *Plan) {
 		c.bare(p)
 		return
 	}
-	c.settings(network.At("default"), p.Network.Default)
+	c.delay(network.At("default"))
 	for _, l := range p.Network.Links {
-		c.settings(l.Source, l.LinkSettings)
+		c.delay(l.Source)
 		c.ends(l.Source, l.Ends, "between")
 	}
 }
@@ -188,16 +188,6 @@ func (c *check) bare(p *Plan) {
 	for _, change := range p.Schedule {
 		if change.OfLinks() {
 			c.errorf(change.Source, without, "this changes a link")
-		}
-	}
-}
-
-// settings checks what a link, read from the map n, is like.
-func (c *check) settings(n *syntax.Node, s LinkSettings) {
-	c.delay(n)
-	for i, o := range s.Outages {
-		if at := n.At("outages"); o.Kind == "" && o.For == 0 && i < len(at.Items) {
-			c.errorf(at.Items[i].At("for"), "an outage lasts longer than 0s")
 		}
 	}
 }

@@ -184,12 +184,7 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 	if len(missing) > 0 {
 		d.errorf(n, "missing: %s", strings.Join(missing, ", "))
 	}
-	for i := range fields {
-		d.either(n, v, fields, &fields[i])
-	}
-	for i := range fields {
-		d.with(n, v, fields, &fields[i])
-	}
+	d.others(n, v, fields)
 }
 
 // scalar reads strings, truth values and numbers.
