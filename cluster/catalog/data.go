@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/datasets/libsvm"
 	"github.com/gradwire/gradwire/datasets/nslkdd"
 	"github.com/gradwire/gradwire/datasets/partition"
+	sets "github.com/gradwire/gradwire/datasets/published"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
 
@@ -118,12 +120,12 @@ func shareSchema(word string) *settings.Schema {
 
 // common are the settings that all data sets share.
 type common struct {
-	Test       holdout      `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
-	Validation validation   `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
-	Scale      string       `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit        string       `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
-	Split      *syntax.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
-	Delivery   string       `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+	Test       holdout          `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Validation validation       `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
+	Scale      datasets.Scaling `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit        string           `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split      *syntax.Node     `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery   string           `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
 
 func commonKeys() []string {
@@ -143,19 +145,20 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	given := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: readLocally}
-	shared := section.Without(others(section)...)
-	if err := settings.Decode(shared, &given); err != nil {
+	given := common{Test: holdout(loader.Test), Scale: cmp.Or(loader.Scaling, datasets.NoScaling), Fit: "train",
+		Delivery: readLocally}
+	var own []string // keys of the set itself
+	for _, f := range section.Without(commonKeys()...).Fields {
+		own = append(own, f.Key)
+	}
+	if err := settings.Decode(section.Without(own...), &given); err != nil {
 		return Data{}, nil, err
 	}
-	d.Test, d.Validation = float64(given.Test), float64(given.Validation)
-	if d.Scaling, err = datasets.ParseScaling(given.Scale); err != nil {
-		return Data{}, nil, syntax.Errorf(section.At("scale"), "%w", err)
-	}
+	d.Test, d.Validation, d.Scaling = float64(given.Test), float64(given.Validation), given.Scale
 	d.FitAll = given.Fit == "all"
 	d.Sent = given.Delivery == sent
 	if given.Split == nil {
-		given.Split = syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("iid")})
+		given.Split = named("kind", "iid")
 	}
 	if d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind"); err != nil {
 		return Data{}, nil, err
@@ -164,31 +167,9 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 	if err != nil {
 		return Data{}, nil, err
 	}
-	fields := resolved.Fields
-	for _, f := range spelled.Fields {
-		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
-	}
-	whole := syntax.NewMap(fields...)
+	whole := syntax.NewMap(append(resolved.Fields, spelled.Fields...)...)
 	d.Key = whole.Without("split", "delivery").Flow()
 	return d, whole, nil
-}
-
-// others are the keys of a data section that belong to the data set's own kind.
-func others(section *syntax.Node) []string {
-	var keys []string
-	for _, f := range section.Fields {
-		if index(commonKeys(), f.Key) < 0 {
-			keys = append(keys, f.Key)
-		}
-	}
-	return keys
-}
-
-// fixed wraps a generated set as a loader.
-func fixed(generate func() *datasets.Set, test float64) Loader {
-	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) {
-		return &datasets.Source{Pool: generate()}, nil
-	}}
 }
 
 func addDatasets(c *Catalog) {
@@ -230,6 +211,21 @@ func images(set string) Loader {
 	}
 }
 
+// verified loads a published set and refuses files that are not those that were published.
+func verified(set string, load func(folder string, published bool) (*datasets.Source, error)) func(string,
+	bool) (*datasets.Source, error) {
+	return func(folder string, published bool) (*datasets.Source, error) {
+		source, err := load(folder, published)
+		if err == nil {
+			err = sets.Verify(set, source.Files)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return source, nil
+	}
+}
+
 // addGenerated adds the data sets that need no file.
 func addGenerated(c *Catalog) {
 	type traffic struct {
@@ -244,11 +240,7 @@ func addGenerated(c *Catalog) {
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
 				Inputs:  s.Encoding, Classes: 5, ClassNames: nslkdd.ClassNames(),
-				Load: generated(func() *datasets.Set {
-					set := synthetic.Traffic(s.Seed, s.Samples, s.Encoding)
-					set.Columns, _ = nslkdd.Columns(s.Encoding) // the encoding is one of the two
-					return set
-				}),
+				Load: generated(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }),
 			}, nil
 		}))
 	type digits struct {
@@ -273,7 +265,7 @@ func generated(generate func() *datasets.Set) func(string, bool) (*datasets.Sour
 
 // Loader returns the loader of a data set with every setting at its default.
 func (c *Catalog) Loader(set string) (Loader, error) {
-	loader, _, err := c.Datasets.read(c, syntax.NewMap(syntax.Field{Key: "set", Value: syntax.NewText(set)}), "set")
+	loader, _, err := c.Datasets.read(c, named("set", set), "set")
 	return loader, err
 }
 

@@ -70,10 +70,10 @@ func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
 }
 
 // read makes the T that a section has the settings of, and returns the section with every default
-// spelled out.
-func (k Kind[T]) read(c *Catalog, section *syntax.Node) (value T, resolved *syntax.Node, err error) {
+// spelled out. Errors name the keys besides that are accepted where it stands.
+func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value T, resolved *syntax.Node, err error) {
 	chosen := k.settings()
-	if err = settings.Decode(section, chosen); err != nil {
+	if err = settings.Decode(section, chosen, besides...); err != nil {
 		return value, nil, err
 	}
 	if value, err = k.build(c, chosen); err != nil {
@@ -171,7 +171,7 @@ func (k Kind[T]) Settings() string {
 		case value == nil:
 			value = syntax.NewScalar("optional")
 		}
-		fields = append(fields, syntax.Field{Key: key.Name, Value: value})
+		fields = append(fields, syntax.Entry(key.Name, value))
 	}
 	return syntax.NewMap(fields...).Flow()
 }
@@ -224,64 +224,15 @@ func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...s
 	word, ok := section.Get(key)
 	if !ok || word.Kind != syntax.Scalar {
 		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what,
-			key, key, list(ks.names()))
+			key, key, field.List(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {
 		return value, nil, syntax.UnknownWord(word, ks.what, ks.names())
 	}
-	if err := k.strange(section, key, skip); err != nil {
-		return value, nil, err
-	}
-	value, chosen, err := k.read(c, section.Without(append(skip, key)...))
+	value, chosen, err := k.read(c, section.Without(append(skip, key)...), skip)
 	if err != nil {
 		return value, nil, err
 	}
-	fields := []syntax.Field{{Key: key, Value: syntax.NewText(word.Text)}}
-	for _, f := range chosen.Fields {
-		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
-	}
-	return value, syntax.NewMap(fields...), nil
-}
-
-// strange is the error about keys of a section that are neither the kind's settings nor somebody
-// else's, of which reading the settings alone could not tell all that are accepted.
-func (k Kind[T]) strange(section *syntax.Node, key string, elses []string) error {
-	if len(elses) == 0 {
-		return nil // reading says it
-	}
-	_, schema := k.declared()
-	if !schema.Closed {
-		return nil // the settings read what they like
-	}
-	known := slices.Clone(elses)
-	for _, p := range schema.Properties {
-		known = append(known, p.Name)
-	}
-	slices.Sort(known)
-	var errs syntax.Errors
-	for _, f := range section.Fields {
-		if f.Key != key && !slices.Contains(known, f.Key) {
-			errs = append(errs, syntax.UnknownKey(section, f, known))
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return errs
-}
-
-func list(words []string) string {
-	s := ""
-	for i, w := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			s += " or "
-		default:
-			s += ", "
-		}
-		s += w
-	}
-	return s
+	return value, syntax.NewMap(append(named(key, word.Text).Fields, chosen.Fields...)...), nil
 }

@@ -3,7 +3,6 @@ package catalog
 import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
-	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
@@ -11,7 +10,7 @@ import (
 // names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture, delay
 // and topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
-	described := common{Fit: "train", Split: syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("iid")})}
+	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
 	for _, key := range []string{"test", "scale"} {
 		shared.Get(key).Default = nil // each set has its own

@@ -77,7 +77,7 @@ func Default() *Plan {
 	return &Plan{
 		Version: Version, Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
-			Topology: syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewScalar("complete")}),
+			Topology: syntax.NewMap(syntax.Entry("kind", syntax.NewScalar("complete"))),
 			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Outages: []Outage{}},
 			Links:    []LinkSpec{},
 		},

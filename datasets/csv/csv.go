@@ -127,17 +127,9 @@ func Load(train, test string, o Options) (*datasets.Source, error) {
 	return source, nil
 }
 
-// Read reads one table; see Load. Errors begin with name and, where they are about one, the number
-// of the line, and say what is accepted there.
-func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
-	t, err := o.read(nil)(r, name)
-	if err != nil {
-		return nil, err
-	}
-	return t.set(name), nil
-}
-
 // read returns a function that reads a table, of the columns of another one unless that is nil.
+// Errors begin with name and, where they are about one, the number of the line, and say what is
+// accepted there.
 func (o Options) read(like *table) func(r io.Reader, name string) (*table, error) {
 	return func(r io.Reader, name string) (*table, error) {
 		text, err := input.New(r, name, nil)

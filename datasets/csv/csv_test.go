@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -301,4 +302,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Read reads one table; see Load.
+func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
+	t, err := o.read(nil)(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return t.set(name), nil
 }

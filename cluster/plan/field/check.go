@@ -118,7 +118,7 @@ func checkOne(v any, t *Tag, f reflect.Value) error {
 func (t *Tag) Refuses(f reflect.Value) (accepted string) {
 	switch {
 	case t.Words != nil && !slices.Contains(t.Words, t.Text(f)):
-		return list(t.Words)
+		return List(t.Words)
 	case t.Range != nil && (!t.Range.Holds(f) || !finite(f)):
 		return t.Range.String()
 	case t.Unit == "fraction" && !(number(f) >= 0 && number(f) <= 1):
@@ -184,8 +184,8 @@ func (t *Tag) Text(f reflect.Value) string {
 
 func text(f reflect.Value) string { return fmt.Sprint(f.Interface()) }
 
-// list joins words as a sentence does: a, b or c.
-func list(words []string) string {
+// List joins words as a sentence does: a, b or c.
+func List(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

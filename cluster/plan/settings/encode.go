@@ -85,7 +85,7 @@ func encodeStruct(v reflect.Value) (*syntax.Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Key, err)
 		}
-		fields = append(fields, syntax.Field{Key: f.Key, Value: node})
+		fields = append(fields, syntax.Entry(f.Key, node))
 	}
 	return syntax.NewMap(fields...), nil
 }
@@ -127,7 +127,7 @@ func encodeMap(v reflect.Value) (*syntax.Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		fields = append(fields, syntax.Field{Key: key.String(), Value: value})
+		fields = append(fields, syntax.Entry(key.String(), value))
 	}
 	return syntax.NewMap(fields...), nil
 }
