@@ -217,6 +217,14 @@ func (ks *Kinds[T]) Read(c *Catalog, section *syntax.Node) (value T, resolved *s
 	return ks.read(c, section, "kind")
 }
 
+// readWord is Read for a section that may be a word alone.
+func (ks *Kinds[T]) readWord(c *Catalog, n *syntax.Node) (value T, resolved *syntax.Node, err error) {
+	if n.Kind == syntax.Scalar {
+		n = n.As("kind")
+	}
+	return ks.Read(c, n)
+}
+
 // read makes what a section names under a key, and returns the section with
 // every default spelled out. Keys in skip belong to somebody else.
 func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...string) (value T, resolved *syntax.Node,

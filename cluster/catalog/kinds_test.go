@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -439,6 +440,39 @@ func TestCatalogsDoNotShareWhatIsAddedToThem(t *testing.T) {
 		func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
 	if n, m := len(a.Models.All()), len(b.Models.All()); n != m+1 {
 		t.Errorf("%d kinds after adding one, %d in a catalog of its own", n, m)
+	}
+}
+
+// declared is a rate schedule of a user's own, whose fields are its settings.
+type declared struct {
+	First float64 `plan:"first,required" range:">0"`
+	Last  float64 `plan:"last"`
+}
+
+func (d declared) Rate(int) float64 { return d.First }
+
+func (d declared) Validate() error {
+	if d.Last > d.First {
+		return field.Errorf(d, "Last", "at most first")
+	}
+	return nil
+}
+
+func TestADeclaredKindHasTheTagsAndTheDefaultsOfItsValue(t *testing.T) {
+	c := Default()
+	c.Schedules.Declare("own", declared{Last: 0.1}, "my own")
+	value, resolved, err := c.Schedules.Read(c, parse(t, "p", "{kind: own, first: 0.5}"))
+	if err != nil || value != (declared{0.5, 0.1}) || resolved.Flow() != "{kind: own, first: 0.5, last: 0.1}" {
+		t.Errorf("made %+v, %s, %v", value, resolved, err)
+	}
+	for text, want := range map[string]string{
+		"{kind: own, first: 0}":            "x.first: 0 is out of range; accepted is more than 0",
+		"{kind: own, first: 1, last: 2.0}": "x.last: last is 2.0: must be at most first",
+	} {
+		if _, _, err := c.Schedules.Read(c, parse(t, "p", "x: "+text).At("x")); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }
 

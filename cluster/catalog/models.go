@@ -98,6 +98,6 @@ func addSchedules(c *Catalog) {
 			if s.Warmup.Then, err = c.rate(&s.Then); err != nil {
 				return nil, err
 			}
-			return s.Warmup, s.Warmup.Validate()
+			return s.Warmup, s.Validate()
 		}))
 }

@@ -43,11 +43,7 @@ func addNetworks(c *Catalog) {
 
 // layer reads a layer: a word, or a map with settings.
 func (c *Catalog) layer(n *syntax.Node) (nn.Layer, *syntax.Node, error) {
-	section := n
-	if n.Kind == syntax.Scalar {
-		section = n.As("kind")
-	}
-	layer, resolved, err := c.Layers.read(c, section, "kind")
+	layer, resolved, err := c.Layers.readWord(c, n)
 	if err == nil && n.Kind == syntax.Scalar {
 		resolved = n
 	}

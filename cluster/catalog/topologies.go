@@ -50,11 +50,7 @@ func addTopologies(c *Catalog) {
 
 // topology reads a topology of nodes of these names: a word, or a map with settings.
 func (c *Catalog) topology(n *syntax.Node, nodes []string) (link.Topology, *syntax.Node, error) {
-	section := n
-	if n.Kind == syntax.Scalar {
-		section = n.As("kind")
-	}
-	t, resolved, err := c.Topologies.read(c, section, "kind")
+	t, resolved, err := c.Topologies.readWord(c, n)
 	if err != nil {
 		return nil, nil, err
 	}

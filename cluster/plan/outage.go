@@ -10,17 +10,15 @@ import (
 // Outage is a time during which a link delivers nothing: {from: 30s, for: 5s}, or, with a kind,
 // many of them at random: {kind: gilbert-elliott, up: 30s, down: 5s}.
 type Outage struct {
-	From, For unit.Duration
+	From unit.Duration `plan:"from,required" doc:"when it begins, from the start of the run"`
+	For  unit.Duration `plan:"for,required" range:">0s" doc:"how long it lasts, more than 0s"`
 	// Random, unless nil, are many outages, in the place of the one that From and For say.
 	Random *link.Intermittent
 }
 
-// The forms of an outage.
+// fixedOutage is the form of one outage, randomOutages that of many.
 type (
-	fixedOutage struct {
-		From unit.Duration `plan:"from,required" doc:"when it begins, from the start of the run"`
-		For  unit.Duration `plan:"for,required" range:">0s" doc:"how long it lasts, more than 0s"`
-	}
+	fixedOutage   Outage
 	randomOutages struct {
 		Kind string `plan:"kind,required" words:"gilbert-elliott" doc:"many outages at random"`
 		link.Intermittent
@@ -30,10 +28,7 @@ type (
 // UnmarshalPlan reads one of the forms.
 func (o *Outage) UnmarshalPlan(n *syntax.Node) error {
 	if _, random := n.Get("kind"); !random {
-		var one fixedOutage
-		err := settings.Decode(n, &one)
-		*o = Outage{From: one.From, For: one.For}
-		return err
+		return settings.Decode(n, (*fixedOutage)(o))
 	}
 	var many randomOutages
 	if err := settings.Decode(n, &many); err != nil {
@@ -46,7 +41,7 @@ func (o *Outage) UnmarshalPlan(n *syntax.Node) error {
 // MarshalPlan writes the form that it has.
 func (o Outage) MarshalPlan() (*syntax.Node, error) {
 	if o.Random == nil {
-		return settings.Encode(fixedOutage{o.From, o.For})
+		return settings.Encode(fixedOutage(o))
 	}
 	return settings.Encode(randomOutages{"gilbert-elliott", *o.Random})
 }

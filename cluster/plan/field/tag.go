@@ -110,7 +110,9 @@ func readAll(t reflect.Type) []Tag {
 		text, ok := f.Tag.Lookup("plan")
 		if (f.Anonymous && !ok || text == ",inline") && f.Type.Kind() == reflect.Struct {
 			for _, inner := range Tags(f.Type) {
-				inner.Index = append([]int{i}, inner.Index...)
+				if inner.Index = append([]int{i}, inner.Index...); !f.Anonymous {
+					inner.Name = f.Name + "." + inner.Name
+				}
 				list = append(list, inner)
 			}
 			continue
