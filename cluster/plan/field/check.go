@@ -22,8 +22,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s is %s: must be %s", e.Field, e.Value, e.Accepted)
 }
 
-// Errorf makes the error about a field of the struct v, or Outer.Inner of an inline one: its present
-// value is not accepted, what format says is. It panics if v has no such field.
+// Errorf makes the error about a field of the struct v, or Outer.Inner of an inline one: its
+// present value is not accepted, what format says is. It panics if v has no such field.
 func Errorf(v any, name, format string, args ...any) *Error {
 	s := reflect.Indirect(reflect.ValueOf(v))
 	if outer, inner, inline := strings.Cut(name, "."); inline {
