@@ -3,8 +3,10 @@ package catalog
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -128,8 +130,11 @@ type common struct {
 	Delivery   string           `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
 
-func commonKeys() []string {
-	return []string{"test", "validation", "scale", "fit", "split", "delivery"}
+func commonKeys() (keys []string) {
+	for _, t := range field.Tags(reflect.TypeFor[common]()) {
+		keys = append(keys, t.Key)
+	}
+	return keys
 }
 
 // How samples get to the processes of a cluster.

@@ -136,10 +136,7 @@ type Grid struct {
 
 // Torus is a grid whose last column is joined with the first one and whose last row is with the
 // first one.
-type Torus struct {
-	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // as in Grid
-	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // as in Grid
-}
+type Torus Grid
 
 // Hypercube joins nodes whose positions differ in one binary digit. It needs 2^k nodes.
 type Hypercube struct{}

@@ -308,7 +308,7 @@ type Stop struct {
 	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
 	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
 	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server those of all workers"`
-	Time   unit.Duration  `plan:"time,omitzero" doc:"on the run's clock"`
+	Time   unit.Duration  `plan:"time,omitzero" range:">0s" doc:"on the run's clock"`
 }
 
 // Node writes the plan as a tree in which everything decided at this level is spelled out; the

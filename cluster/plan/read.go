@@ -35,7 +35,7 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	c.names(p)
 	c.network(p)
 	c.evaluate(p)
-	c.stop(p)
+	c.stop()
 	c.schedule(p)
 	if err := syntax.Join(c.errs); err != nil {
 		return nil, err
@@ -253,11 +253,8 @@ func (c *check) target(section string, target *unit.Fraction) {
 	}
 }
 
-func (c *check) stop(p *Plan) {
+func (c *check) stop() {
 	stop := c.root.At("stop")
-	if n, given := stop.Get("time"); given && p.Stop.Time == 0 {
-		c.errorf(n, "%s is no bound; give more than 0s", syntax.Quote(n.Text))
-	}
 	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"},
 		func(key string) bool { return stop.At(key) != stop })
 	if !bounded {

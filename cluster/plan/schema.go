@@ -77,11 +77,12 @@ func (*Outage) PlanSchema() *settings.Schema {
 }
 
 // RefineSchema says that a verdict takes time.
-func (*Evaluate) RefineSchema(s *settings.Schema) { s.Above0("every", "lag") }
+func (*Evaluate) RefineSchema(s *settings.Schema) {
+	s.Properties.Get("every").Not, s.Properties.Get("lag").Not = settings.Zero(), settings.Zero()
+}
 
 // RefineSchema says that a run must end.
 func (*Stop) RefineSchema(s *settings.Schema) {
-	s.Above0("time")
 	s.AnyOf = settings.NeedsOne("epochs", "steps", "time")
 }
 
