@@ -50,15 +50,12 @@
 // them train, and which hold a model that is judged; Kind makes the actor of a node. With
 // train.Fitter an architecture also checks, before anything runs, that it suits the nodes.
 //
-// Then a catalog gives it a name and settings, and a main makes a program of it, which has
-// every command that gradwire has:
+// Then a catalog gives it a name, and a main makes a program of it, which has every command that
+// gradwire has. The settings in a plan are the fields that have tags, and the value given has the
+// defaults:
 //
 //	c := catalog.Default()
-//	c.Architectures.Add(catalog.Define("hierarchical-server", "what it does",
-//		func() hierarchy { return hierarchy{Every: 1} }, // the settings, with their defaults
-//		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) {
-//			return *h, h.validate()
-//		}))
+//	c.Architectures.Declare("hierarchical-server", hierarchy{Every: 1}, "what it does")
 //	cli.Main(c)
 //
 // # Keeping to the world

@@ -82,17 +82,6 @@ func (s *Sampler) Fill(pass, step int, x []float32, y []int32) int {
 	return count
 }
 
-// Rows appends to into the rows of the set that make batch (pass, step), in
-// the order in which Fill copies them. It panics like Fill.
-func (s *Sampler) Rows(pass, step int, into []int32) []int32 {
-	first, count := s.span(pass, step)
-	k := s.newKeys(s.key ^ mix(uint64(pass)))
-	for i := range count {
-		into = append(into, int32(s.row(&k, first+i)))
-	}
-	return into
-}
-
 func (s *Sampler) span(pass, step int) (first, count int) {
 	if pass < 0 {
 		panic("datasets: negative pass")

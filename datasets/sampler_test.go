@@ -311,3 +311,14 @@ func BenchmarkFill(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch), "ns/sample")
 }
+
+// Rows appends to into the rows of the set that make batch (pass, step), in
+// the order in which Fill copies them. It panics like Fill.
+func (s *Sampler) Rows(pass, step int, into []int32) []int32 {
+	first, count := s.span(pass, step)
+	k := s.newKeys(s.key ^ mix(uint64(pass)))
+	for i := range count {
+		into = append(into, int32(s.row(&k, first+i)))
+	}
+	return into
+}

@@ -1,62 +1,25 @@
 package datasets
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
 
 // Scaling says how a Scaler changes a numeric column.
-type Scaling int
+type Scaling string
 
 const (
 	// NoScaling leaves every column as it is.
-	NoScaling Scaling = iota
+	NoScaling Scaling = "none"
 	// MinMax maps the smallest fitted value to 0 and the largest to 1.
-	MinMax
+	MinMax Scaling = "min-max"
 	// Standard subtracts the fitted mean and divides by the fitted standard
 	// deviation (of the population: divided by n).
-	Standard
+	Standard Scaling = "standard"
 	// LogMinMax takes sign(x)·log(1+|x|) first, then MinMax: for counts and
 	// sizes that span many orders of magnitude.
-	LogMinMax
+	LogMinMax Scaling = "log-min-max"
 )
-
-var scalingNames = [...]string{"none", "min-max", "standard", "log-min-max"}
-
-// String returns the name that ParseScaling accepts.
-func (s Scaling) String() string {
-	if s < 0 || int(s) >= len(scalingNames) {
-		return fmt.Sprintf("Scaling(%d)", int(s))
-	}
-	return scalingNames[s]
-}
-
-// ParseScaling returns the scaling of that name: none, min-max, standard or
-// log-min-max.
-func ParseScaling(name string) (Scaling, error) {
-	if i := slices.Index(scalingNames[:], name); i >= 0 {
-		return Scaling(i), nil
-	}
-	return 0, fmt.Errorf("unknown scaling %q; there are %q", name, scalingNames)
-}
-
-// MarshalText returns the scaling's name.
-func (s Scaling) MarshalText() ([]byte, error) {
-	if s < 0 || int(s) >= len(scalingNames) {
-		return nil, fmt.Errorf("scaling %d has no name; there are %q", int(s), scalingNames)
-	}
-	return []byte(scalingNames[s]), nil
-}
-
-// UnmarshalText is ParseScaling into s.
-func (s *Scaling) UnmarshalText(text []byte) error {
-	parsed, err := ParseScaling(string(text))
-	if err == nil {
-		*s = parsed
-	}
-	return err
-}
 
 // Scaler maps each numeric column x to (x − offset)/width, or to
 // (log1p(x) − offset)/width. Values outside the fitted range are left outside
@@ -75,7 +38,7 @@ type Scaler struct {
 // them, in float64 and in the order of rows. It panics if there is no row to
 // fit on or the scaling is not one of the constants.
 func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
-	if s < 0 || int(s) >= len(scalingNames) {
+	if !slices.Contains([]Scaling{NoScaling, MinMax, Standard, LogMinMax}, s) {
 		panic("datasets: unknown scaling")
 	}
 	if set.Len() == 0 || (rows != nil && len(rows) == 0) {

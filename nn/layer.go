@@ -20,7 +20,8 @@ func (s Shape) String() string { return fmt.Sprintf("%d×%d×%d", s.Channels, s.
 func (s Shape) flat() bool { return s.Height == 1 && s.Width == 1 }
 
 // Layer describes one layer of a [Network]. The layers are [Conv2D], [MaxPool], [AveragePool],
-// [Flatten], [Dense], [Dropout] and the activations, such as [ReLU].
+// [Flatten], [Dense], [Dropout] and the activations, such as [ReLU]. The tags of their fields say
+// how a plan sets them and what is accepted.
 type Layer interface {
 	// operation returns what computes the layer on samples of the given shape.
 	operation(in Shape) (operation, error)
@@ -31,25 +32,25 @@ type Layer interface {
 // down, and as many columns for the width. Its weight is Channels×C×Kernel×Kernel, followed by its
 // bias of length Channels, as in PyTorch's nn.Conv2d.
 type Conv2D struct {
-	Channels int // of the output
-	Kernel   int // rows and columns of a kernel
-	Stride   int // distance of neighbouring applications in rows and columns; 0 means 1
-	Padding  int // rows and columns of zeros on every side
+	Channels int `plan:"channels,required" range:"1.." doc:"of the output"`
+	Kernel   int `plan:"kernel,required" range:"1.." doc:"height and width of a kernel"`
+	Stride   int `plan:"stride" range:"1.." doc:"from one place to the next"` // 0 means 1
+	Padding  int `plan:"padding" range:"0.." doc:"rows and columns of zeros at each side"`
 }
 
 // MaxPool replaces squares of Size×Size values in each plane by their largest, the first of several
 // equal ones receiving the gradient. NaN is larger than all. Rows and columns that do not fill a
 // square are left out.
 type MaxPool struct {
-	Size   int
-	Stride int // distance of neighbouring squares; 0 means Size
+	Size   int `plan:"size" range:"1.." doc:"height and width of a square"`
+	Stride int `plan:"stride,omitzero" range:"0.." doc:"from one square to the next; default: size"`
 }
 
 // AveragePool replaces squares of Size×Size values in each plane by their mean. Rows and columns
 // that do not fill a square are left out.
 type AveragePool struct {
-	Size   int
-	Stride int // distance of neighbouring squares; 0 means Size
+	Size   int `plan:"size" range:"1.." doc:"height and width of a square"`
+	Stride int `plan:"stride,omitzero" range:"0.." doc:"from one square to the next; default: size"`
 }
 
 // Flatten turns planes into the plain vector that [Dense] expects, in the order channel, row,
@@ -58,14 +59,18 @@ type Flatten struct{}
 
 // Dense is a fully connected layer on a plain vector of n values. Its weight is Outputs×n, followed
 // by its bias of length Outputs, as in PyTorch's nn.Linear.
-type Dense struct{ Outputs int }
+type Dense struct {
+	Outputs int `plan:"outputs,required" range:"1.." doc:"values of the output"`
+}
 
 // Dropout sets each value to zero with probability Rate, in [0, 1), and multiplies the others by
 // 1/(1−Rate), in a Gradient; in an Evaluate it does nothing. What is dropped is a function of
 // [Batch].Seed, the layer's place in the network, the sample's place in the batch and the value's
 // place in the sample. Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
 // Overfitting", JMLR 15, 2014.
-type Dropout struct{ Rate float64 }
+type Dropout struct {
+	Rate float64 `plan:"rate" unit:"fraction" doc:"the share of the values that become zero"`
+}
 
 // maxWindow bounds sizes, strides and paddings of windows, so that shapes cannot overflow.
 const maxWindow = 1 << 15

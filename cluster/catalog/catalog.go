@@ -57,7 +57,7 @@ func Default() *Catalog {
 	addSplits(c)
 	addOptimizers(c)
 	addSchedules(c)
-	addArchitectures(&c.Architectures)
+	addArchitectures(c)
 	addDelays(c)
 	addTopologies(c)
 	return c
@@ -117,28 +117,13 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
 	}
-	if err := s.shape(); err != nil {
-		return nil, err
+	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).shares, (*Spec).attendance,
+		c.network, (*Spec).pace, c.topologies} {
+		if err := next(s); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.training(s); err != nil {
-		return nil, err
-	}
-	if err := c.cast(s); err != nil {
-		return nil, err
-	}
-	if err := s.shares(); err != nil {
-		return nil, err
-	}
-	if err := s.attendance(); err != nil {
-		return nil, err
-	}
-	if err := c.network(s); err != nil {
-		return nil, err
-	}
-	if err := s.pace(); err != nil {
-		return nil, err
-	}
-	return s, c.topologies(s)
+	return s, nil
 }
 
 // shape checks that the model takes what the data set has, as far as that is known before it is
@@ -218,7 +203,7 @@ func (c *Catalog) training(s *Spec) error {
 		return err
 	}
 	if t.Optimizer == nil {
-		t.Optimizer = syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("sgd")})
+		t.Optimizer = named("kind", "sgd")
 	}
 	s.Batch = t.Batch
 	var err error
@@ -227,15 +212,6 @@ func (c *Catalog) training(s *Spec) error {
 	}
 	s.Plan.Train, err = settings.Encode(&t)
 	return err
-}
-
-func index(words []string, word string) int {
-	for i, w := range words {
-		if w == word {
-			return i
-		}
-	}
-	return -1
 }
 
 func wanted(r train.Role) string {

@@ -1,6 +1,12 @@
 package catalog
 
 import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -10,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/datasets/libsvm"
 	"github.com/gradwire/gradwire/datasets/nslkdd"
 	"github.com/gradwire/gradwire/datasets/partition"
+	sets "github.com/gradwire/gradwire/datasets/published"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
 
@@ -61,29 +68,13 @@ type holdout float64
 const published = "published"
 
 func (h *holdout) UnmarshalPlan(n *syntax.Node) error {
-	if n.Kind == syntax.Scalar && n.Text == published {
-		*h = 0
-		return nil
-	}
-	var f unit.Fraction
-	if err := f.UnmarshalPlan(n); err != nil {
-		return syntax.Errorf(n, "%q is neither a share such as 25%% nor the word %s", n.Text, published)
-	}
-	if f <= 0 || f >= 1 {
-		return syntax.Errorf(n,
-			"a share of %v leaves nothing to train on or nothing to test; accepted is more than 0%% and less than "+
-				"100%%, or the word %s", f, published)
-	}
-	*h = holdout(f)
-	return nil
+	return readShare(n, (*float64)(h), published, "25%", "test on")
 }
 
-func (h holdout) MarshalPlan() (*syntax.Node, error) {
-	if h == 0 {
-		return syntax.NewScalar(published), nil
-	}
-	return unit.Fraction(h).MarshalPlan()
-}
+func (h holdout) MarshalPlan() (*syntax.Node, error) { return writeShare(float64(h), published) }
+
+// PlanSchema is the word published or a share.
+func (*holdout) PlanSchema() *settings.Schema { return shareSchema(published) }
 
 // validation is `validation`: a share such as 10%, or the word none.
 type validation float64
@@ -91,42 +82,59 @@ type validation float64
 const noValidation = "none"
 
 func (v *validation) UnmarshalPlan(n *syntax.Node) error {
-	if n.Kind == syntax.Scalar && n.Text == noValidation {
-		*v = 0
-		return nil
-	}
+	return readShare(n, (*float64)(v), noValidation, "10%", "choose by")
+}
+
+func (v validation) MarshalPlan() (*syntax.Node, error) { return writeShare(float64(v), noValidation) }
+
+// PlanSchema is the word none or a share.
+func (*validation) PlanSchema() *settings.Schema { return shareSchema(noValidation) }
+
+// readShare reads a part of the samples that leaves some on both sides, or a word for 0. Errors
+// give an example and say what the part is there to do.
+func readShare(n *syntax.Node, into *float64, word, example, do string) error {
 	var f unit.Fraction
-	if err := f.UnmarshalPlan(n); err != nil {
-		return syntax.Errorf(n, "%q is neither a share such as 10%% nor the word %s", n.Text, noValidation)
-	}
-	if f <= 0 || f >= 1 {
+	switch {
+	case n.Kind == syntax.Scalar && n.Text == word:
+	case f.UnmarshalPlan(n) != nil:
+		return syntax.Errorf(n, "%q is neither a share such as %s nor the word %s", n.Text, example, word)
+	case f <= 0 || f >= 1:
 		return syntax.Errorf(n,
-			"a share of %v leaves nothing to train on or nothing to choose by; accepted is more than 0%% and less "+
-				"than 100%%, or the word %s", f, noValidation)
+			"a share of %v leaves nothing to train on or nothing to %s; accepted is more than 0%% and less than "+
+				"100%%, or the word %s", f, do, word)
 	}
-	*v = validation(f)
+	*into = float64(f)
 	return nil
 }
 
-func (v validation) MarshalPlan() (*syntax.Node, error) {
-	if v == 0 {
-		return syntax.NewScalar(noValidation), nil
+func writeShare(share float64, word string) (*syntax.Node, error) {
+	if share == 0 {
+		return syntax.NewScalar(word), nil
 	}
-	return unit.Fraction(v).MarshalPlan()
+	return unit.Fraction(share).MarshalPlan()
+}
+
+func shareSchema(word string) *settings.Schema {
+	share := settings.SchemaOf(new(unit.Fraction))
+	share.Not = &settings.Schema{Enum: []any{0, 1}}
+	return &settings.Schema{AnyOf: []*settings.Schema{{Const: word}, share}}
 }
 
 // common are the settings that all data sets share.
 type common struct {
-	Test       holdout      `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
-	Validation validation   `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
-	Scale      string       `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit        string       `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
-	Split      *syntax.Node `plan:"split" names:"split" doc:"which worker sees which samples"`
-	Delivery   string       `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
+	Test       holdout          `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Validation validation       `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
+	Scale      datasets.Scaling `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
+	Fit        string           `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Split      *syntax.Node     `plan:"split" names:"split" doc:"which worker sees which samples"`
+	Delivery   string           `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
 
-func commonKeys() []string {
-	return []string{"test", "validation", "scale", "fit", "split", "delivery"}
+func commonKeys() (keys []string) {
+	for _, t := range field.Tags(reflect.TypeFor[common]()) {
+		keys = append(keys, t.Key)
+	}
+	return keys
 }
 
 // How samples get to the processes of a cluster.
@@ -142,19 +150,20 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 		return Data{}, nil, err
 	}
 	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
-	given := common{Test: holdout(loader.Test), Scale: loader.Scaling.String(), Fit: "train", Delivery: readLocally}
-	shared := section.Without(others(section)...)
-	if err := settings.Decode(shared, &given); err != nil {
+	given := common{Test: holdout(loader.Test), Scale: cmp.Or(loader.Scaling, datasets.NoScaling), Fit: "train",
+		Delivery: readLocally}
+	var own []string // keys of the set itself
+	for _, f := range section.Without(commonKeys()...).Fields {
+		own = append(own, f.Key)
+	}
+	if err := settings.Decode(section.Without(own...), &given); err != nil {
 		return Data{}, nil, err
 	}
-	d.Test, d.Validation = float64(given.Test), float64(given.Validation)
-	if d.Scaling, err = datasets.ParseScaling(given.Scale); err != nil {
-		return Data{}, nil, syntax.Errorf(section.At("scale"), "%w", err)
-	}
+	d.Test, d.Validation, d.Scaling = float64(given.Test), float64(given.Validation), given.Scale
 	d.FitAll = given.Fit == "all"
 	d.Sent = given.Delivery == sent
 	if given.Split == nil {
-		given.Split = syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("iid")})
+		given.Split = named("kind", "iid")
 	}
 	if d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind"); err != nil {
 		return Data{}, nil, err
@@ -163,131 +172,110 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 	if err != nil {
 		return Data{}, nil, err
 	}
-	fields := resolved.Fields
-	for _, f := range spelled.Fields {
-		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
-	}
-	whole := syntax.NewMap(fields...)
+	whole := syntax.NewMap(append(resolved.Fields, spelled.Fields...)...)
 	d.Key = whole.Without("split", "delivery").Flow()
 	return d, whole, nil
 }
 
-// others are the keys of a data section that belong to the data set's own kind.
-func others(section *syntax.Node) []string {
-	var keys []string
-	for _, f := range section.Fields {
-		if index(commonKeys(), f.Key) < 0 {
-			keys = append(keys, f.Key)
-		}
-	}
-	return keys
-}
-
-// fixed wraps a generated set as a loader.
-func fixed(generate func() *datasets.Set, test float64) Loader {
-	return Loader{Test: test, Load: func(string, bool) (*datasets.Source, error) {
-		return &datasets.Source{Pool: generate()}, nil
-	}}
-}
-
-type nslSettings struct {
-	Encoding int `plan:"encoding" words:"93|122" doc:"inputs of a sample"`
-}
-
-type trafficSettings struct {
-	Samples  int    `plan:"samples" range:"100..10000000" doc:"how many are generated"`
-	Encoding int    `plan:"encoding" words:"93|122" doc:"inputs of a sample"`
-	Seed     uint64 `plan:"seed" doc:"of the samples, whatever the seed of the run"`
-}
-
-type digitsSettings struct {
-	Samples int    `plan:"samples" range:"100..10000000" doc:"how many are generated"`
-	Seed    uint64 `plan:"seed" doc:"of the samples, whatever the seed of the run"`
-}
-
-type none struct{}
-
 func addDatasets(c *Catalog) {
-	c.Datasets.Add(Define("nsl-kdd",
-		"network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
-		func() nslSettings { return nslSettings{Encoding: 93} },
-		func(_ *Catalog, s *nslSettings) (Loader, error) {
+	d := &c.Datasets
+	d.Add(Define("nsl-kdd", "network intrusion records in five classes (Tavallaee et al. 2009); 93 or 122 inputs",
+		func() nslkdd.Options { return nslkdd.Options{Encoding: 93} },
+		func(_ *Catalog, o *nslkdd.Options) (Loader, error) {
 			return Loader{
 				Test:    0.25,
-				Scaling: nslkdd.DefaultScaling(s.Encoding),
-				Inputs:  s.Encoding, Classes: 5, ClassNames: nslkdd.ClassNames(),
+				Scaling: nslkdd.DefaultScaling(o.Encoding),
+				Inputs:  o.Encoding, Classes: 5, ClassNames: nslkdd.ClassNames(),
 				Load: verified("nsl-kdd", func(folder string, published bool) (*datasets.Source, error) {
-					return nslkdd.Load(folder, nslkdd.Options{Encoding: s.Encoding, TestFile: published})
+					return nslkdd.Load(folder, nslkdd.Options{Encoding: o.Encoding, TestFile: published})
 				}),
 			}, nil
 		}))
-	for _, set := range []struct{ name, doc string }{
-		{"mnist", "handwritten digits, 28 × 28 (LeCun et al. 1998)"},
-		{"fashion-mnist", "clothing, 28 × 28 (Xiao et al. 2017)"},
-	} {
-		c.Datasets.Add(Define(set.name, set.doc, func() none { return none{} }, func(*Catalog, *none) (Loader, error) {
-			return Loader{
-				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set.name),
-				Load: verified(set.name, func(folder string, _ bool) (*datasets.Source, error) {
-					return idx.Load(folder, set.name)
-				}),
-			}, nil
-		}))
-	}
-	c.Datasets.Add(Define("spambase", "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)",
-		func() none { return none{} },
-		func(*Catalog, *none) (Loader, error) {
-			return Loader{
-				Test:    0.25,
-				Scaling: datasets.Standard,
-				Inputs:  57, Classes: 2, ClassNames: []string{"ham", "spam"},
-				Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) {
-					return csv.LoadSpambase(folder)
-				}),
-			}, nil
-		}))
-	c.Datasets.Add(Define("a9a", "census records, 123 binary inputs, income in two classes (Platt 1998)",
-		func() none { return none{} },
-		func(*Catalog, *none) (Loader, error) {
-			return Loader{Load: verified("a9a", libsvm.LoadA9A), Inputs: 123, Classes: 2,
-				ClassNames: []string{"-1", "+1"}}, nil
-		}))
+	d.Declare("mnist", images("mnist"), "handwritten digits, 28 × 28 (LeCun et al. 1998)")
+	d.Declare("fashion-mnist", images("fashion-mnist"), "clothing, 28 × 28 (Xiao et al. 2017)")
+	d.Declare("spambase", Loader{
+		Test:    0.25,
+		Scaling: datasets.Standard,
+		Inputs:  57, Classes: 2, ClassNames: []string{"ham", "spam"},
+		Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) {
+			return csv.LoadSpambase(folder)
+		}),
+	}, "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)")
+	d.Declare("a9a", Loader{
+		Inputs: 123, Classes: 2, ClassNames: []string{"-1", "+1"}, Load: verified("a9a", libsvm.LoadA9A),
+	}, "census records, 123 binary inputs, income in two classes (Platt 1998)")
 	addFiles(c)
 	addGenerated(c)
 }
 
+// images loads a published set in MNIST's format.
+func images(set string) Loader {
+	return Loader{
+		Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set),
+		Load: verified(set, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set) }),
+	}
+}
+
+// verified loads a published set and refuses files that are not those that were published.
+func verified(set string, load func(folder string, published bool) (*datasets.Source, error)) func(string,
+	bool) (*datasets.Source, error) {
+	return func(folder string, published bool) (*datasets.Source, error) {
+		source, err := load(folder, published)
+		if err == nil {
+			err = sets.Verify(set, source.Files)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return source, nil
+	}
+}
+
 // addGenerated adds the data sets that need no file.
 func addGenerated(c *Catalog) {
+	type traffic struct {
+		Samples  int    `plan:"samples" range:"100..10000000" doc:"how many are generated"`
+		Encoding int    `plan:"encoding" words:"93|122" doc:"inputs of a sample"`
+		Seed     uint64 `plan:"seed" doc:"of the samples, whatever the seed of the run"`
+	}
 	c.Datasets.Add(Define("synthetic-traffic", "stand-in for nsl-kdd, generated",
-		func() trafficSettings { return trafficSettings{Samples: 40_000, Encoding: 93, Seed: 1} },
-		func(_ *Catalog, s *trafficSettings) (Loader, error) {
-			l := fixed(func() *datasets.Set {
-				set := synthetic.Traffic(s.Seed, s.Samples, s.Encoding)
-				set.Columns, _ = nslkdd.Columns(s.Encoding) // the encoding is one of the two
-				return set
-			}, 0.25)
-			l.Scaling, l.Inputs = nslkdd.DefaultScaling(s.Encoding), s.Encoding
-			l.Classes, l.ClassNames = 5, nslkdd.ClassNames()
-			return l, nil
+		func() traffic { return traffic{Samples: 40_000, Encoding: 93, Seed: 1} },
+		func(_ *Catalog, s *traffic) (Loader, error) {
+			return Loader{
+				Test:    0.25,
+				Scaling: nslkdd.DefaultScaling(s.Encoding),
+				Inputs:  s.Encoding, Classes: 5, ClassNames: nslkdd.ClassNames(),
+				Load: generated(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }),
+			}, nil
 		}))
+	type digits struct {
+		Samples int    `plan:"samples" range:"100..10000000" doc:"how many are generated"`
+		Seed    uint64 `plan:"seed" doc:"of the samples, whatever the seed of the run"`
+	}
 	c.Datasets.Add(Define("synthetic-digits", "stand-in for mnist, drawn from strokes",
-		func() digitsSettings { return digitsSettings{Samples: 12_000, Seed: 1} },
-		func(_ *Catalog, s *digitsSettings) (Loader, error) {
-			l := fixed(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }, 0.25)
-			l.Inputs, l.Classes, l.ClassNames = 28*28, 10, idx.ClassNames("mnist")
-			return l, nil
+		func() digits { return digits{Samples: 12_000, Seed: 1} },
+		func(_ *Catalog, s *digits) (Loader, error) {
+			return Loader{
+				Test:   0.25,
+				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames("mnist"),
+				Load: generated(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }),
+			}, nil
 		}))
+}
+
+// generated loads a set that needs no files.
+func generated(generate func() *datasets.Set) func(string, bool) (*datasets.Source, error) {
+	return func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: generate()}, nil }
 }
 
 // Loader returns the loader of a data set with every setting at its default.
 func (c *Catalog) Loader(set string) (Loader, error) {
-	loader, _, err := c.Datasets.read(c, syntax.NewMap(syntax.Field{Key: "set", Value: syntax.NewText(set)}), "set")
+	loader, _, err := c.Datasets.read(c, named("set", set), "set")
 	return loader, err
 }
 
 func addSplits(c *Catalog) {
-	c.Splits.Add(Define("iid", "equal shares at random", func() none { return none{} },
-		func(*Catalog, *none) (partition.Split, error) { return partition.IID{}, nil }))
+	c.Splits.Declare("iid", partition.IID{}, "equal shares at random")
 	type classes struct {
 		Workers map[string]map[string]unit.Fraction `plan:"workers,required" doc:"for each worker the shares of the classes that it sees; what is left over nobody sees"`
 		Source  *syntax.Node                        `plan:",node"`
@@ -296,21 +284,28 @@ func addSplits(c *Catalog) {
 		func(_ *Catalog, s *classes) (partition.Split, error) {
 			return shares(s.Workers, s.Source.At("workers"))
 		}))
-	type shards struct {
-		PerWorker int `plan:"per-worker" range:"1..1000" doc:"shards that a worker is dealt"`
+	c.Splits.Declare("shards", partition.Shards{PerWorker: 2},
+		"samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)")
+	c.Splits.Declare("dirichlet", partition.Dirichlet{Alpha: 1, Min: 1},
+		"shares of each class drawn from Dirichlet(alpha) (Hsu et al. 2019)")
+}
+
+// shares turns the map of a plan into shares in the order of the workers' names.
+func shares(workers map[string]map[string]unit.Fraction, n *syntax.Node) (partition.Split, error) {
+	var c partition.Classes
+	sums := map[string]float64{}
+	for _, name := range slices.Sorted(maps.Keys(workers)) {
+		share := partition.Share{Worker: name, Classes: map[string]float64{}}
+		for _, class := range slices.Sorted(maps.Keys(workers[name])) {
+			f := float64(workers[name][class])
+			share.Classes[class] = f
+			if sums[class] += f; sums[class] > 1+1e-9 { // as partition.Classes rounds
+				return nil, syntax.Errorf(n.At(name).At(class),
+					"the workers' shares of class %q add up to %.6g%%; at most 100%% can be given away",
+					class, 100*sums[class])
+			}
+		}
+		c.Workers = append(c.Workers, share)
 	}
-	c.Splits.Add(Define("shards", "samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)",
-		func() shards { return shards{PerWorker: 2} },
-		func(_ *Catalog, s *shards) (partition.Split, error) {
-			return partition.Shards{PerWorker: s.PerWorker}, nil
-		}))
-	type dirichlet struct {
-		Alpha float64 `plan:"alpha,required" range:">0" doc:"small: each worker sees few classes; large: all see all alike"`
-		Min   int     `plan:"min" range:"0.." doc:"samples that every worker has at least"`
-	}
-	c.Splits.Add(Define("dirichlet", "shares of each class drawn from Dirichlet(alpha) (Hsu et al. 2019)",
-		func() dirichlet { return dirichlet{Alpha: 1, Min: 1} },
-		func(_ *Catalog, s *dirichlet) (partition.Split, error) {
-			return partition.Dirichlet{Alpha: s.Alpha, Min: s.Min}, between("min", s.Min, 0, datasets.MaxSamples)
-		}))
+	return c, nil
 }

@@ -6,6 +6,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,58 +22,76 @@ type Kind[T any] struct {
 	// Doc is one sentence for a list of kinds.
 	Doc string
 
-	read func(c *Catalog, section *syntax.Node) (value T, resolved *syntax.Node, err error)
-	// declared is what the settings' struct says: its defaults and its schema.
-	declared func() (defaults *syntax.Node, schema *settings.Schema)
+	// settings makes what a section is read into, a pointer to a struct with the defaults, and
+	// build the T of it.
+	settings func() any
+	build    func(c *Catalog, chosen any) (T, error)
 }
 
-// Define makes a kind whose settings are a C: a struct with `plan` tags, and tags that say what is
-// accepted and what a key means, see [plan.Decode]; *plan.Node fields name other kinds, with a tag
-// names:"architecture" and so on, see [Catalog.Schema]. Defaults returns it with what a plan may
-// leave out; build makes the T of it, and spells out defaults that depend on other settings by
-// writing them into the settings. An error of build is told with the place of the key that its text
-// begins with, or that About names, otherwise with that of the section.
+// Define makes a kind whose settings are a C: a struct with `plan` tags, see package field; fields
+// of type *syntax.Node name other kinds, with a tag names:"architecture" and so on, see
+// [Catalog.Schema]. Defaults returns it with what a plan may leave out; build makes the T of it,
+// and spells out defaults that depend on other settings by writing them into the settings. An error
+// of build is told with the place of the key that its text begins with, or that About names,
+// otherwise with that of the section. Where the T itself has the settings, [Kinds.Declare] does it.
 func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, chosen *C) (T, error)) Kind[T] {
 	return Kind[T]{
-		Name: name,
-		Doc:  doc,
-		read: func(c *Catalog, section *syntax.Node) (value T, resolved *syntax.Node, err error) {
-			chosen := defaults()
-			if err = settings.Decode(section, &chosen); err != nil {
-				return value, nil, err
-			}
-			if value, err = build(c, &chosen); err != nil {
-				return value, nil, Located(section, err)
-			}
-			resolved, err = settings.Encode(&chosen)
-			return value, resolved, err
-		},
-		declared: func() (*syntax.Node, *settings.Schema) {
-			chosen := defaults()
-			schema := settings.SchemaOf(&chosen)
-			written, err := settings.Encode(&chosen)
-			if err != nil {
-				written = syntax.NewMap() // the defaults are no plan's: they are not told
-			}
-			return written, schema
-		},
+		Name: name, Doc: doc,
+		settings: func() any { chosen := defaults(); return &chosen },
+		build:    func(c *Catalog, chosen any) (T, error) { return build(c, chosen.(*C)) },
 	}
 }
 
-// Declare makes a kind of a struct that is a T itself: its fields are the settings, by their tags,
-// and the value given has the defaults. What its method Validate, if it has one, says of a field is
-// told at the key's place. It panics if the struct is no T.
-func Declare[T, C any](name string, defaults C, doc string) Kind[T] {
-	_ = any(defaults).(T)
-	return Define(name, doc, func() C { return defaults }, func(_ *Catalog, chosen *C) (T, error) {
-		if v, ok := any(*chosen).(interface{ Validate() error }); ok {
-			if err := v.Validate(); err != nil {
-				var none T
-				return none, err
+// Declare adds a kind whose settings are the fields of the value itself, by their tags; the value
+// has the defaults, and one that is no struct has no settings. What its method Validate() error, if
+// it has one, says of a field is told at the key's place.
+func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
+	of := reflect.TypeOf(defaults)
+	if of.Kind() != reflect.Struct {
+		ks.Add(Define(name, doc, func() struct{} { return struct{}{} },
+			func(*Catalog, *struct{}) (T, error) { return defaults, nil }))
+		return
+	}
+	ks.Add(Kind[T]{
+		Name: name, Doc: doc,
+		settings: func() any {
+			chosen := reflect.New(of)
+			chosen.Elem().Set(reflect.ValueOf(defaults))
+			return chosen.Interface()
+		},
+		build: func(_ *Catalog, chosen any) (value T, err error) {
+			value = reflect.ValueOf(chosen).Elem().Interface().(T)
+			if v, ok := any(value).(interface{ Validate() error }); ok {
+				err = v.Validate()
 			}
-		}
-		return any(*chosen).(T), nil
+			return value, err
+		},
 	})
+}
+
+// read makes the T that a section has the settings of, and returns the section with every default
+// spelled out. Errors name the keys besides that are accepted where it stands.
+func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value T, resolved *syntax.Node, err error) {
+	chosen := k.settings()
+	if err = settings.Decode(section, chosen, besides...); err != nil {
+		return value, nil, err
+	}
+	if value, err = k.build(c, chosen); err != nil {
+		return value, nil, Located(section, err)
+	}
+	resolved, err = settings.Encode(chosen)
+	return value, resolved, err
+}
+
+// declared is what the settings say of themselves: their defaults and their schema.
+func (k Kind[T]) declared() (defaults *syntax.Node, schema *settings.Schema) {
+	chosen := k.settings()
+	schema = settings.SchemaOf(chosen)
+	defaults, err := settings.Encode(chosen)
+	if err != nil {
+		defaults = syntax.NewMap() // they are no plan's: they are not told
+	}
+	return defaults, schema
 }
 
 // Key is one of a kind's settings.
@@ -128,7 +147,7 @@ func Located(n *syntax.Node, err error) error {
 	case errors.As(err, &one), errors.As(err, &many):
 		return err
 	case errors.As(err, &wrong):
-		return misfit(n, wrong)
+		return settings.AtField(n, err)
 	case errors.As(err, &key):
 		return syntax.Errorf(n.At(key.key), "%w", err)
 	}
@@ -138,19 +157,6 @@ func Located(n *syntax.Node, err error) error {
 		}
 	}
 	return syntax.Errorf(n, "%w", err)
-}
-
-// misfit is the error about a field in the words of the section that it was read from: with the
-// path of the key, and with the value as the plan has it.
-func misfit(n *syntax.Node, wrong *field.Error) error {
-	value := wrong.Value
-	for _, key := range wrong.Keys {
-		n = n.At(key)
-	}
-	if n != nil && n.Kind == syntax.Scalar && n.Text != "" {
-		value = n.Text
-	}
-	return syntax.Errorf(n, "%s is %s: must be %s", strings.Join(wrong.Keys, "."), value, wrong.Accepted)
 }
 
 // Settings describes the kind's settings in a plan's flow style: each key with its
@@ -165,7 +171,7 @@ func (k Kind[T]) Settings() string {
 		case value == nil:
 			value = syntax.NewScalar("optional")
 		}
-		fields = append(fields, syntax.Field{Key: key.Name, Value: value})
+		fields = append(fields, syntax.Entry(key.Name, value))
 	}
 	return syntax.NewMap(fields...).Flow()
 }
@@ -211,6 +217,14 @@ func (ks *Kinds[T]) Read(c *Catalog, section *syntax.Node) (value T, resolved *s
 	return ks.read(c, section, "kind")
 }
 
+// readWord is Read for a section that may be a word alone.
+func (ks *Kinds[T]) readWord(c *Catalog, n *syntax.Node) (value T, resolved *syntax.Node, err error) {
+	if n.Kind == syntax.Scalar {
+		n = n.As("kind")
+	}
+	return ks.Read(c, n)
+}
+
 // read makes what a section names under a key, and returns the section with
 // every default spelled out. Keys in skip belong to somebody else.
 func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...string) (value T, resolved *syntax.Node,
@@ -218,64 +232,15 @@ func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...s
 	word, ok := section.Get(key)
 	if !ok || word.Kind != syntax.Scalar {
 		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what,
-			key, key, list(ks.names()))
+			key, key, field.List(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {
 		return value, nil, syntax.UnknownWord(word, ks.what, ks.names())
 	}
-	if err := k.strange(section, key, skip); err != nil {
-		return value, nil, err
-	}
-	value, chosen, err := k.read(c, section.Without(append(skip, key)...))
+	value, chosen, err := k.read(c, section.Without(append(skip, key)...), skip)
 	if err != nil {
 		return value, nil, err
 	}
-	fields := []syntax.Field{{Key: key, Value: syntax.NewText(word.Text)}}
-	for _, f := range chosen.Fields {
-		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
-	}
-	return value, syntax.NewMap(fields...), nil
-}
-
-// strange is the error about keys of a section that are neither the kind's settings nor somebody
-// else's, of which reading the settings alone could not tell all that are accepted.
-func (k Kind[T]) strange(section *syntax.Node, key string, elses []string) error {
-	if len(elses) == 0 {
-		return nil // reading says it
-	}
-	_, schema := k.declared()
-	if !schema.Closed {
-		return nil // the settings read what they like
-	}
-	known := slices.Clone(elses)
-	for _, p := range schema.Properties {
-		known = append(known, p.Name)
-	}
-	slices.Sort(known)
-	var errs syntax.Errors
-	for _, f := range section.Fields {
-		if f.Key != key && !slices.Contains(known, f.Key) {
-			errs = append(errs, syntax.UnknownKey(section, f, known))
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return errs
-}
-
-func list(words []string) string {
-	s := ""
-	for i, w := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			s += " or "
-		default:
-			s += ", "
-		}
-		s += w
-	}
-	return s
+	return value, syntax.NewMap(append(named(key, word.Text).Fields, chosen.Fields...)...), nil
 }

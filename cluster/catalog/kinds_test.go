@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -234,11 +235,12 @@ var unnameable = []struct{ sort, text, want string }{
 	{"delay", "{kind: uniform, range: 5s..1s}", "plan.yaml:1:27: x.range: "},
 	{"delay", "{kind: normal, mean: 1s, std: 1s, min: 3s, max: 2s}",
 		"plan.yaml:1:52: x.max: max is 2s: must be from 3s"},
-	{"delay", "{kind: normal, mean: 9000h, std: 1s}", "plan.yaml:1:25: x.mean: mean is 9000h: must be from 0s to"},
+	{"delay", "{kind: normal, mean: 9000h, std: 1s}",
+		"plan.yaml:1:25: x.mean: 9000h is out of range; accepted is 0s to 8760h"},
 	{"delay", "{kind: uniform, range: 1s..9000h}", "plan.yaml:1:27: x.range: range is 1s..9000h: must be from 1s to"},
 	{"delay", "{kind: random-walk, first: 1s..5s, step: 1s, max: 3s}",
 		"plan.yaml:1:31: x.first: first is 1s..5s: must be from"},
-	{"delay", "9000h", "plan.yaml:1:4: x: delay is 9000h: must be from 0s to"},
+	{"delay", "9000h", "plan.yaml:1:4: x: delay is 9000h: must be 0s to 8760h"},
 	{"delay", "{kind: trace, file: nowhere.csv}",
 		"plan.yaml:1:24: x.file: the trace cannot be read: open nowhere.csv: "},
 	{"delay", "[1ms]", "plan.yaml:1:4: x: the delay is given by its kind"},
@@ -438,6 +440,39 @@ func TestCatalogsDoNotShareWhatIsAddedToThem(t *testing.T) {
 		func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
 	if n, m := len(a.Models.All()), len(b.Models.All()); n != m+1 {
 		t.Errorf("%d kinds after adding one, %d in a catalog of its own", n, m)
+	}
+}
+
+// declared is a rate schedule of a user's own, whose fields are its settings.
+type declared struct {
+	First float64 `plan:"first,required" range:">0"`
+	Last  float64 `plan:"last"`
+}
+
+func (d declared) Rate(int) float64 { return d.First }
+
+func (d declared) Validate() error {
+	if d.Last > d.First {
+		return field.Errorf(d, "Last", "at most first")
+	}
+	return nil
+}
+
+func TestADeclaredKindHasTheTagsAndTheDefaultsOfItsValue(t *testing.T) {
+	c := Default()
+	c.Schedules.Declare("own", declared{Last: 0.1}, "my own")
+	value, resolved, err := c.Schedules.Read(c, parse(t, "p", "{kind: own, first: 0.5}"))
+	if err != nil || value != (declared{0.5, 0.1}) || resolved.Flow() != "{kind: own, first: 0.5, last: 0.1}" {
+		t.Errorf("made %+v, %s, %v", value, resolved, err)
+	}
+	for text, want := range map[string]string{
+		"{kind: own, first: 0}":            "x.first: 0 is out of range; accepted is more than 0",
+		"{kind: own, first: 1, last: 2.0}": "x.last: last is 2.0: must be at most first",
+	} {
+		if _, _, err := c.Schedules.Read(c, parse(t, "p", "x: "+text).At("x")); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,102 +30,41 @@ type Change struct {
 }
 
 func addDelays(c *Catalog) {
-	type constant struct {
-		Delay unit.Duration `plan:"delay,required" doc:"of every message"`
-	}
-	c.Delays.Add(Define("constant", "always the same; a bare duration means this",
-		func() constant { return constant{} },
-		func(_ *Catalog, s *constant) (link.Delay, error) {
-			return link.Constant{Delay: time.Duration(s.Delay)}, nil
-		}))
+	d := &c.Delays
+	d.Declare("constant", link.Constant{}, "always the same; a bare duration means this")
 	type uniform struct {
 		Range unit.DurationRange `plan:"range,required" doc:"from the shortest to the longest"`
 	}
-	c.Delays.Add(Define("uniform", "equally likely within a range", func() uniform { return uniform{} },
+	d.Add(Define("uniform", "equally likely within a range", func() uniform { return uniform{} },
 		func(_ *Catalog, s *uniform) (link.Delay, error) {
 			return link.Uniform{Min: time.Duration(s.Range.Min), Max: time.Duration(s.Range.Max)}, nil
 		}))
-	type normal struct {
-		Mean unit.Duration `plan:"mean,required" doc:"before it is truncated"`
-		Std  unit.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
-		Min  unit.Duration `plan:"min" doc:"the shortest"`
-		Max  unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
-	}
-	c.Delays.Add(Define("normal", "normally distributed, truncated to min and max", func() normal { return normal{} },
-		func(_ *Catalog, s *normal) (link.Delay, error) {
-			return link.Normal{Mean: time.Duration(s.Mean), Std: time.Duration(s.Std), Min: time.Duration(s.Min),
-				Max: time.Duration(s.Max)}, nil
-		}))
-	type exponential struct {
-		Mean unit.Duration `plan:"mean,required" doc:"of what is added to min"`
-		Min  unit.Duration `plan:"min" doc:"the shortest"`
-		Max  unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
-	}
-	c.Delays.Add(Define("exponential", "min plus an exponentially distributed time",
-		func() exponential { return exponential{} },
-		func(_ *Catalog, s *exponential) (link.Delay, error) {
-			return link.Exponential{Mean: time.Duration(s.Mean), Min: time.Duration(s.Min), Max: time.Duration(s.Max)},
-				nil
-		}))
-	addHeavyTails(c)
-	addDelaysWithMemory(c)
-}
-
-// addDelaysWithMemory adds delays that depend on the one before or on the time.
-func addDelaysWithMemory(c *Catalog) {
+	d.Declare("normal", link.Normal{}, "normally distributed, truncated to min and max")
+	d.Declare("exponential", link.Exponential{}, "min plus an exponentially distributed time")
+	d.Declare("pareto", link.Pareto{}, "longer than x with probability (min/x)^alpha, truncated to max")
+	d.Declare("log-normal", link.LogNormal{}, "min plus a time of this median whose natural logarithm is normally "+
+		"distributed with standard deviation sigma")
 	type walk struct {
 		First unit.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
-		Step  unit.Duration      `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
-		Min   unit.Duration      `plan:"min" doc:"the shortest; the walk goes no lower"`
-		Max   unit.Duration      `plan:"max,omitzero" doc:"the longest; default: no bound"`
+		link.RandomWalk
 	}
-	c.Delays.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use",
+	d.Add(Define("random-walk", "uniform at first, shifted by up to ±step after each use",
 		func() walk { return walk{} },
 		func(_ *Catalog, s *walk) (link.Delay, error) {
-			return link.RandomWalk{
-				FirstMin: time.Duration(s.First.Min), FirstMax: time.Duration(s.First.Max),
-				Step: time.Duration(s.Step), Min: time.Duration(s.Min), Max: time.Duration(s.Max),
-			}, nil
+			s.FirstMin, s.FirstMax = time.Duration(s.First.Min), time.Duration(s.First.Max)
+			return s.RandomWalk, nil
 		}))
 	type trace struct {
-		File        string       `plan:"file,required" doc:"of lines time_s,delay_s, beside the plan unless its path is absolute"`
-		Interpolate bool         `plan:"interpolate" doc:"whether delays change linearly from line to line"`
-		Repeat      bool         `plan:"repeat" doc:"whether the trace begins anew after its end"`
-		Source      *syntax.Node `plan:",node"`
+		File string `plan:"file,required" doc:"of lines time_s,delay_s, beside the plan unless its path is absolute"`
+		link.Trace
+		Source *syntax.Node `plan:",node"`
 	}
-	c.Delays.Add(Define("trace",
+	d.Add(Define("trace",
 		"measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for "+
 			"comments", func() trace { return trace{} },
-		func(c *Catalog, s *trace) (link.Delay, error) {
-			points, err := readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
-			return link.Trace{Points: points, Interpolate: s.Interpolate, Repeat: s.Repeat}, err
-		}))
-}
-
-// addHeavyTails adds delays of which a few are much longer than the rest.
-func addHeavyTails(c *Catalog) {
-	type pareto struct {
-		Min   unit.Duration `plan:"min,required" doc:"the shortest"`
-		Alpha float64       `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
-		Max   unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
-	}
-	c.Delays.Add(Define("pareto", "longer than x with probability (min/x)^alpha, truncated to max",
-		func() pareto { return pareto{} },
-		func(_ *Catalog, s *pareto) (link.Delay, error) {
-			return link.Pareto{Min: time.Duration(s.Min), Alpha: s.Alpha, Max: time.Duration(s.Max)}, nil
-		}))
-	type logNormal struct {
-		Median unit.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
-		Sigma  float64       `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
-		Min    unit.Duration `plan:"min" doc:"added to every delay"`
-		Max    unit.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
-	}
-	c.Delays.Add(Define("log-normal",
-		"min plus a time of this median whose natural logarithm is normally distributed with standard deviation sigma",
-		func() logNormal { return logNormal{} },
-		func(_ *Catalog, s *logNormal) (link.Delay, error) {
-			return link.LogNormal{Median: time.Duration(s.Median), Sigma: s.Sigma, Min: time.Duration(s.Min),
-				Max: time.Duration(s.Max)}, nil
+		func(c *Catalog, s *trace) (_ link.Delay, err error) {
+			s.Points, err = readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
+			return s.Trace, err
 		}))
 }
 
@@ -231,18 +171,18 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 		config.Delay, l.Delay = d, resolved
 	}
 	if l.Loss != nil {
-		config.Loss = loss(l.Loss)
+		config.Loss = link.Loss(*l.Loss)
 	}
 	if l.Outages != nil {
 		config.Outages, config.Intermittent = nil, link.Intermittent{}
 	}
 	for _, o := range l.Outages {
-		if o.Kind != "" {
+		if o.Random != nil {
 			if config.Intermittent != (link.Intermittent{}) {
-				return config, About("outages", fmt.Errorf("the outages name %s twice; a link goes down and up at "+
-					"random by one pair of times", o.Kind))
+				return config, About("outages", errors.New("the outages name gilbert-elliott twice; a link goes down "+
+					"and up at random by one pair of times"))
 			}
-			config.Intermittent = link.Intermittent{Up: time.Duration(o.Up), Down: time.Duration(o.Down)}
+			config.Intermittent = *o.Random
 			continue
 		}
 		from := time.Duration(o.From)
@@ -254,17 +194,6 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 	}
 	config.Outages = merge(config.Outages)
 	return config, config.Validate()
-}
-
-func loss(l *plan.Loss) link.Loss {
-	made := link.Loss{
-		Probability: float64(l.Probability), Drop: l.Kind == plan.Drop,
-		Timeout: time.Duration(l.Timeout), Attempts: l.Attempts,
-	}
-	if b := l.Bursts; b != nil {
-		made.Bursts = link.Bursts{P: float64(b.P), R: float64(b.R), H: float64(b.H), K: float64(b.K)}
-	}
-	return made
 }
 
 // merge sorts outages and joins those that touch.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
@@ -150,7 +151,7 @@ func (s *Spec) assign(section *syntax.Node, given []casting) error {
 
 // byName gives a role the nodes that `roles:` names.
 func (c *cast) byName(one casting) error {
-	k := index(c.names, one.role)
+	k := slices.Index(c.names, one.role)
 	if k < 0 {
 		return syntax.KeyErrorf(one.at, one.key, "this architecture has no role %q%s", one.role,
 			syntax.Suggestion(one.role, c.names))
@@ -210,7 +211,7 @@ func (c *cast) byNode() error {
 		if c.role[i] >= 0 || node.Role == "" {
 			continue
 		}
-		k := index(c.names, node.Role)
+		k := slices.Index(c.names, node.Role)
 		switch {
 		case k >= 0 && !c.named[k]:
 			c.role[i] = k
@@ -249,7 +250,7 @@ func (c *cast) rest() error {
 			node := &c.spec.Plan.Nodes[i]
 			return syntax.Errorf(node.Source.At("role"),
 				"node %s is left without a role; give it one of %s, by role: or by the architecture's roles:",
-				node.Name, list(c.names))
+				node.Name, field.List(c.names))
 		}
 		c.role[i] = open
 	}
@@ -285,11 +286,8 @@ func (s *Spec) mixed() bool {
 
 // withRoles is an architecture's section that says which nodes have which role.
 func withRoles(section, roles *syntax.Node) *syntax.Node {
-	var fields []syntax.Field
-	for _, f := range section.Without(rolesKey).Fields {
-		fields = append(fields, syntax.Field{Key: f.Key, Value: f.Value.Clone()})
-	}
-	return syntax.NewMap(append(fields, syntax.Field{Key: rolesKey, Value: roles})...)
+	fields := section.Without(rolesKey).Clone().Fields
+	return syntax.NewMap(append(fields, syntax.Entry(rolesKey, roles))...)
 }
 
 // Casting is what `roles:` has to say for each role to have the nodes that it has: names, of groups
@@ -298,13 +296,13 @@ func (s *Spec) Casting() *syntax.Node {
 	var fields []syntax.Field
 	for _, r := range s.Architecture.Roles() {
 		if slices.Contains(s.Added, r.Name) {
-			fields = append(fields, syntax.Field{Key: r.Name, Value: syntax.NewScalar(added)})
+			fields = append(fields, syntax.Entry(r.Name, syntax.NewScalar(added)))
 			continue
 		}
 		if names := s.holders(r.Name); len(names.Items) == 1 && names.Items[0].Text != added {
-			fields = append(fields, syntax.Field{Key: r.Name, Value: names.Items[0].Clone()})
+			fields = append(fields, syntax.Entry(r.Name, names.Items[0].Clone()))
 		} else if len(names.Items) > 0 {
-			fields = append(fields, syntax.Field{Key: r.Name, Value: names})
+			fields = append(fields, syntax.Entry(r.Name, names))
 		}
 	}
 	return syntax.NewMap(fields...)

@@ -21,8 +21,7 @@ func (regions) Kind(*train.Task, train.Place) actors.Kind { return nil }
 
 func withRegions() *Catalog {
 	c := Default()
-	c.Architectures.Add(Define("regions", "", func() none { return none{} },
-		func(*Catalog, *none) (train.Architecture, error) { return regions{}, nil }))
+	c.Architectures.Declare("regions", regions{}, "")
 	return c
 }
 

@@ -3,7 +3,6 @@ package catalog
 import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
-	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
@@ -11,7 +10,7 @@ import (
 // names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture, delay
 // and topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
-	described := common{Fit: "train", Split: syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewText("iid")})}
+	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
 	for _, key := range []string{"test", "scale"} {
 		shared.Get(key).Default = nil // each set has its own
@@ -69,18 +68,4 @@ func (ks *Kinds[T]) wordOrMap() *settings.Schema {
 		}
 	}
 	return &settings.Schema{AnyOf: []*settings.Schema{words, ks.schema("kind", nil)}}
-}
-
-// PlanSchema is the word published or a share.
-func (*holdout) PlanSchema() *settings.Schema {
-	share := settings.SchemaOf(new(unit.Fraction))
-	share.Not = &settings.Schema{Enum: []any{0, 1}}
-	return &settings.Schema{AnyOf: []*settings.Schema{{Const: published}, share}}
-}
-
-// PlanSchema is the word none or a share.
-func (*validation) PlanSchema() *settings.Schema {
-	share := settings.SchemaOf(new(unit.Fraction))
-	share.Not = &settings.Schema{Enum: []any{0, 1}}
-	return &settings.Schema{AnyOf: []*settings.Schema{{Const: noValidation}, share}}
 }

@@ -45,9 +45,9 @@ const hidden = 32
 // default that Set does not give, and what Load says.
 func (c *Catalog) Start(s Start) (string, error) {
 	root := syntax.NewMap(
-		syntax.Field{Key: "data", Value: named("set", s.Data)},
-		syntax.Field{Key: "model", Value: syntax.NewMap()},
-		syntax.Field{Key: "architecture", Value: named("kind", s.Architecture)},
+		syntax.Entry("data", named("set", s.Data)),
+		syntax.Entry("model", syntax.NewMap()),
+		syntax.Entry("architecture", named("kind", s.Architecture)),
 	)
 	later, err := assign(root, s.Set, "data", "model", "architecture")
 	if err != nil {
@@ -71,23 +71,23 @@ func (c *Catalog) Start(s Start) (string, error) {
 			return "", err
 		}
 	}
-	taking := syntax.NewMap(syntax.Field{Key: "nodes", Value: nodes(architecture)})
+	taking := syntax.NewMap(syntax.Entry("nodes", nodes(architecture)))
 	if later, err = assign(taking, later, "nodes"); err != nil {
 		return "", err
 	}
 	who, _ := taking.Get("nodes")
 	written := syntax.NewMap(
-		syntax.Field{Key: "name", Value: syntax.NewText(s.Architecture + "-" + s.Data)},
-		syntax.Field{Key: "seed", Value: syntax.NewScalar("1")},
-		syntax.Field{Key: "repeats", Value: syntax.NewScalar("3")},
-		syntax.Field{Key: "data", Value: settled},
-		syntax.Field{Key: "model", Value: model},
-		syntax.Field{Key: "train", Value: flow("{batch: 32, optimizer: {kind: sgd, rate: 0.2}}")},
-		syntax.Field{Key: "architecture", Value: chosen},
-		syntax.Field{Key: "nodes", Value: who},
-		syntax.Field{Key: "network", Value: network(who)},
-		syntax.Field{Key: "evaluate", Value: flow("{every: 0.2 epochs}")},
-		syntax.Field{Key: "stop", Value: flow("{target: 90%, epochs: 10}")},
+		syntax.Entry("name", syntax.NewText(s.Architecture+"-"+s.Data)),
+		syntax.Entry("seed", syntax.NewScalar("1")),
+		syntax.Entry("repeats", syntax.NewScalar("3")),
+		syntax.Entry("data", settled),
+		syntax.Entry("model", model),
+		syntax.Entry("train", flow("{batch: 32, optimizer: {kind: sgd, rate: 0.2}}")),
+		syntax.Entry("architecture", chosen),
+		syntax.Entry("nodes", who),
+		syntax.Entry("network", network(who)),
+		syntax.Entry("evaluate", flow("{every: 0.2 epochs}")),
+		syntax.Entry("stop", flow("{target: 90%, epochs: 10}")),
 	)
 	if _, err := assign(written, later); err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func (c *Catalog) Start(s Start) (string, error) {
 }
 
 func named(key, name string) *syntax.Node {
-	return syntax.NewMap(syntax.Field{Key: key, Value: syntax.NewText(name)})
+	return syntax.NewMap(syntax.Entry(key, syntax.NewText(name)))
 }
 
 // flow parses a constant.
@@ -211,15 +211,14 @@ func nodes(a train.Architecture) *syntax.Node {
 		if n == 0 {
 			continue
 		}
-		fields := []syntax.Field{{Key: "name", Value: syntax.NewText(r.Name)},
-			{Key: "role", Value: syntax.NewText(r.Name)}}
+		node := fmt.Sprintf("{name: %q, role: %[1]q", r.Name)
 		if n > 1 {
-			fields = append(fields, syntax.Field{Key: "count", Value: syntax.NewScalar(fmt.Sprint(n))})
+			node += fmt.Sprintf(", count: %d", n)
 		}
 		if r.Trains {
-			fields = append(fields, syntax.Field{Key: "compute", Value: flow("{step: 5ms}")})
+			node += ", compute: {step: 5ms}"
 		}
-		list = append(list, syntax.NewMap(fields...))
+		list = append(list, flow(node+"}"))
 	}
 	return syntax.NewList(list...)
 }
@@ -236,16 +235,11 @@ func network(nodes *syntax.Node) *syntax.Node {
 			slow = ""
 		}
 	}
-	fields := []syntax.Field{{Key: "topology", Value: syntax.NewText("complete")},
-		{Key: "default", Value: flow("{delay: 5ms, rate: 100 Mbit/s}")}}
-	if slow != "" {
-		fields = append(fields, syntax.Field{Key: "links", Value: syntax.NewList(syntax.NewMap(
-			syntax.Field{Key: "between", Value: syntax.NewList(syntax.NewText(slow), syntax.NewText(plan.Everyone))},
-			syntax.Field{Key: "delay", Value: flow("{kind: uniform, range: 50ms..150ms}")},
-			syntax.Field{Key: "rate", Value: flow("10 Mbit/s")},
-		))})
+	if slow == "" {
+		return flow("{topology: complete, default: {delay: 5ms, rate: 100 Mbit/s}}")
 	}
-	return syntax.NewMap(fields...)
+	return flow(fmt.Sprintf("{topology: complete, default: {delay: 5ms, rate: 100 Mbit/s}, links: [{between: "+
+		"[%q, %q], delay: {kind: uniform, range: 50ms..150ms}, rate: 10 Mbit/s}]}", slow, plan.Everyone))
 }
 
 // settle finds a topology that suits the architecture and writes the plan.
@@ -318,7 +312,7 @@ func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 			writeSection(&b, f, known)
 			continue
 		}
-		b.WriteString(syntax.NewMap(syntax.Field{Key: f.Key, Value: f.Value.Clone()}).YAML())
+		b.WriteString(syntax.NewMap(syntax.Entry(f.Key, f.Value.Clone())).YAML())
 	}
 	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n" +
 		"#   train.optimizer.rate: [0.1, 0.2]\n")
@@ -348,8 +342,7 @@ func writeSection(b *strings.Builder, f syntax.Field, keys []Key) {
 	for _, k := range keys {
 		line := "  # " + k.Name + ":"
 		if v, ok := f.Value.Get(k.Name); ok {
-			line = strings.TrimSuffix("  "+syntax.NewMap(syntax.Field{Key: k.Name, Value: v.Clone()}).Flow(), "}")
-			line = strings.Replace(line, "  {", "  ", 1)
+			line = "  " + k.Name + ": " + v.Flow()
 		}
 		lines = append(lines, line)
 		if width := utf8.RuneCountInString(line); width <= 48 {

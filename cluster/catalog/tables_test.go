@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -114,7 +115,7 @@ func (t *tables) write(c *Catalog) {
 	t.section("`network.default`; also each of `network.links`, beside its ends", &d.Network.Default)
 	t.section("The ends of `network.links`, each", &plan.LinkSpec{}, keysOfLinks()...)
 	t.section("`loss` of a link", &plan.Loss{})
-	t.section("`bursts` of a loss", &plan.Bursts{})
+	t.section("`bursts` of a loss", &link.Bursts{K: 1})
 	t.section("`evaluate`", &d.Evaluate)
 	t.section("`stop`", &d.Stop)
 	t.section("`schedule`, each", &plan.Change{})

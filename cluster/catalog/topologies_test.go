@@ -97,8 +97,8 @@ func TestTopologyOfTheScheduleIsTriedOnThePlansNodes(t *testing.T) {
 
 func TestUsersTopologyStandsBesideTheOthers(t *testing.T) {
 	c := Default()
-	c.Topologies.Add(Define("line", "one after the other", func() none { return none{} },
-		func(*Catalog, *none) (link.Topology, error) { return link.Tree{Branching: 1}, nil }))
+	c.Topologies.Add(Define("line", "one after the other", func() struct{} { return struct{}{} },
+		func(*Catalog, *struct{}) (link.Topology, error) { return link.Tree{Branching: 1}, nil }))
 	got, resolved, err := c.topology(syntax.NewText("line"), []string{"a", "b"})
 	if err != nil || got != (link.Tree{Branching: 1}) || resolved.Flow() != "{kind: line}" {
 		t.Errorf("%v, %v, %v", got, resolved, err)

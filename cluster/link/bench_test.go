@@ -14,7 +14,7 @@ func BenchmarkSend(b *testing.B) {
 		"constant":      {Delay: link.Constant{Delay: 100 * time.Millisecond}},
 		"constant+rate": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: 1e9},
 		"constant+loss": {Loss: link.Loss{Probability: 0.01, Timeout: time.Second}},
-		"bursts":        {Loss: link.Loss{Timeout: time.Second, Bursts: link.Bursts{P: 0.01, R: 0.25, K: 1}}},
+		"bursts":        {Loss: link.Loss{Timeout: time.Second, Bursts: &link.Bursts{P: 0.01, R: 0.25, K: 1}}},
 		"intermittent": {Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second},
 			Loss: link.Loss{Drop: true}},
 		"uniform":     {Delay: link.Uniform{Min: time.Millisecond, Max: time.Second}},

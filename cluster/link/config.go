@@ -17,8 +17,6 @@ const (
 	MaxDelay = year
 	// DefaultAttempts is the bound on tries when Loss.Attempts is 0.
 	DefaultAttempts = 15
-	// MaxAttempts bounds Loss.Attempts.
-	MaxAttempts = 10_000
 
 	year = 365 * 24 * time.Hour
 )
@@ -73,12 +71,20 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// validateDelay accepts least ≤ d ≤ MaxDelay for the field of that name of v.
-func validateDelay(v any, name string, d, least time.Duration) error {
+// within accepts least ≤ d ≤ MaxDelay for the field of that name of v.
+func within(v any, name string, d, least time.Duration) error {
 	if d < least || d > MaxDelay {
 		return field.Errorf(v, name, "from %v to %v", least, MaxDelay)
 	}
 	return nil
+}
+
+// longest accepts a Max of the delay v that is least or more, or 0 for none.
+func longest(v any, d, least time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	return within(v, "Max", d, least)
 }
 
 // Change is something that happens to a network at an instant of a run.

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -31,7 +32,7 @@ type Process interface {
 
 // Constant is a delay that is always the same.
 type Constant struct {
-	Delay time.Duration `plan:"delay,required" doc:"of every message"` // from 0 to MaxDelay
+	Delay time.Duration `plan:"delay,required" range:"0s..8760h" doc:"of every message"`
 }
 
 // Uniform is a delay of which every nanosecond from Min to Max is equally likely. Its present delay
@@ -45,10 +46,10 @@ type Uniform struct {
 // The present delay is the mean: with w = Max − Min, Min + Mean − w/(exp(w/Mean) − 1), without Max
 // Min + Mean.
 type Exponential struct {
-	// Mean of the time beyond Min, before truncation; from 1 ns to MaxDelay.
-	Mean time.Duration `plan:"mean,required" doc:"of what is added to min"`
-	// Min is the offset, from 0 to MaxDelay.
-	Min time.Duration `plan:"min" doc:"the shortest"`
+	// Mean of the time beyond Min, before truncation.
+	Mean time.Duration `plan:"mean,required" range:"1ns..8760h" doc:"of what is added to min"`
+	// Min is the offset.
+	Min time.Duration `plan:"min" range:"0s..8760h" doc:"the shortest"`
 	// Max is above Min, at most MaxDelay; 0 = none.
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
@@ -59,10 +60,10 @@ type Exponential struct {
 type RandomWalk struct {
 	// FirstMin and FirstMax: Min ≤ FirstMin ≤ FirstMax ≤ Max.
 	FirstMin, FirstMax time.Duration `key:"first"`
-	// Step is from 0 to MaxDelay.
-	Step time.Duration `plan:"step,required" doc:"the most by which the delay changes from one message to the next"`
-	// Min is from 0 to MaxDelay.
-	Min time.Duration `plan:"min" doc:"the shortest; the walk goes no lower"`
+	// Step is the greatest shift.
+	Step time.Duration `plan:"step,required" range:"0s..8760h" doc:"the most by which the delay changes from one message to the next"`
+	// Min is the least delay.
+	Min time.Duration `plan:"min" range:"0s..8760h" doc:"the shortest; the walk goes no lower"`
 	// Max is at least Min, at most MaxDelay; 0 = MaxDelay.
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
@@ -79,7 +80,7 @@ var (
 )
 
 // Validate reports the first field that is not accepted, as a *field.Error.
-func (d Constant) Validate() error { return validateDelay(d, "Delay", d.Delay, 0) }
+func (d Constant) Validate() error { return field.Check(d) }
 
 // Start returns a process that always answers d.Delay.
 func (d Constant) Start(func() *rand.Rand, Process) Process { return constant{value: d.Delay} }
@@ -93,10 +94,7 @@ func (c constant) Present(time.Duration) time.Duration { return c.value }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d Uniform) Validate() error {
-	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
-		return err
-	}
-	return validateDelay(d, "Max", d.Max, d.Min)
+	return cmp.Or(within(d, "Min", d.Min, 0), within(d, "Max", d.Max, d.Min))
 }
 
 // Start returns a process that draws one number a message.
@@ -119,16 +117,7 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d Exponential) Validate() error {
-	if err := validateDelay(d, "Mean", d.Mean, 1); err != nil {
-		return err
-	}
-	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
-		return err
-	}
-	if d.Max == 0 {
-		return nil
-	}
-	return validateDelay(d, "Max", d.Max, d.Min+1)
+	return cmp.Or(field.Check(d), longest(d, d.Max, d.Min+1))
 }
 
 // Start returns a process that draws one number a message.
@@ -175,21 +164,11 @@ func nearest(ns float64) time.Duration { return time.Duration(float64(ns) + 0.5)
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d RandomWalk) Validate() error {
-	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
-		return err
-	}
-	if d.Max != 0 {
-		if err := validateDelay(d, "Max", d.Max, d.Min); err != nil {
-			return err
-		}
-	}
-	if err := validateDelay(d, "FirstMin", d.FirstMin, d.Min); err != nil {
-		return err
-	}
-	if d.FirstMax < d.FirstMin || d.FirstMax > d.max() {
+	err := cmp.Or(field.Check(d), longest(d, d.Max, d.Min), within(d, "FirstMin", d.FirstMin, d.Min))
+	if err == nil && (d.FirstMax < d.FirstMin || d.FirstMax > d.max()) {
 		return field.Errorf(d, "FirstMax", "from the least first delay (%v) to %v", d.FirstMin, d.max())
 	}
-	return validateDelay(d, "Step", d.Step, 0)
+	return err
 }
 
 func (d RandomWalk) max() time.Duration {

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -21,8 +22,8 @@ const (
 // without Max, where that exists (Alpha above 1), else the median Min·2^(1/Alpha); with Max and ρ =
 // Min/Max, Min·Alpha/(Alpha − 1)·(1 − ρ^(Alpha−1))/(1 − ρ^Alpha), by Alpha = 1 its limit.
 type Pareto struct {
-	// Min is the scale, the least delay, from 1 ns to MaxDelay.
-	Min time.Duration `plan:"min,required" doc:"the shortest"`
+	// Min is the scale, the least delay.
+	Min time.Duration `plan:"min,required" range:"1ns..8760h" doc:"the shortest"`
 	// Alpha is the shape, from MinAlpha to MaxAlpha.
 	Alpha float64 `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
 	// Max is above Min, at most MaxDelay; 0 = none.
@@ -31,16 +32,11 @@ type Pareto struct {
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d Pareto) Validate() error {
-	if err := validateDelay(d, "Min", d.Min, 1); err != nil {
-		return err
-	}
-	if !(d.Alpha >= MinAlpha && d.Alpha <= MaxAlpha) {
+	err := field.Check(d)
+	if err == nil && !(d.Alpha >= MinAlpha && d.Alpha <= MaxAlpha) {
 		return field.Errorf(d, "Alpha", "from %v to %v", MinAlpha, MaxAlpha)
 	}
-	if d.Max == 0 {
-		return nil
-	}
-	return validateDelay(d, "Max", d.Max, d.Min+1)
+	return cmp.Or(err, longest(d, d.Max, d.Min+1))
 }
 
 // Start returns a process that draws one number a message.
@@ -102,31 +98,23 @@ func capped(ns float64, limit time.Duration) time.Duration {
 // Median·exp(Sigma²/2), times Φ(b − Sigma)/Φ(b) behind the plus with Max, where b = log((Max −
 // Min)/Median)/Sigma.
 type LogNormal struct {
-	// Median of the time beyond Min, before truncation; from 1 ns to MaxDelay.
-	Median time.Duration `plan:"median,required" doc:"the time beyond min that half of the messages stay below"`
+	// Median of the time beyond Min, before truncation.
+	Median time.Duration `plan:"median,required" range:"1ns..8760h" doc:"the time beyond min that half of the messages stay below"`
 	// Sigma is above 0, at most MaxSigma.
 	Sigma float64 `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
-	// Min is the offset, from 0 to MaxDelay.
-	Min time.Duration `plan:"min" doc:"added to every delay"`
+	// Min is the offset.
+	Min time.Duration `plan:"min" range:"0s..8760h" doc:"added to every delay"`
 	// Max is above Min and at least Min + Median·exp(−30·Sigma), at most MaxDelay; 0 = none.
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d LogNormal) Validate() error {
-	if err := validateDelay(d, "Median", d.Median, 1); err != nil {
-		return err
-	}
-	if !(d.Sigma > 0 && d.Sigma <= MaxSigma) {
+	err := field.Check(d)
+	if err == nil && !(d.Sigma > 0 && d.Sigma <= MaxSigma) {
 		return field.Errorf(d, "Sigma", "above 0 and at most %v", MaxSigma)
 	}
-	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
-		return err
-	}
-	if d.Max == 0 {
-		return nil
-	}
-	if err := validateDelay(d, "Max", d.Max, d.Min+1); err != nil {
+	if err = cmp.Or(err, longest(d, d.Max, d.Min+1)); err != nil {
 		return err
 	}
 	if d.bound() < -maxTail {

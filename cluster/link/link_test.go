@@ -434,7 +434,7 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 		n.Set(0, 1, link.Config{
 			Delay: model, Rate: 1e9, Outages: []link.Outage{{From: 1, To: 2}},
 			Intermittent: link.Intermittent{Up: 9 * ms, Down: ms},
-			Loss:         link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.1, R: 0.5, K: 1}},
+			Loss:         link.Loss{Timeout: ms, Bursts: &link.Bursts{P: 0.1, R: 0.5, K: 1}},
 		})
 		now := time.Duration(0)
 		allocs := testing.AllocsPerRun(100, func() {
@@ -460,7 +460,7 @@ func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 	n.SetUplink(0, 1e-300)
 	n.SetDownlink(1, 1e-300)
 	n.SetDefault(link.Config{Rate: 1e-300, Delay: link.Constant{Delay: link.MaxDelay},
-		Loss: link.Loss{Probability: 1, Timeout: link.MaxDelay, Attempts: link.MaxAttempts}})
+		Loss: link.Loss{Probability: 1, Timeout: link.MaxDelay, Attempts: 1000}})
 	e := n.Edge(0, 1)
 	for range 10 {
 		if got := e.Send(link.Horizon, math.MaxInt); !got.Lost || got.Arrival != link.Forever {
@@ -512,13 +512,14 @@ func TestValidateNamesTheField(t *testing.T) {
 		{link.Config{Loss: link.Loss{Probability: 0.5}}, "Loss.Timeout"},
 		{link.Config{Loss: link.Loss{Timeout: -1}}, "Loss.Timeout"},
 		{link.Config{Loss: link.Loss{Attempts: -1}}, "Loss.Attempts"},
-		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{R: 0.5}}}, "Loss.Bursts.P"},
-		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5}}}, "Loss.Bursts.R"},
-		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5, R: 0.5, H: -1}}}, "Loss.Bursts.H"},
-		{link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 0.5, R: 0.5, K: math.NaN()}}}, "Loss.Bursts.K"},
-		{link.Config{Loss: link.Loss{Drop: true, Probability: 0.1, Bursts: link.Bursts{P: 0.5, R: 0.5}}},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: &link.Bursts{R: 0.5}}}, "Loss.Bursts.P"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: &link.Bursts{P: 0.5}}}, "Loss.Bursts.R"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: &link.Bursts{P: 0.5, R: 0.5, H: -1}}}, "Loss.Bursts.H"},
+		{link.Config{Loss: link.Loss{Drop: true, Bursts: &link.Bursts{P: 0.5, R: 0.5, K: math.NaN()}}},
+			"Loss.Bursts.K"},
+		{link.Config{Loss: link.Loss{Drop: true, Probability: 0.1, Bursts: &link.Bursts{P: 0.5, R: 0.5}}},
 			"Loss.Probability"},
-		{link.Config{Loss: link.Loss{Bursts: link.Bursts{P: 0.5, R: 0.5}}}, "Loss.Timeout"},
+		{link.Config{Loss: link.Loss{Bursts: &link.Bursts{P: 0.5, R: 0.5}}}, "Loss.Timeout"},
 		{link.Config{Intermittent: link.Intermittent{Up: time.Second}}, "Intermittent.Down"},
 		{link.Config{Intermittent: link.Intermittent{Down: time.Second}}, "Intermittent.Up"},
 		{link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1001 * ms}}, "Intermittent.Down"},

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
@@ -9,44 +10,44 @@ import (
 // Loss says how often a try to send a message fails, and what follows. The zero value loses
 // nothing.
 type Loss struct {
-	// Probability is that of one try to fail, from 0 to 1, each independent of all others. It is 0
-	// where there are Bursts.
-	Probability float64 `plan:"probability" unit:"fraction"`
-	// Bursts, unless zero, make failures depend on those before.
-	Bursts Bursts `plan:"bursts,omitzero"`
+	// Probability is that of one try to fail, each independent of all others. It is 0 where there
+	// are Bursts.
+	Probability float64 `plan:"probability" unit:"fraction" doc:"that one transmission is lost"`
+	// Bursts, unless nil, make failures depend on those before.
+	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
 	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the
 	// failed try departed: every try takes the edge's rate, the wait between them does not.
-	Drop bool
+	Drop bool `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
 	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive
 	// where tries can fail and Drop is not set; Drop does not use it.
-	Timeout time.Duration `plan:"timeout"`
+	Timeout time.Duration `plan:"timeout,omitzero" range:">0s" doc:"before it is sent again, more than 0s"`
 	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does
 	// not use it.
-	Attempts int `plan:"attempts"`
+	Attempts int `plan:"attempts,omitzero" range:"1..1000" doc:"how often a message is sent at most"`
+}
+
+// SetDefaults fills in what a plan may leave out: a message is sent again after 200 ms,
+// DefaultAttempts times at most.
+func (l *Loss) SetDefaults() {
+	*l = Loss{Timeout: 200 * time.Millisecond, Attempts: DefaultAttempts}
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (l Loss) Validate() error {
-	if err := field.Check(l); err != nil {
+	if err := cmp.Or(field.Check(l), within(l, "Timeout", l.Timeout, 0)); err != nil {
 		return err
 	}
-	if l.Probability > 0 && l.Bursts != (Bursts{}) {
-		return field.Errorf(l, "Probability", "0 where there are bursts")
-	}
-	if err := validateDelay(l, "Timeout", l.Timeout, 0); err != nil {
-		return err
+	if l.Probability > 0 && l.Bursts != nil {
+		return field.Errorf(l, "Probability", "0 beside bursts, whose p, r, h and k say how often a message is lost")
 	}
 	if l.possible() && !l.Drop && l.Timeout == 0 {
 		return field.Errorf(l, "Timeout", "positive where lost messages are sent again")
-	}
-	if l.Attempts < 0 || l.Attempts > MaxAttempts {
-		return field.Errorf(l, "Attempts", "from 0 (%d tries) to %d", DefaultAttempts, MaxAttempts)
 	}
 	return nil
 }
 
 // possible reports whether a try can fail.
-func (l *Loss) possible() bool { return l.Probability > 0 || l.Bursts != (Bursts{}) }
+func (l *Loss) possible() bool { return l.Probability > 0 || l.Bursts != nil }
 
 func (l Loss) attempts() int {
 	if l.Attempts == 0 {
@@ -60,21 +61,17 @@ func (l Loss) attempts() int {
 // on the Internet"). Each try to send is judged in the present state, good or bad, and then the
 // state changes. The share of tries in the bad state is P/(P + R), at the first try too, that of
 // lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the
-// mean. The zero value has no bursts.
+// mean.
 type Bursts struct {
-	P float64 `plan:"p" unit:"fraction" range:">0%"` // probability of the good state to turn bad, above 0 to 1
-	R float64 `plan:"r" unit:"fraction" range:">0%"` // probability of the bad state to turn good, above 0 to 1
-	H float64 `plan:"h" unit:"fraction"`             // probability of a try to succeed in the bad state
-	K float64 `plan:"k" unit:"fraction"`             // probability of a try to succeed in the good state
+	P float64 `plan:"p,required" unit:"fraction" range:">0%" doc:"probability to go from the good state to the bad one, more than 0%"`
+	R float64 `plan:"r,required" unit:"fraction" range:">0%" doc:"probability to go back, more than 0%"`
+	H float64 `plan:"h" unit:"fraction" doc:"probability of a transmission to arrive in the bad state"`
+	K float64 `plan:"k" unit:"fraction" doc:"probability of a transmission to arrive in the good state"`
 }
 
-// Validate reports the first field that is not accepted, as a *field.Error.
-func (b Bursts) Validate() error {
-	if b == (Bursts{}) {
-		return nil
-	}
-	return field.Check(b)
-}
+// SetDefaults makes the simple model of Gilbert: everything arrives in the good state, nothing in
+// the bad one.
+func (b *Bursts) SetDefaults() { *b = Bursts{K: 1} }
 
 // channel is the state of an edge with Bursts.
 type channel uint8
@@ -88,10 +85,10 @@ const (
 // fails draws whether a try fails.
 func (e *Edge) fails() bool {
 	loss := &e.config.Loss
-	if loss.Bursts == (Bursts{}) {
+	b := loss.Bursts
+	if b == nil {
 		return loss.Probability > 0 && e.losses.Float64() < loss.Probability
 	}
-	b := &loss.Bursts
 	if e.channel == unset {
 		e.channel = good
 		if e.losses.Float64()*(b.P+b.R) < b.P {

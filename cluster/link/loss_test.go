@@ -29,7 +29,7 @@ func TestLossBurstsHaveTheRatesOfGilbertAndElliott(t *testing.T) {
 		{P: 0.9, R: 0.8, H: 0.1, K: 1},
 		{P: 0.3, R: 0.7, H: 0.25, K: 0.75},
 	} {
-		lost := tries(11, link.Loss{Bursts: b}, count)
+		lost := tries(11, link.Loss{Bursts: &b}, count)
 		stationary, memory := b.P/(b.P+b.R), 1-b.P-b.R
 		mean := stationary*(1-b.H) + (1-stationary)*(1-b.K)
 		square := stationary*(1-b.H)*(1-b.H) + (1-stationary)*(1-b.K)*(1-b.K)
@@ -58,7 +58,7 @@ func TestBurstsOfTheSimpleModelAreGeometric(t *testing.T) {
 	b := link.Bursts{P: 0.02, R: 0.25, K: 1}
 	lengths, run := map[int]float64{}, 0
 	bursts := 0.0
-	for _, lost := range tries(3, link.Loss{Bursts: b}, 500_000) {
+	for _, lost := range tries(3, link.Loss{Bursts: &b}, 500_000) {
 		if lost {
 			run++
 		} else if run > 0 {
@@ -78,7 +78,7 @@ func TestBurstsOfTheSimpleModelAreGeometric(t *testing.T) {
 // The first try is judged in the stationary state too.
 func TestFirstTryIsLostWithTheMeanProbability(t *testing.T) {
 	const edges = 20_000
-	l := link.Loss{Drop: true, Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}
+	l := link.Loss{Drop: true, Bursts: &link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}
 	n := link.New(4, names(edges+1))
 	n.SetDefault(link.Config{Loss: l})
 	lost := 0.0
@@ -94,7 +94,7 @@ func TestFirstTryIsLostWithTheMeanProbability(t *testing.T) {
 }
 
 func TestBurstsCarryOverAChange(t *testing.T) {
-	stuck := link.Config{Loss: link.Loss{Drop: true, Bursts: link.Bursts{P: 1e-9, R: 1e-9, K: 1}}}
+	stuck := link.Config{Loss: link.Loss{Drop: true, Bursts: &link.Bursts{P: 1e-9, R: 1e-9, K: 1}}}
 	seen := map[bool]bool{}
 	for seed := range uint64(20) {
 		n := link.New(seed, names(2))

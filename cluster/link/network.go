@@ -202,7 +202,7 @@ func (n *Network) configure(e *Edge, c *Config) {
 	if e.stats.Sent == 0 {
 		e.delays, e.losses, e.process = nil, nil, nil
 	}
-	if e.stats.Sent == 0 || c.Loss.Bursts == (Bursts{}) {
+	if e.stats.Sent == 0 || c.Loss.Bursts == nil {
 		e.channel = unset
 	}
 	previous := e.process

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -16,31 +17,20 @@ const maxTail = 30
 // Mean)/Std, b = (Max − Mean)/Std, φ the normal density and Z the probability of [a, b], the
 // present delay is the mean, Mean + Std·(φ(a) − φ(b))/Z.
 type Normal struct {
-	// Mean before truncation, from 0 to MaxDelay.
-	Mean time.Duration `plan:"mean,required" doc:"before it is truncated"`
-	// Std before truncation, from 0 to MaxDelay; 0 is a constant.
-	Std time.Duration `plan:"std,required" doc:"standard deviation, before it is truncated"`
-	// Min is from 0 to MaxDelay, at most 30 Std above Mean.
-	Min time.Duration `plan:"min" doc:"the shortest"`
+	// Mean before truncation.
+	Mean time.Duration `plan:"mean,required" range:"0s..8760h" doc:"before it is truncated"`
+	// Std before truncation; 0 is a constant.
+	Std time.Duration `plan:"std,required" range:"0s..8760h" doc:"standard deviation, before it is truncated"`
+	// Min is at most 30 Std above Mean.
+	Min time.Duration `plan:"min" range:"0s..8760h" doc:"the shortest"`
 	// Max is at least Min, at most 30 Std below Mean; 0 = none.
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d Normal) Validate() error {
-	if err := validateDelay(d, "Mean", d.Mean, 0); err != nil {
+	if err := cmp.Or(field.Check(d), longest(d, d.Max, d.Min)); err != nil {
 		return err
-	}
-	if err := validateDelay(d, "Std", d.Std, 0); err != nil {
-		return err
-	}
-	if err := validateDelay(d, "Min", d.Min, 0); err != nil {
-		return err
-	}
-	if d.Max != 0 {
-		if err := validateDelay(d, "Max", d.Max, d.Min); err != nil {
-			return err
-		}
 	}
 	reach := d.Mean + maxTail*d.Std
 	if d.Min > reach {

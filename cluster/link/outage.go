@@ -8,13 +8,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-const (
-	// MinSojourn is the least mean time that an Intermittent edge is up, or down.
-	MinSojourn = time.Millisecond
-	// maxDownPerUp bounds how much longer an Intermittent edge is down than up: the work of a
-	// message grows with it.
-	maxDownPerUp = 1000
-)
+// maxDownPerUp bounds how much longer an Intermittent edge is down than up: the work of a message
+// grows with it.
+const maxDownPerUp = 1000
 
 // Outage is a time during which nothing departs on an edge: the half-open interval [From, To), To =
 // Forever for one that never ends. A message whose departure would fall into it waits for its end
@@ -45,9 +41,9 @@ func (o Outage) Validate() error {
 // Whether the edge is down at an instant is a function of the network's seed, the names of its
 // nodes and these two means alone, not of what is sent.
 type Intermittent struct {
-	// Means, from MinSojourn to MaxDelay; Down at most 1,000 times Up; both 0 = never down.
-	Up   time.Duration `plan:"up"`
-	Down time.Duration `plan:"down"`
+	// Mean times; Down is at most 1,000 times Up, and both are 0 for an edge that never goes down.
+	Up   time.Duration `plan:"up,required" range:"1ms..8760h" doc:"mean time that the link is up in between, exponentially distributed, from 1ms to a year"`
+	Down time.Duration `plan:"down,required" range:"1ms..8760h" doc:"mean time that an outage lasts, likewise, at most 1000 times as long"`
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
@@ -55,14 +51,11 @@ func (d Intermittent) Validate() error {
 	if d == (Intermittent{}) {
 		return nil
 	}
-	if err := validateDelay(d, "Up", d.Up, MinSojourn); err != nil {
-		return err
+	err := field.Check(d)
+	if err == nil && d.Down/maxDownPerUp > d.Up {
+		return field.Errorf(d, "Down", "at most %d times the mean time up (%v)", maxDownPerUp, d.Up)
 	}
-	if d.Down < MinSojourn || d.Down > MaxDelay || d.Down/maxDownPerUp > d.Up {
-		return field.Errorf(d, "Down", "from %v to %v, and at most %d times the mean time up (%v)", MinSojourn,
-			MaxDelay, maxDownPerUp, d.Up)
-	}
-	return nil
+	return err
 }
 
 // flapper finds the state of an Intermittent edge at any instant. The events that take the edge

@@ -15,7 +15,7 @@ func TestProbesMeetWhatTheEdgeOfALargerNetworkDoes(t *testing.T) {
 	n := configured(3)
 	flaky := link.Config{Delay: link.Uniform{Max: 9 * ms}, Rate: 1e6, Reorder: true,
 		Intermittent: link.Intermittent{Up: 90 * ms, Down: 30 * ms}}
-	changed := link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: link.Bursts{P: 0.2, R: 0.5, K: 1}}}
+	changed := link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: &link.Bursts{P: 0.2, R: 0.5, K: 1}}}
 	n.Set(0, 3, flaky)
 	line := link.Line{
 		From: names(4)[0], To: names(4)[3], Config: flaky, Uplink: 3e6, Downlink: 7e6,
@@ -95,6 +95,6 @@ func configured(seed uint64) *link.Network {
 	n.Set(1, 3, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1}, Rate: 1e6})
 	n.Set(3, 2, link.Config{Intermittent: link.Intermittent{Up: 3 * ms, Down: ms}, Rate: 1e6, Loss: loss})
 	n.Set(2, 0, link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms,
-		Bursts: link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
+		Bursts: &link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
 	return n
 }

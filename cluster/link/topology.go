@@ -136,10 +136,7 @@ type Grid struct {
 
 // Torus is a grid whose last column is joined with the first one and whose last row is with the
 // first one.
-type Torus struct {
-	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`    // as in Grid
-	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"` // as in Grid
-}
+type Torus Grid
 
 // Hypercube joins nodes whose positions differ in one binary digit. It needs 2^k nodes.
 type Hypercube struct{}
@@ -213,12 +210,7 @@ func (t Star) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 }
 
 // Validate reports a branching below 1, as a *field.Error.
-func (t Tree) Validate([]string) error {
-	if t.Branching < 1 {
-		return field.Errorf(t, "Branching", "1 or more")
-	}
-	return nil
-}
+func (t Tree) Validate([]string) error { return field.Check(t) }
 
 // Edges returns n − 1 edges, each from a parent to a child.
 func (t Tree) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
@@ -239,11 +231,10 @@ func (t Grid) Validate(nodes []string) error {
 // shape returns the rows and columns of a grid of n nodes.
 func (t Grid) shape(n int) (rows, columns int, err error) {
 	rows, columns = t.Rows, t.Columns
+	if err := field.Check(t); err != nil {
+		return 0, 0, err
+	}
 	switch {
-	case rows < 0:
-		return 0, 0, field.Errorf(t, "Rows", "1 or more")
-	case columns < 0:
-		return 0, 0, field.Errorf(t, "Columns", "1 or more")
 	case rows > 0 && n%rows != 0:
 		return 0, 0, field.Errorf(t, "Rows", "a divisor of the %d nodes", n)
 	case columns > 0 && n%columns != 0:

@@ -1,8 +1,6 @@
 package link
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -38,24 +36,17 @@ type NamedEdge struct {
 // ("ring.csv:17: …") and quote what was found; an error of r is wrapped.
 func ReadEdges(r io.Reader, name string) (EdgeList, error) {
 	list := EdgeList{File: name}
-	lines := bufio.NewReaderSize(r, MaxEdgeLine)
-	for line := 1; ; line++ {
-		text, err := readLine(lines)
-		switch {
-		case errors.Is(err, io.EOF) && len(list.Named) == 0:
-			return EdgeList{}, fmt.Errorf("%s:%d: no edges, expected lines such as \"hub,edge1\"", name, line)
-		case errors.Is(err, io.EOF):
-			return list, nil
-		case err == nil && line > MaxGraphEdges:
-			err = fmt.Errorf("more than %d lines", MaxGraphEdges)
-		}
-		if err == nil {
-			list.Named, err = appendEdge(list.Named, string(text), line)
-		}
-		if err != nil {
-			return EdgeList{}, fmt.Errorf("%s:%d: %w", name, line, err)
-		}
+	lines, err := eachLine(r, name, MaxEdgeLine, MaxGraphEdges, func(text []byte, line int) (err error) {
+		list.Named, err = appendEdge(list.Named, string(text), line)
+		return err
+	})
+	if err == nil && len(list.Named) == 0 {
+		err = fmt.Errorf("%s:%d: no edges, expected lines such as \"hub,edge1\"", name, lines+1)
 	}
+	if err != nil {
+		return EdgeList{}, err
+	}
+	return list, nil
 }
 
 func appendEdge(edges []NamedEdge, text string, line int) ([]NamedEdge, error) {

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -224,13 +225,10 @@ func independent(edges [][2]int32, n int, p float64, r *rand.Rand) [][2]int32 {
 // Validate reports the field that does not fit, as a *field.Error.
 func (t SmallWorld) Validate(nodes []string) error {
 	n := len(nodes)
-	switch {
-	case t.Neighbours < 2 || t.Neighbours%2 != 0 || t.Neighbours >= n:
+	if t.Neighbours < 2 || t.Neighbours%2 != 0 || t.Neighbours >= n {
 		return field.Errorf(t, "Neighbours", "even, from 2 to %d, the number of other nodes", n-1)
-	case !(t.Rewire >= 0 && t.Rewire <= 1):
-		return field.Errorf(t, "Rewire", "from 0 to 1")
 	}
-	return validateEdges(t, "Neighbours", float64(n)*float64(t.Neighbours)/2)
+	return cmp.Or(field.Check(t), validateEdges(t, "Neighbours", float64(n)*float64(t.Neighbours)/2))
 }
 
 // Edges draws n·Neighbours/2 edges.

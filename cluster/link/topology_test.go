@@ -329,7 +329,7 @@ func TestTopologiesThatDoNotFitSayWhatWould(t *testing.T) {
 		{link.Grid{}, 7, "7 nodes fill no rows and columns, two or more of each"},
 		{link.Torus{}, 1, "1 nodes fill no rows and columns"},
 		{link.Grid{Rows: 5}, 12, "Rows is 5: must be a divisor of the 12 nodes"},
-		{link.Grid{Rows: -1}, 12, "Rows is -1: must be 1 or more"},
+		{link.Grid{Rows: -1}, 12, "Rows is -1: must be 0 or more"},
 		{link.Torus{Columns: 5}, 12, "Columns is 5: must be a divisor of the 12 nodes"},
 		{link.Torus{Columns: -5}, 12, "Columns is -5"},
 		{link.Torus{Rows: 3, Columns: 3}, 12, "Columns is 3: must be 4: there are 12 nodes in 3 rows"},

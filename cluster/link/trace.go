@@ -38,8 +38,8 @@ type Point struct {
 // point giving way to the first.
 type Trace struct {
 	Points      []Point `key:"file"` // at least one, in strictly increasing order of At; not to be changed after use
-	Interpolate bool
-	Repeat      bool // needs two points
+	Interpolate bool    `plan:"interpolate" doc:"whether delays change linearly from line to line"`
+	Repeat      bool    `plan:"repeat" doc:"whether the trace begins anew after its end"` // needs two points
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
@@ -58,7 +58,7 @@ func (d Trace) Validate() error {
 			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "after that of the point before (%v)",
 				d.Points[i-1].At)), i)
 		}
-		if err := validateDelay(p, "Delay", p.Delay, 0); err != nil {
+		if err := within(p, "Delay", p.Delay, 0); err != nil {
 			return field.At(field.Within(d, "Points", err), i)
 		}
 	}
@@ -122,23 +122,13 @@ func (r *replay) locate(now time.Duration) int {
 // of at most MaxTraceLine bytes are read. Errors begin with name and line ("delays.csv:17: …") and
 // quote what was found; an error of r is wrapped.
 func ReadTrace(r io.Reader, name string) ([]Point, error) {
-	lines := bufio.NewReaderSize(r, MaxTraceLine)
 	t := traceReader{}
-	for line := 1; ; line++ {
-		text, err := readLine(lines)
-		if errors.Is(err, io.EOF) {
-			return t.finish(name, line)
-		}
-		if err == nil && line > 2*MaxTracePoints {
-			err = fmt.Errorf("more than %d lines", 2*MaxTracePoints)
-		}
-		if err == nil {
-			err = t.line(text)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
-		}
+	lines, err := eachLine(r, name, MaxTraceLine, 2*MaxTracePoints,
+		func(text []byte, _ int) error { return t.line(text) })
+	if err != nil {
+		return nil, err
 	}
+	return t.finish(name, lines+1)
 }
 
 // traceReader reads the lines of a trace.
@@ -161,6 +151,27 @@ func (t *traceReader) finish(name string, line int) ([]Point, error) {
 		return nil, fmt.Errorf("%s:%d: no points after the header, expected lines such as \"0.5,0.0625\"", name, line)
 	}
 	return t.points, nil
+}
+
+// eachLine calls take for each line of a file, of at most width bytes with its end, and returns how
+// many there are, at most so many. Errors begin with name and line.
+func eachLine(r io.Reader, name string, width, most int, take func(text []byte, line int) error) (lines int,
+	err error) {
+	b := bufio.NewReaderSize(r, width)
+	for line := 1; ; line++ {
+		text, err := readLine(b)
+		switch {
+		case errors.Is(err, io.EOF):
+			return line - 1, nil
+		case err == nil && line > most:
+			err = fmt.Errorf("more than %d lines", most)
+		case err == nil:
+			err = take(text, line)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+	}
 }
 
 // readLine returns the next line without its end, or io.EOF after the last one.

@@ -77,7 +77,7 @@ func Default() *Plan {
 	return &Plan{
 		Version: Version, Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
-			Topology: syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewScalar("complete")}),
+			Topology: syntax.NewMap(syntax.Entry("kind", syntax.NewScalar("complete"))),
 			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Outages: []Outage{}},
 			Links:    []LinkSpec{},
 		},
@@ -278,53 +278,6 @@ type Ends struct {
 	To      string   `plan:"to,omitzero" doc:"the end that receives, for one direction: a node, a group, or \"*\""`
 }
 
-// What happens to a lost message.
-const (
-	Retransmit = "retransmit" // it is sent again after a timeout: loss is time
-	Drop       = "drop"       // it never arrives
-)
-
-// Loss makes a link lose messages, each for itself with a probability, or in bursts.
-type Loss struct {
-	// Probability that one transmission is lost.
-	Probability unit.Fraction `plan:"probability" doc:"that one transmission is lost"`
-	// Bursts, unless nil, stand in the place of Probability.
-	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
-	// Kind is Retransmit, the default, or Drop.
-	Kind string `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
-	// Timeout before a retransmission. Default 200ms.
-	Timeout unit.Duration `plan:"timeout" doc:"before it is sent again, more than 0s"`
-	// Attempts is how many transmissions of a message there are at most. Default
-	// [link.DefaultAttempts].
-	Attempts int `plan:"attempts" range:"1..1000" doc:"how often a message is sent at most"`
-}
-
-// SetDefaults fills in retransmission after 200 ms, [link.DefaultAttempts] attempts.
-func (l *Loss) SetDefaults() {
-	*l = Loss{Kind: Retransmit, Timeout: 200e6, Attempts: link.DefaultAttempts}
-}
-
-// UnmarshalPlan reads a loss; the keys that are absent get their defaults.
-func (l *Loss) UnmarshalPlan(n *syntax.Node) error {
-	type plain Loss
-	l.SetDefaults()
-	if err := settings.Decode(n, (*plain)(l)); err != nil {
-		return err
-	}
-	_, even := n.Get("probability")
-	switch {
-	case !even && l.Bursts == nil:
-		return syntax.Errorf(n, "missing: probability, or bursts")
-	case l.Probability > 0 && l.Bursts != nil:
-		return syntax.Errorf(n.At("probability"),
-			"probability does not go with bursts, whose p, r, h and k say how often a message is lost")
-	case l.Timeout == 0:
-		return syntax.Errorf(n.At("timeout"),
-			"a timeout of 0s would send again at once, forever; give more, such as 200ms")
-	}
-	return nil
-}
-
 // Whose accuracy an evaluation counts.
 const (
 	OfAverageModel = "average-model" // the model whose parameters are the mean of the nodes' parameters
@@ -355,7 +308,7 @@ type Stop struct {
 	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
 	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
 	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server those of all workers"`
-	Time   unit.Duration  `plan:"time,omitzero" doc:"on the run's clock"`
+	Time   unit.Duration  `plan:"time,omitzero" range:">0s" doc:"on the run's clock"`
 }
 
 // Node writes the plan as a tree in which everything decided at this level is spelled out; the

@@ -108,7 +108,7 @@ func TestGroupsLinksAndScheduleAreRead(t *testing.T) {
 		t.Errorf("plan: %+v", p)
 	}
 	links := p.Links()
-	if e := links.Edge("edge1", "hub"); e.Delay.Text != "2ms" || e.Loss.Kind != Drop || !e.Reorder || e.Rate != 0 {
+	if e := links.Edge("edge1", "hub"); e.Delay.Text != "2ms" || !e.Loss.Drop || !e.Reorder || e.Rate != 0 {
 		t.Errorf("the last entry, completed from the default, should count: %+v", e)
 	}
 	if e := links.Edge("edge2", "hub"); e.Delay.Flow() != "{kind: random-walk, first: 1s}" || e.Rate != 102400 ||

@@ -35,7 +35,7 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	c.names(p)
 	c.network(p)
 	c.evaluate(p)
-	c.stop(p)
+	c.stop()
 	c.schedule(p)
 	if err := syntax.Join(c.errs); err != nil {
 		return nil, err
@@ -164,9 +164,9 @@ func (c *check) network(p *Plan) {
 		c.bare(p)
 		return
 	}
-	c.settings(network.At("default"), p.Network.Default)
+	c.delay(network.At("default"))
 	for _, l := range p.Network.Links {
-		c.settings(l.Source, l.LinkSettings)
+		c.delay(l.Source)
 		c.ends(l.Source, l.Ends, "between")
 	}
 }
@@ -188,16 +188,6 @@ func (c *check) bare(p *Plan) {
 	for _, change := range p.Schedule {
 		if change.OfLinks() {
 			c.errorf(change.Source, without, "this changes a link")
-		}
-	}
-}
-
-// settings checks what a link, read from the map n, is like.
-func (c *check) settings(n *syntax.Node, s LinkSettings) {
-	c.delay(n)
-	for i, o := range s.Outages {
-		if at := n.At("outages"); o.Kind == "" && o.For == 0 && i < len(at.Items) {
-			c.errorf(at.Items[i].At("for"), "an outage lasts longer than 0s")
 		}
 	}
 }
@@ -263,11 +253,8 @@ func (c *check) target(section string, target *unit.Fraction) {
 	}
 }
 
-func (c *check) stop(p *Plan) {
+func (c *check) stop() {
 	stop := c.root.At("stop")
-	if n, given := stop.Get("time"); given && p.Stop.Time == 0 {
-		c.errorf(n, "%s is no bound; give more than 0s", syntax.Quote(n.Text))
-	}
 	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"},
 		func(key string) bool { return stop.At(key) != stop })
 	if !bounded {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 )
 
@@ -58,12 +59,10 @@ func eitherWay(both string) *settings.Schema {
 }
 
 // PlanSchema is that of a map with the keys of a loss.
-func (l *Loss) PlanSchema() *settings.Schema {
-	type plain Loss
-	p := plain{}
-	(*Loss)(&p).SetDefaults()
-	s := settings.SchemaOf(&p)
-	s.Above0("timeout")
+func (*Loss) PlanSchema() *settings.Schema {
+	var loss link.Loss
+	loss.SetDefaults()
+	s := settings.SchemaOf(&loss)
 	none := settings.Zero()
 	none.Description = "0%, beside bursts"
 	s.OneOf = []*settings.Schema{{Required: []string{"probability"}, Not: settings.NeedsOne("bursts")[0]},
@@ -71,29 +70,19 @@ func (l *Loss) PlanSchema() *settings.Schema {
 	return s
 }
 
-// PlanSchema is that of a map of probabilities.
-func (b *Bursts) PlanSchema() *settings.Schema {
-	type plain Bursts
-	p := plain{}
-	(*Bursts)(&p).SetDefaults()
-	s := settings.SchemaOf(&p)
-	s.Above0("p", "r")
-	return s
-}
-
 // PlanSchema is that of one outage, or of many at random.
 func (*Outage) PlanSchema() *settings.Schema {
 	one, many := settings.SchemaOf(&fixedOutage{}), settings.SchemaOf(&randomOutages{})
-	one.Above0("for")
 	return &settings.Schema{Type: settings.Types{"object"}, If: settings.NeedsOne("kind")[0], Then: many, Else: one}
 }
 
 // RefineSchema says that a verdict takes time.
-func (*Evaluate) RefineSchema(s *settings.Schema) { s.Above0("every", "lag") }
+func (*Evaluate) RefineSchema(s *settings.Schema) {
+	s.Properties.Get("every").Not, s.Properties.Get("lag").Not = settings.Zero(), settings.Zero()
+}
 
 // RefineSchema says that a run must end.
 func (*Stop) RefineSchema(s *settings.Schema) {
-	s.Above0("time")
 	s.AnyOf = settings.NeedsOne("epochs", "steps", "time")
 }
 

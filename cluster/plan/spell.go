@@ -22,25 +22,17 @@ func Spell(written *syntax.Node, axes Sweep, resolved []*syntax.Node) *syntax.No
 // axes may vary what is in it. It returns the value as it was written where it is no map, and where
 // the points have nothing at the axis's path.
 func SpellValue(axes Sweep, axis int, value *syntax.Node, resolved []*syntax.Node) *syntax.Node {
-	var varied *branch
-	var all branch
+	varied := &branch{}
 	for _, a := range axes[axis+1:] {
-		all.add(a.steps)
+		varied.add(a.steps)
 	}
-	if varied = &all; len(all.next) == 0 {
+	if len(varied.next) == 0 {
 		varied = nil
 	}
 	there := make([]*syntax.Node, len(resolved))
 	for i, root := range resolved {
-		node := root
-		for _, s := range axes[axis].steps {
-			child, err := node.Child(s)
-			if err != nil || child == nil {
-				return value
-			}
-			node = child
-		}
-		if node.Kind != syntax.Map {
+		node, found := root.Lookup(axes[axis].Path)
+		if !found || node.Kind != syntax.Map {
 			return value
 		}
 		there[i] = node
@@ -155,7 +147,7 @@ func spellMap(written *syntax.Node, resolved []*syntax.Node, varied *branch) *sy
 			value = spell(there, values, varied.under(syntax.Step{Text: f.Key}))
 		}
 		if value != nil {
-			fields = append(fields, syntax.Field{Key: f.Key, Value: value.Clone()})
+			fields = append(fields, syntax.Entry(f.Key, value.Clone()))
 		}
 	}
 	if written == nil && fields == nil {

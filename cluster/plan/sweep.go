@@ -217,7 +217,7 @@ func (s Sweep) MarshalPlan() (*syntax.Node, error) {
 			}
 			items = append(items, item)
 		}
-		field := syntax.Field{Key: a.Path, Value: syntax.NewList(items...)}
+		field := syntax.Entry(a.Path, syntax.NewList(items...))
 		switch {
 		case a.Zip == 0:
 			fields = append(fields, field)
@@ -230,7 +230,7 @@ func (s Sweep) MarshalPlan() (*syntax.Node, error) {
 		}
 	}
 	if len(paired) > 0 {
-		fields = slices.Insert(fields, at, syntax.Field{Key: zip, Value: groupsNode(paired)})
+		fields = slices.Insert(fields, at, syntax.Entry(zip, groupsNode(paired)))
 	}
 	return syntax.NewMap(fields...), nil
 }

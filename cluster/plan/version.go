@@ -31,7 +31,7 @@ func Upgrade(root *syntax.Node) bool {
 // that a sweep puts in its place.
 func dropConsistency(n *syntax.Node) {
 	if kind, _ := n.Get("kind"); kind != nil && kind.Text == "parameter-server" {
-		asp := syntax.NewMap(syntax.Field{Key: "kind", Value: syntax.NewScalar("asp")})
+		asp := syntax.NewMap(syntax.Entry("kind", syntax.NewScalar("asp")))
 		n.Fields = slices.DeleteFunc(n.Fields, func(f syntax.Field) bool {
 			return f.Key == "consistency" && f.Value.Equal(asp)
 		})

@@ -50,7 +50,7 @@ var table = map[string]string{
 	"datasets/libsvm":    reader,
 	"datasets/npy":       reader,
 	"datasets/nslkdd":    reader,
-	"datasets/synthetic": "datasets",
+	"datasets/synthetic": "datasets datasets/nslkdd",
 	"datasets/partition": "datasets",
 
 	"actors":             mailbox + message,

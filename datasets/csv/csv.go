@@ -49,16 +49,19 @@ const (
 // Options says what the columns are. A column is named as in the header, or numbered from 1.
 type Options struct {
 	// Label is the column of the label; the word last stands for the last one.
-	Label string
+	Label string `plan:"label" doc:"the column that is predicted: its name, its number from 1, or last"`
 	// Header says whether the first line is one. Default: Detect.
-	Header Header
+	Header Header `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns"`
 	// Separator stands between the fields. Default: a comma.
-	Separator byte
+	Separator string `plan:"separator" words:"comma|semicolon|tab|bar" doc:"what stands between two fields"`
 	// Words are columns of words, each written out as one input for each word, in their order.
-	Words []string
+	Words []string `plan:"words" doc:"columns of words, each word of which becomes an input"`
 	// Ignore are columns that are left out.
-	Ignore []string
+	Ignore []string `plan:"ignore" doc:"columns that are left out"`
 }
+
+// separators are the bytes that words of Options.Separator stand for.
+var separators = map[string]byte{"": ',', "comma": ',', "semicolon": ';', "tab": '\t', "bar": '|'}
 
 // Last is the word for the last column.
 const Last = "last"
@@ -88,12 +91,13 @@ type vocabulary struct {
 
 // table turns lines into samples.
 type table struct {
-	options Options
-	text    *input.Reader
-	columns []column
-	fields  [][]byte
-	scratch []byte   // the line, with quotes taken off
-	first   [][]byte // fields of a first line that may be a header; nil once that is known
+	options   Options
+	separator byte
+	text      *input.Reader
+	columns   []column
+	fields    [][]byte
+	scratch   []byte   // the line, with quotes taken off
+	first     [][]byte // fields of a first line that may be a header; nil once that is known
 	// values holds, sample by sample, each column of numbers or words; a word is its position.
 	values input.Chunks[float32]
 	labels input.Chunks[int32]
@@ -123,25 +127,14 @@ func Load(train, test string, o Options) (*datasets.Source, error) {
 	return source, nil
 }
 
-// Read reads one table; see Load. Errors begin with name and, where they are about one, the number
-// of the line, and say what is accepted there.
-func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
-	t, err := o.read(nil)(r, name)
-	if err != nil {
-		return nil, err
-	}
-	return t.set(name), nil
-}
-
 // read returns a function that reads a table, of the columns of another one unless that is nil.
+// Errors begin with name and, where they are about one, the number of the line, and say what is
+// accepted there.
 func (o Options) read(like *table) func(r io.Reader, name string) (*table, error) {
 	return func(r io.Reader, name string) (*table, error) {
 		text, err := input.New(r, name, nil)
 		if err != nil {
 			return nil, err
-		}
-		if o.Separator == 0 {
-			o.Separator = ','
 		}
 		if o.Header == "" {
 			o.Header = Detect
@@ -152,7 +145,7 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		case like != nil:
 			o.Header = Absent
 		}
-		t := &table{options: o, text: text, like: like}
+		t := &table{options: o, separator: separators[o.Separator], text: text, like: like}
 		if err := text.Lines(input.MaxLine, t.line); err != nil {
 			return nil, err
 		}
@@ -197,7 +190,7 @@ func (t *table) begin() error {
 	if len(t.fields) == 1 {
 		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or "+
 			"another separator that the plan names",
-			input.Quote(t.fields[0]), t.options.Separator)
+			input.Quote(t.fields[0]), t.separator)
 	}
 	switch {
 	case t.options.Header == Present, t.options.Header == Detect && t.options.byName():

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,8 +72,10 @@ func TestLabelsThatAreNumbersAreInTheirOrder(t *testing.T) {
 }
 
 func TestSeparatorsAreThoseOfTheOptions(t *testing.T) {
-	for _, separator := range []byte{',', ';', '\t', '|'} {
-		text := strings.ReplaceAll("1,2,x\n3,4,y\n", ",", string(separator))
+	for separator, text := range map[string]string{
+		"": "1,2,x\n3,4,y\n", "comma": "1,2,x\n3,4,y\n", "semicolon": "1;2;x\n3;4;y\n", "tab": "1\t2\tx\n3\t4\ty\n",
+		"bar": "1|2|x\n3|4|y\n",
+	} {
 		got, err := Read(strings.NewReader(text), "f", Options{Label: "3", Header: Absent, Separator: separator})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +121,7 @@ func TestOptionsThatDoNotFitAreTold(t *testing.T) {
 		`f:1: column 1 ("a") is given two roles`:                           {Label: "c", Words: []string{"a", "a"}},
 		"f: no column is left beside the label; at least one is needed":    {Label: "c", Ignore: []string{"a", "b"}},
 		`f:1: column 1 (1): "a" is not a number`:                           {Label: "3", Header: Absent},
-		`f:1: a single field, "a,b,c"; a label and at least one input are`: {Label: "3", Separator: ';'},
+		`f:1: a single field, "a,b,c"; a label and at least one input are`: {Label: "3", Separator: "semicolon"},
 	} {
 		_, err := Read(strings.NewReader("a,b,c\n1,2,x\n3,4,y\n"), "f", o)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -299,4 +302,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Read reads one table; see Load.
+func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
+	t, err := o.read(nil)(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return t.set(name), nil
 }

@@ -11,12 +11,12 @@ import (
 // split cuts a line into t.fields, without blanks around them and without quotes.
 func (t *table) split(line []byte) error {
 	t.fields = t.fields[:0]
-	if n := bytes.Count(line, []byte{t.options.Separator}); n >= MaxColumns {
+	if n := bytes.Count(line, []byte{t.separator}); n >= MaxColumns {
 		return fmt.Errorf("%d separators; at most %d columns are accepted", n, MaxColumns)
 	}
 	if bytes.IndexByte(line, '"') < 0 {
 		for {
-			end := bytes.IndexByte(line, t.options.Separator)
+			end := bytes.IndexByte(line, t.separator)
 			if end < 0 {
 				t.fields = append(t.fields, trim(line))
 				return nil
@@ -43,7 +43,7 @@ func (t *table) split(line []byte) error {
 func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 	start := bytes.TrimLeft(line, " ")
 	if len(start) == 0 || start[0] != '"' {
-		end := bytes.IndexByte(line, t.options.Separator)
+		end := bytes.IndexByte(line, t.separator)
 		if more = end >= 0; more {
 			line, rest = line[:end], line[end+1:]
 		}
@@ -72,7 +72,7 @@ func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 		switch {
 		case len(rest) == 0:
 			return start[:n], nil, false, nil
-		case rest[0] == t.options.Separator:
+		case rest[0] == t.separator:
 			return start[:n], rest[1:], true, nil
 		}
 		return nil, nil, false,

@@ -72,7 +72,12 @@ func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, er
 }
 
 // Files are the paths of a user's files; the last two may be empty.
-type Files struct{ Images, Labels, TestImages, TestLabels string }
+type Files struct {
+	Images     string `plan:"images,required" doc:"the images, beside the plan unless its path is absolute"`
+	Labels     string `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
+	TestImages string `plan:"test-images,omitzero" doc:"images to test on; default: a share of the others is held out"`
+	TestLabels string `plan:"test-labels,omitzero" doc:"labels of the images to test on"`
+}
 
 // LoadFiles reads images, samples × any other dimensions, and labels, one per sample, into Pool,
 // and the test files, if there are any, into Test. It divides the elements of images by 255; no

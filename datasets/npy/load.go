@@ -21,9 +21,14 @@ const (
 	MaxClasses = 1000
 )
 
-// Pairs are the names of arrays, or of the files that hold them: inputs and labels to train on, and
-// to test on, which may be empty.
-type Pairs struct{ X, Y, TestX, TestY string }
+// Pairs are the names of files, as the tags say, or of the arrays of one: inputs and labels to
+// train on, and to test on, which may be empty.
+type Pairs struct {
+	X     string `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
+	Y     string `plan:"y,required" doc:"the labels, whole numbers"`
+	TestX string `plan:"test-x,omitzero" doc:"inputs to test on; default: a share of the others is held out"`
+	TestY string `plan:"test-y,omitzero" doc:"labels of the inputs to test on"`
+}
 
 // Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a
 // sample, into Pool and those to test on, if there are any, into Test. All columns are Numeric. The

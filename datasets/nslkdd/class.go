@@ -25,14 +25,6 @@ var classNames = []string{"Normal", "DoS", "Probe", "R2L", "U2R"}
 // ClassNames are the names of the classes, in the order of their labels.
 func ClassNames() []string { return slices.Clone(classNames) }
 
-// String returns the class's name.
-func (c Class) String() string {
-	if c < 0 || int(c) >= len(classNames) {
-		return fmt.Sprintf("Class(%d)", int32(c))
-	}
-	return classNames[c]
-}
-
 // attacks are the names of column 42 in both published files, sorted, and
 // their classes. Some authors count httptunnel as U2R and worm as R2L; neither
 // occurs in KDDTrain+.

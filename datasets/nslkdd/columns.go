@@ -85,6 +85,11 @@ var (
 	flags = []string{"OTH", "REJ", "RSTO", "RSTOS0", "RSTR", "S0", "S1", "S2", "S3", "SF", "SH"}
 )
 
+// Words are the vocabularies of the symbolic columns, each in the order of its one-hot columns.
+func Words() (ofProtocol, ofService, ofFlag []string) {
+	return slices.Clone(protocols), slices.Clone(services), slices.Clone(flags)
+}
+
 // numericFields returns the fields that an encoding keeps as numbers.
 func numericFields(encoding int) ([]int, error) {
 	switch encoding {

@@ -24,8 +24,8 @@ const (
 
 // Options says how Load reads the data set.
 type Options struct {
-	// Encoding is the number of inputs: 93 or 122. Default: 93.
-	Encoding int
+	// Encoding is the number of inputs. Default: 93.
+	Encoding int `plan:"encoding" words:"93|122" doc:"inputs of a sample"`
 	// TestFile asks for KDDTest+ as Source.Test. It holds attacks that
 	// KDDTrain+ lacks. Default: not read.
 	TestFile bool

@@ -22,10 +22,10 @@ const redraws = 1000
 // Networks", ICML 2019).
 type Dirichlet struct {
 	// Alpha is the concentration, positive.
-	Alpha float64
+	Alpha float64 `plan:"alpha,required" range:">0" doc:"small: each worker sees few classes; large: all see all alike"`
 	// Min is the number of samples that every worker gets at least; 0 means 1.
 	// All proportions are drawn again, up to 1000 times, until it holds.
-	Min int
+	Min int `plan:"min" range:"0.." doc:"samples that every worker has at least"`
 }
 
 // Assign implements Split. Errors are also an Alpha that is not positive and

@@ -59,8 +59,8 @@ func (IID) Assign(set *datasets.Set, workers []string, seed uint64) ([][]int32, 
 // Learning of Deep Networks from Decentralized Data", AISTATS 2017, section 3
 // (there, 2 shards a worker).
 type Shards struct {
-	// PerWorker is the number of shards a worker gets, at least 1.
-	PerWorker int
+	// PerWorker is the number of shards a worker gets, at least 1; a plan gives at most 1,000.
+	PerWorker int `plan:"per-worker" range:"1..1000" doc:"shards that a worker is dealt"`
 }
 
 // Assign implements Split. A PerWorker below 1, or more shards than samples,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/nslkdd"
 )
 
 const (
@@ -56,9 +57,10 @@ func Traffic(seed uint64, n int, encoding int) *datasets.Set {
 		X:       make([]float32, n*encoding),
 		Y:       labels(n, rng),
 		Inputs:  encoding,
-		Classes: slices.Clone(classNames),
+		Classes: nslkdd.ClassNames(),
 		Numeric: make([]int, encoding-onehot),
 	}
+	set.Columns, _ = nslkdd.Columns(encoding) // it is one of the two
 	for i := range set.Numeric {
 		set.Numeric[i] = i
 	}

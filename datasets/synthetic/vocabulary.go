@@ -1,6 +1,10 @@
 package synthetic
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gradwire/gradwire/datasets/nslkdd"
+)
 
 // The columns and words of NSL-KDD in the order of its 122-input encoding: 38
 // numeric columns, then one column for each protocol, service and flag.
@@ -56,19 +60,8 @@ var correlated = []numeric{
 	hostSrvCount, hostSameSrvRate, hostSerrorRate, hostSrvSerrorRate,
 }
 
-var (
-	protocols = []string{"icmp", "tcp", "udp"}
-	services  = []string{
-		"IRC", "X11", "Z39_50", "aol", "auth", "bgp", "courier", "csnet_ns", "ctf", "daytime",
-		"discard", "domain", "domain_u", "echo", "eco_i", "ecr_i", "efs", "exec", "finger", "ftp",
-		"ftp_data", "gopher", "harvest", "hostnames", "http", "http_2784", "http_443", "http_8001", "imap4", "iso_tsap",
-		"klogin", "kshell", "ldap", "link", "login", "mtp", "name", "netbios_dgm", "netbios_ns", "netbios_ssn",
-		"netstat", "nnsp", "nntp", "ntp_u", "other", "pm_dump", "pop_2", "pop_3", "printer", "private",
-		"red_i", "remote_job", "rje", "shell", "smtp", "sql_net", "ssh", "sunrpc", "supdup", "systat",
-		"telnet", "tftp_u", "tim_i", "time", "urh_i", "urp_i", "uucp", "uucp_path", "vmnet", "whois",
-	}
-	flags = []string{"OTH", "REJ", "RSTO", "RSTOS0", "RSTR", "S0", "S1", "S2", "S3", "SF", "SH"}
-)
+// The words of the symbolic columns are the reader's.
+var protocols, services, flags = nslkdd.Words()
 
 // The classes, in the order of their labels.
 const (
@@ -79,8 +72,6 @@ const (
 	u2r
 	classes
 )
-
-var classNames = []string{"Normal", "DoS", "Probe", "R2L", "U2R"}
 
 // word returns the index of a word in a sorted vocabulary; profiles name
 // nothing else.

@@ -108,10 +108,8 @@ func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
 // withAllToAll is everything that comes with Gradwire, and the architecture of this program.
 func withAllToAll() *catalog.Catalog {
 	c := catalog.Default()
-	c.Architectures.Add(catalog.Define("all-to-all",
-		"synchronous all-reduce: every worker sends its gradient to all others",
-		func() struct{} { return struct{}{} },
-		func(*catalog.Catalog, *struct{}) (train.Architecture, error) { return allToAll{}, nil }))
+	c.Architectures.Declare("all-to-all", allToAll{},
+		"synchronous all-reduce: every worker sends its gradient to all others")
 	return c
 }
 

@@ -40,8 +40,8 @@ var (
 	_ train.Fitter       = hierarchy{}
 )
 
-// validate checks what needs no other section of the plan.
-func (h *hierarchy) validate() error {
+// Validate checks what needs no other section of the plan.
+func (h hierarchy) Validate() error {
 	site := map[string]string{}
 	for _, s := range slices.Sorted(maps.Keys(h.Sites)) {
 		if len(h.Sites[s]) == 0 {

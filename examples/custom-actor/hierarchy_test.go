@@ -69,7 +69,7 @@ func run(t *testing.T, clock driver.Clock, receive func(node string, message any
 	c.Architectures.Add(catalog.Define("hierarchical-server", "", func() hierarchy { return hierarchy{Every: 1} },
 		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) {
 			s.hierarchy = *h
-			return s, h.validate()
+			return s, h.Validate()
 		}))
 	p, err := driver.Parse("small.yaml", []byte(small), set...)
 	if err != nil {

@@ -6,7 +6,6 @@ package main
 import (
 	"os"
 
-	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
 )
@@ -16,10 +15,8 @@ import (
 // withHierarchy is everything that comes with Gradwire, and the architecture of this program.
 func withHierarchy() *catalog.Catalog {
 	c := catalog.Default()
-	c.Architectures.Add(catalog.Define("hierarchical-server",
-		"workers push to the server of their site, which every so many rounds exchanges with the root",
-		func() hierarchy { return hierarchy{Every: 1} },
-		func(_ *catalog.Catalog, h *hierarchy) (train.Architecture, error) { return *h, h.validate() }))
+	c.Architectures.Declare("hierarchical-server", hierarchy{Every: 1},
+		"workers push to the server of their site, which every so many rounds exchanges with the root")
 	return c
 }
 

@@ -19,11 +19,14 @@ import (
 //
 // The fields are taken literally, zeros as well; NewAdam fills in the usual values.
 type Adam struct {
-	Rate        Schedule // η; required
-	Beta1       float64  // β₁, at least 0 and below 1; usually 0.9
-	Beta2       float64  // β₂, at least 0 and below 1; usually 0.999
-	Epsilon     float64  // ε, above 0; usually 1e-8
-	WeightDecay float64  // λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none
+	Rate Schedule // η; required
+	// Beta1 is β₁ and Beta2 β₂, at least 0 and below 1; usually 0.9 and 0.999.
+	Beta1 float64 `plan:"beta1" doc:"decay of the mean of the gradients"`
+	Beta2 float64 `plan:"beta2" doc:"decay of the mean of their squares"`
+	// Epsilon is ε, above 0; usually 1e-8.
+	Epsilon float64 `plan:"epsilon" doc:"added to the root of the latter"`
+	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
+	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 }
 
 // NewAdam returns Adam with the constants that the paper recommends, β₁ = 0.9, β₂ = 0.999 and ε =

@@ -18,7 +18,7 @@ import (
 
 // Method describes an optimizer. The methods of this package have a Validate() error as well, which
 // names the first field that makes no sense and is to be called, before New, on what was read from
-// outside.
+// outside. The tags of their fields, and of the schedules', say how a plan sets them.
 type Method interface {
 	// New makes the state for n parameters, before the first step. It panics if n is negative or
 	// the method has no schedule for its rate.

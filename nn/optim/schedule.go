@@ -41,9 +41,9 @@ func (s Constant) Validate() error { return nonNegative("constant", float64(s)) 
 // Step multiplies the rate by Factor after every Every steps: First·Factor^⌊step/Every⌋. PyTorch
 // calls it StepLR.
 type Step struct {
-	First  float64 // rate of the first steps
-	Factor float64 // above 0, usually below 1
-	Every  int     // steps, at least 1
+	First  float64 `plan:"first,required" doc:"the rate of the first steps"`
+	Factor float64 `plan:"factor" doc:"by which the rate is multiplied"` // above 0, usually below 1
+	Every  int     `plan:"every,required" range:"1.." doc:"steps between two changes"`
 }
 
 // Rate implements [Schedule].
@@ -57,8 +57,9 @@ func (s Step) Validate() error {
 // Exponential multiplies the rate by Decay after every step: First·Decay^step. PyTorch calls it
 // ExponentialLR.
 type Exponential struct {
-	First float64 // rate of step 0
-	Decay float64 // above 0, usually a little below 1
+	First float64 `plan:"first,required" doc:"the rate of the first step"`
+	// Decay is above 0, usually a little below 1.
+	Decay float64 `plan:"decay,required" doc:"factor of the rate from one step to the next"`
 }
 
 // Rate implements [Schedule].
@@ -73,8 +74,8 @@ func (s Exponential) Validate() error {
 // diverges and the sum of their squares converges, the condition of Robbins and Monro, "A
 // stochastic approximation method", 1951.
 type Inverse struct {
-	First float64 // rate of step 0
-	Half  int     // steps after which the rate is half of First, at least 1
+	First float64 `plan:"first,required" doc:"the rate of the first step"`
+	Half  int     `plan:"half,required" range:"1.." doc:"the step at which half the first rate is left"`
 }
 
 // Rate implements [Schedule].
@@ -90,9 +91,9 @@ func (s Inverse) Validate() error {
 // gradient descent with warm restarts", ICLR 2017, equation 5, without restarts; PyTorch calls it
 // CosineAnnealingLR.
 type Cosine struct {
-	First float64 // rate of step 0
-	Last  float64 // rate from step Steps on
-	Steps int     // at least 1
+	First float64 `plan:"first,required" doc:"the rate of the first step"`
+	Last  float64 `plan:"last" doc:"the rate from the last step on"`
+	Steps int     `plan:"steps,required" range:"1.." doc:"from the first rate to the last"`
 }
 
 // Rate implements [Schedule].
@@ -112,7 +113,7 @@ func (s Cosine) Validate() error {
 // the first step already moves and step Steps−1 has the full rate. Then counts from step 0 too.
 // Goyal et al., "Accurate, large minibatch SGD", 2017, section 2.2.
 type Warmup struct {
-	Steps int // at least 1
+	Steps int `plan:"steps,required" range:"1.." doc:"until the rate is that of what follows"`
 	Then  Schedule
 }
 

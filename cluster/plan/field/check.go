@@ -22,10 +22,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s is %s: must be %s", e.Field, e.Value, e.Accepted)
 }
 
-// Errorf makes the error about a field of the struct v: its present value is not accepted, what
-// format says is. It panics if v has no such field.
+// Errorf makes the error about a field of the struct v, or Outer.Inner of an inline one: its
+// present value is not accepted, what format says is. It panics if v has no such field.
 func Errorf(v any, name, format string, args ...any) *Error {
 	s := reflect.Indirect(reflect.ValueOf(v))
+	if outer, inner, inline := strings.Cut(name, "."); inline {
+		e := Errorf(s.FieldByName(outer).Interface(), inner, format, args...)
+		e.Field = name
+		return e
+	}
 	f, ok := s.Type().FieldByName(name)
 	if !ok {
 		panic("field: " + s.Type().String() + " has no field " + name)
@@ -101,24 +106,32 @@ func checkOne(v any, t *Tag, f reflect.Value) error {
 	for f.Kind() == reflect.Pointer && !f.IsNil() {
 		f = f.Elem()
 	}
-	absent := f.IsZero() && (t.Either != nil || t.With != nil)
+	absent := t.Absent(f) || f.IsZero() && (t.Either != nil || t.With != nil)
 	switch {
-	case f.Kind() == reflect.Struct && t.OmitZero && f.IsZero():
+	case absent || f.Kind() == reflect.Pointer || f.Kind() == reflect.Slice:
+		return nil
 	case f.Kind() == reflect.Struct:
-		if err := Check(f.Interface()); err != nil {
-			return Within(v, t.Name, err)
-		}
-	case absent || t.Absent(f) || f.Kind() == reflect.Pointer, f.Kind() == reflect.Slice:
-	case t.Words != nil && !slices.Contains(t.Words, text(f)):
-		return Errorf(v, t.Name, "%s", list(t.Words))
-	case t.Range != nil && (!t.Range.Holds(Number(f)) || !finite(f)):
-		return Errorf(v, t.Name, "%s", t.Range)
-	case t.Unit == "fraction" && !(Number(f) >= 0 && Number(f) <= 1):
-		return Errorf(v, t.Name, "from 0 to 1")
-	case !finite(f), t.Unit != "" && Number(f) < 0:
-		return Errorf(v, t.Name, "a finite number, 0 or more")
+		return Within(v, t.Name, Check(f.Interface()))
+	}
+	if accepted := t.Refuses(f); accepted != "" {
+		return Errorf(v, t.Name, "%s", accepted)
 	}
 	return nil
+}
+
+// Refuses says what the field's own tags accept where its value f is not that; else nothing.
+func (t *Tag) Refuses(f reflect.Value) (accepted string) {
+	switch {
+	case t.Words != nil && !slices.Contains(t.Words, t.Text(f)):
+		return List(t.Words)
+	case t.Range != nil && (!t.Range.Holds(f) || !finite(f)):
+		return t.Range.String()
+	case t.Unit == "fraction" && !(number(f) >= 0 && number(f) <= 1):
+		return "from 0 to 1"
+	case !finite(f), t.Unit != "" && number(f) < 0:
+		return "a finite number, 0 or more"
+	}
+	return ""
 }
 
 // checkOthers checks a field by what its tags say of others.
@@ -127,38 +140,57 @@ func checkOthers(v any, s reflect.Value, tags []Tag, t *Tag) error {
 		other, known := Find(tags, key)
 		return known && !s.FieldByIndex(other.Index).IsZero()
 	}
-	if t.Node {
-		return nil
-	}
-	mine := given(t.Key)
-	for _, rival := range t.Rivals() {
-		if mine && given(rival) {
-			return Errorf(v, t.Name, "left out where %s is given", rival)
-		}
-	}
+	rival, lone := t.Conflict(s, tags)
 	switch {
+	case rival != "":
+		return Errorf(v, t.Name, "left out where %s is given", rival)
 	case t.Either != nil && !slices.ContainsFunc(t.Either, given):
 		return Errorf(v, t.Name, "given where %s is not", strings.Join(t.Rivals(), ", "))
-	case t.With != nil && mine && !Met(s, tags, t.With):
+	case lone:
 		return Errorf(v, t.Name, "left out without %s", t.With)
 	}
 	return nil
 }
 
-// Met reports whether a condition holds in the struct s.
-func Met(s reflect.Value, tags []Tag, c *Condition) bool {
+// Conflict looks for what keeps a field that is not zero from the others of its struct s: a rival
+// that is not zero either, or, if it is lone, that what it goes with is not there.
+func (t *Tag) Conflict(s reflect.Value, tags []Tag) (rival string, lone bool) {
+	if t.Node || s.FieldByIndex(t.Index).IsZero() {
+		return "", false
+	}
+	for _, key := range t.Rivals() {
+		if other, known := Find(tags, key); known && !s.FieldByIndex(other.Index).IsZero() {
+			return key, false
+		}
+	}
+	return "", t.With != nil && !met(s, tags, t.With)
+}
+
+// met reports whether a condition holds in the struct s.
+func met(s reflect.Value, tags []Tag, c *Condition) bool {
 	t, known := Find(tags, c.Key)
 	if !known {
 		panic("field: " + s.Type().String() + " has no key " + c.Key)
 	}
 	f := s.FieldByIndex(t.Index)
-	return !f.IsZero() && (c.Word == "" || text(f) == c.Word)
+	return !f.IsZero() && (c.Word == "" || t.Text(f) == c.Word)
+}
+
+// Text is a value of the field as a plan has it.
+func (t *Tag) Text(f reflect.Value) string {
+	if !t.Choice(f.Type()) {
+		return text(f)
+	}
+	if f.Bool() {
+		return t.Words[1]
+	}
+	return t.Words[0]
 }
 
 func text(f reflect.Value) string { return fmt.Sprint(f.Interface()) }
 
-// list joins words as a sentence does: a, b or c.
-func list(words []string) string {
+// List joins words as a sentence does: a, b or c.
+func List(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

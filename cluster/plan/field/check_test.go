@@ -15,6 +15,9 @@ type inner struct {
 }
 
 type settings struct {
+	Deep   inner         `plan:",inline"`
+	Drop   bool          `plan:"lost" words:"again|never"`
+	After  time.Duration `plan:"after,omitzero" range:"0s..8760h" with:"lost=never"`
 	Every  int           `plan:"every,omitzero" range:"1..9" either:"every|period"`
 	Period time.Duration `plan:"period,omitzero" range:">1ms" either:"every|period"`
 	Choice inner         `plan:"choose"`
@@ -23,7 +26,7 @@ type settings struct {
 }
 
 func TestTheFirstFieldThatItsTagsDoNotAcceptIsNamed(t *testing.T) {
-	good := settings{Every: 1, Choice: inner{Kind: "near"}, Lead: -1}
+	good := settings{Deep: inner{Kind: "near"}, Every: 1, Choice: inner{Kind: "near"}, Lead: -1}
 	if err := field.Check(good); err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +40,14 @@ func TestTheFirstFieldThatItsTagsDoNotAcceptIsNamed(t *testing.T) {
 		`Choice.Kind is "last": must be near or far`:              func(s *settings) { s.Choice.Kind = "last" },
 		"Choice.Floor is 0.5: must be left out without kind: far": func(s *settings) { s.Choice.Floor = 0.5 },
 		"Choice.Floor is 2: must be from 0 to 1":                  func(s *settings) { s.Choice.Floor = 2 },
-		"Lead is -2: must be 0 or more":                           func(s *settings) { s.Lead = -2 },
-		"Moved is +Inf: must be 0 or more":                        func(s *settings) { s.Moved = math.Inf(1) },
-		"Moved is NaN: must be 0 or more":                         func(s *settings) { s.Moved = math.NaN() },
+		`Deep.Kind is "off": must be near or far`:                 func(s *settings) { s.Deep.Kind = "off" },
+		"After is 1s: must be left out without lost: never":       func(s *settings) { s.After = time.Second },
+		"After is 8760h0m0.000000001s: must be 0s to 8760h": func(s *settings) {
+			s.Drop, s.After = true, 8760*time.Hour+1 // of which a float64 has not all digits
+		},
+		"Lead is -2: must be 0 or more":    func(s *settings) { s.Lead = -2 },
+		"Moved is +Inf: must be 0 or more": func(s *settings) { s.Moved = math.Inf(1) },
+		"Moved is NaN: must be 0 or more":  func(s *settings) { s.Moved = math.NaN() },
 	} {
 		s := good
 		spoil(&s)

@@ -13,21 +13,23 @@ import (
 type Range struct {
 	Low, High string // empty for none
 	Above     bool   // Low itself is not accepted
+
+	low, high float64 // their values; without High infinite
 }
 
-const rangeMessage = "field: a range in a tag is written 1..1000, 0.. or >0, not "
-
 func parseRange(text string) *Range {
-	r := Range{}
+	r := Range{high: math.Inf(1)}
 	if low, above := strings.CutPrefix(text, ">"); above {
 		r.Low, r.Above = low, true
 	} else {
 		r.Low, r.High, _ = strings.Cut(text, "..")
 	}
-	for _, bound := range []string{r.Low, r.High} {
-		if _, err := parseBound(bound); err != nil && (bound != "" || r.Low == "") {
-			panic(rangeMessage + text)
-		}
+	var err error
+	if r.low, err = parseBound(r.Low); err == nil && r.High != "" {
+		r.high, err = parseBound(r.High)
+	}
+	if err != nil {
+		panic("field: a range in a tag is written 1..1000, 0.. or >0, not " + text)
 	}
 	return &r
 }
@@ -46,10 +48,13 @@ func parseBound(text string) (float64, error) {
 
 // Holds reports whether a number is in the range. NaN is in none, infinity only in one without an
 // upper bound.
-func (r *Range) Holds(v float64) bool {
-	low, _ := parseBound(r.Low)
-	high, err := parseBound(r.High)
-	return v >= low && (v > low || !r.Above) && (err != nil || v <= high)
+func (r *Range) Holds(f reflect.Value) bool {
+	if f.CanInt() { // of which a float64 has not all digits
+		v, low := f.Int(), int64(r.low)
+		return v >= low && (v > low || !r.Above) && (math.IsInf(r.high, 1) || v <= int64(r.high))
+	}
+	v := number(f)
+	return v >= r.low && (v > r.low || !r.Above) && v <= r.high
 }
 
 // String says what is accepted: "more than 0", "1 or more", "1 to 1000".
@@ -63,8 +68,8 @@ func (r *Range) String() string {
 	return r.Low + " to " + r.High
 }
 
-// Number is the value of a field that has a range. It panics for one that is no number.
-func Number(v reflect.Value) float64 {
+// number is the value of a field that has a range. It panics for one that is no number.
+func number(v reflect.Value) float64 {
 	switch {
 	case v.CanInt():
 		return float64(v.Int())

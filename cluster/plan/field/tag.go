@@ -8,9 +8,10 @@
 // own tags, without knowing what a plan is.
 //
 //	plan    the key; then ",required", ",omitzero" (left out where it is zero) or ",node" (gets
-//	        the syntax, not a value)
+//	        the syntax, not a value); ",inline" for a struct whose keys stand in its place
 //	doc     what the key means, in a few words
-//	words   the only words or numbers that are accepted: "sum|mean"
+//	words   the only words or numbers that are accepted: "sum|mean"; of a bool those of
+//	        false and true
 //	range   bounds of a number, in its unit: "1..1000", "0..", ">0", ">0%", "1ms..1h"
 //	unit    of a float64: "fraction", "byte-rate" or "speed", of an int64: "size"; a time.Duration
 //	        needs none
@@ -25,6 +26,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Tag is what the tags of one field say.
@@ -69,6 +71,9 @@ func (t *Tag) Absent(v reflect.Value) bool {
 	return t.OmitZero && v.IsZero() || t.None != "" && text(v) == t.None
 }
 
+// Choice reports whether a field of this type is a truth value for which a plan has words.
+func (t *Tag) Choice(of reflect.Type) bool { return of.Kind() == reflect.Bool && t.Words != nil }
+
 // Help is what the key means and what it goes with, in a few words.
 func (t *Tag) Help() string {
 	help := t.Doc
@@ -82,16 +87,32 @@ func (t *Tag) Help() string {
 }
 
 // Tags lists the fields of a struct type that have a key or take the syntax, in the order of the
-// struct; those of structs embedded without a tag stand in their place, where a field of the outer
-// one takes over its key. It panics where a tag is malformed.
+// struct; those of structs embedded without a tag, or inline, stand in their place, where a field
+// of the outer one takes over its key. It panics where a tag is malformed. The list is not to be
+// changed.
 func Tags(t reflect.Type) []Tag {
+	if list, known := cache.Load(t); known {
+		return list.([]Tag)
+	}
+	list := readAll(t)
+	cache.Store(t, list)
+	return list
+}
+
+// cache has the tags of types that were asked for: links check themselves by them, and there are
+// many.
+var cache sync.Map
+
+func readAll(t reflect.Type) []Tag {
 	var list []Tag
 	for i := range t.NumField() {
 		f := t.Field(i)
 		text, ok := f.Tag.Lookup("plan")
-		if f.Anonymous && !ok && f.Type.Kind() == reflect.Struct {
+		if (f.Anonymous && !ok || text == ",inline") && f.Type.Kind() == reflect.Struct {
 			for _, inner := range Tags(f.Type) {
-				inner.Index = append([]int{i}, inner.Index...)
+				if inner.Index = append([]int{i}, inner.Index...); !f.Anonymous {
+					inner.Name = f.Name + "." + inner.Name
+				}
 				list = append(list, inner)
 			}
 			continue

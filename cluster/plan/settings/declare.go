@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"sort"
@@ -50,7 +51,7 @@ func as(v reflect.Value, t reflect.Type) reflect.Value {
 	return v.Addr().Convert(reflect.PointerTo(t)).Elem()
 }
 
-// field reads the value of a key, and checks it by what the field's tags say.
+// field reads the value of a key, which the field's tags accept.
 func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
 	if listOrWord(f, v.Type()) && n.Kind == syntax.Scalar {
 		if n.Text != f.Words[0] {
@@ -59,25 +60,30 @@ func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
 		v.SetZero()
 		return
 	}
-	before := len(d.errs)
-	if f.Unit != "" && v.Kind() != reflect.Pointer {
-		v = as(v, quantity(v.Type(), f.Unit))
-	}
-	d.value(n, v)
-	for v.Kind() == reflect.Pointer && !v.IsNil() && v.Type() != nodeType {
-		v = v.Elem()
-	}
+	before, read := len(d.errs), v
 	switch {
-	case len(d.errs) > before || n.Kind != syntax.Scalar:
-	case f.Words != nil && v.Kind() != reflect.String && !slices.Contains(f.Words, strings.TrimPrefix(n.Text, "+")):
+	case f.Choice(v.Type()):
+		read = reflect.New(reflect.TypeFor[string]()).Elem()
+		defer func() { v.SetBool(read.String() == f.Words[1]) }()
+	case f.Unit != "" && v.Kind() != reflect.Pointer:
+		read = as(v, quantity(v.Type(), f.Unit))
+	}
+	d.value(n, read)
+	for read.Kind() == reflect.Pointer && !read.IsNil() && read.Type() != nodeType {
+		read = read.Elem()
+	}
+	if len(d.errs) > before || n.Kind != syntax.Scalar {
+		return
+	}
+	switch accepted := f.Refuses(read); {
+	case accepted == "":
+	case f.Words == nil:
+		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), accepted)
+	case read.Kind() != reflect.String:
 		d.errorf(n, "%s is not accepted; accepted are %s", syntax.Printable(n.Text, syntax.QuoteWidth),
 			strings.Join(f.Words, ", "))
-	case f.Words != nil && !slices.Contains(f.Words, n.Text):
-		if len(d.errs) < syntax.MaxErrors {
-			d.errs = append(d.errs, syntax.UnknownWord(n, f.Key, f.Words))
-		}
-	case f.Range != nil && !f.Range.Holds(field.Number(v)):
-		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), f.Range)
+	case len(d.errs) < syntax.MaxErrors:
+		d.errs = append(d.errs, syntax.UnknownWord(n, f.Key, f.Words))
 	}
 }
 
@@ -86,38 +92,44 @@ func listOrWord(f *field.Tag, t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && len(f.Words) == 1
 }
 
-// either sees to it that one of the keys that exclude each other has a value: where one is given,
-// the others have none.
-func (d *decoder) either(n *syntax.Node, v reflect.Value, fields []field.Tag, f *field.Tag) {
-	value, given := n.Get(f.Key)
-	if !given {
-		return
+// others sees to it that keys do not stand beside what they exclude, nor without what they go with:
+// a default gives way, a key that is given is an error.
+func (d *decoder) others(n *syntax.Node, v reflect.Value, fields []field.Tag) {
+	given := func(key string) bool { _, ok := n.Get(key); return ok }
+	for _, f := range fields {
+		if f.Either != nil && !given(f.Key) && slices.ContainsFunc(f.Either, given) {
+			v.FieldByIndex(f.Index).SetZero()
+		}
 	}
-	for _, key := range f.Rivals() {
-		rival, _ := field.Find(fields, key)
-		other, both := n.Get(key)
-		switch {
-		case !both:
-			v.FieldByIndex(rival.Index).SetZero()
-		case slices.Index(f.Either, key) < slices.Index(f.Either, f.Key):
-			d.errorf(value, "%s and %s, which stands in line %d, exclude each other; give either %s (%s) or %s (%s)",
-				f.Key, key, other.Pos.Line, rival.Key, rival.Doc, f.Key, f.Doc)
+	for _, f := range fields {
+		switch key, lone := f.Conflict(v, fields); {
+		case lone && !given(f.Key):
+			v.FieldByIndex(f.Index).SetZero()
+		case lone:
+			d.errorf(n.At(f.Key), "%s goes with %s only", f.Key, f.With)
+		case slices.Contains(f.Either[:max(0, slices.Index(f.Either, f.Key))], key):
+			rival, _ := field.Find(fields, key)
+			d.errorf(n.At(f.Key), "%s and %s, which stands in line %d, exclude each other; give either %s (%s) or "+
+				"%s (%s)", f.Key, key, n.At(key).Pos.Line, key, rival.Doc, f.Key, f.Doc)
 		}
 	}
 }
 
-// with sees to it that a key that goes with another has no value without it.
-func (d *decoder) with(n *syntax.Node, v reflect.Value, fields []field.Tag, f *field.Tag) {
-	value, given := n.Get(f.Key)
-	own := v.FieldByIndex(f.Index)
-	if f.With == nil || own.IsZero() || field.Met(v, fields, f.With) {
-		return
+// AtField gives a [*field.Error] about what was read from n its place: that of the key, with its
+// path, and with the value as the plan has it. Other errors, and nil, stay as they are.
+func AtField(n *syntax.Node, err error) error {
+	var wrong *field.Error
+	if !errors.As(err, &wrong) {
+		return err
 	}
-	if !given {
-		own.SetZero()
-		return
+	value := wrong.Value
+	for _, key := range wrong.Keys {
+		n = n.At(key)
 	}
-	d.errorf(value, "%s goes with %s only", f.Key, f.With)
+	if n != nil && n.Kind == syntax.Scalar && n.Text != "" {
+		value = n.Text
+	}
+	return syntax.Errorf(n, "%s is %s: must be %s", strings.Join(wrong.Keys, "."), value, wrong.Accepted)
 }
 
 func keysOf(fields []field.Tag) []string {

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,8 +51,9 @@ const (
 // Further tags of a field say more of what is accepted, to Decode and to [SchemaOf] alike:
 // `words:"sum|mean"` are the only words or numbers, `range:"1..1000"`, "0.." and ">0" bound a
 // number, `names:"model"` says that a *Node names something of that sort, and `doc:"…"` is what the
-// key means, in a few words.
-func Decode(n *syntax.Node, into any) error {
+// key means, in a few words. besides are keys that somebody else has taken out of n: errors about
+// unknown keys name them as well.
+func Decode(n *syntax.Node, into any, besides ...string) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		panic(intoMessage)
@@ -59,12 +61,16 @@ func Decode(n *syntax.Node, into any) error {
 	if n == nil {
 		return syntax.Errorf(nil, "there is nothing to read")
 	}
-	d := decoder{}
+	d := decoder{top: n, besides: besides}
 	d.value(n, v.Elem())
 	return syntax.Join(d.errs)
 }
 
-type decoder struct{ errs syntax.Errors }
+type decoder struct {
+	errs    syntax.Errors
+	top     *syntax.Node
+	besides []string // keys that top may have had
+}
 
 func (d *decoder) errorf(n *syntax.Node, format string, args ...any) {
 	if len(d.errs) < syntax.MaxErrors {
@@ -168,8 +174,12 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 	for _, f := range n.Fields {
 		known, ok := field.Find(fields, f.Key)
 		if !ok {
-			if len(d.errs) < syntax.MaxErrors {
-				d.errs = append(d.errs, syntax.UnknownKey(n, f, keysOf(fields)))
+			if accepted := keysOf(fields); len(d.errs) < syntax.MaxErrors {
+				if n == d.top {
+					accepted = append(accepted, d.besides...)
+				}
+				slices.Sort(accepted)
+				d.errs = append(d.errs, syntax.UnknownKey(n, f, accepted))
 			}
 			continue
 		}
@@ -184,12 +194,7 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 	if len(missing) > 0 {
 		d.errorf(n, "missing: %s", strings.Join(missing, ", "))
 	}
-	for i := range fields {
-		d.either(n, v, fields, &fields[i])
-	}
-	for i := range fields {
-		d.with(n, v, fields, &fields[i])
-	}
+	d.others(n, v, fields)
 }
 
 // scalar reads strings, truth values and numbers.

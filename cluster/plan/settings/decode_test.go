@@ -181,3 +181,36 @@ func mustParse(t *testing.T, text string) *syntax.Node {
 	}
 	return n
 }
+
+func TestATruthValueIsOneOfTwoWords(t *testing.T) {
+	type lost struct {
+		Drop bool `plan:"kind" words:"retransmit|drop"`
+	}
+	for text, want := range map[string]bool{"{}": false, "{kind: drop}": true, "{kind: retransmit}": false} {
+		var got lost
+		if err := Decode(mustParse(t, "at: "+text).At("at"), &got); err != nil || got.Drop != want {
+			t.Errorf("%s is read as %+v, %v", text, got, err)
+		}
+		written, err := Encode(got)
+		if again := (lost{}); err != nil || Decode(written, &again) != nil || again != got {
+			t.Errorf("%+v is written as %s and read as %+v (%v)", got, written.Flow(), again, err)
+		}
+	}
+	err := Decode(mustParse(t, "at: {kind: true}").At("at"), &lost{})
+	if err == nil || !strings.Contains(err.Error(), `unknown kind "true" (accepted: retransmit, drop)`) {
+		t.Error(err)
+	}
+	if kind := SchemaOf(&lost{}).Properties.Get("kind"); len(kind.Enum) != 2 || kind.Default.Text != "retransmit" {
+		t.Errorf("the schema is %+v", kind)
+	}
+}
+
+func TestKeysThatSomebodyElseReadsAreAmongThoseAccepted(t *testing.T) {
+	var got struct {
+		Rate float64 `plan:"rate"`
+	}
+	err := Decode(mustParse(t, "rat: 1"), &got, "kind", "seed")
+	if err == nil || !strings.Contains(err.Error(), "did you mean rate? (accepted: kind, rate, seed)") {
+		t.Error(err)
+	}
+}

@@ -81,20 +81,26 @@ func encodeStruct(v reflect.Value) (*syntax.Node, error) {
 		if f.Node || isNil || f.Absent(value) {
 			continue
 		}
-		if f.Unit != "" && value.Kind() != reflect.Pointer {
-			value = value.Convert(quantity(value.Type(), f.Unit))
-		}
-		if listOrWord(&f, value.Type()) && value.IsNil() {
-			fields = append(fields, syntax.Field{Key: f.Key, Value: syntax.NewText(f.Words[0])})
-			continue
-		}
-		node, err := encode(value)
+		node, err := encodeField(&f, value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Key, err)
 		}
-		fields = append(fields, syntax.Field{Key: f.Key, Value: node})
+		fields = append(fields, syntax.Entry(f.Key, node))
 	}
 	return syntax.NewMap(fields...), nil
+}
+
+// encodeField writes the value of a field as its tags say.
+func encodeField(f *field.Tag, v reflect.Value) (*syntax.Node, error) {
+	switch {
+	case listOrWord(f, v.Type()) && v.IsNil():
+		return syntax.NewText(f.Words[0]), nil
+	case f.Choice(v.Type()):
+		return syntax.NewText(f.Text(v)), nil
+	case f.Unit != "" && v.Kind() != reflect.Pointer:
+		v = v.Convert(quantity(v.Type(), f.Unit))
+	}
+	return encode(v)
 }
 
 func encodeSlice(v reflect.Value) (*syntax.Node, error) {
@@ -121,7 +127,7 @@ func encodeMap(v reflect.Value) (*syntax.Node, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		fields = append(fields, syntax.Field{Key: key.String(), Value: value})
+		fields = append(fields, syntax.Entry(key.String(), value))
 	}
 	return syntax.NewMap(fields...), nil
 }

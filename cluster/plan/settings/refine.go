@@ -29,13 +29,6 @@ func Zero() *Schema {
 	return &Schema{AnyOf: []*Schema{{Const: 0}, {Type: Types{"string"}, Pattern: `^([^1-9]*|[0.]+[eE].*)$`}}}
 }
 
-// Above0 asks that a key, if it is there, is more than nothing.
-func (s *Schema) Above0(keys ...string) {
-	for _, key := range keys {
-		s.Properties.Get(key).Not = Zero()
-	}
-}
-
 // NeedsOne asks for at least one of the keys.
 func NeedsOne(keys ...string) []*Schema {
 	var ways []*Schema

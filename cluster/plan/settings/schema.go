@@ -217,10 +217,7 @@ func defaultOf(f *field.Tag, v reflect.Value, s *Schema) *syntax.Node {
 	if f.Required || f.Absent(v) || v.Kind() == reflect.Pointer && v.IsNil() || s.Properties != nil {
 		return nil
 	}
-	if listOrWord(f, v.Type()) && v.IsNil() {
-		return syntax.NewText(f.Words[0])
-	}
-	n, err := encode(v)
+	n, err := encodeField(f, v)
 	if err != nil {
 		return nil // a value that no plan can give
 	}

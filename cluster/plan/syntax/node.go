@@ -66,6 +66,9 @@ type Field struct {
 	Value *Node
 }
 
+// Entry is a field of a map that a program makes.
+func Entry(key string, value *Node) Field { return Field{Key: key, Value: value} }
+
 // source is the text that nodes were parsed from, kept for the line that an error shows.
 type source struct {
 	file  string
