@@ -40,15 +40,12 @@ func (d *Door) roundTrip(f *wire.Frame, p *Parcel) error {
 		return nil
 	}
 	p.evidence = &evidence{message: original, sums: checksums(f.Tensors)}
+	*f = g
 	decoded := protos.NewMessage(g.Head, g.Tensors...)
 	if _, ok := p.Message.(*actor.MessageEnvelope); ok {
 		p.Message = &actor.MessageEnvelope{Message: decoded, Sender: actor.NewPID(g.SenderAddress, g.SenderID)}
 	} else {
 		p.Message = decoded
-	}
-	if p.Lost {
-		Release(p.Message)
-		return p.evidence.check()
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/queue"
 )
 
 // mailbox is that of a node's actor. System messages are handled before all others, and
@@ -23,7 +23,7 @@ type mailbox struct {
 	life    *life
 
 	mu        sync.Mutex
-	queues    world.Queues[letter]
+	queues    queue.Mailbox[letter]
 	suspended bool
 	paused    bool // the node handles nothing but protoactor's own messages
 	running   bool // a goroutine handles messages, or is about to
@@ -78,7 +78,7 @@ func (m *mailbox) PostSystemMessage(message any) { m.post(&m.queues.System, lett
 // postControl takes a message of the control protocol.
 func (m *mailbox) postControl(message any) { m.post(&m.queues.Control, letter{message, promptly}) }
 
-func (m *mailbox) post(q *world.Queue[letter], l letter) {
+func (m *mailbox) post(q *queue.Ring[letter], l letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q.Push(l)

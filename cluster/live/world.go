@@ -1,8 +1,8 @@
 // Package live is the real world: actors, links and clocks in real time.
 //
 // Each node of a run that lives in this process has its own actor system. A message between nodes
-// passes the door, waits as long as its link says, and crosses the in-memory transport in its wire
-// form, or a Carrier to another process. Computation runs on threads that give way to mailboxes and
+// passes the door, which encodes it, and waits as long as its link says. It is decoded where its
+// receiver lives: here, or behind a Carrier in another process. Computation runs on threads that give way to mailboxes and
 // timers, and is padded to what the plan says that it costs.
 //
 // A handler's sends and timers are stamped with the time its message was due, not the time it ran,
@@ -23,8 +23,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live/rt"
-	"github.com/gradwire/gradwire/cluster/transport"
-	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -98,7 +96,6 @@ type World struct {
 	nodes     []*node
 	partial   bool // some nodes live in other processes
 	names     []string
-	transport transport.Memory
 	tensors   protos.TensorPool
 	progress  *protos.Messages[*protos.Progress]
 	views     *world.Views
@@ -202,26 +199,22 @@ func New(config Config) (*World, error) {
 	w.tensors.Poison = d.Strict
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, len(d.Nodes))
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
+	w.door.Encodes = true
 	for i := range w.names {
-		if err := w.addNode(int32(i)); err != nil {
-			return nil, err
-		}
+		w.addNode(int32(i))
 	}
 	return w, nil
 }
 
-func (w *World) addNode(i int32) error {
+func (w *World) addNode(i int32) {
 	n := &node{world: w, index: i, Inhabitant: w.config.Deployment.Inhabitant(int(i), w.control), end: w.end}
 	if !n.coordinates() {
 		n.end = w.halted
 	}
 	w.nodes = append(w.nodes, n)
-	if !w.config.Hosted(int(i)) {
-		n.away = true
-		return nil
+	if n.away = !w.config.Hosted(int(i)); !n.away {
+		n.life.Store(n.newLife(w.config.Lives))
 	}
-	n.life.Store(n.newLife(w.config.Lives))
-	return w.transport.Listen(n.name(), func(f *wire.Frame) { n.life.Load().arrive(f) })
 }
 
 // Locked calls a function while nobody uses the network.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/queue"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -24,7 +25,7 @@ type mailbox struct {
 	busy      time.Duration
 	invoker   actor.MessageInvoker
 	process   *process
-	queues    world.Queues[any] // however busy the actor is, those of actors alone wait
+	queues    queue.Mailbox[any] // however busy the actor is, those of actors alone wait
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
@@ -54,7 +55,7 @@ func (m *mailbox) postControl(message any) {
 func (m *mailbox) post() {
 	if !m.queued {
 		m.queued = true
-		m.world.ready.push(m)
+		m.world.ready.Push(m)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/queue"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -105,9 +106,9 @@ type World struct {
 	calendar   calendar
 	slots      []slot
 	vacant     []uint32
-	ready      ring
-	source     int32         // the node whose actor has its turn, −1 outside of turns
-	charge     time.Duration // what the handler at work has charged so far
+	ready      queue.Ring[*mailbox] // those that have something to do
+	source     int32                // the node whose actor has its turn, −1 outside of turns
+	charge     time.Duration        // what the handler at work has charged so far
 	digest     *xxhash.Digest
 	stats      Result
 	finished   bool
@@ -309,8 +310,8 @@ func (w *World) finish(to *process, j *job) {
 const MaxTurns = 50_000_000
 
 func (w *World) takeTurns() {
-	for w.failure == nil && !w.finished && !w.ready.empty() {
-		m := w.ready.pop()
+	for w.failure == nil && !w.finished && w.ready.Len() > 0 {
+		m := w.ready.Pop()
 		if w.halted && m.node != w.coordinate.node {
 			continue
 		}

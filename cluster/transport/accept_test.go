@@ -20,7 +20,7 @@ func listen(t testing.TB, limits Limits) *Node {
 	t.Helper()
 	n, err := Listen(Config{
 		Name: "b", Incarnation: 1, Address: "127.0.0.1:0", Tensors: &protos.TensorPool{}, Limits: limits,
-		Receive: func(_ Peer, f *wire.Frame) { release(f.Tensors) },
+		Receive: func(_ Peer, f *wire.Frame) { f.Release() },
 	})
 	if err != nil {
 		t.Fatal(err)

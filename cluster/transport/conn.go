@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // socket is a connection of TCP, with TLS on top or without.
@@ -95,7 +97,7 @@ type writer interface {
 	io.WriteCloser
 	CloseWrite() error
 	descriptor() syscall.RawConn
-	// takesLarge reports whether a large parcel is to be written by the writer from its first chunk
+	// takesLarge reports whether a large packet is to be written by the writer from its first chunk
 	// on.
 	takesLarge() bool
 	// pass gives the token to the goroutine that is to write what is left.
@@ -202,8 +204,8 @@ func (c *conn) run(in *bufio.Reader) {
 	// From here on the token is held for good.
 	freed := c.batch.written()
 	if p := c.batch.open; p != nil {
-		freed[p.class] += p.size()
-		p.end()
+		freed[p.Class] += p.Size()
+		p.Release()
 	}
 	if c.near {
 		c.peer.node.near.Add(-1)
@@ -322,16 +324,16 @@ func (c *conn) fill() bool {
 		h.put(b.beat[recordHeader:])
 		b.add(b.beat[:])
 	}
-	for p.queues[urgent].len() > 0 && !b.full() {
+	for p.urgent.Len() > 0 && !b.full() {
 		c.begun++
-		b.whole(p.take(urgent))
+		b.whole(p.take(&p.urgent))
 	}
 	if b.open != nil && !b.full() {
 		b.goOn()
 	}
-	for b.open == nil && p.queues[bulk].len() > 0 && !b.full() && b.fits(p.queues[bulk].front()) {
+	for b.open == nil && p.bulk.Len() > 0 && !b.full() && b.fits(p.bulk.Front()) {
 		c.begun++
-		b.begin(p.take(bulk))
+		b.begin(p.take(&p.bulk))
 	}
 	if c.farewellDue && b.open == nil && p.waiting() == 0 {
 		c.farewellSent = true
@@ -342,7 +344,7 @@ func (c *conn) fill() bool {
 }
 
 // attempt writes as much of a fresh batch as the socket takes now. The first chunk of a large
-// parcel may be left to where the others are written.
+// packet may be left to where the others are written.
 func (c *conn) attempt() (all bool, err error) {
 	if err := c.seal(); err != nil || c.writer.takesLarge() && c.batch.open != nil {
 		return false, err
@@ -382,7 +384,7 @@ func (c *conn) seal() error {
 }
 
 // finish gives back what a batch that is written has held, and tells how much that was.
-func (c *conn) finish() [classes]int {
+func (c *conn) finish() [wire.Classes]int {
 	c.rest = nil
 	if c.cipher != nil {
 		c.socket.sealed.put(c.cipher)

@@ -44,7 +44,4 @@
 // frame to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths
 // as it likes. Strangers who open Limits.Handshakes connections at a time keep other callers out
 // while they do, but do not disturb existing connections.
-//
-// Memory is the same network inside one process: heads are encoded and decoded as on a connection,
-// tensors change hands by reference.
 package transport

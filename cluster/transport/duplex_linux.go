@@ -44,7 +44,7 @@ func newDuplex(c *conn) (writer, error) {
 
 func (d *duplex) descriptor() syscall.RawConn { return d.raw }
 
-// takesLarge says that the first chunk of a large parcel is written where the others are.
+// takesLarge says that the first chunk of a large packet is written where the others are.
 func (d *duplex) takesLarge() bool { return true }
 
 // back reports whether the goroutine that reads writes again.

@@ -333,28 +333,34 @@ func (n *Node) Connect(name, address string) error {
 // counted as delivered or as lost; otherwise all stays with the caller. Where nothing waits, the
 // caller's goroutine writes, but never waits for the network; where the queue is full, Send waits
 // for at most Limits.Patience and then returns an error that wraps ErrQueueFull.
-func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, bulk, true) }
+func (n *Node) Send(name string, f *wire.Frame) error { return n.pack(name, f, true) }
 
 // TrySend is Send, but where the queue is full it returns the error at once.
-func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
+func (n *Node) TrySend(name string, f *wire.Frame) error { return n.pack(name, f, false) }
 
-// Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was
-// posted waits in one order with what was sent, but in other room: see Limits.Backlog.
-func (n *Node) Post(name string, f *wire.Frame) error { return n.send(name, f, posted, false) }
+// Post is TrySend of a packet, for those who can neither wait nor keep it, such as actors. The
+// packet stays with the caller if there is an error. Packets of class wire.Posted wait in one order
+// with what was sent, but in other room: see Limits.Backlog.
+func (n *Node) Post(name string, p *wire.Packet) error { return n.send(name, p, false) }
 
-// send takes a frame that is of a class unless it is urgent.
-func (n *Node) send(name string, f *wire.Frame, c class, patient bool) error {
-	p := n.peer(name)
-	if p == nil {
-		return fmt.Errorf("transport: to %.80s: %w", name, ErrUnknown)
-	}
-	parcel, err := pack(f, c)
+func (n *Node) pack(name string, f *wire.Frame, patient bool) error {
+	packet, err := wire.Pack(f, wire.Bulk)
 	if err != nil {
-		return fmt.Errorf("transport: to %s: %w", name, err)
+		return fmt.Errorf("transport: to %.80s: %w", name, err)
 	}
-	if err := p.send(parcel, patient); err != nil {
-		parcel.forget()
-		return fmt.Errorf("transport: to %s: %w", name, err)
+	if err = n.send(name, packet, patient); err != nil {
+		packet.Recycle()
+	}
+	return err
+}
+
+func (n *Node) send(name string, packet *wire.Packet, patient bool) error {
+	err := ErrUnknown
+	if p := n.peer(name); p != nil {
+		err = p.send(packet, patient)
+	}
+	if err != nil {
+		return fmt.Errorf("transport: to %.80s: %w", name, err)
 	}
 	return nil
 }

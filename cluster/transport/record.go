@@ -25,7 +25,7 @@ const (
 	beatRecord     = 7 // heartbeat
 	farewellRecord = 8 // the sender has sent its last frame
 
-	recordHeader = 8
+	recordHeader = wire.Headroom
 	beatSize     = 32
 	// maxGreeting bounds the body of what is read before a peer is trusted.
 	maxGreeting = 1 << 10

@@ -202,7 +202,7 @@ func (s *stream) memory(values int) *protos.Tensor {
 
 // close gives the tensors of a frame that will never be whole back.
 func (s *stream) close() {
-	release(s.partial.frame.Tensors)
+	s.partial.frame.Release()
 	s.partial = partial{}
 }
 

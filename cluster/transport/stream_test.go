@@ -26,11 +26,11 @@ func written(t testing.TB, frames ...*wire.Frame) (stream []byte) {
 	t.Helper()
 	b := batch{chunk: chunk}
 	for _, f := range frames {
-		p, err := pack(f, bulk)
+		p, err := wire.Pack(f, wire.Bulk)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.class == urgent {
+		if p.Class == wire.Urgent {
 			b.whole(p)
 		} else {
 			b.begin(p)
@@ -139,7 +139,7 @@ func TestLargeTensorsArriveInTheMemoryThatIsPostedForThem(t *testing.T) {
 	if want := map[int]int{0: large, 2: 3 * large, 3: large + 1}; !maps.Equal(asked, want) {
 		t.Errorf("asked for %v, want %v", asked, want)
 	}
-	release(a.frame.Tensors)
+	a.frame.Release()
 	if !ready.Sole() {
 		t.Error("a posted tensor is still held")
 	}

@@ -155,7 +155,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	start := len(b)
 	b = append(b, 'G', 'W', version, byte(f.Kind), 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
-	b = binary.LittleEndian.AppendUint16(b, uint16(min(max(f.Late, 0), MaxLate)/time.Microsecond))
+	b = binary.LittleEndian.AppendUint16(b, lateness(f.Late))
 	b = binary.LittleEndian.AppendUint64(b, f.Run)
 	for _, t := range f.Tensors {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Data)))
@@ -175,6 +175,11 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	}
 	binary.LittleEndian.PutUint32(b[start+4:], uint32(n))
 	return b, nil
+}
+
+// lateness is how a frame tells that it is late.
+func lateness(late time.Duration) uint16 {
+	return uint16(min(max(late, 0), MaxLate) / time.Microsecond)
 }
 
 func check(f *Frame) error {
