@@ -34,19 +34,17 @@ func (s *source) head(arch string) {
 }
 
 // dispatch writes the routine that Go calls, which jumps to the entry of the table that the tile
-// names.
-func (s *source) dispatch(name, argument string, entries []string, jump []string) {
+// names. jump lacks the names of tile and routine.
+func (s *source) dispatch(name, tile string, entries []string, jump string) {
 	s.line("")
 	for i, entry := range entries {
 		s.line("DATA %sTable<>+%d(SB)/8, $%s<>(SB)", name, 8*i, entry)
 	}
 	s.line("GLOBL %sTable<>(SB), RODATA|NOPTR, $%d", name, 8*len(entries))
 	s.line("")
-	s.line("// func %s(%s)", name, argument)
+	s.line("// func %s(t *%s)", name, tile)
 	s.line("TEXT ·%s(SB), NOSPLIT, $0-8", name)
-	for _, instruction := range jump {
-		s.op("%s", instruction)
-	}
+	s.line(jump, tile, name)
 }
 
 // rakes writes the routines for 1 to mostRows rows and 1 to mostTaps taps; in the table, taps vary

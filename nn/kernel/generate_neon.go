@@ -151,12 +151,11 @@ func rakeSumsNEON(s *source, rows, taps int) {
 }
 
 // jumpARM64 goes to the routine that a tile names.
-func jumpARM64(name, tile string) []string {
-	return []string{
-		"MOVD t+0(FP), R0", fmt.Sprintf("MOVD %s_routine(R0), R1", tile), fmt.Sprintf("MOVD $%sTable<>(SB), R2", name),
-		"MOVD (R2)(R1<<3), R1", "JMP  (R1)",
-	}
-}
+const jumpARM64 = `	MOVD t+0(FP), R0
+	MOVD %s_routine(R0), R1
+	MOVD $%sTable<>(SB), R2
+	MOVD (R2)(R1<<3), R1
+	JMP  (R1)`
 
 func arm64() string {
 	s := &source{}
@@ -171,7 +170,7 @@ func arm64() string {
 			neonRoutine(s, rows, vectors)
 		}
 	}
-	s.dispatch("tileNEON", "t *tile", entries, jumpARM64("tileNEON", "tile"))
-	s.dispatch("rakeNEON", "t *rakeTile", rakes(s, "rakeNEON", 2, 2, rakeNEON), jumpARM64("rakeNEON", "rakeTile"))
+	s.dispatch("run", "tile", entries, jumpARM64)
+	s.dispatch("runRake", "rakeTile", rakes(s, "rakeNEON", 2, 2, rakeNEON), jumpARM64)
 	return s.String()
 }
