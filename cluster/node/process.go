@@ -332,7 +332,7 @@ func (p *process) log(format string, args ...any) {
 // member follows who is in the cluster.
 func (p *process) member(e membership.Event) {
 	switch e.Kind {
-	case membership.Joined, membership.Returned, membership.Updated:
+	case membership.Joined, membership.Returned:
 		if err := p.node.Connect(e.Member.Name, e.Member.Meta.Address); err != nil {
 			p.log("%v", err)
 		}
@@ -349,9 +349,7 @@ func (p *process) member(e membership.Event) {
 		p.node.Remove(e.Member.Name)
 		p.gone(e.Member.Name, e.Kind.String())
 	}
-	if e.Kind != membership.Updated {
-		p.log("%s %s", e.Member.Name, e.Kind)
-	}
+	p.log("%s %s", e.Member.Name, e.Kind)
 }
 
 // changed follows the connections.
