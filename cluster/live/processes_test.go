@@ -223,7 +223,7 @@ func (c *cluster) connect(o order) (err error) {
 	}
 	for up := 0; up < c.seat.Processes-1; runtime.Gosched() {
 		up = 0
-		for _, p := range c.node.Stats().Peers {
+		for _, p := range c.node.Peers() {
 			if p.State == transport.Up {
 				up++
 			}

@@ -160,7 +160,7 @@ func (p *process) spread() {
 		submissions, removed := p.queue.All()
 		now := edition{removed, p.expires()}
 		present := map[string]bool{}
-		for _, s := range p.node.Stats().Peers {
+		for _, s := range p.node.Peers() {
 			if s.State != transport.Up {
 				continue
 			}

@@ -206,7 +206,7 @@ func (r *Service) Watch() {
 		case <-t.C:
 		}
 		now := map[string]uint64{}
-		for _, s := range r.process.Node().Stats().Peers {
+		for _, s := range r.process.Node().Peers() {
 			now[s.Peer.Name] = s.Connections
 		}
 		for _, l := range r.all() {

@@ -254,8 +254,7 @@ func (c *conn) farewell() error {
 	p.mu.Lock()
 	c.beatDue, c.farewellDue = true, true
 	p.drop()
-	p.mu.Unlock()
-	c.pump()
+	p.pump(c)
 	deadline := time.NewTimer(p.node.config.Limits.Suspend)
 	defer deadline.Stop()
 	select {
@@ -268,21 +267,15 @@ func (c *conn) farewell() error {
 	return ErrLeft
 }
 
-// pump writes what is due, unless somebody is writing already.
-func (c *conn) pump() {
-	p := c.peer
-	p.mu.Lock()
+// pump writes what is due, unless somebody is writing already. It is called with the peer's lock,
+// and gives it up.
+func (p *peer) pump(c *conn) {
 	select {
 	case <-c.token:
 	default:
 		p.mu.Unlock()
 		return
 	}
-	p.pump(c)
-}
-
-// pump writes what is due. It is called with the peer's lock and the token, and gives up the lock.
-func (p *peer) pump(c *conn) {
 	for range inlineBatches {
 		if !c.fill() {
 			c.token <- struct{}{}

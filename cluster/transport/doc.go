@@ -42,6 +42,6 @@
 // What is under way when a connection breaks is lost and counted, not repeated: actors that need it
 // repeat it themselves. A node of the cluster is trusted as its certificate says. It may send any
 // frame to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths
-// as it likes. Strangers who open Limits.Handshakes connections at a time keep other callers out
+// as it likes. Strangers who open 64 connections at a time keep other callers out
 // while they do, but do not disturb existing connections.
 package transport

@@ -80,7 +80,6 @@ type peer struct {
 	// sent = delivered + conn.acked + lost + what waits or is not acknowledged
 	sent, delivered, lost uint64
 	received, connections uint64
-	bytesOut, bytesIn     int64
 	trip                  time.Duration
 }
 
@@ -111,18 +110,12 @@ func (p *peer) send(packet *wire.Packet, patient bool) error {
 	} else {
 		p.bulk.Push(packet)
 	}
-	c := p.conn
-	if c == nil {
-		p.want(false)
-		p.mu.Unlock()
+	if p.conn != nil {
+		p.pump(p.conn)
 		return nil
 	}
-	select {
-	case <-c.token:
-		p.pump(c)
-	default:
-		p.mu.Unlock()
-	}
+	p.want(false)
+	p.mu.Unlock()
 	return nil
 }
 
@@ -180,7 +173,7 @@ func (p *peer) full(c wire.Class) error {
 
 // room is how much of a class may wait for one peer.
 func (l *Limits) room(c wire.Class) (bytes, frames int64) {
-	bytes, frames = int64(l.QueueBytes), int64(l.QueueFrames)
+	bytes, frames = int64(l.QueueBytes), queueFrames
 	if c != wire.Bulk {
 		bytes, frames = bytes*int64(l.Backlog), frames*int64(l.Backlog)
 	}
@@ -289,8 +282,6 @@ func (p *peer) ended(c *conn, freed [wire.Classes]int) {
 	p.delivered += c.acked
 	p.received += c.handled.Load()
 	p.lost += c.begun - c.acked
-	p.bytesOut += c.bytesOut.Load()
-	p.bytesIn += c.socket.counted.bytes.Load()
 	switch {
 	case p.state == Down, p.node.closing.Load(), p.accepting > 0:
 	case errors.Is(c.reason, ErrLeft):
