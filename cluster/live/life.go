@@ -22,7 +22,6 @@ type life struct {
 	cores   *world.Cores // guarded by World.network
 	pid     *actor.PID   // of the node's actor, which lives from its placing on
 	mailbox *mailbox
-	actor   actor.Actor
 	posts   posts
 	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
@@ -76,7 +75,7 @@ func (l *life) place() error {
 		w.stopped.Done()
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
-	w.Locked(func() { l.node.there, l.actor = true, a })
+	w.Locked(func() { w.cycle.Settle(int(l.node.index), a) })
 	return nil
 }
 

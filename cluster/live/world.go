@@ -100,7 +100,7 @@ type World struct {
 	progress  *protos.Messages[*protos.Progress]
 	views     *world.Views
 	announced atomic.Pointer[protos.View] // the latest
-	cycle     *world.LifeCycle
+	cycle     *world.LifeCycle            // who is there changes under World.network
 	clock     *rt.Clock
 	pool      *rt.Pool
 	placed    chan struct{} // closed when all actors are there
@@ -142,9 +142,8 @@ type node struct {
 	passed time.Duration        // when its latest message did, guarded by World.network
 
 	// What follows belongs to attend while the run goes on.
-	there bool // an actor lives on it; changed under World.network
-	ends  int  // crashes and departures that are yet to come
-	next  *life
+	ends int // crashes and departures that are yet to come
+	next *life
 }
 
 // name is the node's address.
@@ -197,7 +196,7 @@ func New(config Config) (*World, error) {
 		underway: map[*link.Edge]int{},
 	}
 	w.tensors.Poison = d.Strict
-	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, len(d.Nodes))
+	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	w.door.Encodes = true
 	for i := range w.names {
@@ -237,7 +236,7 @@ func (w *World) Place() (err error) {
 	for _, c := range w.config.Changes {
 		w.clock.At(c.At, func() { w.Locked(c.Apply) })
 	}
-	if err = w.place(); err != nil {
+	if err = w.cycle.Populate(w.config.Start, w.config.Hosted); err != nil {
 		w.fail(err)
 		return err
 	}
@@ -287,7 +286,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		Halted: w.haltedAt}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
-	result.Waits = w.waits() // the actors have stopped: nobody changes what they say
+	result.Waits = w.cycle.Waits() // the actors have stopped: nobody changes what they say
 	return result, w.failure
 }
 
@@ -340,8 +339,8 @@ func (w *World) close() {
 	w.pool.Stop()
 	w.arrivals.Lock()   // whatever arrives from now on finds that the run is over
 	w.arrivals.Unlock() //nolint:staticcheck // it stands for waiting
-	for _, n := range w.nodes {
-		if n.there {
+	for i, n := range w.nodes {
+		if w.cycle.There(i) {
 			l := n.life.Load()
 			l.system.Root.Stop(l.pid)
 		}
@@ -352,22 +351,6 @@ func (w *World) close() {
 			l.system.Shutdown()
 		}
 	}
-}
-
-func (w *World) place() error {
-	d := w.config.Deployment
-	for i := range d.Nodes {
-		if w.nodes[i].away || !w.config.Deployment.Present(i, w.config.Start-1) {
-			continue
-		}
-		if err := w.nodes[i].life.Load().place(); err != nil {
-			return err
-		}
-	}
-	if d.Coordinate == nil || w.lead().away {
-		return nil
-	}
-	return w.lead().life.Load().place()
 }
 
 // control is how the coordinator with an env acts on the world.

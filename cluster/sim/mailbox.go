@@ -87,14 +87,9 @@ func (m *mailbox) turn() {
 	}
 }
 
-// willing reports whether there is a user message to handle now.
-func (m *mailbox) willing() bool { return !m.suspended && m.queues.User.Len() > 0 && !m.wait() }
-
-// wait reports whether the actor is still busy with what it charged, and sees to
-// it that the mailbox runs again when it no longer is.
-func (m *mailbox) wait() bool {
-	return m.sleep(m.busy)
-}
+// willing reports whether there is a user message to handle now. An actor that is still busy with
+// what it charged gets it when it no longer is.
+func (m *mailbox) willing() bool { return !m.suspended && m.queues.User.Len() > 0 && !m.sleep(m.busy) }
 
 // sleep reports whether an instant is yet to come, and has the mailbox run again then.
 func (m *mailbox) sleep(until time.Duration) bool {

@@ -125,9 +125,7 @@ type World struct {
 type node struct {
 	world.Inhabitant
 	cores   *world.Cores
-	life    uint32 // how often it has crashed or left
-	there   bool
-	actor   actor.Actor
+	life    uint32        // how often it has crashed or left
 	resumes time.Duration // when a pause is over
 
 	instant time.Duration // of the latest step
@@ -148,7 +146,7 @@ func New(config Config) (*World, error) {
 		names:     d.Names(),
 		views:     d.Views(),
 	}
-	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, len(d.Nodes))
+	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, d)
 	for i := range w.names {
 		who := d.Inhabitant(i, w.control)
 		w.nodes = append(w.nodes, node{Inhabitant: who, cores: world.NewCores(who.Profile.Cores)})
@@ -163,7 +161,10 @@ func New(config Config) (*World, error) {
 			w.stats.DeadLetters++
 		}
 	})
-	return w, w.populate()
+	if lead := len(d.Nodes); d.Coordinate != nil {
+		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
+	}
+	return w, w.cycle.Populate(0, func(int) bool { return true })
 }
 
 // systemAddress is that of what belongs to no node, such as futures. No node can
@@ -179,25 +180,6 @@ func (w *World) control(e actors.Env) world.Control {
 	}
 }
 
-// populate places the actors that are there at the beginning, the coordinator last.
-func (w *World) populate() error {
-	d := w.config.Deployment
-	for i := range d.Nodes {
-		if d.Nodes[i].Absent {
-			continue
-		}
-		if err := w.place(int32(i)); err != nil {
-			return err
-		}
-	}
-	if d.Coordinate == nil {
-		return nil
-	}
-	lead := int32(len(d.Nodes))
-	w.coordinate = w.process(lead, w.nodes[lead].ID)
-	return w.place(lead)
-}
-
 // place gives a node a new actor.
 func (w *World) place(node int32) error {
 	n := &w.nodes[node]
@@ -211,7 +193,7 @@ func (w *World) place(node int32) error {
 	if _, err := w.system.Root.SpawnNamed(props, n.ID); err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
-	n.there, n.actor = true, a
+	w.cycle.Settle(int(node), a)
 	return nil
 }
 
@@ -239,7 +221,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	for !w.finished && w.failure == nil {
 		w.notice()
 		if len(w.calendar) == 0 || w.stuck() {
-			w.failure = w.config.Deployment.Standstill(w.now, w.waits(), w.door.Losses())
+			w.failure = w.config.Deployment.Standstill(w.now, w.cycle.Waits(), w.door.Losses())
 			break
 		}
 		if w.stats.Events&1023 == 0 && ctx.Err() != nil {
@@ -252,7 +234,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if !w.halted {
 		w.stats.Halted = w.now
 	}
-	w.stats.Waits = w.waits()
+	w.stats.Waits = w.cycle.Waits()
 	return w.stats, w.failure
 }
 
@@ -348,16 +330,6 @@ func (w *World) notice() {
 	case w.stats.Stalled == 0:
 		w.stats.Stalled = max(w.now, 1)
 	}
-}
-
-// waits is what the nodes that are there wait for.
-func (w *World) waits() map[int]string {
-	return world.Waits(len(w.config.Deployment.Nodes), func(node int) actor.Actor {
-		if n := &w.nodes[node]; n.there {
-			return n.actor
-		}
-		return nil
-	})
 }
 
 // enter puts a slot into the calendar.

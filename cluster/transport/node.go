@@ -80,23 +80,16 @@ const (
 )
 
 func (l *Limits) fill() error {
-	for _, i := range []struct {
-		value  *int
-		preset int
-	}{{&l.QueueBytes, 64 << 20}, {&l.Frame, 256 << 20}, {&l.Backlog, 32}} {
-		*i.value = cmp.Or(*i.value, i.preset)
-	}
-	l.Heartbeat = cmp.Or(l.Heartbeat, 250*time.Millisecond)
-	l.Suspend = cmp.Or(l.Suspend, 6*l.Heartbeat)
-	for _, d := range []struct {
-		value  *time.Duration
-		preset time.Duration
-	}{
-		{&l.Patience, 10 * time.Second}, {&l.Handshake, 5 * time.Second}, {&l.Absent, 10 * l.Suspend},
-		{&l.Backoff, 2 * time.Second}, {&l.Drain, 5 * time.Second},
-	} {
-		*d.value = cmp.Or(*d.value, d.preset)
-	}
+	preset(&l.QueueBytes, 64<<20)
+	preset(&l.Backlog, 32)
+	preset(&l.Patience, 10*time.Second)
+	preset(&l.Frame, 256<<20)
+	preset(&l.Handshake, 5*time.Second)
+	preset(&l.Heartbeat, 250*time.Millisecond)
+	preset(&l.Suspend, 6*l.Heartbeat)
+	preset(&l.Absent, 10*l.Suspend)
+	preset(&l.Backoff, 2*time.Second)
+	preset(&l.Drain, 5*time.Second)
 	if min(l.QueueBytes, l.Frame, l.Backlog) < 0 || l.Frame > 4*wire.MaxValues ||
 		min(l.Heartbeat, l.Suspend, l.Patience, l.Handshake, l.Absent, l.Backoff, l.Drain) < 0 {
 		return fmt.Errorf("transport: limits %+v, accepted are positive ones, for Frame at most %d", *l,
@@ -104,6 +97,9 @@ func (l *Limits) fill() error {
 	}
 	return nil
 }
+
+// preset gives a limit that is not set its default.
+func preset[T comparable](limit *T, value T) { *limit = cmp.Or(*limit, value) }
 
 // Config is what a node is.
 type Config struct {

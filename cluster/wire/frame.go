@@ -77,10 +77,10 @@ func (k Kind) check() error {
 	return fmt.Errorf("frame kind %d, accepted are %d, %d and %d", k, User, System, Control)
 }
 
-const (
-	prefixSize = 20
-	version    = 3
-)
+// PrefixSize is the number of bytes of the fixed part of a frame.
+const PrefixSize = 20
+
+const version = 3
 
 // ErrTooLarge is wrapped by errors about frames that exceed a limit.
 var ErrTooLarge = errors.New("frame exceeds a limit")
@@ -116,7 +116,7 @@ func Size(f *Frame) int {
 	for _, t := range f.Tensors {
 		values += len(t.Data)
 	}
-	return prefixSize + headSize(f) + 4*values
+	return PrefixSize + headSize(f) + 4*values
 }
 
 // Measure returns the size of the frame, or the error with which Encode would refuse
@@ -169,7 +169,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	if err != nil {
 		return b[:start], fmt.Errorf("wire: encode %s: %w", name, err)
 	}
-	n := len(b) - start - prefixSize
+	n := len(b) - start - PrefixSize
 	if n > MaxHead {
 		return b[:start], headTooLarge(n)
 	}
@@ -236,13 +236,10 @@ type Prefix struct {
 	Tensors int
 }
 
-// PrefixSize is the number of bytes that DecodePrefix reads.
-const PrefixSize = prefixSize
-
 // DecodePrefix reads the fixed part of a frame from the first PrefixSize bytes of b.
 func DecodePrefix(b []byte) (Prefix, error) {
-	if len(b) < prefixSize {
-		return Prefix{}, fmt.Errorf("wire: frame ends at offset %d inside its prefix of %d bytes", len(b), prefixSize)
+	if len(b) < PrefixSize {
+		return Prefix{}, fmt.Errorf("wire: frame ends at offset %d inside its prefix of %d bytes", len(b), PrefixSize)
 	}
 	p := Prefix{
 		Kind:    Kind(b[3]),
@@ -265,10 +262,6 @@ func DecodePrefix(b []byte) (Prefix, error) {
 	}
 	return p, nil
 }
-
-// DecodeHead reads the head that follows the prefix, and returns a frame without
-// its tensors and the lengths of these.
-func DecodeHead(p Prefix, b []byte) (Frame, []int, error) { return new(Decoder).Head(p, b) }
 
 // Decoder reads the heads of one connection, whose frames name the same few actors
 // and types again and again: it keeps what it has seen, within bounds. The zero value is ready
@@ -298,10 +291,11 @@ const (
 	keptText = 256
 )
 
-// Head is DecodeHead. The lengths are good until the next call for a frame with tensors.
+// Head reads the head that follows a prefix, and returns a frame without its tensors and the lengths
+// of these, which are good until the next call for a frame with tensors.
 func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b),
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", PrefixSize+len(b),
 			len(b), p.Head)
 	}
 	lengths, err := decodeLengths(d.lengths[:0], p, b)
@@ -311,7 +305,7 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	d.lengths = lengths
 	n := &d.last
 	if b = b[4*p.Tensors:]; n.kind == nil || !bytes.HasPrefix(b, n.bytes) {
-		if err := d.read(n, b, prefixSize+4*p.Tensors); err != nil {
+		if err := d.read(n, b, PrefixSize+4*p.Tensors); err != nil {
 			return Frame{}, nil, err
 		}
 	}
@@ -320,7 +314,7 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		Head: n.kind.New().Interface(),
 	}
 	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes),
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", PrefixSize+4*p.Tensors+len(n.bytes),
 			n.message, err)
 	}
 	if f.Kind != System && f.Kind != KindOf(f.Head) {
@@ -337,7 +331,7 @@ func (d *Decoder) read(n *names, b []byte, offset int) error {
 	n.target, n.senderAddress, n.senderID, n.message = r.text(), r.text(), r.text(), r.text()
 	used := len(b) - len(r.b)
 	if r.failed {
-		return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-prefixSize+len(b))
+		return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-PrefixSize+len(b))
 	}
 	kind, err := d.kind(n.message)
 	if err != nil {
@@ -385,17 +379,17 @@ func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	rest := b[prefixSize:]
+	rest := b[PrefixSize:]
 	if len(rest) < p.Head {
 		return Frame{}, fmt.Errorf("wire: frame ends at offset %d inside its head of %d bytes", len(b), p.Head)
 	}
-	f, lengths, err := DecodeHead(p, rest[:p.Head])
+	f, lengths, err := new(Decoder).Head(p, rest[:p.Head])
 	if err != nil {
 		return Frame{}, err
 	}
 	rest = rest[p.Head:]
 	if want := 4 * sum(lengths); len(rest) != want {
-		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head,
+		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", PrefixSize+p.Head,
 			len(rest), want)
 	}
 	for _, n := range lengths {
@@ -421,14 +415,14 @@ func sum(lengths []int) int {
 func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 	if len(head) < 4*p.Tensors {
 		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors",
-			prefixSize+len(head), p.Head, p.Tensors)
+			PrefixSize+len(head), p.Head, p.Tensors)
 	}
 	lengths = slices.Grow(lengths, p.Tensors)[:p.Tensors]
 	total := 0
 	for i := range lengths {
 		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
 		if total += lengths[i]; total > MaxValues {
-			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues,
+			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", PrefixSize+4*i, MaxValues,
 				ErrTooLarge)
 		}
 	}
