@@ -1,8 +1,11 @@
 package queue_test
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/queue"
 )
@@ -35,6 +38,53 @@ func TestRingThatHasItsSizeAllocatesNothing(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1000, func() { r.Push(r.Pop()) }); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// What comes out of a calendar is what a stable sort of its entries would give.
+func TestCalendarKeepsTheOrderOfInstantsThenOfEntries(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var c queue.Calendar[int]
+	type due struct {
+		at     time.Duration
+		number uint64
+		id     uint64
+	}
+	var want []due
+	for i := 1; i < 10_000; i++ {
+		if random.IntN(100) < 50+i%10-5 {
+			d := due{at: time.Duration(random.IntN(50)), number: uint64(i)}
+			item, id := c.Enter(d.at)
+			*item, d.id = i, id
+			at, _ := slices.BinarySearchFunc(want, d, func(a, b due) int {
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number))
+			})
+			want = slices.Insert(want, at, d)
+			continue
+		}
+		if number := c.Number(); number != uint64(i) {
+			t.Fatalf("operation %d has number %d", i, number)
+		}
+		if len(want) == 0 {
+			continue
+		}
+		if found := c.Find(want[0].id); c.First() != want[0].at || found == nil || *found != int(want[0].number) {
+			t.Fatalf("operation %d: the first is at %v, its item %v, want %+v", i, c.First(), found, want[0])
+		}
+		at, number, item := c.Next()
+		if at != want[0].at || number != want[0].number || *item != int(number) {
+			t.Fatalf("operation %d: got %d at %v with %d, want %+v", i, number, at, *item, want[0])
+		}
+		*item = 0
+		if c.Find(want[0].id) != nil {
+			t.Fatalf("operation %d: what was taken out is found", i)
+		}
+		if want = want[1:]; c.Len() != len(want) {
+			t.Fatalf("operation %d: length %d, want %d", i, c.Len(), len(want))
+		}
+	}
+	if c.Find(0) != nil {
+		t.Error("an entry has number 0")
 	}
 }
 

@@ -85,7 +85,6 @@ type slot struct {
 	job     *job
 	apply   func()
 	life    uint32 // of the node whose message, result or departure it is
-	seq     uint64
 }
 
 // World is a run in virtual time.
@@ -102,10 +101,7 @@ type World struct {
 	nodes      []node
 	processes  map[address]*process
 	now        time.Duration
-	seq        uint64
-	calendar   calendar
-	slots      []slot
-	vacant     []uint32
+	calendar   queue.Calendar[slot]
 	ready      queue.Ring[*mailbox] // those that have something to do
 	source     int32                // the node whose actor has its turn, −1 outside of turns
 	charge     time.Duration        // what the handler at work has charged so far
@@ -220,7 +216,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
 		w.notice()
-		if len(w.calendar) == 0 || w.stuck() {
+		if w.calendar.Len() == 0 || w.stuck() {
 			w.failure = w.config.Deployment.Standstill(w.now, w.cycle.Waits(), w.door.Losses())
 			break
 		}
@@ -240,10 +236,9 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 
 // next works off the next entry of the calendar.
 func (w *World) next() {
-	e := w.calendar.pop()
-	s := w.slots[e.slot]
-	w.slots[e.slot] = slot{}
-	w.vacant = append(w.vacant, e.slot)
+	at, number, item := w.calendar.Next()
+	s := *item
+	*item = slot{}
 	if !w.watches(&s) {
 		w.work--
 	}
@@ -253,15 +248,15 @@ func (w *World) next() {
 	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
 	}
-	if e.at > w.now {
-		w.now, w.turns = e.at, 0
+	if at > w.now {
+		w.now, w.turns = at, 0
 	}
 	w.stats.Events++
 	switch s.what {
 	case arrival:
 		w.enter(s.parcel.Receive(w.now), slot{what: delivery, to: s.to, parcel: s.parcel})
 	case delivery:
-		w.deliver(s.to, &s.parcel, e.seq)
+		w.deliver(s.to, &s.parcel, number)
 	case departure:
 		w.source = s.source
 		w.leave(s.to, s.kind, s.message)
@@ -334,32 +329,21 @@ func (w *World) notice() {
 
 // enter puts a slot into the calendar.
 func (w *World) enter(at time.Duration, s slot) (id uint64) {
-	w.seq++
-	s.seq = w.seq
 	if !w.watches(&s) {
 		w.work++
 	}
 	if !w.leads(&s) {
 		w.members++
 	}
-	var i uint32
-	if n := len(w.vacant); n > 0 {
-		i = w.vacant[n-1]
-		w.vacant = w.vacant[:n-1]
-		w.slots[i] = s
-	} else {
-		i = uint32(len(w.slots))
-		w.slots = append(w.slots, s)
-	}
-	w.calendar.push(event{at: at, seq: w.seq, slot: i})
-	return uint64(i)<<32 | w.seq&0xffffffff
+	item, id := w.calendar.Enter(at)
+	*item = s
+	return id
 }
 
 // CancelTimer empties the slot of a timer that is still in the calendar.
 func (w *World) CancelTimer(id uint64) {
-	s := &w.slots[id>>32]
-	if s.what == message && s.seq&0xffffffff == id&0xffffffff {
-		*s = slot{seq: s.seq, to: s.to} // still in the calendar, with nothing to do
+	if s := w.calendar.Find(id); s != nil && s.what == message {
+		*s = slot{to: s.to} // still in the calendar, with nothing to do
 	}
 }
 
@@ -385,8 +369,7 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 		w.fail(err)
 	case p.Lost:
 	case p.Control() && p.Arrival == w.now:
-		w.seq++
-		w.deliver(to, &p, w.seq)
+		w.deliver(to, &p, w.calendar.Number())
 	case p.HasDownlink():
 		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: p})
 	default:
@@ -395,8 +378,8 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 }
 
 // deliver hands a parcel over and counts it.
-func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
-	w.trace(p, seq)
+func (w *World) deliver(to *process, p *door.Parcel, number uint64) {
+	w.trace(p, number)
 	var err error
 	if p.Kind == wire.System || to.alive() {
 		err = p.Arrive(w.now)
@@ -420,10 +403,10 @@ func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
 	w.source = source
 }
 
-func (w *World) trace(p *door.Parcel, seq uint64) {
+func (w *World) trace(p *door.Parcel, number uint64) {
 	var b [32]byte
 	binary.LittleEndian.PutUint64(b[0:], uint64(w.now))
-	binary.LittleEndian.PutUint64(b[8:], seq)
+	binary.LittleEndian.PutUint64(b[8:], number)
 	binary.LittleEndian.PutUint32(b[16:], uint32(p.Edge.Source()))
 	binary.LittleEndian.PutUint32(b[20:], uint32(p.Edge.Destination()))
 	binary.LittleEndian.PutUint32(b[24:], uint32(p.Size))

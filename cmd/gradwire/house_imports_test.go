@@ -75,7 +75,7 @@ var table = map[string]string{
 		mailbox + message,
 	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/queue cluster/wire" +
 		mailbox + message,
-	"cluster/live/rt":       "golang.org/x/sys/unix",
+	"cluster/live/rt":       "cluster/queue golang.org/x/sys/unix",
 	"cluster/mesh":          "cluster/live cluster/transport cluster/wire" + message,
 	"cluster/refusal":       "",
 	"cluster/request":       "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
