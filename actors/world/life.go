@@ -92,8 +92,8 @@ func NewLifeCycle(realm Realm, d *Deployment) *LifeCycle {
 	return &LifeCycle{realm, d, make([]actor.Actor, n+1), make([]*NodeChange, n)}
 }
 
-// Populate places the actors of the nodes that live here and that the plan has be there when the run
-// begins, or goes on, at an instant. The coordinator's comes last.
+// Populate places the actors of the nodes that live here and that the plan has be there when the
+// run begins, or goes on, at an instant. The coordinator's comes last.
 func (l *LifeCycle) Populate(begin time.Duration, here func(node int) bool) error {
 	lead := len(l.deployment.Nodes)
 	for i := range l.actors {

@@ -137,7 +137,9 @@ func TestSizeIsThatOfTheFrame(t *testing.T) {
 	h := open(false, link.Config{})
 	v := protos.NewTensor(make([]float32, 10))
 	m := chunk(v.Retain())
-	f, size := h.frame(t, wire.User, &actor.MessageEnvelope{Message: m.Retain(1), Sender: actor.NewPID("a", "a/worker")})
+	f, size := h.frame(t, wire.User, &actor.MessageEnvelope{
+		Message: m.Retain(1), Sender: actor.NewPID("a", "a/worker"),
+	})
 	if encoded, err := wire.Encode(nil, &f); err != nil || len(encoded) != size {
 		t.Errorf("size %d, a frame has %d bytes (error %v)", size, len(encoded), err)
 	}

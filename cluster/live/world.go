@@ -2,8 +2,8 @@
 //
 // Each node of a run that lives in this process has its own actor system. A message between nodes
 // passes the door, which encodes it, and waits as long as its link says. It is decoded where its
-// receiver lives: here, or behind a Carrier in another process. Computation runs on threads that give way to mailboxes and
-// timers, and is padded to what the plan says that it costs.
+// receiver lives: here, or behind a Carrier in another process. Computation runs on threads that
+// give way to mailboxes and timers, and is padded to what the plan says that it costs.
 //
 // A handler's sends and timers are stamped with the time its message was due, not the time it ran,
 // so lateness does not accumulate along a chain of messages, also across processes. The world

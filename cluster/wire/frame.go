@@ -291,8 +291,8 @@ const (
 	keptText = 256
 )
 
-// Head reads the head that follows a prefix, and returns a frame without its tensors and the lengths
-// of these, which are good until the next call for a frame with tensors.
+// Head reads the head that follows a prefix, and returns a frame without its tensors and the
+// lengths of these, which are good until the next call for a frame with tensors.
 func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
 		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", PrefixSize+len(b),

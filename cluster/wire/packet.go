@@ -46,8 +46,8 @@ const keptHead = 16 << 10
 
 var packets = sync.Pool{New: func() any { return &Packet{Head: make([]byte, 0, 256)} }}
 
-// Pack encodes a frame, for a class unless it is urgent. The packet takes over one reference to each
-// of the frame's tensors, unless there is an error.
+// Pack encodes a frame, for a class unless it is urgent. The packet takes over one reference to
+// each of the frame's tensors, unless there is an error.
 func Pack(f *Frame, c Class) (*Packet, error) {
 	p := packets.Get().(*Packet)
 	head, err := AppendHead(p.Head[:Headroom], f)
