@@ -31,7 +31,7 @@ const (
 // NodeChange is something that happens to a node at an instant of the run.
 type NodeChange struct {
 	At time.Duration
-	// Node is its position; that of the coordinator is the number of nodes, and it cannot Join.
+	// Node is its position; the coordinator's is the number of nodes, and it cannot Join.
 	Node int
 	Do   NodeEvent
 	// For is how long a Pause lasts.
@@ -82,7 +82,7 @@ type Realm interface {
 type LifeCycle struct {
 	realm      Realm
 	deployment *Deployment
-	actors     []actor.Actor // by node, that of the coordinator last; nil where none lives
+	actors     []actor.Actor // by node, the coordinator's last; nil where none lives
 	unheard    []*NodeChange // by node: the crash that the coordinator has not heard of
 }
 

@@ -65,7 +65,7 @@ type Parcel struct {
 	Target string
 	// Kind is the way that it goes. The door decides it, and nobody behind it asks again.
 	Kind wire.Kind
-	// Size is that of the frame in bytes.
+	// Size is the number of bytes of the frame.
 	Size int
 	// Sent and Arrival are the instants at the two ends of the edge; the receiver's
 	// downlink comes after Arrival.
@@ -76,13 +76,14 @@ type Parcel struct {
 	evidence *evidence
 }
 
-// Control reports whether the parcel travels outside of the emulated network, as messages of the
-// control protocol and protoactor's own do.
-func (p *Parcel) Control() bool { return p.Kind != wire.User }
+// Emulated reports whether the parcel travels on the emulated network, as the messages of actors
+// do; messages of the control protocol and protoactor's own do not.
+func (p *Parcel) Emulated() bool { return p.Kind == wire.User }
 
 // Pass takes the message that an actor of node source sends to actor target of node destination at
-// instant now; kind is wire.System for those of protoactor, wire.User for all others. It returns an
-// error for a message that has no wire form, and takes over the sender's reference otherwise.
+// instant now; kind is wire.System for protoactor's own messages, wire.User for all others. It
+// returns an error for a message that has no wire form, and takes over the sender's reference
+// otherwise.
 func (d *Door) Pass(
 	now time.Duration, source, destination int32, target string, kind wire.Kind, message any,
 ) (Parcel, error) {
@@ -120,7 +121,7 @@ func (d *Door) Pass(
 		for _, t := range frame.Tensors {
 			t.Retain()
 		}
-		p.Packet, err = wire.Pack(&frame, wire.Posted)
+		p.Packet, err = wire.Pack(&frame, wire.Eager)
 		Release(p.Message)
 		p.Message = nil
 	}
@@ -186,7 +187,7 @@ func Protoactor(head proto.Message) bool {
 	return false
 }
 
-// sender returns a PID of its own for the sender. A PID of no node of the run is
+// sender returns another PID for the sender. A PID of no node of the run is
 // a future's: it lives on the source.
 func (d *Door) sender(pid *actor.PID, source int32) *actor.PID {
 	if _, ok := d.index[pid.Address]; ok {
@@ -215,28 +216,28 @@ func (p *Parcel) Type() uint32 {
 // Receive tells when a parcel that is at the end of its edge has passed the
 // receiver's downlink. It must be called in the order of arrival, at that instant.
 func (p *Parcel) Receive(now time.Duration) time.Duration {
-	if p.Control() {
-		return now
+	if p.Emulated() {
+		return p.Edge.Receive(now, p.Size)
 	}
-	return p.Edge.Receive(now, p.Size)
+	return now
 }
 
 // HasDownlink reports whether Receive must be called at Arrival.
-func (p *Parcel) HasDownlink() bool { return !p.Control() && p.Edge.HasDownlink() }
+func (p *Parcel) HasDownlink() bool { return p.Emulated() && p.Edge.HasDownlink() }
 
 // Arrive counts the parcel as handed over at instant now. In strict mode it returns
 // an error if a tensor was written between sending and delivery.
 func (p *Parcel) Arrive(now time.Duration) error {
-	if !p.Control() {
+	if p.Emulated() {
 		p.Edge.Deliver(p.Size, now-p.Sent)
 	}
 	return p.evidence.check()
 }
 
 // Discard counts a parcel whose receiver is not there, and releases its message.
-// Its error is that of Arrive.
+// It returns an error when Arrive would.
 func (p *Parcel) Discard() error {
-	if !p.Control() {
+	if p.Emulated() {
 		p.Edge.Discard(p.Size)
 	}
 	p.release()

@@ -171,11 +171,11 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 			Loss: link.Loss{Probability: 1, Drop: true}}
 		h, untouched := open(strict, edge), open(strict, edge)
 		control := h.pass(t, ms, b, wire.User, protos.NewMessage(&protos.TakeSnapshot{}))
-		if !control.Control() || control.Lost || control.Arrival != ms || control.HasDownlink() {
+		if control.Emulated() || control.Lost || control.Arrival != ms || control.HasDownlink() {
 			t.Errorf("a control message: %+v, want it to arrive at once", control)
 		}
 		system := h.pass(t, ms, b, wire.System, &actor.Watch{Watcher: actor.NewPID("a", "y")})
-		if !system.Control() || system.Lost || system.Arrival != ms+20*ms {
+		if system.Emulated() || system.Lost || system.Arrival != ms+20*ms {
 			t.Errorf("a system message: %+v, want it to arrive after the mean delay", system)
 		}
 		for _, p := range []*door.Parcel{&control, &system} {
@@ -200,7 +200,7 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 func TestPoisonPillTravelsTheLinkLikeAnyUserMessage(t *testing.T) {
 	h := open(true, link.Config{Delay: link.Constant{Delay: 5 * ms}})
 	p := h.pass(t, ms, b, wire.User, &actor.PoisonPill{})
-	if p.Control() || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
+	if !p.Emulated() || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
 		t.Errorf("%+v, want a message on the link", p)
 	}
 	if f, _ := h.frame(t, wire.User, &actor.PoisonPill{}); !door.Protoactor(f.Head) {

@@ -6,8 +6,8 @@ type Activity struct {
 	// Idle says that no message, computation or timer of a node that lives here is left. Looks at
 	// models move nothing on.
 	Idle bool
-	// Handled counts messages that were handled, Sent those for nodes of other worlds and Received
-	// those of nodes of other worlds, all without those of the control protocol.
+	// Handled counts messages that were handled, Sent messages for nodes of other worlds and
+	// Received messages from there, all without messages of the control protocol.
 	Handled, Sent, Received int64
 }
 

@@ -40,7 +40,7 @@ var ErrGone = errors.New("the node's process is gone")
 // leave hands a parcel that is due over to the carrier. It counts as delivered when the carrier has
 // taken it: what becomes of it then, this world does not hear.
 func (w *World) leave(to *node, p *door.Parcel, now time.Duration) (failed error) {
-	if !p.Control() {
+	if p.Emulated() {
 		w.sent.Add(1)
 	}
 	failure := w.config.Carrier.Send(int(to.index), p.Packet)

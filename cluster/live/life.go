@@ -13,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// life is one incarnation of a node. It has an actor system of its own, so that what a
+// life is one incarnation of a node. It has its own actor system, so that what a
 // former actor still does reaches no other and stands in nobody's way.
 type life struct {
 	node    *node
@@ -50,7 +50,7 @@ func (n *node) newLife(number int) *life {
 	return l
 }
 
-// over reports whether nothing is sent, delivered or handled in this life any more.
+// over reports whether this life is: nothing is sent, delivered or handled in it.
 func (l *life) over() bool {
 	select {
 	case <-l.gone:

@@ -276,7 +276,7 @@ func (c *cluster) place() (err error) {
 
 var _ live.Carrier = (*cluster)(nil)
 
-func (c *cluster) Send(node int, p *wire.Packet) error { return c.node.Post(c.name(node), p) }
+func (c *cluster) Send(node int, p *wire.Packet) error { return c.node.SendPacket(c.name(node), p) }
 
 func (c *cluster) Changed(int, bool) error { return nil }
 func (c *cluster) Halt()                   {}

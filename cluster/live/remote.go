@@ -44,7 +44,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 		return
 	}
 	held := !r.destination.away && p.HasDownlink()
-	if p.Arrival == p.Sent && (p.Control() || !held && w.underway[p.Edge] == 0) {
+	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[p.Edge] == 0) {
 		w.network.Unlock()
 		r.deliver(&p, 0)
 		return
@@ -89,7 +89,7 @@ func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 	if to.over() {
 		return
 	}
-	if !p.Control() {
+	if p.Emulated() {
 		w.late.messages.add(late)
 	}
 	now := w.clock.Now()

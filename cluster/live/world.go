@@ -51,7 +51,7 @@ type Config struct {
 	// half of it to the emulated delay. Nil stands for 0.
 	RoundTrip func(node int) time.Duration
 	// Start is what the run's clock shows when Run is called: not 0 where a world takes the
-	// place of one that is gone. What was to happen before is not told any more.
+	// place of one that is gone. What was to happen before is not told.
 	Start time.Duration
 	// Lives is how often the nodes hosted here may have lived before, in worlds that are gone.
 	// It tells their random streams apart.
@@ -69,7 +69,7 @@ type Config struct {
 const DefaultBound = time.Millisecond
 
 // Result is what a run in real time leaves beside its record. Of a world that hosts some of
-// the nodes it tells of these: messages count where they were sent, as do those of Network.
+// the nodes it tells of these: messages count where they were sent, also in Network.
 type Result struct {
 	// Now is the instant at which the run ended.
 	Now time.Duration
@@ -85,7 +85,7 @@ type Result struct {
 	Halted time.Duration
 	// Waits is what the nodes that live here, by their position, waited for then.
 	Waits map[int]string
-	// Stalled is the instant at which it was noticed that nothing happened any more, in a run
+	// Stalled is the instant at which it was noticed that nothing happened, in a run
 	// that only its bound ended; 0 if something did happen to the end.
 	Stalled time.Duration
 }
@@ -149,11 +149,11 @@ type node struct {
 // name is the node's address.
 func (n *node) name() string { return n.world.names[n.index] }
 
-// coordinates reports whether the node is that of the run's coordinator.
+// coordinates reports whether the run's coordinator lives on the node.
 func (n *node) coordinates() bool { return int(n.index) == len(n.world.config.Deployment.Nodes) }
 
-// over reports whether nothing is sent by the node, delivered to it or handled on it
-// any more, whoever lives there.
+// over reports whether the node's part is over: nothing is sent by it, delivered to it or handled
+// on it, whoever lives there.
 func (n *node) over() bool {
 	select {
 	case <-n.end:

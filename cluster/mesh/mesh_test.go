@@ -31,7 +31,7 @@ type process struct {
 func start(t *testing.T, name string, limits transport.Limits) *process {
 	t.Helper()
 	p := &process{control: make(chan *wire.Frame, 100)}
-	p.mesh = mesh.New(mesh.Config{Name: name, Log: t.Logf, Control: func(_ transport.Peer, f *wire.Frame) {
+	p.mesh = mesh.New(mesh.Config{Name: name, Log: t.Logf, Unaddressed: func(_ transport.Peer, f *wire.Frame) {
 		c := *f
 		p.control <- &c
 	}})
@@ -87,7 +87,7 @@ func place(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(wo
 	if err := w.Place(); err != nil {
 		t.Fatal(err)
 	}
-	r.Place(w, names)
+	r.Attach(w, names)
 	return w
 }
 
@@ -240,7 +240,7 @@ func TestTooManyMessagesForASlowProcessEndTheRun(t *testing.T) {
 
 func packet(t *testing.T, target string) *wire.Packet {
 	t.Helper()
-	p, err := wire.Pack(&wire.Frame{Kind: wire.User, Target: target, Head: &protos.Chunk{}}, wire.Posted)
+	p, err := wire.Pack(&wire.Frame{Kind: wire.User, Target: target, Head: &protos.Chunk{}}, wire.Eager)
 	if err != nil {
 		t.Fatal(err)
 	}

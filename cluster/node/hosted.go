@@ -249,7 +249,7 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, lives int)
 	if err := w.Place(); err != nil {
 		return w, err
 	}
-	h.Place(w, experiment.Positions(s.Names))
+	h.Attach(w, experiment.Positions(s.Names))
 	return w, nil
 }
 

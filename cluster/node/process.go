@@ -207,7 +207,7 @@ func (c Config) process() *process {
 		others: others{known: map[string]*other{}, wake: make(chan struct{}, 1)}, expired: make(chan error, 1),
 		joined: make(chan struct{}), remembered: make(chan struct{}),
 	}
-	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
+	p.mesh = mesh.New(mesh.Config{Name: c.Name, Unaddressed: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip.stop = p.stop.Done()
 	p.identity.Store(c.Identity)

@@ -36,7 +36,7 @@ func (r *Ring[T]) Pop() T {
 }
 
 // Mailbox is what waits for an actor, by class. Protoactor's own messages are handled before all
-// others, and messages of the control protocol before those of actors.
+// others, and messages of the control protocol before messages of actors.
 type Mailbox[T any] struct{ System, Control, User Ring[T] }
 
 // Next takes the most urgent item. Where a mailbox is held nothing but protoactor's own messages

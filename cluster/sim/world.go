@@ -55,7 +55,7 @@ type Result struct {
 	Halted time.Duration
 	// Waits is what nodes, by their position, waited for then.
 	Waits map[int]string
-	// Stalled is the instant from which on nothing happened any more at any member, until the
+	// Stalled is the instant from which on nothing happened at any member, until the
 	// coordinator ended the run; 0 if the members were at work to the end.
 	Stalled time.Duration
 }
@@ -163,7 +163,7 @@ func New(config Config) (*World, error) {
 	return w, w.cycle.Populate(0, func(int) bool { return true })
 }
 
-// systemAddress is that of what belongs to no node, such as futures. No node can
+// systemAddress is the address of what belongs to no node, such as futures. No node can
 // bear it, because a name in a plan begins with a letter or digit.
 const systemAddress = "\x00sim"
 
@@ -266,7 +266,7 @@ func (w *World) next() {
 		w.finish(s.to, s.job)
 	case wakeUp:
 		s.mailbox.waiting = false
-		s.mailbox.post()
+		s.mailbox.makeReady()
 	case change:
 		s.apply()
 	}
@@ -368,7 +368,7 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 	case err != nil:
 		w.fail(err)
 	case p.Lost:
-	case p.Control() && p.Arrival == w.now:
+	case !p.Emulated() && p.Arrival == w.now:
 		w.deliver(to, &p, w.calendar.Number())
 	case p.HasDownlink():
 		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: p})

@@ -109,7 +109,7 @@ func (n *Node) meet(s *socket, ready func() bool) bool {
 	default:
 		n.refused.other.Add(1)
 	}
-	writeGreeting(s, refusalRecord, []byte{refusal}) //nolint:errcheck // who does not hear it will call again
+	writeGreeting(s, refusalRecord, []byte{refusal}) //nolint:errcheck // a caller that does not hear it calls again
 	return false
 }
 
@@ -147,7 +147,7 @@ func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, 
 	}
 	p.meet(about, hello, true)
 	p.attempt = hello.attempt
-	// Under the lock, so that the order of welcomes is that of connections; the few bytes
+	// Under the lock, so that welcomes have the order of connections; the few bytes
 	// find room in a socket to which nothing has been written.
 	if err := writeGreeting(s, welcomeRecord, welcome.append(nil)); err != nil || !ready() {
 		return refusedDouble

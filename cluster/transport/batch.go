@@ -10,7 +10,7 @@ const (
 	sealedChunk = 256 << 10
 )
 
-// maxParts bounds the pieces of memory of one batch, but for those of one frame.
+// maxParts bounds the pieces of memory of one batch; a single frame may have more.
 const maxParts = 128
 
 // batch is what is written at a time.
@@ -44,7 +44,7 @@ func (b *batch) whole(p *wire.Packet) {
 }
 
 // fits reports whether a bulk packet can begin in this batch: one of several chunks
-// begins in a batch of its own.
+// begins a new batch.
 func (b *batch) fits(p *wire.Packet) bool {
 	return b.size == 0 || b.size+p.Size() <= b.chunk && len(b.parts)+1+len(p.Tensors) <= maxParts
 }

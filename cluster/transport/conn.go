@@ -161,7 +161,7 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	return c, nil
 }
 
-// cores are those of this machine.
+// cores is how many cores this machine has.
 var cores = runtime.NumCPU()
 
 // crowded reports whether the processes of this machine that are connected have fewer than two
@@ -176,7 +176,7 @@ func inside(c *net.TCPConn) bool {
 }
 
 // close ends the connection; the first to do so says why. It does not wait: done is
-// closed when nothing of the connection is at work any more.
+// closed when all goroutines of the connection have ended.
 func (c *conn) close(reason error) {
 	c.closing.Do(func() {
 		c.reason = reason

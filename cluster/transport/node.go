@@ -48,8 +48,8 @@ type Limits struct {
 	// QueueBytes is how much of what Send took may wait for one peer, 64 MiB by default. A frame
 	// that is larger is taken when no other of its class waits.
 	QueueBytes int
-	// Backlog is how many times as much may wait of what Post took, and of urgent frames, 32 by
-	// default. The same holds for their number, of which 4096 may wait that Send took.
+	// Backlog is how many times as much may wait of eager and of urgent packets, 32 by default. The
+	// same holds for their number, of which 4096 may wait that Send took.
 	Backlog int
 	// Patience is how long Send waits for room, 10 s by default.
 	Patience time.Duration
@@ -106,7 +106,7 @@ type Config struct {
 	// Name is unique among the processes of a cluster; package naming says what it may be. With an
 	// Identity it is the one in the certificate, and may be left out.
 	Name string
-	// Incarnation is larger than that of all earlier processes of this name; not 0.
+	// Incarnation is larger than in all earlier processes of this name; not 0.
 	Incarnation uint64
 	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
 	// but cannot be called, such as a client's.
@@ -117,7 +117,7 @@ type Config struct {
 	// Identity proves who this is; nil stands for connections without TLS, which are for
 	// loopback addresses only.
 	Identity *identity.Identity
-	// Tensors is where those of received frames come from.
+	// Tensors is where the tensors of received frames come from.
 	Tensors *protos.TensorPool
 	// Receive takes a frame that has arrived, and with it one reference to each of its
 	// tensors. The frame is good until Receive returns, its head and tensors longer.
@@ -126,16 +126,16 @@ type Config struct {
 	// nor wait for another frame of this peer. It may Send; two nodes whose queues for each
 	// other are both full, and whose Receive waits for room there, wait for Limits.Patience.
 	Receive func(from Peer, f *wire.Frame)
-	// Posted, if not nil, is asked for the memory of a tensor of so many values when the head of
-	// its frame has arrived, with a reference for the frame; nil stands for Tensors. Of small
+	// Posted, if not nil, is asked for the memory of a tensor with a number of values when the head
+	// of its frame has arrived, with a reference for the frame; nil stands for Tensors. Of small
 	// tensors it is not asked. It is called on the goroutine that reads from the peer, must not
 	// wait, and is followed by Receive unless the connection breaks.
 	Posted func(f *wire.Frame, tensor, values int) *protos.Tensor
 	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
-	// order, on a goroutine of its own. The reason is nil for Up.
+	// order, on a separate goroutine. The reason is nil for Up.
 	Changed func(p Peer, state State, reason error)
-	// Protocols take connections that were made by [Open] for a protocol other than that of
-	// actors: identity.Gossip is for nodes alone, as are protocols unknown to identity;
+	// Protocols take connections that were made by [Open] for protocols other than the actors':
+	// identity.Gossip is for nodes alone, as are protocols unknown to identity;
 	// identity.Clients is for every role, and its function decides what which may do. A
 	// function owns the connection it is given, and must return soon.
 	Protocols map[string]func(c net.Conn, from Peer)
@@ -323,10 +323,9 @@ func (n *Node) Send(name string, f *wire.Frame) error { return n.pack(name, f, t
 // TrySend is Send, but where the queue is full it returns the error at once.
 func (n *Node) TrySend(name string, f *wire.Frame) error { return n.pack(name, f, false) }
 
-// Post is TrySend of a packet, for those who can neither wait nor keep it, such as actors. The
-// packet stays with the caller if there is an error. Packets of class wire.Posted wait in one order
-// with what was sent, but in other room: see Limits.Backlog.
-func (n *Node) Post(name string, p *wire.Packet) error { return n.send(name, p, false) }
+// SendPacket is TrySend of a packet, which stays with the caller if there is an error. Packets of
+// class wire.Eager wait in one order with what Send took, but in other room: see Limits.Backlog.
+func (n *Node) SendPacket(name string, p *wire.Packet) error { return n.send(name, p, false) }
 
 func (n *Node) pack(name string, f *wire.Frame, patient bool) error {
 	packet, err := wire.Pack(f, wire.Bulk)
@@ -405,7 +404,7 @@ func (n *Node) Renew(id *identity.Identity) error {
 }
 
 // Close takes leave of all peers, once what waits for them has arrived, but after
-// Limits.Drain at the latest. It returns when no goroutine of the node is at work any more, and an
+// Limits.Drain at the latest. It returns when all goroutines of the node have ended, and an
 // error that says how many messages were lost meanwhile.
 func (n *Node) Close() error {
 	if n.closing.Swap(true) {
@@ -439,7 +438,7 @@ func (n *Node) Close() error {
 	return nil
 }
 
-// lost is how many messages are lost for good; those of a connection are once it has ended.
+// lost is how many messages are lost for good. A connection's count once it has ended.
 func (n *Node) lost() (lost uint64) {
 	for _, p := range n.all() {
 		p.mu.Lock()

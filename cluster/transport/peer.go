@@ -20,8 +20,8 @@ type Peer struct {
 	// Incarnation tells the lives of a process of this name apart; a later one has a
 	// larger number.
 	Incarnation uint64
-	// Role is that in its certificate, which for peers that exchange frames is that of a node;
-	// without TLS it always is.
+	// Role is the one in its certificate: identity.Node for peers that exchange frames, and for all
+	// without TLS.
 	Role identity.Role
 }
 
@@ -272,7 +272,7 @@ func (p *peer) install(s *socket, in *bufio.Reader, mine bool) error {
 	return nil
 }
 
-// ended takes note of the end of the connection, of which nothing is at work any more.
+// ended takes note of the end of the connection, once all its goroutines have ended.
 func (p *peer) ended(c *conn, freed [wire.Classes]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -147,7 +147,7 @@ func getGreeting(b []byte) (g greeting, err error) {
 const (
 	refusedStale  = 1 // a later incarnation of the caller is known
 	refusedDouble = 2 // there is, or will be, another connection
-	refusedTarget = 3 // the name called is not that of this node
+	refusedTarget = 3 // the name called is not this node's
 	refusedFull   = 4 // too many peers
 )
 

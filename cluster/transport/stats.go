@@ -28,7 +28,7 @@ type PeerStats struct {
 	Received uint64
 	// BadFrames counts connections that ended because of bytes that no node sends.
 	BadFrames uint64
-	// RoundTrip is that of heartbeats, smoothed; 0 before the first.
+	// RoundTrip is what a heartbeat takes there and back, smoothed; 0 before the first.
 	RoundTrip time.Duration
 }
 

@@ -44,7 +44,7 @@ func TestTrySendReturnsAtOnceWhereSendWaits(t *testing.T) {
 	})
 }
 
-func TestPostTakesMoreThanSendAndNoRoomFromIt(t *testing.T) {
+func TestPacketsHaveMoreRoomThanFramesAndTakeNoneFromThem(t *testing.T) {
 	hold := make(chan struct{})
 	a := start(t, "a", 1, func(_ *node, c *transport.Config) {
 		c.Limits.QueueBytes, c.Limits.Backlog = 1<<20, 64
@@ -62,10 +62,10 @@ func TestPostTakesMoreThanSendAndNoRoomFromIt(t *testing.T) {
 	var err error
 	for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); sent++ {
 		var p *wire.Packet
-		if p, err = wire.Pack(chunk(sent, v.Retain()), wire.Posted); err != nil {
+		if p, err = wire.Pack(chunk(sent, v.Retain()), wire.Eager); err != nil {
 			t.Fatal(err)
 		}
-		if err = a.Post("b", p); err != nil {
+		if err = a.SendPacket("b", p); err != nil {
 			p.Release()
 		}
 	}

@@ -18,8 +18,8 @@ const (
 	Urgent Class = iota
 	// Bulk packets come from senders that wait for room.
 	Bulk
-	// Posted packets come from senders that cannot wait. They keep one order with bulk.
-	Posted
+	// Eager packets come from senders that cannot wait. They keep one order with bulk.
+	Eager
 
 	// Classes is the number of classes.
 	Classes

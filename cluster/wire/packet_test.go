@@ -24,7 +24,7 @@ func pack(t testing.TB, f *wire.Frame, c wire.Class) *wire.Packet {
 func TestPacketIsTheEncodedFrameAndKeepsItsTensors(t *testing.T) {
 	f := example()
 	tensors := f.Tensors
-	p := pack(t, f, wire.Posted)
+	p := pack(t, f, wire.Eager)
 	encoded := encode(t, f)
 	if head := p.Head[wire.Headroom:]; !bytes.Equal(head, encoded[:len(head)]) ||
 		len(head)+p.Values != len(encoded) || p.Size() != wire.Headroom+len(encoded) {
@@ -87,11 +87,11 @@ func TestOnlySmallSystemAndControlFramesAreUrgent(t *testing.T) {
 		for range test.tensors {
 			f.Tensors = append(f.Tensors, protos.NewTensor(nil))
 		}
-		want := wire.Posted
+		want := wire.Eager
 		if test.urgent {
 			want = wire.Urgent
 		}
-		if got := pack(t, f, wire.Posted).Class; got != want {
+		if got := pack(t, f, wire.Eager).Class; got != want {
 			t.Errorf("kind %d with %d tensors is of class %d, want %d", test.kind, test.tensors, got, want)
 		}
 	}
