@@ -28,7 +28,6 @@ type Door struct {
 	index   map[string]int32
 	strict  bool
 	tensors *protos.TensorPool
-	buffer  []byte
 
 	// Encodes says that parcels carry packets, as between processes, and not messages.
 	Encodes bool
@@ -36,7 +35,7 @@ type Door struct {
 
 // New returns the door of the nodes with these addresses, in the order of the
 // network. In strict mode every frame is encoded and decoded on its way, with
-// tensors from the pool, the decoded message is delivered, and delivery
+// copies of its tensors from the pool, the decoded message is delivered, and delivery
 // checks that nobody wrote what had been sent.
 func New(network *link.Network, nodes []string, strict bool, tensors *protos.TensorPool) *Door {
 	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict,

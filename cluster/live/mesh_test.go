@@ -111,16 +111,11 @@ func (c *carrier) Send(node int, p *wire.Packet) error {
 	if c.mesh.world(c.from, node) == nil {
 		return fmt.Errorf("world %d is cut off: %w", c.mesh.hosts[node], live.ErrGone)
 	}
-	b, err := wire.Encode(nil, &f)
-	if err != nil {
-		return err
-	}
-	arrived, err := wire.Decode(b, &c.pool)
-	if err != nil {
-		return err
+	for i, t := range f.Tensors {
+		f.Tensors[i] = c.pool.Copy(t.Data)
 	}
 	p.Release()
-	c.put(node, f.Kind, func() { c.carry(node, &arrived) })
+	c.put(node, f.Kind, func() { c.carry(node, &f) })
 	return nil
 }
 
