@@ -253,10 +253,7 @@ func (p *Parcel) release() {
 
 // Release gives back the receiver's reference to a message that no receiver gets.
 func Release(message any) {
-	if envelope, ok := message.(*actor.MessageEnvelope); ok {
-		message = envelope.Message
-	}
-	if m, ok := message.(*protos.Message); ok {
+	if m, ok := payload(message).(*protos.Message); ok {
 		m.Release()
 	}
 }

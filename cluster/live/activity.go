@@ -38,9 +38,3 @@ func (w *World) Waits() (causes map[int]string, losses string) {
 	})
 	return causes, losses
 }
-
-// standstill is the error of a run with nothing left to happen.
-func (w *World) standstill() (err error) {
-	w.Locked(func() { err = w.config.Deployment.Standstill(w.clock.Now(), w.cycle.Waits(), w.door.Losses()) })
-	return err
-}

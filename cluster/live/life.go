@@ -38,7 +38,7 @@ func (n *node) newLife(number int) *life {
 		node: n, number: number, system: world.NewSystem(), cores: world.NewCores(n.Profile.Cores),
 		pid: actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
 	}
-	l.mailbox = newMailbox(l)
+	l.mailbox = &mailbox{life: l}
 	l.system.ProcessRegistry.Address = n.name()
 	l.system.ProcessRegistry.RegisterAddressResolver(l.resolve)
 	l.system.EventStream.Subscribe(func(e any) {

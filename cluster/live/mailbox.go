@@ -46,8 +46,6 @@ type letter struct {
 	due     time.Duration
 }
 
-func newMailbox(l *life) *mailbox { return &mailbox{life: l} }
-
 // RegisterHandlers is told whom to give messages to.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	m.invoker = invoker

@@ -325,7 +325,8 @@ func (w *World) look(rests bool) {
 	case !rests:
 		w.stalled = 0
 	case !w.config.Deployment.Bounded:
-		w.fail(w.standstill())
+		causes, losses := w.Waits()
+		w.fail(w.config.Deployment.Standstill(w.clock.Now(), causes, losses))
 	case w.stalled == 0:
 		w.stalled = w.clock.Now()
 	}

@@ -215,7 +215,7 @@ func connect(ctx context.Context, id *identity.Identity, address, protocol strin
 
 // sealing is what TLS goes on top of.
 func (s *socket) sealing() *sealed {
-	s.sealed = newSealed(s.Conn)
+	s.sealed = &sealed{Conn: s.Conn, in: bufio.NewReaderSize(s.Conn, sealedAhead)}
 	return s.sealed
 }
 

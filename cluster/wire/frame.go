@@ -123,10 +123,14 @@ func Size(f *Frame) int {
 // it for a limit.
 func Measure(f *Frame) (int, error) {
 	size := Size(f)
-	if size > MaxHead || len(f.Tensors) > MaxTensors {
-		return size, check(f)
+	if size <= MaxHead && len(f.Tensors) <= MaxTensors {
+		return size, nil
 	}
-	return size, nil
+	err := checkTensors(f)
+	if n := headSize(f); err == nil && n > MaxHead {
+		err = headTooLarge(n)
+	}
+	return size, err
 }
 
 func headSize(f *Frame) int {
@@ -180,16 +184,6 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 // lateness is how a frame tells that it is late.
 func lateness(late time.Duration) uint16 {
 	return uint16(min(max(late, 0), MaxLate) / time.Microsecond)
-}
-
-func check(f *Frame) error {
-	if err := checkTensors(f); err != nil {
-		return err
-	}
-	if n := headSize(f); n > MaxHead {
-		return headTooLarge(n)
-	}
-	return nil
 }
 
 func headTooLarge(n int) error {

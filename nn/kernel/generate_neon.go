@@ -23,11 +23,8 @@ func vectorList(first, count int) string {
 }
 
 func neonRoutine(s *source, rows, vectors int) {
-	for _, field := range []struct{ name, register string }{
-		{"a", "R4"}, {"rowStep", "R1"}, {"columnStep", "R2"}, {"b", "R3"}, {"bStep", "R10"}, {"k", "R11"},
-	} {
-		s.op("MOVD tile_%s(R0), %s", field.name, field.register)
-	}
+	s.load("MOVD tile_%s(R0), %s", "a", "R4", "rowStep", "R1", "columnStep", "R2", "b", "R3", "bStep", "R10",
+		"k", "R11")
 	for row := 1; row < rows; row++ {
 		s.op("ADD  R1, R%d, R%d", 3+row, 4+row)
 	}

@@ -33,11 +33,8 @@ func (x x86) element(row int) string {
 
 // begin loads the tile's fields and clears the accumulators.
 func (x x86) begin(s *source, rows, vectors int, masked bool) {
-	for _, field := range []struct{ name, register string }{
-		{"a", "SI"}, {"rowStep", "R8"}, {"columnStep", "R12"}, {"b", "BX"}, {"bStep", "R13"}, {"k", "CX"},
-	} {
-		s.op("MOVQ tile_%s(DI), %s", field.name, field.register)
-	}
+	s.load("MOVQ tile_%s(DI), %s", "a", "SI", "rowStep", "R8", "columnStep", "R12", "b", "BX", "bStep", "R13",
+		"k", "CX")
 	if rows > 2 {
 		s.op("LEAQ (R8)(R8*2), R9")
 	}
@@ -206,10 +203,7 @@ func (x x86) tile(s *source, rows, vectors int, masked bool) {
 // spread writes a routine that takes the rows of the right operand from where a list of places
 // says.
 func (x x86) spread(s *source, rows, vectors int, masked bool) {
-	for _, field := range []struct{ name, register string }{{"a", "SI"}, {"b", "BX"}, {"scale", "R13"},
-		{"aStep", "R12"}, {"outer", "R8"}} {
-		s.op("MOVQ spreadTile_%s(DI), %s", field.name, field.register)
-	}
+	s.load("MOVQ spreadTile_%s(DI), %s", "a", "SI", "b", "BX", "scale", "R13", "aStep", "R12", "outer", "R8")
 	s.op("ADDQ spreadTile_bFirst(DI), BX")
 	x.mask(s, "spreadTile", masked)
 	x.clear(s, rows*vectors)
