@@ -77,7 +77,8 @@ func (c *Calendar[T]) Next() (at time.Duration, number uint64, item *T) {
 }
 
 func (c *Calendar[T]) push(x entry) {
-	h := append(c.entries, x)
+	c.entries = append(c.entries, x)
+	h := c.entries
 	i := len(h) - 1
 	for i > 0 {
 		p := (i - 1) / 4
@@ -88,7 +89,6 @@ func (c *Calendar[T]) push(x entry) {
 		i = p
 	}
 	h[i] = x
-	c.entries = h
 }
 
 func (c *Calendar[T]) pop() entry {

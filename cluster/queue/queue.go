@@ -4,23 +4,25 @@ package queue
 // Ring is a first-in-first-out queue that reuses its memory. The zero value is empty.
 type Ring[T any] struct {
 	items       []T // their number is zero or a power of two
-	first, size int
+	first, size uint32
 }
 
 // Len is the number of items.
-func (r *Ring[T]) Len() int { return r.size }
+func (r *Ring[T]) Len() int { return int(r.size) }
 
 // Push puts an item behind all others.
 func (r *Ring[T]) Push(x T) {
-	if r.size == len(r.items) {
+	if int(r.size) == len(r.items) {
 		grown := make([]T, max(1, 2*r.size))
 		n := copy(grown, r.items[r.first:])
 		copy(grown[n:], r.items[:r.first])
 		r.items, r.first = grown, 0
 	}
-	r.items[(r.first+r.size)&(len(r.items)-1)] = x
+	r.items[(r.first+r.size)&r.mask()] = x
 	r.size++
 }
+
+func (r *Ring[T]) mask() uint32 { return uint32(len(r.items) - 1) }
 
 // Front is the first item of a queue that has one.
 func (r *Ring[T]) Front() T { return r.items[r.first] }
@@ -30,7 +32,7 @@ func (r *Ring[T]) Pop() T {
 	var none T
 	x := r.items[r.first]
 	r.items[r.first] = none
-	r.first = (r.first + 1) & (len(r.items) - 1)
+	r.first = (r.first + 1) & r.mask()
 	r.size--
 	return x
 }
