@@ -27,6 +27,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -135,16 +136,8 @@ func Measure(f *Frame) (int, error) {
 
 func headSize(f *Frame) int {
 	name := f.Head.ProtoReflect().Descriptor().FullName()
-	return 4*len(f.Tensors) + stringSize(len(f.Target)) + stringSize(len(f.SenderAddress)) +
-		stringSize(len(f.SenderID)) + stringSize(len(name)) + proto.Size(f.Head)
-}
-
-func stringSize(n int) int {
-	size := 1 + n
-	for v := n; v >= 0x80; v >>= 7 {
-		size++
-	}
-	return size
+	return 4*len(f.Tensors) + protowire.SizeBytes(len(f.Target)) + protowire.SizeBytes(len(f.SenderAddress)) +
+		protowire.SizeBytes(len(f.SenderID)) + protowire.SizeBytes(len(name)) + proto.Size(f.Head)
 }
 
 // AppendHead appends the prefix and the head of the frame to b. The values of the
@@ -166,8 +159,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	}
 	name := string(f.Head.ProtoReflect().Descriptor().FullName())
 	for _, s := range [...]string{f.Target, f.SenderAddress, f.SenderID, name} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+		b = protowire.AppendString(b, s)
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, f.Head)
 	if err != nil {
@@ -304,11 +296,13 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 // read reads the texts at the beginning of b, which stands at an offset of the frame.
 func (d *Decoder) read(n *names, b []byte, offset int) error {
 	n.kind = nil
-	r := reader{decoder: d, b: b}
-	n.target, n.senderAddress, n.senderID, n.message = r.text(), r.text(), r.text(), r.text()
-	used := len(b) - len(r.b)
-	if r.failed {
-		return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-PrefixSize+len(b))
+	used := 0
+	for _, text := range [...]*string{&n.target, &n.senderAddress, &n.senderID, &n.message} {
+		value, size := protowire.ConsumeBytes(b[used:])
+		if size < 0 {
+			return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-PrefixSize+len(b))
+		}
+		*text, used = d.text(value), used+size
 	}
 	kind, err := d.kind(n.message)
 	if err != nil {
@@ -365,31 +359,4 @@ func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 		}
 	}
 	return lengths, nil
-}
-
-// reader walks a head; it remembers that a read went past the end.
-type reader struct {
-	decoder *Decoder
-	b       []byte
-	failed  bool
-}
-
-func (r *reader) take(n int) []byte {
-	if r.failed || n < 0 || n > len(r.b) {
-		r.failed = true
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) text() string {
-	n, used := binary.Uvarint(r.b)
-	if r.failed || used <= 0 || n > uint64(len(r.b)) {
-		r.failed = true
-		return ""
-	}
-	r.take(used)
-	return r.decoder.text(r.take(int(n)))
 }

@@ -166,7 +166,7 @@ func (c *Clock) Do(call func()) {
 // longest is how long a thread sleeps that has nothing to do.
 const longest = time.Hour
 
-// next returns what is due, or how long it is until something will be.
+// next returns what is due, nil if that is cancelled, or how long it is until something will be.
 func (c *Clock) next() (call func(), wait time.Duration, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,8 +181,5 @@ func (c *Clock) next() (call func(), wait time.Duration, stopped bool) {
 	x := *item
 	*item = entry{}
 	c.took(x)
-	if x.do == nil {
-		return func() {}, 0, false
-	}
 	return x.do, 0, false
 }
