@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/gradwire/gradwire/actors"
 )
 
@@ -62,11 +64,10 @@ type Inhabitant struct {
 type Realm interface {
 	// Now is the instant.
 	Now() time.Duration
-	// There reports whether an actor lives on a node.
-	There(node int) bool
-	// Place gives a node a new actor, which knows nothing.
+	// Place gives a node a new actor, which knows nothing, and says so with Settle.
 	Place(node int) error
-	// Remove takes a node's actor with everything that it knows out of the world.
+	// Remove takes a node's actor with everything that it knows out of the world, and says so with
+	// Settle.
 	Remove(node int)
 	// Hold has a node's actor handle nothing for a while.
 	Hold(node int, d time.Duration)
@@ -79,17 +80,49 @@ type Realm interface {
 // LifeCycle carries out what a schedule does to the nodes of a realm. It has no clock: the realm
 // calls Happen when a change is due, and Detect when the coordinator is to hear of a crash.
 type LifeCycle struct {
-	realm   Realm
-	unheard []*NodeChange // by node: the crash that the coordinator has not heard of
+	realm      Realm
+	deployment *Deployment
+	actors     []actor.Actor // by node, the coordinator's last; nil where none lives
+	unheard    []*NodeChange // by node: the crash that the coordinator has not heard of
 }
 
-// NewLifeCycle returns the life cycle of n nodes, the coordinator's after them.
-func NewLifeCycle(realm Realm, n int) *LifeCycle { return &LifeCycle{realm, make([]*NodeChange, n)} }
+// NewLifeCycle returns the life cycle of a deployment's nodes, on which no actor lives yet.
+func NewLifeCycle(realm Realm, d *Deployment) *LifeCycle {
+	n := len(d.Nodes)
+	return &LifeCycle{realm, d, make([]actor.Actor, n+1), make([]*NodeChange, n)}
+}
+
+// Populate places the actors of the nodes that live here and that the plan has be there when the
+// run begins, or goes on, at an instant. The coordinator's comes last.
+func (l *LifeCycle) Populate(begin time.Duration, here func(node int) bool) error {
+	lead := len(l.deployment.Nodes)
+	for i := range l.actors {
+		there := i < lead && l.deployment.Present(i, begin-1) || i == lead && l.deployment.Coordinate != nil
+		if !there || !here(i) {
+			continue
+		}
+		if err := l.realm.Place(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle takes note of the actor that lives on a node from now on; nil for none.
+func (l *LifeCycle) Settle(node int, a actor.Actor) { l.actors[node] = a }
+
+// There reports whether an actor lives on a node.
+func (l *LifeCycle) There(node int) bool { return l.actors[node] != nil }
+
+// Waits is what the nodes wait for, by their position.
+func (l *LifeCycle) Waits() map[int]string {
+	return Waits(len(l.unheard), func(node int) actor.Actor { return l.actors[node] })
+}
 
 // Happen does to a node what the schedule says, and reports whether it has crashed. What cannot
 // happen, such as the crash of a node that is not there, does not.
 func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
-	there := l.realm.There(c.Node)
+	there := l.There(c.Node)
 	switch {
 	case c.Do == Pause && there:
 		l.realm.Hold(c.Node, c.For)

@@ -1,7 +1,7 @@
 // Package door is the one place where a message leaves its node. A node's address resolver hands
 // out processes that stand behind the door; every user and system message that they are given
 // passes here. The message must have a wire form. The door decides its kind, counts it on its edge,
-// and is told when it arrives or that it is lost.
+// and is told when it arrives or that it is lost. For a world in real time it encodes the message.
 //
 // The door has no clock and starts nothing. A world asks it with Pass, carries the Parcel, and
 // reports the end of the way with Arrive or Discard.
@@ -28,12 +28,14 @@ type Door struct {
 	index   map[string]int32
 	strict  bool
 	tensors *protos.TensorPool
-	buffer  []byte
+
+	// Encodes says that parcels carry packets, as between processes, and not messages.
+	Encodes bool
 }
 
 // New returns the door of the nodes with these addresses, in the order of the
 // network. In strict mode every frame is encoded and decoded on its way, with
-// tensors from the pool, the decoded message is delivered, and delivery
+// copies of its tensors from the pool, the decoded message is delivered, and delivery
 // checks that nobody wrote what had been sent.
 func New(network *link.Network, nodes []string, strict bool, tensors *protos.TensorPool) *Door {
 	d := &Door{network: network, nodes: nodes, index: make(map[string]int32, len(nodes)), strict: strict,
@@ -54,13 +56,15 @@ func (d *Door) Node(address string) (int32, bool) {
 type Parcel struct {
 	// Edge is the directed link that it travels on.
 	Edge *link.Edge
-	// Message is what the receiver's mailbox is given.
+	// Message is what the receiver's mailbox is given; nil if the door encodes.
 	Message any
+	// Packet is what becomes that message where it is received, if the door encodes.
+	Packet *wire.Packet
 	// Target is the id of the actor that it is for.
 	Target string
 	// Kind is the way that it goes. The door decides it, and nobody behind it asks again.
 	Kind wire.Kind
-	// Size is that of the frame in bytes.
+	// Size is the number of bytes of the frame.
 	Size int
 	// Sent and Arrival are the instants at the two ends of the edge; the receiver's
 	// downlink comes after Arrival.
@@ -71,13 +75,14 @@ type Parcel struct {
 	evidence *evidence
 }
 
-// Control reports whether the parcel travels outside of the emulated network, as messages of the
-// control protocol and protoactor's own do.
-func (p *Parcel) Control() bool { return p.Kind != wire.User }
+// Emulated reports whether the parcel travels on the emulated network, as the messages of actors
+// do; messages of the control protocol and protoactor's own do not.
+func (p *Parcel) Emulated() bool { return p.Kind == wire.User }
 
 // Pass takes the message that an actor of node source sends to actor target of node destination at
-// instant now; kind is wire.System for those of protoactor, wire.User for all others. It returns an
-// error for a message that has no wire form, and takes over the sender's reference otherwise.
+// instant now; kind is wire.System for protoactor's own messages, wire.User for all others. It
+// returns an error for a message that has no wire form, and takes over the sender's reference
+// otherwise.
 func (d *Door) Pass(
 	now time.Duration, source, destination int32, target string, kind wire.Kind, message any,
 ) (Parcel, error) {
@@ -85,8 +90,7 @@ func (d *Door) Pass(
 		Edge: d.network.Edge(source, destination), Message: message, Target: target, Kind: kind,
 		Sent: now, Arrival: now,
 	}
-	var frame wire.Frame
-	err := d.fill(&frame, &p, source)
+	frame, err := d.frame(&p, source)
 	if err == nil {
 		p.Size, err = wire.Measure(&frame)
 	}
@@ -104,12 +108,23 @@ func (d *Door) Pass(
 		p.Arrival, p.Lost = transit.Arrival, transit.Lost
 	}
 	if d.strict {
-		return p, d.roundTrip(&frame, &p)
+		if err := d.roundTrip(&frame, &p); err != nil {
+			return p, err
+		}
 	}
-	if p.Lost {
+	switch {
+	case p.Lost:
+		p.release()
+		return p, p.evidence.check()
+	case d.Encodes:
+		for _, t := range frame.Tensors {
+			t.Retain()
+		}
+		p.Packet, err = wire.Pack(&frame, wire.Eager)
 		Release(p.Message)
+		p.Message = nil
 	}
-	return p, nil
+	return p, err
 }
 
 // Losses says on which edges how many messages were lost, which is the usual cause of
@@ -124,55 +139,41 @@ func (d *Door) Losses() string {
 	return text
 }
 
-// Frame returns the wire form of the parcel.
-func (p *Parcel) Frame() wire.Frame {
-	f := wire.Frame{Kind: p.Kind, Target: p.Target}
-	message := p.Message
-	if envelope, ok := message.(*actor.MessageEnvelope); ok {
-		f.SenderAddress, f.SenderID = envelope.Sender.Address, envelope.Sender.Id
-		message = envelope.Message
-	}
-	switch m := message.(type) {
-	case *protos.Message:
-		f.Head, f.Tensors = m.Head, m.Tensors
-	case proto.Message:
-		f.Head = m
-	}
-	return f
-}
-
-// fill checks that the message has a wire form and fills that in. It rebuilds the PID of the
-// sender, because a PID remembers the process that it was resolved to, and decides the parcel's
-// kind.
-func (d *Door) fill(f *wire.Frame, p *Parcel, source int32) error {
+// frame returns the wire form of a parcel's message, or says why there is none. It rebuilds the PID
+// of the sender, because a PID remembers the process that it was resolved to, and decides the
+// parcel's kind.
+func (d *Door) frame(p *Parcel, source int32) (f wire.Frame, err error) {
 	message := p.Message
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		if len(envelope.Header) > 0 {
-			return fmt.Errorf("a message of type %T carries headers, which have no wire form", envelope.Message)
+			return f, fmt.Errorf("a message of type %T carries headers, which have no wire form", envelope.Message)
 		}
-		p.Message = envelope.Message
+		message, p.Message = envelope.Message, envelope.Message
 		if envelope.Sender != nil {
-			p.Message = &actor.MessageEnvelope{Message: envelope.Message, Sender: d.sender(envelope.Sender, source)}
+			sender := d.sender(envelope.Sender, source)
+			f.SenderAddress, f.SenderID = sender.Address, sender.Id
+			p.Message = &actor.MessageEnvelope{Message: message, Sender: sender}
 		}
-		message = envelope.Message
 	}
 	switch m := message.(type) {
 	case *protos.Message:
 		if m.Head == nil {
-			return errors.New("a *protos.Message without a head has no wire form")
+			return f, errors.New("a *protos.Message without a head has no wire form")
 		}
 		if p.Kind == wire.User {
 			p.Kind = wire.KindOf(m.Head)
 		}
+		f.Head, f.Tensors = m.Head, m.Tensors
 	case proto.Message:
 		if !Protoactor(m) {
-			return fmt.Errorf("a bare %T cannot leave a node: wrap it with protos.NewMessage", m)
+			return f, fmt.Errorf("a bare %T cannot leave a node: wrap it with protos.NewMessage", m)
 		}
+		f.Head = m
 	default:
-		return fmt.Errorf("a message of type %T has no wire form: only *protos.Message can leave a node", message)
+		return f, fmt.Errorf("a message of type %T has no wire form: only *protos.Message can leave a node", message)
 	}
-	*f = p.Frame()
-	return nil
+	f.Kind, f.Target = p.Kind, p.Target
+	return f, nil
 }
 
 // Protoactor reports whether a head is a message of protoactor's own, which travels
@@ -185,7 +186,7 @@ func Protoactor(head proto.Message) bool {
 	return false
 }
 
-// sender returns a PID of its own for the sender. A PID of no node of the run is
+// sender returns another PID for the sender. A PID of no node of the run is
 // a future's: it lives on the source.
 func (d *Door) sender(pid *actor.PID, source int32) *actor.PID {
 	if _, ok := d.index[pid.Address]; ok {
@@ -214,40 +215,45 @@ func (p *Parcel) Type() uint32 {
 // Receive tells when a parcel that is at the end of its edge has passed the
 // receiver's downlink. It must be called in the order of arrival, at that instant.
 func (p *Parcel) Receive(now time.Duration) time.Duration {
-	if p.Control() {
-		return now
+	if p.Emulated() {
+		return p.Edge.Receive(now, p.Size)
 	}
-	return p.Edge.Receive(now, p.Size)
+	return now
 }
 
 // HasDownlink reports whether Receive must be called at Arrival.
-func (p *Parcel) HasDownlink() bool { return !p.Control() && p.Edge.HasDownlink() }
+func (p *Parcel) HasDownlink() bool { return p.Emulated() && p.Edge.HasDownlink() }
 
 // Arrive counts the parcel as handed over at instant now. In strict mode it returns
 // an error if a tensor was written between sending and delivery.
 func (p *Parcel) Arrive(now time.Duration) error {
-	if !p.Control() {
+	if p.Emulated() {
 		p.Edge.Deliver(p.Size, now-p.Sent)
 	}
 	return p.evidence.check()
 }
 
 // Discard counts a parcel whose receiver is not there, and releases its message.
-// Its error is that of Arrive.
+// It returns an error when Arrive would.
 func (p *Parcel) Discard() error {
-	if !p.Control() {
+	if p.Emulated() {
 		p.Edge.Discard(p.Size)
 	}
-	Release(p.Message)
+	p.release()
 	return p.evidence.check()
+}
+
+func (p *Parcel) release() {
+	if p.Packet != nil {
+		p.Packet.Release()
+	} else {
+		Release(p.Message)
+	}
 }
 
 // Release gives back the receiver's reference to a message that no receiver gets.
 func Release(message any) {
-	if envelope, ok := message.(*actor.MessageEnvelope); ok {
-		message = envelope.Message
-	}
-	if m, ok := message.(*protos.Message); ok {
+	if m, ok := payload(message).(*protos.Message); ok {
 		m.Release()
 	}
 }

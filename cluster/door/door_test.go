@@ -44,6 +44,23 @@ func (h house) pass(t testing.TB, now time.Duration, to int32, kind wire.Kind, m
 	return p
 }
 
+// frame is what a message from a to an actor of b becomes for another process. Its size is the
+// parcel's.
+func (h house) frame(t testing.TB, kind wire.Kind, message any) wire.Frame {
+	t.Helper()
+	h.Encodes = true
+	p := h.pass(t, 0, b, kind, message)
+	h.Encodes = false
+	if p.Message != nil || p.Packet.Size()-wire.Headroom != p.Size {
+		t.Errorf("size %d, a frame of %d bytes, and beside it a %T", p.Size, p.Packet.Size()-wire.Headroom, p.Message)
+	}
+	f, err := p.Packet.Frame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func chunk(tensors ...*protos.Tensor) *protos.Message {
 	return protos.NewMessage(&protos.Chunk{Index: 7}, tensors...)
 }
@@ -99,7 +116,7 @@ func TestSenderIsRebuiltAtTheDoor(t *testing.T) {
 			{nil, nil},
 		} {
 			p := h.pass(t, 0, b, wire.User, &actor.MessageEnvelope{Message: chunk(), Sender: test.sender})
-			f := p.Frame()
+			f := h.frame(t, wire.User, &actor.MessageEnvelope{Message: chunk(), Sender: test.sender})
 			if test.want == nil {
 				if f.SenderID != "" || f.SenderAddress != "" {
 					t.Errorf("no sender became %s/%s", f.SenderAddress, f.SenderID)
@@ -119,13 +136,30 @@ func TestSenderIsRebuiltAtTheDoor(t *testing.T) {
 
 func TestSizeIsThatOfTheFrame(t *testing.T) {
 	h := open(false, link.Config{})
-	p := h.pass(t, 0, b, wire.User, &actor.MessageEnvelope{
-		Message: chunk(protos.NewTensor(make([]float32, 10))), Sender: actor.NewPID("a", "a/worker"),
+	v := protos.NewTensor(make([]float32, 10))
+	m := chunk(v.Retain())
+	f := h.frame(t, wire.User, &actor.MessageEnvelope{
+		Message: m.Retain(1), Sender: actor.NewPID("a", "a/worker"),
 	})
-	f := p.Frame()
-	if encoded, err := wire.Encode(nil, &f); err != nil || len(encoded) != p.Size {
-		t.Errorf("size %d, a frame has %d bytes (error %v)", p.Size, len(encoded), err)
+	m.Release() // the sender has one reference, the packet's frame another one
+	v.Release() // that of this test
+	if f.Tensors[0] != v || !v.Sole() {
+		t.Error("the packet has no reference to the tensor, or several")
 	}
+}
+
+func TestPacketOfALostOrDiscardedMessageIsReleased(t *testing.T) {
+	both(t, func(t *testing.T, strict bool) {
+		for _, edge := range []link.Config{{Loss: link.Loss{Probability: 1, Drop: true}}, {}} {
+			h := open(strict, edge)
+			h.Encodes = true
+			v := protos.NewTensor([]float32{1})
+			p := h.pass(t, 0, b, wire.User, chunk(v.Retain()))
+			if !p.Lost && p.Discard() != nil || !v.Sole() {
+				t.Errorf("lost %v: a reference is left, or the message was written", p.Lost)
+			}
+		}
+	})
 }
 
 func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
@@ -135,11 +169,11 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 			Loss: link.Loss{Probability: 1, Drop: true}}
 		h, untouched := open(strict, edge), open(strict, edge)
 		control := h.pass(t, ms, b, wire.User, protos.NewMessage(&protos.TakeSnapshot{}))
-		if !control.Control() || control.Lost || control.Arrival != ms || control.HasDownlink() {
+		if control.Emulated() || control.Lost || control.Arrival != ms || control.HasDownlink() {
 			t.Errorf("a control message: %+v, want it to arrive at once", control)
 		}
 		system := h.pass(t, ms, b, wire.System, &actor.Watch{Watcher: actor.NewPID("a", "y")})
-		if !system.Control() || system.Lost || system.Arrival != ms+20*ms {
+		if system.Emulated() || system.Lost || system.Arrival != ms+20*ms {
 			t.Errorf("a system message: %+v, want it to arrive after the mean delay", system)
 		}
 		for _, p := range []*door.Parcel{&control, &system} {
@@ -164,10 +198,10 @@ func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 func TestPoisonPillTravelsTheLinkLikeAnyUserMessage(t *testing.T) {
 	h := open(true, link.Config{Delay: link.Constant{Delay: 5 * ms}})
 	p := h.pass(t, ms, b, wire.User, &actor.PoisonPill{})
-	if p.Control() || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
+	if !p.Emulated() || p.Arrival != 6*ms || h.network.Edge(a, b).Stats().Sent != 1 {
 		t.Errorf("%+v, want a message on the link", p)
 	}
-	if f := p.Frame(); !door.Protoactor(f.Head) {
+	if f := h.frame(t, wire.User, &actor.PoisonPill{}); !door.Protoactor(f.Head) {
 		t.Errorf("the frame carries a %T", f.Head)
 	}
 }

@@ -20,15 +20,16 @@ type evidence struct {
 // roundTrip encodes and decodes the frame, compares, and lets the decoded message
 // travel instead of the original.
 func (d *Door) roundTrip(f *wire.Frame, p *Parcel) error {
-	var err error
-	if d.buffer, err = wire.Encode(d.buffer[:0], f); err != nil {
+	packet, err := wire.Pack(f, wire.Eager)
+	if err != nil {
 		return err
 	}
-	if len(d.buffer) != p.Size {
+	if size := packet.Size() - wire.Headroom; size != p.Size {
 		return fmt.Errorf("strict: a frame of %s has %d bytes, its computed size is %d",
-			f.Head.ProtoReflect().Descriptor().FullName(), len(d.buffer), p.Size)
+			f.Head.ProtoReflect().Descriptor().FullName(), size, p.Size)
 	}
-	g, err := wire.Decode(d.buffer, d.tensors)
+	g, err := packet.Frame()
+	packet.Recycle() // the references are the message's
 	if err != nil {
 		return fmt.Errorf("strict: %w", err)
 	}
@@ -40,15 +41,15 @@ func (d *Door) roundTrip(f *wire.Frame, p *Parcel) error {
 		return nil
 	}
 	p.evidence = &evidence{message: original, sums: checksums(f.Tensors)}
+	for i, t := range f.Tensors {
+		g.Tensors[i] = d.tensors.Copy(t.Data)
+	}
+	*f = g
 	decoded := protos.NewMessage(g.Head, g.Tensors...)
 	if _, ok := p.Message.(*actor.MessageEnvelope); ok {
 		p.Message = &actor.MessageEnvelope{Message: decoded, Sender: actor.NewPID(g.SenderAddress, g.SenderID)}
 	} else {
 		p.Message = decoded
-	}
-	if p.Lost {
-		Release(p.Message)
-		return p.evidence.check()
 	}
 	return nil
 }
@@ -67,12 +68,6 @@ func same(f, g *wire.Frame) error {
 		return fmt.Errorf("strict: a frame to %s was decoded as %+v", f.Target, g)
 	case !proto.Equal(f.Head, g.Head):
 		return fmt.Errorf("strict: head %v was decoded as %v", f.Head, g.Head)
-	}
-	a, b := checksums(f.Tensors), checksums(g.Tensors)
-	for i := range a {
-		if a[i] != b[i] {
-			return fmt.Errorf("strict: tensor %d of a frame to %s was decoded to other values", i, f.Target)
-		}
 	}
 	return nil
 }

@@ -210,18 +210,24 @@ func (s Subject) template(now time.Time, parent *x509.Certificate) (*x509.Certif
 }
 
 func parseAuthority(files map[string][]byte, now time.Time) (*x509.Certificate, crypto.Signer, error) {
-	parent, err := parseCertificate(files[authorityFile], authorityFile)
+	parent, err := authorityIn(files)
 	if err != nil {
 		return nil, nil, err
-	}
-	if !parent.IsCA {
-		return nil, nil, fmt.Errorf("%s is no authority's certificate", authorityFile)
 	}
 	if err := checkTime(parent, authorityFile, now); err != nil {
 		return nil, nil, err
 	}
 	signer, err := parseKey(files[authorityKey], authorityKey, parent)
 	return parent, signer, err
+}
+
+// authorityIn returns the certificate of the authority.
+func authorityIn(files map[string][]byte) (*x509.Certificate, error) {
+	c, err := parseCertificate(files[authorityFile], authorityFile)
+	if err == nil && !c.IsCA {
+		err = fmt.Errorf("%s is no authority's certificate", authorityFile)
+	}
+	return c, err
 }
 
 func newSerial() (*big.Int, error) {

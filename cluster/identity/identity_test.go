@@ -110,10 +110,9 @@ func TestNodesProveNameAndRoleToEachOther(t *testing.T) {
 			state tls.ConnectionState
 			want  string
 		}{{s, "w_0.a-B"}, {c, "server"}} {
-			name, err := PeerName(side.state)
-			role, err2 := PeerRole(side.state)
-			if err != nil || err2 != nil || name != side.want || role != Node {
-				t.Errorf("the other side is %s %s (%v, %v), want node %s", role, name, err, err2, side.want)
+			name, role, err := Peer(side.state)
+			if err != nil || name != side.want || role != Node {
+				t.Errorf("the other side is %s %s (%v), want node %s", role, name, err, side.want)
 			}
 			if side.state.Version != tls.VersionTLS13 || side.state.NegotiatedProtocol != protocol {
 				t.Errorf("version %x, protocol %s", side.state.Version, side.state.NegotiatedProtocol)
@@ -204,11 +203,11 @@ func TestStrangersAreRefused(t *testing.T) {
 func TestNobodyIsNamedByAnUnverifiedConnection(t *testing.T) {
 	_, dirs := cluster(t, Subject{Name: "a", Role: Node})
 	state := tls.ConnectionState{}
-	if _, err := PeerName(state); err == nil {
+	if _, _, err := Peer(state); err == nil {
 		t.Error("a connection without a certificate has a name")
 	}
 	state.PeerCertificates = append(state.PeerCertificates, load(t, dirs[0]).certificate.Leaf)
-	if _, err := PeerRole(state); err == nil {
+	if _, _, err := Peer(state); err == nil {
 		t.Error("a certificate that was not verified has a role")
 	}
 }

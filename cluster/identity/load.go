@@ -31,12 +31,9 @@ func Load(dir string) (*Identity, error) {
 }
 
 func parse(files map[string][]byte, now time.Time) (*Identity, error) {
-	authority, err := parseCertificate(files[authorityFile], authorityFile)
+	authority, err := authorityIn(files)
 	if err != nil {
 		return nil, err
-	}
-	if !authority.IsCA {
-		return nil, fmt.Errorf("%s is no authority's certificate", authorityFile)
 	}
 	own, err := parseCertificate(files[certificateFile], certificateFile)
 	if err != nil {

@@ -21,7 +21,7 @@ func (id *Identity) ServerTLS(protocols ...string) *tls.Config {
 
 // ClientTLS returns the configuration of a process that calls another, for the given
 // protocols. The other side must hold a node's certificate of the cluster's authority;
-// which node it is, PeerName tells. The address that was called plays no part.
+// which node it is, Peer tells. The address that was called plays no part.
 func (id *Identity) ClientTLS(protocols ...string) *tls.Config {
 	c := id.base(protocols)
 	c.RootCAs = id.authority
@@ -57,16 +57,10 @@ func admit(state tls.ConnectionState, protocols []string, server bool) error {
 	return nil
 }
 
-// PeerName is the name of the other side of a connection.
-func PeerName(state tls.ConnectionState) (string, error) {
+// Peer is the name and the role of the other side of a connection.
+func Peer(state tls.ConnectionState) (name string, role Role, err error) {
 	s, err := peer(state)
-	return s.Name, err
-}
-
-// PeerRole is the role of the other side of a connection.
-func PeerRole(state tls.ConnectionState) (Role, error) {
-	s, err := peer(state)
-	return s.Role, err
+	return s.Name, s.Role, err
 }
 
 func peer(state tls.ConnectionState) (Subject, error) {

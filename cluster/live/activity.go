@@ -1,19 +1,13 @@
 package live
 
-import (
-	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/gradwire/gradwire/actors/world"
-)
-
 // Activity is what moves in a world. If two looks at it are equal and Idle, nothing has happened in
 // between that moves the run on.
 type Activity struct {
 	// Idle says that no message, computation or timer of a node that lives here is left. Looks at
 	// models move nothing on.
 	Idle bool
-	// Handled counts messages that were handled, Sent those for nodes of other worlds and Received
-	// those of nodes of other worlds, all without those of the control protocol.
+	// Handled counts messages that were handled, Sent messages for nodes of other worlds and
+	// Received messages from there, all without messages of the control protocol.
 	Handled, Sent, Received int64
 }
 
@@ -39,24 +33,8 @@ func (w *World) rests() bool {
 // lost on emulated links, ready to stand behind an error. It is for runs in which nothing moves.
 func (w *World) Waits() (causes map[int]string, losses string) {
 	w.Locked(func() {
-		causes = w.waits()
+		causes = w.cycle.Waits()
 		losses = w.door.Losses()
 	})
 	return causes, losses
-}
-
-// waits is what the nodes that live here and are there wait for. World.network is held.
-func (w *World) waits() map[int]string {
-	return world.Waits(len(w.config.Deployment.Nodes), func(node int) actor.Actor {
-		if n := w.nodes[node]; n.there {
-			return n.life.Load().actor
-		}
-		return nil
-	})
-}
-
-// standstill is the error of a run with nothing left to happen.
-func (w *World) standstill() (err error) {
-	w.Locked(func() { err = w.config.Deployment.Standstill(w.clock.Now(), w.waits(), w.door.Losses()) })
-	return err
 }

@@ -2,7 +2,6 @@ package live
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -22,12 +21,10 @@ import (
 // the carrier is given is due, and its own way comes on top. The downlink is emulated where
 // the receiver lives, which alone knows all that share it.
 type Carrier interface {
-	// Send takes a frame for an actor of a node that lives elsewhere, and must not touch its head
-	// when it has returned. If it returns nil it has taken over one reference to each tensor,
-	// otherwise all stays with the world. An error that wraps ErrGone drops the message, any other
-	// ends the run. Frames to a node keep their order, but wire.Control and wire.System ones may
-	// pass the others.
-	Send(node int, f *wire.Frame) error
+	// Send takes over a packet for an actor of a node that lives elsewhere, unless it returns an
+	// error: one that wraps ErrGone drops the message, any other ends the run. Packets to a node
+	// keep their order, but wire.Control and wire.System frames may pass the others.
+	Send(node int, p *wire.Packet) error
 	// Changed tells the coordinator's world, by its Change, that a node of this one has gone
 	// or is there. The news keeps its place among control messages to the coordinator. An error
 	// that does not wrap ErrGone ends the run.
@@ -42,38 +39,21 @@ var ErrGone = errors.New("the node's process is gone")
 
 // leave hands a parcel that is due over to the carrier. It counts as delivered when the carrier has
 // taken it: what becomes of it then, this world does not hear.
-func (w *World) leave(to *node, p *door.Parcel) {
-	now := w.clock.Now()
-	f := p.Frame()
-	f.Late = now - p.Arrival
-	for _, t := range f.Tensors {
-		t.Retain()
-	}
-	if !p.Control() {
+func (w *World) leave(to *node, p *door.Parcel, now time.Duration) (failed error) {
+	if p.Emulated() {
 		w.sent.Add(1)
 	}
-	var failed error
-	failure := w.config.Carrier.Send(int(to.index), &f)
+	failure := w.config.Carrier.Send(int(to.index), p.Packet)
 	if failure == nil {
 		w.Locked(func() { failed = p.Arrive(now) })
-		door.Release(p.Message)
-	} else {
-		release(f.Tensors)
-		w.lost.Add(1)
-		w.Locked(func() { failed = p.Discard() })
-		if !errors.Is(failure, ErrGone) {
-			failed = failure
-		}
+		return failed
 	}
-	if failed != nil {
-		w.fail(fmt.Errorf("%s/%s at %v: %w", to.name(), p.Target, now, failed))
+	w.lost.Add(1)
+	w.Locked(func() { failed = p.Discard() })
+	if !errors.Is(failure, ErrGone) {
+		failed = failure
 	}
-}
-
-func release(tensors []*protos.Tensor) {
-	for _, t := range tensors {
-		t.Release()
-	}
+	return failed
 }
 
 // Deliver takes what another world's carrier was sent for a node that lives here. It takes
@@ -116,7 +96,7 @@ func (w *World) take(node int, f *wire.Frame) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
 	if node < 0 || node >= len(w.nodes) || w.nodes[node].away || w.nodes[node].over() {
-		release(f.Tensors)
+		f.Release()
 		return
 	}
 	if v, ok := f.Head.(*protos.View); ok {
@@ -157,9 +137,9 @@ func (n *node) enter(f *wire.Frame) {
 	l := n.life.Load()
 	switch {
 	case n.over():
-		release(f.Tensors)
+		f.Release()
 	case f.Kind != wire.System && !l.alive(f.Target):
-		release(f.Tensors)
+		f.Release()
 		n.world.lost.Add(1)
 	default:
 		l.arrive(f)

@@ -190,7 +190,7 @@ type performer struct {
 	env   *env
 }
 
-// Receive has the actor handle a message, that of a new view with the view in place. The
+// Receive has the actor handle a message, a new view's with the view in place. The
 // first one waits until all actors are placed, so that whom it sends to is there; none is
 // handled after the node's part.
 func (p *performer) Receive(ctx actor.Context) {
@@ -209,7 +209,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	if announced, ok := protos.Announced(ctx.Message()); ok {
 		p.env.view = w.views.Of(announced)
 	}
-	if !p.env.node.coordinates() && !control(ctx.Message()) {
+	if !p.env.node.coordinates() && !isControl(ctx.Message()) {
 		w.handled.Add(1) // looks at a model move nothing on
 		w.handling.Add(1)
 		defer w.handling.Add(-1)
@@ -217,8 +217,8 @@ func (p *performer) Receive(ctx actor.Context) {
 	p.actor.Receive(ctx)
 }
 
-// control reports whether a message belongs to the control protocol.
-func control(message any) bool {
+// isControl reports whether a message belongs to the control protocol.
+func isControl(message any) bool {
 	m, ok := message.(*protos.Message)
 	return ok && protos.IsControl(m.Head)
 }

@@ -7,16 +7,16 @@ import (
 )
 
 // instant is what the time is for the handlers of a life. While one works it stands still, as
-// virtual time does, but for what is charged: what a handler sets going counts from when its
-// message was due, not from when the machine came to it, so that small delays of timers and
-// threads do not add up. It lags behind the clock by the bound of lateness at most; a machine
+// virtual time does, but for what is charged: a handler's sends and timers are
+// stamped with the time its message was due, not the time it ran, so that small delays of timers
+// and threads do not add up. It lags behind the clock by the bound of lateness at most; a machine
 // that is later than that delays the run.
 type instant struct {
 	at   atomic.Int64  // of the handler at work; promptly between handlers
 	free time.Duration // at the end of the handler before
 }
 
-// promptly is when a message was due whose time is that of its handling.
+// promptly is when a message was due whose time is when it is handled.
 const promptly = time.Duration(math.MaxInt64)
 
 // begin is called before a handler works on a message that was due.
@@ -32,7 +32,7 @@ func (i *instant) end() {
 	i.free = time.Duration(i.at.Swap(int64(promptly)))
 }
 
-// now is the life's time: that of its handler at work, else the clock's.
+// now is the life's time: its handler's at work, else the clock's.
 func (l *life) now() time.Duration {
 	w := l.node.world
 	now := w.clock.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// life is one incarnation of a node. It has an actor system of its own, so that what a
+// life is one incarnation of a node. It has its own actor system, so that what a
 // former actor still does reaches no other and stands in nobody's way.
 type life struct {
 	node    *node
@@ -22,7 +22,6 @@ type life struct {
 	cores   *world.Cores // guarded by World.network
 	pid     *actor.PID   // of the node's actor, which lives from its placing on
 	mailbox *mailbox
-	actor   actor.Actor
 	posts   posts
 	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
@@ -39,7 +38,7 @@ func (n *node) newLife(number int) *life {
 		node: n, number: number, system: world.NewSystem(), cores: world.NewCores(n.Profile.Cores),
 		pid: actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
 	}
-	l.mailbox = newMailbox(l)
+	l.mailbox = &mailbox{life: l}
 	l.system.ProcessRegistry.Address = n.name()
 	l.system.ProcessRegistry.RegisterAddressResolver(l.resolve)
 	l.system.EventStream.Subscribe(func(e any) {
@@ -51,7 +50,7 @@ func (n *node) newLife(number int) *life {
 	return l
 }
 
-// over reports whether nothing is sent, delivered or handled in this life any more.
+// over reports whether this life is: nothing is sent, delivered or handled in it.
 func (l *life) over() bool {
 	select {
 	case <-l.gone:
@@ -76,7 +75,7 @@ func (l *life) place() error {
 		w.stopped.Done()
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
-	w.Locked(func() { l.node.there, l.actor = true, a })
+	w.Locked(func() { w.cycle.Settle(int(l.node.index), a) })
 	return nil
 }
 

@@ -7,13 +7,13 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/queue"
 )
 
-// mailbox is that of a node's actor. System messages are handled before all others, and
-// messages of the control protocol before those of actors. What is left when the life is
-// over is released.
+// mailbox is what a node's actor has. System messages are handled before all others, and messages
+// of the control protocol before messages of actors. What is left when the life is over is
+// released.
 //
 // Whoever posts to an idle mailbox starts a goroutine that handles what there is, which
 // costs more than a short message itself. A goroutine that has nothing better to do lends
@@ -23,7 +23,7 @@ type mailbox struct {
 	life    *life
 
 	mu        sync.Mutex
-	queues    world.Queues[letter]
+	queues    queue.Mailbox[letter]
 	suspended bool
 	paused    bool // the node handles nothing but protoactor's own messages
 	running   bool // a goroutine handles messages, or is about to
@@ -46,8 +46,6 @@ type letter struct {
 	due     time.Duration
 }
 
-func newMailbox(l *life) *mailbox { return &mailbox{life: l} }
-
 // RegisterHandlers is told whom to give messages to.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
 	m.invoker = invoker
@@ -69,16 +67,18 @@ func (m *mailbox) PostUserMessage(message any) { m.postDue(message, m.life.now()
 
 // postDue takes one that was due at an instant.
 func (m *mailbox) postDue(message any, due time.Duration) {
-	m.post(&m.queues.User, letter{message, due})
+	m.enqueue(&m.queues.User, letter{message, due})
 }
 
 // PostSystemMessage takes one of protoactor's own.
-func (m *mailbox) PostSystemMessage(message any) { m.post(&m.queues.System, letter{message, promptly}) }
+func (m *mailbox) PostSystemMessage(message any) {
+	m.enqueue(&m.queues.System, letter{message, promptly})
+}
 
 // postControl takes a message of the control protocol.
-func (m *mailbox) postControl(message any) { m.post(&m.queues.Control, letter{message, promptly}) }
+func (m *mailbox) postControl(message any) { m.enqueue(&m.queues.Control, letter{message, promptly}) }
 
-func (m *mailbox) post(q *world.Queue[letter], l letter) {
+func (m *mailbox) enqueue(q *queue.Ring[letter], l letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	q.Push(l)
@@ -92,13 +92,13 @@ func (m *mailbox) post(q *world.Queue[letter], l letter) {
 	}
 }
 
-// lend calls a function and then handles on this goroutine what it has posted, a few messages
+// lend calls a function and then handles on this goroutine what it has delivered, a few messages
 // at most.
-func (m *mailbox) lend(post func()) {
+func (m *mailbox) lend(deliver func()) {
 	m.mu.Lock()
 	m.lent++
 	m.mu.Unlock()
-	post()
+	deliver()
 	m.mu.Lock()
 	m.lent--
 	called := m.called
@@ -161,7 +161,7 @@ func (m *mailbox) handle(l letter, system bool) {
 		return
 	}
 	if m.life.over() {
-		door.Release(message) // here, because a stopped actor is given nothing any more
+		door.Release(message) // here, because a stopped actor is given nothing
 		return
 	}
 	m.invoker.InvokeUserMessage(message)

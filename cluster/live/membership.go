@@ -88,7 +88,6 @@ type realm struct{ *World }
 
 var _ world.Realm = realm{}
 
-func (r realm) There(node int) bool  { return r.nodes[node].there }
 func (r realm) Place(node int) error { return r.nodes[node].life.Load().place() }
 func (r realm) Fail(err error)       { r.fail(err) }
 
@@ -110,7 +109,8 @@ func (r realm) Remove(node int) {
 	w.Locked(func() { // so that no message leaves or arrives while it happens
 		close(old.gone)
 		n.life.Store(n.next)
-		n.there, n.next = false, nil
+		w.cycle.Settle(node, nil)
+		n.next = nil
 	})
 	old.system.Root.Stop(old.pid)
 	old.system.Shutdown()
@@ -126,7 +126,7 @@ func (r realm) Tell(change world.MemberChange) {
 		if err := r.config.Carrier.Changed(change.Node, change.Present); err != nil && !errors.Is(err, ErrGone) {
 			r.fail(err)
 		}
-	} else if lead.there {
+	} else if r.cycle.There(int(lead.index)) {
 		lead.life.Load().tell(change, promptly)
 	}
 }

@@ -98,27 +98,24 @@ func (m *mesh) world(from, node int) *live.World {
 	return nil
 }
 
-func (c *carrier) Send(node int, f *wire.Frame) error {
+func (c *carrier) Send(node int, p *wire.Packet) error {
+	f, err := p.Frame()
+	if err != nil {
+		return err
+	}
 	if c.mesh.sending != nil {
-		if err := c.mesh.sending(c.from, node, f); err != nil {
+		if err := c.mesh.sending(c.from, node, &f); err != nil {
 			return err
 		}
 	}
 	if c.mesh.world(c.from, node) == nil {
 		return fmt.Errorf("world %d is cut off: %w", c.mesh.hosts[node], live.ErrGone)
 	}
-	b, err := wire.Encode(nil, f)
-	if err != nil {
-		return err
+	for i, t := range f.Tensors {
+		f.Tensors[i] = c.pool.Copy(t.Data)
 	}
-	arrived, err := wire.Decode(b, &c.pool)
-	if err != nil {
-		return err
-	}
-	for _, t := range f.Tensors {
-		t.Release()
-	}
-	c.put(node, f.Kind, func() { c.carry(node, &arrived) })
+	p.Release()
+	c.put(node, f.Kind, func() { c.carry(node, &f) })
 	return nil
 }
 

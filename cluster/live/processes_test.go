@@ -223,7 +223,7 @@ func (c *cluster) connect(o order) (err error) {
 	}
 	for up := 0; up < c.seat.Processes-1; runtime.Gosched() {
 		up = 0
-		for _, p := range c.node.Stats().Peers {
+		for _, p := range c.node.Peers() {
 			if p.State == transport.Up {
 				up++
 			}
@@ -276,7 +276,7 @@ func (c *cluster) place() (err error) {
 
 var _ live.Carrier = (*cluster)(nil)
 
-func (c *cluster) Send(node int, f *wire.Frame) error { return c.node.Post(c.name(node), f) }
+func (c *cluster) Send(node int, p *wire.Packet) error { return c.node.SendPacket(c.name(node), p) }
 
 func (c *cluster) Changed(int, bool) error { return nil }
 func (c *cluster) Halt()                   {}

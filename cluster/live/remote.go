@@ -44,7 +44,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 		return
 	}
 	held := !r.destination.away && p.HasDownlink()
-	if p.Arrival == p.Sent && (p.Control() || !held && w.underway[p.Edge] == 0) {
+	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[p.Edge] == 0) {
 		w.network.Unlock()
 		r.deliver(&p, 0)
 		return
@@ -85,27 +85,27 @@ func (r *remote) receive(p *door.Parcel) {
 // deliver hands a parcel over to the world of the destination, so much later than this one could
 // have.
 func (r *remote) deliver(p *door.Parcel, late time.Duration) {
-	w := r.destination.world
-	if r.destination.over() {
+	to, w := r.destination, r.destination.world
+	if to.over() {
 		return
 	}
-	if !p.Control() {
+	if p.Emulated() {
 		w.late.messages.add(late)
 	}
-	if r.destination.away {
-		w.leave(r.destination, p)
-	} else {
-		w.enter(r.destination, p)
+	now := w.clock.Now()
+	p.Packet.SetLate(now - p.Arrival)
+	bring := w.enter
+	if to.away {
+		bring = w.leave
+	}
+	if err := bring(to, p, now); err != nil {
+		w.fail(fmt.Errorf("%s/%s at %v: %w", to.name(), p.Target, now, err))
 	}
 }
 
-// enter hands a parcel that is due to the transport of a node that lives here.
-func (w *World) enter(to *node, p *door.Parcel) {
-	now := w.clock.Now()
-	f := p.Frame()
-	f.Late = now - p.Arrival
+// enter decodes a parcel that is due, for an actor of a node that lives here.
+func (w *World) enter(to *node, p *door.Parcel, now time.Duration) (err error) {
 	var there bool
-	var err error
 	w.Locked(func() {
 		if there = p.Kind == wire.System || to.life.Load().alive(p.Target); there {
 			err = p.Arrive(now)
@@ -115,22 +115,16 @@ func (w *World) enter(to *node, p *door.Parcel) {
 	})
 	switch {
 	case err != nil:
-		w.fail(fmt.Errorf("%s/%s at %v: %w", to.name(), p.Target, now, err))
-	case there:
-		w.cross(to, p, &f)
-	default:
+		return err
+	case !there:
 		w.lost.Add(1)
+		return nil
 	}
-}
-
-// cross hands the frame to the transport, with a reference to its tensors, and gives the sender's
-// reference to the message back.
-func (w *World) cross(to *node, p *door.Parcel, f *wire.Frame) {
-	for _, t := range f.Tensors {
-		t.Retain()
+	f, err := p.Packet.Frame()
+	if err != nil {
+		return err
 	}
-	if err := w.transport.Send(to.name(), f); err != nil {
-		w.fail(err)
-	}
-	door.Release(p.Message)
+	p.Packet.Recycle()
+	to.life.Load().arrive(&f)
+	return nil
 }

@@ -1,9 +1,9 @@
 // Package live is the real world: actors, links and clocks in real time.
 //
 // Each node of a run that lives in this process has its own actor system. A message between nodes
-// passes the door, waits as long as its link says, and crosses the in-memory transport in its wire
-// form, or a Carrier to another process. Computation runs on threads that give way to mailboxes and
-// timers, and is padded to what the plan says that it costs.
+// passes the door, which encodes it, and waits as long as its link says. It is decoded where its
+// receiver lives: here, or behind a Carrier in another process. Computation runs on threads that
+// give way to mailboxes and timers, and is padded to what the plan says that it costs.
 //
 // A handler's sends and timers are stamped with the time its message was due, not the time it ran,
 // so lateness does not accumulate along a chain of messages, also across processes. The world
@@ -23,8 +23,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live/rt"
-	"github.com/gradwire/gradwire/cluster/transport"
-	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -53,7 +51,7 @@ type Config struct {
 	// half of it to the emulated delay. Nil stands for 0.
 	RoundTrip func(node int) time.Duration
 	// Start is what the run's clock shows when Run is called: not 0 where a world takes the
-	// place of one that is gone. What was to happen before is not told any more.
+	// place of one that is gone. What was to happen before is not told.
 	Start time.Duration
 	// Lives is how often the nodes hosted here may have lived before, in worlds that are gone.
 	// It tells their random streams apart.
@@ -71,7 +69,7 @@ type Config struct {
 const DefaultBound = time.Millisecond
 
 // Result is what a run in real time leaves beside its record. Of a world that hosts some of
-// the nodes it tells of these: messages count where they were sent, as do those of Network.
+// the nodes it tells of these: messages count where they were sent, also in Network.
 type Result struct {
 	// Now is the instant at which the run ended.
 	Now time.Duration
@@ -87,7 +85,7 @@ type Result struct {
 	Halted time.Duration
 	// Waits is what the nodes that live here, by their position, waited for then.
 	Waits map[int]string
-	// Stalled is the instant at which it was noticed that nothing happened any more, in a run
+	// Stalled is the instant at which it was noticed that nothing happened, in a run
 	// that only its bound ended; 0 if something did happen to the end.
 	Stalled time.Duration
 }
@@ -98,12 +96,11 @@ type World struct {
 	nodes     []*node
 	partial   bool // some nodes live in other processes
 	names     []string
-	transport transport.Memory
 	tensors   protos.TensorPool
 	progress  *protos.Messages[*protos.Progress]
 	views     *world.Views
 	announced atomic.Pointer[protos.View] // the latest
-	cycle     *world.LifeCycle
+	cycle     *world.LifeCycle            // who is there changes under World.network
 	clock     *rt.Clock
 	pool      *rt.Pool
 	placed    chan struct{} // closed when all actors are there
@@ -145,19 +142,18 @@ type node struct {
 	passed time.Duration        // when its latest message did, guarded by World.network
 
 	// What follows belongs to attend while the run goes on.
-	there bool // an actor lives on it; changed under World.network
-	ends  int  // crashes and departures that are yet to come
-	next  *life
+	ends int // crashes and departures that are yet to come
+	next *life
 }
 
 // name is the node's address.
 func (n *node) name() string { return n.world.names[n.index] }
 
-// coordinates reports whether the node is that of the run's coordinator.
+// coordinates reports whether the run's coordinator lives on the node.
 func (n *node) coordinates() bool { return int(n.index) == len(n.world.config.Deployment.Nodes) }
 
-// over reports whether nothing is sent by the node, delivered to it or handled on it
-// any more, whoever lives there.
+// over reports whether the node's part is over: nothing is sent by it, delivered to it or handled
+// on it, whoever lives there.
 func (n *node) over() bool {
 	select {
 	case <-n.end:
@@ -200,28 +196,24 @@ func New(config Config) (*World, error) {
 		underway: map[*link.Edge]int{},
 	}
 	w.tensors.Poison = d.Strict
-	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, len(d.Nodes))
+	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
+	w.door.Encodes = true
 	for i := range w.names {
-		if err := w.addNode(int32(i)); err != nil {
-			return nil, err
-		}
+		w.addNode(int32(i))
 	}
 	return w, nil
 }
 
-func (w *World) addNode(i int32) error {
+func (w *World) addNode(i int32) {
 	n := &node{world: w, index: i, Inhabitant: w.config.Deployment.Inhabitant(int(i), w.control), end: w.end}
 	if !n.coordinates() {
 		n.end = w.halted
 	}
 	w.nodes = append(w.nodes, n)
-	if !w.config.Hosted(int(i)) {
-		n.away = true
-		return nil
+	if n.away = !w.config.Hosted(int(i)); !n.away {
+		n.life.Store(n.newLife(w.config.Lives))
 	}
-	n.life.Store(n.newLife(w.config.Lives))
-	return w.transport.Listen(n.name(), func(f *wire.Frame) { n.life.Load().arrive(f) })
 }
 
 // Locked calls a function while nobody uses the network.
@@ -244,7 +236,7 @@ func (w *World) Place() (err error) {
 	for _, c := range w.config.Changes {
 		w.clock.At(c.At, func() { w.Locked(c.Apply) })
 	}
-	if err = w.place(); err != nil {
+	if err = w.cycle.Populate(w.config.Start, w.config.Hosted); err != nil {
 		w.fail(err)
 		return err
 	}
@@ -294,7 +286,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		Halted: w.haltedAt}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
-	result.Waits = w.waits() // the actors have stopped: nobody changes what they say
+	result.Waits = w.cycle.Waits() // the actors have stopped: nobody changes what they say
 	return result, w.failure
 }
 
@@ -333,7 +325,8 @@ func (w *World) look(rests bool) {
 	case !rests:
 		w.stalled = 0
 	case !w.config.Deployment.Bounded:
-		w.fail(w.standstill())
+		causes, losses := w.Waits()
+		w.fail(w.config.Deployment.Standstill(w.clock.Now(), causes, losses))
 	case w.stalled == 0:
 		w.stalled = w.clock.Now()
 	}
@@ -347,8 +340,8 @@ func (w *World) close() {
 	w.pool.Stop()
 	w.arrivals.Lock()   // whatever arrives from now on finds that the run is over
 	w.arrivals.Unlock() //nolint:staticcheck // it stands for waiting
-	for _, n := range w.nodes {
-		if n.there {
+	for i, n := range w.nodes {
+		if w.cycle.There(i) {
 			l := n.life.Load()
 			l.system.Root.Stop(l.pid)
 		}
@@ -359,22 +352,6 @@ func (w *World) close() {
 			l.system.Shutdown()
 		}
 	}
-}
-
-func (w *World) place() error {
-	d := w.config.Deployment
-	for i := range d.Nodes {
-		if w.nodes[i].away || !w.config.Deployment.Present(i, w.config.Start-1) {
-			continue
-		}
-		if err := w.nodes[i].life.Load().place(); err != nil {
-			return err
-		}
-	}
-	if d.Coordinate == nil || w.lead().away {
-		return nil
-	}
-	return w.lead().life.Load().place()
 }
 
 // control is how the coordinator with an env acts on the world.

@@ -136,11 +136,11 @@ func TestPacketsOfStrangersAreRefusedAndCounted(t *testing.T) {
 		eventually(t, name+": all are counted", func() bool { return got() == attack.want })
 	}
 	// Had a packet been believed, there would have been news before this.
-	if err := b.Update(context.Background(), Meta{Role: "server", Incarnation: 1}); err != nil {
+	if err := b.Leave(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	a.await(Updated, "b")
-	if len(a.events) > 0 || a.View().Number != 3 { // itself, b, the update
+	a.await(Left, "b")
+	if len(a.events) > 0 || a.View().Number != 3 { // itself, b, b's leave
 		t.Errorf("a was disturbed, its view is %+v", a.View())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/bits"
 	"net"
 	"net/netip"
@@ -26,33 +25,15 @@ type Members struct {
 	refusal   atomic.Pointer[error]  // why the latest merge was not made
 	admitted  atomic.Bool            // somebody has this node in its list
 
+	// Announcements that were not believed: of what cannot be a node, of an incarnation before that
+	// which is here, and of a second node with a name that is not free.
 	malformed, outdated, conflicts atomic.Uint64
 
 	closing chan struct{}
 	running sync.WaitGroup
 
-	mu   sync.Mutex // held while the node changes what it says, or goes
+	mu   sync.Mutex // held while the node goes
 	gone bool
-}
-
-// Refusals counts what was not believed. None of it stops anything, but none should be there.
-type Refusals struct {
-	// Malformed are announcements of nodes whose name, address or metadata cannot be.
-	Malformed uint64
-	// Outdated are announcements of an incarnation before that which is here.
-	Outdated uint64
-	// Conflicts are announcements of a second node with the name of one that is here, or
-	// failed less than 2 s ago.
-	Conflicts uint64
-	// Crowded are connections closed because 128 were open.
-	Crowded uint64
-	// Foreign are packets without this cluster's label, or not sealed with its key.
-	Foreign uint64
-	// Replayed are packets that had arrived before, among the latest 32,768. A network that
-	// delivers a packet twice is counted too.
-	Replayed uint64
-	// Oversized are packets of more than 1,408 bytes, which no member sends.
-	Oversized uint64
 }
 
 // Join binds the UDP side of the port and makes the node a member. It tries the seeds until one has
@@ -111,54 +92,6 @@ func (m *Members) setAnnouncement(a announcement) error {
 
 // View returns who is here.
 func (m *Members) View() View { return m.roll.snapshot() }
-
-// Refused returns how much was not believed so far.
-func (m *Members) Refused() Refusals {
-	return Refusals{
-		Malformed: m.malformed.Load(), Outdated: m.outdated.Load(),
-		Conflicts: m.conflicts.Load(), Crowded: m.transport.crowded.Load(),
-		Foreign: m.transport.gate.foreign.Load(), Replayed: m.transport.gate.replayed.Load(),
-		Oversized: m.transport.gate.oversized.Load(),
-	}
-}
-
-// Update changes what the node says of itself, save its incarnation and address. It
-// returns when the news is on its way, or with an error when ctx's deadline (without one: 5 s)
-// has passed; the news may spread all the same.
-func (m *Members) Update(ctx context.Context, meta Meta) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.gone {
-		return fmt.Errorf("membership of node %q: %w", m.config.Name, net.ErrClosed)
-	}
-	if meta.Address == "" {
-		meta.Address = m.config.Meta.Address
-	}
-	meta.Labels = maps.Clone(meta.Labels)
-	err := m.checkUnchanged(meta)
-	if err == nil {
-		err = m.setAnnouncement(announcement{Meta: meta})
-	}
-	if err == nil {
-		m.config.Meta = meta
-		err = m.list.UpdateNode(timeLeft(ctx))
-	}
-	if err != nil {
-		return fmt.Errorf("membership of node %q: %w", m.config.Name, err)
-	}
-	return nil
-}
-
-// checkUnchanged returns an error if metadata would change what a process must keep.
-func (m *Members) checkUnchanged(meta Meta) error {
-	old := m.config.Meta
-	if meta.Incarnation != old.Incarnation || meta.Address != old.Address {
-		return fmt.Errorf("incarnation %d and address %s stay as they are while the node lives", old.Incarnation,
-			old.Address)
-	}
-	_, err := (&announcement{Meta: meta, leaving: true}).encode()
-	return err
-}
 
 // Leave tells the others that the process leaves, and shuts down. It takes about a second, at most
 // until ctx's deadline (without one: 5 s). If it returns an error, the others may see a crash.

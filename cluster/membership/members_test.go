@@ -3,7 +3,6 @@ package membership
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -34,25 +33,6 @@ func TestNodesThatJoinedHaveTheSameView(t *testing.T) {
 	if b.Meta.Address != nodes[1].address || b.Gossip.String() != nodes[1].address ||
 		b.Meta.Role != "worker" || b.Meta.Cores != 2 || b.Meta.Labels["zone"] != "b" {
 		t.Errorf("b is seen as %+v", b)
-	}
-}
-
-func TestUpdatedMetadataAreHeardOf(t *testing.T) {
-	t.Parallel()
-	nodes := cluster(t, 3, nil)
-	meta := Meta{Role: "server", Incarnation: 1, Cores: 1}
-	if err := nodes[2].Update(context.Background(), meta); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range nodes[:2] {
-		e := n.await(Updated, "c")
-		if e.Member.Meta.Role != "server" || e.Member.Meta.Labels != nil || e.View > n.View().Number {
-			t.Errorf("%s heard of %+v", n.name, e)
-		}
-	}
-	meta.Incarnation = 2
-	if err := nodes[2].Update(context.Background(), meta); err == nil {
-		t.Error("an incarnation was changed in mid-life")
 	}
 }
 
@@ -520,9 +500,6 @@ func TestShutdownLeavesNothingOpen(t *testing.T) {
 		}
 		if err := n.Leave(context.Background()); err != nil {
 			t.Errorf("leaving after the shutdown: %v", err)
-		}
-		if err := n.Update(context.Background(), Meta{Incarnation: 1}); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("updating after the shutdown: %v", err)
 		}
 	}
 	if after := measure(t); after.descriptors > before.descriptors {

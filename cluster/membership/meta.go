@@ -50,11 +50,6 @@ type Meta struct {
 	Labels map[string]string
 }
 
-func (m Meta) equal(o Meta) bool {
-	return m.Role == o.Role && m.Address == o.Address && m.Incarnation == o.Incarnation &&
-		m.Cores == o.Cores && maps.Equal(m.Labels, o.Labels)
-}
-
 // announcement is metadata as it travels.
 type announcement struct {
 	Meta

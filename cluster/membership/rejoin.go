@@ -242,7 +242,7 @@ func (m *Members) callMissing() bool {
 		case slots <- struct{}{}:
 			calling.Go(func() {
 				defer func() { <-slots }()
-				if m.contact(a) == nil { // who does not answer is called again
+				if m.contact(a) == nil { // a member that does not answer is called again
 					answered.Store(true)
 				}
 			})

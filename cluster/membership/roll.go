@@ -20,7 +20,7 @@ const (
 type Kind uint8
 
 // The kinds of events. For each process they come in the order
-// (Joined Updated* (Failed Returned Updated*)* Left?)*, with or without a Failed at the end.
+// (Joined (Failed Returned)* Left?)*, with or without a Failed at the end.
 const (
 	// Joined: a process that is new, or that had left.
 	Joined Kind = iota + 1
@@ -32,8 +32,6 @@ const (
 	// Returned: a process that had failed is a member again. Its incarnation tells a restart
 	// (higher) from a partition that has ended (the same).
 	Returned
-	// Updated: its metadata changed, its incarnation did not.
-	Updated
 	// Missed: events were dropped, because Notify did not return for so long that more
 	// than 4,096 waited. The view is right.
 	Missed
@@ -41,7 +39,7 @@ const (
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	names := [...]string{"none", "joined", "left", "failed", "returned", "updated", "missed"}
+	names := [...]string{"none", "joined", "left", "failed", "returned", "missed"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -142,7 +140,8 @@ func (r *roll) appeared(m Member, leaving bool) {
 	r.set(e, m, leaving, present, kind)
 }
 
-// changed takes over new metadata of a node that is here.
+// changed hears what a node that is here says of itself now: that it leaves, or that it has been
+// started again.
 func (r *roll) changed(m Member, leaving bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,17 +154,12 @@ func (r *roll) changed(m Member, leaving bool) {
 // was noticed has failed and returned.
 func (r *roll) replace(e *entry, m Member, leaving bool) {
 	e.doubt = 0
-	switch {
-	case m.Meta.Incarnation != e.Meta.Incarnation:
+	if m.Meta.Incarnation != e.Meta.Incarnation {
 		r.set(e, e.Member, false, lost, Failed)
 		r.set(e, m, leaving, present, Returned)
-	case leaving:
-		e.leaving = true
-	case m.Gossip == e.Gossip && m.Meta.equal(e.Meta):
-		e.leaving = false
-	default:
-		r.set(e, m, false, present, Updated)
+		return
 	}
+	e.leaving = leaving
 }
 
 // vanished takes note that memberlist has given a node up. Unless that was to be expected it stays

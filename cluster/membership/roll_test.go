@@ -35,10 +35,6 @@ func (f *follower) follow(t *rapid.T, e Event) {
 			t.Fatalf("%s %s after %s", name, e.Kind, f.last[name])
 		}
 		f.present[name] = e.Member.Meta.Incarnation
-	case Updated:
-		if old := f.present[name]; old != e.Member.Meta.Incarnation {
-			t.Fatalf("an update changed the incarnation of %s from %d to %d", name, old, e.Member.Meta.Incarnation)
-		}
 	case Left, Failed:
 		if !present {
 			t.Fatalf("%s %s and was not here", name, e.Kind)

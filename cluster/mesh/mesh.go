@@ -1,9 +1,9 @@
 // Package mesh is the data path between the worlds of a run in several processes. It knows which
 // process hosts which node, and which world the number of a run means.
 //
-// A frame for an actor of a run names its receiver. The mesh posts it to the process of that
+// A frame for an actor of a run names its receiver. The mesh sends it to the process of that
 // receiver's node, where the mesh of that process delivers it to the run's world. All other frames,
-// by which processes agree on runs, name no receiver; Config.Control takes them.
+// by which processes agree on runs, name no receiver; Config.Unaddressed takes them.
 package mesh
 
 import (
@@ -20,16 +20,16 @@ import (
 
 // Config is what a mesh is for.
 type Config struct {
-	// Name is that of this process.
+	// Name is this process's.
 	Name string
-	// Control takes frames that are for no actor of a run, with one reference to each tensor. It is
-	// called as transport.Config.Receive is.
-	Control func(from transport.Peer, f *wire.Frame)
-	// Log is told of messages that could not be posted.
+	// Unaddressed takes frames that are for no actor of a run, with one reference to each tensor.
+	// It is called as transport.Config.Receive is.
+	Unaddressed func(from transport.Peer, f *wire.Frame)
+	// Log is told of messages that could not be sent.
 	Log func(format string, args ...any)
 }
 
-// Mesh leads frames to the worlds of this process and to those of others. It may be used by many
+// Mesh leads frames to the worlds of this and of other processes. It may be used by many
 // goroutines.
 type Mesh struct {
 	config Config
@@ -84,7 +84,7 @@ func (m *Mesh) change(r *Run, do func(runs map[uint64]*Run) bool) bool {
 // Receive delivers a frame of another process to the world that it is for.
 func (m *Mesh) Receive(from transport.Peer, f *wire.Frame) {
 	if f.Target == "" {
-		m.config.Control(from, f)
+		m.config.Unaddressed(from, f)
 		return
 	}
 	if w, node := m.home(f); w != nil {

@@ -31,7 +31,7 @@ type process struct {
 func start(t *testing.T, name string, limits transport.Limits) *process {
 	t.Helper()
 	p := &process{control: make(chan *wire.Frame, 100)}
-	p.mesh = mesh.New(mesh.Config{Name: name, Log: t.Logf, Control: func(_ transport.Peer, f *wire.Frame) {
+	p.mesh = mesh.New(mesh.Config{Name: name, Log: t.Logf, Unaddressed: func(_ transport.Peer, f *wire.Frame) {
 		c := *f
 		p.control <- &c
 	}})
@@ -87,7 +87,7 @@ func place(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(wo
 	if err := w.Place(); err != nil {
 		t.Fatal(err)
 	}
-	r.Place(w, names)
+	r.Attach(w, names)
 	return w
 }
 
@@ -238,6 +238,15 @@ func TestTooManyMessagesForASlowProcessEndTheRun(t *testing.T) {
 	}
 }
 
+func packet(t *testing.T, target string) *wire.Packet {
+	t.Helper()
+	p, err := wire.Pack(&wire.Frame{Kind: wire.User, Target: target, Head: &protos.Chunk{}}, wire.Eager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // Nobody listens where the process is said to be.
 func TestMessageForASilentProcessIsDroppedUnlessTheRunWaitsForIt(t *testing.T) {
 	for _, needed := range []bool{false, true} {
@@ -249,15 +258,14 @@ func TestMessageForASilentProcessIsDroppedUnlessTheRunWaitsForIt(t *testing.T) {
 		var err error
 		sent := 0
 		for ; err == nil; sent++ {
-			err = r.Send(1, &wire.Frame{Kind: wire.User, Target: "n1/peer", Head: &protos.Chunk{}})
+			err = r.Send(1, packet(t, "n1/peer"))
 		}
 		up, lost := r.Peer("b")
 		if errors.Is(err, live.ErrGone) == needed || !errors.Is(err, transport.ErrQueueFull) || up ||
 			lost == 1 == needed || sent < 10 {
 			t.Errorf("needed %v: message %d: %v; up %v, %d lost", needed, sent, err, up, lost)
 		}
-		if err := r.Send(2, &wire.Frame{Kind: wire.User, Target: "n2/peer", Head: &protos.Chunk{}}); !errors.Is(err,
-			live.ErrGone) {
+		if err := r.Send(2, packet(t, "n2/peer")); !errors.Is(err, live.ErrGone) {
 			t.Errorf("to a process of which nothing is known: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -18,11 +18,10 @@ import (
 )
 
 // Run is a run as one of its processes sees it. It carries the messages of the run's world here to
-// those of other processes.
+// the worlds of other processes.
 type Run struct {
 	mesh   *Mesh
 	number uint64
-	lead   string   // the process that conducts the run
 	where  []string // the process of each node, and of the coordinator as the last one
 	needed func(process string) bool
 	home   atomic.Pointer[home]
@@ -40,12 +39,12 @@ type home struct {
 var _ live.Carrier = (*Run)(nil)
 
 // Run returns the run of a number, which every process of it knows by that. where names the process
-// of each node, by position, and of the coordinator as the last one, which is that of the process
-// that conducts the run. needed reports whether messages for a process that is silent must be kept
+// of each node, by position, and of the coordinator as the last one: the process that conducts the
+// run. needed reports whether messages for a process that is silent must be kept
 // for it, because the run waits until it is heard of again.
 func (m *Mesh) Run(number uint64, where []string, needed func(process string) bool) *Run {
 	return &Run{
-		mesh: m, number: number, lead: where[len(where)-1], where: where, needed: needed, dropped: map[string]uint64{},
+		mesh: m, number: number, where: where, needed: needed, dropped: map[string]uint64{},
 	}
 }
 
@@ -53,13 +52,13 @@ func (m *Mesh) Run(number uint64, where []string, needed func(process string) bo
 func (r *Run) Number() uint64 { return r.number }
 
 // Lead is the process that conducts the run.
-func (r *Run) Lead() string { return r.lead }
+func (r *Run) Lead() string { return r.where[len(r.where)-1] }
 
-// Place delivers from now on what arrives for the nodes of the run: to a world, which has been
-// placed. names are those of all nodes, by position.
-func (r *Run) Place(w *live.World, names map[string]int32) { r.home.Store(&home{w, names}) }
+// Attach delivers from now on what arrives for the nodes of the run: to a world, which has been
+// placed. names are the positions of all nodes.
+func (r *Run) Attach(w *live.World, names map[string]int32) { r.home.Store(&home{w, names}) }
 
-// World is the run's world here; nil before it is placed.
+// World is the run's world here; nil before Attach.
 func (r *Run) World() *live.World {
 	if h := r.home.Load(); h != nil {
 		return h.world
@@ -136,16 +135,12 @@ func (r *Run) Reach(ctx context.Context, gone []string) error {
 	return nil
 }
 
-// Send posts a frame of the world here to the process of its node.
-func (r *Run) Send(node int, f *wire.Frame) error {
-	f.Run = r.number
-	return r.posted(r.where[node], f)
-}
-
-// posted posts a frame, and returns an error that wraps live.ErrGone where its process is gone, or
-// is silent and not needed.
-func (r *Run) posted(to string, f *wire.Frame) error {
-	err := r.mesh.node.Load().Post(to, f)
+// Send sends a packet of the world here to the process of its node. It returns an error that wraps
+// live.ErrGone where that process is gone, or is silent and not needed.
+func (r *Run) Send(node int, p *wire.Packet) error {
+	p.SetRun(r.number)
+	to := r.where[node]
+	err := r.mesh.node.Load().SendPacket(to, p)
 	switch {
 	case err == nil:
 		return nil
@@ -162,21 +157,28 @@ func (r *Run) posted(to string, f *wire.Frame) error {
 
 // Changed tells the process that conducts the run that a node of this process has gone or is there.
 func (r *Run) Changed(node int, present bool) error {
-	m := &protos.NodeChanged{Node: int32(node), Present: present}
-	return r.posted(r.lead, &wire.Frame{Kind: wire.KindOf(m), Run: r.number, Head: m})
+	p, err := packed(&protos.NodeChanged{Node: int32(node), Present: present})
+	if err != nil {
+		return err
+	}
+	return r.Send(len(r.where)-1, p)
+}
+
+// packed is what tells another process something of a run.
+func packed(m proto.Message) (*wire.Packet, error) {
+	return wire.Pack(&wire.Frame{Kind: wire.KindOf(m), Head: m}, wire.Eager)
 }
 
 // Halt tells all other processes that the part of the run's nodes is over.
 func (r *Run) Halt() {
 	for _, name := range r.Others() {
-		r.post(name, &protos.HaltRun{})
-	}
-}
-
-// post tells another process of the run something without waiting.
-func (r *Run) post(process string, m proto.Message) {
-	err := r.mesh.node.Load().Post(process, &wire.Frame{Kind: wire.KindOf(m), Run: r.number, Head: m})
-	if err != nil {
-		r.mesh.config.Log("run %x: %v", r.number, err)
+		p, err := packed(&protos.HaltRun{})
+		if err == nil {
+			p.SetRun(r.number)
+			err = r.mesh.node.Load().SendPacket(name, p)
+		}
+		if err != nil {
+			r.mesh.config.Log("run %x: %v", r.number, err)
+		}
 	}
 }

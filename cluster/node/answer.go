@@ -59,7 +59,7 @@ func (p *process) answer(c *request.Caller) error {
 func (p *process) processes() *protos.Processes {
 	all := &protos.Processes{}
 	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}
-	for _, s := range p.node.Stats().Peers {
+	for _, s := range p.node.Peers() {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
 	}
 	for _, m := range p.members.View().Members {

@@ -230,7 +230,7 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.Wor
 	if err := w.Place(); err != nil {
 		return w, err
 	}
-	h.Place(w, experiment.Positions(s.Names))
+	h.Attach(w, experiment.Positions(s.Names))
 	return w, nil
 }
 

@@ -165,7 +165,7 @@ func (p *process) spread() {
 		number, restated := p.directory.latest()
 		submissions := p.queue.All()
 		present := map[string]bool{}
-		for _, s := range p.node.Stats().Peers {
+		for _, s := range p.node.Peers() {
 			if s.State != transport.Up {
 				continue
 			}

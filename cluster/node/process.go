@@ -205,7 +205,7 @@ func (c Config) process() *process {
 		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
 		expired:   make(chan error, 1),
 	}
-	p.mesh = mesh.New(mesh.Config{Name: c.Name, Control: p.receive, Log: p.log})
+	p.mesh = mesh.New(mesh.Config{Name: c.Name, Unaddressed: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip = gossip{process: p, conns: make(chan net.Conn)}
 	p.identity.Store(c.Identity)
@@ -327,7 +327,7 @@ func (p *process) log(format string, args ...any) {
 // member follows who is in the cluster.
 func (p *process) member(e membership.Event) {
 	switch e.Kind {
-	case membership.Joined, membership.Returned, membership.Updated:
+	case membership.Joined, membership.Returned:
 		if err := p.node.Connect(e.Member.Name, e.Member.Meta.Address); err != nil {
 			p.log("%v", err)
 		}
@@ -344,9 +344,7 @@ func (p *process) member(e membership.Event) {
 		p.node.Remove(e.Member.Name)
 		p.gone(e.Member.Name, e.Kind.String())
 	}
-	if e.Kind != membership.Updated {
-		p.log("%s %s", e.Member.Name, e.Kind)
-	}
+	p.log("%s %s", e.Member.Name, e.Kind)
 }
 
 // changed follows the connections.

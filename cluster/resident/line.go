@@ -204,7 +204,7 @@ func (r *Service) Watch() {
 		case <-t.C:
 		}
 		now := map[string]uint64{}
-		for _, s := range r.node.Stats().Peers {
+		for _, s := range r.node.Peers() {
 			now[s.Peer.Name] = s.Connections
 		}
 		r.loseCalls(stale(now))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/queue"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -20,11 +21,11 @@ type mailbox struct {
 	dead      bool // its node has crashed
 	queued    bool
 	suspended bool
-	waiting   bool // an event at busy will post the mailbox
+	waiting   bool // an event at busy makes the mailbox ready
 	busy      time.Duration
 	invoker   actor.MessageInvoker
 	process   *process
-	queues    world.Queues[any] // however busy the actor is, those of actors alone wait
+	queues    queue.Mailbox[any] // while the actor is busy only messages of actors wait
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
@@ -37,24 +38,25 @@ func (m *mailbox) UserMessageCount() int { return m.queues.User.Len() }
 
 func (m *mailbox) PostUserMessage(message any) {
 	m.queues.User.Push(message)
-	m.post()
+	m.makeReady()
 }
 
 func (m *mailbox) PostSystemMessage(message any) {
 	m.queues.System.Push(message)
-	m.post()
+	m.makeReady()
 }
 
 // postControl takes a message of the control protocol.
 func (m *mailbox) postControl(message any) {
 	m.queues.Control.Push(message)
-	m.post()
+	m.makeReady()
 }
 
-func (m *mailbox) post() {
+// makeReady has the mailbox get a turn.
+func (m *mailbox) makeReady() {
 	if !m.queued {
 		m.queued = true
-		m.world.ready.push(m)
+		m.world.ready.Push(m)
 	}
 }
 
@@ -82,18 +84,13 @@ func (m *mailbox) turn() {
 		m.busy = w.now + w.charge
 	}
 	if m.queues.System.Len() > 0 || m.queues.Control.Len() > 0 || m.willing() {
-		m.post()
+		m.makeReady()
 	}
 }
 
-// willing reports whether there is a user message to handle now.
-func (m *mailbox) willing() bool { return !m.suspended && m.queues.User.Len() > 0 && !m.wait() }
-
-// wait reports whether the actor is still busy with what it charged, and sees to
-// it that the mailbox runs again when it no longer is.
-func (m *mailbox) wait() bool {
-	return m.sleep(m.busy)
-}
+// willing reports whether there is a user message to handle now. An actor that is still busy with
+// what it charged gets it when it no longer is.
+func (m *mailbox) willing() bool { return !m.suspended && m.queues.User.Len() > 0 && !m.sleep(m.busy) }
 
 // sleep reports whether an instant is yet to come, and has the mailbox run again then.
 func (m *mailbox) sleep(until time.Duration) bool {
@@ -107,7 +104,7 @@ func (m *mailbox) sleep(until time.Duration) bool {
 	return true
 }
 
-// handleControl hands over a control message; that of a new view comes with the view.
+// handleControl hands over a control message, a new view's with the view in place.
 func (m *mailbox) handleControl(message any) {
 	if announced, ok := protos.Announced(message); ok && m.env != nil {
 		m.env.view = m.world.announced(announced)
@@ -145,5 +142,5 @@ func (m *mailbox) recover() {
 		return
 	}
 	m.invoker.EscalateFailure(reason, nil)
-	m.post()
+	m.makeReady()
 }

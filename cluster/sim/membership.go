@@ -25,7 +25,6 @@ type realm struct{ *World }
 var _ world.Realm = realm{}
 
 func (r realm) Now() time.Duration             { return r.now }
-func (r realm) There(node int) bool            { return r.nodes[node].there }
 func (r realm) Place(node int) error           { return r.place(int32(node)) }
 func (r realm) Hold(node int, d time.Duration) { r.nodes[node].resumes = r.now + d }
 func (r realm) Fail(err error)                 { r.fail(err) }
@@ -39,7 +38,7 @@ func (r realm) Tell(change world.MemberChange) {
 // Remove takes a node with everything that it knows out of the world.
 func (r realm) Remove(node int) {
 	w, n := r.World, &r.nodes[node]
-	n.there = false
+	w.cycle.Settle(node, nil)
 	n.life++
 	n.resumes = 0
 	n.cores = world.NewCores(n.Profile.Cores)

@@ -64,7 +64,7 @@ func (p *process) hand(kind wire.Kind, message any) {
 
 // spawnOptions are those with which every actor of a node, and every child of
 // one, is spawned: the world's mailbox, the node's address, and these options again. The
-// children have no env of their own.
+// children have no env.
 func (w *World) spawnOptions(node int32, e *env) []actor.PropsOption {
 	return []actor.PropsOption{
 		actor.WithSpawnFunc(func(system *actor.ActorSystem, id string, props *actor.Props,

@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/queue"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -54,7 +55,7 @@ type Result struct {
 	Halted time.Duration
 	// Waits is what nodes, by their position, waited for then.
 	Waits map[int]string
-	// Stalled is the instant from which on nothing happened any more at any member, until the
+	// Stalled is the instant from which on nothing happened at any member, until the
 	// coordinator ended the run; 0 if the members were at work to the end.
 	Stalled time.Duration
 }
@@ -84,7 +85,6 @@ type slot struct {
 	job     *job
 	apply   func()
 	life    uint32 // of the node whose message, result or departure it is
-	seq     uint64
 }
 
 // World is a run in virtual time.
@@ -101,13 +101,10 @@ type World struct {
 	nodes      []node
 	processes  map[address]*process
 	now        time.Duration
-	seq        uint64
-	calendar   calendar
-	slots      []slot
-	vacant     []uint32
-	ready      ring
-	source     int32         // the node whose actor has its turn, −1 outside of turns
-	charge     time.Duration // what the handler at work has charged so far
+	calendar   queue.Calendar[slot]
+	ready      queue.Ring[*mailbox] // those that have something to do
+	source     int32                // the node whose actor has its turn, −1 outside of turns
+	charge     time.Duration        // what the handler at work has charged so far
 	digest     *xxhash.Digest
 	stats      Result
 	finished   bool
@@ -124,9 +121,7 @@ type World struct {
 type node struct {
 	world.Inhabitant
 	cores   *world.Cores
-	life    uint32 // how often it has crashed or left
-	there   bool
-	actor   actor.Actor
+	life    uint32        // how often it has crashed or left
 	resumes time.Duration // when a pause is over
 
 	instant time.Duration // of the latest step
@@ -147,7 +142,7 @@ func New(config Config) (*World, error) {
 		names:     d.Names(),
 		views:     d.Views(),
 	}
-	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, len(d.Nodes))
+	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, d)
 	for i := range w.names {
 		who := d.Inhabitant(i, w.control)
 		w.nodes = append(w.nodes, node{Inhabitant: who, cores: world.NewCores(who.Profile.Cores)})
@@ -162,10 +157,13 @@ func New(config Config) (*World, error) {
 			w.stats.DeadLetters++
 		}
 	})
-	return w, w.populate()
+	if lead := len(d.Nodes); d.Coordinate != nil {
+		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
+	}
+	return w, w.cycle.Populate(0, func(int) bool { return true })
 }
 
-// systemAddress is that of what belongs to no node, such as futures. No node can
+// systemAddress is the address of what belongs to no node, such as futures. No node can
 // bear it, because a name in a plan begins with a letter or digit.
 const systemAddress = "\x00sim"
 
@@ -176,25 +174,6 @@ func (w *World) control(e actors.Env) world.Control {
 		Finish:   func() { w.finished = true },
 		Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
 	}
-}
-
-// populate places the actors that are there at the beginning, the coordinator last.
-func (w *World) populate() error {
-	d := w.config.Deployment
-	for i := range d.Nodes {
-		if d.Nodes[i].Absent {
-			continue
-		}
-		if err := w.place(int32(i)); err != nil {
-			return err
-		}
-	}
-	if d.Coordinate == nil {
-		return nil
-	}
-	lead := int32(len(d.Nodes))
-	w.coordinate = w.process(lead, w.nodes[lead].ID)
-	return w.place(lead)
 }
 
 // place gives a node a new actor.
@@ -210,7 +189,7 @@ func (w *World) place(node int32) error {
 	if _, err := w.system.Root.SpawnNamed(props, n.ID); err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
 	}
-	n.there, n.actor = true, a
+	w.cycle.Settle(int(node), a)
 	return nil
 }
 
@@ -237,8 +216,8 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
 		w.notice()
-		if len(w.calendar) == 0 || w.stuck() {
-			w.failure = w.config.Deployment.Standstill(w.now, w.waits(), w.door.Losses())
+		if w.calendar.Len() == 0 || w.stuck() {
+			w.failure = w.config.Deployment.Standstill(w.now, w.cycle.Waits(), w.door.Losses())
 			break
 		}
 		if w.stats.Events&1023 == 0 && ctx.Err() != nil {
@@ -251,16 +230,15 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if !w.halted {
 		w.stats.Halted = w.now
 	}
-	w.stats.Waits = w.waits()
+	w.stats.Waits = w.cycle.Waits()
 	return w.stats, w.failure
 }
 
 // next works off the next entry of the calendar.
 func (w *World) next() {
-	e := w.calendar.pop()
-	s := w.slots[e.slot]
-	w.slots[e.slot] = slot{}
-	w.vacant = append(w.vacant, e.slot)
+	at, number, item := w.calendar.Next()
+	s := *item
+	*item = slot{}
 	if !w.watches(&s) {
 		w.work--
 	}
@@ -270,15 +248,15 @@ func (w *World) next() {
 	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
 	}
-	if e.at > w.now {
-		w.now, w.turns = e.at, 0
+	if at > w.now {
+		w.now, w.turns = at, 0
 	}
 	w.stats.Events++
 	switch s.what {
 	case arrival:
 		w.enter(s.parcel.Receive(w.now), slot{what: delivery, to: s.to, parcel: s.parcel})
 	case delivery:
-		w.deliver(s.to, &s.parcel, e.seq)
+		w.deliver(s.to, &s.parcel, number)
 	case departure:
 		w.source = s.source
 		w.leave(s.to, s.kind, s.message)
@@ -288,7 +266,7 @@ func (w *World) next() {
 		w.finish(s.to, s.job)
 	case wakeUp:
 		s.mailbox.waiting = false
-		s.mailbox.post()
+		s.mailbox.makeReady()
 	case change:
 		s.apply()
 	}
@@ -309,8 +287,8 @@ func (w *World) finish(to *process, j *job) {
 const MaxTurns = 50_000_000
 
 func (w *World) takeTurns() {
-	for w.failure == nil && !w.finished && !w.ready.empty() {
-		m := w.ready.pop()
+	for w.failure == nil && !w.finished && w.ready.Len() > 0 {
+		m := w.ready.Pop()
 		if w.halted && m.node != w.coordinate.node {
 			continue
 		}
@@ -349,44 +327,23 @@ func (w *World) notice() {
 	}
 }
 
-// waits is what the nodes that are there wait for.
-func (w *World) waits() map[int]string {
-	return world.Waits(len(w.config.Deployment.Nodes), func(node int) actor.Actor {
-		if n := &w.nodes[node]; n.there {
-			return n.actor
-		}
-		return nil
-	})
-}
-
 // enter puts a slot into the calendar.
 func (w *World) enter(at time.Duration, s slot) (id uint64) {
-	w.seq++
-	s.seq = w.seq
 	if !w.watches(&s) {
 		w.work++
 	}
 	if !w.leads(&s) {
 		w.members++
 	}
-	var i uint32
-	if n := len(w.vacant); n > 0 {
-		i = w.vacant[n-1]
-		w.vacant = w.vacant[:n-1]
-		w.slots[i] = s
-	} else {
-		i = uint32(len(w.slots))
-		w.slots = append(w.slots, s)
-	}
-	w.calendar.push(event{at: at, seq: w.seq, slot: i})
-	return uint64(i)<<32 | w.seq&0xffffffff
+	item, id := w.calendar.Enter(at)
+	*item = s
+	return id
 }
 
 // CancelTimer empties the slot of a timer that is still in the calendar.
 func (w *World) CancelTimer(id uint64) {
-	s := &w.slots[id>>32]
-	if s.what == message && s.seq&0xffffffff == id&0xffffffff {
-		*s = slot{seq: s.seq, to: s.to} // still in the calendar, with nothing to do
+	if s := w.calendar.Find(id); s != nil && s.what == message {
+		*s = slot{to: s.to} // still in the calendar, with nothing to do
 	}
 }
 
@@ -411,9 +368,8 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 	case err != nil:
 		w.fail(err)
 	case p.Lost:
-	case p.Control() && p.Arrival == w.now:
-		w.seq++
-		w.deliver(to, &p, w.seq)
+	case !p.Emulated() && p.Arrival == w.now:
+		w.deliver(to, &p, w.calendar.Number())
 	case p.HasDownlink():
 		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: p})
 	default:
@@ -422,8 +378,8 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 }
 
 // deliver hands a parcel over and counts it.
-func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
-	w.trace(p, seq)
+func (w *World) deliver(to *process, p *door.Parcel, number uint64) {
+	w.trace(p, number)
 	var err error
 	if p.Kind == wire.System || to.alive() {
 		err = p.Arrive(w.now)
@@ -447,10 +403,10 @@ func (w *World) deliver(to *process, p *door.Parcel, seq uint64) {
 	w.source = source
 }
 
-func (w *World) trace(p *door.Parcel, seq uint64) {
+func (w *World) trace(p *door.Parcel, number uint64) {
 	var b [32]byte
 	binary.LittleEndian.PutUint64(b[0:], uint64(w.now))
-	binary.LittleEndian.PutUint64(b[8:], seq)
+	binary.LittleEndian.PutUint64(b[8:], number)
 	binary.LittleEndian.PutUint32(b[16:], uint32(p.Edge.Source()))
 	binary.LittleEndian.PutUint32(b[20:], uint32(p.Edge.Destination()))
 	binary.LittleEndian.PutUint32(b[24:], uint32(p.Size))

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
 // serve takes calls until the node closes.
 func (n *Node) serve() {
-	waiting := &lobby{most: n.config.Limits.Handshakes}
+	waiting := &lobby{most: maxHandshakes}
 	for {
 		raw, err := n.listener.AcceptTCP()
 		switch {
@@ -22,13 +21,7 @@ func (n *Node) serve() {
 			return
 		case err != nil: // too many open files, or a caller that is gone again
 			n.refused.accept.Add(1)
-			pause := time.NewTimer(firstWait)
-			select {
-			case <-pause.C:
-			case <-n.stop.Done():
-				pause.Stop()
-				return
-			}
+			n.pause(firstWait)
 			continue
 		}
 		g := newGuest(newSocket(raw))
@@ -51,9 +44,7 @@ func (n *Node) serve() {
 func (n *Node) greet(s *socket, may func() bool) {
 	ctx, cancel := context.WithTimeout(n.stop, n.config.Limits.Handshake)
 	defer cancel()
-	interrupt := context.AfterFunc(ctx, func() {
-		s.tcp.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the call fails in any case
-	})
+	interrupt := s.endWith(ctx)
 	protocol, err := n.protocol(ctx, s)
 	if err != nil {
 		n.refused.stranger.Add(1)
@@ -96,18 +87,7 @@ func (n *Node) protocols() []string {
 // connection; ready must report true for that.
 func (n *Node) meet(s *socket, ready func() bool) bool {
 	in := bufio.NewReaderSize(s, readAhead)
-	kind, body, err := readGreeting(in)
-	var hello greeting
-	if err == nil && kind != helloRecord {
-		err = bad("record of kind %d where a hello was to be", kind)
-	}
-	if err == nil {
-		hello, err = getGreeting(body)
-	}
-	var about Peer
-	if err == nil {
-		about, err = who(s, &hello)
-	}
+	hello, about, err := s.hear(in, helloRecord)
 	if err != nil {
 		n.refused.malformed.Add(1)
 		return false
@@ -129,7 +109,7 @@ func (n *Node) meet(s *socket, ready func() bool) bool {
 	default:
 		n.refused.other.Add(1)
 	}
-	writeGreeting(s, refusalRecord, []byte{refusal}) //nolint:errcheck // who does not hear it will call again
+	writeGreeting(s, refusalRecord, []byte{refusal}) //nolint:errcheck // a caller that does not hear it calls again
 	return false
 }
 
@@ -167,7 +147,7 @@ func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, 
 	}
 	p.meet(about, hello, true)
 	p.attempt = hello.attempt
-	// Under the lock, so that the order of welcomes is that of connections; the few bytes
+	// Under the lock, so that welcomes have the order of connections; the few bytes
 	// find room in a socket to which nothing has been written.
 	if err := writeGreeting(s, welcomeRecord, welcome.append(nil)); err != nil || !ready() {
 		return refusedDouble

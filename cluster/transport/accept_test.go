@@ -20,7 +20,7 @@ func listen(t testing.TB, limits Limits) *Node {
 	t.Helper()
 	n, err := Listen(Config{
 		Name: "b", Incarnation: 1, Address: "127.0.0.1:0", Tensors: &protos.TensorPool{}, Limits: limits,
-		Receive: func(_ Peer, f *wire.Frame) { release(f.Tensors) },
+		Receive: func(_ Peer, f *wire.Frame) { f.Release() },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -116,10 +116,9 @@ func FuzzAccept(f *testing.F) {
 // callers counts those that were refused and those that were not, and tells whether one of them
 // is connected.
 func callers(n *Node) (calls uint64, open bool) {
-	s := n.Stats()
-	r := &s.Refusals
+	r := n.Refused()
 	calls = r.Strangers + r.Malformed + r.Double + r.Stale + r.Crowded + r.Other + r.Failed
-	for _, p := range s.Peers {
+	for _, p := range n.Peers() {
 		calls += p.Connections
 		open = open || p.Connected
 	}

@@ -43,12 +43,15 @@ func (p *peer) dial(broken bool) {
 			return
 		}
 		// Half of it by chance, so that two processes do not refuse each other in step.
-		pause := time.NewTimer(wait/2 + rand.N(wait/2+1))
-		select {
-		case <-pause.C:
-		case <-p.node.stop.Done():
-			pause.Stop()
-		}
+		p.node.pause(wait/2 + rand.N(wait/2+1))
+	}
+}
+
+// pause waits, until the node closes at most.
+func (n *Node) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-n.stop.Done():
 	}
 }
 
@@ -118,39 +121,23 @@ func (n *Node) greeting(p *peer) greeting {
 func (n *Node) hello(
 	ctx context.Context, address string, g *greeting,
 ) (s *socket, in *bufio.Reader, about Peer, welcome greeting, err error) {
-	if err = n.mayBePlain(address); err != nil { // the peer itself may have said it
+	id := n.identity.Load()
+	if err = mayBePlain(id, address); err != nil { // the peer itself may have said it
 		return nil, nil, about, welcome, err
 	}
-	s, err = connect(ctx, n.identity.Load(), address, identity.Actors)
+	s, err = connect(ctx, id, address, identity.Actors)
 	if err != nil {
 		return nil, nil, about, welcome, err
 	}
-	interrupt := context.AfterFunc(ctx, func() {
-		s.tcp.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the call fails in any case
-	})
+	interrupt := s.endWith(ctx)
 	defer func() {
 		if !interrupt() && err == nil {
 			err = context.Cause(ctx)
 		}
 	}()
 	in = bufio.NewReaderSize(s, readAhead)
-	kind, body, err := byte(0), []byte(nil), writeGreeting(s, helloRecord, g.append(nil))
-	if err == nil {
-		kind, body, err = readGreeting(in)
-	}
-	switch {
-	case err != nil:
-	case kind == refusalRecord:
-		if err = refusals[body[0]]; err == nil {
-			err = bad("refusal of kind %d", body[0])
-		}
-	case kind != welcomeRecord:
-		err = bad("record of kind %d where a welcome was to be", kind)
-	default:
-		welcome, err = getGreeting(body)
-	}
-	if err == nil {
-		about, err = who(s, &welcome)
+	if err = writeGreeting(s, helloRecord, g.append(nil)); err == nil {
+		welcome, about, err = s.hear(in, welcomeRecord)
 	}
 	if err == nil && about.Name != g.target {
 		err = refusals[refusedTarget]
@@ -158,14 +145,37 @@ func (n *Node) hello(
 	return s, in, about, welcome, err
 }
 
-// who tells who is at the other end: the greeting must agree with the certificate.
-func who(s *socket, g *greeting) (Peer, error) {
-	about, err := s.other()
+// endWith ends what waits for the socket when ctx ends. The function that it returns prevents that,
+// and reports whether it could.
+func (s *socket) endWith(ctx context.Context) (prevent func() bool) {
+	return context.AfterFunc(ctx, func() {
+		s.tcp.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the call fails in any case
+	})
+}
+
+// hear reads a greeting, of a kind, and tells who is at the other end: the greeting must agree with
+// the certificate.
+func (s *socket) hear(in *bufio.Reader, kind byte) (g greeting, about Peer, err error) {
+	got, body, err := readGreeting(in)
+	switch {
+	case err != nil:
+	case got == refusalRecord:
+		if err = refusals[body[0]]; err == nil {
+			err = bad("refusal of kind %d", body[0])
+		}
+	case got != kind:
+		err = bad("record of kind %d where one of kind %d was to be", got, kind)
+	default:
+		g, err = getGreeting(body)
+	}
+	if err == nil {
+		about, err = s.other()
+	}
 	if err == nil && s.sealed != nil && about.Name != g.name {
 		err = bad("the certificate of %s says %s", g.name, about.Name)
 	}
 	about.Name, about.Incarnation = g.name, g.incarnation
-	return about, err
+	return g, about, err
 }
 
 // other is whom the certificate of the other side names; without TLS some node.
@@ -173,11 +183,7 @@ func (s *socket) other() (Peer, error) {
 	if s.sealed == nil {
 		return Peer{Role: identity.Node}, nil
 	}
-	name, err := identity.PeerName(s.state)
-	if err != nil {
-		return Peer{}, err
-	}
-	role, err := identity.PeerRole(s.state)
+	name, role, err := identity.Peer(s.state)
 	return Peer{Name: name, Role: role}, err
 }
 
@@ -209,7 +215,7 @@ func connect(ctx context.Context, id *identity.Identity, address, protocol strin
 
 // sealing is what TLS goes on top of.
 func (s *socket) sealing() *sealed {
-	s.sealed = newSealed(s.Conn)
+	s.sealed = &sealed{Conn: s.Conn, in: bufio.NewReaderSize(s.Conn, sealedAhead)}
 	return s.sealed
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // socket is a connection of TCP, with TLS on top or without.
@@ -95,7 +97,7 @@ type writer interface {
 	io.WriteCloser
 	CloseWrite() error
 	descriptor() syscall.RawConn
-	// takesLarge reports whether a large parcel is to be written by the writer from its first chunk
+	// takesLarge reports whether a large packet is to be written by the writer from its first chunk
 	// on.
 	takesLarge() bool
 	// pass gives the token to the goroutine that is to write what is left.
@@ -159,7 +161,7 @@ func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	return c, nil
 }
 
-// cores are those of this machine.
+// cores is how many cores this machine has.
 var cores = runtime.NumCPU()
 
 // crowded reports whether the processes of this machine that are connected have fewer than two
@@ -174,7 +176,7 @@ func inside(c *net.TCPConn) bool {
 }
 
 // close ends the connection; the first to do so says why. It does not wait: done is
-// closed when nothing of the connection is at work any more.
+// closed when all goroutines of the connection have ended.
 func (c *conn) close(reason error) {
 	c.closing.Do(func() {
 		c.reason = reason
@@ -202,8 +204,8 @@ func (c *conn) run(in *bufio.Reader) {
 	// From here on the token is held for good.
 	freed := c.batch.written()
 	if p := c.batch.open; p != nil {
-		freed[p.class] += p.size()
-		p.end()
+		freed[p.Class] += p.Size()
+		p.Release()
 	}
 	if c.near {
 		c.peer.node.near.Add(-1)
@@ -252,8 +254,7 @@ func (c *conn) farewell() error {
 	p.mu.Lock()
 	c.beatDue, c.farewellDue = true, true
 	p.drop()
-	p.mu.Unlock()
-	c.pump()
+	p.pump(c)
 	deadline := time.NewTimer(p.node.config.Limits.Suspend)
 	defer deadline.Stop()
 	select {
@@ -266,21 +267,15 @@ func (c *conn) farewell() error {
 	return ErrLeft
 }
 
-// pump writes what is due, unless somebody is writing already.
-func (c *conn) pump() {
-	p := c.peer
-	p.mu.Lock()
+// pump writes what is due, unless somebody is writing already. It is called with the peer's lock,
+// and gives it up.
+func (p *peer) pump(c *conn) {
 	select {
 	case <-c.token:
 	default:
 		p.mu.Unlock()
 		return
 	}
-	p.pump(c)
-}
-
-// pump writes what is due. It is called with the peer's lock and the token, and gives up the lock.
-func (p *peer) pump(c *conn) {
 	for range inlineBatches {
 		if !c.fill() {
 			c.token <- struct{}{}
@@ -322,16 +317,16 @@ func (c *conn) fill() bool {
 		h.put(b.beat[recordHeader:])
 		b.add(b.beat[:])
 	}
-	for p.queues[urgent].len() > 0 && !b.full() {
+	for p.urgent.Len() > 0 && !b.full() {
 		c.begun++
-		b.whole(p.take(urgent))
+		b.whole(p.take(&p.urgent))
 	}
 	if b.open != nil && !b.full() {
 		b.goOn()
 	}
-	for b.open == nil && p.queues[bulk].len() > 0 && !b.full() && b.fits(p.queues[bulk].front()) {
+	for b.open == nil && p.bulk.Len() > 0 && !b.full() && b.fits(p.bulk.Front()) {
 		c.begun++
-		b.begin(p.take(bulk))
+		b.begin(p.take(&p.bulk))
 	}
 	if c.farewellDue && b.open == nil && p.waiting() == 0 {
 		c.farewellSent = true
@@ -342,7 +337,7 @@ func (c *conn) fill() bool {
 }
 
 // attempt writes as much of a fresh batch as the socket takes now. The first chunk of a large
-// parcel may be left to where the others are written.
+// packet may be left to where the others are written.
 func (c *conn) attempt() (all bool, err error) {
 	if err := c.seal(); err != nil || c.writer.takesLarge() && c.batch.open != nil {
 		return false, err
@@ -382,7 +377,7 @@ func (c *conn) seal() error {
 }
 
 // finish gives back what a batch that is written has held, and tells how much that was.
-func (c *conn) finish() [classes]int {
+func (c *conn) finish() [wire.Classes]int {
 	c.rest = nil
 	if c.cipher != nil {
 		c.socket.sealed.put(c.cipher)

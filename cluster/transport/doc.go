@@ -16,7 +16,7 @@
 //     A node's one TCP port serves actors, gossip and clients, told apart by ALPN; package identity
 //     says which role may speak what. Without TLS a node calls and listens at loopback addresses
 //     only.
-//   - Every message that Send or Post took is handled at most once, in the order of its queue, and
+//   - Every message that was taken is handled at most once, in the order of its queue, and
 //     is counted as delivered, when its receiver says so, or as lost. PeerStats adds up at any
 //     time.
 //   - Tensors ride beside the head. writev(2) writes them from where they lie, and they are read
@@ -28,9 +28,9 @@
 //     other's core, and Go's poller would wake a third thread for every piece.
 //   - Large frames go in chunks of at most 1 MiB. Heartbeats and urgent frames go in between and do
 //     not wait for the end of a tensor.
-//   - What waits for a peer is bounded. Send waits for room, Post does not and has more of it. A
-//     frame, a head, the number of peers and that of callers that have not yet proved who they are
-//     are bounded as well: see Limits.
+//   - What waits for a peer is bounded. Send waits for room, SendPacket does not and has more of
+//     it. A frame, a head, the number of peers and the number of callers that have not yet proved
+//     who they are, too, are bounded: see Limits.
 //   - A process that is started again has a larger incarnation. It gets nothing that was meant for
 //     its predecessor, which is refused from then on.
 //   - Broken connections are made again. Silence first suspends a peer, which is reversible, and
@@ -42,9 +42,6 @@
 // What is under way when a connection breaks is lost and counted, not repeated: actors that need it
 // repeat it themselves. A node of the cluster is trusted as its certificate says. It may send any
 // frame to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths
-// as it likes. Strangers who open Limits.Handshakes connections at a time keep other callers out
+// as it likes. Strangers who open 64 connections at a time keep other callers out
 // while they do, but do not disturb existing connections.
-//
-// Memory is the same network inside one process: heads are encoded and decoded as on a connection,
-// tensors change hands by reference.
 package transport

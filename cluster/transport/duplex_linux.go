@@ -44,7 +44,7 @@ func newDuplex(c *conn) (writer, error) {
 
 func (d *duplex) descriptor() syscall.RawConn { return d.raw }
 
-// takesLarge says that the first chunk of a large parcel is written where the others are.
+// takesLarge says that the first chunk of a large packet is written where the others are.
 func (d *duplex) takesLarge() bool { return true }
 
 // back reports whether the goroutine that reads writes again.
@@ -59,7 +59,7 @@ const (
 
 // lead is how far that goroutine's writing can be ahead of its reading before it begins another
 // batch, as long as there is something to read. If both sides wrote first, what has arrived would
-// wait until it is in no cache any more.
+// wait until it has left every cache.
 const lead = chunk
 
 // handling is how long handlers can keep what that goroutine has begun from being written.
@@ -189,7 +189,7 @@ func (d *duplex) exchange(try func() bool) (bool, error) {
 
 // endpoint is a socket that Go's poller does not know. That one wakes a thread for whatever comes
 // to the sockets it knows, also while a goroutine reads from them, and the thread takes the core
-// from it for every piece. An endpoint has a poller of its own, which says something only once it
+// from it for every piece. An endpoint has its own poller, which says something only once it
 // is asked, and which Go's poller knows.
 type endpoint struct {
 	socket *os.File
@@ -265,7 +265,7 @@ func (e *endpoint) wait(room bool) error {
 	err := e.asked.Read(e.do)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if err = e.poller.SetReadDeadline(time.Time{}); err == nil {
-			e.events = unix.EPOLLONESHOT // what was asked for is not any more
+			e.events = unix.EPOLLONESHOT // what was asked for before is withdrawn
 			err = e.asked.Control(func(poller uintptr) { e.ask(poller) })
 		}
 	}

@@ -215,7 +215,7 @@ func TestFirstChunkOfALargeFrameIsLeftToTheGoroutineThatReads(t *testing.T) {
 		c := &conn{writer: &duplex{endpoint: near}, gather: newGather(near.raw), socket: &socket{}}
 		c.batch.add(make([]byte, 100))
 		if large {
-			c.batch.open = &parcel{}
+			c.batch.open = &wire.Packet{}
 		}
 		if all, err := c.attempt(); err != nil || all == large || (c.bytesOut.Load() == 0) != large {
 			t.Errorf("large %v: all %v, %d bytes written; %v", large, all, c.bytesOut.Load(), err)
@@ -234,13 +234,13 @@ func writing(t *testing.T, e *endpoint, frames int) (*conn, *duplex) {
 	d := &duplex{endpoint: e, conn: p.conn, relay: make(chan struct{}, 1)}
 	p.conn.writer = d
 	for range frames {
-		parcel, err := pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{},
-			Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}}, bulk)
+		packet, err := wire.Pack(&wire.Frame{Kind: wire.User, Head: &protos.Chunk{},
+			Tensors: []*protos.Tensor{protos.NewTensor(make([]float32, 200_000))}}, wire.Bulk)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.frames[bulk]++
-		p.queues[bulk].push(parcel)
+		p.frames[wire.Bulk]++
+		p.bulk.Push(packet)
 	}
 	return p.conn, d
 }

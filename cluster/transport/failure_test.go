@@ -128,8 +128,8 @@ func TestEarlierIncarnationIsRefusedAndHearsOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the old one gives up", func() bool { return old.stats("a").State == transport.Down })
-	if s := a.stats("b"); s.Peer.Incarnation != 7 || !s.Connected || a.Stats().Refusals.Stale == 0 {
-		t.Errorf("%+v, %+v", s, a.Stats().Refusals)
+	if s := a.stats("b"); s.Peer.Incarnation != 7 || !s.Connected || a.Refused().Stale == 0 {
+		t.Errorf("%+v, %+v", s, a.Refused())
 	}
 	if err := old.Send("a", chunk(0)); !errors.Is(err, transport.ErrDown) {
 		t.Errorf("error %v, want that the peer is down", err)

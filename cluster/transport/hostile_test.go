@@ -74,7 +74,7 @@ func TestStrangersAreTurnedAwayAndCounted(t *testing.T) {
 		c.Handshake() //nolint:errcheck // the node's count is what matters
 		ends(t, c)
 	}
-	until(t, "all are counted", func() bool { return b.Stats().Refusals.Strangers == 5 })
+	until(t, "all are counted", func() bool { return b.Refused().Strangers == 5 })
 	works(t, start(t, "a", 1, withID(t, "a")), b)
 }
 
@@ -89,7 +89,7 @@ func TestCallerOfAnotherNameThanItsCertificateIsRefused(t *testing.T) {
 	c = tls.Client(dial(t, b), id(t, "a").ClientTLS(identity.Actors))
 	say(t, c, []byte("nonsense that is no hello of anybody"))
 	ends(t, c)
-	until(t, "both are counted", func() bool { return b.Stats().Refusals.Malformed == 2 })
+	until(t, "both are counted", func() bool { return b.Refused().Malformed == 2 })
 	works(t, start(t, "a", 1, withID(t, "a")), b)
 }
 
@@ -174,7 +174,7 @@ func TestReplayedBytesMakeNoConnection(t *testing.T) {
 		say(t, c, seen)
 		ends(t, c)
 		until(t, "it is counted", func() bool {
-			r := b.Stats().Refusals
+			r := b.Refused()
 			return secure && r.Strangers == 1 || !secure && r.Double == 1
 		})
 		a.send(t, "b", 2)
@@ -210,7 +210,7 @@ func TestClientsReachTheirProtocolAloneAndAreKnownByTheirRole(t *testing.T) {
 			t.Errorf("%s calls for %s: answer %q, %v", test.name, test.protocol, said, err)
 		}
 	}
-	until(t, "the others are counted", func() bool { return b.Stats().Refusals.Strangers == 4 })
+	until(t, "the others are counted", func() bool { return b.Refused().Strangers == 4 })
 	if _, _, err := transport.Open(context.Background(), id(t, "foreign/a"), b.Address(),
 		identity.Clients); err == nil {
 		t.Error("a caller took a node of another cluster for one of its own")

@@ -53,12 +53,7 @@ func (p *peer) look(now time.Time, deaf time.Duration) {
 		return
 	}
 	c.beatDue = true
-	select {
-	case <-c.token:
-		p.pump(c)
-	default:
-		p.mu.Unlock()
-	}
+	p.pump(c)
 }
 
 // event is a change of a peer's state.

@@ -48,22 +48,15 @@ type Limits struct {
 	// QueueBytes is how much of what Send took may wait for one peer, 64 MiB by default. A frame
 	// that is larger is taken when no other of its class waits.
 	QueueBytes int
-	// QueueFrames is how many frames of these may wait, 4096 by default.
-	QueueFrames int
-	// Backlog is how many times as much may wait of what Post took, and of urgent frames, 32 by
-	// default.
+	// Backlog is how many times as much may wait of eager and of urgent packets, 32 by default. The
+	// same holds for their number, of which 4096 may wait that Send took.
 	Backlog int
 	// Patience is how long Send waits for room, 10 s by default.
 	Patience time.Duration
 	// Frame is the largest size in bytes of the tensors of a frame that is received, 256 MiB
 	// by default, at most 4 × wire.MaxValues.
 	Frame int
-	// Peers is how many peers are known at a time, 1024 by default.
-	Peers int
-	// Handshakes is how many callers may be about to prove who they are, 64 by default. Of more,
-	// those go first that say nothing.
-	Handshakes int
-	// Handshake is how long that may take, 5 s by default.
+	// Handshake is how long a caller may take to prove who it is, 5 s by default.
 	Handshake time.Duration
 	// Heartbeat is the time between two heartbeats, 250 ms by default.
 	Heartbeat time.Duration
@@ -77,47 +70,43 @@ type Limits struct {
 	Drain time.Duration
 }
 
+// Bounds that no configuration changes.
+const (
+	queueFrames = 4096 // of what Send took, that wait for one peer
+	maxPeers    = 1024 // that are known at a time
+	// maxHandshakes is how many callers may be about to prove who they are. Of more, those go first
+	// that say nothing.
+	maxHandshakes = 64
+)
+
 func (l *Limits) fill() error {
-	for _, i := range []struct {
-		name   string
-		value  *int
-		preset int
-	}{
-		{"QueueBytes", &l.QueueBytes, 64 << 20}, {"QueueFrames", &l.QueueFrames, 4096}, {"Frame", &l.Frame, 256 << 20},
-		{"Backlog", &l.Backlog, 32}, {"Peers", &l.Peers, 1024}, {"Handshakes", &l.Handshakes, 64},
-	} {
-		*i.value = cmp.Or(*i.value, i.preset)
-		if *i.value < 0 || i.name == "Frame" && *i.value > 4*wire.MaxValues {
-			return fmt.Errorf("transport: limit %s is %d, accepted are positive numbers, for Frame at most %d",
-				i.name, *i.value, 4*wire.MaxValues)
-		}
-	}
-	l.Heartbeat = cmp.Or(l.Heartbeat, 250*time.Millisecond)
-	l.Suspend = cmp.Or(l.Suspend, 6*l.Heartbeat)
-	for _, d := range []struct {
-		name   string
-		value  *time.Duration
-		preset time.Duration
-	}{
-		{"Patience", &l.Patience, 10 * time.Second}, {"Handshake", &l.Handshake, 5 * time.Second},
-		{"Heartbeat", &l.Heartbeat, 0},
-		{"Suspend", &l.Suspend, 0}, {"Absent", &l.Absent, 10 * l.Suspend}, {"Backoff", &l.Backoff, 2 * time.Second},
-		{"Drain", &l.Drain, 5 * time.Second},
-	} {
-		*d.value = cmp.Or(*d.value, d.preset)
-		if *d.value < 0 {
-			return fmt.Errorf("transport: limit %s is %v, accepted are positive times", d.name, *d.value)
-		}
+	preset(&l.QueueBytes, 64<<20)
+	preset(&l.Backlog, 32)
+	preset(&l.Patience, 10*time.Second)
+	preset(&l.Frame, 256<<20)
+	preset(&l.Handshake, 5*time.Second)
+	preset(&l.Heartbeat, 250*time.Millisecond)
+	preset(&l.Suspend, 6*l.Heartbeat)
+	preset(&l.Absent, 10*l.Suspend)
+	preset(&l.Backoff, 2*time.Second)
+	preset(&l.Drain, 5*time.Second)
+	if min(l.QueueBytes, l.Frame, l.Backlog) < 0 || l.Frame > 4*wire.MaxValues ||
+		min(l.Heartbeat, l.Suspend, l.Patience, l.Handshake, l.Absent, l.Backoff, l.Drain) < 0 {
+		return fmt.Errorf("transport: limits %+v, accepted are positive ones, for Frame at most %d", *l,
+			4*wire.MaxValues)
 	}
 	return nil
 }
+
+// preset gives a limit that is not set its default.
+func preset[T comparable](limit *T, value T) { *limit = cmp.Or(*limit, value) }
 
 // Config is what a node is.
 type Config struct {
 	// Name is unique among the processes of a cluster; package naming says what it may be. With an
 	// Identity it is the one in the certificate, and may be left out.
 	Name string
-	// Incarnation is larger than that of all earlier processes of this name; not 0.
+	// Incarnation is larger than in all earlier processes of this name; not 0.
 	Incarnation uint64
 	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
 	// but cannot be called, such as a client's.
@@ -128,10 +117,7 @@ type Config struct {
 	// Identity proves who this is; nil stands for connections without TLS, which are for
 	// loopback addresses only.
 	Identity *identity.Identity
-	// PlainAnywhere allows connections without TLS between machines. Everybody who can reach
-	// the address can then be any node.
-	PlainAnywhere bool
-	// Tensors is where those of received frames come from.
+	// Tensors is where the tensors of received frames come from.
 	Tensors *protos.TensorPool
 	// Receive takes a frame that has arrived, and with it one reference to each of its
 	// tensors. The frame is good until Receive returns, its head and tensors longer.
@@ -140,16 +126,16 @@ type Config struct {
 	// nor wait for another frame of this peer. It may Send; two nodes whose queues for each
 	// other are both full, and whose Receive waits for room there, wait for Limits.Patience.
 	Receive func(from Peer, f *wire.Frame)
-	// Posted, if not nil, is asked for the memory of a tensor of so many values when the head of
-	// its frame has arrived, with a reference for the frame; nil stands for Tensors. Of small
+	// Posted, if not nil, is asked for the memory of a tensor with a number of values when the head
+	// of its frame has arrived, with a reference for the frame; nil stands for Tensors. Of small
 	// tensors it is not asked. It is called on the goroutine that reads from the peer, must not
 	// wait, and is followed by Receive unless the connection breaks.
 	Posted func(f *wire.Frame, tensor, values int) *protos.Tensor
 	// Changed, if not nil, is told of every change of a peer's state, one at a time and in
-	// order, on a goroutine of its own. The reason is nil for Up.
+	// order, on a separate goroutine. The reason is nil for Up.
 	Changed func(p Peer, state State, reason error)
-	// Protocols take connections that were made by [Open] for a protocol other than that of
-	// actors: identity.Gossip is for nodes alone, as are protocols unknown to identity;
+	// Protocols take connections that were made by [Open] for protocols other than the actors':
+	// identity.Gossip is for nodes alone, as are protocols unknown to identity;
 	// identity.Clients is for every role, and its function decides what which may do. A
 	// function owns the connection it is given, and must return soon.
 	Protocols map[string]func(c net.Conn, from Peer)
@@ -179,6 +165,10 @@ type Node struct {
 	mu    sync.RWMutex
 	peers map[string]*peer
 
+	// Callers that did not become peers: strangers did not prove that they belong to the cluster,
+	// or spoke another protocol; malformed proved that, but not who they are, or did not say so as
+	// nodes do; double had a connection already; stale were earlier incarnations; crowds were too
+	// many at a time; others wanted another node, or were one peer too many; accept were gone.
 	refused struct{ stranger, malformed, double, stale, crowd, accept, other atomic.Uint64 }
 }
 
@@ -206,7 +196,7 @@ func (n *Node) listen() error {
 	if n.config.Address == "" {
 		return nil
 	}
-	if err := n.mayBePlain(n.config.Address); err != nil {
+	if err := mayBePlain(n.config.Identity, n.config.Address); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", n.config.Address)
@@ -244,22 +234,18 @@ func (c *Config) check() error {
 	return c.Limits.fill()
 }
 
-// mayBePlain refuses addresses to which nothing may be said without TLS.
-func (n *Node) mayBePlain(address string) error {
-	if n.config.Identity != nil || n.config.PlainAnywhere {
+// mayBePlain refuses addresses to which nothing may be said without TLS, for which the identity is
+// nil.
+func mayBePlain(id *identity.Identity, address string) error {
+	if id != nil {
 		return nil
 	}
-	return loopback(address)
-}
-
-func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("transport: %w", err)
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("transport: %s without TLS: accepted are loopback addresses, unless PlainAnywhere is set",
-			address)
+		return fmt.Errorf("transport: %s without TLS: accepted are loopback addresses", address)
 	}
 	return nil
 }
@@ -277,7 +263,7 @@ func (n *Node) enter(name string) *peer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.peers[name]
-	if p == nil && len(n.peers) < n.config.Limits.Peers {
+	if p == nil && len(n.peers) < maxPeers {
 		p = &peer{node: n, name: name, about: Peer{Name: name}, heard: time.Now()}
 		n.peers[name] = p
 	}
@@ -304,13 +290,12 @@ func (n *Node) Connect(name, address string) error {
 		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d letters, digits, dots, "+
 			"dashes and underscores", name, naming.Max)
 	}
-	if err := n.mayBePlain(address); err != nil {
+	if err := mayBePlain(n.config.Identity, address); err != nil {
 		return err
 	}
 	p := n.enter(name)
 	if p == nil {
-		return fmt.Errorf("transport: to %s: %d peers are known, which is as many as can be", name,
-			n.config.Limits.Peers)
+		return fmt.Errorf("transport: to %s: %d peers are known, which is as many as can be", name, maxPeers)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -333,10 +318,10 @@ func (n *Node) Connect(name, address string) error {
 // counted as delivered or as lost; otherwise all stays with the caller. Where nothing waits, the
 // caller's goroutine writes, but never waits for the network; where the queue is full, Send waits
 // for at most Limits.Patience and then returns an error that wraps ErrQueueFull.
-func (n *Node) Send(name string, f *wire.Frame) error { return n.send(name, f, bulk, true) }
+func (n *Node) Send(name string, f *wire.Frame) error { return n.pack(name, f, true) }
 
 // TrySend is Send, but where the queue is full it returns the error at once.
-func (n *Node) TrySend(name string, f *wire.Frame) error { return n.send(name, f, bulk, false) }
+func (n *Node) TrySend(name string, f *wire.Frame) error { return n.pack(name, f, false) }
 
 // SendOn is Send over however slow a network: where the queue is full it tries again until going
 // ends. If it returns an error it has released the frame's tensors.
@@ -351,23 +336,28 @@ func (n *Node) SendOn(going context.Context, name string, f *wire.Frame) error {
 	return err
 }
 
-// Post is TrySend for those who can neither wait nor keep the frame, such as actors. What was
-// posted waits in one order with what was sent, but in other room: see Limits.Backlog.
-func (n *Node) Post(name string, f *wire.Frame) error { return n.send(name, f, posted, false) }
+// SendPacket is TrySend of a packet, which stays with the caller if there is an error. Packets of
+// class wire.Eager wait in one order with what Send took, but in other room: see Limits.Backlog.
+func (n *Node) SendPacket(name string, p *wire.Packet) error { return n.send(name, p, false) }
 
-// send takes a frame that is of a class unless it is urgent.
-func (n *Node) send(name string, f *wire.Frame, c class, patient bool) error {
-	p := n.peer(name)
-	if p == nil {
-		return fmt.Errorf("transport: to %.80s: %w", name, ErrUnknown)
-	}
-	parcel, err := pack(f, c)
+func (n *Node) pack(name string, f *wire.Frame, patient bool) error {
+	packet, err := wire.Pack(f, wire.Bulk)
 	if err != nil {
-		return fmt.Errorf("transport: to %s: %w", name, err)
+		return fmt.Errorf("transport: to %.80s: %w", name, err)
 	}
-	if err := p.send(parcel, patient); err != nil {
-		parcel.forget()
-		return fmt.Errorf("transport: to %s: %w", name, err)
+	if err = n.send(name, packet, patient); err != nil {
+		packet.Recycle()
+	}
+	return err
+}
+
+func (n *Node) send(name string, packet *wire.Packet, patient bool) error {
+	err := ErrUnknown
+	if p := n.peer(name); p != nil {
+		err = p.send(packet, patient)
+	}
+	if err != nil {
+		return fmt.Errorf("transport: to %.80s: %w", name, err)
 	}
 	return nil
 }
@@ -389,27 +379,18 @@ func (n *Node) Remove(name string) {
 }
 
 // Open makes a connection as [Open] does, with the node's identity.
-func (n *Node) Open(ctx context.Context, address, protocol string) (c net.Conn, to Peer, err error) {
-	if err := n.mayBePlain(address); err != nil {
-		return nil, Peer{}, err
-	}
-	return open(ctx, n.identity.Load(), address, protocol)
+func (n *Node) Open(ctx context.Context, address, protocol string) (net.Conn, Peer, error) {
+	return Open(ctx, n.identity.Load(), address, protocol)
 }
 
 // Open makes a connection for a protocol that the node at the address has in its Config.Protocols,
 // and tells which node that is; without TLS, for which the identity is nil and the address a
 // loopback one, its name is not known. A node that refuses the certificate or the protocol says so,
 // with TLS 1.3, in the error of the first Read.
-func Open(ctx context.Context, id *identity.Identity, address, protocol string) (c net.Conn, to Peer, err error) {
-	if id == nil {
-		if err := loopback(address); err != nil {
-			return nil, Peer{}, err
-		}
+func Open(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, Peer, error) {
+	if err := mayBePlain(id, address); err != nil {
+		return nil, Peer{}, err
 	}
-	return open(ctx, id, address, protocol)
-}
-
-func open(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, Peer, error) {
 	s, err := connect(ctx, id, address, protocol)
 	if err != nil {
 		return nil, Peer{}, fmt.Errorf("transport: %s at %s: %w", protocol, address, err)
@@ -436,7 +417,7 @@ func (n *Node) Renew(id *identity.Identity) error {
 }
 
 // Close takes leave of all peers, once what waits for them has arrived, but after
-// Limits.Drain at the latest. It returns when no goroutine of the node is at work any more, and an
+// Limits.Drain at the latest. It returns when all goroutines of the node have ended, and an
 // error that says how many messages were lost meanwhile.
 func (n *Node) Close() error {
 	if n.closing.Swap(true) {
@@ -470,7 +451,7 @@ func (n *Node) Close() error {
 	return nil
 }
 
-// lost is how many messages are lost for good; those of a connection are once it has ended.
+// lost is how many messages are lost for good. A connection's count once it has ended.
 func (n *Node) lost() (lost uint64) {
 	for _, p := range n.all() {
 		p.mu.Lock()
@@ -489,12 +470,8 @@ func (n *Node) quiet() bool {
 		if c := p.conn; c != nil {
 			quiet = false
 			c.farewellDue = true
-			select {
-			case <-c.token:
-				p.pump(c)
-				continue
-			default:
-			}
+			p.pump(c)
+			continue
 		}
 		quiet = quiet && (!p.dialing || p.waiting() == 0)
 		p.mu.Unlock()

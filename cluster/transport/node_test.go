@@ -327,7 +327,7 @@ func TestCallsAtTheSameTimeMakeOneConnectionAndLoseNothing(t *testing.T) {
 		if x, y := a.stats("b"), b.stats("a"); x.Connections != 1 || y.Connections != 1 || x.Lost+y.Lost != 0 {
 			t.Fatalf("round %d: %+v and %+v", round, x, y)
 		}
-		doubles += a.Stats().Refusals.Double + b.Stats().Refusals.Double
+		doubles += a.Refused().Double + b.Refused().Double
 		if err := errors.Join(a.Close(), b.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -27,8 +27,8 @@ type patient struct {
 
 const (
 	spin = 100 * time.Microsecond
-	// bestScore is that of a connection where looking is worth it. A look in vain costs vain; at 0
-	// only one read of probes looks.
+	// bestScore is the score of a connection where looking is worth it. A look in vain costs vain;
+	// at 0 only one read of probes looks.
 	bestScore = 8
 	vain      = 2
 	probes    = 16
@@ -41,7 +41,7 @@ func newPatient(c *conn) *patient {
 	return p
 }
 
-// Read is that of an io.Reader, for one goroutine at a time.
+// Read implements io.Reader for one goroutine at a time.
 func (p *patient) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/queue"
+	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // Peer is the process at the other end.
@@ -18,8 +20,8 @@ type Peer struct {
 	// Incarnation tells the lives of a process of this name apart; a later one has a
 	// larger number.
 	Incarnation uint64
-	// Role is that in its certificate, which for peers that exchange frames is that of a node;
-	// without TLS it always is.
+	// Role is the one in its certificate: identity.Node for peers that exchange frames, and for all
+	// without TLS.
 	Role identity.Role
 }
 
@@ -61,10 +63,11 @@ type peer struct {
 	about   Peer // the incarnation is 0 before the first connection
 	state   State
 	conn    *conn
-	queues  [queues]queue
-	frames  [classes]int  // that wait
-	held    [classes]int  // bytes of what waits and of what is being written
-	room    chan struct{} // closed when there may be room for a sender that waits; nil if none does
+	urgent  queue.Ring[*wire.Packet] // of that class
+	bulk    queue.Ring[*wire.Packet] // of the others
+	frames  [wire.Classes]int        // that wait
+	held    [wire.Classes]int        // bytes of what waits and of what is being written
+	room    chan struct{}            // closed when there may be room for a sender that waits; nil if none does
 
 	dialing   bool               // a goroutine sees to it that there will be a connection
 	calling   context.CancelFunc // of the call under way; nil if there is none
@@ -77,7 +80,6 @@ type peer struct {
 	// sent = delivered + conn.acked + lost + what waits or is not acknowledged
 	sent, delivered, lost uint64
 	received, connections uint64
-	bytesOut, bytesIn     int64
 	trip                  time.Duration
 }
 
@@ -90,42 +92,35 @@ type ended struct {
 }
 
 // waiting is how many frames wait in the queues.
-func (p *peer) waiting() (n int) {
-	for i := range p.queues {
-		n += p.queues[i].len()
-	}
-	return n
-}
+func (p *peer) waiting() int { return p.urgent.Len() + p.bulk.Len() }
 
-// send queues a parcel and writes it, if nobody writes yet. It waits for room as long as the
-// limits say, if it is patient. The parcel stays with the caller if there is an error.
-func (p *peer) send(parcel *parcel, patient bool) error {
+// send queues a packet and writes it, if nobody writes yet. It waits for room as long as the
+// limits say, if it is patient. The packet stays with the caller if there is an error.
+func (p *peer) send(packet *wire.Packet, patient bool) error {
 	p.mu.Lock()
-	if err := p.admit(parcel, patient); err != nil {
+	if err := p.admit(packet, patient); err != nil {
 		p.mu.Unlock()
 		return err
 	}
 	p.sent++
-	p.held[parcel.class] += parcel.size()
-	p.frames[parcel.class]++
-	p.queues[parcel.class.queue()].push(parcel)
-	c := p.conn
-	if c == nil {
-		p.want(false)
-		p.mu.Unlock()
+	p.held[packet.Class] += packet.Size()
+	p.frames[packet.Class]++
+	if packet.Class == wire.Urgent {
+		p.urgent.Push(packet)
+	} else {
+		p.bulk.Push(packet)
+	}
+	if p.conn != nil {
+		p.pump(p.conn)
 		return nil
 	}
-	select {
-	case <-c.token:
-		p.pump(c)
-	default:
-		p.mu.Unlock()
-	}
+	p.want(false)
+	p.mu.Unlock()
 	return nil
 }
 
 // admit waits for room in the queue, with the lock held but while it waits.
-func (p *peer) admit(parcel *parcel, patient bool) error {
+func (p *peer) admit(packet *wire.Packet, patient bool) error {
 	var patience *time.Timer
 	for {
 		switch {
@@ -135,10 +130,10 @@ func (p *peer) admit(parcel *parcel, patient bool) error {
 			return ErrDown
 		case p.conn == nil && p.address == "" && p.state == Unknown:
 			return ErrUnknown
-		case p.fits(parcel):
+		case p.fits(packet):
 			return nil
 		case !patient:
-			return p.full(parcel.class)
+			return p.full(packet.Class)
 		}
 		if patience == nil {
 			patience = time.NewTimer(p.node.config.Limits.Patience)
@@ -157,43 +152,43 @@ func (p *peer) admit(parcel *parcel, patient bool) error {
 		}
 		p.mu.Lock()
 		if late {
-			return p.full(parcel.class)
+			return p.full(packet.Class)
 		}
 	}
 }
 
-// fits reports whether there is room for a parcel.
-func (p *peer) fits(parcel *parcel) bool {
-	bytes, frames := p.node.config.Limits.room(parcel.class)
-	held := p.held[parcel.class]
-	return held == 0 || int64(held)+int64(parcel.size()) <= bytes && int64(p.frames[parcel.class]) < frames
+// fits reports whether there is room for a packet.
+func (p *peer) fits(packet *wire.Packet) bool {
+	bytes, frames := p.node.config.Limits.room(packet.Class)
+	held := p.held[packet.Class]
+	return held == 0 || int64(held)+int64(packet.Size()) <= bytes && int64(p.frames[packet.Class]) < frames
 }
 
 // full is the error about a class for which there was no room.
-func (p *peer) full(c class) error {
+func (p *peer) full(c wire.Class) error {
 	bytes, frames := p.node.config.Limits.room(c)
 	return fmt.Errorf("%w: %d messages wait, with %d bytes; at most %d can, with %d bytes", ErrQueueFull,
 		p.frames[c], p.held[c], frames, bytes)
 }
 
 // room is how much of a class may wait for one peer.
-func (l *Limits) room(c class) (bytes, frames int64) {
-	bytes, frames = int64(l.QueueBytes), int64(l.QueueFrames)
-	if c != bulk {
+func (l *Limits) room(c wire.Class) (bytes, frames int64) {
+	bytes, frames = int64(l.QueueBytes), queueFrames
+	if c != wire.Bulk {
 		bytes, frames = bytes*int64(l.Backlog), frames*int64(l.Backlog)
 	}
 	return bytes, frames
 }
 
-// take takes the first parcel of a queue.
-func (p *peer) take(queue class) *parcel {
-	parcel := p.queues[queue].pop()
-	p.frames[parcel.class]--
-	return parcel
+// take takes the first packet of a queue.
+func (p *peer) take(q *queue.Ring[*wire.Packet]) *wire.Packet {
+	packet := q.Pop()
+	p.frames[packet.Class]--
+	return packet
 }
 
 // free makes room for others.
-func (p *peer) free(bytes [classes]int) {
+func (p *peer) free(bytes [wire.Classes]int) {
 	for i, n := range bytes {
 		p.held[i] -= n
 	}
@@ -210,11 +205,11 @@ func (p *peer) wake() {
 
 // drop loses what waits.
 func (p *peer) drop() {
-	for i := range p.queues {
-		for q := &p.queues[i]; q.len() > 0; p.lost++ {
-			parcel := p.take(class(i))
-			p.held[parcel.class] -= parcel.size()
-			parcel.end()
+	for _, q := range []*queue.Ring[*wire.Packet]{&p.urgent, &p.bulk} {
+		for ; q.Len() > 0; p.lost++ {
+			packet := p.take(q)
+			p.held[packet.Class] -= packet.Size()
+			packet.Release()
 		}
 	}
 	p.wake()
@@ -277,8 +272,8 @@ func (p *peer) install(s *socket, in *bufio.Reader, mine bool) error {
 	return nil
 }
 
-// ended takes note of the end of the connection, of which nothing is at work any more.
-func (p *peer) ended(c *conn, freed [classes]int) {
+// ended takes note of the end of the connection, once all its goroutines have ended.
+func (p *peer) ended(c *conn, freed [wire.Classes]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free(freed)
@@ -287,8 +282,6 @@ func (p *peer) ended(c *conn, freed [classes]int) {
 	p.delivered += c.acked
 	p.received += c.handled.Load()
 	p.lost += c.begun - c.acked
-	p.bytesOut += c.bytesOut.Load()
-	p.bytesIn += c.socket.counted.bytes.Load()
 	switch {
 	case p.state == Down, p.node.closing.Load(), p.accepting > 0:
 	case errors.Is(c.reason, ErrLeft):

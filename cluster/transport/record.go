@@ -25,7 +25,7 @@ const (
 	beatRecord     = 7 // heartbeat
 	farewellRecord = 8 // the sender has sent its last frame
 
-	recordHeader = 8
+	recordHeader = wire.Headroom
 	beatSize     = 32
 	// maxGreeting bounds the body of what is read before a peer is trusted.
 	maxGreeting = 1 << 10
@@ -147,7 +147,7 @@ func getGreeting(b []byte) (g greeting, err error) {
 const (
 	refusedStale  = 1 // a later incarnation of the caller is known
 	refusedDouble = 2 // there is, or will be, another connection
-	refusedTarget = 3 // the name called is not that of this node
+	refusedTarget = 3 // the name called is not this node's
 	refusedFull   = 4 // too many peers
 )
 

@@ -20,10 +20,6 @@ type sealed struct {
 
 const sealedAhead = 64 << 10
 
-func newSealed(c net.Conn) *sealed {
-	return &sealed{Conn: c, in: bufio.NewReaderSize(c, sealedAhead)}
-}
-
 func (s *sealed) Read(b []byte) (int, error) { return s.in.Read(b) }
 
 func (s *sealed) Write(b []byte) (int, error) {

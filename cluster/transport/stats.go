@@ -26,49 +26,19 @@ type PeerStats struct {
 	Unacknowledged uint64
 	// Received counts the messages of the peer that were handled.
 	Received uint64
-	// BytesOut and BytesIn count the bytes on connections, with TLS what it makes of them.
-	BytesOut, BytesIn int64
 	// BadFrames counts connections that ended because of bytes that no node sends.
 	BadFrames uint64
-	// RoundTrip is that of heartbeats, smoothed; 0 before the first.
+	// RoundTrip is what a heartbeat takes there and back, smoothed; 0 before the first.
 	RoundTrip time.Duration
 }
 
-// Refusals counts callers that did not become peers.
-type Refusals struct {
-	// Strangers did not prove that they belong to the cluster, or spoke another protocol.
-	Strangers uint64
-	// Malformed proved that, but not who they are, or did not say so as nodes do.
-	Malformed uint64
-	// Double had a connection already, as after calling each other at the same time.
-	Double uint64
-	// Stale were earlier incarnations of known peers.
-	Stale uint64
-	// Crowded were more than Limits.Handshakes at a time, or had to go for others.
-	Crowded uint64
-	// Other wanted a node of another name, or were more than Limits.Peers.
-	Other uint64
-	// Failed were gone, or could not be accepted by the system.
-	Failed uint64
-}
-
-// Stats is what a node counts.
-type Stats struct {
-	Peers    []PeerStats // by name
-	Refusals Refusals
-}
-
-// Stats returns the node's counters. Peers are looked at one after the other.
-func (n *Node) Stats() Stats {
-	r := &n.refused
-	s := Stats{Refusals: Refusals{
-		Strangers: r.stranger.Load(), Malformed: r.malformed.Load(), Double: r.double.Load(), Stale: r.stale.Load(),
-		Crowded: r.crowd.Load(), Other: r.other.Load(), Failed: r.accept.Load(),
-	}}
+// Peers returns the counters of all peers, by name. They are looked at one after the other.
+func (n *Node) Peers() []PeerStats {
+	var all []PeerStats
 	for _, p := range n.all() {
-		s.Peers = append(s.Peers, p.stats())
+		all = append(all, p.stats())
 	}
-	return s
+	return all
 }
 
 // Peer returns the counters of one peer; false if there is none of this name.
@@ -86,7 +56,7 @@ func (p *peer) stats() PeerStats {
 	s := PeerStats{
 		Peer: p.about, State: p.state, Connected: p.conn != nil, Connections: p.connections,
 		Sent: p.sent, Delivered: p.delivered, Lost: p.lost, Waiting: uint64(p.waiting()), Received: p.received,
-		BytesOut: p.bytesOut, BytesIn: p.bytesIn, BadFrames: p.bad.Load(), RoundTrip: p.trip,
+		BadFrames: p.bad.Load(), RoundTrip: p.trip,
 	}
 	for _, n := range p.held {
 		s.WaitingBytes += n
@@ -95,8 +65,6 @@ func (p *peer) stats() PeerStats {
 		s.Delivered += c.acked
 		s.Unacknowledged = c.begun - c.acked
 		s.Received += c.handled.Load()
-		s.BytesOut += c.bytesOut.Load()
-		s.BytesIn += c.socket.counted.bytes.Load()
 	}
 	return s
 }

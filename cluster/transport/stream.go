@@ -43,7 +43,7 @@ type arrival struct {
 }
 
 // read returns the next arrival. The error wraps ErrBad, wire's errors included, if the
-// fault is in the bytes, and is that of the connection otherwise.
+// fault is in the bytes, and is the connection's otherwise.
 func (s *stream) read() (arrival, error) {
 	for {
 		header, err := s.in.Peek(recordHeader)
@@ -202,7 +202,7 @@ func (s *stream) memory(values int) *protos.Tensor {
 
 // close gives the tensors of a frame that will never be whole back.
 func (s *stream) close() {
-	release(s.partial.frame.Tensors)
+	s.partial.frame.Release()
 	s.partial = partial{}
 }
 

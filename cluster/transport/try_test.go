@@ -44,7 +44,7 @@ func TestTrySendReturnsAtOnceWhereSendWaits(t *testing.T) {
 	})
 }
 
-func TestPostTakesMoreThanSendAndNoRoomFromIt(t *testing.T) {
+func TestPacketsHaveMoreRoomThanFramesAndTakeNoneFromThem(t *testing.T) {
 	hold := make(chan struct{})
 	a := start(t, "a", 1, func(_ *node, c *transport.Config) {
 		c.Limits.QueueBytes, c.Limits.Backlog = 1<<20, 64
@@ -61,9 +61,14 @@ func TestPostTakesMoreThanSendAndNoRoomFromIt(t *testing.T) {
 	sent := 0
 	var err error
 	for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); sent++ {
-		err = a.Post("b", chunk(sent, v.Retain()))
+		var p *wire.Packet
+		if p, err = wire.Pack(chunk(sent, v.Retain()), wire.Eager); err != nil {
+			t.Fatal(err)
+		}
+		if err = a.SendPacket("b", p); err != nil {
+			p.Release()
+		}
 	}
-	v.Release() // that of the message that was not taken
 	if sent--; !errors.Is(err, transport.ErrQueueFull) || a.stats("b").WaitingBytes < 63<<20 {
 		t.Errorf("after %d messages that nobody takes: error %v; %d bytes wait", sent, err, a.stats("b").WaitingBytes)
 	}

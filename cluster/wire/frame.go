@@ -27,6 +27,7 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -77,10 +78,10 @@ func (k Kind) check() error {
 	return fmt.Errorf("frame kind %d, accepted are %d, %d and %d", k, User, System, Control)
 }
 
-const (
-	prefixSize = 20
-	version    = 3
-)
+// PrefixSize is the number of bytes of the fixed part of a frame.
+const PrefixSize = 20
+
+const version = 3
 
 // ErrTooLarge is wrapped by errors about frames that exceed a limit.
 var ErrTooLarge = errors.New("frame exceeds a limit")
@@ -116,31 +117,27 @@ func Size(f *Frame) int {
 	for _, t := range f.Tensors {
 		values += len(t.Data)
 	}
-	return prefixSize + headSize(f) + 4*values
+	return PrefixSize + headSize(f) + 4*values
 }
 
 // Measure returns the size of the frame, or the error with which Encode would refuse
 // it for a limit.
 func Measure(f *Frame) (int, error) {
 	size := Size(f)
-	if size > MaxHead || len(f.Tensors) > MaxTensors {
-		return size, check(f)
+	if size <= MaxHead && len(f.Tensors) <= MaxTensors {
+		return size, nil
 	}
-	return size, nil
+	err := checkTensors(f)
+	if n := headSize(f); err == nil && n > MaxHead {
+		err = headTooLarge(n)
+	}
+	return size, err
 }
 
 func headSize(f *Frame) int {
 	name := f.Head.ProtoReflect().Descriptor().FullName()
-	return 4*len(f.Tensors) + stringSize(len(f.Target)) + stringSize(len(f.SenderAddress)) +
-		stringSize(len(f.SenderID)) + stringSize(len(name)) + proto.Size(f.Head)
-}
-
-func stringSize(n int) int {
-	size := 1 + n
-	for v := n; v >= 0x80; v >>= 7 {
-		size++
-	}
-	return size
+	return 4*len(f.Tensors) + protowire.SizeBytes(len(f.Target)) + protowire.SizeBytes(len(f.SenderAddress)) +
+		protowire.SizeBytes(len(f.SenderID)) + protowire.SizeBytes(len(name)) + proto.Size(f.Head)
 }
 
 // AppendHead appends the prefix and the head of the frame to b. The values of the
@@ -155,21 +152,20 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	start := len(b)
 	b = append(b, 'G', 'W', version, byte(f.Kind), 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
-	b = binary.LittleEndian.AppendUint16(b, uint16(min(max(f.Late, 0), MaxLate)/time.Microsecond))
+	b = binary.LittleEndian.AppendUint16(b, lateness(f.Late))
 	b = binary.LittleEndian.AppendUint64(b, f.Run)
 	for _, t := range f.Tensors {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Data)))
 	}
 	name := string(f.Head.ProtoReflect().Descriptor().FullName())
 	for _, s := range [...]string{f.Target, f.SenderAddress, f.SenderID, name} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+		b = protowire.AppendString(b, s)
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, f.Head)
 	if err != nil {
 		return b[:start], fmt.Errorf("wire: encode %s: %w", name, err)
 	}
-	n := len(b) - start - prefixSize
+	n := len(b) - start - PrefixSize
 	if n > MaxHead {
 		return b[:start], headTooLarge(n)
 	}
@@ -177,14 +173,9 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	return b, nil
 }
 
-func check(f *Frame) error {
-	if err := checkTensors(f); err != nil {
-		return err
-	}
-	if n := headSize(f); n > MaxHead {
-		return headTooLarge(n)
-	}
-	return nil
+// lateness is how a frame tells that it is late.
+func lateness(late time.Duration) uint16 {
+	return uint16(min(max(late, 0), MaxLate) / time.Microsecond)
 }
 
 func headTooLarge(n int) error {
@@ -205,23 +196,6 @@ func checkTensors(f *Frame) error {
 	return nil
 }
 
-// Encode appends the whole frame to b.
-func Encode(b []byte, f *Frame) ([]byte, error) {
-	b, err := AppendHead(b, f)
-	if err != nil {
-		return b, err
-	}
-	for _, t := range f.Tensors {
-		b = slices.Grow(b, 4*len(t.Data))
-		end := len(b)
-		b = b[:end+4*len(t.Data)]
-		for i, v := range t.Data {
-			binary.LittleEndian.PutUint32(b[end+4*i:], math.Float32bits(v))
-		}
-	}
-	return b, nil
-}
-
 // Prefix is the decoded fixed part of a frame.
 type Prefix struct {
 	Kind    Kind
@@ -231,13 +205,10 @@ type Prefix struct {
 	Tensors int
 }
 
-// PrefixSize is the number of bytes that DecodePrefix reads.
-const PrefixSize = prefixSize
-
 // DecodePrefix reads the fixed part of a frame from the first PrefixSize bytes of b.
 func DecodePrefix(b []byte) (Prefix, error) {
-	if len(b) < prefixSize {
-		return Prefix{}, fmt.Errorf("wire: frame ends at offset %d inside its prefix of %d bytes", len(b), prefixSize)
+	if len(b) < PrefixSize {
+		return Prefix{}, fmt.Errorf("wire: frame ends at offset %d inside its prefix of %d bytes", len(b), PrefixSize)
 	}
 	p := Prefix{
 		Kind:    Kind(b[3]),
@@ -260,10 +231,6 @@ func DecodePrefix(b []byte) (Prefix, error) {
 	}
 	return p, nil
 }
-
-// DecodeHead reads the head that follows the prefix, and returns a frame without
-// its tensors and the lengths of these.
-func DecodeHead(p Prefix, b []byte) (Frame, []int, error) { return new(Decoder).Head(p, b) }
 
 // Decoder reads the heads of one connection, whose frames name the same few actors
 // and types again and again: it keeps what it has seen, within bounds. The zero value is ready
@@ -293,10 +260,11 @@ const (
 	keptText = 256
 )
 
-// Head is DecodeHead. The lengths are good until the next call for a frame with tensors.
+// Head reads the head that follows a prefix, and returns a frame without its tensors and the
+// lengths of these, which are good until the next call for a frame with tensors.
 func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	if len(b) != p.Head {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", prefixSize+len(b),
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", PrefixSize+len(b),
 			len(b), p.Head)
 	}
 	lengths, err := decodeLengths(d.lengths[:0], p, b)
@@ -306,7 +274,7 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 	d.lengths = lengths
 	n := &d.last
 	if b = b[4*p.Tensors:]; n.kind == nil || !bytes.HasPrefix(b, n.bytes) {
-		if err := d.read(n, b, prefixSize+4*p.Tensors); err != nil {
+		if err := d.read(n, b, PrefixSize+4*p.Tensors); err != nil {
 			return Frame{}, nil, err
 		}
 	}
@@ -315,7 +283,7 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		Head: n.kind.New().Interface(),
 	}
 	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", prefixSize+4*p.Tensors+len(n.bytes),
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", PrefixSize+4*p.Tensors+len(n.bytes),
 			n.message, err)
 	}
 	if f.Kind != System && f.Kind != KindOf(f.Head) {
@@ -328,11 +296,13 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 // read reads the texts at the beginning of b, which stands at an offset of the frame.
 func (d *Decoder) read(n *names, b []byte, offset int) error {
 	n.kind = nil
-	r := reader{decoder: d, b: b}
-	n.target, n.senderAddress, n.senderID, n.message = r.text(), r.text(), r.text(), r.text()
-	used := len(b) - len(r.b)
-	if r.failed {
-		return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-prefixSize+len(b))
+	used := 0
+	for _, text := range [...]*string{&n.target, &n.senderAddress, &n.senderID, &n.message} {
+		value, size := protowire.ConsumeBytes(b[used:])
+		if size < 0 {
+			return fmt.Errorf("wire: offset %d: head of %d bytes ends too early", offset+used, offset-PrefixSize+len(b))
+		}
+		*text, used = d.text(value), used+size
 	}
 	kind, err := d.kind(n.message)
 	if err != nil {
@@ -373,86 +343,20 @@ func (d *Decoder) kind(name string) (protoreflect.MessageType, error) {
 	return kind, err
 }
 
-// Decode reads a whole frame, which must fill b exactly. Its tensors come from the
-// pool, and nothing is taken from there if an error is returned.
-func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
-	p, err := DecodePrefix(b)
-	if err != nil {
-		return Frame{}, err
-	}
-	rest := b[prefixSize:]
-	if len(rest) < p.Head {
-		return Frame{}, fmt.Errorf("wire: frame ends at offset %d inside its head of %d bytes", len(b), p.Head)
-	}
-	f, lengths, err := DecodeHead(p, rest[:p.Head])
-	if err != nil {
-		return Frame{}, err
-	}
-	rest = rest[p.Head:]
-	if want := 4 * sum(lengths); len(rest) != want {
-		return Frame{}, fmt.Errorf("wire: offset %d: %d bytes of tensors, the head says %d", prefixSize+p.Head,
-			len(rest), want)
-	}
-	for _, n := range lengths {
-		t := pool.Get(n)
-		for i := range t.Data {
-			t.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
-		}
-		f.Tensors = append(f.Tensors, t)
-		rest = rest[4*n:]
-	}
-	return f, nil
-}
-
-func sum(lengths []int) int {
-	total := 0
-	for _, n := range lengths {
-		total += n
-	}
-	return total
-}
-
 // decodeLengths reads the lengths of the tensors, before anything is allocated for them.
 func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
 	if len(head) < 4*p.Tensors {
 		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors",
-			prefixSize+len(head), p.Head, p.Tensors)
+			PrefixSize+len(head), p.Head, p.Tensors)
 	}
 	lengths = slices.Grow(lengths, p.Tensors)[:p.Tensors]
 	total := 0
 	for i := range lengths {
 		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
 		if total += lengths[i]; total > MaxValues {
-			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", prefixSize+4*i, MaxValues,
+			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", PrefixSize+4*i, MaxValues,
 				ErrTooLarge)
 		}
 	}
 	return lengths, nil
-}
-
-// reader walks a head; it remembers that a read went past the end.
-type reader struct {
-	decoder *Decoder
-	b       []byte
-	failed  bool
-}
-
-func (r *reader) take(n int) []byte {
-	if r.failed || n < 0 || n > len(r.b) {
-		r.failed = true
-		return nil
-	}
-	b := r.b[:n]
-	r.b = r.b[n:]
-	return b
-}
-
-func (r *reader) text() string {
-	n, used := binary.Uvarint(r.b)
-	if r.failed || used <= 0 || n > uint64(len(r.b)) {
-		r.failed = true
-		return ""
-	}
-	r.take(used)
-	return r.decoder.text(r.take(int(n)))
 }

@@ -143,7 +143,7 @@ func TestHeadCanBeReadBeforeTheTensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, lengths, err := wire.DecodeHead(p, b[wire.PrefixSize:])
+	g, lengths, err := new(wire.Decoder).Head(p, b[wire.PrefixSize:])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,19 +65,22 @@ var table = map[string]string{
 	"actors/adpsgd":      architecture,
 	"actors/local":       architecture,
 
-	"cluster/link": "cluster/plan/field",
-	"cluster/wire": "protos" + protobuf + xxhash,
-	"cluster/door": "actors cluster/wire cluster/link" + mailbox + message + xxhash,
-	"cluster/sim":  "actors actors/world cluster/door cluster/link cluster/wire" + mailbox + message + xxhash,
+	"cluster/link":  "cluster/plan/field",
+	"cluster/wire":  "protos" + protobuf + xxhash,
+	"cluster/door":  "actors cluster/wire cluster/link" + mailbox + message + xxhash,
+	"cluster/queue": "",
+	"cluster/sim": "actors actors/world cluster/door cluster/link cluster/queue cluster/wire" + mailbox + message +
+		xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
-	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/wire " +
-		"cluster/transport" + mailbox + message,
-	"cluster/live/rt":       "golang.org/x/sys/unix",
-	"cluster/mesh":          "cluster/live cluster/transport cluster/wire" + message,
-	"cluster/refusal":       "",
-	"cluster/request":       "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
-	"cluster/transport":     "cluster/wire cluster/identity cluster/naming golang.org/x/sys/unix" + message,
+	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/queue cluster/wire" +
+		mailbox + message,
+	"cluster/live/rt": "cluster/queue golang.org/x/sys/unix",
+	"cluster/mesh":    "cluster/live cluster/transport cluster/wire" + message,
+	"cluster/refusal": "",
+	"cluster/request": "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
+	"cluster/transport": "cluster/queue cluster/wire cluster/identity cluster/naming golang.org/x/sys/unix" +
+		message,
 	"cluster/membership":    "cluster/identity cluster/naming github.com/hashicorp/memberlist",
 	"cluster/identity":      "cluster/naming",
 	"cluster/naming":        "",

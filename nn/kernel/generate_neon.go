@@ -23,11 +23,8 @@ func vectorList(first, count int) string {
 }
 
 func neonRoutine(s *source, rows, vectors int) {
-	for _, field := range []struct{ name, register string }{
-		{"a", "R4"}, {"rowStep", "R1"}, {"columnStep", "R2"}, {"b", "R3"}, {"bStep", "R10"}, {"k", "R11"},
-	} {
-		s.op("MOVD tile_%s(R0), %s", field.name, field.register)
-	}
+	s.load("MOVD tile_%s(R0), %s", "a", "R4", "rowStep", "R1", "columnStep", "R2", "b", "R3", "bStep", "R10",
+		"k", "R11")
 	for row := 1; row < rows; row++ {
 		s.op("ADD  R1, R%d, R%d", 3+row, 4+row)
 	}
@@ -151,12 +148,11 @@ func rakeSumsNEON(s *source, rows, taps int) {
 }
 
 // jumpARM64 goes to the routine that a tile names.
-func jumpARM64(name, tile string) []string {
-	return []string{
-		"MOVD t+0(FP), R0", fmt.Sprintf("MOVD %s_routine(R0), R1", tile), fmt.Sprintf("MOVD $%sTable<>(SB), R2", name),
-		"MOVD (R2)(R1<<3), R1", "JMP  (R1)",
-	}
-}
+const jumpARM64 = `	MOVD t+0(FP), R0
+	MOVD %s_routine(R0), R1
+	MOVD $%sTable<>(SB), R2
+	MOVD (R2)(R1<<3), R1
+	JMP  (R1)`
 
 func arm64() string {
 	s := &source{}
@@ -171,7 +167,7 @@ func arm64() string {
 			neonRoutine(s, rows, vectors)
 		}
 	}
-	s.dispatch("tileNEON", "t *tile", entries, jumpARM64("tileNEON", "tile"))
-	s.dispatch("rakeNEON", "t *rakeTile", rakes(s, "rakeNEON", 2, 2, rakeNEON), jumpARM64("rakeNEON", "rakeTile"))
+	s.dispatch("run", "tile", entries, jumpARM64)
+	s.dispatch("runRake", "rakeTile", rakes(s, "rakeNEON", 2, 2, rakeNEON), jumpARM64)
 	return s.String()
 }

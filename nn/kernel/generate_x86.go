@@ -33,11 +33,8 @@ func (x x86) element(row int) string {
 
 // begin loads the tile's fields and clears the accumulators.
 func (x x86) begin(s *source, rows, vectors int, masked bool) {
-	for _, field := range []struct{ name, register string }{
-		{"a", "SI"}, {"rowStep", "R8"}, {"columnStep", "R12"}, {"b", "BX"}, {"bStep", "R13"}, {"k", "CX"},
-	} {
-		s.op("MOVQ tile_%s(DI), %s", field.name, field.register)
-	}
+	s.load("MOVQ tile_%s(DI), %s", "a", "SI", "rowStep", "R8", "columnStep", "R12", "b", "BX", "bStep", "R13",
+		"k", "CX")
 	if rows > 2 {
 		s.op("LEAQ (R8)(R8*2), R9")
 	}
@@ -168,12 +165,13 @@ func (x x86) results(s *source, rows, vectors int, masked bool, finish func(acc 
 
 // routines writes the tiles of one width; the table's order is masked, vectors, rows, the last
 // running fastest.
-func (x x86) routines(s *source, name, tile string, routine func(s *source, rows, vectors int, masked bool)) {
+func (x x86) routines(
+	s *source, name string, routine func(s *source, rows, vectors int, masked bool),
+) (entries []string) {
 	variants := []bool{false, true}
 	if x.lanes == 16 {
 		variants = []bool{true}
 	}
-	var entries []string
 	for _, masked := range variants {
 		for vectors := 1; vectors <= 2; vectors++ {
 			for rows := 1; rows <= x.rows; rows++ {
@@ -188,7 +186,7 @@ func (x x86) routines(s *source, name, tile string, routine func(s *source, rows
 			}
 		}
 	}
-	s.dispatch(name, "t *"+tile, entries, jumpAMD64(name, tile))
+	return entries
 }
 
 // tile writes the routine of an ordinary tile.
@@ -205,10 +203,7 @@ func (x x86) tile(s *source, rows, vectors int, masked bool) {
 // spread writes a routine that takes the rows of the right operand from where a list of places
 // says.
 func (x x86) spread(s *source, rows, vectors int, masked bool) {
-	for _, field := range []struct{ name, register string }{{"a", "SI"}, {"b", "BX"}, {"scale", "R13"},
-		{"aStep", "R12"}, {"outer", "R8"}} {
-		s.op("MOVQ spreadTile_%s(DI), %s", field.name, field.register)
-	}
+	s.load("MOVQ spreadTile_%s(DI), %s", "a", "SI", "b", "BX", "scale", "R13", "aStep", "R12", "outer", "R8")
 	s.op("ADDQ spreadTile_bFirst(DI), BX")
 	x.mask(s, "spreadTile", masked)
 	x.clear(s, rows*vectors)
@@ -384,12 +379,11 @@ func rakeAVX2(s *source, rows, taps int) {
 }
 
 // jumpAMD64 goes to the routine that a tile names.
-func jumpAMD64(name, tile string) []string {
-	return []string{
-		"MOVQ t+0(FP), DI", fmt.Sprintf("MOVQ %s_routine(DI), AX", tile), fmt.Sprintf("LEAQ %sTable<>(SB), CX", name),
-		"MOVQ (CX)(AX*8), AX", "JMP  AX",
-	}
-}
+const jumpAMD64 = `	MOVQ t+0(FP), DI
+	MOVQ %s_routine(DI), AX
+	LEAQ %sTable<>(SB), CX
+	MOVQ (CX)(AX*8), AX
+	JMP  AX`
 
 func amd64() string {
 	s := &source{}
@@ -399,12 +393,12 @@ func amd64() string {
 		s.line("DATA lanesAVX2<>+%d(SB)/4, $%#x", 4*i, map[bool]uint32{true: 0xffffffff}[i < 8])
 	}
 	s.line("GLOBL lanesAVX2<>(SB), RODATA|NOPTR, $64")
-	avx2.routines(s, "tileAVX2", "tile", avx2.tile)
-	avx512.routines(s, "tileAVX512", "tile", avx512.tile)
-	avx2.routines(s, "spreadAVX2", "spreadTile", avx2.spread)
-	avx512.routines(s, "spreadAVX512", "spreadTile", avx512.spread)
-	s.dispatch("rakeAVX2", "t *rakeTile", rakes(s, "rakeAVX2", 2, 3, rakeAVX2), jumpAMD64("rakeAVX2", "rakeTile"))
-	s.dispatch("rakeAVX512", "t *rakeTile", rakes(s, "rakeAVX512", 4, 6, rakeAVX512),
-		jumpAMD64("rakeAVX512", "rakeTile"))
+	tiles := append(avx2.routines(s, "tileAVX2", avx2.tile), avx512.routines(s, "tileAVX512", avx512.tile)...)
+	s.dispatch("run", "tile", tiles, jumpAMD64)
+	spreads := append(avx2.routines(s, "spreadAVX2", avx2.spread),
+		avx512.routines(s, "spreadAVX512", avx512.spread)...)
+	s.dispatch("runSpread", "spreadTile", spreads, jumpAMD64)
+	rakes := append(rakes(s, "rakeAVX2", 2, 3, rakeAVX2), rakes(s, "rakeAVX512", 4, 6, rakeAVX512)...)
+	s.dispatch("runRake", "rakeTile", rakes, jumpAMD64)
 	return s.String()
 }

@@ -54,6 +54,10 @@ type instructions struct {
 	lanes   int  // columns of a vector
 	masked  bool // a tile touches no more of B and C than its columns, even if they do not fill its vectors
 
+	// Places of the first routines in the tables of tiles and of rakes. Routines for tiles whose
+	// last vector is not full stand where the ones for partial more vectors would.
+	tiles, rakes, partial int
+
 	rakeRows, rakeTaps int // size of the largest tile of a [Rake]
 }
 

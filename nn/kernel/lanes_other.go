@@ -6,3 +6,5 @@ package kernel
 func maxPairs([]float32, []uint16, []float32, []float32, int, int, bool) bool { return false }
 func routePairs([]float32, []uint16, []float32, []float32, int, int) bool     { return false }
 func copySixteens([]float32, int, []float32, int, int, int) bool              { return false }
+
+func (s *Spread) piece(o0, o1, t0, t1 int) { s.gather(o0, o1, t0, t1) }

@@ -13,10 +13,10 @@ const (
 )
 
 var (
-	instructionsAVX2 = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true, rakeRows: 2,
-		rakeTaps: 3}
-	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true, rakeRows: 4,
-		rakeTaps: 6}
+	instructionsAVX2 = instructions{name: "avx2", rows: 6, columns: 16, lanes: 8, masked: true, partial: 2,
+		rakeRows: 2, rakeTaps: 3}
+	instructionsAVX512 = instructions{name: "avx512", rows: 12, columns: 32, lanes: 16, masked: true, tiles: 24,
+		rakeRows: 4, rakeTaps: 6, rakes: 6}
 )
 
 var active = offered()[0]
@@ -51,58 +51,13 @@ func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 func xgetbv() uint32
 
 //go:noescape
-func tileAVX2(t *tile)
+func run(t *tile)
 
 //go:noescape
-func tileAVX512(t *tile)
-
-// routines returns where in the table the routines begin for tiles that many vectors wide, whose
-// last vector has the given number of lanes.
-func routines(vectors, lanes int) int {
-	if active.lanes == instructionsAVX512.lanes {
-		return (vectors - 1) * active.rows
-	}
-	if lanes < active.lanes {
-		vectors += 2
-	}
-	return (vectors - 1) * active.rows
-}
-
-func run(t *tile) {
-	if active.lanes == instructionsAVX512.lanes {
-		tileAVX512(t)
-	} else {
-		tileAVX2(t)
-	}
-}
+func runSpread(t *spreadTile)
 
 //go:noescape
-func spreadAVX2(t *spreadTile)
-
-//go:noescape
-func spreadAVX512(t *spreadTile)
-
-//go:noescape
-func rakeAVX2(t *rakeTile)
-
-//go:noescape
-func rakeAVX512(t *rakeTile)
-
-func runRake(t *rakeTile) {
-	if active.lanes == instructionsAVX512.lanes {
-		rakeAVX512(t)
-	} else {
-		rakeAVX2(t)
-	}
-}
-
-func runSpread(t *spreadTile) {
-	if active.lanes == instructionsAVX512.lanes {
-		spreadAVX512(t)
-	} else {
-		spreadAVX2(t)
-	}
-}
+func runRake(t *rakeTile)
 
 // strip is the work of transposeAVX2: up to 8 rows, whose elements become the first in as many
 // rows. It writes 8 elements to each of them, the last repeated if there are fewer rows. Steps are
@@ -132,6 +87,14 @@ func transpose(to []float32, pitch int, from []float32, step, m, n int) {
 	}
 }
 
+func axpy(alpha float32, x, y *float32, n int) {
+	if active.lanes == instructionsAVX512.lanes {
+		axpyAVX512(alpha, x, y, n)
+	} else {
+		axpyAVX2(alpha, x, y, n)
+	}
+}
+
 //go:noescape
 func axpyAVX2(alpha float32, x, y *float32, n int)
 
@@ -139,42 +102,12 @@ func axpyAVX2(alpha float32, x, y *float32, n int)
 func axpyAVX512(alpha float32, x, y *float32, n int)
 
 //go:noescape
-func scalAVX2(alpha float32, x *float32, n int)
+func scal(alpha float32, x *float32, n int)
 
 //go:noescape
-func sumAVX2(alpha float32, x, y, z *float32, n int)
-
-func axpy(alpha float32, x, y []float32) {
-	switch active.lanes {
-	case 16:
-		axpyAVX512(alpha, &x[0], &y[0], len(x))
-	default:
-		if active == portable {
-			axpyPortable(alpha, x, y)
-			return
-		}
-		axpyAVX2(alpha, &x[0], &y[0], len(x))
-	}
-}
-
-func scal(alpha float32, x []float32) {
-	if active == portable {
-		scalPortable(alpha, x)
-		return
-	}
-	scalAVX2(alpha, &x[0], len(x))
-}
-
-func sum(alpha float32, x, y, z []float32) {
-	if active == portable {
-		sumPortable(alpha, x, y, z)
-		return
-	}
-	sumAVX2(alpha, &x[0], &y[0], &z[0], len(x))
-}
+func sum(alpha float32, x, y, z *float32, n int)
 
 // rectify is Rectify for a multiple of 8 elements.
-func rectify(y, x *float32, n int) { rectifyAVX2(y, x, n) }
-
+//
 //go:noescape
-func rectifyAVX2(y, x *float32, n int)
+func rectify(y, x *float32, n int)

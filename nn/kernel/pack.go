@@ -2,12 +2,6 @@
 
 package kernel
 
-// packing holds packed bands: panel after panel of a tile's rows or columns, in each the elements
-// of a term side by side.
-type packing struct{ a, b []float32 }
-
-var packings spare[packing]
-
 // packMargin is how many elements packing may write behind the last panel.
 const packMargin = 8
 
@@ -33,8 +27,8 @@ func (p *product) packsB() bool {
 		min(p.k, block)*p.ldb > nearby
 }
 
-// packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), in panels as even as tiles
-// takes them.
+// packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), panel after panel, in each
+// the elements of a term side by side. Panels are as even as tiles takes them.
 func (t *tiling) packBandA(to []float32, i0, i1, l, depth int) {
 	count := (i1 - i0 + active.rows - 1) / active.rows
 	i := i0

@@ -46,7 +46,7 @@ func (r *Rake) compute() {
 		for t := 0; t < taps; t += rakeTaps {
 			wide := min(rakeTaps, taps-t)
 			work.a, work.at, work.c, work.rows = &r.A[i*r.StepA], &r.Taps.at[t], &r.C[i*r.StepC+t], r.Rows
-			work.routine = (high-1)*rakeTaps + wide - 1
+			work.routine = active.rakes + (high-1)*rakeTaps + wide - 1
 			runRake(&work)
 		}
 	}
@@ -56,7 +56,7 @@ func (r *Rake) compute() {
 // sixteens.
 func (r *Rake) pad() {
 	taps, width := r.Taps.Len(), roundUp(r.Width, chains)
-	buffers := idleBuffers()
+	buffers := takeBuffers()
 	buffers.a, buffers.b = grow(buffers.a, r.M*r.Rows*width), grow(buffers.b, taps*r.Rows*width)
 	at := slices.Grow(buffers.taps.at[:0], taps)[:taps]
 	for i := range r.M {
@@ -72,7 +72,7 @@ func (r *Rake) pad() {
 	padded.A, padded.StepA, padded.RowA = buffers.a, r.Rows*width, width
 	padded.B, padded.RowB = buffers.b, width
 	padded.Compute()
-	windows.put(buffers)
+	buffers.giveBack()
 }
 
 // copyPieces copies pieces of a width, with zeros behind each up to the next.

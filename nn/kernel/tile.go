@@ -40,11 +40,9 @@ func (p *product) multiply() {
 	if p.transA {
 		t.rowStep, t.columnStep = 1, p.lda
 	}
-	var buffers *packing
+	var buffers *buffers
 	if t.packA || t.packB {
-		if buffers = packings.get(); buffers == nil {
-			buffers = &packing{}
-		}
+		buffers = takeBuffers()
 	}
 	for l := 0; l < p.k; l += block {
 		for j := 0; j < p.n; j += bandColumns {
@@ -52,7 +50,7 @@ func (p *product) multiply() {
 		}
 	}
 	if buffers != nil {
-		packings.put(buffers)
+		buffers.giveBack()
 	}
 }
 
@@ -64,7 +62,7 @@ type tiling struct {
 }
 
 // band adds to the columns [j, j+columns) of C the products of the terms [l, l+depth).
-func (t *tiling) band(buffers *packing, l, depth, j, columns int) {
+func (t *tiling) band(buffers *buffers, l, depth, j, columns int) {
 	var b panels
 	if t.packB {
 		buffers.b = grow(buffers.b, roundUp(columns, active.columns)*depth+packMargin)
@@ -96,6 +94,15 @@ type panels struct {
 	x    []float32
 	step int // elements from a term to the next
 	next int // elements from a panel to the next; 0 for op(A) in place, where panels are not equally far apart
+}
+
+// routines returns where in the table the routines begin for tiles that many vectors wide, whose
+// last vector has the given number of lanes.
+func routines(vectors, lanes int) int {
+	if lanes < active.lanes {
+		vectors += active.partial
+	}
+	return active.tiles + (vectors-1)*active.rows
 }
 
 // tiles computes the rows [i0, i1) and the columns [j, j+columns) tile by tile.

@@ -1809,40 +1809,6 @@ store:
 	VZEROUPPER
 	RET
 
-DATA tileAVX2Table<>+0(SB)/8, $tileAVX2Rows1Vectors1<>(SB)
-DATA tileAVX2Table<>+8(SB)/8, $tileAVX2Rows2Vectors1<>(SB)
-DATA tileAVX2Table<>+16(SB)/8, $tileAVX2Rows3Vectors1<>(SB)
-DATA tileAVX2Table<>+24(SB)/8, $tileAVX2Rows4Vectors1<>(SB)
-DATA tileAVX2Table<>+32(SB)/8, $tileAVX2Rows5Vectors1<>(SB)
-DATA tileAVX2Table<>+40(SB)/8, $tileAVX2Rows6Vectors1<>(SB)
-DATA tileAVX2Table<>+48(SB)/8, $tileAVX2Rows1Vectors2<>(SB)
-DATA tileAVX2Table<>+56(SB)/8, $tileAVX2Rows2Vectors2<>(SB)
-DATA tileAVX2Table<>+64(SB)/8, $tileAVX2Rows3Vectors2<>(SB)
-DATA tileAVX2Table<>+72(SB)/8, $tileAVX2Rows4Vectors2<>(SB)
-DATA tileAVX2Table<>+80(SB)/8, $tileAVX2Rows5Vectors2<>(SB)
-DATA tileAVX2Table<>+88(SB)/8, $tileAVX2Rows6Vectors2<>(SB)
-DATA tileAVX2Table<>+96(SB)/8, $tileAVX2Rows1Vectors1Masked<>(SB)
-DATA tileAVX2Table<>+104(SB)/8, $tileAVX2Rows2Vectors1Masked<>(SB)
-DATA tileAVX2Table<>+112(SB)/8, $tileAVX2Rows3Vectors1Masked<>(SB)
-DATA tileAVX2Table<>+120(SB)/8, $tileAVX2Rows4Vectors1Masked<>(SB)
-DATA tileAVX2Table<>+128(SB)/8, $tileAVX2Rows5Vectors1Masked<>(SB)
-DATA tileAVX2Table<>+136(SB)/8, $tileAVX2Rows6Vectors1Masked<>(SB)
-DATA tileAVX2Table<>+144(SB)/8, $tileAVX2Rows1Vectors2Masked<>(SB)
-DATA tileAVX2Table<>+152(SB)/8, $tileAVX2Rows2Vectors2Masked<>(SB)
-DATA tileAVX2Table<>+160(SB)/8, $tileAVX2Rows3Vectors2Masked<>(SB)
-DATA tileAVX2Table<>+168(SB)/8, $tileAVX2Rows4Vectors2Masked<>(SB)
-DATA tileAVX2Table<>+176(SB)/8, $tileAVX2Rows5Vectors2Masked<>(SB)
-DATA tileAVX2Table<>+184(SB)/8, $tileAVX2Rows6Vectors2Masked<>(SB)
-GLOBL tileAVX2Table<>(SB), RODATA|NOPTR, $192
-
-// func tileAVX2(t *tile)
-TEXT ·tileAVX2(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), DI
-	MOVQ tile_routine(DI), AX
-	LEAQ tileAVX2Table<>(SB), CX
-	MOVQ (CX)(AX*8), AX
-	JMP  AX
-
 TEXT tileAVX512Rows1Vectors1<>(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ tile_a(DI), SI
 	MOVQ tile_rowStep(DI), R8
@@ -4677,37 +4643,61 @@ store:
 	VZEROUPPER
 	RET
 
-DATA tileAVX512Table<>+0(SB)/8, $tileAVX512Rows1Vectors1<>(SB)
-DATA tileAVX512Table<>+8(SB)/8, $tileAVX512Rows2Vectors1<>(SB)
-DATA tileAVX512Table<>+16(SB)/8, $tileAVX512Rows3Vectors1<>(SB)
-DATA tileAVX512Table<>+24(SB)/8, $tileAVX512Rows4Vectors1<>(SB)
-DATA tileAVX512Table<>+32(SB)/8, $tileAVX512Rows5Vectors1<>(SB)
-DATA tileAVX512Table<>+40(SB)/8, $tileAVX512Rows6Vectors1<>(SB)
-DATA tileAVX512Table<>+48(SB)/8, $tileAVX512Rows7Vectors1<>(SB)
-DATA tileAVX512Table<>+56(SB)/8, $tileAVX512Rows8Vectors1<>(SB)
-DATA tileAVX512Table<>+64(SB)/8, $tileAVX512Rows9Vectors1<>(SB)
-DATA tileAVX512Table<>+72(SB)/8, $tileAVX512Rows10Vectors1<>(SB)
-DATA tileAVX512Table<>+80(SB)/8, $tileAVX512Rows11Vectors1<>(SB)
-DATA tileAVX512Table<>+88(SB)/8, $tileAVX512Rows12Vectors1<>(SB)
-DATA tileAVX512Table<>+96(SB)/8, $tileAVX512Rows1Vectors2<>(SB)
-DATA tileAVX512Table<>+104(SB)/8, $tileAVX512Rows2Vectors2<>(SB)
-DATA tileAVX512Table<>+112(SB)/8, $tileAVX512Rows3Vectors2<>(SB)
-DATA tileAVX512Table<>+120(SB)/8, $tileAVX512Rows4Vectors2<>(SB)
-DATA tileAVX512Table<>+128(SB)/8, $tileAVX512Rows5Vectors2<>(SB)
-DATA tileAVX512Table<>+136(SB)/8, $tileAVX512Rows6Vectors2<>(SB)
-DATA tileAVX512Table<>+144(SB)/8, $tileAVX512Rows7Vectors2<>(SB)
-DATA tileAVX512Table<>+152(SB)/8, $tileAVX512Rows8Vectors2<>(SB)
-DATA tileAVX512Table<>+160(SB)/8, $tileAVX512Rows9Vectors2<>(SB)
-DATA tileAVX512Table<>+168(SB)/8, $tileAVX512Rows10Vectors2<>(SB)
-DATA tileAVX512Table<>+176(SB)/8, $tileAVX512Rows11Vectors2<>(SB)
-DATA tileAVX512Table<>+184(SB)/8, $tileAVX512Rows12Vectors2<>(SB)
-GLOBL tileAVX512Table<>(SB), RODATA|NOPTR, $192
+DATA runTable<>+0(SB)/8, $tileAVX2Rows1Vectors1<>(SB)
+DATA runTable<>+8(SB)/8, $tileAVX2Rows2Vectors1<>(SB)
+DATA runTable<>+16(SB)/8, $tileAVX2Rows3Vectors1<>(SB)
+DATA runTable<>+24(SB)/8, $tileAVX2Rows4Vectors1<>(SB)
+DATA runTable<>+32(SB)/8, $tileAVX2Rows5Vectors1<>(SB)
+DATA runTable<>+40(SB)/8, $tileAVX2Rows6Vectors1<>(SB)
+DATA runTable<>+48(SB)/8, $tileAVX2Rows1Vectors2<>(SB)
+DATA runTable<>+56(SB)/8, $tileAVX2Rows2Vectors2<>(SB)
+DATA runTable<>+64(SB)/8, $tileAVX2Rows3Vectors2<>(SB)
+DATA runTable<>+72(SB)/8, $tileAVX2Rows4Vectors2<>(SB)
+DATA runTable<>+80(SB)/8, $tileAVX2Rows5Vectors2<>(SB)
+DATA runTable<>+88(SB)/8, $tileAVX2Rows6Vectors2<>(SB)
+DATA runTable<>+96(SB)/8, $tileAVX2Rows1Vectors1Masked<>(SB)
+DATA runTable<>+104(SB)/8, $tileAVX2Rows2Vectors1Masked<>(SB)
+DATA runTable<>+112(SB)/8, $tileAVX2Rows3Vectors1Masked<>(SB)
+DATA runTable<>+120(SB)/8, $tileAVX2Rows4Vectors1Masked<>(SB)
+DATA runTable<>+128(SB)/8, $tileAVX2Rows5Vectors1Masked<>(SB)
+DATA runTable<>+136(SB)/8, $tileAVX2Rows6Vectors1Masked<>(SB)
+DATA runTable<>+144(SB)/8, $tileAVX2Rows1Vectors2Masked<>(SB)
+DATA runTable<>+152(SB)/8, $tileAVX2Rows2Vectors2Masked<>(SB)
+DATA runTable<>+160(SB)/8, $tileAVX2Rows3Vectors2Masked<>(SB)
+DATA runTable<>+168(SB)/8, $tileAVX2Rows4Vectors2Masked<>(SB)
+DATA runTable<>+176(SB)/8, $tileAVX2Rows5Vectors2Masked<>(SB)
+DATA runTable<>+184(SB)/8, $tileAVX2Rows6Vectors2Masked<>(SB)
+DATA runTable<>+192(SB)/8, $tileAVX512Rows1Vectors1<>(SB)
+DATA runTable<>+200(SB)/8, $tileAVX512Rows2Vectors1<>(SB)
+DATA runTable<>+208(SB)/8, $tileAVX512Rows3Vectors1<>(SB)
+DATA runTable<>+216(SB)/8, $tileAVX512Rows4Vectors1<>(SB)
+DATA runTable<>+224(SB)/8, $tileAVX512Rows5Vectors1<>(SB)
+DATA runTable<>+232(SB)/8, $tileAVX512Rows6Vectors1<>(SB)
+DATA runTable<>+240(SB)/8, $tileAVX512Rows7Vectors1<>(SB)
+DATA runTable<>+248(SB)/8, $tileAVX512Rows8Vectors1<>(SB)
+DATA runTable<>+256(SB)/8, $tileAVX512Rows9Vectors1<>(SB)
+DATA runTable<>+264(SB)/8, $tileAVX512Rows10Vectors1<>(SB)
+DATA runTable<>+272(SB)/8, $tileAVX512Rows11Vectors1<>(SB)
+DATA runTable<>+280(SB)/8, $tileAVX512Rows12Vectors1<>(SB)
+DATA runTable<>+288(SB)/8, $tileAVX512Rows1Vectors2<>(SB)
+DATA runTable<>+296(SB)/8, $tileAVX512Rows2Vectors2<>(SB)
+DATA runTable<>+304(SB)/8, $tileAVX512Rows3Vectors2<>(SB)
+DATA runTable<>+312(SB)/8, $tileAVX512Rows4Vectors2<>(SB)
+DATA runTable<>+320(SB)/8, $tileAVX512Rows5Vectors2<>(SB)
+DATA runTable<>+328(SB)/8, $tileAVX512Rows6Vectors2<>(SB)
+DATA runTable<>+336(SB)/8, $tileAVX512Rows7Vectors2<>(SB)
+DATA runTable<>+344(SB)/8, $tileAVX512Rows8Vectors2<>(SB)
+DATA runTable<>+352(SB)/8, $tileAVX512Rows9Vectors2<>(SB)
+DATA runTable<>+360(SB)/8, $tileAVX512Rows10Vectors2<>(SB)
+DATA runTable<>+368(SB)/8, $tileAVX512Rows11Vectors2<>(SB)
+DATA runTable<>+376(SB)/8, $tileAVX512Rows12Vectors2<>(SB)
+GLOBL runTable<>(SB), RODATA|NOPTR, $384
 
-// func tileAVX512(t *tile)
-TEXT ·tileAVX512(SB), NOSPLIT, $0-8
+// func run(t *tile)
+TEXT ·run(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
 	MOVQ tile_routine(DI), AX
-	LEAQ tileAVX512Table<>(SB), CX
+	LEAQ runTable<>(SB), CX
 	MOVQ (CX)(AX*8), AX
 	JMP  AX
 
@@ -6828,40 +6818,6 @@ store:
 	VMASKMOVPS Y15, Y3, 32(DX)
 	VZEROUPPER
 	RET
-
-DATA spreadAVX2Table<>+0(SB)/8, $spreadAVX2Rows1Vectors1<>(SB)
-DATA spreadAVX2Table<>+8(SB)/8, $spreadAVX2Rows2Vectors1<>(SB)
-DATA spreadAVX2Table<>+16(SB)/8, $spreadAVX2Rows3Vectors1<>(SB)
-DATA spreadAVX2Table<>+24(SB)/8, $spreadAVX2Rows4Vectors1<>(SB)
-DATA spreadAVX2Table<>+32(SB)/8, $spreadAVX2Rows5Vectors1<>(SB)
-DATA spreadAVX2Table<>+40(SB)/8, $spreadAVX2Rows6Vectors1<>(SB)
-DATA spreadAVX2Table<>+48(SB)/8, $spreadAVX2Rows1Vectors2<>(SB)
-DATA spreadAVX2Table<>+56(SB)/8, $spreadAVX2Rows2Vectors2<>(SB)
-DATA spreadAVX2Table<>+64(SB)/8, $spreadAVX2Rows3Vectors2<>(SB)
-DATA spreadAVX2Table<>+72(SB)/8, $spreadAVX2Rows4Vectors2<>(SB)
-DATA spreadAVX2Table<>+80(SB)/8, $spreadAVX2Rows5Vectors2<>(SB)
-DATA spreadAVX2Table<>+88(SB)/8, $spreadAVX2Rows6Vectors2<>(SB)
-DATA spreadAVX2Table<>+96(SB)/8, $spreadAVX2Rows1Vectors1Masked<>(SB)
-DATA spreadAVX2Table<>+104(SB)/8, $spreadAVX2Rows2Vectors1Masked<>(SB)
-DATA spreadAVX2Table<>+112(SB)/8, $spreadAVX2Rows3Vectors1Masked<>(SB)
-DATA spreadAVX2Table<>+120(SB)/8, $spreadAVX2Rows4Vectors1Masked<>(SB)
-DATA spreadAVX2Table<>+128(SB)/8, $spreadAVX2Rows5Vectors1Masked<>(SB)
-DATA spreadAVX2Table<>+136(SB)/8, $spreadAVX2Rows6Vectors1Masked<>(SB)
-DATA spreadAVX2Table<>+144(SB)/8, $spreadAVX2Rows1Vectors2Masked<>(SB)
-DATA spreadAVX2Table<>+152(SB)/8, $spreadAVX2Rows2Vectors2Masked<>(SB)
-DATA spreadAVX2Table<>+160(SB)/8, $spreadAVX2Rows3Vectors2Masked<>(SB)
-DATA spreadAVX2Table<>+168(SB)/8, $spreadAVX2Rows4Vectors2Masked<>(SB)
-DATA spreadAVX2Table<>+176(SB)/8, $spreadAVX2Rows5Vectors2Masked<>(SB)
-DATA spreadAVX2Table<>+184(SB)/8, $spreadAVX2Rows6Vectors2Masked<>(SB)
-GLOBL spreadAVX2Table<>(SB), RODATA|NOPTR, $192
-
-// func spreadAVX2(t *spreadTile)
-TEXT ·spreadAVX2(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), DI
-	MOVQ spreadTile_routine(DI), AX
-	LEAQ spreadAVX2Table<>(SB), CX
-	MOVQ (CX)(AX*8), AX
-	JMP  AX
 
 TEXT spreadAVX512Rows1Vectors1<>(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ spreadTile_a(DI), SI
@@ -10073,37 +10029,61 @@ store:
 	VZEROUPPER
 	RET
 
-DATA spreadAVX512Table<>+0(SB)/8, $spreadAVX512Rows1Vectors1<>(SB)
-DATA spreadAVX512Table<>+8(SB)/8, $spreadAVX512Rows2Vectors1<>(SB)
-DATA spreadAVX512Table<>+16(SB)/8, $spreadAVX512Rows3Vectors1<>(SB)
-DATA spreadAVX512Table<>+24(SB)/8, $spreadAVX512Rows4Vectors1<>(SB)
-DATA spreadAVX512Table<>+32(SB)/8, $spreadAVX512Rows5Vectors1<>(SB)
-DATA spreadAVX512Table<>+40(SB)/8, $spreadAVX512Rows6Vectors1<>(SB)
-DATA spreadAVX512Table<>+48(SB)/8, $spreadAVX512Rows7Vectors1<>(SB)
-DATA spreadAVX512Table<>+56(SB)/8, $spreadAVX512Rows8Vectors1<>(SB)
-DATA spreadAVX512Table<>+64(SB)/8, $spreadAVX512Rows9Vectors1<>(SB)
-DATA spreadAVX512Table<>+72(SB)/8, $spreadAVX512Rows10Vectors1<>(SB)
-DATA spreadAVX512Table<>+80(SB)/8, $spreadAVX512Rows11Vectors1<>(SB)
-DATA spreadAVX512Table<>+88(SB)/8, $spreadAVX512Rows12Vectors1<>(SB)
-DATA spreadAVX512Table<>+96(SB)/8, $spreadAVX512Rows1Vectors2<>(SB)
-DATA spreadAVX512Table<>+104(SB)/8, $spreadAVX512Rows2Vectors2<>(SB)
-DATA spreadAVX512Table<>+112(SB)/8, $spreadAVX512Rows3Vectors2<>(SB)
-DATA spreadAVX512Table<>+120(SB)/8, $spreadAVX512Rows4Vectors2<>(SB)
-DATA spreadAVX512Table<>+128(SB)/8, $spreadAVX512Rows5Vectors2<>(SB)
-DATA spreadAVX512Table<>+136(SB)/8, $spreadAVX512Rows6Vectors2<>(SB)
-DATA spreadAVX512Table<>+144(SB)/8, $spreadAVX512Rows7Vectors2<>(SB)
-DATA spreadAVX512Table<>+152(SB)/8, $spreadAVX512Rows8Vectors2<>(SB)
-DATA spreadAVX512Table<>+160(SB)/8, $spreadAVX512Rows9Vectors2<>(SB)
-DATA spreadAVX512Table<>+168(SB)/8, $spreadAVX512Rows10Vectors2<>(SB)
-DATA spreadAVX512Table<>+176(SB)/8, $spreadAVX512Rows11Vectors2<>(SB)
-DATA spreadAVX512Table<>+184(SB)/8, $spreadAVX512Rows12Vectors2<>(SB)
-GLOBL spreadAVX512Table<>(SB), RODATA|NOPTR, $192
+DATA runSpreadTable<>+0(SB)/8, $spreadAVX2Rows1Vectors1<>(SB)
+DATA runSpreadTable<>+8(SB)/8, $spreadAVX2Rows2Vectors1<>(SB)
+DATA runSpreadTable<>+16(SB)/8, $spreadAVX2Rows3Vectors1<>(SB)
+DATA runSpreadTable<>+24(SB)/8, $spreadAVX2Rows4Vectors1<>(SB)
+DATA runSpreadTable<>+32(SB)/8, $spreadAVX2Rows5Vectors1<>(SB)
+DATA runSpreadTable<>+40(SB)/8, $spreadAVX2Rows6Vectors1<>(SB)
+DATA runSpreadTable<>+48(SB)/8, $spreadAVX2Rows1Vectors2<>(SB)
+DATA runSpreadTable<>+56(SB)/8, $spreadAVX2Rows2Vectors2<>(SB)
+DATA runSpreadTable<>+64(SB)/8, $spreadAVX2Rows3Vectors2<>(SB)
+DATA runSpreadTable<>+72(SB)/8, $spreadAVX2Rows4Vectors2<>(SB)
+DATA runSpreadTable<>+80(SB)/8, $spreadAVX2Rows5Vectors2<>(SB)
+DATA runSpreadTable<>+88(SB)/8, $spreadAVX2Rows6Vectors2<>(SB)
+DATA runSpreadTable<>+96(SB)/8, $spreadAVX2Rows1Vectors1Masked<>(SB)
+DATA runSpreadTable<>+104(SB)/8, $spreadAVX2Rows2Vectors1Masked<>(SB)
+DATA runSpreadTable<>+112(SB)/8, $spreadAVX2Rows3Vectors1Masked<>(SB)
+DATA runSpreadTable<>+120(SB)/8, $spreadAVX2Rows4Vectors1Masked<>(SB)
+DATA runSpreadTable<>+128(SB)/8, $spreadAVX2Rows5Vectors1Masked<>(SB)
+DATA runSpreadTable<>+136(SB)/8, $spreadAVX2Rows6Vectors1Masked<>(SB)
+DATA runSpreadTable<>+144(SB)/8, $spreadAVX2Rows1Vectors2Masked<>(SB)
+DATA runSpreadTable<>+152(SB)/8, $spreadAVX2Rows2Vectors2Masked<>(SB)
+DATA runSpreadTable<>+160(SB)/8, $spreadAVX2Rows3Vectors2Masked<>(SB)
+DATA runSpreadTable<>+168(SB)/8, $spreadAVX2Rows4Vectors2Masked<>(SB)
+DATA runSpreadTable<>+176(SB)/8, $spreadAVX2Rows5Vectors2Masked<>(SB)
+DATA runSpreadTable<>+184(SB)/8, $spreadAVX2Rows6Vectors2Masked<>(SB)
+DATA runSpreadTable<>+192(SB)/8, $spreadAVX512Rows1Vectors1<>(SB)
+DATA runSpreadTable<>+200(SB)/8, $spreadAVX512Rows2Vectors1<>(SB)
+DATA runSpreadTable<>+208(SB)/8, $spreadAVX512Rows3Vectors1<>(SB)
+DATA runSpreadTable<>+216(SB)/8, $spreadAVX512Rows4Vectors1<>(SB)
+DATA runSpreadTable<>+224(SB)/8, $spreadAVX512Rows5Vectors1<>(SB)
+DATA runSpreadTable<>+232(SB)/8, $spreadAVX512Rows6Vectors1<>(SB)
+DATA runSpreadTable<>+240(SB)/8, $spreadAVX512Rows7Vectors1<>(SB)
+DATA runSpreadTable<>+248(SB)/8, $spreadAVX512Rows8Vectors1<>(SB)
+DATA runSpreadTable<>+256(SB)/8, $spreadAVX512Rows9Vectors1<>(SB)
+DATA runSpreadTable<>+264(SB)/8, $spreadAVX512Rows10Vectors1<>(SB)
+DATA runSpreadTable<>+272(SB)/8, $spreadAVX512Rows11Vectors1<>(SB)
+DATA runSpreadTable<>+280(SB)/8, $spreadAVX512Rows12Vectors1<>(SB)
+DATA runSpreadTable<>+288(SB)/8, $spreadAVX512Rows1Vectors2<>(SB)
+DATA runSpreadTable<>+296(SB)/8, $spreadAVX512Rows2Vectors2<>(SB)
+DATA runSpreadTable<>+304(SB)/8, $spreadAVX512Rows3Vectors2<>(SB)
+DATA runSpreadTable<>+312(SB)/8, $spreadAVX512Rows4Vectors2<>(SB)
+DATA runSpreadTable<>+320(SB)/8, $spreadAVX512Rows5Vectors2<>(SB)
+DATA runSpreadTable<>+328(SB)/8, $spreadAVX512Rows6Vectors2<>(SB)
+DATA runSpreadTable<>+336(SB)/8, $spreadAVX512Rows7Vectors2<>(SB)
+DATA runSpreadTable<>+344(SB)/8, $spreadAVX512Rows8Vectors2<>(SB)
+DATA runSpreadTable<>+352(SB)/8, $spreadAVX512Rows9Vectors2<>(SB)
+DATA runSpreadTable<>+360(SB)/8, $spreadAVX512Rows10Vectors2<>(SB)
+DATA runSpreadTable<>+368(SB)/8, $spreadAVX512Rows11Vectors2<>(SB)
+DATA runSpreadTable<>+376(SB)/8, $spreadAVX512Rows12Vectors2<>(SB)
+GLOBL runSpreadTable<>(SB), RODATA|NOPTR, $384
 
-// func spreadAVX512(t *spreadTile)
-TEXT ·spreadAVX512(SB), NOSPLIT, $0-8
+// func runSpread(t *spreadTile)
+TEXT ·runSpread(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
 	MOVQ spreadTile_routine(DI), AX
-	LEAQ spreadAVX512Table<>(SB), CX
+	LEAQ runSpreadTable<>(SB), CX
 	MOVQ (CX)(AX*8), AX
 	JMP  AX
 
@@ -10727,22 +10707,6 @@ next:
 	VMOVSS X1, 8(DX)
 	VZEROUPPER
 	RET
-
-DATA rakeAVX2Table<>+0(SB)/8, $rakeAVX2Rows1Taps1<>(SB)
-DATA rakeAVX2Table<>+8(SB)/8, $rakeAVX2Rows1Taps2<>(SB)
-DATA rakeAVX2Table<>+16(SB)/8, $rakeAVX2Rows1Taps3<>(SB)
-DATA rakeAVX2Table<>+24(SB)/8, $rakeAVX2Rows2Taps1<>(SB)
-DATA rakeAVX2Table<>+32(SB)/8, $rakeAVX2Rows2Taps2<>(SB)
-DATA rakeAVX2Table<>+40(SB)/8, $rakeAVX2Rows2Taps3<>(SB)
-GLOBL rakeAVX2Table<>(SB), RODATA|NOPTR, $48
-
-// func rakeAVX2(t *rakeTile)
-TEXT ·rakeAVX2(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), DI
-	MOVQ rakeTile_routine(DI), AX
-	LEAQ rakeAVX2Table<>(SB), CX
-	MOVQ (CX)(AX*8), AX
-	JMP  AX
 
 TEXT rakeAVX512Rows1Taps1<>(SB), NOSPLIT|NOFRAME, $0-8
 	MOVQ rakeTile_lanes(DI), DX
@@ -14866,36 +14830,42 @@ next:
 	VZEROUPPER
 	RET
 
-DATA rakeAVX512Table<>+0(SB)/8, $rakeAVX512Rows1Taps1<>(SB)
-DATA rakeAVX512Table<>+8(SB)/8, $rakeAVX512Rows1Taps2<>(SB)
-DATA rakeAVX512Table<>+16(SB)/8, $rakeAVX512Rows1Taps3<>(SB)
-DATA rakeAVX512Table<>+24(SB)/8, $rakeAVX512Rows1Taps4<>(SB)
-DATA rakeAVX512Table<>+32(SB)/8, $rakeAVX512Rows1Taps5<>(SB)
-DATA rakeAVX512Table<>+40(SB)/8, $rakeAVX512Rows1Taps6<>(SB)
-DATA rakeAVX512Table<>+48(SB)/8, $rakeAVX512Rows2Taps1<>(SB)
-DATA rakeAVX512Table<>+56(SB)/8, $rakeAVX512Rows2Taps2<>(SB)
-DATA rakeAVX512Table<>+64(SB)/8, $rakeAVX512Rows2Taps3<>(SB)
-DATA rakeAVX512Table<>+72(SB)/8, $rakeAVX512Rows2Taps4<>(SB)
-DATA rakeAVX512Table<>+80(SB)/8, $rakeAVX512Rows2Taps5<>(SB)
-DATA rakeAVX512Table<>+88(SB)/8, $rakeAVX512Rows2Taps6<>(SB)
-DATA rakeAVX512Table<>+96(SB)/8, $rakeAVX512Rows3Taps1<>(SB)
-DATA rakeAVX512Table<>+104(SB)/8, $rakeAVX512Rows3Taps2<>(SB)
-DATA rakeAVX512Table<>+112(SB)/8, $rakeAVX512Rows3Taps3<>(SB)
-DATA rakeAVX512Table<>+120(SB)/8, $rakeAVX512Rows3Taps4<>(SB)
-DATA rakeAVX512Table<>+128(SB)/8, $rakeAVX512Rows3Taps5<>(SB)
-DATA rakeAVX512Table<>+136(SB)/8, $rakeAVX512Rows3Taps6<>(SB)
-DATA rakeAVX512Table<>+144(SB)/8, $rakeAVX512Rows4Taps1<>(SB)
-DATA rakeAVX512Table<>+152(SB)/8, $rakeAVX512Rows4Taps2<>(SB)
-DATA rakeAVX512Table<>+160(SB)/8, $rakeAVX512Rows4Taps3<>(SB)
-DATA rakeAVX512Table<>+168(SB)/8, $rakeAVX512Rows4Taps4<>(SB)
-DATA rakeAVX512Table<>+176(SB)/8, $rakeAVX512Rows4Taps5<>(SB)
-DATA rakeAVX512Table<>+184(SB)/8, $rakeAVX512Rows4Taps6<>(SB)
-GLOBL rakeAVX512Table<>(SB), RODATA|NOPTR, $192
+DATA runRakeTable<>+0(SB)/8, $rakeAVX2Rows1Taps1<>(SB)
+DATA runRakeTable<>+8(SB)/8, $rakeAVX2Rows1Taps2<>(SB)
+DATA runRakeTable<>+16(SB)/8, $rakeAVX2Rows1Taps3<>(SB)
+DATA runRakeTable<>+24(SB)/8, $rakeAVX2Rows2Taps1<>(SB)
+DATA runRakeTable<>+32(SB)/8, $rakeAVX2Rows2Taps2<>(SB)
+DATA runRakeTable<>+40(SB)/8, $rakeAVX2Rows2Taps3<>(SB)
+DATA runRakeTable<>+48(SB)/8, $rakeAVX512Rows1Taps1<>(SB)
+DATA runRakeTable<>+56(SB)/8, $rakeAVX512Rows1Taps2<>(SB)
+DATA runRakeTable<>+64(SB)/8, $rakeAVX512Rows1Taps3<>(SB)
+DATA runRakeTable<>+72(SB)/8, $rakeAVX512Rows1Taps4<>(SB)
+DATA runRakeTable<>+80(SB)/8, $rakeAVX512Rows1Taps5<>(SB)
+DATA runRakeTable<>+88(SB)/8, $rakeAVX512Rows1Taps6<>(SB)
+DATA runRakeTable<>+96(SB)/8, $rakeAVX512Rows2Taps1<>(SB)
+DATA runRakeTable<>+104(SB)/8, $rakeAVX512Rows2Taps2<>(SB)
+DATA runRakeTable<>+112(SB)/8, $rakeAVX512Rows2Taps3<>(SB)
+DATA runRakeTable<>+120(SB)/8, $rakeAVX512Rows2Taps4<>(SB)
+DATA runRakeTable<>+128(SB)/8, $rakeAVX512Rows2Taps5<>(SB)
+DATA runRakeTable<>+136(SB)/8, $rakeAVX512Rows2Taps6<>(SB)
+DATA runRakeTable<>+144(SB)/8, $rakeAVX512Rows3Taps1<>(SB)
+DATA runRakeTable<>+152(SB)/8, $rakeAVX512Rows3Taps2<>(SB)
+DATA runRakeTable<>+160(SB)/8, $rakeAVX512Rows3Taps3<>(SB)
+DATA runRakeTable<>+168(SB)/8, $rakeAVX512Rows3Taps4<>(SB)
+DATA runRakeTable<>+176(SB)/8, $rakeAVX512Rows3Taps5<>(SB)
+DATA runRakeTable<>+184(SB)/8, $rakeAVX512Rows3Taps6<>(SB)
+DATA runRakeTable<>+192(SB)/8, $rakeAVX512Rows4Taps1<>(SB)
+DATA runRakeTable<>+200(SB)/8, $rakeAVX512Rows4Taps2<>(SB)
+DATA runRakeTable<>+208(SB)/8, $rakeAVX512Rows4Taps3<>(SB)
+DATA runRakeTable<>+216(SB)/8, $rakeAVX512Rows4Taps4<>(SB)
+DATA runRakeTable<>+224(SB)/8, $rakeAVX512Rows4Taps5<>(SB)
+DATA runRakeTable<>+232(SB)/8, $rakeAVX512Rows4Taps6<>(SB)
+GLOBL runRakeTable<>(SB), RODATA|NOPTR, $240
 
-// func rakeAVX512(t *rakeTile)
-TEXT ·rakeAVX512(SB), NOSPLIT, $0-8
+// func runRake(t *rakeTile)
+TEXT ·runRake(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
 	MOVQ rakeTile_routine(DI), AX
-	LEAQ rakeAVX512Table<>(SB), CX
+	LEAQ runRakeTable<>(SB), CX
 	MOVQ (CX)(AX*8), AX
 	JMP  AX

@@ -1937,37 +1937,37 @@ store:
 	ADD  R1, R4
 	RET
 
-DATA tileNEONTable<>+0(SB)/8, $tileNEONRows1Vectors1<>(SB)
-DATA tileNEONTable<>+8(SB)/8, $tileNEONRows2Vectors1<>(SB)
-DATA tileNEONTable<>+16(SB)/8, $tileNEONRows3Vectors1<>(SB)
-DATA tileNEONTable<>+24(SB)/8, $tileNEONRows4Vectors1<>(SB)
-DATA tileNEONTable<>+32(SB)/8, $tileNEONRows5Vectors1<>(SB)
-DATA tileNEONTable<>+40(SB)/8, $tileNEONRows6Vectors1<>(SB)
-DATA tileNEONTable<>+48(SB)/8, $tileNEONRows1Vectors2<>(SB)
-DATA tileNEONTable<>+56(SB)/8, $tileNEONRows2Vectors2<>(SB)
-DATA tileNEONTable<>+64(SB)/8, $tileNEONRows3Vectors2<>(SB)
-DATA tileNEONTable<>+72(SB)/8, $tileNEONRows4Vectors2<>(SB)
-DATA tileNEONTable<>+80(SB)/8, $tileNEONRows5Vectors2<>(SB)
-DATA tileNEONTable<>+88(SB)/8, $tileNEONRows6Vectors2<>(SB)
-DATA tileNEONTable<>+96(SB)/8, $tileNEONRows1Vectors3<>(SB)
-DATA tileNEONTable<>+104(SB)/8, $tileNEONRows2Vectors3<>(SB)
-DATA tileNEONTable<>+112(SB)/8, $tileNEONRows3Vectors3<>(SB)
-DATA tileNEONTable<>+120(SB)/8, $tileNEONRows4Vectors3<>(SB)
-DATA tileNEONTable<>+128(SB)/8, $tileNEONRows5Vectors3<>(SB)
-DATA tileNEONTable<>+136(SB)/8, $tileNEONRows6Vectors3<>(SB)
-DATA tileNEONTable<>+144(SB)/8, $tileNEONRows1Vectors4<>(SB)
-DATA tileNEONTable<>+152(SB)/8, $tileNEONRows2Vectors4<>(SB)
-DATA tileNEONTable<>+160(SB)/8, $tileNEONRows3Vectors4<>(SB)
-DATA tileNEONTable<>+168(SB)/8, $tileNEONRows4Vectors4<>(SB)
-DATA tileNEONTable<>+176(SB)/8, $tileNEONRows5Vectors4<>(SB)
-DATA tileNEONTable<>+184(SB)/8, $tileNEONRows6Vectors4<>(SB)
-GLOBL tileNEONTable<>(SB), RODATA|NOPTR, $192
+DATA runTable<>+0(SB)/8, $tileNEONRows1Vectors1<>(SB)
+DATA runTable<>+8(SB)/8, $tileNEONRows2Vectors1<>(SB)
+DATA runTable<>+16(SB)/8, $tileNEONRows3Vectors1<>(SB)
+DATA runTable<>+24(SB)/8, $tileNEONRows4Vectors1<>(SB)
+DATA runTable<>+32(SB)/8, $tileNEONRows5Vectors1<>(SB)
+DATA runTable<>+40(SB)/8, $tileNEONRows6Vectors1<>(SB)
+DATA runTable<>+48(SB)/8, $tileNEONRows1Vectors2<>(SB)
+DATA runTable<>+56(SB)/8, $tileNEONRows2Vectors2<>(SB)
+DATA runTable<>+64(SB)/8, $tileNEONRows3Vectors2<>(SB)
+DATA runTable<>+72(SB)/8, $tileNEONRows4Vectors2<>(SB)
+DATA runTable<>+80(SB)/8, $tileNEONRows5Vectors2<>(SB)
+DATA runTable<>+88(SB)/8, $tileNEONRows6Vectors2<>(SB)
+DATA runTable<>+96(SB)/8, $tileNEONRows1Vectors3<>(SB)
+DATA runTable<>+104(SB)/8, $tileNEONRows2Vectors3<>(SB)
+DATA runTable<>+112(SB)/8, $tileNEONRows3Vectors3<>(SB)
+DATA runTable<>+120(SB)/8, $tileNEONRows4Vectors3<>(SB)
+DATA runTable<>+128(SB)/8, $tileNEONRows5Vectors3<>(SB)
+DATA runTable<>+136(SB)/8, $tileNEONRows6Vectors3<>(SB)
+DATA runTable<>+144(SB)/8, $tileNEONRows1Vectors4<>(SB)
+DATA runTable<>+152(SB)/8, $tileNEONRows2Vectors4<>(SB)
+DATA runTable<>+160(SB)/8, $tileNEONRows3Vectors4<>(SB)
+DATA runTable<>+168(SB)/8, $tileNEONRows4Vectors4<>(SB)
+DATA runTable<>+176(SB)/8, $tileNEONRows5Vectors4<>(SB)
+DATA runTable<>+184(SB)/8, $tileNEONRows6Vectors4<>(SB)
+GLOBL runTable<>(SB), RODATA|NOPTR, $192
 
-// func tileNEON(t *tile)
-TEXT ·tileNEON(SB), NOSPLIT, $0-8
+// func run(t *tile)
+TEXT ·run(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
 	MOVD tile_routine(R0), R1
-	MOVD $tileNEONTable<>(SB), R2
+	MOVD $runTable<>(SB), R2
 	MOVD (R2)(R1<<3), R1
 	JMP  (R1)
 
@@ -2261,16 +2261,16 @@ loop:
 	ADD  R1, R4
 	RET
 
-DATA rakeNEONTable<>+0(SB)/8, $rakeNEONRows1Taps1<>(SB)
-DATA rakeNEONTable<>+8(SB)/8, $rakeNEONRows1Taps2<>(SB)
-DATA rakeNEONTable<>+16(SB)/8, $rakeNEONRows2Taps1<>(SB)
-DATA rakeNEONTable<>+24(SB)/8, $rakeNEONRows2Taps2<>(SB)
-GLOBL rakeNEONTable<>(SB), RODATA|NOPTR, $32
+DATA runRakeTable<>+0(SB)/8, $rakeNEONRows1Taps1<>(SB)
+DATA runRakeTable<>+8(SB)/8, $rakeNEONRows1Taps2<>(SB)
+DATA runRakeTable<>+16(SB)/8, $rakeNEONRows2Taps1<>(SB)
+DATA runRakeTable<>+24(SB)/8, $rakeNEONRows2Taps2<>(SB)
+GLOBL runRakeTable<>(SB), RODATA|NOPTR, $32
 
-// func rakeNEON(t *rakeTile)
-TEXT ·rakeNEON(SB), NOSPLIT, $0-8
+// func runRake(t *rakeTile)
+TEXT ·runRake(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
 	MOVD rakeTile_routine(R0), R1
-	MOVD $rakeNEONTable<>(SB), R2
+	MOVD $runRakeTable<>(SB), R2
 	MOVD (R2)(R1<<3), R1
 	JMP  (R1)

@@ -5,15 +5,23 @@ func Axpy(alpha float32, x, y []float32) {
 	if len(x) != len(y) {
 		panic(badLength)
 	}
-	if len(x) > 0 {
-		axpy(alpha, x, y)
+	switch {
+	case len(x) == 0:
+	case active == portable:
+		axpyPortable(alpha, x, y)
+	default:
+		axpy(alpha, &x[0], &y[0], len(x))
 	}
 }
 
 // Scal computes x *= alpha.
 func Scal(alpha float32, x []float32) {
-	if len(x) > 0 {
-		scal(alpha, x)
+	switch {
+	case len(x) == 0:
+	case active == portable:
+		scalPortable(alpha, x)
+	default:
+		scal(alpha, &x[0], len(x))
 	}
 }
 
@@ -23,8 +31,12 @@ func Sum(z []float32, alpha float32, x, y []float32) {
 	if len(x) != len(y) || len(x) != len(z) {
 		panic(badLength)
 	}
-	if len(x) > 0 {
-		sum(alpha, x, y, z)
+	switch {
+	case len(x) == 0:
+	case active == portable:
+		sumPortable(alpha, x, y, z)
+	default:
+		sum(alpha, &x[0], &y[0], &z[0], len(x))
 	}
 }
 

@@ -127,8 +127,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func scalAVX2(alpha float32, x *float32, n int)
-TEXT ·scalAVX2(SB), NOSPLIT, $0-24
+// func scal(alpha float32, x *float32, n int)
+TEXT ·scal(SB), NOSPLIT, $0-24
 	VBROADCASTSS alpha+0(FP), Y0
 	MOVQ x+8(FP), SI
 	MOVQ n+16(FP), CX
@@ -159,8 +159,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func sumAVX2(alpha float32, x, y, z *float32, n int)
-TEXT ·sumAVX2(SB), NOSPLIT, $0-40
+// func sum(alpha float32, x, y, z *float32, n int)
+TEXT ·sum(SB), NOSPLIT, $0-40
 	VBROADCASTSS alpha+0(FP), Y0
 	MOVQ x+8(FP), SI
 	MOVQ y+16(FP), DX
@@ -204,8 +204,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func rectifyAVX2(y, x *float32, n int)
-TEXT ·rectifyAVX2(SB), NOSPLIT, $0-24
+// func rectify(y, x *float32, n int)
+TEXT ·rectify(SB), NOSPLIT, $0-24
 	MOVQ   y+0(FP), DI
 	MOVQ   x+8(FP), SI
 	MOVQ   n+16(FP), CX

@@ -14,8 +14,8 @@
 	WORD $0x6e21dc84 \ // FMUL V4.4S, V4.4S, V1.4S
 	WORD $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
 
-// func axpyNEON(alpha float32, x, y *float32, n int)
-TEXT ·axpyNEON(SB), NOSPLIT, $0-32
+// func axpy(alpha float32, x, y *float32, n int)
+TEXT ·axpy(SB), NOSPLIT, $0-32
 	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  y+16(FP), R1
@@ -49,8 +49,8 @@ one:
 done:
 	RET
 
-// func scalNEON(alpha float32, x *float32, n int)
-TEXT ·scalNEON(SB), NOSPLIT, $0-24
+// func scal(alpha float32, x *float32, n int)
+TEXT ·scal(SB), NOSPLIT, $0-24
 	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  n+16(FP), R2
@@ -78,8 +78,8 @@ one:
 done:
 	RET
 
-// func sumNEON(alpha float32, x, y, z *float32, n int)
-TEXT ·sumNEON(SB), NOSPLIT, $0-40
+// func sum(alpha float32, x, y, z *float32, n int)
+TEXT ·sum(SB), NOSPLIT, $0-40
 	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  y+16(FP), R1
@@ -116,8 +116,8 @@ one:
 done:
 	RET
 
-// func rectifyNEON(y, x *float32, n int)
-TEXT ·rectifyNEON(SB), NOSPLIT, $0-24
+// func rectify(y, x *float32, n int)
+TEXT ·rectify(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R2

@@ -85,7 +85,7 @@ func (s *Spread) check() {
 func (s *Spread) gather(o0, o1, t0, t1 int) {
 	first := o0 == 0 && t0 == 0
 	k := (o1 - o0) * (t1 - t0)
-	buffers := idleBuffers()
+	buffers := takeBuffers()
 	buffers.a, buffers.b = grow(buffers.a, (k+1)*s.M), grow(buffers.b, (k+1)*s.N)
 	a, b := buffers.a[:0], buffers.b[:0]
 	beta := float32(1)
@@ -104,7 +104,7 @@ func (s *Spread) gather(o0, o1, t0, t1 int) {
 		}
 	}
 	Gemm(true, false, s.M, s.N, k, 1, a, s.M, b, s.N, beta, s.C, s.StepC)
-	windows.put(buffers)
+	buffers.giveBack()
 }
 
 // ones appends n ones to x.
@@ -113,21 +113,6 @@ func ones(x []float32, n int) []float32 {
 		x = append(x, 1)
 	}
 	return x
-}
-
-// windowRoom has copies of operands.
-type windowRoom struct {
-	a, b []float32
-	taps Places
-}
-
-var windows spare[windowRoom]
-
-func idleBuffers() *windowRoom {
-	if b := windows.get(); b != nil {
-		return b
-	}
-	return &windowRoom{}
 }
 
 // Rake is the product C += A·Bᵀ of M rows a with a row b for each of Taps.Len() taps, as a

@@ -1,11 +1,12 @@
 package rt
 
 import (
-	"container/heap"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/queue"
 )
 
 // Clock calls functions at instants of a run's real time, one after the other. It calls
@@ -23,35 +24,16 @@ type Clock struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	entries entries
-	timers  map[uint64]*entry
-	seq     uint64
+	calls   queue.Calendar[entry]
+	pending int // calls that are entered, neither cancelled nor of those that only watch
 	asleep  bool
 	stopped bool
 }
 
+// entry is what is to be called.
 type entry struct {
-	at      time.Duration
-	seq     uint64
-	call    func()
-	watches bool // see Watch
-}
-
-// entries implement heap.Interface.
-type entries []*entry
-
-func (e entries) Len() int { return len(e) }
-func (e entries) Less(i, j int) bool {
-	return e[i].at < e[j].at || (e[i].at == e[j].at && e[i].seq < e[j].seq)
-}
-func (e entries) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *entries) Push(x any)   { *e = append(*e, x.(*entry)) }
-func (e *entries) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	old[len(old)-1] = nil
-	*e = old[:len(old)-1]
-	return x
+	do      func() // nil if it is cancelled
+	watches bool   // see Watch
 }
 
 // spin is how long before an instant the clock stops sleeping and polls: about as long as the
@@ -65,7 +47,7 @@ func NewClock(first time.Duration, failed func(reason any)) (*Clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Clock{first: first, failed: failed, sleeper: s, timers: map[uint64]*entry{}}, nil
+	return &Clock{first: first, failed: failed, sleeper: s}, nil
 }
 
 // Begin starts the clock. It must be called once.
@@ -86,20 +68,30 @@ func (c *Clock) Now() time.Duration {
 
 // At enters a function to be called at an instant: at once if that has passed, never if the
 // clock has been stopped. It returns what CancelTimer takes; 0 from a stopped clock.
-func (c *Clock) At(t time.Duration, call func()) uint64 {
+func (c *Clock) At(t time.Duration, do func()) uint64 { return c.enter(t, entry{do: do}) }
+
+// Watch is At for a function that only looks: one that is due does not keep the clock from being
+// idle.
+func (c *Clock) Watch(t time.Duration, do func()) uint64 {
+	return c.enter(t, entry{do: do, watches: true})
+}
+
+func (c *Clock) enter(t time.Duration, x entry) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
 		return 0
 	}
-	c.seq++
-	e := &entry{at: t, seq: c.seq, call: call}
-	heap.Push(&c.entries, e)
-	c.timers[e.seq] = e
-	if c.asleep && c.entries[0] == e {
+	if !x.watches {
+		c.pending++
+	}
+	first := c.calls.Len() == 0 || t < c.calls.First()
+	item, id := c.calls.Enter(t)
+	*item = x
+	if c.asleep && first {
 		c.sleeper.wake() // under the lock, because stop closes the sleeper
 	}
-	return e.seq
+	return id
 }
 
 // Timed is At for a function that takes its lateness: how long after its instant, or after it was
@@ -109,37 +101,27 @@ func (c *Clock) Timed(t time.Duration, call func(late time.Duration)) {
 	c.At(t, func() { call(c.Now() - could) })
 }
 
-// Watch is At for a function that only looks: one that is due does not keep the clock from being
-// idle.
-func (c *Clock) Watch(t time.Duration, call func()) uint64 {
-	id := c.At(t, call)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.timers[id]; e != nil {
-		e.watches = true
-	}
-	return id
-}
-
 // Idle reports whether nothing is due but what was entered with Watch.
 func (c *Clock) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.timers {
-		if !e.watches {
-			return false
-		}
-	}
-	return true
+	return c.pending == 0
 }
 
 // CancelTimer prevents a call that has not begun. The clock is the actors.Timer's.
 func (c *Clock) CancelTimer(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.timers[id]; e != nil {
-		e.call = nil
-		delete(c.timers, id)
+	if x := c.calls.Find(id); x != nil {
+		c.took(*x)
+		x.do = nil
+	}
+}
+
+// took takes note of a call that is not pending any longer.
+func (c *Clock) took(x entry) {
+	if x.do != nil && !x.watches {
+		c.pending--
 	}
 }
 
@@ -184,21 +166,20 @@ func (c *Clock) Do(call func()) {
 // longest is how long a thread sleeps that has nothing to do.
 const longest = time.Hour
 
-// next returns what is due, or how long it is until something will be.
+// next returns what is due, nil if that is cancelled, or how long it is until something will be.
 func (c *Clock) next() (call func(), wait time.Duration, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait = longest
-	if len(c.entries) > 0 {
-		wait = c.entries[0].at - c.Now()
+	if c.calls.Len() > 0 {
+		wait = c.calls.First() - c.Now()
 	}
 	if c.asleep = wait > spin; wait > 0 || c.stopped {
 		return nil, wait, c.stopped
 	}
-	e := heap.Pop(&c.entries).(*entry)
-	delete(c.timers, e.seq)
-	if e.call == nil {
-		return func() {}, 0, false
-	}
-	return e.call, 0, false
+	_, _, item := c.calls.Next()
+	x := *item
+	*item = entry{}
+	c.took(x)
+	return x.do, 0, false
 }

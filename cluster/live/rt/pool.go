@@ -11,8 +11,8 @@ import (
 // Class says how urgent a computation is.
 type Class int
 
-// The classes of computations, the most urgent first. The threads of each give way to those of
-// the classes before it.
+// The classes of computations, the most urgent first. The threads of each give way to the
+// threads of the classes before it.
 const (
 	Steps Class = iota
 	Evaluations

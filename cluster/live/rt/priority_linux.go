@@ -2,8 +2,8 @@ package rt
 
 import "golang.org/x/sys/unix"
 
-// lower gives the calling thread a priority below those of mailboxes and timers; evaluations have
-// one below that of steps. A refusal of the kernel changes nothing.
+// lower gives the calling thread a priority below mailboxes and timers; evaluations come below
+// steps. A refusal of the kernel changes nothing.
 func lower(class Class) {
 	if class == Evaluations {
 		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)

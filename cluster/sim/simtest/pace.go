@@ -43,7 +43,7 @@ func Benchmark(b *testing.B, warm int, run func(watch *Stopwatch)) {
 	run(&Stopwatch{First: warm, Last: warm + b.N, Start: b.ResetTimer, Stop: b.StopTimer})
 }
 
-// ExpectNoAllocations fails if so many steps of what run lets happen allocate, after those that it
+// ExpectNoAllocations fails if steps of what run lets happen allocate, after the warm ones that it
 // takes until pools and queues have their size.
 func ExpectNoAllocations(t *testing.T, warm, steps int, run func(watch *Stopwatch)) {
 	t.Helper()

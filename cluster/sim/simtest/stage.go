@@ -61,7 +61,7 @@ func Perceptron(layers ...int) nn.Model {
 	return model
 }
 
-// NewTask is logistic regression with a shard of so many samples for each of n nodes.
+// NewTask is logistic regression for n nodes, each with a shard of a number of samples.
 func NewTask(n, samples int, rate float64) *train.Task {
 	return Task(Perceptron(12, 3), slices.Repeat([]int{samples}, n), 8, optim.SGD{Rate: optim.Constant(rate)})
 }
@@ -100,7 +100,7 @@ type Stage struct {
 	// each other.
 	Edge    link.Delay
 	Reorder bool
-	// Strict, Observer, Schedule and Detect are those of the deployment, Threads of the world.
+	// Strict, Observer, Schedule and Detect belong to the deployment, Threads to the world.
 	Strict   bool
 	Threads  int
 	Observer world.Observer
@@ -129,7 +129,7 @@ type Seen struct {
 	Version uint64
 }
 
-// Shake lets nodes of the run come and go so many times, at random instants up to end. Node 0
+// Shake lets nodes of the run come and go, a number of times, at random instants up to end. Node 0
 // stays.
 func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
 	n := len(s.Task.Workers)

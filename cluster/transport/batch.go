@@ -1,0 +1,98 @@
+package transport
+
+import "github.com/gradwire/gradwire/cluster/wire"
+
+// How many bytes are written between two looks at the urgent queue.
+const (
+	chunk = 1 << 20
+	// sealedChunk is that with TLS, small enough that one is read and opened while the next is
+	// sealed.
+	sealedChunk = 256 << 10
+)
+
+// maxParts bounds the pieces of memory of one batch; a single frame may have more.
+const maxParts = 128
+
+// batch is what is written at a time.
+type batch struct {
+	chunk  int
+	parts  [][]byte
+	size   int
+	beat   [recordHeader + beatSize]byte
+	header [recordHeader]byte
+	last   [recordHeader]byte
+	done   []*wire.Packet // written with this batch to their end
+	open   *wire.Packet   // a large one, of which more follows
+
+	// Of the open packet: the tensor, and in it the byte, that goes next, and how many bytes of
+	// values are left.
+	at, offset, left int
+}
+
+func (b *batch) add(part []byte) {
+	b.parts = append(b.parts, part)
+	b.size += len(part)
+}
+
+func (b *batch) full() bool { return b.size >= b.chunk || len(b.parts) >= maxParts }
+
+// whole adds a packet without tensors.
+func (b *batch) whole(p *wire.Packet) {
+	putRecord(p.Head, urgentRecord, len(p.Head)-recordHeader)
+	b.add(p.Head)
+	b.done = append(b.done, p)
+}
+
+// fits reports whether a bulk packet can begin in this batch: one of several chunks
+// begins a new batch.
+func (b *batch) fits(p *wire.Packet) bool {
+	return b.size == 0 || b.size+p.Size() <= b.chunk && len(b.parts)+1+len(p.Tensors) <= maxParts
+}
+
+// begin adds the head of a bulk packet and as many values as there is room for.
+func (b *batch) begin(p *wire.Packet) {
+	n := min(p.Values, max(0, b.chunk-len(p.Head)))
+	putRecord(p.Head, bulkRecord, len(p.Head)-recordHeader+n)
+	b.add(p.Head)
+	b.open, b.at, b.offset, b.left = p, 0, 0, p.Values
+	b.values(n)
+}
+
+// goOn adds more values of the open packet.
+func (b *batch) goOn() {
+	n := min(b.left, max(b.chunk-b.size, b.chunk/4))
+	putRecord(b.header[:], moreRecord, n)
+	b.add(b.header[:])
+	b.values(n)
+}
+
+func (b *batch) values(n int) {
+	b.left -= n
+	for n > 0 {
+		data := view(b.open.Tensors[b.at].Data)[b.offset:]
+		part := min(n, len(data))
+		if part > 0 {
+			b.add(data[:part])
+		}
+		if n -= part; part == len(data) {
+			b.at, b.offset = b.at+1, 0
+		} else {
+			b.offset += part
+		}
+	}
+	if b.left == 0 {
+		b.done, b.open = append(b.done, b.open), nil
+	}
+}
+
+// written gives up what has been written, and returns how many bytes of each class that was.
+func (b *batch) written() (bytes [wire.Classes]int) {
+	for i, p := range b.done {
+		bytes[p.Class] += p.Size()
+		p.Release()
+		b.done[i] = nil
+	}
+	clear(b.parts)
+	b.done, b.parts, b.size = b.done[:0], b.parts[:0], 0
+	return bytes
+}
