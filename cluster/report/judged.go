@@ -26,13 +26,8 @@ var (
 	}
 )
 
-// HasSeveralModels reports whether a run has several models. The accuracy of a single one needs no
-// other name.
-func HasSeveralModels(s record.Summary) bool {
-	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Models > 1 })
-}
-
-// JudgedKinds returns what the points of several models judge, without repetition.
+// JudgedKinds returns what the points of several models judge, without repetition; none where every
+// run has a single model, whose accuracy needs no other name.
 func JudgedKinds(s record.Summary) (kinds []record.Of) {
 	for _, r := range s.Runs {
 		if r.Models > 1 && !slices.Contains(kinds, r.Of) {
@@ -53,16 +48,16 @@ func Judged(s record.Summary) string {
 	return "each point's own accuracy"
 }
 
-// JudgedWord is Judged as an addition to the word accuracy; empty where every run has a single
-// model.
-func JudgedWord(s record.Summary) string {
+// JudgedSuffix says what an accuracy of a summary is of behind the word accuracy, as in " (best
+// node)"; empty where every run has a single model.
+func JudgedSuffix(s record.Summary) string {
 	switch kinds := JudgedKinds(s); len(kinds) {
 	case 0:
 		return ""
 	case 1:
-		return JudgedWords[kinds[0]]
+		return " (" + JudgedWords[kinds[0]] + ")"
 	}
-	return "as each point is judged"
+	return " (as each point is judged)"
 }
 
 // JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -138,12 +137,17 @@ type layout struct {
 // sheet is the format of files.
 var sheet = layout{width: pageWidth, height: pageHeight, titled: true}
 
-// drawPage draws the figure with its legend and caption.
-func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
+// whitePage is a canvas, white and without its margins.
+func whitePage(canvas vg.CanvasSizer) draw.Canvas {
 	page := draw.New(canvas)
 	page.SetColor(color.White)
 	page.Fill(page.Path())
-	page = draw.Crop(page, margin, -margin, margin, -margin)
+	return draw.Crop(page, margin, -margin, margin, -margin)
+}
+
+// drawPage draws the figure with its legend and caption.
+func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
+	page := whitePage(canvas)
 	p := *f.Plot
 	if l.titled {
 		page = drawCaption(page, f.caption)
@@ -168,7 +172,7 @@ func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
 // leaves of the page.
 func drawCaption(page draw.Canvas, caption string) draw.Canvas {
 	const lineHeight = 15
-	small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
+	small := textStyle(grey, tickSize, draw.XLeft, draw.YBottom)
 	var lines []string
 	for _, word := range strings.Fields(caption) {
 		last := len(lines) - 1

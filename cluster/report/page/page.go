@@ -103,10 +103,7 @@ func (b *builder) page() (*page, error) {
 	if b.several() && len(report.Targets(b.all.Summary)) > 1 {
 		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
 	}
-	target := "Time and epochs to the target"
-	if word := report.JudgedWord(b.all.Summary); word != "" {
-		target += " (" + word + ")"
-	}
+	target := "Time and epochs to the target" + report.JudgedSuffix(b.all.Summary)
 	parts := []*section{
 		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: report.Capitalized(what)},
 		{ID: "target", Title: target},
@@ -266,15 +263,16 @@ func (b *builder) sideBySide(part *section) {
 
 // draw draws a figure; nil if there is nothing to draw.
 func (b *builder) draw(d figure.Drawing, s *Source, folder string) (*shownFigure, error) {
-	f, err := d.Draw()
-	if f == nil || err != nil {
-		return nil, err
+	f := d.Draw()
+	if f == nil {
+		return nil, nil
 	}
 	if err := f.Save(filepath.Join(folder, d.Name)); err != nil {
 		return nil, err
 	}
 	shown := &shownFigure{kind: d.Kind, All: b.several() && s == b.all, Title: b.title(d.Title, s),
 		Caption: f.Caption()}
+	var err error
 	shown.Wide, shown.Narrow, err = f.Inline(shown.Title)
 	return shown, err
 }

@@ -46,11 +46,8 @@ func pointCells(p record.Point, keys []string) (cells []string) {
 	return cells
 }
 
-func headings(all []string, more ...string) (head []string) {
-	for _, key := range all {
-		head = append(head, report.ShortKey(key, all))
-	}
-	return append(head, more...)
+func headings(all []string, more ...string) []string {
+	return append(report.ShortKeys(all), more...)
 }
 
 // short writes a figure with four digits, a whole one with all of its, and what is none as a dash.
@@ -128,13 +125,9 @@ func incidentTable(s *Source) *table {
 // runTable lists the runs.
 func runTable(s *Source) *table {
 	all := report.SweptKeys(s.Summary)
-	accuracy := "final accuracy, %"
-	if word := report.JudgedWord(s.Summary); word != "" {
-		accuracy = "final accuracy (" + word + "), %"
-	}
 	t := &table{Caption: "Every run", Folded: true, Labels: len(all),
 		Head: headings(all, "run", "seed", "outcome", "time to target, s",
-			"epochs", accuracy, "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
+			"epochs", "final accuracy"+report.JudgedSuffix(s.Summary)+", %", "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
 	for _, r := range s.Summary.Runs {
 		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
 			string(r.Outcome),

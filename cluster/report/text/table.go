@@ -116,10 +116,11 @@ func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 // labelColumns are the settings of the points, one column for each key.
 func labelColumns(s record.Summary) []column {
 	var columns []column
-	for _, key := range report.SweptKeys(s) {
-		c := column{heading: report.ShortKey(key, report.SweptKeys(s)), label: true}
+	keys := report.SweptKeys(s)
+	for i, heading := range report.ShortKeys(keys) {
+		c := column{heading: heading, label: true}
 		for _, g := range s.Groups {
-			c.cells = append(c.cells, report.ValueAt(g.Point, key))
+			c.cells = append(c.cells, report.ValueAt(g.Point, keys[i]))
 		}
 		columns = append(columns, c)
 	}
@@ -170,10 +171,8 @@ func resultColumns(s record.Summary) []column {
 
 // accuracyColumn has the final accuracies.
 func accuracyColumn(s record.Summary) column {
-	long, short := column{heading: "final accuracy, %"}, column{heading: "accuracy, %"}
-	if word := report.JudgedWord(s); word != "" {
-		long.heading, short.heading = "final accuracy ("+word+"), %", "accuracy ("+word+"), %"
-	}
+	heading := "accuracy" + report.JudgedSuffix(s) + ", %"
+	long, short := column{heading: "final " + heading}, column{heading: heading}
 	for _, g := range s.Groups {
 		long.cells = append(long.cells, spreadCell(g.FinalAccuracy, 100, 2))
 		cell := report.NoValue
@@ -269,16 +268,16 @@ func decimals(values []float64) int {
 // Notes returns the lines below the table.
 func Notes(s record.Summary) []string {
 	var lines []string
-	if report.HasSeveralModels(s) {
-		text := "Judged: the " + report.Judged(s)
-		if kinds := report.JudgedKinds(s); len(kinds) > 1 {
-			names := make([]string, len(kinds))
-			for i, of := range kinds {
-				names[i] = "the " + report.JudgedNames[of]
-			}
-			text = "Judged, by point: " + strings.Join(names, ", ")
-		}
-		lines = append(lines, text+".")
+	var names []string
+	for _, of := range report.JudgedKinds(s) {
+		names = append(names, "the "+report.JudgedNames[of])
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		lines = append(lines, "Judged: "+names[0]+".")
+	default:
+		lines = append(lines, "Judged, by point: "+strings.Join(names, ", ")+".")
 	}
 	if line := sampleNote(s); line != "" {
 		lines = append(lines, line)

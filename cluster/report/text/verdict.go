@@ -61,7 +61,7 @@ func (f *family) note(s record.Summary, named bool) string {
 		}
 	}
 	what := report.Percent(f.target)
-	if report.HasSeveralModels(s) {
+	if len(report.JudgedKinds(s)) > 0 {
 		what += " (" + report.JudgedWords[f.of] + ")"
 	}
 	text := strings.Join(marks, ", ") + ": time to " + what
@@ -149,11 +149,8 @@ func intervalNotes(s record.Summary) (lines []string) {
 			report.Count(few, "point")))
 	}
 	if len(report.Targets(s)) > 0 && missed > 0 {
-		text := fmt.Sprintf("%d of %d runs did not reach %s", missed, len(s.Runs), report.TargetName(s))
-		if judged := report.JudgedWord(s); judged != "" {
-			text += " (" + judged + ")"
-		}
-		text += ": censored at their ends"
+		text := fmt.Sprintf("%d of %d runs did not reach %s%s: censored at their ends", missed, len(s.Runs),
+			report.TargetName(s), report.JudgedSuffix(s))
 		if failed > 0 {
 			text += ", or if they failed never there"
 		}
