@@ -48,6 +48,7 @@ type table struct {
 	Caption, Note string
 	Folded        bool
 	Labels        int
+	keys          []string // of the settings of points that rows begin with
 	Head          []string
 	Rows          [][]string
 }
