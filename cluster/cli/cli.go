@@ -86,8 +86,9 @@ same bits; in real time the same actors meet the same delays.`,
   gradwire report results/first results/second --out both.html
   gradwire plan new --architecture gossip --out PLAN
   gradwire list models`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		PersistentPreRunE: checkFormat,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
 	})
 	root.SetOut(out)
 	root.SetErr(errs)
@@ -214,6 +215,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 			return nil
 		}
 		return usage(cmd, fmt.Errorf("%s takes %s, but %d arguments were given", cmd.CommandPath(), what, len(args)))
+	}
+}
+
+// some wants arguments, as many as there are; what says of which kind.
+func some(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return usage(cmd, fmt.Errorf("%s takes %s", cmd.CommandPath(), what))
 	}
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +32,7 @@ in that of the variable GRADWIRE_DATA and in the user's cache, where 'gradwire d
 	return cmd
 }
 
-// listed is a data set as `data list` tells it.
+// listed is a data set as `data list` prints it.
 type listed struct {
 	Name     string `json:"name"`
 	About    string `json:"about"`
@@ -58,36 +55,28 @@ func dataListCommand(out io.Writer) *cobra.Command {
 		Example: "  gradwire data list\n  gradwire data list --format json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormat(cmd, format); err != nil {
-				return err
-			}
 			var all []listed
 			for _, s := range published.All() {
-				l := listed{
-					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "",
+				found, _ := whereIs(&s, driver.DataFolders(data)) // empty where it is not
+				all = append(all, listed{
+					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), found,
 					cmd.Root().Name() + " data get " + s.Name,
-				}
-				if folder, err := whereIs(&s, driver.DataFolders(data)); err == nil {
-					l.Found = folder
-				}
-				all = append(all, l)
+				})
 			}
 			if format == "json" {
-				e := json.NewEncoder(out)
+				e := indented(out)
 				e.SetEscapeHTML(false)
-				e.SetIndent("", "  ")
 				return e.Encode(all)
 			}
-			return writeSets(out, all)
+			return aligned(func(w io.Writer) { writeSets(w, all) })(out)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", dataUsage)
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&format, "format", "text", formatUsage)
 	return cmd
 }
 
-func writeSets(out io.Writer, all []listed) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+func writeSets(w io.Writer, all []listed) {
 	_, _ = fmt.Fprintln(w, "name\tsamples\tfeatures\tclasses\tsize\twhat\tlicence\twhere")
 	for _, l := range all {
 		samples := strconv.Itoa(l.Samples)
@@ -101,7 +90,6 @@ func writeSets(out io.Writer, all []listed) error {
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
 			l.Name, samples, l.Features, l.Classes, megabytes(l.Bytes), l.About, l.Licence, where)
 	}
-	return w.Flush()
 }
 
 func megabytes(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB" }
@@ -158,13 +146,7 @@ a download that broke off goes on at the byte where it broke, and a file is used
 is the published one.`,
 		Example: `  gradwire data get mnist fashion-mnist
   gradwire data get a9a --data ~/datasets --from https://mirror.example.org/a9a`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%s takes names of data sets, as '%s data list' shows them",
-					cmd.CommandPath(), cmd.Root().Name()))
-			}
-			return nil
-		},
+		Args: some("names of data sets, as 'gradwire data list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := named(cmd, args)
 			if err != nil {
@@ -173,14 +155,13 @@ is the published one.`,
 			if err := checkMirrors(cmd, from); err != nil {
 				return err
 			}
-			folder := data
-			if folder == "" {
-				if folder, err = driver.CacheFolder(); err != nil {
+			if data == "" {
+				if data, err = driver.CacheFolder(); err != nil {
 					return &driver.InputError{Err: err}
 				}
 			}
 			for _, s := range sets {
-				if err := getSet(cmd.Context(), s, folder, from, out, errs); err != nil {
+				if err := getSet(cmd.Context(), s, data, from, out, errs); err != nil {
 					return err
 				}
 			}
@@ -207,15 +188,14 @@ func checkMirrors(cmd *cobra.Command, from []string) error {
 
 // getSet gets one set, unless it is there.
 func getSet(ctx context.Context, s *published.Set, folder string, from []string, out, errs io.Writer) error {
-	if _, err := s.Check(folder); err == nil {
-		_, err = fmt.Fprintf(out, "%s is in %s\n", s.Name, folder)
-		return err
+	_, err := s.Check(folder)
+	if err != nil {
+		show := newDisplay(errs)
+		show.last = show.began // a line only of a download that takes long
+		g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
+		err = g.Get(ctx, s, folder)
+		show.close()
 	}
-	show := newDisplay(errs)
-	show.last = show.began // a line only of a download that takes long
-	g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
-	err := g.Get(ctx, s, folder)
-	show.close()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted; what has arrived is kept for the next time")
@@ -228,7 +208,6 @@ func getSet(ctx context.Context, s *published.Set, folder string, from []string,
 
 // download shows how far a download is.
 func (d *display) download(set string, p published.Progress) {
-	share := float64(p.Done) / float64(p.Total)
 	if p.Trouble != nil {
 		if d.bar != nil {
 			_ = d.bar.Clear()
@@ -236,18 +215,8 @@ func (d *display) download(set string, p published.Progress) {
 		fmt.Fprintf(d.out, "%s: %v; trying again\n", p.From, p.Trouble)
 		return
 	}
-	if d.bar != nil {
-		d.bar.Describe(set + ", " + p.File)
-		_ = d.bar.Set(int(share * barSteps))
-		return
-	}
-	now := time.Now()
-	if p.Done < p.Total && now.Sub(d.last) < lineEvery {
-		return
-	}
-	d.last = now
-	fmt.Fprintf(d.out, "%s, %s of %s, %.0f %%%s\n",
-		set, megabytes(p.Done), megabytes(p.Total), 100*share, d.left(share))
+	d.show(set+", "+p.File, fmt.Sprintf("%s, %s of %s", set, megabytes(p.Done), megabytes(p.Total)),
+		float64(p.Done)/float64(p.Total), p.Done == p.Total)
 }
 
 func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {

@@ -36,8 +36,7 @@ const (
 
 // probing are the flags of gradwire links.
 type probing struct {
-	set     []string
-	seed    string
+	planFlags
 	point   int
 	time    string
 	samples int
@@ -71,14 +70,14 @@ Of a sweep the first point is shown, or the one that --point gives.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args[0], out) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan (repeated)")
+	flags.StringArrayVar(&f.set, "set", nil, setUsage)
 	flags.StringVar(&f.seed, "seed", "", "seed of the run (default: the plan's)")
 	flags.IntVar(&f.point, "point", 1, "number of the sweep's point")
 	flags.StringVar(&f.time, "time", "10m", "how long probes are sent, in virtual time")
 	flags.IntVar(&f.samples, "samples", 600, "probes of each edge")
 	flags.StringVar(&f.size, "size", "1 kB", "size of a probe")
 	flags.StringVar(&f.out, "out", ".", "folder of the picture")
-	flags.StringVar(&f.format, "format", "text", "text or json")
+	flags.StringVar(&f.format, "format", "text", formatUsage)
 	return cmd
 }
 
@@ -108,7 +107,7 @@ func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
 		return p, usage(cmd, fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32))
 	}
 	p.every = p.until / time.Duration(f.samples)
-	return p, checkFormat(cmd, f.format)
+	return p, nil
 }
 
 func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out io.Writer) error {
@@ -116,14 +115,7 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 	if err != nil {
 		return err
 	}
-	set := f.set
-	if f.seed != "" {
-		if err := checkSeed(cmd, f.seed); err != nil {
-			return err
-		}
-		set = append(set, "seed="+f.seed)
-	}
-	p, err := driver.Load(path, set...)
+	p, err := f.load(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -145,7 +137,7 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 	if len(all) == 0 {
 		return &driver.InputError{Err: fmt.Errorf("%s has no edges to probe", path)}
 	}
-	return f.tell(out, n, how, all)
+	return f.show(out, n, how, all)
 }
 
 // send probes one line of a network.
@@ -210,8 +202,8 @@ func inWords(n *syntax.Node) string {
 	return strings.TrimSpace(kind + " " + strings.Join(words, ", "))
 }
 
-// told is what gradwire links prints as JSON.
-type told struct {
+// probed is what gradwire links prints as JSON.
+type probed struct {
 	Plan        string                `json:"plan"`
 	Point       map[string]string     `json:"point"`
 	Seed        uint64                `json:"seed"`
@@ -223,8 +215,9 @@ type told struct {
 	Links       []report.ProbeSummary `json:"links"`
 }
 
-func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*report.Probed) error {
-	t := told{
+// show draws what the probes met, and prints it.
+func (f *probing) show(out io.Writer, n *driver.Network, how probes, all []*report.Probed) error {
+	t := probed{
 		Plan: n.Plan, Point: map[string]string{}, Seed: n.Seed,
 		TimeSeconds: how.until.Seconds(), EverySecond: how.every.Seconds(), ProbeBytes: how.size,
 		Edges: n.Edges, Picture: filepath.Join(f.out, n.Plan+"-links"),
@@ -246,7 +239,7 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		for _, p := range all {
 			t.Links = append(t.Links, p.Summary())
 		}
-		return printJSON(out, t)
+		return indented(out).Encode(t)
 	}
 	return how.write(out, n, all, point, t.Picture)
 }
