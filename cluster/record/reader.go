@@ -115,7 +115,7 @@ func (r *Reader) Dir() string { return r.dir }
 
 // Run returns the folder of run n.
 func (r *Reader) Run(n int) *RunFolder {
-	return &RunFolder{dir: r.dir, name: filepath.Join(runsName, fmt.Sprintf("%04d", n)), number: n}
+	return &RunFolder{dir: r.dir, name: runFolder(n), number: n}
 }
 
 // RunFolder is the folder of one run, of which nothing has been read.
