@@ -23,12 +23,12 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 			for i := range columns {
 				c := columns[i]
 				if c.leave > 0 && c.leave <= gone {
-					name, _, _ := strings.Cut(c.heading, ",") // without its unit
+					name, _, _ := strings.Cut(c.forms[0].heading, ",") // without its unit
 					left = append(left, name)
 					continue
 				}
-				if bare && c.last != nil {
-					c = *c.last
+				if bare && c.bare != nil {
+					c.forms = []form{*c.bare}
 				}
 				kept = append(kept, c.copied())
 			}
@@ -43,10 +43,9 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 
 // copied is a column whose cells can be cut without harm to c's.
 func (c column) copied() column {
-	c.cells = slices.Clone(c.cells)
-	if c.brief != nil {
-		brief := c.brief.copied()
-		c.brief = &brief
+	c.forms = slices.Clone(c.forms)
+	for i := range c.forms {
+		c.forms[i].cells = slices.Clone(c.forms[i].cells)
 	}
 	return c
 }
