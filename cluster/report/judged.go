@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -99,6 +100,22 @@ func TargetName(s record.Summary) string {
 // HasVerdicts reports whether points are compared.
 func HasVerdicts(s record.Summary) bool {
 	return slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Verdict != "" })
+}
+
+// Spoilt says how many runs of a summary failed or are degraded, as in "1 failed" and "2 degraded".
+func Spoilt(s record.Summary) (parts []string) {
+	for _, outcome := range []record.Outcome{record.Failed, record.Degraded} {
+		n := 0
+		for _, r := range s.Runs {
+			if r.Outcome == outcome {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, outcome))
+		}
+	}
+	return parts
 }
 
 // LongestMean returns the longest mean time to the target, in seconds; 0 if no run arrived.

@@ -146,31 +146,18 @@ func (b *builder) title(text string, s *Source) string {
 
 // lead says in a sentence what a record is of.
 func lead(s *Source) string {
-	text := fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"),
-		report.Count(len(s.Summary.Groups), "point"))
+	parts := []string{fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"),
+		report.Count(len(s.Summary.Groups), "point"))}
 	if s.Summary.Plan != s.Name {
-		text += ", plan " + s.Summary.Plan
+		parts = append(parts, "plan "+s.Summary.Plan)
 	}
 	if len(report.Targets(s.Summary)) > 0 {
-		text += ", target " + report.TargetName(s.Summary)
+		parts = append(parts, "target "+report.TargetName(s.Summary))
 	}
-	if by := report.JudgedBy(s.Summary); by != "" {
-		text += ", " + by
-	}
-	degraded, failed := 0, 0
-	for _, g := range s.Summary.Groups {
-		degraded, failed = degraded+g.Degraded, failed+g.Failed
-	}
-	if failed > 0 {
-		text += fmt.Sprintf(", %d failed", failed)
-	}
-	if degraded > 0 {
-		text += fmt.Sprintf(", %d degraded", degraded)
-	}
-	if missing := s.Summary.Missing(); missing != "" {
-		text += ", " + missing
-	}
-	return text + "."
+	parts = append(parts, report.JudgedBy(s.Summary))
+	parts = append(append(parts, report.Spoilt(s.Summary)...), s.Summary.Missing())
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return strings.Join(parts, ", ") + "."
 }
 
 // comparison shows all points in one table, or each record's by itself where times to the
@@ -224,7 +211,7 @@ func (b *builder) figures(sections map[figure.Section]*section) error {
 	return nil
 }
 
-// pageJob is a drawing that is to be drawn.
+// job is a drawing that is to be drawn.
 type job struct {
 	figure.Drawing
 	source *Source
@@ -243,8 +230,7 @@ func (b *builder) drawAll(jobs []job) {
 	for range min(drawnAtOnce, len(jobs)) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
-				j := &jobs[i]
-				j.figure, j.err = b.draw(j.Drawing, j.source, j.folder)
+				b.draw(&jobs[i])
 			}
 		})
 	}
@@ -262,20 +248,17 @@ func (b *builder) sideBySide(part *section) {
 	slices.SortStableFunc(part.Figures, func(a, b *shownFigure) int { return kinds[a.kind] - kinds[b.kind] })
 }
 
-// draw draws a figure; nil if there is nothing to draw.
-func (b *builder) draw(d figure.Drawing, s *Source, folder string) (*shownFigure, error) {
-	f := d.Draw()
+// draw draws a figure, if there is anything to draw.
+func (b *builder) draw(j *job) {
+	f := j.Draw()
 	if f == nil {
-		return nil, nil
+		return
 	}
-	if err := f.Save(filepath.Join(folder, d.Name)); err != nil {
-		return nil, err
-	}
-	shown := &shownFigure{kind: d.Kind, All: b.several() && s == b.all, Title: b.title(d.Title, s),
+	j.figure = &shownFigure{kind: j.Kind, All: b.several() && j.source == b.all, Title: b.title(j.Title, j.source),
 		Caption: f.Caption()}
-	var err error
-	shown.Wide, shown.Narrow, err = f.Inline(shown.Title)
-	return shown, err
+	if j.err = f.Save(filepath.Join(j.folder, j.Name)); j.err == nil {
+		j.figure.Wide, j.figure.Narrow, j.err = f.Inline(j.figure.Title)
+	}
 }
 
 // fileName makes of a record's name one that any system takes.

@@ -15,9 +15,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
-// sampleNote says where fewer models are looked at than there are; of what is judged, only these
+// sampleNotes say where fewer models are looked at than there are; of what is judged, only these
 // are known.
-func sampleNote(s record.Summary) string {
+func sampleNotes(s record.Summary) []string {
 	var samples []string
 	for _, r := range s.Runs {
 		if r.Holders == 0 {
@@ -29,9 +29,9 @@ func sampleNote(s record.Summary) string {
 		}
 	}
 	if len(samples) == 0 {
-		return ""
+		return nil
 	}
-	return "Looked at are the models of a sample: " + report.ListSome(samples) + " (evaluate.sample)."
+	return []string{"Looked at are the models of a sample: " + report.ListSome(samples) + " (evaluate.sample)."}
 }
 
 const (
@@ -281,9 +281,7 @@ func Notes(s record.Summary) []string {
 	default:
 		lines = append(lines, "Judged, by point: "+strings.Join(names, ", ")+".")
 	}
-	if line := sampleNote(s); line != "" {
-		lines = append(lines, line)
-	}
+	lines = append(lines, sampleNotes(s)...)
 	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, verdictNotes(s)...)
 	lines = append(lines, intervalNotes(s)...)
@@ -291,11 +289,28 @@ func Notes(s record.Summary) []string {
 	if missing := s.Missing(); missing != "" {
 		lines = append(lines, "N"+missing[1:]+".")
 	}
+	return append(lines, clockNotes(s)...)
+}
+
+// clockNotes say what the runs missed: measurements that were not kept, time in which they stood
+// still before their bound ended them, and what a real clock was late with. Of failed ones that
+// stood still the incidents say why.
+func clockNotes(s record.Summary) (lines []string) {
 	crowded, missing := 0, uint64(0)
+	still, first := 0, math.Inf(1)
+	late, worst := 0, 0.0
 	for _, r := range s.Runs {
 		if r.Unmeasured > 0 {
 			crowded++
 			missing += r.Unmeasured
+		}
+		if r.Stalled > 0 && r.Outcome != record.Failed {
+			still++
+			first = min(first, r.Stalled)
+		}
+		if r.Lateness != nil && r.Late {
+			late++
+			worst = max(worst, float64(r.P99))
 		}
 	}
 	if crowded > 0 {
@@ -303,15 +318,10 @@ func Notes(s record.Summary) []string {
 			fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.",
 				crowded, len(s.Runs), missing))
 	}
-	if line := stalled(s); line != "" {
-		lines = append(lines, line)
-	}
-	late, worst := 0, 0.0
-	for _, r := range s.Runs {
-		if r.Lateness != nil && r.Late {
-			late++
-			worst = max(worst, float64(r.P99))
-		}
+	if still > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s "+
+			"on: everybody was gone, or waited for what was lost or for a node out of reach.",
+			still, len(s.Runs), first))
 	}
 	if late > 0 {
 		lines = append(lines,
@@ -319,24 +329,6 @@ func Notes(s record.Summary) []string {
 				late, len(s.Runs), worst*1e3))
 	}
 	return lines
-}
-
-// stalled says which runs stood still before their bound ended them. Failed ones had none: their
-// incidents say why.
-func stalled(s record.Summary) string {
-	still, first := 0, math.Inf(1)
-	for _, r := range s.Runs {
-		if r.Stalled > 0 && r.Outcome != record.Failed {
-			still++
-			first = min(first, r.Stalled)
-		}
-	}
-	if still == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody "+
-		"was gone, or waited for what was lost or for a node out of reach.",
-		still, len(s.Runs), first)
 }
 
 func (c *column) width() int { return c.forms[0].width() }
