@@ -141,7 +141,8 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 func (f *probing) send(ctx context.Context, n *driver.Network, i int) (*report.Probed, error) {
 	l := &n.Lines[i]
 	r := &report.Probed{
-		From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate, End: f.until.Seconds(),
+		Edge: report.Edge{From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate},
+		End:  f.until.Seconds(),
 	}
 	down, count := time.Duration(0), 0
 	for o := range l.Outages(n.Seed, f.until) {

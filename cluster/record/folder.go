@@ -83,7 +83,7 @@ func create(dir string, d disk) (*Folder, error) {
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
 		return nil, fmt.Errorf("output folder %s: %w", dir, err)
 	}
-	if err := f.lock(); err != nil {
+	if f.unlock, err = lock(dir); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	return f, nil

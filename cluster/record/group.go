@@ -225,18 +225,13 @@ func (r *Run) targetOr(given *float64) *float64 {
 	if r.Target != nil {
 		return r.Target
 	}
-	for _, s := range r.Point {
-		if s.Key != "stop.target" {
-			continue
-		}
-		text, percent := strings.CutSuffix(s.Value, "%")
-		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if percent {
-			v /= 100
-		}
-		if err == nil && within(v, 0, 1) {
-			return &v
-		}
+	text, percent := strings.CutSuffix(r.Point.Value("stop.target"), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if percent {
+		v /= 100
+	}
+	if err == nil && within(v, 0, 1) {
+		return &v
 	}
 	return given
 }

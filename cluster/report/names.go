@@ -68,16 +68,6 @@ func ShortKeys(keys []string) []string {
 	return short
 }
 
-// ValueAt returns the value that a point has for a key; empty if it has none.
-func ValueAt(p record.Point, key string) string {
-	for _, setting := range p {
-		if setting.Key == key {
-			return setting.Value
-		}
-	}
-	return ""
-}
-
 // ListSome joins the first MaxListed names, and counts the others.
 func ListSome(names []string) string {
 	text := strings.Join(names[:min(len(names), MaxListed)], "; ")

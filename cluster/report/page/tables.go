@@ -49,7 +49,7 @@ func sweepTable(s *Source, caption string, labels int, headings ...string) *tabl
 func (t *table) add(p record.Point, values ...any) {
 	var cells []string
 	for _, key := range t.keys {
-		cells = append(cells, report.ValueAt(p, key))
+		cells = append(cells, p.Value(key))
 	}
 	for _, v := range values {
 		cells = append(cells, short(v))

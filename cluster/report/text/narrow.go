@@ -37,7 +37,7 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 			}
 		}
 	}
-	cutLabels(kept, width)
+	cut(kept, width, leastLabel, true)
 	return kept, left
 }
 
@@ -59,32 +59,32 @@ func totalWidth(columns []column) int {
 	return n
 }
 
-// cutLabels cuts labels to leastLabel, the widest first, and then whatever is widest, until the
-// table is narrow enough.
-func cutLabels(columns []column, width int) {
+// cut cuts labels to a least width, the widest first, and then, if all may be, whatever is widest,
+// until the table is narrow enough.
+func cut(columns []column, width, least int, all bool) {
 	for {
 		over, widest := totalWidth(columns)-width, 0
 		for i := range columns {
 			c, w := &columns[i], &columns[widest]
-			if room, most := c.room(), w.room(); room > most || room == most && c.width() > w.width() {
+			if room, most := c.room(least), w.room(least); room > most || room == most && c.width() > w.width() {
 				widest = i
 			}
 		}
 		c := &columns[widest]
-		if over <= 0 || c.width() == 1 {
+		room := c.room(least)
+		if over <= 0 || room == 0 && !all || c.width() == 1 {
 			return
 		}
-		to := c.width() - min(over, max(c.room(), 1))
-		c.cut(max(to, 1))
+		c.cut(c.width() - min(over, max(room, 1)))
 	}
 }
 
 // room is how far a label can be cut before it says too little.
-func (c *column) room() int {
+func (c *column) room(least int) int {
 	if !c.label {
 		return 0
 	}
-	return max(0, c.width()-leastLabel)
+	return max(0, c.width()-least)
 }
 
 // wrap breaks lines between words where they are longer than the width.

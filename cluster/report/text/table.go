@@ -141,7 +141,7 @@ func writeLine(b *strings.Builder, columns []column, cell func(f form) string) {
 func labelColumns(s record.Summary) (columns []column) {
 	keys := report.SweptKeys(s)
 	for i, heading := range report.ShortKeys(keys) {
-		value := func(g record.Group) string { return report.ValueAt(g.Point, keys[i]) }
+		value := func(g record.Group) string { return g.Point.Value(keys[i]) }
 		columns = append(columns, column{label: true, forms: []form{formOf(heading, s.Groups, value)}})
 	}
 	return columns
@@ -336,28 +336,19 @@ func (c *column) width() int { return c.forms[0].width() }
 // fitWidth abbreviates columns, where it saves most first, and then cuts labels, the widest first,
 // until the table is narrow enough or there is nothing left to shorten.
 func fitWidth(columns []column, width int) {
-	for {
-		longest, widest := -1, -1
+	for totalWidth(columns) > width {
+		longest := -1
 		for i := range columns {
 			c := &columns[i]
 			if len(c.forms) > 1 && (longest < 0 || c.saving() > columns[longest].saving()) {
 				longest = i
 			}
-			if c.label && (widest < 0 || c.width() > columns[widest].width()) {
-				widest = i
-			}
 		}
-		over := totalWidth(columns) - width
-		switch {
-		case over <= 0:
+		if longest < 0 {
+			cut(columns, width, minLabel, false)
 			return
-		case longest >= 0:
-			columns[longest].forms = columns[longest].forms[1:]
-		case widest < 0 || columns[widest].width() <= minLabel:
-			return
-		default:
-			columns[widest].cut(max(columns[widest].width()-over, minLabel))
 		}
+		columns[longest].forms = columns[longest].forms[1:]
 	}
 }
 
