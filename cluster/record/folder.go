@@ -552,9 +552,7 @@ func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
 			}
 			w := newRowWriter(b[:0], &r)
 			lists[i].rows(w, &r, &d)
-			if b, err = w.bytes(); err != nil {
-				return err
-			}
+			b = w.bytes()
 			if _, err := out.Write(b); err != nil {
 				return writing(filepath.Join(f.dir, lists[i].file()), err)
 			}

@@ -109,10 +109,7 @@ func writeFloats(w io.Writer, params []float32) error {
 func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	b := append(make([]byte, 8), '{')
 	if len(metadata) > 0 {
-		text, err := json.Marshal(metadata)
-		if err != nil {
-			return nil, err
-		}
+		text, _ := json.Marshal(metadata) // strings and numbers always have a JSON form
 		b = append(append(append(b, `"__metadata__":`...), text...), ',')
 	}
 	sorted := slices.Clone(tensors)
@@ -133,14 +130,8 @@ func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]by
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := json.Marshal(t.Name)
-		if err != nil {
-			return nil, err
-		}
-		shape, err := json.Marshal(append([]int{}, t.Shape...))
-		if err != nil {
-			return nil, err
-		}
+		name, _ := json.Marshal(t.Name)
+		shape, _ := json.Marshal(append([]int{}, t.Shape...))
 		b = fmt.Appendf(b, `%s:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, name, shape, 4*next, 4*(next+n))
 		next, seen[t.Name] = next+n, true
 	}

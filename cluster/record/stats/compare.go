@@ -108,42 +108,33 @@ func champion(n int, others []Verdict) Verdict {
 	return v
 }
 
-// candidate is the point that looks fastest: by the mean restricted to what is known of all, then
-// by how many arrived, then by the mean alone. Points of enough repeats come before others.
-func candidate(points []Sample) int {
+// candidate is the point that looks fastest: by the mean restricted to what is known of all, if a
+// run is censored, then by how many arrived, then by the mean alone. Points of enough repeats come
+// before others.
+func candidate(points []Sample) (best int) {
 	horizon := math.Inf(1)
 	for _, s := range points {
 		if s.count(Censored) > 0 {
 			horizon = min(horizon, s.watched())
 		}
 	}
-	if math.IsInf(horizon, 1) {
-		for _, s := range points {
-			horizon = max(s.watched(), cmp.Or(horizon, 0))
-		}
-	}
 	type rank struct {
-		repeats             bool
-		within, share, mean float64
+		few, within, missed, mean float64 // the less, the faster
 	}
 	ranks := make([]rank, len(points))
 	for i, s := range points {
-		curve := kaplanMeier(s.at(middle))
-		r := rank{repeats: len(s) >= LeastRepeats, share: float64(s.count(Arrived)) / float64(len(s))}
-		r.within, _ = restricted(curve, horizon)
-		r.mean, _ = restricted(curve, s.watched())
-		ranks[i] = r
-	}
-	best := 0
-	for i, r := range ranks {
-		b := ranks[best]
-		if r.repeats != b.repeats {
-			if r.repeats {
-				best = i
-			}
-			continue
+		r, curve := &ranks[i], kaplanMeier(s.at(middle))
+		if len(s) < LeastRepeats {
+			r.few = 1
 		}
-		if cmp.Or(cmp.Compare(r.within, b.within), cmp.Compare(b.share, r.share), cmp.Compare(r.mean, b.mean)) < 0 {
+		if !math.IsInf(horizon, 1) {
+			r.within, _ = restricted(curve, horizon)
+		}
+		r.missed = 1 - float64(s.count(Arrived))/float64(len(s))
+		r.mean, _ = restricted(curve, s.watched())
+		b := &ranks[best]
+		if cmp.Or(cmp.Compare(r.few, b.few), cmp.Compare(r.within, b.within),
+			cmp.Compare(r.missed, b.missed), cmp.Compare(r.mean, b.mean)) < 0 {
 			best = i
 		}
 	}

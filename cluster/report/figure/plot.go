@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"strings"
@@ -96,27 +95,19 @@ func (f *Figure) Save(path string) error { return save(path, f.drawPage) }
 func save(path string, paint func(vg.CanvasSizer, layout)) error {
 	canvas := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(dotsPerInch))
 	paint(canvas, sheet)
-	var b bytes.Buffer
-	if err := writePNG(&b, canvas.Image()); err != nil {
-		return fmt.Errorf("drawing %s.png: %w", path, err)
-	}
-	if err := record.WriteFile(path+".png", b.Bytes()); err != nil {
+	if err := record.WriteFile(path+".png", encodePNG(canvas.Image())); err != nil {
 		return err
 	}
-	text, err := drawSVG(sheet, paint)
-	if err != nil {
-		return fmt.Errorf("drawing %s.svg: %w", path, err)
-	}
-	return record.WriteFile(path+".svg", bytes.ReplaceAll(text, []byte(fontFamily), []byte(fontFamilies)))
+	return record.WriteFile(path+".svg", []byte(strings.ReplaceAll(drawSVG(sheet, paint), fontFamily, fontFamilies)))
 }
 
 // drawSVG returns what a function draws as SVG.
-func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) ([]byte, error) {
+func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) string {
 	drawing := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
 	paint(drawing, l)
-	var b bytes.Buffer
-	_, err := drawing.WriteTo(&b)
-	return b.Bytes(), err
+	var b strings.Builder
+	_, _ = drawing.WriteTo(&b) // which takes everything
+	return b.String()
 }
 
 const (

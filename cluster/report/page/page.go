@@ -256,9 +256,8 @@ func (b *builder) draw(j *job) {
 	}
 	j.figure = &shownFigure{kind: j.Kind, All: b.several() && j.source == b.all, Title: b.title(j.Title, j.source),
 		Caption: f.Caption()}
-	if j.err = f.Save(filepath.Join(j.folder, j.Name)); j.err == nil {
-		j.figure.Wide, j.figure.Narrow, j.err = f.Inline(j.figure.Title)
-	}
+	j.figure.Wide, j.figure.Narrow = f.Inline(j.figure.Title)
+	j.err = f.Save(filepath.Join(j.folder, j.Name))
 }
 
 // fileName makes of a record's name one that any system takes.
