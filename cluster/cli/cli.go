@@ -208,6 +208,12 @@ func exit(err error, named func(string) string, errs io.Writer) int {
 	return ExitFailed
 }
 
+var (
+	noArguments   = exactly(0, "no arguments")
+	onePlan       = exactly(1, "one plan")
+	oneSubmission = exactly(1, "one submission")
+)
+
 // exactly wants n arguments that are called what.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

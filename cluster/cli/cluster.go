@@ -72,7 +72,7 @@ func (f *clusterFlags) print(out io.Writer, v any, text func(w io.Writer)) error
 func nodesCommand(out io.Writer) *cobra.Command {
 	f, pairwise := &clusterFlags{}, false
 	cmd := f.command(&cobra.Command{
-		Use: "nodes", Short: "List the nodes of a cluster", Args: exactly(0, "no arguments"),
+		Use: "nodes", Short: "List the nodes of a cluster", Args: noArguments,
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
@@ -93,9 +93,9 @@ heartbeat takes from it to each and back; with --round-trips, from each node to 
 
 // writeNodes writes a table with a row for each node.
 func writeNodes(w io.Writer, nodes []driver.Node) {
-	_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
+	fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
 	for _, n := range nodes {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
 			n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
 			time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 	}
@@ -124,13 +124,13 @@ func trip(seconds float64) string {
 // writeTrips writes a table with a row and a column for each node.
 func writeTrips(w io.Writer, trips map[string]map[string]float64) {
 	nodes := slices.Sorted(maps.Keys(trips))
-	_, _ = fmt.Fprintln(w, "from\\to\t"+strings.Join(nodes, "\t"))
+	fmt.Fprintln(w, "from\\to\t"+strings.Join(nodes, "\t"))
 	for _, from := range nodes {
 		row := []string{from}
 		for _, to := range nodes {
 			row = append(row, trip(trips[from][to]))
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 }
 
@@ -153,7 +153,7 @@ func submissionsCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "submissions", Aliases: []string{"runs"}, Short: "List what was submitted to a cluster",
-		Example: "  gradwire submissions", Args: exactly(0, "no arguments"),
+		Example: "  gradwire submissions", Args: noArguments,
 	}, true, func(ctx context.Context, c *driver.Client, _ []string) error {
 		all, err := c.Submissions(ctx)
 		return errors.Join(f.print(out, all, func(w io.Writer) { writeSubmissions(w, all) }), err)
@@ -162,9 +162,9 @@ func submissionsCommand(out io.Writer) *cobra.Command {
 
 // writeSubmissions writes a table with a row for each submission.
 func writeSubmissions(w io.Writer, all []driver.Submission) {
-	_, _ = fmt.Fprintln(w, "submission\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
+	fmt.Fprintln(w, "submission\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
 	for _, s := range all {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", s.ID, s.Plan, s.State, s.Done, s.Total,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", s.ID, s.Plan, s.State, s.Done, s.Total,
 			100*s.Share, where(&s), s.By, s.Submitted.Format(time.DateTime))
 	}
 }
@@ -181,7 +181,7 @@ func statusCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "status SUBMISSION", Short: "Say how far a submission is", Example: "  gradwire status 1a2b3c4d",
-		Args: exactly(1, "one submission"),
+		Args: oneSubmission,
 	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
 		s, err := c.Status(ctx, args[0])
 		if err != nil {
@@ -192,21 +192,21 @@ func statusCommand(out io.Writer) *cobra.Command {
 }
 
 func writeStatus(w io.Writer, s *driver.Submission) {
-	_, _ = fmt.Fprintf(w, "submission\t%s\nplan\t%s\nstate\t%s\n", s.ID, s.Plan, s.State)
-	_, _ = fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
+	fmt.Fprintf(w, "submission\t%s\nplan\t%s\nstate\t%s\n", s.ID, s.Plan, s.State)
+	fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
 		s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
 	if !s.Away.IsZero() {
-		_, _ = fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
+		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
 	}
 	if s.Error != "" {
-		_, _ = fmt.Fprintf(w, "because\t%s\n", s.Error)
+		fmt.Fprintf(w, "because\t%s\n", s.Error)
 	}
 	if s.Insecure {
-		_, _ = fmt.Fprintln(w, "insecure\tthe cluster has no certificates")
+		fmt.Fprintln(w, "insecure\tthe cluster has no certificates")
 	}
 	if len(s.Placement) > 0 {
-		_, _ = fmt.Fprintf(w, "placed\t%s\n", pairs(s.Placement))
+		fmt.Fprintf(w, "placed\t%s\n", pairs(s.Placement))
 	}
 }
 
@@ -214,7 +214,7 @@ func logsCommand(out io.Writer) *cobra.Command {
 	f, follow := &clusterFlags{}, false
 	cmd := f.command(&cobra.Command{
 		Use: "logs SUBMISSION", Short: "Show the log of a submission", Example: "  gradwire logs -f 1a2b3c4d",
-		Args: exactly(1, "one submission"),
+		Args: oneSubmission,
 	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
 		e := json.NewEncoder(out)
 		return c.Logs(ctx, args[0], follow, func(line string) {
@@ -223,7 +223,7 @@ func logsCommand(out io.Writer) *cobra.Command {
 				_ = e.Encode(map[string]string{"at": at, "what": what})
 				return
 			}
-			_, _ = fmt.Fprintln(out, line)
+			fmt.Fprintln(out, line)
 		})
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the submission has ended")
@@ -234,7 +234,7 @@ func stopCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "stop SUBMISSION", Short: "End a submission; the runs that are finished are kept",
-		Example: "  gradwire stop 1a2b3c4d", Args: exactly(1, "one submission"),
+		Example: "  gradwire stop 1a2b3c4d", Args: oneSubmission,
 	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
 		if err := c.Stop(ctx, args[0]); err != nil {
 			return err
@@ -272,7 +272,7 @@ func fetchCommand(out io.Writer) *cobra.Command {
 	f, dir := &clusterFlags{}, ""
 	cmd := f.command(&cobra.Command{
 		Use: "fetch SUBMISSION", Short: "Copy the record of a submission from the node that keeps it",
-		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: exactly(1, "one submission"),
+		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: oneSubmission,
 	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
 		s, err := c.Status(ctx, args[0])
 		if err != nil {
@@ -332,7 +332,7 @@ later.`,
 		Example: `  gradwire submit examples/quickstart.yaml --join 10.0.0.1:7946 --identity operator/
   gradwire submit PLAN --place server=a --place worker=zone:eu
   gradwire submit PLAN --detach`,
-		Args: exactly(1, "one plan"),
+		Args: onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
 	}
 	f.planFlags.add(cmd)
@@ -361,9 +361,9 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 			return err
 		}
 		if f.detach {
-			return f.print(out, map[string]string{"submission": id}, func(w io.Writer) { _, _ = fmt.Fprintln(w, id) })
+			return f.print(out, map[string]string{"submission": id}, func(w io.Writer) { fmt.Fprintln(w, id) })
 		}
-		_, _ = fmt.Fprintf(errs, "submission %s\n", id)
+		fmt.Fprintf(errs, "submission %s\n", id)
 		return f.follow(ctx, c, id, out, errs)
 	})
 }
@@ -381,7 +381,7 @@ func showQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs
 		}
 	}
 	if len(before) > 0 {
-		_, _ = fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n",
+		fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n",
 			s.Process, strings.Join(before, ", "))
 	}
 }

@@ -53,7 +53,7 @@ func dataListCommand(out io.Writer) *cobra.Command {
 		Use:     "list",
 		Short:   "List the published data sets, and where they are or how to get them",
 		Example: "  gradwire data list\n  gradwire data list --format json",
-		Args:    exactly(0, "no arguments"),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []listed
 			for _, s := range published.All() {
@@ -77,7 +77,7 @@ func dataListCommand(out io.Writer) *cobra.Command {
 }
 
 func writeSets(w io.Writer, all []listed) {
-	_, _ = fmt.Fprintln(w, "name\tsamples\tfeatures\tclasses\tsize\twhat\tlicence\twhere")
+	fmt.Fprintln(w, "name\tsamples\tfeatures\tclasses\tsize\twhat\tlicence\twhere")
 	for _, l := range all {
 		samples := strconv.Itoa(l.Samples)
 		if l.Tests > 0 {
@@ -87,7 +87,7 @@ func writeSets(w io.Writer, all []listed) {
 		if l.Found == "" {
 			where = "get it with '" + l.Get + "', or from " + l.Page
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
 			l.Name, samples, l.Features, l.Classes, megabytes(l.Bytes), l.About, l.Licence, where)
 	}
 }
@@ -244,7 +244,7 @@ published, and 1 if none is named and none is there.`,
 				err := checkSet(c, s, driver.DataFolders(data), out)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
 					missing++
-					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
+					fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
 						s.Name, cmd.Root().Name(), s.Name)
 					continue
 				}

@@ -70,7 +70,7 @@ Of a sweep the first point is shown, or the one that --point gives.`,
 		Example: `  gradwire links examples/links/plan.yaml
   gradwire links PLAN --time 1h --samples 3600 --size 85kB
   gradwire links PLAN --set network.default.delay=50ms --seed 7 --format json`,
-		Args: exactly(1, "one plan"),
+		Args: onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args[0], out) },
 	}
 	flags := cmd.Flags()

@@ -67,9 +67,9 @@ required and optional. With a name, say what each of its settings means.`,
 				for _, k := range kinds {
 					switch {
 					case len(args) == 0:
-						_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
+						fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
 					case args[0] == k.Name:
-						_, _ = fmt.Fprintf(out, "%s: %s\n", k.Name, k.Doc)
+						fmt.Fprintf(out, "%s: %s\n", k.Name, k.Doc)
 						writeKeys(w, k.Keys())
 					}
 				}
@@ -88,7 +88,7 @@ func writeKeys(w io.Writer, keys []catalog.Key) {
 		case key.Default != nil:
 			value = key.Default.Flow()
 		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", key.Name, value, key.Doc)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", key.Name, value, key.Doc)
 	}
 }
 

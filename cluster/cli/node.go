@@ -40,7 +40,7 @@ after SIGHUP it reads its identity again. The log warns from 30 days before the 
 it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
   gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
-		Args: exactly(0, "no arguments"),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, out, errs) },
 	}
 	flags := cmd.Flags()

@@ -33,7 +33,7 @@ func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
 line and column. Data is not read.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
-		Args:    exactly(1, "one plan"),
+		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := f.load(cmd, args[0])
 			if err != nil {
@@ -58,7 +58,7 @@ func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Long: `Show a plan with every default spelled out, and which node has which role. What has other
 defaults at other points of a sweep stays as it was written.`,
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
-		Args:    exactly(1, "one plan"),
+		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := f.load(cmd, args[0])
 			if err != nil {

@@ -76,7 +76,7 @@ to their end but a run is degraded.`,
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
   gradwire run PLAN --continue results/first
   gradwire run PLAN --clock real --repeats 1`,
-		Args: exactly(1, "one plan"),
+		Args: onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
 	}
 	f.add(cmd)
@@ -146,7 +146,7 @@ func showReport(out, errs io.Writer, format, dir string, summary record.Summary,
 		return err
 	}
 	if format == "json" {
-		_, _ = fmt.Fprintf(errs, "record in %s\n", dir)
+		fmt.Fprintf(errs, "record in %s\n", dir)
 		return indented(out).Encode(summary)
 	}
 	if err := text.Table(asScreen(out), summary); err != nil {
@@ -154,7 +154,7 @@ func showReport(out, errs io.Writer, format, dir string, summary record.Summary,
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
 	for _, plot := range plots {
-		_, _ = fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
+		fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 	}
 	return err
 }

@@ -28,7 +28,7 @@ func upCommand(out, errs io.Writer) *cobra.Command {
 		Long: `Start nodes as processes of this machine, with certificates of their own, ready to submit to.
 Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 		Example: "  gradwire up --nodes 4",
-		Args:    exactly(0, "no arguments"),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 1 || count > maxUp {
 				return usage(cmd, fmt.Errorf("--nodes %d; accepted are 1 to %d", count, maxUp))

@@ -216,7 +216,7 @@ func judge(groups []Group, family []int, members map[string][]Run) {
 	}
 	for k, v := range stats.Judge(samples) {
 		g := &groups[family[k]]
-		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats, v.Finer, v.Longer
+		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats(), v.Finer, v.Longer
 	}
 }
 

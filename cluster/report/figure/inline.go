@@ -52,9 +52,8 @@ func (f *Figure) alternative(title string) string {
 
 // element draws the figure as an svg element. Its texts are escaped where it is drawn.
 func (f *Figure) element(l layout, class, alternative string) string {
-	text := drawSVG(l, f.drawPage)
-	drawing := text[strings.Index(text, "<g "):] // without the header that a file has
+	_, drawing, _ := strings.Cut(drawSVG(l, f.drawPage), "<g ") // without the header that a file has
 	open := fmt.Sprintf("<svg class=\"%s\" viewBox=\"0 0 %g %g\" width=\"%g\" role=\"img\" aria-label=\"%s\">",
 		class, l.width.Points(), l.height.Points(), l.width.Points(), html.EscapeString(alternative))
-	return open + strings.ReplaceAll(drawing, fontStyle, "")
+	return open + "<g " + strings.ReplaceAll(drawing, fontStyle, "")
 }
