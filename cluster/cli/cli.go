@@ -51,7 +51,7 @@ type Program struct {
 // A first interrupt stops cleanly, a second one at once.
 func Main(c *catalog.Catalog) { Program{Catalog: c}.Main() }
 
-// Main is the function Main for a program that may have a name of its own.
+// Main is the function Main for a program that may have another name.
 func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	done := context.AfterFunc(ctx, func() {
@@ -123,10 +123,10 @@ func addCobras(root *cobra.Command) {
 	}
 }
 
-// errDiffers ends a command that has told that two things differ.
+// errDiffers ends a command that has printed where two things differ.
 var errDiffers = errors.New("they differ")
 
-// errDegraded ends a command that has told which runs are degraded.
+// errDegraded ends a command that has printed which runs are degraded.
 var errDegraded = errors.New("a run is degraded")
 
 // usageError is a mistake in the command line itself.
@@ -190,7 +190,7 @@ func exit(err error, named func(string) string, errs io.Writer) int {
 		return ExitDone
 	}
 	if errors.Is(err, errDiffers) {
-		return ExitFailed // what differs has been told
+		return ExitFailed // what differs has been printed
 	}
 	if err == errDegraded { //nolint:errorlint // joined with another error, that one counts
 		return ExitDegraded

@@ -14,11 +14,14 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/published"
 )
 
-const dataUsage = "folder of data sets, looked into before $GRADWIRE_DATA and the user's cache"
+// The flag --data, of commands that look for published sets too, and of others.
+const (
+	dataUsage   = "folder of data sets, looked into before $GRADWIRE_DATA and the user's cache"
+	folderUsage = "folder of data sets (default: $GRADWIRE_DATA)"
+)
 
 func dataCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
@@ -284,18 +287,15 @@ func checkSet(c *catalog.Catalog, s *published.Set, folders []string, out io.Wri
 	if err != nil {
 		return err
 	}
-	if got := count(source.Test); source.Pool.Len() != s.Samples || got != s.Tests {
+	got := 0
+	if source.Test != nil {
+		got = source.Test.Len()
+	}
+	if source.Pool.Len() != s.Samples || got != s.Tests {
 		return fmt.Errorf("data set %s in %s: %d and %d samples were read; %d and %d are expected",
 			s.Name, folder, source.Pool.Len(), got, s.Samples, s.Tests)
 	}
 	_, err = fmt.Fprintf(out, "%s is in order in %s: %d + %d samples of %d inputs in %d classes\n",
 		s.Name, folder, s.Samples, s.Tests, source.Pool.Inputs, len(source.Pool.Classes))
 	return err
-}
-
-func count(s *datasets.Set) int {
-	if s == nil {
-		return 0
-	}
-	return s.Len()
 }

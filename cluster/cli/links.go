@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxProbes bounds the probes of an edge, maxAllProbes those of all edges together, and
+	// maxProbes bounds the probes of an edge, maxAllProbes the probes of all edges together, and
 	// maxProbedEdges the number of edges.
 	maxProbes, maxAllProbes, maxProbedEdges = 10_000, 4_000_000, 1000
 	// maxProbeTime bounds the time that is probed, and maxProbedOutages how often an edge may go

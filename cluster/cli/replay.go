@@ -46,7 +46,7 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&o.Data, "data", "", folderUsage)
 	flags.BoolVar(&o.Strict, "strict", false, "check every message on its way; slow, same digest")
 	flags.StringVar(&format, "format", "text", formatUsage)
 	return cmd

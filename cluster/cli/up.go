@@ -41,7 +41,7 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 		},
 	}
 	cmd.Flags().IntVar(&count, "nodes", count, "how many")
-	cmd.Flags().StringVar(&data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	cmd.Flags().StringVar(&data, "data", "", folderUsage)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show what the nodes say")
 	return cmd
 }
@@ -94,7 +94,7 @@ func up(ctx context.Context, program string, count int, data string, out, log io
 	return anyEnds(ctx, children)
 }
 
-// operatorName is that of the operator of a cluster that gradwire up starts.
+// operatorName names the operator of a cluster that gradwire up starts.
 const operatorName = "operator"
 
 // issueAll makes the identities of an operator and of count nodes, each in the folder of its name.
@@ -116,7 +116,7 @@ func issueAll(dir string, count int) error {
 	return os.RemoveAll(ca)
 }
 
-// nodeName is that of a node that gradwire up starts.
+// nodeName names a node that gradwire up starts.
 func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // anyEnds waits until ctx is cancelled, or a node has ended, which is an error.

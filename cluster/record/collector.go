@@ -42,8 +42,8 @@ const (
 type tally struct {
 	steps, samples uint64
 	ages           ages
-	merged         ages          // of models
-	last           time.Duration // instant of the last step
+	merged         ages // of models
+	pace           Pace
 	waits          []waits
 	chosen         []choice
 }
@@ -52,7 +52,6 @@ type tally struct {
 type node struct {
 	mu sync.Mutex
 	tally
-	pace   Pace
 	latest uint64        // step, as the node counts
 	places map[int32]int // of a neighbour in chosen
 	_      [64]byte      // nodes on different cores must not share a cache line
@@ -197,7 +196,7 @@ func (n *node) count(at time.Duration, event *actors.Event) {
 		if n.steps > 0 {
 			n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
 		}
-		n.pace.Last, n.last, n.latest = at, at, event.Step
+		n.pace.Last, n.latest = at, event.Step
 		n.steps++
 		n.samples += uint64(max(event.Samples, 0))
 	case actors.UpdateApplied:
@@ -250,7 +249,7 @@ func (n *node) choose(neighbour int32) {
 func (n *node) copyTo(t *tally) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t.steps, t.samples, t.last = n.steps, n.samples, n.last
+	t.steps, t.samples, t.pace = n.steps, n.samples, n.pace
 	n.ages.copyTo(&t.ages)
 	n.merged.copyTo(&t.merged)
 	t.chosen = append(t.chosen[:0], n.chosen...)
@@ -451,7 +450,7 @@ func (t *tally) selection(number int, names []string) Selection {
 
 func (t *tally) summary(name string) Update {
 	u := Update{
-		Node: name, Steps: t.steps, Samples: t.samples, Updates: t.ages.count, LastStep: t.last.Seconds(),
+		Node: name, Steps: t.steps, Samples: t.samples, Updates: t.ages.count, LastStep: t.pace.Last.Seconds(),
 		Staleness: t.ages.staleness(), Waiting: make([]Waiting, len(t.waits)),
 	}
 	if t.merged.count > 0 {

@@ -174,7 +174,7 @@ func (f *Folder) runPath(n int, name string) string {
 	return filepath.Join(f.dir, runFolder(n), name)
 }
 
-// runFolder is the folder of a run in that of its record.
+// runFolder is the folder of a run below its record's.
 func runFolder(n int) string { return filepath.Join(runsName, fmt.Sprintf("%04d", n)) }
 
 // Dir returns the folder's path.

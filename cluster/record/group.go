@@ -140,7 +140,7 @@ func circumstances(p Point) Point {
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares
-// those of one target, one Of and equal circumstances. The given target holds for runs which name
+// points of one target, one Of and equal circumstances. The given target holds for runs which name
 // none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
@@ -175,7 +175,7 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alignOf gives groups of single models the Of of those of several models and the same target where
+// alignOf gives groups of single models the Of of groups of several models and the same target where
 // these have but one. Where they have more a group keeps its own if it is one of these; all others
 // take that of the first group.
 func alignOf(groups []Group, members map[string][]Run) {

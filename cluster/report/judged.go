@@ -40,25 +40,27 @@ func JudgedKinds(s record.Summary) (kinds []record.Of) {
 
 // Judged says what an accuracy of a summary is of: "accuracy" where every run has a single model.
 func Judged(s record.Summary) string {
-	switch kinds := JudgedKinds(s); len(kinds) {
-	case 0:
-		return "accuracy"
-	case 1:
-		return JudgedNames[kinds[0]]
-	}
-	return "each point's own accuracy"
+	return judgedAs(s, "accuracy", JudgedNames, "each point's own accuracy")
 }
 
 // JudgedSuffix says what an accuracy of a summary is of behind the word accuracy, as in " (best
 // node)"; empty where every run has a single model.
 func JudgedSuffix(s record.Summary) string {
+	if name := judgedAs(s, "", JudgedWords, "as each point is judged"); name != "" {
+		return " (" + name + ")"
+	}
+	return ""
+}
+
+// judgedAs names what is judged where that is one thing.
+func judgedAs(s record.Summary, none string, names map[record.Of]string, several string) string {
 	switch kinds := JudgedKinds(s); len(kinds) {
 	case 0:
-		return ""
+		return none
 	case 1:
-		return " (" + JudgedWords[kinds[0]] + ")"
+		return names[kinds[0]]
 	}
-	return " (as each point is judged)"
+	return several
 }
 
 // JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where

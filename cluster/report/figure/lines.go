@@ -14,12 +14,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// marksPerLine is how many marks a line bears.
+// marksPerLine is how many marks a line has.
 const marksPerLine = 7
 
 // lines is a figure with lines.
 type lines struct {
-	// what the figure shows, for its title; x and y are the axes' labels, heading that of the legend.
+	// what the figure shows, for its title; x and y label the axes, heading the legend.
 	what, x, y, heading, caption string
 
 	curves []curve

@@ -119,7 +119,7 @@ const (
 // layout is a format that a figure is drawn in.
 type layout struct {
 	width, height vg.Length
-	// titled figures bear their title and caption; a page has these as text beside them.
+	// titled figures show their title and caption; a page has these as text beside them.
 	titled bool
 	// below puts the legend there, not beside.
 	below bool

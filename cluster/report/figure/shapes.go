@@ -15,7 +15,7 @@ func segment(fromX, fromY, toX, toY float64) plotter.XYs {
 	return plotter.XYs{{X: fromX, Y: fromY}, {X: toX, Y: toY}}
 }
 
-// addLine draws a line through points, which must be finite, as must those of all other shapes.
+// addLine draws a line through points. The points of all shapes must be finite.
 func (f *Figure) addLine(l look, points plotter.XYs) *plotter.Line {
 	line := &plotter.Line{XYs: points, LineStyle: draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dash}}
 	f.Add(line)

@@ -37,8 +37,8 @@ func summaryTable(s *Source, caption string) *table {
 	return t.limitRows()
 }
 
-// sweepTable is a table whose rows begin with the settings of a point. So many of the columns behind
-// these are texts.
+// sweepTable is a table whose rows begin with the settings of a point. The first labels columns
+// behind these are texts, the others numbers.
 func sweepTable(s *Source, caption string, labels int, headings ...string) *table {
 	keys := report.SweptKeys(s.Summary)
 	return &table{Caption: caption, Labels: len(keys) + labels, keys: keys,

@@ -178,7 +178,7 @@ func resultColumns(s record.Summary) []column {
 	return append([]column{
 		{leave: 6, forms: []form{reached}},
 		{forms: times[:2], bare: &times[2]},
-		{leave: 3, forms: epochs}, // whose interval adds little to that of the time
+		{leave: 3, forms: epochs}, // whose interval adds little to the interval of the time
 		{leave: 5, forms: accuracyForms(s)},
 	}, traffic...)
 }

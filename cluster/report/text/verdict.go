@@ -49,7 +49,7 @@ func verdictNotes(s record.Summary) (lines []string) {
 	return lines
 }
 
-// note explains the marks that the family's points bear.
+// note explains the marks of the family's points.
 func (f *family) note(s record.Summary, named bool) string {
 	var marks []string
 	for _, w := range []stats.Word{stats.Fastest, stats.Undecided, stats.Unjudged} {
