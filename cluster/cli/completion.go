@@ -75,7 +75,8 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 	}
 	flags := map[string]completer{
 		"set": assignments(c), "clock": eachOnce(string(driver.Virtual), string(driver.Real)),
-		"format": eachOnce("text", "json"), "data": folders, "identity": folders, "out": folders, "continue": records(""),
+		"format": eachOnce("text", "json"), "data": folders, "identity": folders, "out": folders,
+		"continue":        records(""),
 		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()),
 		"plan new --out":    files("yaml", "yml"),
 		"plan schema --out": files("json"), "report --out": files("html", "htm"),

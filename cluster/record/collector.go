@@ -31,8 +31,8 @@ type Config struct {
 }
 
 const (
-	// maxCauses bounds the causes of waiting that are counted one by one at a node; further ones are
-	// counted as "other".
+	// maxCauses bounds the causes of waiting that are counted one by one at a node; further ones
+	// are counted as "other".
 	maxCauses = 64
 	// MaxMeasured is the most measurements of a run that are kept; further ones are counted.
 	MaxMeasured = 100_000

@@ -175,9 +175,9 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alignOf gives groups of single models the Of of groups of several models and the same target where
-// these have but one. Where they have more a group keeps its own if it is one of these; all others
-// take that of the first group.
+// alignOf gives groups of single models the Of of groups of several models and the same target
+// where these have but one. Where they have more a group keeps its own if it is one of these; all
+// others take the first group's.
 func alignOf(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
 		return !slices.ContainsFunc(members[g.Point.Key()], func(r Run) bool { return r.Models > 1 })

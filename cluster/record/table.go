@@ -75,8 +75,8 @@ func (w *rowWriter) bytes() []byte {
 	return w.buffer.Bytes()
 }
 
-// Cells writes values as the CSV files have them: numbers exactly, see Float, and nothing for what is
-// nil.
+// Cells writes values as the CSV files have them: numbers exactly, see Float, and nothing for what
+// is nil.
 func Cells(values ...any) []string {
 	cells := make([]string, len(values))
 	for i, v := range values {

@@ -18,7 +18,8 @@ func TestPointsThatAreJudgedByDifferentFiguresAreSaidToBe(t *testing.T) {
 		{1, [3]record.Of{record.Mean, record.Any, record.Mean}, "accuracy", "", ""},
 		{2, [3]record.Of{record.Any, record.Any, record.Any}, "accuracy of the best node", " (best node)",
 			"judged by the accuracy of the best node"},
-		{2, [3]record.Of{record.Mean, record.Any, record.Mean}, "each point's own accuracy", " (as each point is judged)",
+		{2, [3]record.Of{record.Mean, record.Any, record.Mean}, "each point's own accuracy",
+			" (as each point is judged)",
 			"some points judged by the mean of the nodes' accuracies, others by the accuracy of the best node"},
 	} {
 		for i := range s.Runs {

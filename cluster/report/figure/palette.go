@@ -18,10 +18,10 @@ const (
 	commonColors = 160
 )
 
-// encodePNG returns an opaque image with a palette as PNG. Figures are flat areas and letters with smooth
-// edges: of the thousands of shades between few colours those that are left out have one beside
-// them that the eye does not tell from them, and the file has a quarter of the size. Equal images
-// give equal bytes.
+// encodePNG returns an opaque image as a PNG with a palette. Figures are flat areas and letters with
+// smooth edges: each of the thousands of shades that the palette leaves out has one beside it that
+// the eye does not tell from it, and the file has a quarter of the size. Equal images give equal
+// bytes.
 func encodePNG(drawn image.Image) []byte {
 	m, ok := drawn.(*image.RGBA)
 	if !ok {

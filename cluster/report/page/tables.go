@@ -271,11 +271,11 @@ func workRows(s *Source, row func(...any)) {
 	for _, w := range s.Work {
 		for _, q := range []struct {
 			name string
-			of   figure.Counts
+			figure.Counts
 		}{{"staleness", w.Staleness}, {"age", w.Age}, {"waiting_s", w.Waiting}} {
-			if q.of.Count() > 0 {
-				row(s.Summary.Groups[w.Group].Point, w.NodeName(), q.name, q.of.Count(), q.of.Mean(), q.of.Quantile(0.01),
-					q.of.Quantile(0.25), q.of.Quantile(0.5), q.of.Quantile(0.75), q.of.Quantile(0.99))
+			if q.Count() > 0 {
+				row(s.Summary.Groups[w.Group].Point, w.NodeName(), q.name, q.Count(), q.Mean(),
+					q.Quantile(0.01), q.Quantile(0.25), q.Quantile(0.5), q.Quantile(0.75), q.Quantile(0.99))
 			}
 		}
 	}
