@@ -18,7 +18,7 @@ const (
 	commonColors = 160
 )
 
-// encodePNG returns an opaque image as a PNG with a palette. Figures are flat areas and letters with
+// encodePNG returns an opaque image as a PNG of a palette. Figures are flat areas and letters with
 // smooth edges: each of the thousands of shades that the palette leaves out has one beside it that
 // the eye does not tell from it, and the file has a quarter of the size. Equal images give equal
 // bytes.
