@@ -51,7 +51,7 @@ type Program struct {
 // A first interrupt stops cleanly, a second one at once.
 func Main(c *catalog.Catalog) { Program{Catalog: c}.Main() }
 
-// Main is the function Main for a program that may have a name of its own.
+// Main is the function Main for a program that may have another name.
 func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	done := context.AfterFunc(ctx, func() {
@@ -86,8 +86,9 @@ same bits; in real time the same actors meet the same delays.`,
   gradwire report results/first results/second --out both.html
   gradwire plan new --architecture gossip --out PLAN
   gradwire list models`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		PersistentPreRunE: checkFormat,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
 	})
 	root.SetOut(out)
 	root.SetErr(errs)
@@ -122,10 +123,10 @@ func addCobras(root *cobra.Command) {
 	}
 }
 
-// errDiffers ends a command that has told that two things differ.
+// errDiffers ends a command that has printed where two things differ.
 var errDiffers = errors.New("they differ")
 
-// errDegraded ends a command that has told which runs are degraded.
+// errDegraded ends a command that has printed which runs are degraded.
 var errDegraded = errors.New("a run is degraded")
 
 // usageError is a mistake in the command line itself.
@@ -189,7 +190,7 @@ func exit(err error, named func(string) string, errs io.Writer) int {
 		return ExitDone
 	}
 	if errors.Is(err, errDiffers) {
-		return ExitFailed // what differs has been told
+		return ExitFailed // what differs has been printed
 	}
 	if err == errDegraded { //nolint:errorlint // joined with another error, that one counts
 		return ExitDegraded
@@ -207,6 +208,12 @@ func exit(err error, named func(string) string, errs io.Writer) int {
 	return ExitFailed
 }
 
+var (
+	noArguments   = exactly(0, "no arguments")
+	onePlan       = exactly(1, "one plan")
+	oneSubmission = exactly(1, "one submission")
+)
+
 // exactly wants n arguments that are called what.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -214,6 +221,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 			return nil
 		}
 		return usage(cmd, fmt.Errorf("%s takes %s, but %d arguments were given", cmd.CommandPath(), what, len(args)))
+	}
+}
+
+// some wants arguments, as many as there are; what says of which kind.
+func some(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return usage(cmd, fmt.Errorf("%s takes %s", cmd.CommandPath(), what))
 	}
 }
 

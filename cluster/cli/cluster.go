@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,17 +37,12 @@ func (f *clusterFlags) add(cmd *cobra.Command, reads bool) {
 		"folder of an operator's or client's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.insecure, "insecure", false, "the cluster has no certificates; on loopback addresses only")
 	if reads {
-		flags.StringVar(&f.format, "format", "text", "text or json")
+		flags.StringVar(&f.format, "format", "text", formatUsage)
 	}
 }
 
 // connect calls do with a client of the cluster.
-func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, c *driver.Client) error) (err error) {
-	if f.format != "" {
-		if err := checkFormat(cmd, f.format); err != nil {
-			return err
-		}
-	}
+func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, c *driver.Client) error) error {
 	id, err := loadIdentity(f.identity, f.insecure)
 	if err != nil {
 		return err
@@ -60,49 +54,49 @@ func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, 
 	return do(cmd.Context(), c)
 }
 
-// tell writes a value as JSON, or as text.
-func (f *clusterFlags) tell(out io.Writer, v any, text func(w io.Writer)) error {
-	if f.format == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
+// command completes a command that is run with a client of the cluster.
+func (f *clusterFlags) command(
+	cmd *cobra.Command, reads bool, run func(ctx context.Context, c *driver.Client, args []string) error,
+) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.connect(cmd, func(ctx context.Context, c *driver.Client) error { return run(ctx, c, args) })
 	}
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	text(w)
-	return w.Flush()
+	f.add(cmd, reads)
+	return cmd
+}
+
+// print writes a value as JSON, or as aligned text.
+func (f *clusterFlags) print(out io.Writer, v any, text func(w io.Writer)) error {
+	return printAs(f.format, out, v, aligned(text))
 }
 
 func nodesCommand(out io.Writer) *cobra.Command {
 	f, pairwise := &clusterFlags{}, false
-	cmd := &cobra.Command{
-		Use: "nodes", Short: "List the nodes of a cluster", Args: exactly(0, "no arguments"),
+	cmd := f.command(&cobra.Command{
+		Use: "nodes", Short: "List the nodes of a cluster", Args: noArguments,
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				if pairwise {
-					trips, err := c.RoundTrips(ctx)
-					return errors.Join(f.tell(out, trips, func(w io.Writer) { tellTrips(w, trips) }), err)
-				}
-				nodes, err := c.Nodes(ctx)
-				if err != nil {
-					return err
-				}
-				return f.tell(out, nodes, func(w io.Writer) { tellNodes(w, nodes) })
-			})
-		},
-	}
-	f.add(cmd, true)
+	}, true, func(ctx context.Context, c *driver.Client, _ []string) error {
+		if pairwise {
+			trips, err := c.RoundTrips(ctx)
+			return errors.Join(f.print(out, trips, func(w io.Writer) { writeTrips(w, trips) }), err)
+		}
+		nodes, err := c.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		return f.print(out, nodes, func(w io.Writer) { writeNodes(w, nodes) })
+	})
 	cmd.Flags().BoolVar(&pairwise, "round-trips", false, "from each node to each: its rows to its columns")
 	return cmd
 }
 
-// tellNodes writes a table with a row for each node.
-func tellNodes(w io.Writer, nodes []driver.Node) {
-	_, _ = fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
+// writeNodes writes a table with a row for each node.
+func writeNodes(w io.Writer, nodes []driver.Node) {
+	fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
 	for _, n := range nodes {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
 			n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
 			time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 	}
@@ -128,16 +122,16 @@ func trip(seconds float64) string {
 	return fmt.Sprintf("%.3g ms", 1e3*seconds)
 }
 
-// tellTrips writes a table with a row and a column for each node.
-func tellTrips(w io.Writer, trips map[string]map[string]float64) {
+// writeTrips writes a table with a row and a column for each node.
+func writeTrips(w io.Writer, trips map[string]map[string]float64) {
 	nodes := slices.Sorted(maps.Keys(trips))
-	_, _ = fmt.Fprintln(w, "from\\to\t"+strings.Join(nodes, "\t"))
+	fmt.Fprintln(w, "from\\to\t"+strings.Join(nodes, "\t"))
 	for _, from := range nodes {
 		row := []string{from}
 		for _, to := range nodes {
 			row = append(row, trip(trips[from][to]))
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 }
 
@@ -158,28 +152,20 @@ func pairs(m map[string]string) string {
 
 func submissionsCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
-	cmd := &cobra.Command{
+	return f.command(&cobra.Command{
 		Use: "submissions", Aliases: []string{"runs"}, Short: "List what was submitted to a cluster",
-		Example: "  gradwire submissions", Args: exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				all, err := c.Submissions(ctx)
-				if told := f.tell(out, all, func(w io.Writer) { tellSubmissions(w, all) }); told != nil {
-					return told
-				}
-				return err
-			})
-		},
-	}
-	f.add(cmd, true)
-	return cmd
+		Example: "  gradwire submissions", Args: noArguments,
+	}, true, func(ctx context.Context, c *driver.Client, _ []string) error {
+		all, err := c.Submissions(ctx)
+		return errors.Join(f.print(out, all, func(w io.Writer) { writeSubmissions(w, all) }), err)
+	})
 }
 
-// tellSubmissions writes a table with a row for each submission.
-func tellSubmissions(w io.Writer, all []driver.Submission) {
-	_, _ = fmt.Fprintln(w, "submission\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
+// writeSubmissions writes a table with a row for each submission.
+func writeSubmissions(w io.Writer, all []driver.Submission) {
+	fmt.Fprintln(w, "submission\tplan\tstate\truns\tdone\tnode\tby\tsubmitted")
 	for _, s := range all {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", s.ID, s.Plan, s.State, s.Done, s.Total,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%.0f %%\t%s\t%s\t%s\n", s.ID, s.Plan, s.State, s.Done, s.Total,
 			100*s.Share, where(&s), s.By, s.Submitted.Format(time.DateTime))
 	}
 }
@@ -194,149 +180,117 @@ func where(s *driver.Submission) string {
 
 func statusCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
-	cmd := &cobra.Command{
+	return f.command(&cobra.Command{
 		Use: "status SUBMISSION", Short: "Say how far a submission is", Example: "  gradwire status 1a2b3c4d",
-		Args: exactly(1, "one submission"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				s, err := c.Status(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return f.tell(out, s, func(w io.Writer) { describe(w, &s) })
-			})
-		},
-	}
-	f.add(cmd, true)
-	return cmd
+		Args: oneSubmission,
+	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
+		s, err := c.Status(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return f.print(out, s, func(w io.Writer) { writeStatus(w, &s) })
+	})
 }
 
-func describe(w io.Writer, s *driver.Submission) {
-	_, _ = fmt.Fprintf(w, "submission\t%s\nplan\t%s\nstate\t%s\n", s.ID, s.Plan, s.State)
-	_, _ = fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
+func writeStatus(w io.Writer, s *driver.Submission) {
+	fmt.Fprintf(w, "submission\t%s\nplan\t%s\nstate\t%s\n", s.ID, s.Plan, s.State)
+	fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
 		s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
 	if !s.Away.IsZero() {
-		_, _ = fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
+		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
 	}
 	if s.Error != "" {
-		_, _ = fmt.Fprintf(w, "because\t%s\n", s.Error)
+		fmt.Fprintf(w, "because\t%s\n", s.Error)
 	}
 	if s.Insecure {
-		_, _ = fmt.Fprintln(w, "insecure\tthe cluster has no certificates")
+		fmt.Fprintln(w, "insecure\tthe cluster has no certificates")
 	}
 	if len(s.Placement) > 0 {
-		_, _ = fmt.Fprintf(w, "placed\t%s\n", pairs(s.Placement))
+		fmt.Fprintf(w, "placed\t%s\n", pairs(s.Placement))
 	}
 }
 
 func logsCommand(out io.Writer) *cobra.Command {
-	f := &clusterFlags{}
-	follow := false
-	cmd := &cobra.Command{
+	f, follow := &clusterFlags{}, false
+	cmd := f.command(&cobra.Command{
 		Use: "logs SUBMISSION", Short: "Show the log of a submission", Example: "  gradwire logs -f 1a2b3c4d",
-		Args: exactly(1, "one submission"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				e := json.NewEncoder(out)
-				return c.Logs(ctx, args[0], follow, func(line string) {
-					if f.format == "json" {
-						at, what, _ := strings.Cut(line, " ")
-						_ = e.Encode(map[string]string{"at": at, "what": what})
-						return
-					}
-					_, _ = fmt.Fprintln(out, line)
-				})
-			})
-		},
-	}
+		Args: oneSubmission,
+	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
+		e := json.NewEncoder(out)
+		return c.Logs(ctx, args[0], follow, func(line string) {
+			if f.format == "json" {
+				at, what, _ := strings.Cut(line, " ")
+				_ = e.Encode(map[string]string{"at": at, "what": what})
+				return
+			}
+			fmt.Fprintln(out, line)
+		})
+	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the submission has ended")
-	f.add(cmd, true)
 	return cmd
 }
 
 func stopCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
-	cmd := &cobra.Command{
+	return f.command(&cobra.Command{
 		Use: "stop SUBMISSION", Short: "End a submission; the runs that are finished are kept",
-		Example: "  gradwire stop 1a2b3c4d", Args: exactly(1, "one submission"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				if err := c.Stop(ctx, args[0]); err != nil {
-					return err
-				}
-				s, err := c.Watch(ctx, args[0], func(driver.Submission) {})
-				if err == nil {
-					_, err = fmt.Fprintf(out, "%s is %s with %d of %d runs\n", s.ID, s.State, s.Done, s.Total)
-				}
-				return err
-			})
-		},
-	}
-	f.add(cmd, false)
-	return cmd
+		Example: "  gradwire stop 1a2b3c4d", Args: oneSubmission,
+	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
+		if err := c.Stop(ctx, args[0]); err != nil {
+			return err
+		}
+		s, err := c.Watch(ctx, args[0], func(driver.Submission) {})
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s is %s with %d of %d runs\n", s.ID, s.State, s.Done, s.Total)
+		}
+		return err
+	})
 }
 
 func removeCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
-	cmd := &cobra.Command{
+	return f.command(&cobra.Command{
 		Use: "remove SUBMISSION...", Short: "Remove submissions that have ended, with their records",
 		Example: "  gradwire remove 1a2b3c4d 5e6f7a8b",
 		Long: `Remove submissions that have ended from the nodes that keep them, with their records and logs.
 What was not fetched is lost. Nothing is removed otherwise.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%s takes one submission at least", cmd.CommandPath()))
+		Args: some("one submission at least"),
+	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
+		var errs []error
+		for _, id := range args {
+			whole, err := c.Remove(ctx, id)
+			if err == nil {
+				_, err = fmt.Fprintf(out, "%s is removed\n", whole)
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				var errs []error
-				for _, id := range args {
-					whole, err := c.Remove(ctx, id)
-					if err == nil {
-						_, err = fmt.Fprintf(out, "%s is removed\n", whole)
-					}
-					errs = append(errs, err)
-				}
-				return errors.Join(errs...)
-			})
-		},
-	}
-	f.add(cmd, false)
-	return cmd
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
 }
 
 func fetchCommand(out io.Writer) *cobra.Command {
-	f := &clusterFlags{}
-	dir := ""
-	cmd := &cobra.Command{
+	f, dir := &clusterFlags{}, ""
+	cmd := f.command(&cobra.Command{
 		Use: "fetch SUBMISSION", Short: "Copy the record of a submission from the node that keeps it",
-		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: exactly(1, "one submission"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-				s, err := c.Status(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				if dir == "" {
-					dir = defaultDir(&s)
-				}
-				if err := c.Fetch(ctx, s.ID, dir); err != nil {
-					return err
-				}
-				return tellRecord(out, cmd.ErrOrStderr(), dir, "text")
-			})
-		},
-	}
+		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: oneSubmission,
+	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
+		s, err := c.Status(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		folder := cmp.Or(dir, defaultDir(&s))
+		if err := c.Fetch(ctx, s.ID, folder); err != nil {
+			return err
+		}
+		return showRecord(out, io.Discard, folder, "text")
+	})
 	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy (default: a new one in results/)")
-	f.add(cmd, false)
 	return cmd
 }
 
-// tellRecord prints the summary of the record in a folder and draws its plots.
-func tellRecord(out, errs io.Writer, dir, format string) error {
+// showRecord prints the summary of the record in a folder and draws its plots.
+func showRecord(out, errs io.Writer, dir, format string) error {
 	summary, err := record.ReadSummary(dir)
 	if err != nil {
 		return err
@@ -349,7 +303,7 @@ func tellRecord(out, errs io.Writer, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	return tellReport(out, errs, format, dir, summary, traces)
+	return showReport(out, errs, format, dir, summary, traces)
 }
 
 // defaultDir is the folder of the copy of a record.
@@ -357,13 +311,11 @@ func defaultDir(s *driver.Submission) string { return filepath.Join("results", s
 
 // submitFlags are the flags of gradwire submit.
 type submitFlags struct {
+	planFlags
 	clusterFlags
-	set     []string
-	place   []string
-	seed    string
-	repeats int
-	out     string
-	detach  bool
+	place  []string
+	out    string
+	detach bool
 }
 
 func submitCommand(out, errs io.Writer) *cobra.Command {
@@ -381,30 +333,21 @@ later.`,
 		Example: `  gradwire submit examples/quickstart.yaml --join 10.0.0.1:7946 --identity operator/
   gradwire submit PLAN --place server=a --place worker=zone:eu
   gradwire submit PLAN --detach`,
-		Args: exactly(1, "one plan"),
+		Args: onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
 	}
+	f.planFlags.add(cmd)
+	f.clusterFlags.add(cmd, true)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan, as in nodes.slow.compute.step=10ms (repeated)")
 	flags.StringArrayVar(&f.place, "place", nil,
 		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
-	flags.StringVar(&f.seed, "seed", "", "seed of the first repeat (default: the plan's)")
-	flags.IntVar(&f.repeats, "repeats", 0, "repeats of every point (default: the plan's)")
 	flags.StringVar(&f.out, "out", "", "folder of the copy of the record (default: a new one in results/)")
 	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
-	f.add(cmd, true)
 	return cmd
 }
 
 func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) error {
-	set := f.set
-	if f.seed != "" {
-		set = append(set, "seed="+f.seed)
-	}
-	if cmd.Flags().Changed("repeats") {
-		set = append(set, "repeats="+strconv.Itoa(f.repeats))
-	}
-	p, err := driver.Load(path, set...)
+	p, err := f.load(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -419,15 +362,15 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 			return err
 		}
 		if f.detach {
-			return f.tell(out, map[string]string{"submission": id}, func(w io.Writer) { _, _ = fmt.Fprintln(w, id) })
+			return f.print(out, map[string]string{"submission": id}, func(w io.Writer) { fmt.Fprintln(w, id) })
 		}
-		_, _ = fmt.Fprintf(errs, "submission %s\n", id)
+		fmt.Fprintf(errs, "submission %s\n", id)
 		return f.follow(ctx, c, id, out, errs)
 	})
 }
 
-// tellQueue says what a submission waits for, as far as that can be found out.
-func tellQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs io.Writer) {
+// showQueue says what a submission waits for, as far as that can be found out.
+func showQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs io.Writer) {
 	all, _ := c.Submissions(ctx)
 	var before []string
 	for _, other := range all {
@@ -439,7 +382,7 @@ func tellQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs
 		}
 	}
 	if len(before) > 0 {
-		_, _ = fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n",
+		fmt.Fprintf(errs, "waits for what was submitted to node %s before: %s\n",
 			s.Process, strings.Join(before, ", "))
 	}
 }
@@ -457,7 +400,7 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 			show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
 		case !waits:
 			waits = true
-			tellQueue(ctx, c, &s, errs)
+			showQueue(ctx, c, &s, errs)
 		}
 	})
 	if show != nil {
@@ -470,14 +413,11 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 	case err != nil:
 		return fmt.Errorf("submission %s can no longer be followed: %w\nSee 'gradwire status %s'", id, err, id)
 	}
-	dir := f.out
-	if dir == "" {
-		dir = defaultDir(&s)
-	}
+	dir := cmp.Or(f.out, defaultDir(&s))
 	if err := c.Fetch(ctx, id, dir); err != nil {
 		return fmt.Errorf("submission %s is %s, but its record cannot be copied: %w", id, s.State, err)
 	}
-	if err := tellRecord(out, errs, dir, f.format); err != nil {
+	if err := showRecord(out, errs, dir, f.format); err != nil {
 		return err
 	}
 	if s.State == driver.Degraded {

@@ -17,32 +17,24 @@ import (
 	"github.com/gradwire/gradwire/datasets/published"
 )
 
-// completer says how what is being typed can go on, given the arguments before it.
-type completer = cobra.CompletionFunc
-
-// nothing offers no completion, not even files.
-func nothing(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveNoFileComp
-}
-
-// files offers files with these endings; without any, all.
-func files(endings ...string) completer {
-	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(endings) == 0 {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		return endings, cobra.ShellCompDirectiveFilterFileExt
-	}
-}
+type (
+	// completer says how what is being typed can go on, given the arguments before it.
+	completer = cobra.CompletionFunc
+	offers    = []cobra.Completion
+	directive = cobra.ShellCompDirective
+)
 
 // folders offers folders.
-func folders(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
+var folders = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+
+// files offers files with these endings.
+func files(endings ...string) completer {
+	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 }
 
-// words offers words, each once on a line.
-func words(all ...string) completer {
-	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// eachOnce offers words that are not on the line yet.
+func eachOnce(all ...string) completer {
+	return func(_ *cobra.Command, args []string, _ string) (offers, directive) {
 		left := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return slices.Contains(args, w) })
 		return left, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -50,7 +42,7 @@ func words(all ...string) completer {
 
 // offer offers kinds with what they are.
 func offer[T any](all []catalog.Kind[T]) completer {
-	var list []cobra.Completion
+	var list offers
 	for _, k := range all {
 		list = append(list, cobra.CompletionWithDesc(k.Name, k.Doc))
 	}
@@ -59,7 +51,7 @@ func offer[T any](all []catalog.Kind[T]) completer {
 
 // upTo offers completions of the first n arguments alone.
 func upTo(n int, next completer) completer {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, typed string) (offers, directive) {
 		if len(args) >= n {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -78,12 +70,13 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 	arguments := map[string]completer{
 		"run": aPlan, "submit": aPlan, "links": aPlan, "plan check": aPlan, "plan show": aPlan,
 		"report": records(""), "diff": upTo(2, records("")), "replay": upTo(1, records("runs")),
-		"data get": words(sets...), "data check": words(sets...),
+		"data get": eachOnce(sets...), "data check": eachOnce(sets...),
 		"identity init": upTo(1, folders), "identity issue": upTo(1, folders),
 	}
 	flags := map[string]completer{
-		"set": assignments(c), "clock": words(string(driver.Virtual), string(driver.Real)),
-		"format": words("text", "json"), "data": folders, "identity": folders, "out": folders, "continue": records(""),
+		"set": assignments(c), "clock": eachOnce(string(driver.Virtual), string(driver.Real)),
+		"format": eachOnce("text", "json"), "data": folders, "identity": folders, "out": folders,
+		"continue":        records(""),
 		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()),
 		"plan new --out":    files("yaml", "yml"),
 		"plan schema --out": files("json"), "report --out": files("html", "htm"),
@@ -92,7 +85,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 	visit = func(cmd *cobra.Command) {
 		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 		if cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() {
-			cmd.ValidArgsFunction = nothing
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 			if next, ok := arguments[path]; ok {
 				cmd.ValidArgsFunction = next
 			}
@@ -107,7 +100,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 					return
 				}
 			}
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, nothing)
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
 		})
 		for _, sub := range cmd.Commands() {
 			visit(sub)
@@ -119,7 +112,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 // assignments offers the keys of the plan that the line names, or of any plan, and words for
 // their values.
 func assignments(c *catalog.Catalog) completer {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, typed string) (offers, directive) {
 		var root *syntax.Node
 		switch {
 		case len(args) > 0:
@@ -129,15 +122,15 @@ func assignments(c *catalog.Catalog) completer {
 		case cmd.Name() == "new":
 			root = begun(cmd, c)
 		}
-		var list []cobra.Completion
-		directive := cobra.ShellCompDirectiveNoFileComp
-		for _, way := range c.Schema("").Complete(root, typed) {
-			if strings.HasSuffix(way.Text, ".") || strings.HasSuffix(way.Text, "=") {
-				directive |= cobra.ShellCompDirectiveNoSpace
+		var list offers
+		way := cobra.ShellCompDirectiveNoFileComp
+		for _, next := range c.Schema("").Complete(root, typed) {
+			if strings.HasSuffix(next.Text, ".") || strings.HasSuffix(next.Text, "=") {
+				way |= cobra.ShellCompDirectiveNoSpace
 			}
-			list = append(list, cobra.CompletionWithDesc(way.Text, way.Doc))
+			list = append(list, cobra.CompletionWithDesc(next.Text, next.Doc))
 		}
-		return list, directive
+		return list, way
 	}
 }
 
@@ -161,8 +154,8 @@ func begun(cmd *cobra.Command, c *catalog.Catalog) *syntax.Node {
 // records offers folders that hold a record, or the folders of runs below them; any folder where
 // there is none.
 func records(below string) completer {
-	return func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		var found []cobra.Completion
+	return func(_ *cobra.Command, args []string, typed string) (offers, directive) {
+		var found offers
 		for _, dir := range near(typed) {
 			if _, err := os.Stat(filepath.Join(dir, "summary.json")); err != nil {
 				continue

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,19 +9,20 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/experiment"
-	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/published"
 )
 
-const dataUsage = "folder of data sets, looked into before $GRADWIRE_DATA and the user's cache"
+// The flag --data, of commands that look for published sets too, and of others.
+const (
+	dataUsage   = "folder of data sets, looked into before $GRADWIRE_DATA and the user's cache"
+	folderUsage = "folder of data sets (default: $GRADWIRE_DATA)"
+)
 
 func dataCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
@@ -36,7 +36,7 @@ in that of the variable GRADWIRE_DATA and in the user's cache, where 'gradwire d
 	return cmd
 }
 
-// listed is a data set as `data list` tells it.
+// listed is a data set as `data list` prints it.
 type listed struct {
 	Name     string `json:"name"`
 	About    string `json:"about"`
@@ -57,39 +57,31 @@ func dataListCommand(out io.Writer) *cobra.Command {
 		Use:     "list",
 		Short:   "List the published data sets, and where they are or how to get them",
 		Example: "  gradwire data list\n  gradwire data list --format json",
-		Args:    exactly(0, "no arguments"),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormat(cmd, format); err != nil {
-				return err
-			}
 			var all []listed
 			for _, s := range published.All() {
-				l := listed{
-					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), "",
+				found, _ := whereIs(&s, experiment.DataFolders(data)) // empty where it is not
+				all = append(all, listed{
+					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), found,
 					cmd.Root().Name() + " data get " + s.Name,
-				}
-				if folder, err := whereIs(&s, experiment.DataFolders(data)); err == nil {
-					l.Found = folder
-				}
-				all = append(all, l)
+				})
 			}
 			if format == "json" {
-				e := json.NewEncoder(out)
+				e := indented(out)
 				e.SetEscapeHTML(false)
-				e.SetIndent("", "  ")
 				return e.Encode(all)
 			}
-			return writeSets(out, all)
+			return aligned(func(w io.Writer) { writeSets(w, all) })(out)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", dataUsage)
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&format, "format", "text", formatUsage)
 	return cmd
 }
 
-func writeSets(out io.Writer, all []listed) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "name\tsamples\tfeatures\tclasses\tsize\twhat\tlicence\twhere")
+func writeSets(w io.Writer, all []listed) {
+	fmt.Fprintln(w, "name\tsamples\tfeatures\tclasses\tsize\twhat\tlicence\twhere")
 	for _, l := range all {
 		samples := strconv.Itoa(l.Samples)
 		if l.Tests > 0 {
@@ -99,10 +91,9 @@ func writeSets(out io.Writer, all []listed) error {
 		if l.Found == "" {
 			where = "get it with '" + l.Get + "', or from " + l.Page
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n",
 			l.Name, samples, l.Features, l.Classes, megabytes(l.Bytes), l.About, l.Licence, where)
 	}
-	return w.Flush()
 }
 
 func megabytes(n int64) string { return strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64) + " MB" }
@@ -159,13 +150,7 @@ a download that broke off goes on at the byte where it broke, and a file is used
 is the published one.`,
 		Example: `  gradwire data get mnist fashion-mnist
   gradwire data get a9a --data ~/datasets --from https://mirror.example.org/a9a`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(cmd, fmt.Errorf("%s takes names of data sets, as '%s data list' shows them",
-					cmd.CommandPath(), cmd.Root().Name()))
-			}
-			return nil
-		},
+		Args: some("names of data sets, as 'gradwire data list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := named(cmd, args)
 			if err != nil {
@@ -174,14 +159,13 @@ is the published one.`,
 			if err := checkMirrors(cmd, from); err != nil {
 				return err
 			}
-			folder := data
-			if folder == "" {
-				if folder, err = experiment.CacheFolder(); err != nil {
+			if data == "" {
+				if data, err = experiment.CacheFolder(); err != nil {
 					return &driver.InputError{Err: err}
 				}
 			}
 			for _, s := range sets {
-				if err := getSet(cmd.Context(), s, folder, from, out, errs); err != nil {
+				if err := getSet(cmd.Context(), s, data, from, out, errs); err != nil {
 					return err
 				}
 			}
@@ -208,15 +192,14 @@ func checkMirrors(cmd *cobra.Command, from []string) error {
 
 // getSet gets one set, unless it is there.
 func getSet(ctx context.Context, s *published.Set, folder string, from []string, out, errs io.Writer) error {
-	if _, err := s.Check(folder); err == nil {
-		_, err = fmt.Fprintf(out, "%s is in %s\n", s.Name, folder)
-		return err
+	_, err := s.Check(folder)
+	if err != nil {
+		show := newDisplay(errs)
+		show.last = show.began // a line only of a download that takes long
+		g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
+		err = g.Get(ctx, s, folder)
+		show.close()
 	}
-	show := newDisplay(errs)
-	show.last = show.began // a line only of a download that takes long
-	g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
-	err := g.Get(ctx, s, folder)
-	show.close()
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted; what has arrived is kept for the next time")
@@ -229,7 +212,6 @@ func getSet(ctx context.Context, s *published.Set, folder string, from []string,
 
 // download shows how far a download is.
 func (d *display) download(set string, p published.Progress) {
-	share := float64(p.Done) / float64(p.Total)
 	if p.Trouble != nil {
 		if d.bar != nil {
 			_ = d.bar.Clear()
@@ -237,18 +219,8 @@ func (d *display) download(set string, p published.Progress) {
 		fmt.Fprintf(d.out, "%s: %v; trying again\n", p.From, p.Trouble)
 		return
 	}
-	if d.bar != nil {
-		d.bar.Describe(set + ", " + p.File)
-		_ = d.bar.Set(int(share * barSteps))
-		return
-	}
-	now := time.Now()
-	if p.Done < p.Total && now.Sub(d.last) < lineEvery {
-		return
-	}
-	d.last = now
-	fmt.Fprintf(d.out, "%s, %s of %s, %.0f %%%s\n",
-		set, megabytes(p.Done), megabytes(p.Total), 100*share, d.left(share))
+	d.show(set+", "+p.File, fmt.Sprintf("%s, %s of %s", set, megabytes(p.Done), megabytes(p.Total)),
+		float64(p.Done)/float64(p.Total), p.Done == p.Total)
 }
 
 func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
@@ -276,7 +248,7 @@ published, and 1 if none is named and none is there.`,
 				err := checkSet(c, s, experiment.DataFolders(data), out)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
 					missing++
-					_, _ = fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
+					fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
 						s.Name, cmd.Root().Name(), s.Name)
 					continue
 				}
@@ -316,18 +288,15 @@ func checkSet(c *catalog.Catalog, s *published.Set, folders []string, out io.Wri
 	if err != nil {
 		return err
 	}
-	if got := count(source.Test); source.Pool.Len() != s.Samples || got != s.Tests {
+	got := 0
+	if source.Test != nil {
+		got = source.Test.Len()
+	}
+	if source.Pool.Len() != s.Samples || got != s.Tests {
 		return fmt.Errorf("data set %s in %s: %d and %d samples were read; %d and %d are expected",
 			s.Name, folder, source.Pool.Len(), got, s.Samples, s.Tests)
 	}
 	_, err = fmt.Fprintf(out, "%s is in order in %s: %d + %d samples of %d inputs in %d classes\n",
 		s.Name, folder, s.Samples, s.Tests, source.Pool.Inputs, len(source.Pool.Classes))
 	return err
-}
-
-func count(s *datasets.Set) int {
-	if s == nil {
-		return 0
-	}
-	return s.Len()
 }

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,38 +27,17 @@ The exit code is 0 if all is equal, 1 if something differs, 2 for bad input.`,
 		Example: `  gradwire diff results/first results/second
   gradwire diff results/first/runs/0000 results/second/runs/0000 --format json`,
 		Args: exactly(2, "two runs or two records"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(cmd, format); err != nil {
-				return err
-			}
+		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := diff.Compare(args[0], args[1])
 			if err != nil {
 				return &driver.InputError{Err: err}
 			}
-			if format == "json" {
-				err = printJSON(out, d)
-			} else {
-				err = d.Write(out)
+			if err := printAs(format, out, d, d.Write); err != nil || d.Equal {
+				return err
 			}
-			if err == nil && !d.Equal {
-				err = errDiffers
-			}
-			return err
+			return errDiffers
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&format, "format", "text", formatUsage)
 	return cmd
-}
-
-func checkFormat(cmd *cobra.Command, format string) error {
-	if words := []string{"text", "json"}; !slices.Contains(words, format) {
-		return usage(cmd, unknown(format, "a value of --format", words))
-	}
-	return nil
-}
-
-func printJSON(out io.Writer, v any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -30,7 +30,7 @@ const (
 
 func newDisplay(out io.Writer) *display {
 	d := &display{out: out, began: time.Now()}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if _, ok := asScreen(out).(screen); ok {
 		d.bar = progressbar.NewOptions(barSteps,
 			progressbar.OptionSetWriter(out), progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(30),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
@@ -58,20 +58,27 @@ func asScreen(out io.Writer) io.Writer {
 }
 
 func (d *display) progress(p driver.Progress) {
+	text := fmt.Sprintf("%d of %d runs", p.Done, p.Total)
+	d.show(text, text, p.Share, p.Done == p.Total)
+}
+
+// show shows which share is done: with a title beside the bar, or with a text in a line, which it
+// leaves out if there was one a moment ago and this is not the last.
+func (d *display) show(title, text string, share float64, last bool) {
 	if d.bar != nil {
-		d.bar.Describe(fmt.Sprintf("%d of %d runs", p.Done, p.Total))
-		_ = d.bar.Set(int(p.Share * barSteps))
+		d.bar.Describe(title)
+		_ = d.bar.Set(int(share * barSteps))
 		return
 	}
 	now := time.Now()
-	if p.Done < p.Total && now.Sub(d.last) < lineEvery {
+	if !last && now.Sub(d.last) < lineEvery {
 		return
 	}
 	d.last = now
-	fmt.Fprintf(d.out, "%d of %d runs, %.0f %%%s\n", p.Done, p.Total, 100*p.Share, d.left(p.Share))
+	fmt.Fprintf(d.out, "%s, %.0f %%%s\n", text, 100*share, d.left(share))
 }
 
-// left tells the time left, from how long the share done took.
+// left says how much time is left, from how long the share done took.
 func (d *display) left(share float64) string {
 	passed := time.Since(d.began)
 	if share <= 0.01 || share >= 1 || passed < time.Second {

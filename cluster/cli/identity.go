@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -69,10 +70,7 @@ old ones, and send SIGHUP to the node.`,
 			if err != nil {
 				return err
 			}
-			dir := f.out
-			if dir == "" {
-				dir = s.Name
-			}
+			dir := cmp.Or(f.out, s.Name)
 			if err := identity.Issue(args[0], dir, s); err != nil {
 				return &driver.InputError{Err: err}
 			}

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxProbes bounds the probes of an edge, maxAllProbes those of all edges together, and
+	// maxProbes bounds the probes of an edge, maxAllProbes the probes of all edges together, and
 	// maxProbedEdges the number of edges.
 	maxProbes, maxAllProbes, maxProbedEdges = 10_000, 4_000_000, 1000
 	// maxProbeTime bounds the time that is probed, and maxProbedOutages how often an edge may go
@@ -36,14 +36,17 @@ const (
 
 // probing are the flags of gradwire links.
 type probing struct {
-	set     []string
-	seed    string
+	planFlags
 	point   int
 	time    string
 	samples int
 	size    string
 	out     string
 	format  string
+
+	// What time and size say.
+	until, every time.Duration
+	bytes        int
 }
 
 func linksCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
@@ -67,63 +70,49 @@ Of a sweep the first point is shown, or the one that --point gives.`,
 		Example: `  gradwire links examples/links/plan.yaml
   gradwire links PLAN --time 1h --samples 3600 --size 85kB
   gradwire links PLAN --set network.default.delay=50ms --seed 7 --format json`,
-		Args: exactly(1, "one plan"),
+		Args: onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args[0], out) },
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan (repeated)")
+	flags.StringArrayVar(&f.set, "set", nil, setUsage)
 	flags.StringVar(&f.seed, "seed", "", "seed of the run (default: the plan's)")
 	flags.IntVar(&f.point, "point", 1, "number of the sweep's point")
 	flags.StringVar(&f.time, "time", "10m", "how long probes are sent, in virtual time")
 	flags.IntVar(&f.samples, "samples", 600, "probes of each edge")
 	flags.StringVar(&f.size, "size", "1 kB", "size of a probe")
 	flags.StringVar(&f.out, "out", ".", "folder of the picture")
-	flags.StringVar(&f.format, "format", "text", "text or json")
+	flags.StringVar(&f.format, "format", "text", formatUsage)
 	return cmd
 }
 
-// probes are the flags as they are meant.
-type probes struct {
-	until, every time.Duration
-	size         int
-}
-
-func (f *probing) probes(cmd *cobra.Command) (p probes, err error) {
+// parse reads the flags.
+func (f *probing) parse() error {
 	until, err := unit.ParseDuration(f.time)
 	if err != nil {
-		return p, usage(cmd, fmt.Errorf("--time: %w", err))
+		return fmt.Errorf("--time: %w", err)
 	}
 	size, err := unit.ParseSize(f.size)
 	if err != nil {
-		return p, usage(cmd, fmt.Errorf("--size: %w", err))
+		return fmt.Errorf("--size: %w", err)
 	}
-	p = probes{until: time.Duration(until), size: int(size)}
+	f.until, f.bytes = time.Duration(until), int(size)
 	switch {
 	case f.samples < 1 || f.samples > maxProbes:
-		return p, usage(cmd, fmt.Errorf("--samples %d; accepted is 1 to %d", f.samples, maxProbes))
-	case p.until < time.Duration(f.samples) || p.until > maxProbeTime:
-		return p, usage(cmd, fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v",
-			f.time, unit.Duration(maxProbeTime)))
+		return fmt.Errorf("--samples %d; accepted is 1 to %d", f.samples, maxProbes)
+	case f.until < time.Duration(f.samples) || f.until > maxProbeTime:
+		return fmt.Errorf("--time %s; accepted is 1 ns for each probe to %v", f.time, unit.Duration(maxProbeTime))
 	case int64(size) > math.MaxInt32:
-		return p, usage(cmd, fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32))
+		return fmt.Errorf("--size %s; accepted is up to %d bytes", f.size, math.MaxInt32)
 	}
-	p.every = p.until / time.Duration(f.samples)
-	return p, checkFormat(cmd, f.format)
+	f.every = f.until / time.Duration(f.samples)
+	return nil
 }
 
 func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out io.Writer) error {
-	how, err := f.probes(cmd)
-	if err != nil {
-		return err
+	if err := f.parse(); err != nil {
+		return usage(cmd, err)
 	}
-	set := f.set
-	if f.seed != "" {
-		if err := checkSeed(cmd, f.seed); err != nil {
-			return err
-		}
-		set = append(set, "seed="+f.seed)
-	}
-	p, err := driver.Load(path, set...)
+	p, err := f.load(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -133,7 +122,7 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 	}
 	var all []*report.Probed
 	for i := range n.Lines {
-		one, err := how.send(cmd.Context(), n, i, f.samples)
+		one, err := f.send(cmd.Context(), n, i)
 		if errors.Is(err, context.Canceled) {
 			return fmt.Errorf("interrupted: %d of %d edges are probed; nothing is written", i, len(n.Lines))
 		}
@@ -145,27 +134,28 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 	if len(all) == 0 {
 		return &driver.InputError{Err: fmt.Errorf("%s has no edges to probe", path)}
 	}
-	return f.tell(out, n, how, all)
+	return f.show(out, n, all)
 }
 
 // send probes one line of a network.
-func (p probes) send(ctx context.Context, n *driver.Network, i, samples int) (*report.Probed, error) {
+func (f *probing) send(ctx context.Context, n *driver.Network, i int) (*report.Probed, error) {
 	l := &n.Lines[i]
 	r := &report.Probed{
-		From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate, End: p.until.Seconds(),
+		Edge: report.Edge{From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate},
+		End:  f.until.Seconds(),
 	}
 	down, count := time.Duration(0), 0
-	for o := range l.Outages(n.Seed, p.until) {
+	for o := range l.Outages(n.Seed, f.until) {
 		if count++; count > maxProbedOutages {
 			return nil, &driver.InputError{Err: fmt.Errorf(
 				"the link from %s to %s goes down more than %d times in %v; give a shorter --time",
-				l.From, l.To, maxProbedOutages, unit.Duration(p.until))}
+				l.From, l.To, maxProbedOutages, unit.Duration(f.until))}
 		}
-		o.To = min(o.To, p.until)
+		o.To = min(o.To, f.until)
 		down += o.To - o.From
-		addSpan(r, o, p.until/downSteps)
+		addSpan(r, o, f.until/downSteps)
 	}
-	for _, probe := range l.Probe(n.Seed, p.size, p.every, samples) {
+	for _, probe := range l.Probe(n.Seed, f.bytes, f.every, f.samples) {
 		took := math.Inf(1)
 		if !probe.Lost {
 			took = probe.Took.Seconds()
@@ -210,8 +200,8 @@ func inWords(n *syntax.Node) string {
 	return strings.TrimSpace(kind + " " + strings.Join(words, ", "))
 }
 
-// told is what gradwire links prints as JSON.
-type told struct {
+// probed is what gradwire links prints as JSON.
+type probed struct {
 	Plan        string                `json:"plan"`
 	Point       map[string]string     `json:"point"`
 	Seed        uint64                `json:"seed"`
@@ -223,10 +213,11 @@ type told struct {
 	Links       []report.ProbeSummary `json:"links"`
 }
 
-func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*report.Probed) error {
-	t := told{
+// show draws what the probes met, and prints it.
+func (f *probing) show(out io.Writer, n *driver.Network, all []*report.Probed) error {
+	t := probed{
 		Plan: n.Plan, Point: map[string]string{}, Seed: n.Seed,
-		TimeSeconds: how.until.Seconds(), EverySecond: how.every.Seconds(), ProbeBytes: how.size,
+		TimeSeconds: f.until.Seconds(), EverySecond: f.every.Seconds(), ProbeBytes: f.bytes,
 		Edges: n.Edges, Picture: filepath.Join(f.out, n.Plan+"-links"),
 	}
 	point := ""
@@ -246,22 +237,22 @@ func (f *probing) tell(out io.Writer, n *driver.Network, how probes, all []*repo
 		for _, p := range all {
 			t.Links = append(t.Links, p.Summary())
 		}
-		return printJSON(out, t)
+		return indented(out).Encode(t)
 	}
-	return how.write(out, n, all, point, t.Picture)
+	return f.write(out, n, all, point, t.Picture)
 }
 
 // write prints what the probes met as a table.
-func (p probes) write(out io.Writer, n *driver.Network, all []*report.Probed, point, picture string) error {
-	_, err := fmt.Fprintf(out,
-		"%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
-		n.Plan, n.Seed, float64(time.Minute)/float64(p.every), unit.Size(p.size), n.Edges, unit.Duration(p.until))
-	if err == nil && n.Points > 1 {
-		_, err = fmt.Fprintf(out, "point %d of %d%s\n", n.Point, n.Points, point)
+func (f *probing) write(out io.Writer, n *driver.Network, all []*report.Probed, point, picture string) error {
+	lead := fmt.Sprintf("%s, seed %d: %.3g probes of %v a minute over each of %d edges, for %v of virtual time\n",
+		n.Plan, n.Seed, float64(time.Minute)/float64(f.every), unit.Size(f.bytes), n.Edges, unit.Duration(f.until))
+	if n.Points > 1 {
+		lead += fmt.Sprintf("point %d of %d%s\n", n.Point, n.Points, point)
 	}
-	if err == nil && len(all) < n.Edges {
-		_, err = fmt.Fprintf(out, "probed are %d of the edges, evenly chosen\n", len(all))
+	if len(all) < n.Edges {
+		lead += fmt.Sprintf("probed are %d of the edges, evenly chosen\n", len(all))
 	}
+	_, err := io.WriteString(out, lead)
 	if err == nil {
 		err = text.Probes(asScreen(out), all)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +34,7 @@ means.`,
 	return cmd
 }
 
-// lister lists the kinds of one sort, or the settings of one kind.
+// lister lists kinds, or the settings of one of them.
 func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.Command {
 	short := "List " + what
 	switch what {
@@ -64,17 +63,17 @@ required and optional. With a name, say what each of its settings means.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-			for _, k := range kinds {
-				switch {
-				case len(args) == 0:
-					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
-				case args[0] == k.Name:
-					_, _ = fmt.Fprintf(out, "%s: %s\n", k.Name, k.Doc)
-					writeKeys(w, k.Keys())
+			return aligned(func(w io.Writer) {
+				for _, k := range kinds {
+					switch {
+					case len(args) == 0:
+						fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
+					case args[0] == k.Name:
+						fmt.Fprintf(out, "%s: %s\n", k.Name, k.Doc)
+						writeKeys(w, k.Keys())
+					}
 				}
-			}
-			return w.Flush()
+			})(out)
 		},
 	}
 }
@@ -89,7 +88,7 @@ func writeKeys(w io.Writer, keys []catalog.Key) {
 		case key.Default != nil:
 			value = key.Default.Flow()
 		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\t%s\n", key.Name, value, key.Doc)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", key.Name, value, key.Doc)
 	}
 }
 

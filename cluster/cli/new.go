@@ -32,7 +32,7 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 		Example: `  gradwire plan new --architecture gossip --out plan.yaml
   gradwire plan new --data csv --set data.file=table.csv
   gradwire plan new --architecture d-psgd --data mnist --set nodes.peer.count=8`,
-		Args: exactly(0, "no arguments"),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Program = cmd.Root().Name()
 			s.Load = func(l catalog.Loader) (*datasets.Source, error) {

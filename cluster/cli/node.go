@@ -40,7 +40,7 @@ after SIGHUP it reads its identity again. The log warns from 30 days before the 
 it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
   gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
-		Args: exactly(0, "no arguments"),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, out, errs) },
 	}
 	flags := cmd.Flags()
@@ -53,7 +53,7 @@ it has expired, the node leaves.`,
 	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.config.Insecure, "insecure", false,
 		"no certificates and no encryption; on loopback addresses only")
-	flags.StringVar(&f.config.Data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&f.config.Data, "data", "", folderUsage)
 	flags.StringVar(&f.config.Out, "out", "",
 		"folder of the records of what is submitted to this node (default: results)")
 	flags.StringVar(&f.config.Role, "role", "", "host nodes of this role alone, unless a placement names the node")
@@ -91,7 +91,7 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, out, errs io.Wri
 	return driver.Serve(ctx, *o)
 }
 
-// seeds splits addresses, by default those of the environment.
+// seeds splits addresses, by default the environment's.
 func seeds(join string) (all []string) {
 	for s := range strings.SplitSeq(cmp.Or(join, os.Getenv("GRADWIRE_JOIN")), ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -101,7 +101,7 @@ func seeds(join string) (all []string) {
 	return all
 }
 
-// loadIdentity loads an identity, by default that of the environment; nil if there is to be none.
+// loadIdentity loads an identity, by default the environment's; nil if there is to be none.
 func loadIdentity(dir string, insecure bool) (*identity.Identity, error) {
 	if insecure && dir == "" {
 		return nil, nil

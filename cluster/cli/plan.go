@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/driver"
 )
+
+const setUsage = "set a key of the plan (repeated)"
 
 func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
@@ -25,16 +26,16 @@ func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 }
 
 func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
-	var set []string
+	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say what is wrong with a plan, if anything",
 		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
 line and column. Data is not read.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
-		Args:    exactly(1, "one plan"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := driver.Load(args[0], set...)
+		Args:    onePlan,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := f.load(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -45,21 +46,21 @@ line and column. Data is not read.`,
 			return err
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set a key of the plan (repeated)")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
 	return cmd
 }
 
 func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
-	var set []string
+	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show a plan with every default spelled out",
 		Long: `Show a plan with every default spelled out, and which node has which role. What has other
 defaults at other points of a sweep stays as it was written.`,
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
-		Args:    exactly(1, "one plan"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := driver.Load(args[0], set...)
+		Args:    onePlan,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := f.load(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -78,6 +79,6 @@ defaults at other points of a sweep stays as it was written.`,
 			return err
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set a key of the plan (repeated)")
+	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
 	return cmd
 }

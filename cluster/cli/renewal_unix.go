@@ -12,7 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
-// renewals gives the identity in a folder anew with every SIGHUP, if it can be read.
+// renewals gives the identity in a folder again with every SIGHUP, if it can be read.
 func renewals(ctx context.Context, dir string, log func(line string)) <-chan *identity.Identity {
 	hangup, renewed := make(chan os.Signal, 1), make(chan *identity.Identity)
 	signal.Notify(hangup, syscall.SIGHUP)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,7 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
   gradwire replay results/first/runs/0003 --data ~/datasets --format json`,
 		Args: exactly(1, "the folder of one run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(cmd, format); err != nil {
-				return err
-			}
-			if o.Data == "" {
-				o.Data = os.Getenv("GRADWIRE_DATA")
-			}
+			o.Data = cmp.Or(o.Data, os.Getenv("GRADWIRE_DATA"))
 			r, err := driver.Replay(cmd.Context(), args[0], o)
 			if errors.Is(err, context.Canceled) {
 				return errors.New("interrupted: the run was not replayed to its end")
@@ -42,25 +38,22 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
 			if err != nil {
 				return err
 			}
-			if format == "json" {
-				err = printJSON(out, r)
-			} else {
-				err = tellReplay(out, r)
+			err = printAs(format, out, r, func(out io.Writer) error { return writeReplay(out, r) })
+			if err != nil || r.Equal && r.SameBuild {
+				return err
 			}
-			if err == nil && (!r.Equal || !r.SameBuild) {
-				err = errDiffers
-			}
-			return err
+			return errDiffers
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	flags.StringVar(&o.Data, "data", "", folderUsage)
 	flags.BoolVar(&o.Strict, "strict", false, "check every message on its way; slow, same digest")
-	flags.StringVar(&format, "format", "text", "text or json")
+	flags.StringVar(&format, "format", "text", formatUsage)
 	return cmd
 }
 
-func tellReplay(out io.Writer, r *driver.Replayed) error {
+// writeReplay says whether the digests are equal.
+func writeReplay(out io.Writer, r *driver.Replayed) error {
 	at := ""
 	if len(r.Point) > 0 {
 		at = r.Point.String() + ", "
@@ -69,16 +62,15 @@ func tellReplay(out io.Writer, r *driver.Replayed) error {
 	if !r.Equal {
 		verdict = "the digests differ"
 	}
-	_, err := fmt.Fprintf(out, "run %d (%sseed %d)\nrecorded %s\nreplayed %s\n%s\n",
+	text := fmt.Sprintf("run %d (%sseed %d)\nrecorded %s\nreplayed %s\n%s\n",
 		r.Run, at, r.Seed, r.Recorded, r.Digest, verdict)
-	if err == nil && !r.SameBuild {
-		_, err = fmt.Fprintf(out, "the builds differ, so that this proves nothing:\nrecorded %+v\nreplayed %+v\n",
+	if !r.SameBuild {
+		text += fmt.Sprintf("the builds differ, so that this proves nothing:\nrecorded %+v\nreplayed %+v\n",
 			r.RecordedBuild, r.Build)
 	}
 	for _, other := range r.OtherData {
-		if err == nil {
-			_, err = fmt.Fprintln(out, other)
-		}
+		text += other + "\n"
 	}
+	_, err := io.WriteString(out, text)
 	return err
 }

@@ -27,13 +27,7 @@ no network. The folder FILE-files beside it has its plots as PNG and SVG and its
 tables as CSV. Events are not read.`,
 		Example: `  gradwire report results/first
   gradwire report results/first results/second --out both.html`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return nil
-			}
-			return usage(cmd, fmt.Errorf("%s takes the folders of one or several records, but none was given",
-				cmd.CommandPath()))
-		},
+		Args: some("the folders of one or several records, but none was given"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			switch extension := strings.ToLower(filepath.Ext(file)); {
 			case file == "" && len(dirs) == 1:

@@ -17,22 +17,46 @@ import (
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
-// runFlags are the flags of gradwire run.
-type runFlags struct {
+// planFlags are the flags that change a plan.
+type planFlags struct {
 	set     []string
 	seed    string
 	repeats int
-	jobs    int
-	out     string
-	resume  string
-	data    string
-	clock   string
-	format  string
-	strict  bool
+}
+
+func (f *planFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan, as in nodes.slow.compute.step=10ms (repeated)")
+	flags.StringVar(&f.seed, "seed", "", "seed of the first repeat (default: the plan's)")
+	flags.IntVar(&f.repeats, "repeats", 0, "repeats of every point (default: the plan's)")
+}
+
+// load reads a plan and changes it.
+func (f *planFlags) load(cmd *cobra.Command, path string) (*driver.Plan, error) {
+	set := f.set
+	if f.seed != "" {
+		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
+			return nil, usage(cmd,
+				fmt.Errorf("--seed %q is not a whole number from 0 to 18446744073709551615", f.seed))
+		}
+		set = append(set, "seed="+f.seed)
+	}
+	if cmd.Flags().Changed("repeats") {
+		set = append(set, "repeats="+strconv.Itoa(f.repeats))
+	}
+	return driver.Load(path, set...)
+}
+
+// runFlags are the flags of gradwire run.
+type runFlags struct {
+	planFlags
+	driver.Options
+	resume string
+	format string
 }
 
 func runCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
-	f := &runFlags{}
+	f := &runFlags{Options: driver.Options{Catalog: c}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN",
 		Short: "Run a plan",
@@ -52,65 +76,48 @@ to their end but a run is degraded.`,
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
   gradwire run PLAN --continue results/first
   gradwire run PLAN --clock real --repeats 1`,
-		Args: exactly(1, "one plan"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, c, args[0], out, errs)
-		},
+		Args: onePlan,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
 	}
+	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.set, "set", nil, "set a key of the plan, as in nodes.slow.compute.step=10ms (repeated)")
-	flags.StringVar(&f.seed, "seed", "", "seed of the first repeat (default: the plan's)")
-	flags.IntVar(&f.repeats, "repeats", 0, "repeats of every point (default: the plan's)")
-	flags.IntVar(&f.jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
-	flags.StringVar(&f.out, "out", "", "folder of the record (default: a new one in results/)")
+	flags.IntVar(&f.Jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
+	flags.StringVar(&f.Out, "out", "", "folder of the record (default: a new one in results/)")
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
-	flags.StringVar(&f.data, "data", "", dataUsage)
-	flags.StringVar(&f.clock, "clock", string(driver.Virtual), "virtual or real")
+	flags.StringVar(&f.Data, "data", "", dataUsage)
+	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
 	flags.StringVar(&f.format, "format", "text", "of what is printed at the end: text or json")
-	flags.BoolVar(&f.strict, "strict", false, "check every message on its way; slow, same results")
+	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
 	return cmd
 }
 
-// options checks the flags and turns them into a plan and options.
-func (f *runFlags) options(cmd *cobra.Command, c *catalog.Catalog, path string) (*driver.Plan, driver.Options, error) {
-	o := driver.Options{
-		Catalog: c, Data: f.data, Out: f.out, Jobs: f.jobs, Clock: driver.Clock(f.clock), Strict: f.strict,
-	}
-	set := f.set
-	if f.seed != "" {
-		if err := checkSeed(cmd, f.seed); err != nil {
-			return nil, o, err
-		}
-		set = append(set, "seed="+f.seed)
-	}
-	if cmd.Flags().Changed("repeats") {
-		set = append(set, "repeats="+strconv.Itoa(f.repeats))
-	}
+// complete checks the flags and completes the options.
+func (f *runFlags) complete(cmd *cobra.Command) error {
 	clocks := []string{string(driver.Virtual), string(driver.Real)}
 	switch {
-	case !slices.Contains(clocks, f.clock):
-		return nil, o, usage(cmd, unknown(f.clock, "a value of --clock", clocks))
-	case cmd.Flags().Changed("jobs") && f.jobs < 1:
-		return nil, o, usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.jobs))
-	case checkFormat(cmd, f.format) != nil:
-		return nil, o, checkFormat(cmd, f.format)
-	case f.resume != "" && f.out != "":
-		return nil, o, usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
+	case !slices.Contains(clocks, string(f.Clock)):
+		return usage(cmd, unknown(string(f.Clock), "a value of --clock", clocks))
+	case cmd.Flags().Changed("jobs") && f.Jobs < 1:
+		return usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.Jobs))
+	case f.resume != "" && f.Out != "":
+		return usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
 	case f.resume != "":
-		o.Out, o.Continue = f.resume, true
+		f.Out, f.Continue = f.resume, true
 	}
-	p, err := driver.Load(path, set...)
-	return p, o, err
+	return nil
 }
 
-func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out, errs io.Writer) error {
-	p, o, err := f.options(cmd, c, path)
+func (f *runFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) error {
+	if err := f.complete(cmd); err != nil {
+		return err
+	}
+	p, err := f.load(cmd, path)
 	if err != nil {
 		return err
 	}
 	show := newDisplay(errs)
-	o.Progress = show.progress
-	r, err := driver.Run(cmd.Context(), p, o)
+	f.Progress = show.progress
+	r, err := driver.Run(cmd.Context(), p, f.Options)
 	show.close()
 	if r == nil {
 		return err
@@ -119,7 +126,7 @@ func (f *runFlags) run(cmd *cobra.Command, c *catalog.Catalog, path string, out,
 		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
 			len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	err = errors.Join(tellReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err)
+	err = errors.Join(showReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err)
 	if err == nil && degraded(r.Summary) {
 		return errDegraded
 	}
@@ -131,31 +138,23 @@ func degraded(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
-// tellReport prints the summary of a record and draws its plots. As JSON, out gets the summary
+// showReport prints the summary of a record and draws its plots. As JSON, out gets the summary
 // alone, and errs the record's folder.
-func tellReport(out, errs io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
+func showReport(out, errs io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
 	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
 	if err != nil {
 		return err
 	}
 	if format == "json" {
-		_, _ = fmt.Fprintf(errs, "record in %s\n", dir)
-		return printJSON(out, summary)
+		fmt.Fprintf(errs, "record in %s\n", dir)
+		return indented(out).Encode(summary)
 	}
 	if err := text.Table(asScreen(out), summary); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
 	for _, plot := range plots {
-		_, _ = fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
+		fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 	}
 	return err
-}
-
-// checkSeed says what is wrong with a seed.
-func checkSeed(cmd *cobra.Command, seed string) error {
-	if _, err := strconv.ParseUint(seed, 10, 64); err != nil {
-		return usage(cmd, fmt.Errorf("--seed %q is not a whole number from 0 to 18446744073709551615", seed))
-	}
-	return nil
 }

@@ -32,7 +32,7 @@ or if their settings say so for all plans, as in VS Code
 'gradwire plan check' says what a schema cannot: whether names of nodes exist, what a sweep puts where,
 what happens in which order. With --out the schema replaces a file of that name.`,
 		Example: "  gradwire plan schema --out plan.schema.json\n  gradwire plan schema > plan.schema.json",
-		Args:    exactly(0, "no arguments"),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := schemaText(c, "A plan of "+cmd.Root().Name())
 			if err != nil {

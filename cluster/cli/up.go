@@ -28,7 +28,7 @@ func upCommand(out, errs io.Writer) *cobra.Command {
 		Long: `Start nodes as processes of this machine, with certificates of their own, ready to submit to.
 Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 		Example: "  gradwire up --nodes 4",
-		Args:    exactly(0, "no arguments"),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if count < 1 || count > maxUp {
 				return usage(cmd, fmt.Errorf("--nodes %d; accepted are 1 to %d", count, maxUp))
@@ -41,7 +41,7 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 		},
 	}
 	cmd.Flags().IntVar(&count, "nodes", count, "how many")
-	cmd.Flags().StringVar(&data, "data", "", "folder of data sets (default: $GRADWIRE_DATA)")
+	cmd.Flags().StringVar(&data, "data", "", folderUsage)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show what the nodes say")
 	return cmd
 }
@@ -49,12 +49,12 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 // child is a node that was started.
 type child struct {
 	*exec.Cmd
-	name  string
-	leash io.Closer
-	told  chan string   // its address, when it is part of the cluster
-	last  string        // line that it has said
-	ended chan struct{} // closed when the process has ended, with err
-	err   error
+	name    string
+	leash   io.Closer
+	address chan string   // its, when it is part of the cluster
+	last    string        // line that it has said
+	ended   chan struct{} // closed when the process has ended, with err
+	err     error
 }
 
 // up starts a cluster, says how the program of that name reaches it, and keeps it until ctx is
@@ -94,7 +94,7 @@ func up(ctx context.Context, program string, count int, data string, out, log io
 	return anyEnds(ctx, children)
 }
 
-// operatorName is that of the operator of a cluster that gradwire up starts.
+// operatorName names the operator of a cluster that gradwire up starts.
 const operatorName = "operator"
 
 // issueAll makes the identities of an operator and of count nodes, each in the folder of its name.
@@ -116,7 +116,7 @@ func issueAll(dir string, count int) error {
 	return os.RemoveAll(ca)
 }
 
-// nodeName is that of a node that gradwire up starts.
+// nodeName names a node that gradwire up starts.
 func nodeName(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // anyEnds waits until ctx is cancelled, or a node has ended, which is an error.
@@ -160,10 +160,10 @@ func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
 	}
 	c := &child{
 		Cmd:  exec.Command(program, args...), //nolint:gosec // this program itself
-		name: name, told: make(chan string, 1), ended: make(chan struct{}),
+		name: name, address: make(chan string, 1), ended: make(chan struct{}),
 	}
 	c.Env = append(os.Environ(), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
-	c.Stdout, c.Stderr = &lines{tell: c.says}, &lines{tell: func(line string) {
+	c.Stdout, c.Stderr = &lines{each: c.says}, &lines{each: func(line string) {
 		c.last = line
 		fmt.Fprintf(log, "%s: %s\n", name, line)
 	}}
@@ -184,7 +184,7 @@ func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
 func (c *child) says(line string) {
 	if address, ok := strings.CutPrefix(line, readyLine); ok {
 		select {
-		case c.told <- address:
+		case c.address <- address:
 		default:
 		}
 	}
@@ -193,7 +193,7 @@ func (c *child) says(line string) {
 // ready waits until the node is part of the cluster, and returns its address.
 func (c *child) ready(ctx context.Context) (string, error) {
 	select {
-	case address := <-c.told:
+	case address := <-c.address:
 		return address, nil
 	case <-c.ended:
 		return "", fmt.Errorf("node %s has ended: %w: %s", c.name, c.err, c.last)
@@ -230,7 +230,7 @@ func end(children []*child) error {
 
 // lines cuts what is written to it into lines.
 type lines struct {
-	tell func(line string)
+	each func(line string)
 	part []byte
 }
 
@@ -244,7 +244,7 @@ func (l *lines) Write(b []byte) (int, error) {
 		if i < 0 {
 			break
 		}
-		l.tell(string(l.part[:i]))
+		l.each(string(l.part[:i]))
 		l.part = l.part[i+1:]
 	}
 	if len(l.part) > maxLine {

@@ -26,13 +26,13 @@ type Config struct {
 	Links func() []Link
 	// Events receives each event as a line of JSON. Nil: events are not kept.
 	Events io.Writer
-	// OnEvaluation, if not nil, is told of each verdict as it comes in.
+	// OnEvaluation, if not nil, is called with each evaluation as it comes in.
 	OnEvaluation func(Evaluation)
 }
 
 const (
-	// maxCauses bounds the causes of waiting told apart at one node; further ones are counted as
-	// "other".
+	// maxCauses bounds the causes of waiting that are counted one by one at a node; further ones
+	// are counted as "other".
 	maxCauses = 64
 	// MaxMeasured is the most measurements of a run that are kept; further ones are counted.
 	MaxMeasured = 100_000
@@ -121,17 +121,13 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 		c.events.write(at, number, &event)
 	}
 	switch event.Kind {
-	case actors.StepDone:
+	case actors.StepDone, actors.Waited:
 		if n := c.node(number); n != nil {
-			n.step(at, &event)
+			n.count(at, &event)
 		}
 	case actors.UpdateApplied:
 		if n := c.node(event.Origin); n != nil {
-			n.update(event.Staleness)
-		}
-	case actors.Waited:
-		if n := c.node(number); n != nil {
-			n.wait(event.Cause, event.Duration)
+			n.count(at, &event)
 		}
 	case actors.SnapshotTaken:
 		c.addMark(at, event.Evaluation)
@@ -197,26 +193,22 @@ func (n *node) merge(age uint64) {
 	n.mu.Unlock()
 }
 
-func (n *node) step(at time.Duration, event *actors.Event) {
+// count counts a step or a wait of the node, or an update of which it computed the gradient.
+func (n *node) count(at time.Duration, event *actors.Event) {
 	n.mu.Lock()
-	n.pace.Step(at)
-	n.last, n.latest = at, event.Step
-	n.steps++
-	n.samples += uint64(max(event.Samples, 0))
-	n.mu.Unlock()
-}
-
-func (n *node) update(staleness uint64) {
-	n.mu.Lock()
-	n.ages.add(staleness)
-	n.mu.Unlock()
-}
-
-func (n *node) wait(cause string, d time.Duration) {
-	n.mu.Lock()
-	n.waitsOf(cause).add(d)
-	n.pace.Waited = true
-	n.mu.Unlock()
+	defer n.mu.Unlock()
+	switch event.Kind {
+	case actors.StepDone:
+		n.pace.Step(at)
+		n.last, n.latest = at, event.Step
+		n.steps++
+		n.samples += uint64(max(event.Samples, 0))
+	case actors.UpdateApplied:
+		n.ages.add(event.Staleness)
+	case actors.Waited:
+		n.waitsOf(event.Cause).add(event.Duration)
+		n.pace.Waited = true
+	}
 }
 
 func (n *node) waitsOf(cause string) *waits {
@@ -262,8 +254,7 @@ func (n *node) choose(neighbour int32) {
 func (n *node) copyTo(t *tally) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t.steps, t.samples = n.steps, n.samples
-	t.last = n.last
+	t.steps, t.samples, t.last = n.steps, n.samples, n.last
 	n.ages.copyTo(&t.ages)
 	n.merged.copyTo(&t.merged)
 	t.chosen = append(t.chosen[:0], n.chosen...)
@@ -323,7 +314,7 @@ func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
 func (c *Collector) evaluated(event *actors.Event) {
 	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy),
 		Loss: Float(event.Loss)}
-	if event.Origin >= 0 && event.Origin < len(c.config.Nodes) {
+	if c.node(event.Origin) != nil {
 		m.Node = c.config.Nodes[event.Origin]
 	}
 	c.mu.Lock()
@@ -379,16 +370,12 @@ func (c *Collector) Close(last uint64) (Data, error) {
 		return c.data(c.snapshot(math.MaxInt64, 0), math.MaxUint64), err
 	}
 	c.mu.Lock()
-	i := slices.IndexFunc(c.marks, func(m mark) bool { return m.evaluation >= last })
-	var end mark
-	if i >= 0 {
-		end = c.marks[i]
-	}
+	marks := slices.DeleteFunc(slices.Clone(c.marks), func(m mark) bool { return m.evaluation < last })
 	c.mu.Unlock()
-	if i < 0 {
+	if len(marks) == 0 {
 		return Data{}, fmt.Errorf("the record cannot end at evaluation %d: no snapshot for it was recorded", last)
 	}
-	return c.data(end, last), err
+	return c.data(marks[0], last), err
 }
 
 // data writes out a mark.
@@ -443,7 +430,7 @@ func (c *Collector) measurements(until time.Duration) (all []Measurement) {
 			continue
 		}
 		name := actors.Coordinator
-		if m.node >= 0 && m.node < len(c.config.Nodes) {
+		if c.node(m.node) != nil {
 			name = c.config.Nodes[m.node]
 		}
 		all = append(all, Measurement{Time: m.at.Seconds(), Node: name, Name: m.name, Value: Float(m.value)})

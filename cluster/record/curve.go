@@ -1,9 +1,6 @@
 package record
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // Evaluation is a point of the curve: the verdict on the models of one instant.
 type Evaluation struct {
@@ -57,8 +54,6 @@ func (e *Evaluation) fractions() bool {
 
 func curveRows(w *rowWriter, _ *Run, d *Data) {
 	for _, e := range d.Curve {
-		w.row(decimal(e.Time), strconv.FormatUint(e.Step, 10), decimal(e.Epoch), e.Accuracy.String(), e.Loss.String(),
-			integer(e.Bytes),
-			strconv.Itoa(e.Models), e.AverageModel.String(), e.Mean.String(), e.All.String(), e.Any.String())
+		w.row(e.Time, e.Step, e.Epoch, e.Accuracy, e.Loss, e.Bytes, e.Models, e.AverageModel, e.Mean, e.All, e.Any)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Everyone stands for all the nodes that a count is of together. No node can bear it.
+// Everyone stands for all the nodes that a count is of together. No node can have this name.
 const Everyone = "*"
 
 // Data is what was counted during a run, up to the instant at which its record ends.
@@ -45,7 +45,7 @@ func (d *Data) Accuracies() (final, best Float) {
 	return final, best
 }
 
-// lists are the lists of Data, in the order in which package diff tells of them.
+// lists are the lists of Data, in the order in which package diff compares them.
 var lists = [...]*list{&curveList, &modelList, &updateList, &linkList, &selectionList, &measuredList}
 
 // Lists returns the lists of the data.

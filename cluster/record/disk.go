@@ -1,6 +1,8 @@
 package record
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -39,11 +41,7 @@ func (osDisk) SyncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	err = dir.Sync()
-	if e := dir.Close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(dir.Sync(), dir.Close())
 }
 
 // partial is the ending of files that are still being written.
@@ -54,22 +52,15 @@ const partial = ".partial"
 func replace(d disk, path string, write func(io.Writer) error) error {
 	f, err := d.Create(path + partial)
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+		return writing(path, err)
 	}
-	err = write(f)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = commit(d, path)
 	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return writing(path, err)
 }
 
 // commit gives a synced file its final name.
@@ -80,11 +71,30 @@ func commit(d disk, path string) error {
 	return d.SyncDir(filepath.Dir(path))
 }
 
+// writing names the file in an error of writing it.
+func writing(path string, err error) error {
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
 // WriteFile writes a file as all of a record is written: under another name first,
 // so that only a whole file has the final one.
-func WriteFile(path string, data []byte) error {
-	return replace(osDisk{}, path, func(w io.Writer) error {
+func WriteFile(path string, data []byte) error { return writeFile(osDisk{}, path, data) }
+
+func writeFile(d disk, path string, data []byte) error {
+	return replace(d, path, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// writeJSON writes a value in lines that can be read.
+func writeJSON(d disk, path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return writing(path, err)
+	}
+	return writeFile(d, path, append(text, '\n'))
 }

@@ -36,10 +36,7 @@ func newEventWriter(w io.Writer, nodes []string) *eventWriter {
 
 // quote writes a string in JSON.
 func quote(s string) string {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return `""` // strings always have a JSON form
-	}
+	text, _ := json.Marshal(s) // strings always have a JSON form
 	return string(text)
 }
 
@@ -57,7 +54,7 @@ func (e *eventWriter) write(at time.Duration, number int, event *actors.Event) {
 	if e.err != nil {
 		return
 	}
-	e.line = e.encode(e.line[:0], at, number, event)
+	e.encode(at, number, event)
 	_, e.err = e.out.Write(e.line)
 }
 
@@ -73,62 +70,81 @@ func (e *eventWriter) close() error {
 	return nil
 }
 
-// encode appends an event with the fields that its kind has.
-func (e *eventWriter) encode(b []byte, at time.Duration, number int, event *actors.Event) []byte {
-	b = appendFloat(append(b, `{"time_s":`...), at.Seconds())
-	b = append(append(b, `,"node":`...), e.name(number)...)
-	b = append(append(append(b, `,"event":"`...), event.Kind.String()...), '"')
+// encode writes the line of an event, with the fields that its kind has.
+func (e *eventWriter) encode(at time.Duration, number int, event *actors.Event) {
+	e.line = appendFloat(append(e.line[:0], `{"time_s":`...), at.Seconds())
+	e.text("node", e.name(number))
+	e.line = append(append(append(e.line, `,"event":"`...), event.Kind.String()...), '"')
 	switch event.Kind {
 	case actors.StepDone:
-		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
-		b = strconv.AppendInt(append(b, `,"samples":`...), int64(event.Samples), 10)
-		b = appendFloat(append(b, `,"loss":`...), event.Loss)
+		e.count("step", event.Step)
+		e.integer("samples", event.Samples)
+		e.number("loss", event.Loss)
 	case actors.UpdateApplied:
-		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
-		b = strconv.AppendUint(append(b, `,"version":`...), event.Version, 10)
-		b = strconv.AppendUint(append(b, `,"staleness":`...), event.Staleness, 10)
+		e.text("origin", e.name(event.Origin))
+		e.count("version", event.Version)
+		e.count("staleness", event.Staleness)
 	case actors.Waited:
-		b = append(append(b, `,"cause":`...), quote(event.Cause)...)
-		b = appendFloat(append(b, `,"duration_s":`...), event.Duration.Seconds())
+		e.text("cause", quote(event.Cause))
+		e.number("duration_s", event.Duration.Seconds())
 	case actors.SnapshotTaken:
-		b = strconv.AppendUint(append(b, `,"evaluation":`...), event.Evaluation, 10)
-		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
-		b = appendFloat(append(b, `,"epoch":`...), event.Epoch)
+		e.count("evaluation", event.Evaluation)
+		e.count("step", event.Step)
+		e.number("epoch", event.Epoch)
 	case actors.Evaluated:
-		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
-		b = strconv.AppendUint(append(b, `,"evaluation":`...), event.Evaluation, 10)
-		b = appendFloat(append(b, `,"at_s":`...), event.At.Seconds())
-		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
-		b = appendFloat(append(b, `,"epoch":`...), event.Epoch)
-		b = appendFloat(append(b, `,"accuracy":`...), event.Accuracy)
-		b = appendFloat(append(b, `,"loss":`...), event.Loss)
+		e.text("origin", e.name(event.Origin))
+		e.verdict(event)
 	case actors.Summarized:
-		b = strconv.AppendUint(append(b, `,"evaluation":`...), event.Evaluation, 10)
-		b = appendFloat(append(b, `,"at_s":`...), event.At.Seconds())
-		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
-		b = appendFloat(append(b, `,"epoch":`...), event.Epoch)
-		b = appendFloat(append(b, `,"accuracy":`...), event.Accuracy)
-		b = appendFloat(append(b, `,"loss":`...), event.Loss)
-		b = encodeFigures(b, event.Figures)
+		e.verdict(event)
+		e.integer("models", event.Figures.Models)
+		e.number("average_model", event.Figures.AverageModel.Accuracy)
+		e.number("mean", event.Figures.Mean.Accuracy)
+		e.number("all", event.Figures.All.Accuracy)
+		e.number("any", event.Figures.Any.Accuracy)
 	case actors.Merged:
-		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
-		b = strconv.AppendUint(append(b, `,"step":`...), event.Step, 10)
+		e.text("origin", e.name(event.Origin))
+		e.count("step", event.Step)
 	case actors.Selected:
-		b = append(append(b, `,"origin":`...), e.name(event.Origin)...)
+		e.text("origin", e.name(event.Origin))
 	case actors.Measured:
-		b = append(append(b, `,"name":`...), quote(event.Name)...)
-		b = appendFloat(append(b, `,"value":`...), event.Value)
+		e.text("name", quote(event.Name))
+		e.number("value", event.Value)
 	}
-	return append(b, "}\n"...)
+	e.line = append(e.line, "}\n"...)
 }
 
-// encodeFigures appends the four accuracies of an evaluation, and of how many models they are.
-func encodeFigures(b []byte, f *actors.Figures) []byte {
-	b = strconv.AppendInt(append(b, `,"models":`...), int64(f.Models), 10)
-	b = appendFloat(append(b, `,"average_model":`...), f.AverageModel.Accuracy)
-	b = appendFloat(append(b, `,"mean":`...), f.Mean.Accuracy)
-	b = appendFloat(append(b, `,"all":`...), f.All.Accuracy)
-	return appendFloat(append(b, `,"any":`...), f.Any.Accuracy)
+func (e *eventWriter) verdict(event *actors.Event) {
+	e.count("evaluation", event.Evaluation)
+	e.number("at_s", event.At.Seconds())
+	e.count("step", event.Step)
+	e.number("epoch", event.Epoch)
+	e.number("accuracy", event.Accuracy)
+	e.number("loss", event.Loss)
+}
+
+func (e *eventWriter) key(key string) {
+	e.line = append(append(append(e.line, `,"`...), key...), `":`...)
+}
+
+// text writes a text that is quoted already.
+func (e *eventWriter) text(key, quoted string) {
+	e.key(key)
+	e.line = append(e.line, quoted...)
+}
+
+func (e *eventWriter) count(key string, v uint64) {
+	e.key(key)
+	e.line = strconv.AppendUint(e.line, v, 10)
+}
+
+func (e *eventWriter) integer(key string, v int) {
+	e.key(key)
+	e.line = strconv.AppendInt(e.line, int64(v), 10)
+}
+
+func (e *eventWriter) number(key string, v float64) {
+	e.key(key)
+	e.line = appendFloat(e.line, v)
 }
 
 // appendFloat writes v as Float does.

@@ -14,16 +14,10 @@ type Float float64
 
 // MarshalJSON writes a number, null, "Inf" or "-Inf".
 func (f Float) MarshalJSON() ([]byte, error) {
-	v := float64(f)
-	switch {
-	case math.IsNaN(v):
-		return []byte("null"), nil
-	case math.IsInf(v, 1):
-		return []byte(`"Inf"`), nil
-	case math.IsInf(v, -1):
-		return []byte(`"-Inf"`), nil
+	if v := float64(f); !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return json.Marshal(v)
 	}
-	return json.Marshal(v)
+	return appendFloat(nil, float64(f)), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -83,7 +83,7 @@ func create(dir string, d disk) (*Folder, error) {
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
 		return nil, fmt.Errorf("output folder %s: %w", dir, err)
 	}
-	if err := f.lock(); err != nil {
+	if f.unlock, err = lock(dir); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	return f, nil
@@ -171,8 +171,11 @@ func (f *Folder) remember(s *saved) {
 func runKey(p Point, seed uint64) string { return fmt.Sprintf("%d %s", seed, p.Key()) }
 
 func (f *Folder) runPath(n int, name string) string {
-	return filepath.Join(f.dir, runsName, fmt.Sprintf("%04d", n), name)
+	return filepath.Join(f.dir, runFolder(n), name)
 }
+
+// runFolder is the folder of a run below its record's.
+func runFolder(n int) string { return filepath.Join(runsName, fmt.Sprintf("%04d", n)) }
 
 // Dir returns the folder's path.
 func (f *Folder) Dir() string { return f.dir }
@@ -189,17 +192,19 @@ func (f *Folder) Plan() []byte {
 func (f *Folder) SavePlan(text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	path := filepath.Join(f.dir, planName)
 	if f.plan != nil {
 		if line, was, is := firstDifference(string(f.plan), text); line > 0 {
-			return fmt.Errorf("%s: %w: line %d was %q there and is %q now", path, ErrOtherPlan, line, was, is)
+			return fmt.Errorf("%s: %w: line %d was %q there and is %q now", filepath.Join(f.dir, planName),
+				ErrOtherPlan, line, was, is)
 		}
 		return nil
 	}
-	err := replace(f.disk, path, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
+	return f.writePlan(text)
+}
+
+// writePlan writes the plan; f.mu is held.
+func (f *Folder) writePlan(text string) error {
+	err := writeFile(f.disk, filepath.Join(f.dir, planName), []byte(text))
 	if err == nil {
 		f.plan = []byte(text)
 	}
@@ -212,11 +217,11 @@ func (f *Folder) SavePlan(text string) error {
 func (f *Folder) EventsWriter(n int) (io.WriteCloser, error) {
 	path := f.runPath(n, eventsName)
 	if err := f.disk.MakeDir(filepath.Dir(path)); err != nil {
-		return nil, fmt.Errorf("writing %s: %w", path, err)
+		return nil, writing(path, err)
 	}
 	file, err := f.disk.Create(path + partial)
 	if err != nil {
-		return nil, fmt.Errorf("writing %s: %w", path, err)
+		return nil, writing(path, err)
 	}
 	f.mu.Lock()
 	f.events[n] = true
@@ -232,22 +237,10 @@ type eventsFile struct {
 
 func (e *eventsFile) Write(b []byte) (int, error) {
 	n, err := e.diskFile.Write(b)
-	if err != nil {
-		err = fmt.Errorf("writing %s: %w", e.path, err)
-	}
-	return n, err
+	return n, writing(e.path, err)
 }
 
-func (e *eventsFile) Close() error {
-	err := e.Sync()
-	if e := e.diskFile.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", e.path, err)
-	}
-	return nil
-}
+func (e *eventsFile) Close() error { return writing(e.path, cmp.Or(e.Sync(), e.diskFile.Close())) }
 
 // SaveRun writes run n: its models, its events if EventsWriter was asked for them, and at last
 // run.json, with which the run is finished. r.Number is set to n, and what follows from the curve
@@ -261,18 +254,11 @@ func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	r.Outcome, r.Of = cmp.Or(r.Outcome, Done), cmp.Or(r.Of, Mean)
 	r.complete(&d)
 	run := saved{Version: Version, Run: r, Data: d}
-	if err := run.check(n); err != nil {
-		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
-	}
-	text, err := json.Marshal(run)
+	text, err := run.encode()
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
+		return writing(f.runPath(n, runName), err)
 	}
-	if len(text) > MaxFile {
-		return fmt.Errorf("writing %s: %d bytes are more than the %d that can be read back",
-			f.runPath(n, runName), len(text), MaxFile)
-	}
-	if err := f.writeRun(&r, append(text, '\n'), m); err != nil {
+	if err := f.writeRun(&r, text, m); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -281,11 +267,24 @@ func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	return nil
 }
 
+// encode is the text of run.json.
+func (s *saved) encode() ([]byte, error) {
+	if err := s.check(s.Number); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(s)
+	if len(text) > MaxFile {
+		return nil, fmt.Errorf("%d bytes are more than the %d that can be read back", len(text), MaxFile)
+	}
+	return append(text, '\n'), err
+}
+
 // writeRun writes a run's files, the one that finishes it last.
 func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	n := r.Number
-	if err := f.disk.MakeDir(filepath.Dir(f.runPath(n, runName))); err != nil {
-		return fmt.Errorf("writing %s: %w", f.runPath(n, runName), err)
+	path := f.runPath(n, runName)
+	if err := f.disk.MakeDir(filepath.Dir(path)); err != nil {
+		return writing(path, err)
 	}
 	metadata := map[string]string{"seed": strconv.FormatUint(r.Seed, 10), "point": r.Point.String()}
 	maps.Copy(metadata, m.Metadata)
@@ -296,10 +295,7 @@ func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	if err := f.commitEvents(n); err != nil {
 		return err
 	}
-	return replace(f.disk, f.runPath(n, runName), func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return writeFile(f.disk, path, text)
 }
 
 // writeModels writes a run's models, and removes what an earlier attempt at a run that failed has
@@ -321,7 +317,7 @@ func (f *Folder) writeModels(n int, m *Models) error {
 				return err
 			}
 		} else if err := f.disk.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("writing %s: %w", path, err)
+			return writing(path, err)
 		}
 	}
 	return nil
@@ -336,10 +332,7 @@ func (f *Folder) commitEvents(n int) error {
 		return nil
 	}
 	path := f.runPath(n, eventsName)
-	if err := commit(f.disk, path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return writing(path, commit(f.disk, path))
 }
 
 // Finished returns the number of the saved run of a point and seed. A run that failed is not
@@ -395,9 +388,7 @@ func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 }
 
 // read reads run.json of run n.
-func (f *Folder) read(n int) (saved, error) {
-	return readRun(f.dir, filepath.Join(runsName, fmt.Sprintf("%04d", n)), n)
-}
+func (f *Folder) read(n int) (saved, error) { return readRun(f.dir, runFolder(n), n) }
 
 // readRun reads run.json of run n in a folder of a record.
 func readRun(dir, folder string, n int) (saved, error) {
@@ -471,7 +462,7 @@ func ReadSummary(dir string) (Summary, error) {
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		r.upgrade()
-		if run, err := readRun(dir, filepath.Join(runsName, fmt.Sprintf("%04d", r.Number)), r.Number); err == nil {
+		if run, err := readRun(dir, runFolder(r.Number), r.Number); err == nil {
 			r.Bracket, r.Epochs, r.Models = run.Bracket, run.Epochs, run.Models
 			r.FinalAccuracy, r.BestAccuracy = run.FinalAccuracy, run.BestAccuracy
 		}
@@ -518,15 +509,7 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 	if err := f.writeTables(0, nil, runs); err != nil {
 		return Summary{}, err
 	}
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return Summary{}, fmt.Errorf("writing %s: %w", filepath.Join(f.dir, summaryName), err)
-	}
-	err = replace(f.disk, filepath.Join(f.dir, summaryName), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
-	return s, err
+	return s, writeJSON(f.disk, filepath.Join(f.dir, summaryName), s)
 }
 
 // writeTables writes the tables from number next on, and at last the rows of all: each
@@ -553,10 +536,7 @@ func (f *Folder) writeTables(next int, open []io.Writer, runs []Run) error {
 		}
 		return out.Flush()
 	})
-	if others != nil {
-		return others
-	}
-	return err
+	return cmp.Or(others, err)
 }
 
 func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
@@ -572,11 +552,9 @@ func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
 			}
 			w := newRowWriter(b[:0], &r)
 			lists[i].rows(w, &r, &d)
-			if b, err = w.bytes(); err != nil {
-				return err
-			}
+			b = w.bytes()
 			if _, err := out.Write(b); err != nil {
-				return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, lists[i].file()), err)
+				return writing(filepath.Join(f.dir, lists[i].file()), err)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func circumstances(p Point) Point {
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares
-// those of one target, one Of and equal circumstances. The given target holds for runs which name
+// points of one target, one Of and equal circumstances. The given target holds for runs which name
 // none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
@@ -175,9 +175,9 @@ func GroupRuns(runs []Run, target *float64) []Group {
 	return groups
 }
 
-// alignOf gives groups of single models the Of of those of several models and the same target where
-// these have but one. Where they have more a group keeps its own if it is one of these; all others
-// take that of the first group.
+// alignOf gives groups of single models the Of of groups of several models and the same target
+// where these have but one. Where they have more a group keeps its own if it is one of these; all
+// others take the first group's.
 func alignOf(groups []Group, members map[string][]Run) {
 	single := func(g *Group) bool {
 		return !slices.ContainsFunc(members[g.Point.Key()], func(r Run) bool { return r.Models > 1 })
@@ -216,7 +216,7 @@ func judge(groups []Group, family []int, members map[string][]Run) {
 	}
 	for k, v := range stats.Judge(samples) {
 		g := &groups[family[k]]
-		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats, v.Finer, v.Longer
+		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats(), v.Finer, v.Longer
 	}
 }
 
@@ -225,18 +225,13 @@ func (r *Run) targetOr(given *float64) *float64 {
 	if r.Target != nil {
 		return r.Target
 	}
-	for _, s := range r.Point {
-		if s.Key != "stop.target" {
-			continue
-		}
-		text, percent := strings.CutSuffix(s.Value, "%")
-		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if percent {
-			v /= 100
-		}
-		if err == nil && within(v, 0, 1) {
-			return &v
-		}
+	text, percent := strings.CutSuffix(r.Point.Value("stop.target"), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if percent {
+		v /= 100
+	}
+	if err == nil && within(v, 0, 1) {
+		return &v
 	}
 	return given
 }

@@ -1,8 +1,6 @@
 package record
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // MaxLinks is how many edges of a run are recorded one by one. Of a run with more, the
 // edges of each sender are counted together, as a Link to Everyone.
@@ -44,8 +42,6 @@ func (l *Link) check() error {
 
 func linkRows(w *rowWriter, _ *Run, d *Data) {
 	for _, l := range d.Links {
-		w.row(l.From, l.To, integer(l.Messages), integer(l.Bytes), decimal(l.DelayAsked), decimal(l.DelayAchieved),
-			integer(l.Lost),
-			integer(l.Control), integer(l.ControlBytes))
+		w.row(l.From, l.To, l.Messages, l.Bytes, l.DelayAsked, l.DelayAchieved, l.Lost, l.Control, l.ControlBytes)
 	}
 }

@@ -16,18 +16,18 @@ var ErrLocked = errors.New("this record is being written")
 // id in it.
 const lockName = ".lock"
 
-// lock locks a folder for writing. It is an ErrLocked that names the writer if there is one; what a
-// dead process has left is no obstacle.
-func (f *Folder) lock() error {
-	unlock, err := lockFile(filepath.Join(f.dir, lockName))
+// lock locks a folder for writing. The error is an ErrLocked that names the writer if there is one;
+// what a dead process has left is no obstacle.
+func lock(dir string) (unlock func() error, err error) {
+	path := filepath.Join(dir, lockName)
+	unlock, err = lockFile(path)
 	switch {
 	case errors.Is(err, ErrLocked):
-		return fmt.Errorf("%s: %w by %s", f.dir, ErrLocked, writer(filepath.Join(f.dir, lockName)))
+		return nil, fmt.Errorf("%s: %w by %s", dir, ErrLocked, writer(path))
 	case err != nil:
-		return fmt.Errorf("locking %s: %w", f.dir, err)
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
-	f.unlock = unlock
-	return nil
+	return unlock, nil
 }
 
 // writer says who holds a lock.
@@ -45,15 +45,15 @@ func OpenToWrite(dir string) (*Folder, error) {
 	if _, err := readPlan(dir); err != nil {
 		return nil, err
 	}
-	locked := newFolder(dir, osDisk{})
-	if err := locked.lock(); err != nil {
+	unlock, err := lock(dir)
+	if err != nil {
 		return nil, err
 	}
 	f, err := Open(dir)
 	if err != nil {
-		return nil, errors.Join(err, locked.Close())
+		return nil, errors.Join(err, unlock())
 	}
-	f.unlock = locked.unlock
+	f.unlock = unlock
 	return f, nil
 }
 

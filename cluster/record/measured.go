@@ -1,8 +1,6 @@
 package record
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Measurement is a figure that an actor has reported by itself, such as the distance
 // of models from their mean.
@@ -33,6 +31,6 @@ func (m *Measurement) check() error {
 
 func measuredRows(w *rowWriter, _ *Run, d *Data) {
 	for _, m := range d.Measured {
-		w.row(m.Node, decimal(m.Time), m.Name, m.Value.String())
+		w.row(m.Node, m.Time, m.Name, m.Value)
 	}
 }

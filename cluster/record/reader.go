@@ -83,7 +83,7 @@ func summaryOf(dir, plan string) (Summary, error) {
 // Missing says in words what a record that is not complete lacks; nothing of one that is.
 func (s *Summary) Missing() string {
 	switch {
-	// what is wrong with runs that are there is told of each
+	// what is wrong with runs that are there is said of each
 	case s.Complete, s.RunsPlanned > 0 && len(s.Runs) >= s.RunsPlanned:
 		return ""
 	case s.RunsPlanned == 0:
@@ -115,7 +115,7 @@ func (r *Reader) Dir() string { return r.dir }
 
 // Run returns the folder of run n.
 func (r *Reader) Run(n int) *RunFolder {
-	return &RunFolder{dir: r.dir, name: filepath.Join(runsName, fmt.Sprintf("%04d", n)), number: n}
+	return &RunFolder{dir: r.dir, name: runFolder(n), number: n}
 }
 
 // RunFolder is the folder of one run, of which nothing has been read.
@@ -175,7 +175,7 @@ func fraction(v Float) bool { return math.IsNaN(float64(v)) || within(float64(v)
 var (
 	clocks   = []string{"virtual", "real", "cluster"}
 	outcomes = []Outcome{Done, Degraded, Failed}
-	// judged are what can be judged, in the order in which they are told.
+	// judged are what can be judged, in the order in which messages list them.
 	judged = []Of{AverageModel, Mean, All, Any}
 )
 

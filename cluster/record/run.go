@@ -40,6 +40,16 @@ func (p Point) String() string {
 	return b.String()
 }
 
+// Value returns the value of a key; empty if the point has none.
+func (p Point) Value(key string) string {
+	for _, s := range p {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // Key is the same for equal points only.
 func (p Point) Key() string {
 	var b strings.Builder

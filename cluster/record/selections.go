@@ -1,9 +1,6 @@
 package record
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // MaxChoosers is how many nodes have their selections recorded neighbour by neighbour. In a
 // run with more, the selections of each node are counted together, as selections of Everyone.
@@ -32,7 +29,7 @@ func (s *Selection) check() error { return nil }
 func selectionRows(w *rowWriter, _ *Run, d *Data) {
 	for _, s := range d.Selections {
 		for i, neighbour := range s.Neighbours {
-			w.row(s.Node, neighbour, strconv.FormatUint(s.Counts[i], 10))
+			w.row(s.Node, neighbour, s.Counts[i])
 		}
 	}
 }

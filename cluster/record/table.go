@@ -3,7 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/csv"
-	"strconv"
+	"fmt"
 )
 
 // list is one of the lists of Data, and the CSV file with the rows of all runs.
@@ -61,19 +61,36 @@ type rowWriter struct {
 func newRowWriter(b []byte, r *Run) *rowWriter {
 	w := &rowWriter{buffer: bytes.NewBuffer(b)}
 	w.csv = csv.NewWriter(w.buffer)
-	w.record = append(w.record, strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10))
+	w.record = Cells(r.Number, r.Point, r.Seed)
 	return w
 }
 
-// row writes a record; the writer keeps its first error for bytes.
-func (w *rowWriter) row(fields ...string) {
-	_ = w.csv.Write(append(w.record[:3], fields...))
+// row writes a record of these values.
+func (w *rowWriter) row(values ...any) {
+	_ = w.csv.Write(append(w.record[:3], Cells(values...)...)) // a buffer takes everything
 }
 
-func (w *rowWriter) bytes() ([]byte, error) {
+func (w *rowWriter) bytes() []byte {
 	w.csv.Flush()
-	return w.buffer.Bytes(), w.csv.Error()
+	return w.buffer.Bytes()
 }
 
-func decimal(v float64) string { return Float(v).String() }
-func integer(v int64) string   { return strconv.FormatInt(v, 10) }
+// Cells writes values as the CSV files have them: numbers exactly, see Float, and nothing for what
+// is nil.
+func Cells(values ...any) []string {
+	cells := make([]string, len(values))
+	for i, v := range values {
+		switch v := v.(type) {
+		case nil:
+		case float64:
+			cells[i] = Float(v).String()
+		case *float64:
+			if v != nil {
+				cells[i] = Float(*v).String()
+			}
+		default:
+			cells[i] = fmt.Sprint(v)
+		}
+	}
+	return cells
+}

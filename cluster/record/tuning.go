@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,12 +53,7 @@ type tunings struct {
 // SaveTunings writes how the settings of the plan's points were chosen; it replaces what was
 // written before.
 func (f *Folder) SaveTunings(all []Tuning) error {
-	path := filepath.Join(f.dir, tuningName)
-	text, err := json.MarshalIndent(tunings{all}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return WriteFile(path, append(text, '\n'))
+	return writeJSON(f.disk, filepath.Join(f.dir, tuningName), tunings{all})
 }
 
 // ReadTunings reads how the settings of a record's points were chosen; none in a record of a plan
@@ -93,9 +87,5 @@ func (f *Folder) ReadPlanAs(text string) {
 func (f *Folder) ReplacePlan(text string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := WriteFile(filepath.Join(f.dir, planName), []byte(text)); err != nil {
-		return err
-	}
-	f.plan = []byte(text)
-	return nil
+	return f.writePlan(text)
 }

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // Update is what a worker has done.
@@ -87,16 +86,15 @@ func (u *Update) check() error {
 func updateRows(w *rowWriter, r *Run, d *Data) {
 	for _, u := range d.Updates {
 		for _, c := range u.Staleness.Counts {
-			value, total := strconv.FormatUint(c.Value, 10), strconv.FormatUint(c.Value*c.Count, 10)
 			if r.Serverless() && u.Staleness.Max == 0 {
-				value, total = "", ""
+				w.row(u.Node, "staleness", "", "", "", c.Count, "")
+			} else {
+				w.row(u.Node, "staleness", "", c.Value, c.Value, c.Count, c.Value*c.Count)
 			}
-			w.row(u.Node, "staleness", "", value, value, strconv.FormatUint(c.Count, 10), total)
 		}
 		for _, cause := range u.Waiting {
 			for _, k := range cause.Buckets {
-				w.row(u.Node, "waiting", cause.Cause, decimal(k.Low), decimal(k.High), strconv.FormatUint(k.Count, 10),
-					decimal(k.Total))
+				w.row(u.Node, "waiting", cause.Cause, k.Low, k.High, k.Count, k.Total)
 			}
 		}
 	}

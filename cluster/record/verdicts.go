@@ -1,9 +1,6 @@
 package record
 
-import (
-	"fmt"
-	"strconv"
-)
+import "fmt"
 
 // ModelVerdict is the verdict on the model of one node.
 type ModelVerdict struct {
@@ -38,7 +35,6 @@ func modelRows(w *rowWriter, _ *Run, d *Data) {
 		times[e.Number] = e.Time
 	}
 	for _, m := range d.Models {
-		w.row(strconv.FormatUint(m.Number, 10), m.Node, decimal(times[m.Number]), strconv.FormatUint(m.Step, 10),
-			m.Accuracy.String(), m.Loss.String())
+		w.row(m.Number, m.Node, times[m.Number], m.Step, m.Accuracy, m.Loss)
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,13 +27,8 @@ var (
 	}
 )
 
-// HasSeveralModels reports whether a run has several models. The accuracy of a single one needs no
-// other name.
-func HasSeveralModels(s record.Summary) bool {
-	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Models > 1 })
-}
-
-// JudgedKinds returns what the points of several models judge, without repetition.
+// JudgedKinds returns what the points of several models judge, without repetition; none where every
+// run has a single model, whose accuracy needs no other name.
 func JudgedKinds(s record.Summary) (kinds []record.Of) {
 	for _, r := range s.Runs {
 		if r.Models > 1 && !slices.Contains(kinds, r.Of) {
@@ -44,25 +40,27 @@ func JudgedKinds(s record.Summary) (kinds []record.Of) {
 
 // Judged says what an accuracy of a summary is of: "accuracy" where every run has a single model.
 func Judged(s record.Summary) string {
-	switch kinds := JudgedKinds(s); len(kinds) {
-	case 0:
-		return "accuracy"
-	case 1:
-		return JudgedNames[kinds[0]]
-	}
-	return "each point's own accuracy"
+	return judgedAs(s, "accuracy", JudgedNames, "each point's own accuracy")
 }
 
-// JudgedWord is Judged as an addition to the word accuracy; empty where every run has a single
-// model.
-func JudgedWord(s record.Summary) string {
+// JudgedSuffix says what an accuracy of a summary is of behind the word accuracy, as in " (best
+// node)"; empty where every run has a single model.
+func JudgedSuffix(s record.Summary) string {
+	if name := judgedAs(s, "", JudgedWords, "as each point is judged"); name != "" {
+		return " (" + name + ")"
+	}
+	return ""
+}
+
+// judgedAs names what is judged where that is one thing.
+func judgedAs(s record.Summary, none string, names map[record.Of]string, several string) string {
 	switch kinds := JudgedKinds(s); len(kinds) {
 	case 0:
-		return ""
+		return none
 	case 1:
-		return JudgedWords[kinds[0]]
+		return names[kinds[0]]
 	}
-	return "as each point is judged"
+	return several
 }
 
 // JudgedBy says by what the points of a summary are judged, as an addition to its name; empty where
@@ -104,6 +102,22 @@ func TargetName(s record.Summary) string {
 // HasVerdicts reports whether points are compared.
 func HasVerdicts(s record.Summary) bool {
 	return slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Verdict != "" })
+}
+
+// Spoilt says how many runs of a summary failed or are degraded, as in "1 failed" and "2 degraded".
+func Spoilt(s record.Summary) (parts []string) {
+	for _, outcome := range []record.Outcome{record.Failed, record.Degraded} {
+		n := 0
+		for _, r := range s.Runs {
+			if r.Outcome == outcome {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, outcome))
+		}
+	}
+	return parts
 }
 
 // LongestMean returns the longest mean time to the target, in seconds; 0 if no run arrived.

@@ -55,26 +55,17 @@ func SweptKeys(s record.Summary) []string {
 	return keys
 }
 
-// ShortKey cuts a key to the last element of its path, unless another of the keys ends with the
-// same.
-func ShortKey(key string, keys []string) string {
-	short := key[strings.LastIndex(key, ".")+1:]
-	for _, other := range keys {
-		if other != key && other[strings.LastIndex(other, ".")+1:] == short {
-			return key
+// ShortKeys cuts keys to the last elements of their paths, but for those that end with the same.
+func ShortKeys(keys []string) []string {
+	last := func(key string) string { return key[strings.LastIndex(key, ".")+1:] }
+	short := make([]string, len(keys))
+	for i, key := range keys {
+		short[i] = last(key)
+		if slices.ContainsFunc(keys, func(other string) bool { return other != key && last(other) == short[i] }) {
+			short[i] = key
 		}
 	}
 	return short
-}
-
-// ValueAt returns the value that a point has for a key; empty if it has none.
-func ValueAt(p record.Point, key string) string {
-	for _, setting := range p {
-		if setting.Key == key {
-			return setting.Value
-		}
-	}
-	return ""
 }
 
 // ListSome joins the first MaxListed names, and counts the others.

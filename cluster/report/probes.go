@@ -7,13 +7,20 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// Probed is what probes of one directed edge have told. Times are in seconds.
+// Edge is a directed edge of a network.
+type Edge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Model is the model of its delay, in a few words.
+	Model string  `json:"delay_model,omitempty"`
+	Rate  float64 `json:"rate_bytes_per_s"` // 0 is unlimited
+}
+
+// Probed is what came of the probes of one edge. Times are in seconds.
 type Probed struct {
-	From, To string
-	Model    string  // of its delay, in a few words
-	Rate     float64 // bytes per second; 0 is unlimited
-	End      float64 // of the time in which probes were sent
-	Tries    int     // of all probes together
+	Edge
+	End   float64 // of the time in which probes were sent
+	Tries int     // of all probes together
 	// Sent, Delay and Took are of each probe: when it was sent, what was drawn, and how long it was
 	// under way in all, infinite if it was lost.
 	Sent, Delay, Took []float64
@@ -32,13 +39,10 @@ type Quantiles struct {
 	Max record.Float `json:"max_s"`
 }
 
-// ProbeSummary is what is told of an edge, or of several together.
+// ProbeSummary sums up the probes of an edge, or of several together.
 type ProbeSummary struct {
-	From  string  `json:"from"`
-	To    string  `json:"to"`
-	Model string  `json:"delay_model,omitempty"`
-	Rate  float64 `json:"rate_bytes_per_s"` // 0 is unlimited
-	Sent  int     `json:"probes"`
+	Edge
+	Sent int `json:"probes"`
 	// PerMinute is how many probes of the edge were sent in a minute.
 	PerMinute float64 `json:"probes_per_min"`
 	// Delay is what was drawn, Took the time under way of those that were not lost.
@@ -54,7 +58,7 @@ type ProbeSummary struct {
 // Summary sums the probes of one edge up.
 func (p *Probed) Summary() ProbeSummary {
 	s := SummarizeProbes([]*Probed{p})
-	s.From, s.To, s.Model, s.Rate = p.From, p.To, p.Model, p.Rate
+	s.Edge = p.Edge
 	return s
 }
 

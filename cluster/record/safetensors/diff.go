@@ -1,8 +1,6 @@
 package safetensors
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -33,39 +31,37 @@ func (d Difference) Equal() bool { return d.Shapes == "" && d.Differ == 0 }
 // Diff compares two models by their bits, a piece at a
 // time. Errors begin with "model A" or "model B".
 func Diff(a, b io.Reader) (Difference, error) {
-	one, n, _, err := readHeader(a)
-	if err != nil {
-		return Difference{}, fmt.Errorf("model A: %w", err)
+	one, errA := newReader(a)
+	two, errB := newReader(b)
+	if err := inModels(errA, errB); err != nil {
+		return Difference{}, err
 	}
-	two, m, _, err := readHeader(b)
-	if err != nil {
-		return Difference{}, fmt.Errorf("model B: %w", err)
-	}
-	d := Difference{Elements: n}
-	if shapes := differentShapes(one, two); shapes != "" {
-		d.Shapes = shapes
+	d := Difference{Elements: one.total, Shapes: differentShapes(one.tensors, two.tensors)}
+	if d.Shapes != "" {
 		return d, nil
 	}
-	left, right := bufio.NewReaderSize(a, chunkSize), bufio.NewReaderSize(b, chunkSize)
-	for i := range n {
-		x, err := readFloat(left)
-		if err != nil {
-			return d, fmt.Errorf("model A: the values end before element %d of %d: %w", i, n, err)
-		}
-		y, err := readFloat(right)
-		if err != nil {
-			return d, fmt.Errorf("model B: the values end before element %d of %d: %w", i, m, err)
+	for i := range one.total {
+		x, errA := one.value(i)
+		y, errB := two.value(i)
+		if err := inModels(errA, errB); err != nil {
+			return d, err
 		}
 		if x != y {
-			d.add(one, i, math.Float32frombits(x), math.Float32frombits(y))
+			d.add(one.tensors, i, math.Float32frombits(x), math.Float32frombits(y))
 		}
 	}
-	for name, rest := range map[string]*bufio.Reader{"A": left, "B": right} {
-		if _, err := rest.Peek(1); err == nil {
-			return d, fmt.Errorf("model %s: there are bytes after the last of %d values", name, n)
-		}
+	return d, inModels(one.end(), two.end())
+}
+
+// inModels says which model the first of two errors is about.
+func inModels(a, b error) error {
+	switch {
+	case a != nil:
+		return fmt.Errorf("model A: %w", a)
+	case b != nil:
+		return fmt.Errorf("model B: %w", b)
 	}
-	return d, nil
+	return nil
 }
 
 // differentShapes names the first tensor that is not in both lists alike; empty if all are.
@@ -82,16 +78,6 @@ func differentShapes(a, b []Tensor) string {
 		}
 	}
 	return ""
-}
-
-func readFloat(r *bufio.Reader) (uint32, error) {
-	b, err := r.Peek(4)
-	if err != nil {
-		return 0, err
-	}
-	v := binary.LittleEndian.Uint32(b)
-	_, err = r.Discard(4)
-	return v, err
 }
 
 // add counts a pair of elements of different bits.

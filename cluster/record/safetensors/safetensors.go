@@ -4,6 +4,7 @@
 package safetensors
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -108,10 +109,7 @@ func writeFloats(w io.Writer, params []float32) error {
 func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	b := append(make([]byte, 8), '{')
 	if len(metadata) > 0 {
-		text, err := json.Marshal(metadata)
-		if err != nil {
-			return nil, err
-		}
+		text, _ := json.Marshal(metadata) // strings and numbers always have a JSON form
 		b = append(append(append(b, `"__metadata__":`...), text...), ',')
 	}
 	sorted := slices.Clone(tensors)
@@ -132,14 +130,8 @@ func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]by
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := json.Marshal(t.Name)
-		if err != nil {
-			return nil, err
-		}
-		shape, err := json.Marshal(append([]int{}, t.Shape...))
-		if err != nil {
-			return nil, err
-		}
+		name, _ := json.Marshal(t.Name)
+		shape, _ := json.Marshal(append([]int{}, t.Shape...))
 		b = fmt.Appendf(b, `%s:{"dtype":"F32","shape":%s,"data_offsets":[%d,%d]}`, name, shape, 4*next, 4*(next+n))
 		next, seen[t.Name] = next+n, true
 	}
@@ -158,89 +150,107 @@ func encodeHeader(total int, tensors []Tensor, metadata map[string]string) ([]by
 // where the tensors lie in it, sorted by offset, and the metadata. Its errors say
 // what is wrong with the file.
 func Read(r io.Reader) (params []float32, tensors []Tensor, metadata map[string]string, err error) {
-	tensors, total, metadata, err := readHeader(r)
+	f, err := newReader(r)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	params, err = readFloats(r, total)
-	return params, tensors, metadata, err
+	params = make([]float32, 0, min(f.total, chunkSize))
+	for i := range f.total {
+		v, err := f.value(i)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		params = append(params, math.Float32frombits(v))
+	}
+	return params, f.tensors, f.metadata, f.end()
 }
 
-// readHeader reads what comes before the values, of which there are total.
-func readHeader(r io.Reader) (tensors []Tensor, total int, metadata map[string]string, err error) {
+// reader reads a file value by value.
+type reader struct {
+	*bufio.Reader
+	tensors  []Tensor
+	total    int // values
+	metadata map[string]string
+}
+
+// newReader reads what comes before the values.
+func newReader(in io.Reader) (*reader, error) {
+	r := &reader{Reader: bufio.NewReaderSize(in, chunkSize)}
 	var length [8]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, 0, nil, fmt.Errorf("the length of the header (8 bytes): %w", err)
+		return nil, fmt.Errorf("the length of the header (8 bytes): %w", err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > MaxHeader {
-		return nil, 0, nil, fmt.Errorf("the header would have %d bytes; at most %d are accepted", n, MaxHeader)
+		return nil, fmt.Errorf("the header would have %d bytes; at most %d are accepted", n, MaxHeader)
 	}
 	header, err := io.ReadAll(io.LimitReader(r, int64(n)))
+	switch {
+	case err != nil:
+	case uint64(len(header)) < n:
+		return nil, fmt.Errorf("the header ends after %d of %d bytes", len(header), n)
+	default:
+		err = r.decodeHeader(header)
+	}
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("the header: %w", err)
+		return nil, fmt.Errorf("the header: %w", err)
 	}
-	if uint64(len(header)) < n {
-		return nil, 0, nil, fmt.Errorf("the header ends after %d of %d bytes", len(header), n)
-	}
-	tensors, total, metadata, err = decodeHeader(header)
-	if err != nil {
-		return nil, 0, nil, fmt.Errorf("the header: %w", err)
-	}
-	return tensors, total, metadata, nil
+	return r, nil
 }
 
-// readFloats reads total values and expects the end after them.
-func readFloats(r io.Reader, total int) ([]float32, error) {
-	params := make([]float32, 0, min(total, chunkSize))
-	var chunk [chunkSize]byte
-	for len(params) < total {
-		n := min(total-len(params), len(chunk)/4)
-		if _, err := io.ReadFull(r, chunk[:4*n]); err != nil {
-			return nil, fmt.Errorf("the values end before element %d of %d: %w", len(params)+n, total, err)
-		}
-		for i := range n {
-			params = append(params, math.Float32frombits(binary.LittleEndian.Uint32(chunk[4*i:])))
-		}
+// value reads value i, as its bits.
+func (r *reader) value(i int) (uint32, error) {
+	b, err := r.Peek(4)
+	if err != nil {
+		return 0, fmt.Errorf("the values end before element %d of %d: %w", i, r.total, err)
 	}
-	if n, err := io.ReadFull(r, chunk[:1]); n > 0 {
-		return nil, fmt.Errorf("there are bytes after the last of %d values", total)
-	} else if !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return params, nil
+	v := binary.LittleEndian.Uint32(b)
+	_, err = r.Discard(4)
+	return v, err
 }
 
-func decodeHeader(text []byte) (tensors []Tensor, total int, metadata map[string]string, err error) {
+// end expects the end of the file, behind the last value.
+func (r *reader) end() error {
+	_, err := r.Peek(1)
+	switch {
+	case err == nil:
+		return fmt.Errorf("there are bytes after the last of %d values", r.total)
+	case errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
+}
+
+func (r *reader) decodeHeader(text []byte) error {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(text, &entries); err != nil {
-		return nil, 0, nil, err
+		return err
 	}
 	if raw, ok := entries["__metadata__"]; ok {
-		if err := json.Unmarshal(raw, &metadata); err != nil {
-			return nil, 0, nil, fmt.Errorf("__metadata__: %w", err)
+		if err := json.Unmarshal(raw, &r.metadata); err != nil {
+			return fmt.Errorf("__metadata__: %w", err)
 		}
 		delete(entries, "__metadata__")
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		t, err := decodeTensor(name, entries[name])
 		if err != nil {
-			return nil, 0, nil, err
+			return err
 		}
-		tensors = append(tensors, t)
+		r.tensors = append(r.tensors, t)
 	}
-	slices.SortFunc(tensors, compareTensors)
-	for _, t := range tensors {
-		if t.Offset != total {
-			return nil, 0, nil, fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d",
-				t.Name, t.Offset, total)
+	slices.SortFunc(r.tensors, compareTensors)
+	for _, t := range r.tensors {
+		if t.Offset != r.total {
+			return fmt.Errorf("tensor %q begins at element %d, but the ones before it end at %d",
+				t.Name, t.Offset, r.total)
 		}
 		n, _ := size(t.Shape)
-		if total += n; total > MaxElements {
-			return nil, 0, nil, fmt.Errorf("tensor %q: more than %d elements in all", t.Name, MaxElements)
+		if r.total += n; r.total > MaxElements {
+			return fmt.Errorf("tensor %q: more than %d elements in all", t.Name, MaxElements)
 		}
 	}
-	return tensors, total, metadata, nil
+	return nil
 }
 
 func decodeTensor(name string, raw json.RawMessage) (Tensor, error) {

@@ -39,9 +39,6 @@ type Verdict struct {
 	// P is the two-sided p-value of that comparison before the correction for many; NaN for the one
 	// that looks fastest.
 	P float64
-	// Repeats is how many repeats would decide with 80 % power if the difference is as large as it
-	// looks; 0 where the verdict is clear, or no number up to MostRepeats does.
-	Repeats int
 	// Finer says that the difference is smaller than the time between evaluations: more repeats
 	// decide nothing.
 	Finer bool
@@ -49,6 +46,18 @@ type Verdict struct {
 	// two arrived: to watch them longer may decide with fewer repeats, or where no number of
 	// repeats does.
 	Longer bool
+
+	open []difference // what decided nothing
+}
+
+// Repeats is how many repeats would decide with 80 % power if the difference is as large as it
+// looks; 0 where the verdict is clear, or no number up to MostRepeats does. To find it takes longer
+// than to judge.
+func (v *Verdict) Repeats() (most int) {
+	for _, d := range v.open {
+		most = max(most, d.repeats())
+	}
+	return most
 }
 
 // Judge compares points. Runs of the same seed are pairs, and Student's t test of their differences
@@ -56,10 +65,7 @@ type Verdict struct {
 // to the shortest time at which one of the two points' runs was no longer watched. The tests are
 // corrected for all pairs of points by Holm's method (Scandinavian Journal of Statistics 1979), so
 // that the chance of any wrong "fastest" or "slower" is Error.
-func Judge(points []Sample) []Verdict { return judge(points, repeats) }
-
-// judge is Judge with a way to find how many repeats decide, which takes most of its time.
-func judge(points []Sample, repeats func(effect, level float64, present int) int) []Verdict {
+func Judge(points []Sample) []Verdict {
 	verdicts := make([]Verdict, len(points))
 	for i := range verdicts {
 		verdicts[i].P = math.NaN()
@@ -80,7 +86,7 @@ func judge(points []Sample, repeats func(effect, level float64, present int) int
 	}
 	others := make([]Verdict, len(all))
 	for i, d := range all {
-		others[i] = d.verdict(repeats)
+		others[i] = d.verdict()
 		verdicts[d.other] = others[i]
 	}
 	verdicts[best] = champion(len(points[best]), others)
@@ -99,7 +105,7 @@ func champion(n int, others []Verdict) Verdict {
 		short = short && other.Word == Unjudged
 		if other.Word != Slower {
 			v.Word = Undecided
-			v.Repeats, v.Finer = max(v.Repeats, other.Repeats), v.Finer || other.Finer
+			v.open, v.Finer = append(v.open, other.open...), v.Finer || other.Finer
 		}
 	}
 	if short {
@@ -108,42 +114,33 @@ func champion(n int, others []Verdict) Verdict {
 	return v
 }
 
-// candidate is the point that looks fastest: by the mean restricted to what is known of all, then
-// by how many arrived, then by the mean alone. Points of enough repeats come before others.
-func candidate(points []Sample) int {
+// candidate is the point that looks fastest: by the mean restricted to what is known of all, if a
+// run is censored, then by how many arrived, then by the mean alone. Points of enough repeats come
+// before others.
+func candidate(points []Sample) (best int) {
 	horizon := math.Inf(1)
 	for _, s := range points {
 		if s.count(Censored) > 0 {
 			horizon = min(horizon, s.watched())
 		}
 	}
-	if math.IsInf(horizon, 1) {
-		for _, s := range points {
-			horizon = max(s.watched(), cmp.Or(horizon, 0))
-		}
-	}
 	type rank struct {
-		repeats             bool
-		within, share, mean float64
+		few, within, missed, mean float64 // the less, the faster
 	}
 	ranks := make([]rank, len(points))
 	for i, s := range points {
-		curve := kaplanMeier(s.at(middle))
-		r := rank{repeats: len(s) >= LeastRepeats, share: float64(s.count(Arrived)) / float64(len(s))}
-		r.within, _ = restricted(curve, horizon)
-		r.mean, _ = restricted(curve, s.watched())
-		ranks[i] = r
-	}
-	best := 0
-	for i, r := range ranks {
-		b := ranks[best]
-		if r.repeats != b.repeats {
-			if r.repeats {
-				best = i
-			}
-			continue
+		r, curve := &ranks[i], kaplanMeier(s.at(middle))
+		if len(s) < LeastRepeats {
+			r.few = 1
 		}
-		if cmp.Or(cmp.Compare(r.within, b.within), cmp.Compare(b.share, r.share), cmp.Compare(r.mean, b.mean)) < 0 {
+		if !math.IsInf(horizon, 1) {
+			r.within, _ = restricted(curve, horizon)
+		}
+		r.missed = 1 - float64(s.count(Arrived))/float64(len(s))
+		r.mean, _ = restricted(curve, s.watched())
+		b := &ranks[best]
+		if cmp.Or(cmp.Compare(r.few, b.few), cmp.Compare(r.within, b.within),
+			cmp.Compare(r.missed, b.missed), cmp.Compare(r.mean, b.mean)) < 0 {
 			best = i
 		}
 	}
@@ -258,22 +255,27 @@ func within(a Arrival, read func(Arrival) float64, horizon float64) float64 {
 }
 
 // verdict is that on the other point.
-func (d *difference) verdict(repeats func(effect, level float64, present int) int) Verdict {
-	v := Verdict{Pairs: d.pairs, P: d.p}
+func (d *difference) verdict() Verdict {
+	v := Verdict{Pairs: d.pairs, P: d.p, open: []difference{*d}}
 	switch {
 	case d.pairs < LeastRepeats:
-		v.Word, v.Repeats = Unjudged, LeastRepeats
-		return v
+		v.Word = Unjudged
 	case d.certain && d.sign > 0:
-		v.Word = Slower
-		return v
-	}
-	v.Word = Undecided
-	v.Finer, v.Longer = d.plain > 0 && d.mean <= 0, d.cut
-	if d.mean > 0 {
-		v.Repeats = repeats(d.mean/d.std, d.level, d.pairs)
+		v.Word, v.open = Slower, nil
+	default:
+		v.Word, v.Finer, v.Longer = Undecided, d.plain > 0 && d.mean <= 0, d.cut
 	}
 	return v
+}
+
+func (d *difference) repeats() int {
+	switch {
+	case d.pairs < LeastRepeats:
+		return LeastRepeats
+	case d.mean <= 0:
+		return 0
+	}
+	return repeats(d.mean/d.std, d.level, d.pairs)
 }
 
 // exactPower is up to how many pairs the power of a t test is taken from the noncentral t.

@@ -178,7 +178,7 @@ func TestTheTimeBetweenEvaluationsIsPartOfTheInterval(t *testing.T) {
 		t.Errorf("%+v does not hold 0.44", e)
 	}
 	for _, v := range Judge([]Sample{coarse, other}) {
-		if v.Word != Undecided || !v.Finer || v.Repeats != 0 {
+		if v.Word != Undecided || !v.Finer || v.Repeats() != 0 {
 			t.Errorf("0.69 and 0.99 between evaluations at 0 and 1: %+v", v)
 		}
 	}
@@ -207,7 +207,7 @@ func TestRunsOfOneSeedAreComparedInPairs(t *testing.T) {
 		b[i].Seed = uint64((i + 7) % 20)
 	}
 	for _, v := range Judge([]Sample{b, a}) {
-		if v.Word != Undecided || v.Repeats < 100 {
+		if v.Word != Undecided || v.Repeats() < 100 {
 			t.Errorf("paired with others: %+v", v)
 		}
 	}
@@ -215,7 +215,7 @@ func TestRunsOfOneSeedAreComparedInPairs(t *testing.T) {
 		b[i].Seed += 18 // two in common
 	}
 	for _, v := range Judge([]Sample{b, a}) {
-		if v.Word != Unjudged || v.Repeats != LeastRepeats {
+		if v.Word != Unjudged || v.Repeats() != LeastRepeats {
 			t.Errorf("two pairs: %+v", v)
 		}
 	}
@@ -257,7 +257,7 @@ func TestNothingIsJudgedWhereThereIsNothingToCompare(t *testing.T) {
 	ended := sampleOf([]float64{-1, -2, -3})
 	for name, points := range map[string][]Sample{"none": nil, "one": {a}, "nobody arrived": {ended, ended}} {
 		for _, v := range Judge(points) {
-			if v.Word != "" || v.Repeats != 0 {
+			if v.Word != "" || v.Repeats() != 0 {
 				t.Errorf("%s: %+v", name, v)
 			}
 		}
@@ -280,7 +280,7 @@ func TestJudgingSurvivesAnySamples(t *testing.T) {
 			if v.Word == Fastest {
 				fastest++
 			}
-			if v.Word == Slower && len(points[i]) < LeastRepeats || v.Repeats < 0 || v.Repeats > MostRepeats {
+			if v.Word == Slower && len(points[i]) < LeastRepeats || v.Repeats() < 0 || v.Repeats() > MostRepeats {
 				t.Fatalf("%+v of %+v", v, points[i])
 			}
 		}

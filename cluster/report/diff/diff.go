@@ -4,6 +4,7 @@ package diff
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -270,10 +271,7 @@ func field(in any, key string) json.RawMessage {
 
 // encode writes a value that was read from JSON as JSON.
 func encode(v any) json.RawMessage {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return json.RawMessage("null")
-	}
+	text, _ := json.Marshal(v) // what was read from JSON can be written
 	return text
 }
 
@@ -305,94 +303,104 @@ func shown(line []byte) json.RawMessage {
 	return encode(string(line[:min(len(line), maxShownLine)]))
 }
 
-// openBoth opens a file of two runs. Where only one has it, that is a difference, and where none
-// has it nothing; ok then is false.
-func (r *RunDifference) openBoth(what string, open func(*record.RunFolder) (*os.File, error), a, b *record.RunFolder) (
-	one, two *os.File, ok bool, err error,
-) {
+// compareFiles compares a file of two runs. Where only one has it, that is a difference, and where
+// none has it nothing.
+func (r *RunDifference) compareFiles(what string, open func(*record.RunFolder) (*os.File, error),
+	a, b *record.RunFolder, compare func(one, two *os.File) error) error {
 	one, errA := open(a)
-	two, errB := open(b)
-	missingA, missingB := errors.Is(errA, fs.ErrNotExist), errors.Is(errB, fs.ErrNotExist)
-	if errA == nil && errB == nil {
-		return one, two, true, nil
-	}
 	if errA == nil {
-		_ = one.Close() // nothing was written
+		defer func() { _ = one.Close() }() // nothing was written
 	}
+	two, errB := open(b)
 	if errB == nil {
-		_ = two.Close()
+		defer func() { _ = two.Close() }()
 	}
+	missingA, missingB := errors.Is(errA, fs.ErrNotExist), errors.Is(errB, fs.ErrNotExist)
 	switch {
+	case errA == nil && errB == nil:
+		return compare(one, two)
 	case errA != nil && !missingA:
-		return nil, nil, false, errA
+		return errA
 	case errB != nil && !missingB:
-		return nil, nil, false, errB
+		return errB
 	case missingA != missingB:
 		r.add(&Difference{What: what, Where: "file", A: encode(!missingA), B: encode(!missingB),
 			Note: "only one of them has it"})
 	}
-	return nil, nil, false, nil
+	return nil
 }
 
 // model compares the parameters and returns how many there are.
 func (r *RunDifference) model(a, b *record.RunFolder) (elements int, err error) {
-	one, two, ok, err := r.openBoth("model", (*record.RunFolder).Model, a, b)
-	if err != nil || !ok {
-		return 0, err
-	}
-	defer func() { _, _ = one.Close(), two.Close() }() // nothing was written
-	d, err := safetensors.Diff(one, two)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("comparing %s (A) with %s (B): %w", filepath.Join(a.Path(), "model.safetensors"),
-			filepath.Join(b.Path(), "model.safetensors"), err)
-	case d.Shapes != "":
-		r.add(&Difference{What: "model", Where: "tensors", Note: d.Shapes})
-	case !d.Equal():
-		r.add(&Difference{
-			What: "model", Where: fmt.Sprintf("%q, element %d", d.Tensor, d.First), A: encode(record.Float(d.A)),
-			B:    encode(record.Float(d.B)),
-			Note: fmt.Sprintf("%d of %d parameters differ, by at most %.3g", d.Differ, d.Elements, d.Largest),
-		})
-	}
-	return d.Elements, nil
+	err = r.compareFiles("model", (*record.RunFolder).Model, a, b, func(one, two *os.File) error {
+		d, err := safetensors.Diff(one, two)
+		switch {
+		case err != nil:
+			return fmt.Errorf("comparing %s (A) with %s (B): %w", filepath.Join(a.Path(), "model.safetensors"),
+				filepath.Join(b.Path(), "model.safetensors"), err)
+		case d.Shapes != "":
+			r.add(&Difference{What: "model", Where: "tensors", Note: d.Shapes})
+		case !d.Equal():
+			r.add(&Difference{
+				What: "model", Where: fmt.Sprintf("%q, element %d", d.Tensor, d.First), A: encode(record.Float(d.A)),
+				B:    encode(record.Float(d.B)),
+				Note: fmt.Sprintf("%d of %d parameters differ, by at most %.3g", d.Differ, d.Elements, d.Largest),
+			})
+		}
+		elements = d.Elements
+		return nil
+	})
+	return elements, err
 }
 
 // events compares the events line by line up to the first that differs, and returns how
 // many were equal.
 func (r *RunDifference) events(a, b *record.RunFolder) (equal int, err error) {
-	one, two, ok, err := r.openBoth("events", (*record.RunFolder).Events, a, b)
-	if err != nil || !ok {
-		return 0, err
-	}
-	defer func() { _, _ = one.Close(), two.Close() }() // nothing was written
-	left, right := readLines(one, a), readLines(two, b)
-	for {
-		x, moreA, err := left.next()
-		if err != nil {
-			return equal, err
-		}
-		y, moreB, err := right.next()
-		if err != nil {
-			return equal, err
-		}
-		if !moreA && !moreB {
-			return equal, nil
-		}
-		if moreA != moreB || !bytes.Equal(x, y) {
-			d := &Difference{What: "events", Where: fmt.Sprintf("line %d", equal+1)}
+	err = r.compareFiles("events", (*record.RunFolder).Events, a, b, func(one, two *os.File) error {
+		left, right := lines(one), lines(two)
+		for {
+			moreA, moreB := left.Scan(), right.Scan()
+			if err := cmp.Or(lineError(left, a, equal+1), lineError(right, b, equal+1)); err != nil {
+				return err
+			}
+			switch {
+			case !moreA && !moreB:
+				return nil
+			case moreA == moreB && bytes.Equal(left.Bytes(), right.Bytes()):
+				equal++
+				continue
+			}
+			d := &Difference{What: "events", Where: fmt.Sprintf("line %d", equal+1),
+				Note: firstKey(left.Bytes(), right.Bytes())}
 			if moreA {
-				d.A = shown(x)
+				d.A = shown(left.Bytes())
 			}
 			if moreB {
-				d.B = shown(y)
+				d.B = shown(right.Bytes())
 			}
-			d.Note = firstKey(x, y)
 			r.add(d)
-			return equal, nil
+			return nil
 		}
-		equal++
+	})
+	return equal, err
+}
+
+func lines(f io.Reader) *bufio.Scanner {
+	s := bufio.NewScanner(f)
+	s.Buffer(make([]byte, 64<<10), maxEventLine)
+	return s
+}
+
+// lineError is the error of reading a line of a run's events; nil if it was read, or there is none.
+func lineError(s *bufio.Scanner, of *record.RunFolder, number int) error {
+	err := s.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("this line has more than the %d bytes that are accepted", maxEventLine)
 	}
+	if err != nil {
+		return fmt.Errorf("%s:%d: %w", filepath.Join(of.Path(), "events.jsonl"), number, err)
+	}
+	return nil
 }
 
 // firstKey says in which key, the first in the alphabet, two lines of JSON differ; empty if they
@@ -408,31 +416,4 @@ func firstKey(a, b []byte) string {
 		}
 	}
 	return ""
-}
-
-// lineReader reads a file line by line.
-type lineReader struct {
-	scanner *bufio.Scanner
-	path    string
-	number  int
-}
-
-func readLines(f io.Reader, of *record.RunFolder) *lineReader {
-	s := bufio.NewScanner(f)
-	s.Buffer(make([]byte, 64<<10), maxEventLine)
-	return &lineReader{scanner: s, path: filepath.Join(of.Path(), "events.jsonl")}
-}
-
-func (l *lineReader) next() (line []byte, ok bool, err error) {
-	l.number++
-	if l.scanner.Scan() {
-		return l.scanner.Bytes(), true, nil
-	}
-	if err := l.scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, false, fmt.Errorf("%s:%d: this line has more than the %d bytes that are accepted",
-			l.path, l.number, maxEventLine)
-	} else if err != nil {
-		return nil, false, fmt.Errorf("%s:%d: %w", l.path, l.number, err)
-	}
-	return nil, false, nil
 }

@@ -84,7 +84,7 @@ func writeDifferences(b *strings.Builder, all []*Difference) {
 		if d.Note != "" {
 			line += "\t(" + report.Printable(d.Note) + ")"
 		}
-		_, _ = fmt.Fprintln(w, line)
+		fmt.Fprintln(w, line)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 }

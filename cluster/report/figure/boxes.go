@@ -7,7 +7,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
@@ -31,7 +30,7 @@ func init() {
 		Drawings: single(titled("Waiting"), waitingBoxes)})
 }
 
-func stalenessBoxes(d *Data) (*Figure, error) {
+func stalenessBoxes(d *Data) *Figure {
 	b := &boxes{
 		what: "staleness of updates", y: "staleness, versions", scale: 1,
 		of:      func(w *Workload) Counts { return w.Staleness },
@@ -40,10 +39,10 @@ func stalenessBoxes(d *Data) (*Figure, error) {
 	return b.figure(d.Summary, d.Work)
 }
 
-func waitingBoxes(d *Data) (*Figure, error) {
+func waitingBoxes(d *Data) *Figure {
 	longest := 0.0
 	for _, w := range d.Work {
-		if q := w.Waiting.Quantile(0.99); q > longest {
+		if q := w.Waiting.Quantile(0.99); q > longest { // it may be NaN
 			longest = q
 		}
 	}
@@ -57,7 +56,7 @@ func waitingBoxes(d *Data) (*Figure, error) {
 }
 
 // figure draws the boxes; nil if there is nothing to draw, or no room for it.
-func (b *boxes) figure(s record.Summary, work []*Workload) (*Figure, error) {
+func (b *boxes) figure(s record.Summary, work []*Workload) *Figure {
 	work = slices.DeleteFunc(slices.Clone(work), func(w *Workload) bool { return b.of(w).Count() == 0 })
 	names := workers(work)
 	single := len(s.Groups) == 1 && len(work) <= maxTicks
@@ -66,12 +65,9 @@ func (b *boxes) figure(s record.Summary, work []*Workload) (*Figure, error) {
 		names = workers(work)
 	}
 	if len(work) == 0 || len(s.Groups) > maxTicks {
-		return nil, nil
+		return nil
 	}
-	x, ticks := heading(report.SweptKeys(s)), make([]string, len(s.Groups))
-	for i, g := range s.Groups {
-		ticks[i] = report.PointName(g.Point)
-	}
+	x, ticks := heading(s), pointNames(s)
 	if single {
 		x, ticks = "worker", make([]string, len(work))
 		for i, w := range work {
@@ -79,20 +75,17 @@ func (b *boxes) figure(s record.Summary, work []*Workload) (*Figure, error) {
 		}
 	}
 	if !slices.ContainsFunc(work, func(w *Workload) bool { return b.of(w).Quantile(0.99) > 0 || b.of(w).Mean() > 0 }) {
-		return nil, nil // that nobody was ever late is no figure
+		return nil // that nobody was ever late is no figure
 	}
 	f := newFigure(title(s, b.what), x, b.y, b.caption)
-	if err := b.draw(f, work, names, single); err != nil {
-		return nil, err
-	}
-	f.ticks = ticks
-	f.X.Min, f.X.Max = -0.6, float64(len(ticks))-0.4
-	return f, nil
+	b.draw(f, work, names, single)
+	f.setTicks(ticks)
+	return f
 }
 
 // draw adds the boxes: each worker has its place where there is a single group, and elsewhere a
 // share of the group's place.
-func (b *boxes) draw(f *Figure, work []*Workload, names []string, single bool) error {
+func (b *boxes) draw(f *Figure, work []*Workload, names []string, single bool) {
 	top := 0.0
 	for i, w := range work {
 		c := b.of(w)
@@ -103,13 +96,10 @@ func (b *boxes) draw(f *Figure, work []*Workload, names []string, single bool) e
 			x, hue = float64(w.Group)+(float64(slot)-float64(len(names)-1)/2)*(width+0.04), slot
 		}
 		l := look{color: okabeIto[hue%len(okabeIto)], width: 1.4, dash: dashes[hue%len(dashes)]}
-		thumb, err := f.addBox(c, x, width, b.scale, l)
-		if err != nil {
-			return err
-		}
+		box := f.addBox(c, x, width, b.scale, l)
 		if !single && len(names) > 1 && !slices.Contains(f.names, report.Cut(w.NodeName(), report.MaxName)) {
 			f.heading = "worker"
-			f.entry(w.NodeName(), thumb)
+			f.entry(w.NodeName(), box)
 		}
 		top = max(top, c.Quantile(0.99)*b.scale)
 		if mean := c.Mean() * b.scale; report.IsFinite(mean) {
@@ -120,40 +110,21 @@ func (b *boxes) draw(f *Figure, work []*Workload, names []string, single bool) e
 		top = 1 // no mean is known
 	}
 	f.Y.Min, f.Y.Max = 0, top*1.05
-	return nil
 }
 
 // addBox draws a distribution: the box, its whiskers and the mean.
-func (f *Figure) addBox(c Counts, x, width, scale float64, l look) (plot.Thumbnailer, error) {
+func (f *Figure) addBox(c Counts, x, width, scale float64, l look) plot.Thumbnailer {
 	at := func(share float64) float64 { return c.Quantile(share) * scale }
 	left, right := x-width/2, x+width/2
-	box, err := plotter.NewPolygon(plotter.XYs{{X: left, Y: at(0.25)}, {X: left, Y: at(0.75)}, {X: right, Y: at(0.75)},
-		{X: right, Y: at(0.25)}})
-	if err != nil {
-		return nil, err
-	}
-	box.Color, box.LineStyle = faded(l.color, 90), draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dash}
-	f.Add(box)
-	for _, stroke := range []struct {
-		from, to plotter.XY
-		width    vg.Length
-	}{
-		{plotter.XY{X: x, Y: at(0.01)}, plotter.XY{X: x, Y: at(0.25)}, l.width},
-		{plotter.XY{X: x, Y: at(0.75)}, plotter.XY{X: x, Y: at(0.99)}, l.width},
-		{plotter.XY{X: x - width/5, Y: at(0.01)}, plotter.XY{X: x + width/5, Y: at(0.01)}, l.width},
-		{plotter.XY{X: x - width/5, Y: at(0.99)}, plotter.XY{X: x + width/5, Y: at(0.99)}, l.width},
-		{plotter.XY{X: left, Y: at(0.5)}, plotter.XY{X: right, Y: at(0.5)}, 2 * l.width},
-	} {
-		line, err := plotter.NewLine(plotter.XYs{stroke.from, stroke.to})
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Width = l.color, stroke.width
-		f.Add(line)
-	}
+	box := f.addRectangle(left, right, at(0.25), at(0.75), l, 90)
+	whisker, median := look{color: l.color, width: l.width}, look{color: l.color, width: 2 * l.width}
+	f.addLine(whisker, segment(x, at(0.01), x, at(0.25)))
+	f.addLine(whisker, segment(x, at(0.75), x, at(0.99)))
+	f.addLine(whisker, segment(x-width/5, at(0.01), x+width/5, at(0.01)))
+	f.addLine(whisker, segment(x-width/5, at(0.99), x+width/5, at(0.99)))
+	f.addLine(median, segment(left, at(0.5), right, at(0.5)))
 	if mean := c.Mean() * scale; report.IsFinite(mean) {
-		f.Add(&plotter.Scatter{XYs: plotter.XYs{{X: x, Y: mean}},
-			GlyphStyle: draw.GlyphStyle{Color: black, Radius: 2.6, Shape: draw.RingGlyph{}}})
+		f.addMarks(draw.GlyphStyle{Color: black, Radius: 2.6, Shape: draw.RingGlyph{}}, plotter.XYs{{X: x, Y: mean}})
 	}
-	return box, nil
+	return box
 }

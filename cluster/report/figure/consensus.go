@@ -3,7 +3,9 @@ package figure
 import (
 	"math"
 
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
+	"gonum.org/v1/plot/plotter"
 )
 
 // consensusDistance is the name of the measurement that consensusOverTime draws.
@@ -18,38 +20,29 @@ func init() {
 		Drawings: single(titled("Distance from the consensus"), consensusOverTime)})
 }
 
-func consensusOverTime(d *Data) (*Figure, error) {
-	s := d.Summary
+func consensusOverTime(d *Data) *Figure {
 	longest, highest := 0.0, 0.0
-	l := &lines{what: consensusDistance + " over time", y: consensusDistance, limit: math.Inf(1), scale: 1,
-		caption: caption(s, false)}
 	for _, t := range d.Traces {
-		var points []xy
-		for _, m := range t.Measured {
-			if m.Name == consensusDistance && report.IsFinite(m.Time) && math.Abs(float64(m.Value)) < diverged {
-				points = append(points, xy{m.Time, float64(m.Value)})
-				longest, highest = max(longest, m.Time), max(highest, float64(m.Value))
-			}
+		for _, p := range distances(t, 1) {
+			longest, highest = max(longest, p.X), max(highest, p.Y)
 		}
-		l.runs = append(l.runs, points)
 	}
 	if longest == 0 || highest == 0 {
-		return nil, nil // that all models begin equal, or stay so, is no figure
+		return nil // that all models begin equal, or stay so, is no figure
 	}
 	u := report.TimeUnit(longest)
-	l.x = "time, " + u.Name
-	for _, points := range l.runs {
-		for i := range points {
-			points[i].x /= u.Seconds
+	l := &lines{what: consensusDistance + " over time", x: "time, " + u.Name, y: consensusDistance,
+		caption: caption(d.Summary, false)}
+	l.addGroups(d, func(t record.Trace) plotter.XYs { return distances(t, u.Seconds) })
+	return l.figure(d.Summary)
+}
+
+// distances are a run's distances from the consensus over time; unit is that of time, in seconds.
+func distances(t record.Trace, unit float64) (points plotter.XYs) {
+	for _, m := range t.Measured {
+		if m.Name == consensusDistance && report.IsFinite(m.Time) && math.Abs(float64(m.Value)) < diverged {
+			points = append(points, plotter.XY{X: m.Time / unit, Y: float64(m.Value)})
 		}
 	}
-	l.extent = func(bands []Band) (low, high float64) {
-		for _, b := range bands {
-			for _, v := range b.High {
-				high = max(high, v)
-			}
-		}
-		return 0, high * 1.05
-	}
-	return l.figure(s)
+	return points
 }

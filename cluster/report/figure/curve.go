@@ -26,9 +26,6 @@ func pointsOf(curves int) int {
 	return min(max(figurePoints/max(curves, 1), fewestPoints), gridPoints)
 }
 
-// xy is a point of a curve.
-type xy struct{ x, y float64 }
-
 // Band is the middle of several runs' curves, and what lies around it.
 type Band struct{ X, Mean, Low, High []float64 }
 
@@ -40,15 +37,15 @@ const manyRuns = 10
 // ten runs the median, the lowest and the highest, and of more the mean and its 95 % interval,
 // within 0 and limit. A run that has ended counts with its last value, so that all is of the same
 // runs everywhere; runs without any are left out.
-func bandOf(runs [][]xy, limit float64, grid int) Band {
-	runs = slices.DeleteFunc(slices.Clone(runs), func(points []xy) bool { return len(points) == 0 })
+func bandOf(runs []plotter.XYs, limit float64, grid int) Band {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(points plotter.XYs) bool { return len(points) == 0 })
 	var b Band
 	if len(runs) == 0 {
 		return b
 	}
 	end := 0.0
 	for _, points := range runs {
-		end = max(end, points[len(points)-1].x)
+		end = max(end, points[len(points)-1].X)
 	}
 	errors := 0.0 // standard errors that the interval reaches to either side
 	if len(runs) >= manyRuns {
@@ -74,35 +71,44 @@ func bandOf(runs [][]xy, limit float64, grid int) Band {
 	return b
 }
 
+// times returns the band with all values multiplied.
+func (b Band) times(factor float64) Band {
+	scaled := Band{X: b.X}
+	for i := range b.X {
+		scaled.Mean = append(scaled.Mean, b.Mean[i]*factor)
+		scaled.Low, scaled.High = append(scaled.Low, b.Low[i]*factor), append(scaled.High, b.High[i]*factor)
+	}
+	return scaled
+}
+
 // curveOf are the points of a run's curve, by their abscissae.
-func curveOf(curve []record.Evaluation, abscissa, value func(record.Evaluation) float64) []xy {
-	var points []xy
+func curveOf(curve []record.Evaluation, abscissa, value func(record.Evaluation) float64) (points plotter.XYs) {
 	for _, e := range curve {
-		if p := (xy{abscissa(e), value(e)}); report.IsFinite(p.x) && report.IsFinite(p.y) {
-			points = append(points, p)
+		if x, y := abscissa(e), value(e); report.IsFinite(x) && report.IsFinite(y) {
+			points = append(points, plotter.XY{X: x, Y: y})
 		}
 	}
-	slices.SortStableFunc(points, func(a, b xy) int { return cmp.Compare(a.x, b.x) })
+	slices.SortStableFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 	return points
 }
 
 // interpolate interpolates a curve linearly; before its first and after its last point it is
 // constant.
-func interpolate(points []xy, x float64) float64 {
-	i, _ := slices.BinarySearchFunc(points, x, func(p xy, x float64) int {
-		if p.x <= x {
+func interpolate(points plotter.XYs, x float64) float64 {
+	i, _ := slices.BinarySearchFunc(points, x, func(p plotter.XY, x float64) int {
+		if p.X <= x {
 			return -1
 		}
 		return 1
 	})
 	switch i {
 	case 0:
-		return points[0].y
+		return points[0].Y
 	case len(points):
-		return points[i-1].y
+		return points[i-1].Y
 	}
 	a, b := points[i-1], points[i]
-	return a.y + (b.y-a.y)*(x-a.x)/(b.x-a.x)
+	return a.Y + (b.Y-a.Y)*(x-a.X)/(b.X-a.X)
 }
 
 // thinness is how far a thinned line may be from the whole one, as a share of its height

@@ -60,30 +60,25 @@ func newDiagram(n *network, low, high float64, u report.Unit) *diagram {
 		links[[2]int{place[l.From], place[l.To]}] = l
 	}
 	for _, l := range n.links {
-		from, to := place[l.From], place[l.To]
-		back, both := links[[2]int{to, from}]
+		s := stroke{from: place[l.From], to: place[l.To], delay: l.DelayAsked, achieved: l.DelayAchieved, arrow: true}
+		back, both := links[[2]int{s.to, s.from}]
 		switch {
 		case !both:
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved,
-				arrow: true})
 			d.oneWay = true
-		case !sameDelay(l, back) || !sameAchieved(l, back):
-			d.strokes = append(d.strokes, stroke{from: from, to: to, delay: l.DelayAsked, achieved: l.DelayAchieved,
-				arrow: true, bent: true})
-			d.bent = true
-		case from < to:
+		case !sameDelays(l, back):
+			s.bent, d.bent = true, true
+		case s.from < s.to:
 			share := float64(l.Messages) / (float64(l.Messages) + float64(back.Messages))
 			mean := func(one, other float64) float64 { return float64(one*share) + float64(other*(1-share)) }
-			d.strokes = append(d.strokes, stroke{
-				from: from, to: to, delay: mean(l.DelayAsked, back.DelayAsked),
-				achieved: mean(l.DelayAchieved, back.DelayAchieved),
-			})
+			s.delay, s.achieved = mean(s.delay, back.DelayAsked), mean(s.achieved, back.DelayAchieved)
+			s.arrow = false
+		default:
+			continue // the stroke of the way back stands for both
 		}
+		d.strokes = append(d.strokes, s)
 	}
 	// The longest delays are drawn last, on top: they are what a run waits for.
-	slices.SortStableFunc(d.strokes, func(a, b stroke) int {
-		return cmp.Compare(a.delay, b.delay)
-	})
+	slices.SortStableFunc(d.strokes, func(a, b stroke) int { return cmp.Compare(a.delay, b.delay) })
 	return d
 }
 
@@ -201,7 +196,7 @@ func (d *diagram) nameStyle() text.Style {
 	if len(d.nodes) > maxLevelNames {
 		size = 9
 	}
-	return text.Style{Color: black, Font: sans(size), Handler: plot.DefaultTextHandler}
+	return textStyle(black, size, draw.XLeft, draw.YBottom)
 }
 
 // nameLetters is how many letters of a name a page of this width has room for.
@@ -289,11 +284,9 @@ func (d *diagram) drawArrow(c draw.Canvas, hue color.Color, path []vg.Point, wid
 
 // drawLabel writes a delay on a white ground.
 func (d *diagram) drawLabel(c draw.Canvas, at vg.Point, label string) {
-	style := text.Style{Color: black, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YCenter,
-		Handler: plot.DefaultTextHandler}
+	style := textStyle(black, tickSize, draw.XCenter, draw.YCenter)
 	x, y := style.Width(label)/2+2, vg.Length(tickSize)/2+1
-	c.FillPolygon(white, []vg.Point{{X: at.X - x, Y: at.Y - y}, {X: at.X + x, Y: at.Y - y}, {X: at.X + x, Y: at.Y + y},
-		{X: at.X - x, Y: at.Y + y}})
+	fillRectangle(c, white, at.X-x, at.Y-y, at.X+x, at.Y+y)
 	c.FillText(style, at, label)
 }
 
@@ -301,13 +294,12 @@ func (d *diagram) drawLabel(c draw.Canvas, at vg.Point, label string) {
 func (d *diagram) drawScale(c draw.Canvas) {
 	const pieces = 128
 	left, right := c.Min.X+20, c.Min.X+36
-	style := text.Style{Color: black, Font: sans(tickSize), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	style := textStyle(black, tickSize, draw.XLeft, draw.YCenter)
 	step := (c.Max.Y - c.Min.Y) / pieces
 	for i := range pieces {
 		y := c.Min.Y + vg.Length(i)*step
 		top := min(y+2*step, c.Max.Y) // the next piece covers the rest, so that there is no seam
-		c.FillPolygon(along(float64(i)/(pieces-1)), []vg.Point{{X: left, Y: y}, {X: right, Y: y}, {X: right, Y: top},
-			{X: left, Y: top}})
+		fillRectangle(c, along(float64(i)/(pieces-1)), left, y, right, top)
 	}
 	for _, tick := range (roundTicks{}).Ticks(d.low/d.unit.Seconds, d.high/d.unit.Seconds) {
 		if tick.Label == "" {

@@ -159,16 +159,16 @@ func TestPlotsBearDivergedRunsAndNoArrivalAtAll(t *testing.T) {
 }
 
 // straight is a curve through points.
-func straight(points ...float64) []xy {
-	var curve []xy
+func straight(points ...float64) plotter.XYs {
+	var curve plotter.XYs
 	for i := 0; i < len(points); i += 2 {
-		curve = append(curve, xy{points[i], points[i+1]})
+		curve = append(curve, plotter.XY{X: points[i], Y: points[i+1]})
 	}
 	return curve
 }
 
 func TestBandOfFewRunsIsMedianAndRangeWithEndedRunsHeld(t *testing.T) {
-	b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), nil, straight(0, 0.2, 2, 0.8), straight(0, 0.1, 2, 0.1)}, 1,
+	b := bandOf([]plotter.XYs{straight(0, 0.2, 1, 0.6), nil, straight(0, 0.2, 2, 0.8), straight(0, 0.1, 2, 0.1)}, 1,
 		gridPoints)
 	last := len(b.X) - 1
 	for what, c := range map[string][2]float64{
@@ -181,14 +181,14 @@ func TestBandOfFewRunsIsMedianAndRangeWithEndedRunsHeld(t *testing.T) {
 			t.Errorf("%s is %g, want %g", what, c[0], c[1])
 		}
 	}
-	if b := bandOf([][]xy{straight(0, 0.2, 1, 0.6), straight(0, 0.4, 1, 0.8)}, 1,
+	if b := bandOf([]plotter.XYs{straight(0, 0.2, 1, 0.6), straight(0, 0.4, 1, 0.8)}, 1,
 		gridPoints); math.Abs(b.Mean[0]-0.3) > 1e-12 {
 		t.Errorf("the median of two is %g, want 0.3", b.Mean[0])
 	}
 }
 
 func TestBandOfManyRunsIsTheMeanAndItsInterval(t *testing.T) {
-	var runs [][]xy
+	var runs []plotter.XYs
 	for i := range 10 {
 		runs = append(runs, straight(0, 0.1, 1, float64(i)/10))
 	}

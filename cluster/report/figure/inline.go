@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"strings"
@@ -26,7 +25,7 @@ func (f *Figure) Caption() string { return f.caption }
 
 // Inline draws the figure as two svg elements for a page: a wide one with its legend beside it, and
 // a narrow one for a telephone. Their alternative text begins with the title.
-func (f *Figure) Inline(title string) (wide, narrow string, err error) {
+func (f *Figure) Inline(title string) (wide, narrow string) {
 	alternative := f.alternative(title)
 	ticks := vg.Length(len(f.ticks)) * uprightTick
 	large := layout{width: max(wideWidth, ticks+60), height: wideHeight}
@@ -36,10 +35,7 @@ func (f *Figure) Inline(title string) (wide, narrow string, err error) {
 		legend := f.fullLegend()
 		small.height += legend.Rectangle(scratch).Size().Y + legendHeading
 	}
-	if wide, err = f.element(large, "wide", alternative); err == nil {
-		narrow, err = f.element(small, "narrow", alternative)
-	}
-	return wide, narrow, err
+	return f.element(large, "wide", alternative), f.element(small, "narrow", alternative)
 }
 
 // alternative says in words what the figure shows.
@@ -55,17 +51,9 @@ func (f *Figure) alternative(title string) string {
 }
 
 // element draws the figure as an svg element. Its texts are escaped where it is drawn.
-func (f *Figure) element(l layout, class, alternative string) (string, error) {
-	text, err := drawSVG(l, f.drawPage)
-	if err != nil {
-		return "", err
-	}
-	start := bytes.Index(text, []byte("<g "))
-	if start < 0 {
-		return "", fmt.Errorf("a figure of %d bytes has no drawing in it", len(text))
-	}
-	text = bytes.ReplaceAll(text[start:], []byte(fontStyle), nil)
+func (f *Figure) element(l layout, class, alternative string) string {
+	_, drawing, _ := strings.Cut(drawSVG(l, f.drawPage), "<g ") // without the header that a file has
 	open := fmt.Sprintf("<svg class=\"%s\" viewBox=\"0 0 %g %g\" width=\"%g\" role=\"img\" aria-label=\"%s\">",
 		class, l.width.Points(), l.height.Points(), l.width.Points(), html.EscapeString(alternative))
-	return open + string(text), nil
+	return open + "<g " + strings.ReplaceAll(drawing, fontStyle, "")
 }

@@ -2,7 +2,6 @@ package figure
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -15,27 +14,35 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// marksPerLine is how many marks a line bears.
+// marksPerLine is how many marks a line has.
 const marksPerLine = 7
 
-// lines is a figure with a line for each group.
+// lines is a figure with lines.
 type lines struct {
-	// what the figure shows, for its title; x and y are the axes' labels.
-	what, x, y string
-	// runs are the curves of each run of the summary.
-	runs [][]xy
-	// limit is the highest value that is possible, scale turns values into those shown.
-	limit, scale float64
-	targets      []float64
-	caption      string
-	// extent returns the ends of the vertical axis.
-	extent func(bands []Band) (low, high float64)
+	// what the figure shows, for its title; x and y label the axes, heading the legend.
+	what, x, y, heading, caption string
+
+	curves []curve
+	// accuracy says that the values are accuracies, as fractions: they are shown in percent.
+	accuracy bool
+	// spread says that bands are drawn around the lines.
+	spread  bool
+	targets []float64
+}
+
+// curve is a line in the middle of the curves of some runs.
+type curve struct {
+	look
+	name string
+	runs []plotter.XYs
+	// optional says that it is left out where no run has a point.
+	optional bool
 }
 
 func init() {
 	for i, k := range []struct {
 		name, over string
-		draw       func(*Data) (*Figure, error)
+		draw       func(*Data) *Figure
 	}{
 		{"accuracy-epochs", " over epochs", accuracyOverEpochs},
 		{"accuracy-time", " over time", accuracyOverTime},
@@ -46,13 +53,13 @@ func init() {
 	}
 }
 
-func accuracyOverEpochs(d *Data) (*Figure, error) {
-	return accuracyOver(d.Summary, d.Traces, "epochs", "epochs", func(e record.Evaluation) float64 { return e.Epoch })
+func accuracyOverEpochs(d *Data) *Figure {
+	return accuracyOver(d, "epochs", "epochs", func(e record.Evaluation) float64 { return e.Epoch })
 }
 
-func accuracyOverTime(d *Data) (*Figure, error) {
+func accuracyOverTime(d *Data) *Figure {
 	x, time := timeAxis(d.Traces)
-	return accuracyOver(d.Summary, d.Traces, "time", x, time)
+	return accuracyOver(d, "time", x, time)
 }
 
 // timeAxis returns the axis of time: its label, and an evaluation's place on it.
@@ -68,48 +75,46 @@ func timeAxis(traces []record.Trace) (label string, abscissa func(record.Evaluat
 }
 
 // accuracyOverBytes leaves out runs whose record does not tell the bytes.
-func accuracyOverBytes(d *Data) (*Figure, error) {
+func accuracyOverBytes(d *Data) *Figure {
 	most := int64(0)
-	counted := make([]record.Trace, len(d.Traces))
+	counted := &Data{Summary: d.Summary, Traces: make([]record.Trace, len(d.Traces))}
 	for i, t := range d.Traces {
 		own := int64(0)
 		for _, e := range t.Curve {
 			own = max(own, e.Bytes)
 		}
 		if own > 0 {
-			counted[i] = t
+			counted.Traces[i] = t
 		}
 		most = max(most, own)
 	}
 	u := byteUnit(float64(most))
-	return accuracyOver(d.Summary, counted, "bytes sent", "sent on all links, "+u.name,
+	return accuracyOver(counted, "bytes sent", "sent on all links, "+u.name,
 		func(e record.Evaluation) float64 { return float64(e.Bytes) / u.bytes })
 }
 
 // accuracyOver draws the accuracy of what is judged.
-func accuracyOver(s record.Summary, traces []record.Trace, over, x string,
-	abscissa func(record.Evaluation) float64) (*Figure, error) {
-	l := &lines{
-		what: report.Judged(s) + " over " + over, x: x, y: report.Judged(s) + ", %", limit: 1, scale: 100,
-		targets: report.Targets(s),
-		caption: caption(s, true),
-	}
-	l.extent = func(bands []Band) (low, high float64) { return accuracyRange(bands, l.targets) }
+func accuracyOver(d *Data, over, x string, abscissa func(record.Evaluation) float64) *Figure {
+	l := &lines{what: report.Judged(d.Summary) + " over " + over, x: x, y: report.Judged(d.Summary) + ", %",
+		caption: caption(d.Summary, true), accuracy: true, targets: report.Targets(d.Summary)}
 	if len(l.targets) > maxTargets {
 		l.targets = nil
 	}
-	for _, t := range traces {
-		l.runs = append(l.runs, curveOf(t.Curve, abscissa, judgedAccuracy))
-	}
-	return l.figure(s)
+	l.addGroups(d, judgedCurve(abscissa))
+	return l.figure(d.Summary)
 }
 
-func judgedAccuracy(e record.Evaluation) float64 { return float64(e.Accuracy) }
+// judgedCurve returns how to read the accuracy of what is judged from a run.
+func judgedCurve(abscissa func(record.Evaluation) float64) func(record.Trace) plotter.XYs {
+	return func(t record.Trace) plotter.XYs {
+		return curveOf(t.Curve, abscissa, func(e record.Evaluation) float64 { return float64(e.Accuracy) })
+	}
+}
 
 // AccuracyBand returns what the figures of accuracy draw of a point: the middle of its runs'
 // curves, what lies around it, and what that is.
 func (d *Data) AccuracyBand(g record.Group, abscissa func(record.Evaluation) float64) (b Band, kind string) {
-	b = bandOf(d.curves(g.Point, abscissa, judgedAccuracy), 1, pointsOf(len(d.Summary.Groups)))
+	b = bandOf(d.curves(g.Point, judgedCurve(abscissa)), 1, pointsOf(len(d.Summary.Groups)))
 	if g.N >= manyRuns {
 		return b, "mean and 95 % interval"
 	}
@@ -117,13 +122,24 @@ func (d *Data) AccuracyBand(g record.Group, abscissa func(record.Evaluation) flo
 }
 
 // curves returns the curves of a point's runs.
-func (d *Data) curves(p record.Point, abscissa, value func(record.Evaluation) float64) (own [][]xy) {
+func (d *Data) curves(p record.Point, of func(record.Trace) plotter.XYs) (own []plotter.XYs) {
 	for i, r := range d.Summary.Runs {
 		if slices.Equal(r.Point, p) {
-			own = append(own, curveOf(d.Traces[i].Curve, abscissa, value))
+			own = append(own, of(d.Traces[i]))
 		}
 	}
 	return own
+}
+
+// addGroups adds a curve for each point, of what a function reads from its runs.
+func (l *lines) addGroups(d *Data, of func(record.Trace) plotter.XYs) {
+	styles := looks(d.Summary.Groups)
+	for i, g := range d.Summary.Groups {
+		l.spread = l.spread || g.N > 1
+		l.curves = append(l.curves,
+			curve{look: styles[i], name: report.PointName(g.Point), runs: d.curves(g.Point, of)})
+	}
+	l.heading = report.Cut(heading(d.Summary), report.MaxName+4)
 }
 
 // maxTargets is how many targets of points a figure shows.
@@ -169,57 +185,66 @@ func upTo(fewest, most int) string {
 	return "up to " + report.Count(most, "run")
 }
 
-// figure draws a line for each group; nil if there is nothing to draw.
-func (l *lines) figure(s record.Summary) (*Figure, error) {
-	bands := make([]Band, len(s.Groups))
-	end, repeats := 0.0, 0
-	for i, g := range s.Groups {
-		bands[i] = bandOf(l.curvesOf(s, g.Point), l.limit, pointsOf(len(s.Groups)))
-		repeats = max(repeats, g.N)
+// figure draws the lines; nil if there is nothing to draw.
+func (l *lines) figure(s record.Summary) *Figure {
+	limit, scale := math.Inf(1), 1.0
+	if l.accuracy {
+		limit, scale = 1, 100
+	}
+	bands, end := make([]Band, len(l.curves)), 0.0
+	for i, c := range l.curves {
+		bands[i] = bandOf(c.runs, limit, pointsOf(len(l.curves)))
 		if n := len(bands[i].X); n > 0 {
 			end = max(end, bands[i].X[n-1])
 		}
 	}
 	if end == 0 {
-		return nil, nil
+		return nil
 	}
 	f := newFigure(title(s, l.what), l.x, l.y, l.caption)
-	if err := f.addTargets(l.targets, end); err != nil {
-		return nil, err
+	for _, target := range l.targets {
+		f.addLine(look{color: grey, width: 1.2, dash: []vg.Length{6, 4}},
+			segment(0, target*scale, end, target*scale))
 	}
-	styles := looks(s.Groups)
-	if repeats > 1 {
+	if l.spread {
 		for i, b := range bands {
-			if err := f.addSpread(b, styles[i], len(s.Groups), l.scale); err != nil {
-				return nil, err
-			}
+			f.addBand(b.times(scale), faded(l.curves[i].color, l.opacity()))
 		}
 	}
 	for i, b := range bands {
-		m := markedLine{Band: b, look: styles[i], group: i, groups: len(bands),
-			name: report.PointName(s.Groups[i].Point), end: end, scale: l.scale}
-		if err := f.addMean(m); err != nil {
-			return nil, err
+		if len(b.X) > 0 || !l.curves[i].optional {
+			l.addMean(f, i, b.times(scale), end)
 		}
 	}
-	if len(s.Groups) == 1 {
+	if len(l.curves) == 1 {
 		f.names = nil // one line needs no legend
 	} else {
-		f.heading = report.Cut(heading(report.SweptKeys(s)), report.MaxName+4)
+		f.heading = l.heading
 	}
 	f.X.Min, f.X.Max = 0, end
 	f.Y.Min, f.Y.Max = l.extent(bands)
-	return f, nil
+	return f
 }
 
-// curvesOf returns the curves of a point's runs.
-func (l *lines) curvesOf(s record.Summary, p record.Point) (own [][]xy) {
-	for i, r := range s.Runs {
-		if slices.Equal(r.Point, p) {
-			own = append(own, l.runs[i])
+// opacity is how much of what is behind them bands cover: less the more of them there are.
+func (l *lines) opacity() uint8 {
+	if len(l.curves) > 5 {
+		return 16
+	}
+	return 45
+}
+
+// extent returns the ends of the vertical axis.
+func (l *lines) extent(bands []Band) (low, high float64) {
+	if l.accuracy {
+		return accuracyRange(bands, l.targets)
+	}
+	for _, b := range bands {
+		for _, v := range b.High {
+			high = max(high, v)
 		}
 	}
-	return own
+	return 0, high * 1.05
 }
 
 // accuracyRange returns limits in percent, at multiples of 5, around the targets and
@@ -239,91 +264,28 @@ func accuracyRange(bands []Band, targets []float64) (low, high float64) {
 	return max(low, 0), min(max(high, low+5), 100)
 }
 
-// addTargets draws each target as a dashed line.
-func (f *Figure) addTargets(targets []float64, end float64) error {
-	for _, target := range targets {
-		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: target * 100}, {X: end, Y: target * 100}})
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width, line.Dashes = grey, 1.2, []vg.Length{6, 4}
-		f.Add(line)
-	}
-	return nil
-}
-
-// addSpread draws a group's band, lighter the more groups there are.
-func (f *Figure) addSpread(b Band, l look, groups int, scale float64) error {
-	alpha := uint8(45)
-	if groups > 5 {
-		alpha = 16
-	}
-	return f.addBand(b, scale, faded(l.color, alpha))
-}
-
-// addBand fills what lies between the low and the high values of a band, all of them times scale.
-func (f *Figure) addBand(b Band, scale float64, fill color.Color) error {
-	if len(b.X) == 0 {
-		return nil
-	}
-	outline := make(plotter.XYs, 0, 2*len(b.X))
-	for i, x := range b.X {
-		outline = append(outline, plotter.XY{X: x, Y: b.High[i] * scale})
-	}
-	for i := len(b.X) - 1; i >= 0; i-- {
-		outline = append(outline, plotter.XY{X: b.X[i], Y: b.Low[i] * scale})
-	}
-	polygon, err := plotter.NewPolygon(thin(outline))
-	if err != nil {
-		return err
-	}
-	polygon.Color, polygon.LineStyle = fill, draw.LineStyle{Color: color.Transparent}
-	f.Add(polygon)
-	return nil
-}
-
-// markedLine is a group's line in a figure that ends at the abscissa end.
-type markedLine struct {
-	Band
-	look
-	group, groups int
-	name          string
-	end, scale    float64
-}
-
-// addMean draws a group's line, with marks that are shifted from group to group so that marks of
-// neighbouring lines do not cover one another.
-func (f *Figure) addMean(m markedLine) error {
-	points := make(plotter.XYs, len(m.X))
+// addMean draws the line of curve i in a figure that ends at the abscissa end, with marks that are
+// shifted from line to line so that marks of neighbouring lines do not cover one another.
+func (l *lines) addMean(f *Figure, i int, b Band, end float64) {
+	c := l.curves[i]
+	points := make(plotter.XYs, len(b.X))
 	var marks plotter.XYs
-	next := m.end / marksPerLine * (0.35 + float64(m.group)/float64(m.groups))
-	for i, x := range m.X {
-		points[i] = plotter.XY{X: x, Y: m.Mean[i] * m.scale}
+	next := end / marksPerLine * (0.35 + float64(i)/float64(len(l.curves)))
+	for k, x := range b.X {
+		points[k] = plotter.XY{X: x, Y: b.Mean[k]}
 		if x >= next {
-			marks = append(marks, points[i])
-			next += m.end / marksPerLine
+			marks = append(marks, points[k])
+			next += end / marksPerLine
 		}
 	}
 	if len(marks) == 0 && len(points) > 0 {
 		marks = append(marks, points[len(points)-1]) // a short line too shows whose it is
 	}
-	line, err := plotter.NewLine(thin(points))
-	if err != nil {
-		return err
+	thumbs := []plot.Thumbnailer{f.addLine(c.look, thin(points))}
+	if c.glyph != nil && len(l.curves) > 1 {
+		thumbs = append(thumbs, f.addMarks(draw.GlyphStyle{Color: c.color, Radius: 3.4, Shape: c.glyph}, marks))
 	}
-	line.Color, line.Width, line.Dashes = m.color, m.width, m.dash
-	f.Add(line)
-	thumbs := []plot.Thumbnailer{line}
-	if m.glyph != nil && m.groups > 1 {
-		style := draw.GlyphStyle{Color: m.color, Radius: 3.4, Shape: m.glyph}
-		scatter := &plotter.Scatter{XYs: marks, GlyphStyle: style}
-		if len(marks) > 0 {
-			f.Add(scatter)
-		}
-		thumbs = append(thumbs, scatter)
-	}
-	f.entry(m.name, thumbs...)
-	return nil
+	f.entry(c.name, thumbs...)
 }
 
 // sizeUnit is a unit of data.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
+	"gonum.org/v1/plot/plotter"
 )
 
 // severalOf reports whether a run of a point has several models.
@@ -45,62 +46,40 @@ func modelDrawings(d *Data) (all []Drawing) {
 		if len(g.Point) > 0 {
 			title += " of " + report.PointName(g.Point)
 		}
-		all = append(all, Drawing{Title: title, Draw: func() (*Figure, error) { return whichModel(d, g) }})
+		all = append(all, Drawing{Title: title, Draw: func() *Figure { return whichModel(d, g) }})
 	}
 	return all
 }
 
 // whichModel draws the four accuracies of a point over time; the one that is judged is the widest
 // line.
-func whichModel(d *Data, g record.Group) (*Figure, error) {
+func whichModel(d *Data, g record.Group) *Figure {
 	x, time := timeAxis(d.Traces)
-	bands, end := make([]Band, len(fourOf)), 0.0
-	for k, one := range fourOf {
-		bands[k] = bandOf(d.curves(g.Point, time, one.at), 1, gridPoints)
-		if n := len(bands[k].X); n > 0 {
-			end = max(end, bands[k].X[n-1])
-		}
-	}
-	if end == 0 {
-		return nil, nil
-	}
-	what := "which model"
+	l := &lines{what: "which model", x: x, y: "accuracy, %", heading: "accuracy of", accuracy: true,
+		caption: "One run."}
 	if len(g.Point) > 0 {
-		what += " (" + report.PointName(g.Point) + ")"
+		l.what += " (" + report.PointName(g.Point) + ")"
 	}
-	text := "One run."
-	if g.N > 1 {
-		text = fmt.Sprintf("Lines: median of %d runs.", g.N)
+	switch {
+	case g.N >= manyRuns:
+		l.caption = fmt.Sprintf("Lines: mean of %d runs.", g.N)
+	case g.N > 1:
+		l.caption = fmt.Sprintf("Lines: median of %d runs.", g.N)
 	}
-	if g.N >= manyRuns {
-		text = fmt.Sprintf("Lines: mean of %d runs.", g.N)
-	}
-	text += " Wide: what is judged, the " + report.JudgedNames[g.Of] + "."
-	var targets []float64
+	l.caption += " Wide: what is judged, the " + report.JudgedNames[g.Of] + "."
 	if g.Target != nil {
-		targets = append(targets, *g.Target)
-		text += " Dashed: target " + report.Percent(*g.Target) + "."
+		l.targets = []float64{*g.Target}
+		l.caption += " Dashed: target " + report.Percent(*g.Target) + "."
 	}
-	f := newFigure(title(d.Summary, what), x, "accuracy, %", text)
-	if err := f.addTargets(targets, end); err != nil {
-		return nil, err
+	for k, one := range fourOf {
+		// Old records did not judge the average model.
+		c := curve{look: look{color: okabeIto[k], width: 1.6, glyph: glyphs[k]}, name: report.JudgedWords[one.of],
+			runs:     d.curves(g.Point, func(t record.Trace) plotter.XYs { return curveOf(t.Curve, time, one.at) }),
+			optional: true}
+		if one.of == g.Of {
+			c.width = 3.2
+		}
+		l.curves = append(l.curves, c)
 	}
-	for k, b := range bands {
-		if len(b.X) == 0 {
-			continue // the average model of records that did not judge it
-		}
-		l := look{color: okabeIto[k], width: 1.6, glyph: glyphs[k]}
-		if fourOf[k].of == g.Of {
-			l.width = 3.2
-		}
-		m := markedLine{Band: b, look: l, group: k, groups: len(bands), name: report.JudgedWords[fourOf[k].of],
-			end: end, scale: 100}
-		if err := f.addMean(m); err != nil {
-			return nil, err
-		}
-	}
-	f.heading = "accuracy of"
-	f.X.Min, f.X.Max = 0, end
-	f.Y.Min, f.Y.Max = accuracyRange(bands, targets)
-	return f, nil
+	return l.figure(d.Summary)
 }

@@ -32,7 +32,7 @@ func networkDrawings(d *Data) (all []Drawing) {
 		if len(n.points) < len(d.Summary.Groups) {
 			title += fmt.Sprintf(" (%s)", report.Cut(strings.Join(n.points, "; "), maxTitlePoints))
 		}
-		all = append(all, Drawing{Title: title, Draw: func() (*Figure, error) { return n.figure(d.Summary) }})
+		all = append(all, Drawing{Title: title, Draw: func() *Figure { return n.figure(d.Summary) }})
 	}
 	return all
 }
@@ -112,21 +112,17 @@ func UsedLinks(links []record.Link) []record.Link { return newNetwork(links).lin
 // the same delays.
 func (n *network) sameAs(other *network) bool {
 	return overOneNetwork(n.point, other.point) && slices.EqualFunc(n.links, other.links, func(a, b record.Link) bool {
-		return a.From == b.From && a.To == b.To && sameDelay(a, b) && sameAchieved(a, b)
+		return a.From == b.From && a.To == b.To && sameDelays(a, b)
 	})
 }
 
-// sameDelay reports whether two links drew the same delays.
-func sameDelay(a, b record.Link) bool { return sameMean(a.DelayAsked, b.DelayAsked, a, b) }
-
-// sameAchieved reports whether messages took as long on both links.
-func sameAchieved(a, b record.Link) bool { return sameMean(a.DelayAchieved, b.DelayAchieved, a, b) }
-
-// sameMean reports whether two links' means are no further apart than chance leaves
-// them: three standard errors of delays that vary by half their mean, and 2 %.
-func sameMean(x, y float64, a, b record.Link) bool {
+// sameDelays reports whether two links drew the same delays, and messages took as long on both:
+// whether the means are no further apart than chance leaves them, which is three standard errors of
+// delays that vary by half their mean, and 2 %.
+func sameDelays(a, b record.Link) bool {
 	tolerance := 0.02 + 1.5/math.Sqrt(float64(min(a.Messages, b.Messages)))
-	return math.Abs(x-y) <= tolerance*max(x, y)
+	same := func(x, y float64) bool { return math.Abs(x-y) <= tolerance*max(x, y) }
+	return same(a.DelayAsked, b.DelayAsked) && same(a.DelayAchieved, b.DelayAchieved)
 }
 
 // delays returns the lowest and the highest mean delay in seconds.
@@ -160,7 +156,7 @@ func (n *network) whose() string {
 }
 
 // figure draws the network, or counts its delays where it is too large for that.
-func (n *network) figure(s record.Summary) (*Figure, error) {
+func (n *network) figure(s record.Summary) *Figure {
 	low, high := n.delays()
 	u := report.TimeUnit(high)
 	if len(n.nodes) > maxNodes {
@@ -171,11 +167,11 @@ func (n *network) figure(s record.Summary) (*Figure, error) {
 	d := newDiagram(n, low, high, u)
 	f.caption = d.caption() + n.whose()
 	f.Add(d)
-	return f, nil
+	return f
 }
 
 // histogram counts the links by delay, in the unit of low and high.
-func (n *network) histogram(s record.Summary, low, high float64, unit string) (*Figure, error) {
+func (n *network) histogram(s record.Summary, low, high float64, unit string) *Figure {
 	scale := 1.0
 	if _, highest := n.delays(); highest > 0 {
 		scale = high / highest
@@ -201,5 +197,5 @@ func (n *network) histogram(s record.Summary, low, high float64, unit string) (*
 	f.Add(h)
 	f.X.Min, f.X.Max = max(low-h.Width, 0), high+h.Width
 	f.Y.Min, f.Y.Max = 0, most*1.05
-	return f, nil
+	return f
 }

@@ -158,10 +158,7 @@ func TestLargeNetworksAreCountedByDelay(t *testing.T) {
 		sums[l.DelayAsked]++
 	}
 	n := networksOf(s, traces)[0]
-	f, err := n.figure(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := n.figure(s)
 	if want := float64(max(sums[0.01], sums[0.02])) * 1.05; math.Abs(f.Y.Max-want) > 1e-9 {
 		t.Errorf("the axis ends at %g, want %g", f.Y.Max, want)
 	}
@@ -187,10 +184,7 @@ func TestConsensusDistanceIsDrawnAsMeasured(t *testing.T) {
 	}
 	traces[1].Measured = []record.Measurement{{Time: 0, Name: consensusDistance, Value: 0},
 		{Time: 10, Name: consensusDistance, Value: 2}}
-	f, err := consensusOverTime(&Data{Summary: s, Traces: traces})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := consensusOverTime(&Data{Summary: s, Traces: traces})
 	if want := 4 * 1.05; f.X.Max != 10 || f.Y.Min != 0 || math.Abs(f.Y.Max-want) > 1e-9 {
 		t.Errorf("axes to %g and %g, want 10 and %g", f.X.Max, f.Y.Max, want)
 	}
@@ -208,10 +202,7 @@ func TestTheFourAccuraciesOfAPointAreDrawnAndTheJudgedOneIsWide(t *testing.T) {
 	if len(all) != 2 || all[1].Title != "Which model: the four accuracies of b" {
 		t.Fatalf("%d figures: %+v", len(all), all)
 	}
-	f, err := all[1].Draw()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := all[1].Draw()
 	if want := []string{"best node", "mean of the nodes", "worst node"}; !slices.Equal(f.names, want) ||
 		!strings.Contains(f.caption, "Wide: what is judged, the mean of the nodes' accuracies.") {
 		t.Errorf("%q, %q", f.names, f.caption)
@@ -228,10 +219,7 @@ func TestFiguresNameWhatIsJudged(t *testing.T) {
 		for i := range s.Runs {
 			s.Runs[i].Of = of
 		}
-		f, err := accuracyOverTime(&Data{Summary: s, Traces: traces})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := accuracyOverTime(&Data{Summary: s, Traces: traces})
 		if f.Y.Label.Text != want+", %" || f.Title.Text != "async-ps-unequal-links: "+want+" over time" {
 			t.Errorf("%s: axis %q, title %q", of, f.Y.Label.Text, f.Title.Text)
 		}
@@ -269,10 +257,7 @@ func TestBytesAxisEndsAtTheBytesOfTheLongestRun(t *testing.T) {
 			most = max(most, e.Bytes)
 		}
 	}
-	f, err := accuracyOverBytes(&Data{Summary: s, Traces: traces})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := accuracyOverBytes(&Data{Summary: s, Traces: traces})
 	if f.X.Label.Text != "sent on all links, MB" || math.Abs(f.X.Max-float64(most)/1e6) > 1e-9 {
 		t.Errorf("axis %q to %g, want %g", f.X.Label.Text, f.X.Max, float64(most)/1e6)
 	}

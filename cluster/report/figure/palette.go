@@ -1,12 +1,12 @@
 package figure
 
 import (
+	"bytes"
 	"cmp"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
-	"io"
 	"slices"
 )
 
@@ -18,11 +18,11 @@ const (
 	commonColors = 160
 )
 
-// writePNG writes an opaque image with a palette. Figures are flat areas and letters with smooth
-// edges: of the thousands of shades between few colours those that are left out have one beside
-// them that the eye does not tell from them, and the file has a quarter of the size. Equal images
-// give equal bytes.
-func writePNG(w io.Writer, drawn image.Image) error {
+// encodePNG returns an opaque image as a PNG of a palette. Figures are flat areas and letters with
+// smooth edges: each of the thousands of shades that the palette leaves out has one beside it that
+// the eye does not tell from it, and the file has a quarter of the size. Equal images give equal
+// bytes.
+func encodePNG(drawn image.Image) []byte {
 	m, ok := drawn.(*image.RGBA)
 	if !ok {
 		m = image.NewRGBA(drawn.Bounds())
@@ -46,7 +46,9 @@ func writePNG(w io.Writer, drawn image.Image) error {
 			paletted.Pix[at+i] = index
 		}
 	})
-	return png.Encode(w, paletted)
+	var b bytes.Buffer
+	_ = png.Encode(&b, paletted) // which takes everything
+	return b.Bytes()
 }
 
 // eachSpan visits the runs of pixels of one colour in an image, row by row, with the place of their

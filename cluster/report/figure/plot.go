@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -97,27 +95,19 @@ func (f *Figure) Save(path string) error { return save(path, f.drawPage) }
 func save(path string, paint func(vg.CanvasSizer, layout)) error {
 	canvas := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(dotsPerInch))
 	paint(canvas, sheet)
-	var b bytes.Buffer
-	if err := writePNG(&b, canvas.Image()); err != nil {
-		return fmt.Errorf("drawing %s.png: %w", path, err)
-	}
-	if err := record.WriteFile(path+".png", b.Bytes()); err != nil {
+	if err := record.WriteFile(path+".png", encodePNG(canvas.Image())); err != nil {
 		return err
 	}
-	text, err := drawSVG(sheet, paint)
-	if err != nil {
-		return fmt.Errorf("drawing %s.svg: %w", path, err)
-	}
-	return record.WriteFile(path+".svg", bytes.ReplaceAll(text, []byte(fontFamily), []byte(fontFamilies)))
+	return record.WriteFile(path+".svg", []byte(strings.ReplaceAll(drawSVG(sheet, paint), fontFamily, fontFamilies)))
 }
 
 // drawSVG returns what a function draws as SVG.
-func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) ([]byte, error) {
+func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) string {
 	drawing := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
 	paint(drawing, l)
-	var b bytes.Buffer
-	_, err := drawing.WriteTo(&b)
-	return b.Bytes(), err
+	var b strings.Builder
+	_, _ = drawing.WriteTo(&b) // which takes everything
+	return b.String()
 }
 
 const (
@@ -129,7 +119,7 @@ const (
 // layout is a format that a figure is drawn in.
 type layout struct {
 	width, height vg.Length
-	// titled figures bear their title and caption; a page has these as text beside them.
+	// titled figures show their title and caption; a page has these as text beside them.
 	titled bool
 	// below puts the legend there, not beside.
 	below bool
@@ -138,12 +128,17 @@ type layout struct {
 // sheet is the format of files.
 var sheet = layout{width: pageWidth, height: pageHeight, titled: true}
 
-// drawPage draws the figure with its legend and caption.
-func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
+// whitePage is a canvas, white and without its margins.
+func whitePage(canvas vg.CanvasSizer) draw.Canvas {
 	page := draw.New(canvas)
 	page.SetColor(color.White)
 	page.Fill(page.Path())
-	page = draw.Crop(page, margin, -margin, margin, -margin)
+	return draw.Crop(page, margin, -margin, margin, -margin)
+}
+
+// drawPage draws the figure with its legend and caption.
+func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
+	page := whitePage(canvas)
 	p := *f.Plot
 	if l.titled {
 		page = drawCaption(page, f.caption)
@@ -168,7 +163,7 @@ func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
 // leaves of the page.
 func drawCaption(page draw.Canvas, caption string) draw.Canvas {
 	const lineHeight = 15
-	small := text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}
+	small := textStyle(grey, tickSize, draw.XLeft, draw.YBottom)
 	var lines []string
 	for _, word := range strings.Fields(caption) {
 		last := len(lines) - 1

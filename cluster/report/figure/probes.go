@@ -2,7 +2,6 @@ package figure
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -11,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -32,31 +30,50 @@ const (
 // over the edges, and the share of edges that are down. Equal input gives equal bytes.
 func Probes(path, title string, all []*report.Probed) error {
 	s := &sheetOfPanels{title: title, caption: "Delays that the probes drew."}
-	end := 0.0
 	for _, p := range all {
-		end = max(end, p.End)
+		s.end = max(s.end, p.End)
 	}
-	u := report.TimeUnit(end)
-	var err error
+	s.unit = report.TimeUnit(s.end)
 	if len(all) > MaxProbedPanels {
-		err = s.addQuantiles(all, end, u)
+		s.addQuantiles(all)
+		s.addShareDown(all)
 	} else {
-		err = s.addEdges(all, end, u)
-	}
-	if err != nil {
-		return fmt.Errorf("drawing %s: %w", path, err)
+		s.addEdges(all)
 	}
 	return save(path, s.draw)
 }
 
-// sheetOfPanels are figures beside and below each other.
+// sheetOfPanels are figures beside and below each other, all over the same time.
 type sheetOfPanels struct {
 	title, caption string
+	end            float64 // in seconds
+	unit           report.Unit
 	columns        int
 	panels         []*Figure
 }
 
-func (s *sheetOfPanels) addEdges(all []*report.Probed, end float64, u report.Unit) error {
+// addPanel adds a figure with this vertical axis.
+func (s *sheetOfPanels) addPanel(y string) *Figure {
+	f := newFigure("", "time, "+s.unit.Name, y, "")
+	for _, axis := range []*plot.Axis{&f.X, &f.Y} {
+		axis.Tick.Marker = roundTicks{most: 4}
+		axis.Tick.Label.Font = sans(panelSize)
+		axis.Label.TextStyle.Font = sans(panelSize)
+		axis.Label.Padding = 2
+	}
+	s.panels = append(s.panels, f)
+	return f
+}
+
+// setAxes ends the axes of a panel that is whole.
+func (s *sheetOfPanels) setAxes(f *Figure, top float64) {
+	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = 0, s.end/s.unit.Seconds, 0, top
+}
+
+// above is where an axis of delays ends, up to the longest.
+func above(longest float64, u report.Unit) float64 { return max(longest/u.Seconds*1.08, 1e-9) }
+
+func (s *sheetOfPanels) addEdges(all []*report.Probed) {
 	dots := 0
 	anyDown, anyLost := false, false
 	for _, p := range all {
@@ -67,30 +84,23 @@ func (s *sheetOfPanels) addEdges(all []*report.Probed, end float64, u report.Uni
 	s.columns = 1 + min((len(all)-1)/2, 1) + min((len(all)-1)/6, 1)
 	for _, p := range all {
 		longest := slices.Max(append([]float64{0}, p.Delay...))
-		v := report.TimeUnit(longest)
-		name := p.From + " → " + p.To
+		v, top := report.TimeUnit(longest), 1.0
+		if longest > 0 {
+			top = above(longest, v)
+		}
+		f := s.addPanel(v.Name)
+		f.heading = p.From + " → " + p.To
 		if p.Model != "" {
-			name += ": " + p.Model
+			f.heading += ": " + p.Model
 		}
-		f := newPanel("time, "+u.Name, v.Name)
-		f.heading = name
-		f.Add(shade{p.Down, u.Seconds})
-		var err error
+		f.Add(shade{p.Down, s.unit.Seconds})
 		if dots <= dotsDrawn {
-			err = f.addDots(p, u, v)
+			f.addDots(p, s.unit, v)
 		} else {
-			err = f.addRanges(p, end, u, v)
+			f.addMedian(s.bandOf(s.stretches(p), 0, 1).times(1/v.Seconds), 60)
 		}
-		if err != nil {
-			return err
-		}
-		f.Add(rug{p, u.Seconds})
-		f.X.Min, f.X.Max = 0, end/u.Seconds
-		f.Y.Min, f.Y.Max = 0, max(longest/v.Seconds*1.08, 1e-9)
-		if longest == 0 {
-			f.Y.Max = 1
-		}
-		s.panels = append(s.panels, f)
+		f.Add(rug{p, s.unit.Seconds})
+		s.setAxes(f, top)
 	}
 	if dots > dotsDrawn {
 		s.caption += " Band: least to greatest of a stretch of time, line: median."
@@ -101,170 +111,110 @@ func (s *sheetOfPanels) addEdges(all []*report.Probed, end float64, u report.Uni
 	if anyLost {
 		s.caption += " Marks at the top: lost."
 	}
-	return nil
 }
 
-// newPanel is a figure of which there are several on a sheet.
-func newPanel(x, y string) *Figure {
-	f := newFigure("", x, y, "")
-	for _, axis := range []*plot.Axis{&f.X, &f.Y} {
-		axis.Tick.Marker = roundTicks{most: 4}
-		axis.Tick.Label.Font = sans(panelSize)
-		axis.Label.TextStyle.Font = sans(panelSize)
-		axis.Label.Padding = 2
-	}
-	return f
-}
-
-func (f *Figure) addDots(p *report.Probed, u, v report.Unit) error {
+func (f *Figure) addDots(p *report.Probed, u, v report.Unit) {
 	points := make(plotter.XYs, len(p.Sent))
 	for i := range points {
 		points[i] = plotter.XY{X: p.Sent[i] / u.Seconds, Y: p.Delay[i] / v.Seconds}
 	}
-	dots, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
-	}
-	dots.GlyphStyle = draw.GlyphStyle{Color: okabeIto[0], Radius: 1.1, Shape: draw.CircleGlyph{}}
-	f.Add(dots)
-	return nil
+	f.addMarks(draw.GlyphStyle{Color: okabeIto[0], Radius: 1.1, Shape: draw.CircleGlyph{}}, points)
 }
 
-// addRanges draws least, median and greatest delay of stretches of time.
-func (f *Figure) addRanges(p *report.Probed, end float64, u, v report.Unit) error {
-	bins := inBins(p, end)
-	b := Band{}
-	for i, values := range bins {
+// stretches divides the delays of an edge by the time of sending.
+func (s *sheetOfPanels) stretches(p *report.Probed) [][]float64 {
+	all := make([][]float64, max(min(probeBins, len(p.Sent)), 1))
+	for i, at := range p.Sent {
+		k := min(int(at/s.end*float64(len(all))), len(all)-1)
+		all[k] = append(all[k], p.Delay[i])
+	}
+	return all
+}
+
+// bandOf is the median of the values in each stretch of time, and the quantiles low and high
+// around it.
+func (s *sheetOfPanels) bandOf(stretches [][]float64, low, high float64) (b Band) {
+	for i, values := range stretches {
 		if len(values) == 0 {
 			continue
 		}
 		slices.Sort(values)
-		b.X = append(b.X, (float64(i)+0.5)*end/float64(len(bins))/u.Seconds)
-		b.Low, b.Mean, b.High = append(b.Low, values[0]), append(b.Mean, report.Quantile(values, 0.5)),
-			append(b.High, values[len(values)-1])
+		b.X = append(b.X, (float64(i)+0.5)*s.end/float64(len(stretches))/s.unit.Seconds)
+		b.Mean = append(b.Mean, report.Quantile(values, 0.5))
+		b.Low, b.High = append(b.Low, report.Quantile(values, low)), append(b.High, report.Quantile(values, high))
 	}
-	return f.addMedian(b, 1/v.Seconds, 60)
-}
-
-// inBins divides the delays of an edge by the time of sending.
-func inBins(p *report.Probed, end float64) [][]float64 {
-	bins := make([][]float64, max(min(probeBins, len(p.Sent)), 1))
-	for i, at := range p.Sent {
-		k := min(int(at/end*float64(len(bins))), len(bins)-1)
-		bins[k] = append(bins[k], p.Delay[i])
-	}
-	return bins
+	return b
 }
 
 // addMedian draws a band with its middle as a line.
-func (f *Figure) addMedian(b Band, scale float64, alpha uint8) error {
+func (f *Figure) addMedian(b Band, opacity uint8) {
 	if len(b.X) == 0 {
-		return nil
+		return
 	}
-	if err := f.addBand(b, scale, faded(okabeIto[0], alpha)); err != nil {
-		return err
-	}
+	f.addBand(b, faded(okabeIto[0], opacity))
 	middle := make(plotter.XYs, len(b.X))
 	for i, x := range b.X {
-		middle[i] = plotter.XY{X: x, Y: b.Mean[i] * scale}
+		middle[i] = plotter.XY{X: x, Y: b.Mean[i]}
 	}
-	line, err := plotter.NewLine(middle)
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width = okabeIto[0], 1.4
-	f.Add(line)
-	return nil
+	f.addLine(look{color: okabeIto[0], width: 1.4}, middle)
 }
 
-// addQuantiles draws quantiles over the edges of the mean delay in each stretch of time, and how
-// many edges are down.
-func (s *sheetOfPanels) addQuantiles(all []*report.Probed, end float64, u report.Unit) error {
+// addQuantiles draws quantiles over the edges of the mean delay in each stretch of time.
+func (s *sheetOfPanels) addQuantiles(all []*report.Probed) {
 	s.columns = 1
 	s.caption += fmt.Sprintf(" Over %d edges: line the median, bands 25 to 75 %% and 5 to 95 %% of the edges' means "+
 		"in a stretch of time.", len(all))
 	var means [][]float64 // of each stretch, of each edge that has probes in it
-	longest := 0.0
 	for _, p := range all {
-		bins := inBins(p, end)
-		for len(means) < len(bins) {
-			means = append(means, nil)
-		}
-		for i, values := range bins {
+		stretches := s.stretches(p)
+		means = append(means, make([][]float64, max(len(stretches)-len(means), 0))...)
+		for i, values := range stretches {
 			if len(values) > 0 {
 				means[i] = append(means[i], stat.Mean(values, nil))
 			}
 		}
 	}
-	inner, outer := Band{}, Band{}
-	for i, values := range means {
-		if len(values) == 0 {
-			continue
-		}
-		slices.Sort(values)
-		x := (float64(i) + 0.5) * end / float64(len(means)) / u.Seconds
-		inner.X, inner.Mean = append(inner.X, x), append(inner.Mean, report.Quantile(values, 0.5))
-		inner.Low, inner.High = append(inner.Low, report.Quantile(values, 0.25)),
-			append(inner.High, report.Quantile(values, 0.75))
-		outer.Low, outer.High = append(outer.Low, report.Quantile(values, 0.05)),
-			append(outer.High, report.Quantile(values, 0.95))
-		longest = max(longest, report.Quantile(values, 0.95))
-	}
-	outer.X, outer.Mean = inner.X, inner.Mean
+	outer, inner := s.bandOf(means, 0.05, 0.95), s.bandOf(means, 0.25, 0.75)
+	longest := slices.Max(append([]float64{0}, outer.High...))
 	v := report.TimeUnit(longest)
-	f := newPanel("time, "+u.Name, "delay, "+v.Name)
-	for _, b := range []Band{outer, inner} {
-		if err := f.addMedian(b, 1/v.Seconds, 50); err != nil {
-			return err
-		}
-	}
-	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = 0, end/u.Seconds, 0, max(longest/v.Seconds*1.08, 1e-9)
-	s.panels = append(s.panels, f)
-	return s.addShareDown(all, end, u)
+	f := s.addPanel("delay, " + v.Name)
+	f.addMedian(outer.times(1/v.Seconds), 50)
+	f.addMedian(inner.times(1/v.Seconds), 50)
+	s.setAxes(f, above(longest, v))
 }
 
 // addShareDown draws the share of edges that are down, a panel that is left out if none ever is.
-func (s *sheetOfPanels) addShareDown(all []*report.Probed, end float64, u report.Unit) error {
+func (s *sheetOfPanels) addShareDown(all []*report.Probed) {
 	const bins = 4 * probeBins
+	width := s.end / bins
 	down := make([]float64, bins)
 	for _, p := range all {
 		for _, o := range p.Down {
-			for k := max(int(o[0]/end*bins), 0); k < bins && float64(k)*end/bins < o[1]; k++ {
-				from, to := max(o[0], float64(k)*end/bins), min(o[1], float64(k+1)*end/bins)
-				down[k] += max(to-from, 0) / (end / bins) / float64(len(all)) * 100
+			for k := max(int(o[0]/s.end*bins), 0); k < bins && float64(k)*s.end/bins < o[1]; k++ {
+				from, to := max(o[0], float64(k)*s.end/bins), min(o[1], float64(k+1)*s.end/bins)
+				down[k] += max(to-from, 0) / width / float64(len(all)) * 100
 			}
 		}
 	}
 	highest := slices.Max(down)
 	if highest == 0 {
-		return nil
+		return
 	}
 	points := make(plotter.XYs, bins)
 	for k := range points {
-		points[k] = plotter.XY{X: (float64(k) + 0.5) * end / bins / u.Seconds, Y: down[k]}
+		points[k] = plotter.XY{X: (float64(k) + 0.5) * s.end / bins / s.unit.Seconds, Y: down[k]}
 	}
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width = okabeIto[1], 1.4
-	f := newPanel("time, "+u.Name, "edges down, %")
-	f.Add(line)
-	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max = 0, end/u.Seconds, 0, min(highest*1.1, 100)
-	s.panels = append(s.panels, f)
-	return nil
+	f := s.addPanel("edges down, %")
+	f.addLine(look{color: okabeIto[1], width: 1.4}, points)
+	s.setAxes(f, min(highest*1.1, 100))
 }
 
 // draw draws the panels in rows.
 func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
-	page := draw.New(canvas)
-	page.SetColor(color.White)
-	page.Fill(page.Path())
-	page = draw.Crop(page, margin, -margin, margin, -margin)
-	page.FillText(text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}, page.Min, s.caption)
-	title := text.Style{Color: black, Font: sans(titleSize), XAlign: draw.XCenter, YAlign: draw.YTop,
-		Handler: plot.DefaultTextHandler}
-	page.FillText(title, vg.Point{X: (page.Min.X + page.Max.X) / 2, Y: page.Max.Y}, s.title)
+	page := whitePage(canvas)
+	page.FillText(textStyle(grey, tickSize, draw.XLeft, draw.YBottom), page.Min, s.caption)
+	page.FillText(textStyle(black, titleSize, draw.XCenter, draw.YTop),
+		vg.Point{X: (page.Min.X + page.Max.X) / 2, Y: page.Max.Y}, s.title)
 	page = draw.Crop(page, 0, 0, 22, -30)
 	rows := (len(s.panels) + s.columns - 1) / s.columns
 	width, height := page.Size().X/vg.Length(s.columns), page.Size().Y/vg.Length(rows)
@@ -286,7 +236,7 @@ func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
 
 // drawHeading writes what fits into the first line of a panel and returns the rest of it.
 func drawHeading(panel draw.Canvas, heading string) draw.Canvas {
-	style := text.Style{Color: dark, Font: sans(panelSize), YAlign: draw.YTop, Handler: plot.DefaultTextHandler}
+	style := textStyle(dark, panelSize, draw.XLeft, draw.YTop)
 	for style.Width(heading) > panel.Size().X {
 		heading = report.Cut(heading, utf8.RuneCountInString(heading)-1)
 	}
@@ -307,8 +257,7 @@ func (s shade) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, span := range s.spans {
 		left, right := max(x(span[0]/s.unit), c.Min.X), min(x(span[1]/s.unit), c.Max.X)
 		right = max(right, left+0.4) // short ones are to be seen too
-		c.FillPolygon(color.NRGBA{0xD5, 0x5E, 0x00, 70},
-			[]vg.Point{{X: left, Y: c.Min.Y}, {X: right, Y: c.Min.Y}, {X: right, Y: c.Max.Y}, {X: left, Y: c.Max.Y}})
+		fillRectangle(c, faded(okabeIto[1], 70), left, c.Min.Y, right, c.Max.Y)
 	}
 }
 

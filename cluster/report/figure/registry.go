@@ -90,7 +90,7 @@ type Drawing struct {
 	// Title is the figure's heading in a report.
 	Title string
 	// Draw returns nil if there is nothing to draw.
-	Draw func() (*Figure, error)
+	Draw func() *Figure
 }
 
 // kinds are all kinds of figures in the order in which they are drawn.
@@ -110,9 +110,9 @@ func register(k Kind) {
 }
 
 // single is for a kind of one figure.
-func single(title func(record.Summary) string, draw func(*Data) (*Figure, error)) func(*Data) []Drawing {
+func single(title func(record.Summary) string, draw func(*Data) *Figure) func(*Data) []Drawing {
 	return func(d *Data) []Drawing {
-		return []Drawing{{Title: title(d.Summary), Draw: func() (*Figure, error) { return draw(d) }}}
+		return []Drawing{{Title: title(d.Summary), Draw: func() *Figure { return draw(d) }}}
 	}
 }
 
@@ -152,11 +152,7 @@ func Write(dir string, d *Data) ([]string, error) {
 	}
 	var paths []string
 	for _, one := range All(d) {
-		path := filepath.Join(dir, one.Name)
-		f, err := one.Draw()
-		if err != nil {
-			return paths, fmt.Errorf("drawing %s: %w", path, err)
-		}
+		f, path := one.Draw(), filepath.Join(dir, one.Name)
 		if f == nil {
 			continue
 		}

@@ -153,11 +153,7 @@ func crossed(groups []record.Group, all []look) bool {
 	return true
 }
 
-// heading names the keys that a name gives the values of.
-func heading(all []string) string {
-	short := make([]string, len(all))
-	for i, key := range all {
-		short[i] = report.ShortKey(key, all)
-	}
-	return strings.Join(short, ", ")
+// heading names the keys whose values the names of points are.
+func heading(s record.Summary) string {
+	return strings.Join(report.ShortKeys(report.SweptKeys(s)), ", ")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -39,19 +38,14 @@ type bars struct {
 
 func init() {
 	toTarget := func(quantity string) func(record.Summary) string {
-		return func(s record.Summary) string {
-			if word := report.JudgedWord(s); word != "" {
-				return quantity + " to the target (" + word + ")"
-			}
-			return quantity + " to the target"
-		}
+		return func(s record.Summary) string { return quantity + " to the target" + report.JudgedSuffix(s) }
 	}
 	register(Kind{Name: "target-epochs", Section: Target, Place: 1,
 		Drawings: single(toTarget("Epochs"), epochsToTarget)})
 	register(Kind{Name: "target-time", Section: Target, Place: 2, Drawings: single(toTarget("Time"), timeToTarget)})
 }
 
-func epochsToTarget(d *Data) (*Figure, error) {
+func epochsToTarget(d *Data) *Figure {
 	b := &bars{
 		what: "epochs to ", quantity: "epochs to %s", scale: 1,
 		group: func(g record.Group) *record.Arrivals { return g.EpochsToTarget },
@@ -60,7 +54,7 @@ func epochsToTarget(d *Data) (*Figure, error) {
 	return b.figure(d.Summary)
 }
 
-func timeToTarget(d *Data) (*Figure, error) {
+func timeToTarget(d *Data) *Figure {
 	u := report.TimeUnit(report.LongestMean(d.Summary))
 	b := &bars{
 		what: "time to ", quantity: "time to %s, " + u.Name, scale: 1 / u.Seconds,
@@ -76,22 +70,16 @@ const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 
 
 // figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or
 // a target.
-func (b *bars) figure(s record.Summary) (*Figure, error) {
+func (b *bars) figure(s record.Summary) *Figure {
 	if len(report.Targets(s)) == 0 || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
-		return nil, nil
+		return nil
 	}
-	target := report.TargetName(s)
-	if word := report.JudgedWord(s); word != "" {
-		target += " (" + word + ")"
-	}
-	f := newFigure(title(s, b.what+target), heading(report.SweptKeys(s)), fmt.Sprintf(b.quantity, target), barCaption)
+	target := report.TargetName(s) + report.JudgedSuffix(s)
+	f := newFigure(title(s, b.what+target), heading(s), fmt.Sprintf(b.quantity, target), barCaption)
 	styles := looks(s.Groups)
 	top := 0.0
 	for i, g := range s.Groups {
-		highest, err := f.addBar(float64(i), b, s, g, styles[i])
-		if err != nil {
-			return nil, err
-		}
+		highest := f.addBar(float64(i), b, s, g, styles[i])
 		text := strings.TrimSpace(fmt.Sprintf("%d/%d %s", g.Reached, g.N, report.VerdictMarks[g.Verdict]))
 		n := note{x: float64(i), y: highest, text: text, upwards: len(s.Groups) > maxLevel}
 		height := levelHeight
@@ -107,12 +95,9 @@ func (b *bars) figure(s record.Summary) (*Figure, error) {
 	if top == 0 {
 		top = 1 // no run of any point has arrived
 	}
-	for _, g := range s.Groups {
-		f.ticks = append(f.ticks, report.PointName(g.Point))
-	}
-	f.X.Min, f.X.Max = -0.6, float64(len(s.Groups))-0.4
+	f.setTicks(pointNames(s))
 	f.Y.Min, f.Y.Max = 0, top*1.02
-	return f, nil
+	return f
 }
 
 // marks are the runs of a point: those that arrived, and the ends of those that were censored.
@@ -133,20 +118,14 @@ func (b *bars) marks(s record.Summary, p record.Point) (arrived, ended []float64
 
 // addBar draws a group: the mean as a bar, its interval, and the runs. It returns how high these
 // go.
-func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64, err error) {
+func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64) {
 	a := b.group(g)
 	if a == nil {
-		return 0, nil
+		return 0
 	}
 	arrived, ended := b.marks(s, g.Point)
 	mean := float64(a.Restricted) * b.scale
-	bar, err := plotter.NewPolygon(plotter.XYs{{X: x - 0.35, Y: 0}, {X: x - 0.35, Y: mean}, {X: x + 0.35, Y: mean},
-		{X: x + 0.35, Y: 0}})
-	if err != nil {
-		return 0, err
-	}
-	bar.Color, bar.LineStyle = faded(l.color, 110), draw.LineStyle{Color: l.color, Width: 1.2, Dashes: l.dash}
-	f.Add(bar)
+	f.addRectangle(x-0.35, x+0.35, 0, mean, look{color: l.color, width: 1.2, dash: l.dash}, 110)
 	highest = mean
 	for _, marks := range []struct {
 		values []float64
@@ -163,28 +142,18 @@ func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l 
 			dots[i] = plotter.XY{X: x - 0.2, Y: v}
 			highest = max(highest, v)
 		}
-		f.Add(&plotter.Scatter{XYs: dots, GlyphStyle: marks.style})
+		f.addMarks(marks.style, dots)
 	}
 	if a.Method == stats.TooFew {
-		return highest, nil
+		return highest
 	}
 	low, high := float64(a.Low)*b.scale, float64(a.High)*b.scale
-	whiskers, err := plotter.NewYErrorBars(errorBar{plotter.XYs{{X: x, Y: mean}}, mean - low, high - mean})
-	if err != nil {
-		return 0, err
-	}
-	whiskers.Color, whiskers.Width, whiskers.CapWidth = black, 1.2, 8
-	f.Add(whiskers)
-	return max(highest, high), nil
+	f.Add(&plotter.YErrorBars{
+		XYs: plotter.XYs{{X: x, Y: mean}}, YErrors: plotter.YErrors{{Low: mean - low, High: high - mean}},
+		LineStyle: draw.LineStyle{Color: black, Width: 1.2}, CapWidth: 8,
+	})
+	return max(highest, high)
 }
-
-// errorBar is a bar that reaches so far down and up.
-type errorBar struct {
-	plotter.XYs
-	down, up float64
-}
-
-func (e errorBar) YError(int) (low, high float64) { return e.down, e.up }
 
 // note is a text above a point, or one that runs upwards from it.
 type note struct {
@@ -195,12 +164,26 @@ type note struct {
 
 func (n note) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
-	style := text.Style{Color: grey, Font: sans(tickSize), XAlign: draw.XCenter, YAlign: draw.YBottom,
-		Handler: plot.DefaultTextHandler}
+	style := textStyle(grey, tickSize, draw.XCenter, draw.YBottom)
 	if n.upwards || style.Width(n.text) > x(n.x+1)-x(n.x) {
 		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
 	}
 	c.FillText(style, vg.Point{X: x(n.x), Y: y(n.y) + 5}, n.text)
+}
+
+// pointNames are the names of a summary's points.
+func pointNames(s record.Summary) []string {
+	names := make([]string, len(s.Groups))
+	for i, g := range s.Groups {
+		names[i] = report.PointName(g.Point)
+	}
+	return names
+}
+
+// setTicks gives the places 0, 1, … of the horizontal axis names.
+func (f *Figure) setTicks(names []string) {
+	f.ticks = names
+	f.X.Min, f.X.Max = -0.6, float64(len(names))-0.4
 }
 
 // nameTicks writes the names of a plot's ticks below it, slanted or upright where so

@@ -18,7 +18,7 @@ type bin struct {
 	count, total float64
 }
 
-// Counts is a distribution: bins by rising low.
+// Counts is a distribution: bins by rising low and high.
 type Counts []bin
 
 // Workload is what a worker did in all runs of a group.
@@ -37,15 +37,12 @@ type Workload struct {
 
 // Workloads pools the counts of runs.
 type Workloads struct {
-	of    []map[string]*Workload // by group
-	order []*Workload
-	bins  map[*Workload]*[3]map[[2]float64]bin
+	of  []map[string]*Workload // by group
+	all []*Workload
 }
 
 // NewWorkloads makes an empty pool for the runs of a number of groups.
-func NewWorkloads(groups int) *Workloads {
-	return &Workloads{of: make([]map[string]*Workload, groups), bins: map[*Workload]*[3]map[[2]float64]bin{}}
-}
+func NewWorkloads(groups int) *Workloads { return &Workloads{of: make([]map[string]*Workload, groups)} }
 
 // Add counts the workers of a run of a group; seconds is how long the run took.
 func (w *Workloads) Add(group int, seconds float64, updates []record.Update) {
@@ -61,64 +58,51 @@ func (w *Workloads) Add(group int, seconds float64, updates []record.Update) {
 		if one == nil {
 			one = &Workload{Group: group, node: name}
 			w.of[group][name] = one
-			w.order = append(w.order, one)
-			w.bins[one] = &[3]map[[2]float64]bin{{}, {}, {}}
+			w.all = append(w.all, one)
 		}
 		one.Seconds += seconds
 		one.Updates += float64(u.Updates)
-		putCounts(w.bins[one][0], u.Staleness.Counts)
+		one.Staleness.addValues(u.Staleness.Counts)
 		if u.Age != nil {
-			putCounts(w.bins[one][2], u.Age.Counts)
+			one.Age.addValues(u.Age.Counts)
 		}
 		for _, cause := range u.Waiting {
 			for _, b := range cause.Buckets {
-				addBin(w.bins[one][1], bin{b.Low, b.High, float64(b.Count), b.Total})
+				one.Waiting.add(bin{b.Low, b.High, float64(b.Count), b.Total})
 			}
 		}
 	}
 }
 
-func putCounts(all map[[2]float64]bin, counts []record.Count) {
-	for _, c := range counts {
-		v := float64(c.Value)
-		addBin(all, bin{v, v, float64(c.Count), float64(v * float64(c.Count))})
-	}
-}
-
-func addBin(all map[[2]float64]bin, b bin) {
-	key := [2]float64{b.low, b.high}
-	known := all[key]
-	all[key] = bin{b.low, b.high, known.count + b.count, known.total + b.total}
-}
-
 // Sorted returns the workloads by group, and within a group in the order of the nodes.
 func (w *Workloads) Sorted() []*Workload {
-	for _, one := range w.order {
-		one.Staleness, one.Waiting, one.Age = countsOf(w.bins[one][0]), countsOf(w.bins[one][1]),
-			countsOf(w.bins[one][2])
-	}
-	slices.SortStableFunc(w.order, func(a, b *Workload) int { return cmp.Compare(a.Group, b.Group) })
-	return w.order
+	slices.SortStableFunc(w.all, func(a, b *Workload) int { return cmp.Compare(a.Group, b.Group) })
+	return w.all
 }
 
-func countsOf(bins map[[2]float64]bin) Counts {
-	var c Counts
-	for _, b := range bins {
-		c = append(c, b)
+// add adds a bin to the one of the same bounds.
+func (c *Counts) add(b bin) {
+	i, found := slices.BinarySearchFunc(*c, b, func(a, b bin) int {
+		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.high, b.high))
+	})
+	if !found {
+		*c = slices.Insert(*c, i, bin{low: b.low, high: b.high})
 	}
-	slices.SortFunc(c, func(a, b bin) int { return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.high, b.high)) })
-	return c
+	(*c)[i].count += b.count
+	(*c)[i].total += b.total
 }
 
-// sumCounts adds distributions up.
-func sumCounts(all []Counts) Counts {
-	bins := map[[2]float64]bin{}
-	for _, c := range all {
-		for _, b := range c {
-			addBin(bins, b)
-		}
+func (c *Counts) addValues(counts []record.Count) {
+	for _, n := range counts {
+		v := float64(n.Value)
+		c.add(bin{v, v, float64(n.Count), float64(v * float64(n.Count))})
 	}
-	return countsOf(bins)
+}
+
+func (c *Counts) addAll(other Counts) {
+	for _, b := range other {
+		c.add(b)
+	}
 }
 
 // Count returns how many values there are.
@@ -169,18 +153,17 @@ func workers(work []*Workload) (names []string) {
 
 // poolWorkers pools the workers of each group.
 func poolWorkers(work []*Workload) (all []*Workload) {
-	for i := 0; i < len(work); {
-		one := &Workload{Group: work[i].Group, node: record.Everyone}
-		var ages, waits, merged []Counts
-		for ; i < len(work) && work[i].Group == one.Group; i++ {
-			one.Seconds += work[i].Seconds
-			one.Updates += work[i].Updates
-			one.Serverless = one.Serverless || work[i].Serverless
-			ages, waits, merged = append(ages, work[i].Staleness), append(waits, work[i].Waiting),
-				append(merged, work[i].Age)
+	for i, w := range work {
+		if i == 0 || w.Group != work[i-1].Group {
+			all = append(all, &Workload{Group: w.Group, node: record.Everyone})
 		}
-		one.Staleness, one.Waiting, one.Age = sumCounts(ages), sumCounts(waits), sumCounts(merged)
-		all = append(all, one)
+		one := all[len(all)-1]
+		one.Seconds += w.Seconds
+		one.Updates += w.Updates
+		one.Serverless = one.Serverless || w.Serverless
+		one.Staleness.addAll(w.Staleness)
+		one.Waiting.addAll(w.Waiting)
+		one.Age.addAll(w.Age)
 	}
 	return all
 }

@@ -20,7 +20,7 @@ func (m *markup) add(form string, texts ...string) {
 	for i, text := range texts {
 		escaped[i] = html.EscapeString(text)
 	}
-	_, _ = fmt.Fprintf(m, form, escaped...)
+	fmt.Fprintf(m, form, escaped...)
 }
 
 // html is the page as a file of HTML.

@@ -48,6 +48,7 @@ type table struct {
 	Caption, Note string
 	Folded        bool
 	Labels        int
+	keys          []string // of the settings of points that rows begin with
 	Head          []string
 	Rows          [][]string
 }
@@ -103,10 +104,7 @@ func (b *builder) page() (*page, error) {
 	if b.several() && len(report.Targets(b.all.Summary)) > 1 {
 		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
 	}
-	target := "Time and epochs to the target"
-	if word := report.JudgedWord(b.all.Summary); word != "" {
-		target += " (" + word + ")"
-	}
+	target := "Time and epochs to the target" + report.JudgedSuffix(b.all.Summary)
 	parts := []*section{
 		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: report.Capitalized(what)},
 		{ID: "target", Title: target},
@@ -148,31 +146,18 @@ func (b *builder) title(text string, s *Source) string {
 
 // lead says in a sentence what a record is of.
 func lead(s *Source) string {
-	text := fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"),
-		report.Count(len(s.Summary.Groups), "point"))
+	parts := []string{fmt.Sprintf("%s: %s of %s", s.Name, report.Count(len(s.Summary.Runs), "run"),
+		report.Count(len(s.Summary.Groups), "point"))}
 	if s.Summary.Plan != s.Name {
-		text += ", plan " + s.Summary.Plan
+		parts = append(parts, "plan "+s.Summary.Plan)
 	}
 	if len(report.Targets(s.Summary)) > 0 {
-		text += ", target " + report.TargetName(s.Summary)
+		parts = append(parts, "target "+report.TargetName(s.Summary))
 	}
-	if by := report.JudgedBy(s.Summary); by != "" {
-		text += ", " + by
-	}
-	degraded, failed := 0, 0
-	for _, g := range s.Summary.Groups {
-		degraded, failed = degraded+g.Degraded, failed+g.Failed
-	}
-	if failed > 0 {
-		text += fmt.Sprintf(", %d failed", failed)
-	}
-	if degraded > 0 {
-		text += fmt.Sprintf(", %d degraded", degraded)
-	}
-	if missing := s.Summary.Missing(); missing != "" {
-		text += ", " + missing
-	}
-	return text + "."
+	parts = append(parts, report.JudgedBy(s.Summary))
+	parts = append(append(parts, report.Spoilt(s.Summary)...), s.Summary.Missing())
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	return strings.Join(parts, ", ") + "."
 }
 
 // comparison shows all points in one table, or each record's by itself where times to the
@@ -226,7 +211,7 @@ func (b *builder) figures(sections map[figure.Section]*section) error {
 	return nil
 }
 
-// pageJob is a drawing that is to be drawn.
+// job is a drawing that is to be drawn.
 type job struct {
 	figure.Drawing
 	source *Source
@@ -245,8 +230,7 @@ func (b *builder) drawAll(jobs []job) {
 	for range min(drawnAtOnce, len(jobs)) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
-				j := &jobs[i]
-				j.figure, j.err = b.draw(j.Drawing, j.source, j.folder)
+				b.draw(&jobs[i])
 			}
 		})
 	}
@@ -264,19 +248,16 @@ func (b *builder) sideBySide(part *section) {
 	slices.SortStableFunc(part.Figures, func(a, b *shownFigure) int { return kinds[a.kind] - kinds[b.kind] })
 }
 
-// draw draws a figure; nil if there is nothing to draw.
-func (b *builder) draw(d figure.Drawing, s *Source, folder string) (*shownFigure, error) {
-	f, err := d.Draw()
-	if f == nil || err != nil {
-		return nil, err
+// draw draws a figure, if there is anything to draw.
+func (b *builder) draw(j *job) {
+	f := j.Draw()
+	if f == nil {
+		return
 	}
-	if err := f.Save(filepath.Join(folder, d.Name)); err != nil {
-		return nil, err
-	}
-	shown := &shownFigure{kind: d.Kind, All: b.several() && s == b.all, Title: b.title(d.Title, s),
+	j.figure = &shownFigure{kind: j.Kind, All: b.several() && j.source == b.all, Title: b.title(j.Title, j.source),
 		Caption: f.Caption()}
-	shown.Wide, shown.Narrow, err = f.Inline(shown.Title)
-	return shown, err
+	j.figure.Wide, j.figure.Narrow = f.Inline(j.figure.Title)
+	j.err = f.Save(filepath.Join(j.folder, j.Name))
 }
 
 // fileName makes of a record's name one that any system takes.

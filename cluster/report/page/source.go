@@ -86,7 +86,7 @@ func readSource(r *record.Reader) (*Source, error) {
 		groups[g.Point.Key()] = i
 	}
 	w := figure.NewWorkloads(len(s.Summary.Groups))
-	linked := make([]bool, len(s.Summary.Groups))
+	linked, serverless := make([]bool, len(s.Summary.Groups)), make([]bool, len(s.Summary.Groups))
 	for _, listed := range s.Summary.Runs {
 		run, data, err := r.Run(listed.Number).Read()
 		if err != nil {
@@ -103,14 +103,10 @@ func readSource(r *record.Reader) (*Source, error) {
 			linked[group], trace.Links = true, data.Links
 		}
 		s.Traces = append(s.Traces, trace)
+		serverless[group] = serverless[group] || listed.Serverless()
 		w.Add(group, run.Duration, data.Updates)
 	}
 	s.Work = w.Sorted()
-	serverless := make([]bool, len(s.Summary.Groups))
-	for _, r := range s.Summary.Runs {
-		group := groups[r.Point.Key()]
-		serverless[group] = serverless[group] || r.Serverless()
-	}
 	for _, one := range s.Work {
 		if serverless[one.Group] && one.Staleness.Total() == 0 {
 			one.Staleness, one.Serverless = nil, true

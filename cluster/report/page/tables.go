@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -38,23 +37,41 @@ func summaryTable(s *Source, caption string) *table {
 	return t.limitRows()
 }
 
-// pointCells are the values of a point for these keys.
-func pointCells(p record.Point, keys []string) (cells []string) {
-	for _, key := range keys {
-		cells = append(cells, report.ValueAt(p, key))
-	}
-	return cells
+// sweepTable is a table whose rows begin with the settings of a point. The first labels columns
+// behind these are texts, the others numbers.
+func sweepTable(s *Source, caption string, labels int, headings ...string) *table {
+	keys := report.SweptKeys(s.Summary)
+	return &table{Caption: caption, Labels: len(keys) + labels, keys: keys,
+		Head: append(report.ShortKeys(keys), headings...)}
 }
 
-func headings(all []string, more ...string) (head []string) {
-	for _, key := range all {
-		head = append(head, report.ShortKey(key, all))
+// add adds a row of a point.
+func (t *table) add(p record.Point, values ...any) {
+	var cells []string
+	for _, key := range t.keys {
+		cells = append(cells, p.Value(key))
 	}
-	return append(head, more...)
+	for _, v := range values {
+		cells = append(cells, short(v))
+	}
+	t.Rows = append(t.Rows, cells)
 }
 
 // short writes a figure with four digits, a whole one with all of its, and what is none as a dash.
-func short(v float64) string {
+func short(value any) string {
+	v := math.NaN()
+	switch value := value.(type) {
+	case float64:
+		v = value
+	case record.Float:
+		v = float64(value)
+	case *float64:
+		if value != nil {
+			v = *value
+		}
+	default:
+		return fmt.Sprint(value)
+	}
 	switch {
 	case !report.IsFinite(v):
 		return report.NoValue
@@ -66,18 +83,14 @@ func short(v float64) string {
 
 // workTable shows staleness and waiting of each worker.
 func workTable(s *Source) *table {
-	all := report.SweptKeys(s.Summary)
-	t := &table{Caption: "Staleness and waiting, all runs of a point together", Labels: len(all) + 1,
-		Head: headings(all, "worker",
-			"updates", "staleness, mean", "median", "99 %", "age of models, steps, mean", "99 %", "waits",
-			"share of the time, %", "a wait, median, s", "99 %, s")}
+	t := sweepTable(s, "Staleness and waiting, all runs of a point together", 1, "worker",
+		"updates", "staleness, mean", "median", "99 %", "age of models, steps, mean", "99 %",
+		"waits", "share of the time, %", "a wait, median, s", "99 %, s")
 	for _, w := range s.Work {
-		row := append(pointCells(s.Summary.Groups[w.Group].Point, all), w.NodeName(), short(w.Updates),
-			short(w.Staleness.Mean()), short(w.Staleness.Quantile(0.5)), short(w.Staleness.Quantile(0.99)),
-			short(w.Age.Mean()), short(w.Age.Quantile(0.99)),
-			short(w.Waiting.Count()), short(100*w.Waiting.Total()/w.Seconds), short(w.Waiting.Quantile(0.5)),
-			short(w.Waiting.Quantile(0.99)))
-		t.Rows = append(t.Rows, row)
+		t.add(s.Summary.Groups[w.Group].Point, w.NodeName(),
+			w.Updates, w.Staleness.Mean(), w.Staleness.Quantile(0.5), w.Staleness.Quantile(0.99),
+			w.Age.Mean(), w.Age.Quantile(0.99),
+			w.Waiting.Count(), 100*w.Waiting.Total()/w.Seconds, w.Waiting.Quantile(0.5), w.Waiting.Quantile(0.99))
 		if w.Serverless {
 			t.Note = serverlessNote
 		}
@@ -91,19 +104,14 @@ const serverlessNote = "An architecture without a server has no version to be st
 
 // linkTable shows the links of each point, as its first run used them.
 func linkTable(s *Source, caption string) *table {
-	all := report.SweptKeys(s.Summary)
-	t := &table{Caption: caption, Folded: true, Labels: len(all) + 2,
-		Head: headings(all, "from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost"),
-		Note: "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and " +
-			"outages."}
+	t := sweepTable(s, caption, 2, "from", "to", "messages", "MB", "delay drawn, s", "achieved, s", "lost")
+	t.Folded = true
+	t.Note = "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and " +
+		"outages."
 	for i, trace := range s.Traces {
-		if trace.Links == nil {
-			continue
-		}
 		for _, l := range figure.UsedLinks(trace.Links) {
-			t.Rows = append(t.Rows, append(pointCells(s.Summary.Runs[i].Point, all), l.From, l.To,
-				strconv.FormatInt(l.Messages, 10), short(float64(l.Bytes)/1e6),
-				short(l.DelayAsked), short(l.DelayAchieved), strconv.FormatInt(l.Lost, 10)))
+			t.add(s.Summary.Runs[i].Point,
+				l.From, l.To, l.Messages, float64(l.Bytes)/1e6, l.DelayAsked, l.DelayAchieved, l.Lost)
 		}
 	}
 	return t.limitRows()
@@ -111,15 +119,10 @@ func linkTable(s *Source, caption string) *table {
 
 // incidentTable lists what makes the figures of runs worth less.
 func incidentTable(s *Source) *table {
-	all := report.SweptKeys(s.Summary)
-	t := &table{Caption: "What went wrong", Labels: len(all) + 5,
-		Head: headings(all, "run", "seed", "outcome", "node", "what", "at, s")}
+	t := sweepTable(s, "What went wrong", 5, "run", "seed", "outcome", "node", "what", "at, s")
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number),
-				strconv.FormatUint(r.Seed, 10),
-				string(r.Outcome),
-				n.Node, n.What, short(n.At)))
+			t.add(r.Point, r.Number, r.Seed, r.Outcome, n.Node, n.What, n.At)
 		}
 	}
 	return t.limitRows()
@@ -127,31 +130,16 @@ func incidentTable(s *Source) *table {
 
 // runTable lists the runs.
 func runTable(s *Source) *table {
-	all := report.SweptKeys(s.Summary)
-	accuracy := "final accuracy, %"
-	if word := report.JudgedWord(s.Summary); word != "" {
-		accuracy = "final accuracy (" + word + "), %"
-	}
-	t := &table{Caption: "Every run", Folded: true, Labels: len(all),
-		Head: headings(all, "run", "seed", "outcome", "time to target, s",
-			"epochs", accuracy, "best, %", "steps", "messages", "MB", "length, s", "clock", "digest")}
+	t := sweepTable(s, "Every run", 0, "run", "seed", "outcome", "time to target, s", "epochs",
+		"final accuracy"+report.JudgedSuffix(s.Summary)+", %", "best, %",
+		"steps", "messages", "MB", "length, s", "clock", "digest")
+	t.Folded = true
 	for _, r := range s.Summary.Runs {
-		t.Rows = append(t.Rows, append(pointCells(r.Point, all), strconv.Itoa(r.Number), strconv.FormatUint(r.Seed, 10),
-			string(r.Outcome),
-			short(known(r.TimeToTarget)), short(known(r.EpochsToTarget)), short(100*float64(r.FinalAccuracy)),
-			short(100*float64(r.BestAccuracy)),
-			strconv.FormatUint(r.Steps, 10), strconv.FormatInt(r.Messages, 10), short(float64(r.Bytes)/1e6),
-			short(r.Duration), r.Clock, r.Digest))
+		t.add(r.Point, r.Number, r.Seed, r.Outcome, r.TimeToTarget, r.EpochsToTarget,
+			100*r.FinalAccuracy, 100*r.BestAccuracy,
+			r.Steps, r.Messages, float64(r.Bytes)/1e6, r.Duration, r.Clock, r.Digest)
 	}
 	return t.limitRows()
-}
-
-// known is NaN where there is nothing.
-func known(v *float64) float64 {
-	if v == nil {
-		return math.NaN()
-	}
-	return *v
 }
 
 func buildTable(b record.Build, caption string) *table {
@@ -175,13 +163,12 @@ func buildTable(b record.Build, caption string) *table {
 var csvTables = []struct {
 	name string
 	head []string
-	rows func(s *Source, row func(cells ...string))
+	rows func(s *Source, row func(values ...any))
 }{
 	{"groups.csv", slices.Concat([]string{"point", "n", "reached", "done", "degraded", "failed", "of", "target"},
 		arrivalHead("time", "time_to_target_s"), arrivalHead("epochs", "epochs_to_target"),
-		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high", "verdict", "pairs",
-			"repeats_needed",
-			"messages", "bytes"}), groupRows},
+		[]string{"final_accuracy", "accuracy_std", "accuracy_low", "accuracy_high",
+			"verdict", "pairs", "repeats_needed", "messages", "bytes"}), groupRows},
 	{"runs.csv", []string{"run", "point", "seed", "outcome", "of", "reached", "time_to_target_s", "epochs_to_target",
 		"average_model_s", "mean_s", "all_s", "any_s",
 		"final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s",
@@ -200,27 +187,15 @@ func (b *builder) writeTables() error {
 		w := csv.NewWriter(&text)
 		_ = w.Write(append([]string{sourceKey}, t.head...))
 		for _, s := range b.sources {
-			t.rows(s, func(cells ...string) { _ = w.Write(append([]string{s.Name}, cells...)) })
+			t.rows(s, func(values ...any) { _ = w.Write(append([]string{s.Name}, record.Cells(values...)...)) })
 		}
-		w.Flush() // the writer keeps its first error
-		if err := w.Error(); err != nil {
-			return err
-		}
+		w.Flush() // a buffer takes everything
 		if err := record.WriteFile(filepath.Join(b.output.Folder, t.name), text.Bytes()); err != nil {
 			return err
 		}
 		b.output.Tables = append(b.output.Tables, t.name)
 	}
 	return nil
-}
-
-func exact(v float64) string { return record.Float(v).String() }
-
-func optional(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return exact(*v)
 }
 
 // arrivalHead names the columns of how long it takes to the target, the first of which is the mean
@@ -230,67 +205,51 @@ func arrivalHead(what, mean string) []string {
 		what + "_horizon", what + "_method"}
 }
 
-func arrivalCells(a *record.Arrivals) []string {
+func arrivalValues(a *record.Arrivals) []any {
 	if a == nil {
-		return make([]string, len(arrivalHead("", "")))
+		return make([]any, len(arrivalHead("", "")))
 	}
-	return []string{
-		a.Mean.String(), a.Std.String(), a.Restricted.String(), a.Low.String(), a.High.String(), a.Median.String(),
-		a.Horizon.String(), a.Method,
-	}
+	return []any{a.Mean, a.Std, a.Restricted, a.Low, a.High, a.Median, a.Horizon, a.Method}
 }
 
-func groupRows(s *Source, row func(...string)) {
+func groupRows(s *Source, row func(...any)) {
 	for _, g := range s.Summary.Groups {
-		cells := []string{
-			g.Point.String(), strconv.Itoa(g.N), strconv.Itoa(g.Reached), strconv.Itoa(g.Done),
-			strconv.Itoa(g.Degraded), strconv.Itoa(g.Failed),
-			string(g.Of), optional(g.Target),
-		}
-		cells = slices.Concat(cells, arrivalCells(g.TimeToTarget), arrivalCells(g.EpochsToTarget))
+		accuracy := make([]any, 4)
 		if a := g.FinalAccuracy; a != nil {
-			cells = append(cells, a.Mean.String(), a.Std.String(), a.Low.String(), a.High.String())
-		} else {
-			cells = append(cells, "", "", "", "")
+			accuracy = []any{a.Mean, a.Std, a.Low, a.High}
 		}
 		messages, bytes := report.MeanTraffic(s.Summary, g.Point)
-		row(append(cells, string(g.Verdict), strconv.Itoa(g.Pairs), strconv.Itoa(g.Repeats), exact(messages),
-			exact(bytes))...)
+		row(slices.Concat(
+			[]any{g.Point, g.N, g.Reached, g.Done, g.Degraded, g.Failed, g.Of, g.Target},
+			arrivalValues(g.TimeToTarget), arrivalValues(g.EpochsToTarget), accuracy,
+			[]any{g.Verdict, g.Pairs, g.Repeats, messages, bytes})...)
 	}
 }
 
-func runRows(s *Source, row func(...string)) {
+func runRows(s *Source, row func(...any)) {
 	for _, r := range s.Summary.Runs {
-		cells := []string{
-			strconv.Itoa(r.Number), r.Point.String(),
-			strconv.FormatUint(r.Seed, 10), string(r.Outcome), string(r.Of), strconv.FormatBool(r.Reached),
-			optional(r.TimeToTarget), optional(r.EpochsToTarget),
-		}
-		for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
-			cell := ""
+		crossing := func(of record.Of) any {
 			if at, ok := r.Crossings[of]; ok {
-				cell = exact(at)
+				return at
 			}
-			cells = append(cells, cell)
+			return nil
 		}
-		row(append(cells, r.FinalAccuracy.String(), r.BestAccuracy.String(), strconv.FormatUint(r.Steps, 10),
-			strconv.FormatInt(r.Messages, 10),
-			strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Evaluations), r.Clock, exact(r.Duration), r.Digest)...)
+		row(r.Number, r.Point, r.Seed, r.Outcome, r.Of, r.Reached, r.TimeToTarget, r.EpochsToTarget,
+			crossing(record.AverageModel), crossing(record.Mean), crossing(record.All), crossing(record.Any),
+			r.FinalAccuracy, r.BestAccuracy, r.Steps, r.Messages, r.Bytes, r.Evaluations, r.Clock, r.Duration, r.Digest)
 	}
 }
 
-func incidentRows(s *Source, row func(...string)) {
+func incidentRows(s *Source, row func(...any)) {
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			row(strconv.Itoa(r.Number), r.Point.String(), strconv.FormatUint(r.Seed, 10), string(r.Outcome),
-				exact(n.At), n.Node,
-				n.What)
+			row(r.Number, r.Point, r.Seed, r.Outcome, n.At, n.Node, n.What)
 		}
 	}
 }
 
 // curveRows writes the curves of the points and their bands as the figures have them.
-func curveRows(s *Source, row func(...string)) {
+func curveRows(s *Source, row func(...any)) {
 	for _, axis := range []struct {
 		name string
 		of   func(record.Evaluation) float64
@@ -302,34 +261,30 @@ func curveRows(s *Source, row func(...string)) {
 		for _, g := range s.Summary.Groups {
 			b, kind := s.AccuracyBand(g, axis.of)
 			for i, x := range b.X {
-				row(g.Point.String(), axis.name, exact(x), exact(b.Mean[i]), exact(b.Low[i]), exact(b.High[i]), kind)
+				row(g.Point, axis.name, x, b.Mean[i], b.Low[i], b.High[i], kind)
 			}
 		}
 	}
 }
 
-func workRows(s *Source, row func(...string)) {
+func workRows(s *Source, row func(...any)) {
 	for _, w := range s.Work {
 		for _, q := range []struct {
 			name string
-			of   figure.Counts
+			figure.Counts
 		}{{"staleness", w.Staleness}, {"age", w.Age}, {"waiting_s", w.Waiting}} {
-			if q.of.Count() > 0 {
-				row(s.Summary.Groups[w.Group].Point.String(), w.NodeName(), q.name, exact(q.of.Count()),
-					exact(q.of.Mean()), exact(q.of.Quantile(0.01)),
-					exact(q.of.Quantile(0.25)), exact(q.of.Quantile(0.5)), exact(q.of.Quantile(0.75)),
-					exact(q.of.Quantile(0.99)))
+			if q.Count() > 0 {
+				row(s.Summary.Groups[w.Group].Point, w.NodeName(), q.name, q.Count(), q.Mean(),
+					q.Quantile(0.01), q.Quantile(0.25), q.Quantile(0.5), q.Quantile(0.75), q.Quantile(0.99))
 			}
 		}
 	}
 }
 
-func linkRows(s *Source, row func(...string)) {
+func linkRows(s *Source, row func(...any)) {
 	for i, t := range s.Traces {
 		for _, l := range t.Links {
-			row(s.Summary.Runs[i].Point.String(), l.From, l.To, strconv.FormatInt(l.Messages, 10),
-				strconv.FormatInt(l.Bytes, 10),
-				exact(l.DelayAsked), exact(l.DelayAchieved), strconv.FormatInt(l.Lost, 10))
+			row(s.Summary.Runs[i].Point, l.From, l.To, l.Messages, l.Bytes, l.DelayAsked, l.DelayAchieved, l.Lost)
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package reporttest
 
 import (
-	"bytes"
 	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -24,27 +21,27 @@ func ReadFile(t *testing.T, path string) []byte {
 }
 
 // Texts reads an SVG and returns what is written in it.
-func Texts(t *testing.T, image []byte) (all []string) {
+func Texts(t *testing.T, image []byte) []string {
 	t.Helper()
-	d := xml.NewDecoder(bytes.NewReader(image))
-	inside := false
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			inside = token.Name.Local == "text"
-		case xml.CharData:
-			if inside {
-				all = append(all, string(token))
-			}
-		case xml.EndElement:
-			inside = false
-		}
+	var svg element
+	if err := xml.Unmarshal(image, &svg); err != nil {
+		t.Fatal(err)
 	}
+	return svg.texts()
+}
+
+type element struct {
+	XMLName xml.Name
+	Text    string    `xml:",chardata"`
+	Inner   []element `xml:",any"`
+}
+
+func (e *element) texts() (all []string) {
+	if e.XMLName.Local == "text" {
+		all = append(all, e.Text)
+	}
+	for i := range e.Inner {
+		all = append(all, e.Inner[i].texts()...)
+	}
+	return all
 }

@@ -23,12 +23,12 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 			for i := range columns {
 				c := columns[i]
 				if c.leave > 0 && c.leave <= gone {
-					name, _, _ := strings.Cut(c.heading, ",") // without its unit
+					name, _, _ := strings.Cut(c.forms[0].heading, ",") // without its unit
 					left = append(left, name)
 					continue
 				}
-				if bare && c.last != nil {
-					c = *c.last
+				if bare && c.bare != nil {
+					c.forms = []form{*c.bare}
 				}
 				kept = append(kept, c.copied())
 			}
@@ -37,16 +37,15 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 			}
 		}
 	}
-	cutLabels(kept, width)
+	cut(kept, width, leastLabel, true)
 	return kept, left
 }
 
 // copied is a column whose cells can be cut without harm to c's.
 func (c column) copied() column {
-	c.cells = slices.Clone(c.cells)
-	if c.brief != nil {
-		brief := c.brief.copied()
-		c.brief = &brief
+	c.forms = slices.Clone(c.forms)
+	for i := range c.forms {
+		c.forms[i].cells = slices.Clone(c.forms[i].cells)
 	}
 	return c
 }
@@ -60,32 +59,32 @@ func totalWidth(columns []column) int {
 	return n
 }
 
-// cutLabels cuts labels to leastLabel, the widest first, and then whatever is widest, until the
-// table is narrow enough.
-func cutLabels(columns []column, width int) {
+// cut cuts labels to a least width, the widest first, and then, if all may be, whatever is widest,
+// until the table is narrow enough.
+func cut(columns []column, width, least int, all bool) {
 	for {
 		over, widest := totalWidth(columns)-width, 0
 		for i := range columns {
 			c, w := &columns[i], &columns[widest]
-			if room, most := c.room(), w.room(); room > most || room == most && c.width() > w.width() {
+			if room, most := c.room(least), w.room(least); room > most || room == most && c.width() > w.width() {
 				widest = i
 			}
 		}
 		c := &columns[widest]
-		if over <= 0 || c.width() == 1 {
+		room := c.room(least)
+		if over <= 0 || room == 0 && !all || c.width() == 1 {
 			return
 		}
-		to := c.width() - min(over, max(c.room(), 1))
-		c.cut(max(to, 1))
+		c.cut(c.width() - min(over, max(room, 1)))
 	}
 }
 
 // room is how far a label can be cut before it says too little.
-func (c *column) room() int {
+func (c *column) room(least int) int {
 	if !c.label {
 		return 0
 	}
-	return max(0, c.width()-leastLabel)
+	return max(0, c.width()-least)
 }
 
 // wrap breaks lines between words where they are longer than the width.

@@ -46,7 +46,8 @@ func Probes(w io.Writer, all []*report.Probed) error {
 	}
 	columns := probeColumns(rows)
 	columns = slices.DeleteFunc(columns, func(c column) bool {
-		return !slices.ContainsFunc(c.cells, func(cell string) bool { return cell != "" && cell != report.NoValue })
+		empty := func(cell string) bool { return cell == "" || cell == report.NoValue }
+		return !slices.ContainsFunc(c.forms[0].cells, func(cell string) bool { return !empty(cell) })
 	})
 	return writeTable(w, columns, len(rows), notes)
 }
@@ -57,32 +58,28 @@ func probeColumns(rows []report.ProbeSummary) []column {
 		longest = max(longest, float64(r.Delay.P95))
 	}
 	u := report.TimeUnit(longest)
-	edge := column{heading: "edge", label: true}
-	model := column{heading: "model", label: true, leave: 3, brief: &column{heading: "model", label: true}}
-	rate := column{heading: "rate", leave: 1}
-	for _, r := range rows {
-		name := r.From
-		if r.To != "" {
-			name += " → " + r.To
+	edge := func(r report.ProbeSummary) string {
+		if r.To == "" {
+			return r.From
 		}
-		kind, _, _ := strings.Cut(r.Model, " ")
-		model.cells, model.brief.cells = append(model.cells, r.Model), append(model.brief.cells, kind)
-		edge.cells, rate.cells = append(edge.cells, name), append(rate.cells, rateCell(r.Rate))
+		return r.From + " → " + r.To
 	}
+	model := func(r report.ProbeSummary) string { return r.Model }
+	kind := func(r report.ProbeSummary) string {
+		kind, _, _ := strings.Cut(r.Model, " ")
+		return kind
+	}
+	rate := func(r report.ProbeSummary) string { return rateCell(r.Rate) }
 	numbers := func(leave int, heading, brief string, of func(report.ProbeSummary) string) column {
-		c := column{heading: heading, leave: leave, brief: &column{heading: brief}}
-		for _, r := range rows {
-			c.cells = append(c.cells, of(r))
-		}
-		c.brief.cells = c.cells
-		return c
+		return column{leave: leave, forms: []form{formOf(heading, rows, of), formOf(brief, rows, of)}}
 	}
 	times := func(leave int, heading, brief string, of func(report.ProbeSummary) record.Float) column {
 		return numbers(leave, heading+", "+u.Name, brief,
 			func(r report.ProbeSummary) string { return digits(float64(of(r)) / u.Seconds) })
 	}
 	return []column{
-		edge, model,
+		{label: true, forms: []form{formOf("edge", rows, edge)}},
+		{label: true, leave: 3, forms: []form{formOf("model", rows, model), formOf("model", rows, kind)}},
 		times(0, "delay p50", "p50, "+u.Name, func(r report.ProbeSummary) record.Float { return r.Delay.P50 }),
 		times(5, "p95", "p95", func(r report.ProbeSummary) record.Float { return r.Delay.P95 }),
 		times(2, "max", "max", func(r report.ProbeSummary) record.Float { return r.Delay.Max }),
@@ -90,7 +87,7 @@ func probeColumns(rows []report.ProbeSummary) []column {
 		numbers(8, "down", "down", func(r report.ProbeSummary) string { return share(r.Down) }),
 		numbers(6, "lost", "lost", func(r report.ProbeSummary) string { return share(r.Lost) }),
 		numbers(4, "resent", "resent", func(r report.ProbeSummary) string { return share(r.Resent) }),
-		rate,
+		{leave: 1, forms: []form{formOf("rate", rows, rate)}},
 	}
 }
 

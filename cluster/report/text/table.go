@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,9 +15,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
-// sampleNote says where fewer models are looked at than there are; of what is judged, only these
+// sampleNotes say where fewer models are looked at than there are; of what is judged, only these
 // are known.
-func sampleNote(s record.Summary) string {
+func sampleNotes(s record.Summary) []string {
 	var samples []string
 	for _, r := range s.Runs {
 		if r.Holders == 0 {
@@ -28,9 +29,9 @@ func sampleNote(s record.Summary) string {
 		}
 	}
 	if len(samples) == 0 {
-		return ""
+		return nil
 	}
-	return "Looked at are the models of a sample: " + report.ListSome(samples) + " (evaluate.sample)."
+	return []string{"Looked at are the models of a sample: " + report.ListSome(samples) + " (evaluate.sample)."}
 }
 
 const (
@@ -38,14 +39,34 @@ const (
 	minLabel   = 12 // columns to which labels are cut at most to get there
 )
 
-// column is a column of the table: its heading and a cell for each group.
+// column is a column of the table.
 type column struct {
+	forms []form // of the same figures: the first is shown, and each further one takes less room
+	label bool   // a value of the point: to the left, and may be cut
+	leave int    // when it is left out for want of width: 1 first; 0 never
+	bare  *form  // without intervals, for where nothing else is left to leave out; nil if it has none
+}
+
+// form is a heading and a cell for each row.
+type form struct {
 	heading string
 	cells   []string
-	label   bool    // a value of the point: to the left, and may be cut
-	leave   int     // when it is left out for want of width: 1 first; 0 never
-	brief   *column // the same in fewer columns of text; nil if there is no shorter way
-	last    *column // the same without intervals, for where nothing else is left to leave out; nil if it has none
+}
+
+func formOf[T any](heading string, rows []T, cell func(T) string) form {
+	f := form{heading, make([]string, len(rows))}
+	for i, row := range rows {
+		f.cells[i] = cell(row)
+	}
+	return f
+}
+
+func (f *form) width() int {
+	n := utf8.RuneCountInString(f.heading)
+	for _, cell := range f.cells {
+		n = max(n, utf8.RuneCountInString(cell))
+	}
+	return n
 }
 
 // Table writes a row for each point: how many of its runs arrived at the target, the mean time and
@@ -61,25 +82,21 @@ type column struct {
 // then epochs and runs, accuracy (where there is a time to target), how many runs arrived, and last
 // the intervals, says so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
-	columns := labelColumns(s)
-	columns = append(columns, resultColumns(s)...)
-	return writeTable(w, columns, len(s.Groups), Notes(s))
+	return writeTable(w, slices.Concat(labelColumns(s), resultColumns(s)), len(s.Groups), Notes(s))
 }
 
 // Cells returns what Table writes at its widest: the headings, a row for each point, and how many
 // columns name it.
 func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
-	columns := labelColumns(s)
-	labels = len(columns)
-	columns = append(columns, resultColumns(s)...)
+	named := labelColumns(s)
 	rows = make([][]string, len(s.Groups))
-	for _, c := range columns {
-		head = append(head, c.heading)
+	for _, c := range slices.Concat(named, resultColumns(s)) {
+		head = append(head, c.forms[0].heading)
 		for i := range rows {
-			rows[i] = append(rows[i], strings.TrimSpace(c.cells[i]))
+			rows[i] = append(rows[i], strings.TrimSpace(c.forms[0].cells[i]))
 		}
 	}
-	return head, rows, labels
+	return head, rows, len(named)
 }
 
 // writeTable writes the rows of columns, and notes below them. It keeps to the width of w as
@@ -95,16 +112,9 @@ func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 		fitWidth(columns, tableWidth)
 	}
 	var b strings.Builder
-	line := make([]string, len(columns))
-	for i := range columns {
-		line[i] = columns[i].heading
-	}
-	writeLine(&b, columns, line)
+	writeLine(&b, columns, func(f form) string { return f.heading })
 	for row := range rows {
-		for i := range columns {
-			line[i] = columns[i].cells[row]
-		}
-		writeLine(&b, columns, line)
+		writeLine(&b, columns, func(f form) string { return f.cells[row] })
 	}
 	for _, note := range notes {
 		b.WriteString(note + "\n")
@@ -113,82 +123,87 @@ func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 	return err
 }
 
-// labelColumns are the settings of the points, one column for each key.
-func labelColumns(s record.Summary) []column {
-	var columns []column
-	for _, key := range report.SweptKeys(s) {
-		c := column{heading: report.ShortKey(key, report.SweptKeys(s)), label: true}
-		for _, g := range s.Groups {
-			c.cells = append(c.cells, report.ValueAt(g.Point, key))
+func writeLine(b *strings.Builder, columns []column, cell func(f form) string) {
+	line := make([]string, len(columns))
+	for i, c := range columns {
+		line[i] = cell(c.forms[0])
+		gap := strings.Repeat(" ", c.width()-utf8.RuneCountInString(line[i]))
+		if c.label {
+			line[i] += gap
+		} else {
+			line[i] = gap + line[i]
 		}
-		columns = append(columns, c)
+	}
+	b.WriteString(strings.TrimRight(strings.Join(line, "  "), " ") + "\n")
+}
+
+// labelColumns are the settings of the points, one column for each key.
+func labelColumns(s record.Summary) (columns []column) {
+	keys := report.SweptKeys(s)
+	for i, heading := range report.ShortKeys(keys) {
+		value := func(g record.Group) string { return g.Point.Value(keys[i]) }
+		columns = append(columns, column{label: true, forms: []form{formOf(heading, s.Groups, value)}})
 	}
 	return columns
 }
 
 func resultColumns(s record.Summary) []column {
-	runs := column{heading: "runs", leave: 4}
-	accuracy := accuracyColumn(s)
-	messages, volume := column{heading: "messages", leave: 1}, column{heading: "MB", leave: 2}
-	volumes := make([]float64, len(s.Groups))
+	messages, volumes := make([]float64, len(s.Groups)), make([]float64, len(s.Groups))
 	for i, g := range s.Groups {
-		var m float64
-		m, volumes[i] = report.MeanTraffic(s, g.Point)
+		messages[i], volumes[i] = report.MeanTraffic(s, g.Point)
 		volumes[i] /= 1e6
-		messages.cells = append(messages.cells, fmt.Sprintf("%.0f", m))
-		runs.cells = append(runs.cells, fmt.Sprint(g.N))
 	}
-	for _, v := range volumes {
-		volume.cells = append(volume.cells, fmt.Sprintf("%.*f", decimals(volumes), v))
+	digits := decimals(volumes)
+	traffic := []column{
+		{leave: 1, forms: []form{
+			formOf("messages", messages, func(v float64) string { return fmt.Sprintf("%.0f", v) })}},
+		{leave: 2, forms: []form{
+			formOf("MB", volumes, func(v float64) string { return fmt.Sprintf("%.*f", digits, v) })}},
 	}
 	if len(report.Targets(s)) == 0 {
-		return []column{runs, accuracy, messages, volume}
+		runs := formOf("runs", s.Groups, func(g record.Group) string { return strconv.Itoa(g.N) })
+		return append([]column{{leave: 4, forms: []form{runs}}, {forms: accuracyForms(s)}}, traffic...)
 	}
-	accuracy.leave, accuracy.brief.leave = 5, 5
-	reached := column{heading: "reached", leave: 6}
-	for _, g := range s.Groups {
-		cell := report.NoValue
-		if g.Target != nil {
-			cell = fmt.Sprintf("%d/%d", g.Reached, g.N)
+	reached := formOf("reached", s.Groups, func(g record.Group) string {
+		if g.Target == nil {
+			return report.NoValue
 		}
-		reached.cells = append(reached.cells, cell)
-	}
+		return fmt.Sprintf("%d/%d", g.Reached, g.N)
+	})
 	unit := report.TimeUnit(report.LongestMean(s))
-	times := targetColumn(s, "time", unit.Seconds, func(g record.Group) *record.Arrivals { return g.TimeToTarget })
-	times.setHeadings("time to target, "+unit.Name, "time, "+unit.Name)
-	epochs := targetColumn(s, "epochs", 1, func(g record.Group) *record.Arrivals { return g.EpochsToTarget })
-	epochs.setHeadings("epochs to target", "epochs")
-	for c := &epochs; c != nil; c = c.brief {
-		c.leave = 3
-	}
-	// whose interval adds little to the interval of the time
-	epochs.brief.brief, epochs.last, epochs.brief.last = epochs.last, nil, nil
-	epochs.brief.brief.leave = 3
-	times.addVerdicts(s)
-	return []column{reached, times, epochs, accuracy, messages, volume}
+	times := targetForms(s, "time", ", "+unit.Name, unit.Seconds,
+		func(g record.Group) *record.Arrivals { return g.TimeToTarget })
+	addVerdicts(s, times)
+	epochs := targetForms(s, "epochs", "", 1, func(g record.Group) *record.Arrivals { return g.EpochsToTarget })
+	return append([]column{
+		{leave: 6, forms: []form{reached}},
+		{forms: times[:2], bare: &times[2]},
+		{leave: 3, forms: epochs}, // whose interval adds little to the interval of the time
+		{leave: 5, forms: accuracyForms(s)},
+	}, traffic...)
 }
 
-// accuracyColumn has the final accuracies.
-func accuracyColumn(s record.Summary) column {
-	long, short := column{heading: "final accuracy, %"}, column{heading: "accuracy, %"}
-	if word := report.JudgedWord(s); word != "" {
-		long.heading, short.heading = "final accuracy ("+word+"), %", "accuracy ("+word+"), %"
-	}
-	for _, g := range s.Groups {
-		long.cells = append(long.cells, spreadCell(g.FinalAccuracy, 100, 2))
-		cell := report.NoValue
-		if g.FinalAccuracy != nil {
-			cell = fmt.Sprintf("%.2f", float64(g.FinalAccuracy.Mean)*100)
+// accuracyForms are the final accuracies, with their intervals and without.
+func accuracyForms(s record.Summary) []form {
+	heading := "accuracy" + report.JudgedSuffix(s) + ", %"
+	cell := func(intervals bool) func(record.Group) string {
+		return func(g record.Group) string {
+			a := g.FinalAccuracy
+			if a == nil {
+				return report.NoValue
+			}
+			return meanCell(float64(a.Mean)*100, float64(a.Low)*100, float64(a.High)*100, 2,
+				intervals && a.Method != stats.TooFew)
 		}
-		short.cells = append(short.cells, cell)
 	}
-	long.brief = &short
-	return long
+	return []form{formOf("final "+heading, s.Groups, cell(true)), formOf(heading, s.Groups, cell(false))}
 }
 
-// targetColumn has the means to the target, in units of scale, with their intervals; its brief form
-// is shorter where no run arrived, and its last one is without intervals.
-func targetColumn(s record.Summary, heading string, scale float64, of func(record.Group) *record.Arrivals) column {
+// targetForms are the means to the target, in units of scale: with their intervals, the same with
+// less about points of which no run arrived, and without intervals.
+func targetForms(
+	s record.Summary, what, unit string, scale float64, of func(record.Group) *record.Arrivals,
+) []form {
 	var means []float64
 	for _, g := range s.Groups {
 		if a := of(g); a != nil {
@@ -196,58 +211,44 @@ func targetColumn(s record.Summary, heading string, scale float64, of func(recor
 		}
 	}
 	digits := decimals(means)
-	var long, short, bare column
-	for _, g := range s.Groups {
-		a := of(g)
-		if a == nil {
-			cell := report.NoValue
-			if g.Target != nil {
-				cell = fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+	cell := func(intervals bool) func(record.Group) string {
+		return func(g record.Group) string {
+			a := of(g)
+			if a == nil {
+				return report.NoValue
 			}
-			long.cells = append(long.cells, cell)
-			short.cells, bare.cells = append(short.cells, report.NoValue), append(bare.cells, report.NoValue)
-			continue
+			return meanCell(float64(a.Restricted)/scale, float64(a.Low)/scale, float64(a.High)/scale, digits,
+				intervals && a.Method != stats.TooFew)
 		}
-		mean := fmt.Sprintf("%.*f", digits, float64(a.Restricted)/scale)
-		cell := mean
-		if a.Method != stats.TooFew {
-			cell = fmt.Sprintf("%s [%.*f, %.*f]", mean, digits, float64(a.Low)/scale, digits, float64(a.High)/scale)
-		}
-		long.cells, short.cells, bare.cells = append(long.cells, cell), append(short.cells, cell),
-			append(bare.cells, mean)
 	}
-	bare.heading = heading
-	short.last, long.last, long.brief = &bare, &bare, &short
-	return long
+	missed := func(g record.Group) string {
+		if of(g) == nil && g.Target != nil {
+			return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+		}
+		return cell(true)(g)
+	}
+	return []form{formOf(what+" to target"+unit, s.Groups, missed), formOf(what+unit, s.Groups, cell(true)),
+		formOf(what+unit, s.Groups, cell(false))}
 }
 
-// setHeadings gives a column and its shorter forms their headings.
-func (c *column) setHeadings(long, short string) {
-	c.heading, c.brief.heading, c.last.heading = long, short, short
+// meanCell writes a mean, with its interval if it has one.
+func meanCell(mean, low, high float64, decimals int, interval bool) string {
+	if !interval {
+		return fmt.Sprintf("%.*f", decimals, mean)
+	}
+	return fmt.Sprintf("%.*f [%.*f, %.*f]", decimals, mean, decimals, low, decimals, high)
 }
 
-// addVerdicts puts the verdicts behind a column's cells.
-func (c *column) addVerdicts(s record.Summary) {
+// addVerdicts puts the verdicts behind cells.
+func addVerdicts(s record.Summary, forms []form) {
 	if !report.HasVerdicts(s) {
 		return
 	}
-	for _, form := range []*column{c, c.brief, c.last} {
+	for _, form := range forms {
 		for i, g := range s.Groups {
 			form.cells[i] += " " + report.VerdictMarks[g.Verdict]
 		}
 	}
-}
-
-// spreadCell writes a mean with its interval, the latter only where there is one.
-func spreadCell(s *record.Spread, scale float64, decimals int) string {
-	if s == nil {
-		return report.NoValue
-	}
-	mean := fmt.Sprintf("%.*f", decimals, float64(s.Mean)*scale)
-	if s.Method == stats.TooFew {
-		return mean
-	}
-	return fmt.Sprintf("%s [%.*f, %.*f]", mean, decimals, float64(s.Low)*scale, decimals, float64(s.High)*scale)
 }
 
 // decimals returns how many decimals a column needs to show its smallest value other
@@ -269,20 +270,18 @@ func decimals(values []float64) int {
 // Notes returns the lines below the table.
 func Notes(s record.Summary) []string {
 	var lines []string
-	if report.HasSeveralModels(s) {
-		text := "Judged: the " + report.Judged(s)
-		if kinds := report.JudgedKinds(s); len(kinds) > 1 {
-			names := make([]string, len(kinds))
-			for i, of := range kinds {
-				names[i] = "the " + report.JudgedNames[of]
-			}
-			text = "Judged, by point: " + strings.Join(names, ", ")
-		}
-		lines = append(lines, text+".")
+	var names []string
+	for _, of := range report.JudgedKinds(s) {
+		names = append(names, "the "+report.JudgedNames[of])
 	}
-	if line := sampleNote(s); line != "" {
-		lines = append(lines, line)
+	switch len(names) {
+	case 0:
+	case 1:
+		lines = append(lines, "Judged: "+names[0]+".")
+	default:
+		lines = append(lines, "Judged, by point: "+strings.Join(names, ", ")+".")
 	}
+	lines = append(lines, sampleNotes(s)...)
 	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, verdictNotes(s)...)
 	lines = append(lines, intervalNotes(s)...)
@@ -290,11 +289,28 @@ func Notes(s record.Summary) []string {
 	if missing := s.Missing(); missing != "" {
 		lines = append(lines, "N"+missing[1:]+".")
 	}
+	return append(lines, clockNotes(s)...)
+}
+
+// clockNotes say what the runs missed: measurements that were not kept, time in which they stood
+// still before their bound ended them, and what a real clock was late with. Of failed ones that
+// stood still the incidents say why.
+func clockNotes(s record.Summary) (lines []string) {
 	crowded, missing := 0, uint64(0)
+	still, first := 0, math.Inf(1)
+	late, worst := 0, 0.0
 	for _, r := range s.Runs {
 		if r.Unmeasured > 0 {
 			crowded++
 			missing += r.Unmeasured
+		}
+		if r.Stalled > 0 && r.Outcome != record.Failed {
+			still++
+			first = min(first, r.Stalled)
+		}
+		if r.Lateness != nil && r.Late {
+			late++
+			worst = max(worst, float64(r.P99))
 		}
 	}
 	if crowded > 0 {
@@ -302,15 +318,10 @@ func Notes(s record.Summary) []string {
 			fmt.Sprintf("%d of %d runs measured more than is kept of a run: %d measurements are missing.",
 				crowded, len(s.Runs), missing))
 	}
-	if line := stalled(s); line != "" {
-		lines = append(lines, line)
-	}
-	late, worst := 0, 0.0
-	for _, r := range s.Runs {
-		if r.Lateness != nil && r.Late {
-			late++
-			worst = max(worst, float64(r.P99))
-		}
+	if still > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s "+
+			"on: everybody was gone, or waited for what was lost or for a node out of reach.",
+			still, len(s.Runs), first))
 	}
 	if late > 0 {
 		lines = append(lines,
@@ -320,82 +331,34 @@ func Notes(s record.Summary) []string {
 	return lines
 }
 
-// stalled says which runs stood still before their bound ended them. Failed ones had none: their
-// incidents say why.
-func stalled(s record.Summary) string {
-	still, first := 0, math.Inf(1)
-	for _, r := range s.Runs {
-		if r.Stalled > 0 && r.Outcome != record.Failed {
-			still++
-			first = min(first, r.Stalled)
-		}
-	}
-	if still == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s on: everybody "+
-		"was gone, or waited for what was lost or for a node out of reach.",
-		still, len(s.Runs), first)
-}
-
-func (c *column) width() int {
-	n := utf8.RuneCountInString(c.heading)
-	for _, cell := range c.cells {
-		n = max(n, utf8.RuneCountInString(cell))
-	}
-	return n
-}
+func (c *column) width() int { return c.forms[0].width() }
 
 // fitWidth abbreviates columns, where it saves most first, and then cuts labels, the widest first,
 // until the table is narrow enough or there is nothing left to shorten.
 func fitWidth(columns []column, width int) {
-	for {
-		total, longest, widest := -2, -1, -1
+	for totalWidth(columns) > width {
+		longest := -1
 		for i := range columns {
 			c := &columns[i]
-			total += c.width() + 2
-			if c.brief != nil && (longest < 0 || c.saving() > columns[longest].saving()) {
+			if len(c.forms) > 1 && (longest < 0 || c.saving() > columns[longest].saving()) {
 				longest = i
 			}
-			if c.label && (widest < 0 || c.width() > columns[widest].width()) {
-				widest = i
-			}
 		}
-		switch {
-		case total <= width:
+		if longest < 0 {
+			cut(columns, width, minLabel, false)
 			return
-		case longest >= 0:
-			columns[longest] = *columns[longest].brief
-		case widest < 0 || columns[widest].width() <= minLabel:
-			return
-		default:
-			columns[widest].cut(max(columns[widest].width()-(total-width), minLabel))
 		}
+		columns[longest].forms = columns[longest].forms[1:]
 	}
 }
 
-// saving is how many columns of text the brief form of a column saves.
-func (c *column) saving() int { return c.width() - c.brief.width() }
+// saving is how many columns of text the next form of a column saves.
+func (c *column) saving() int { return c.width() - c.forms[1].width() }
 
 func (c *column) cut(width int) {
-	c.heading = report.Cut(c.heading, width)
-	for i := range c.cells {
-		c.cells[i] = report.Cut(c.cells[i], width)
+	f := &c.forms[0]
+	f.heading = report.Cut(f.heading, width)
+	for i := range f.cells {
+		f.cells[i] = report.Cut(f.cells[i], width)
 	}
-}
-
-func writeLine(b *strings.Builder, columns []column, cells []string) {
-	var line strings.Builder
-	for i := range columns {
-		if i > 0 {
-			line.WriteString("  ")
-		}
-		gap := strings.Repeat(" ", columns[i].width()-utf8.RuneCountInString(cells[i]))
-		if columns[i].label {
-			line.WriteString(cells[i] + gap)
-		} else {
-			line.WriteString(gap + cells[i])
-		}
-	}
-	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }

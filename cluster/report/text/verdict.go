@@ -49,7 +49,7 @@ func verdictNotes(s record.Summary) (lines []string) {
 	return lines
 }
 
-// note explains the marks that the family's points bear.
+// note explains the marks of the family's points.
 func (f *family) note(s record.Summary, named bool) string {
 	var marks []string
 	for _, w := range []stats.Word{stats.Fastest, stats.Undecided, stats.Unjudged} {
@@ -61,7 +61,7 @@ func (f *family) note(s record.Summary, named bool) string {
 		}
 	}
 	what := report.Percent(f.target)
-	if report.HasSeveralModels(s) {
+	if len(report.JudgedKinds(s)) > 0 {
 		what += " (" + report.JudgedWords[f.of] + ")"
 	}
 	text := strings.Join(marks, ", ") + ": time to " + what
@@ -149,11 +149,8 @@ func intervalNotes(s record.Summary) (lines []string) {
 			report.Count(few, "point")))
 	}
 	if len(report.Targets(s)) > 0 && missed > 0 {
-		text := fmt.Sprintf("%d of %d runs did not reach %s", missed, len(s.Runs), report.TargetName(s))
-		if judged := report.JudgedWord(s); judged != "" {
-			text += " (" + judged + ")"
-		}
-		text += ": censored at their ends"
+		text := fmt.Sprintf("%d of %d runs did not reach %s%s: censored at their ends", missed, len(s.Runs),
+			report.TargetName(s), report.JudgedSuffix(s))
 		if failed > 0 {
 			text += ", or if they failed never there"
 		}
@@ -162,44 +159,33 @@ func intervalNotes(s record.Summary) (lines []string) {
 	return lines
 }
 
-// outcomeNotes tell of the runs whose figures are worth less: which, at which node, when and why.
+// outcomeNotes name the runs whose figures are worth less: which, at which node, when and why.
 func outcomeNotes(s record.Summary) (lines []string) {
-	degraded, failed := 0, 0
-	var told []string
-	for _, r := range s.Runs {
-		switch r.Outcome {
-		case record.Degraded:
-			degraded++
-		case record.Failed:
-			failed++
-		default:
-			continue
-		}
-		told = append(told, outcomeLine(r))
-	}
-	if degraded+failed == 0 {
+	spoilt := report.Spoilt(s)
+	if len(spoilt) == 0 {
 		return nil
 	}
-	var parts []string
-	if failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", failed))
+	lines = append(lines, fmt.Sprintf("Of %s %s:", report.Count(len(s.Runs), "run"), strings.Join(spoilt, ", ")))
+	more := -report.MaxListed
+	for _, r := range s.Runs {
+		if r.Outcome != record.Degraded && r.Outcome != record.Failed {
+			continue
+		}
+		if more++; more <= 0 {
+			lines = append(lines, outcomeLine(r))
+		}
 	}
-	if degraded > 0 {
-		parts = append(parts, fmt.Sprintf("%d degraded", degraded))
-	}
-	lines = append(lines, fmt.Sprintf("Of %s %s:", report.Count(len(s.Runs), "run"), strings.Join(parts, ", ")))
-	lines = append(lines, told[:min(len(told), report.MaxListed)]...)
-	if more := len(told) - report.MaxListed; more > 0 {
+	if more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more.", more))
 	}
 	return lines
 }
 
-// outcomeLine tells of a run and its first incidents.
+// outcomeLine says what has become of a run, with its first incidents.
 func outcomeLine(r record.Run) string {
 	line := report.RunName(r) + " " + string(r.Outcome)
 	const most = 2
-	causes := slices.Clone(r.Incidents) // who waits is told behind what happened
+	causes := slices.Clone(r.Incidents) // who waits is named behind what happened
 	slices.SortStableFunc(causes, func(a, b record.Incident) int { return cmp.Compare(stoodStill(a), stoodStill(b)) })
 	for i, n := range causes[:min(len(causes), most)] {
 		line += [...]string{": ", "; "}[min(i, 1)] + incident(n)
