@@ -291,8 +291,8 @@ func settings(labels []plan.Label) record.Point {
 	return p
 }
 
-// RunAll chooses what the plan has to tune, and works the queue off, several runs side by side, until
-// one fails.
+// RunAll chooses what the plan has to tune, and works the queue off, several runs side by side,
+// until one fails.
 func (r *Runner) RunAll(ctx context.Context) error {
 	if err := r.tune(ctx); err != nil {
 		return err
