@@ -339,6 +339,7 @@ stop: {time: 1h}
 `
 
 func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a")()
 	defer c.serve("b")()
@@ -549,6 +550,7 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 }
 
 func TestRoundTripsOfAllPairsAreTold(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a")()
 	defer c.serve("b")()

@@ -32,6 +32,7 @@ func table(t *testing.T, path string) {
 }
 
 func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	data := t.TempDir()
 	table(t, filepath.Join(data, "table.csv"))

@@ -3,7 +3,6 @@ package figure
 import (
 	"bytes"
 	"fmt"
-	"image/color"
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -52,6 +51,7 @@ type Figure struct {
 
 func newFigure(title, x, y, caption string) *Figure {
 	p := plot.New()
+	p.BackgroundColor = nil // the sheet is white
 	p.Title.Text = title
 	p.Title.Padding = 10
 	p.Title.TextStyle.Font = sans(titleSize)
@@ -111,9 +111,12 @@ func save(path string, paint func(vg.CanvasSizer, layout)) error {
 	return record.WriteFile(path+".svg", bytes.ReplaceAll(text, []byte(fontFamily), []byte(fontFamilies)))
 }
 
-// drawSVG returns what a function draws as SVG.
+// drawSVG returns what a function draws as SVG, on white, as images are.
 func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) ([]byte, error) {
 	drawing := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
+	page := draw.New(drawing)
+	page.SetColor(white)
+	page.Fill(page.Path())
 	paint(drawing, l)
 	var b bytes.Buffer
 	_, err := drawing.WriteTo(&b)
@@ -140,10 +143,7 @@ var sheet = layout{width: pageWidth, height: pageHeight, titled: true}
 
 // drawPage draws the figure with its legend and caption.
 func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
-	page := draw.New(canvas)
-	page.SetColor(color.White)
-	page.Fill(page.Path())
-	page = draw.Crop(page, margin, -margin, margin, -margin)
+	page := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
 	p := *f.Plot
 	if l.titled {
 		page = drawCaption(page, f.caption)

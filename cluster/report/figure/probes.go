@@ -257,10 +257,7 @@ func (s *sheetOfPanels) addShareDown(all []*report.Probed, end float64, u report
 
 // draw draws the panels in rows.
 func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
-	page := draw.New(canvas)
-	page.SetColor(color.White)
-	page.Fill(page.Path())
-	page = draw.Crop(page, margin, -margin, margin, -margin)
+	page := draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
 	page.FillText(text.Style{Color: grey, Font: sans(tickSize), Handler: plot.DefaultTextHandler}, page.Min, s.caption)
 	title := text.Style{Color: black, Font: sans(titleSize), XAlign: draw.XCenter, YAlign: draw.YTop,
 		Handler: plot.DefaultTextHandler}
