@@ -65,7 +65,8 @@ func TestSlowRunIsNoStandstill(t *testing.T) {
 	t.Parallel()
 	for slow, set := range map[string][]string{
 		"steps":    {"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
-		"messages": {"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}"},
+		"messages": {"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}",
+			"architecture.algorithm=all-to-all"}, // one message for each step
 	} {
 		t.Run(slow, func(t *testing.T) {
 			t.Parallel()
