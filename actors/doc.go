@@ -7,7 +7,7 @@
 //
 // # Writing an architecture
 //
-// An architecture is a set of roles and the actor of each. The steps below are those of
+// An architecture is a set of roles and the actor of each. The steps below build
 // examples/custom-actor, a hierarchical parameter server, in the order in which
 // they are written; its README tells them at length.
 //
@@ -70,8 +70,8 @@
 //     Env.Charge where a handler touches a vector of the model's size.
 //   - No goroutine, lock, file, socket or machine's clock, and no range over a map.
 //   - Sums go in the order of ranks, never of arrival.
-//   - Who wants to write a tensor obtains it from TensorPool.Writable; who keeps one that came
-//     in a message retains it; who has handled a message releases it.
+//   - To write a tensor, obtain it from TensorPool.Writable. To keep one that came in a message,
+//     retain it. After handling a message, release it.
 //
 // # Changing an actor from outside
 //

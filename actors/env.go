@@ -69,7 +69,7 @@ type Env interface {
 
 // Place is where the values of the first tensor of one message belong.
 type Place struct {
-	// Name is that of the message's head.
+	// Name is the one in the message's head.
 	Name protos.PlaceName
 	// Low and High bound the place: values Low to High−1 of what was posted.
 	Low, High int

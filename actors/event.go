@@ -19,7 +19,7 @@ const (
 	// it is, will be made of. Epoch and Step say how far the run is.
 	SnapshotTaken
 	// Evaluated: the verdict on a model of an Evaluation is in. Origin is the node
-	// whose model it was; At, Epoch and Step are those of the snapshot; Accuracy and
+	// whose model it was; At, Epoch and Step are the snapshot's; Accuracy and
 	// Loss are the means over the test set.
 	Evaluated
 	// Measured: a figure of the actor's own, such as the distance from a consensus. Name
@@ -29,8 +29,8 @@ const (
 	// Selected: a peer has chosen the node at position Origin to exchange models with.
 	Selected
 	// Summarized: the verdicts on all models of an Evaluation are in, as Figures says. At
-	// and Epoch are those of the snapshots, Step is how far the run was; Accuracy and Loss
-	// are those of what is judged.
+	// and Epoch are the snapshots', Step is how far the run was; Accuracy and Loss
+	// belong to what is judged.
 	Summarized
 	// Merged: a peer has taken in a model of the node at position Origin, which had made Step
 	// steps when it sent it.
@@ -90,7 +90,7 @@ type Of string
 
 // What can be judged. Where one node alone holds a model, all four are the same.
 const (
-	// AverageModel is the model whose parameters are the mean of those of the nodes' models.
+	// AverageModel is the model whose parameters are the mean of all nodes' parameters.
 	AverageModel Of = "average-model"
 	// Mean is the mean of the nodes' accuracies: what the owner of one node can expect.
 	Mean Of = "mean"

@@ -6,7 +6,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Name is that of the node that an actor lives on.
+// Name is the name of the node that an actor lives on.
 func Name(env Env) string { return env.View().Members[env.Node()].Name }
 
 // Fail ends the run because of what cannot be. Its error names the node that the actor lives on.
@@ -14,7 +14,7 @@ func Fail(env Env, format string, values ...any) {
 	env.Fail(fmt.Errorf("node %s: %w", Name(env), fmt.Errorf(format, values...)))
 }
 
-// IsVector reports whether the tensors of a message are one vector of so many values.
+// IsVector reports whether the tensors of a message are one vector with this number of values.
 func IsVector(tensors []*protos.Tensor, values int) bool {
 	return len(tensors) == 1 && len(tensors[0].Data) == values
 }

@@ -3,7 +3,7 @@ package actors
 import "github.com/gradwire/gradwire/protos"
 
 // Restorer is an actor outside of any run whose state outlives its failures. It is asked of the
-// actor that a Kind returns, when the policy that it was spawned with has it made anew.
+// actor that a Kind returns, when the policy that it was spawned with has it replaced.
 type Restorer interface {
 	// Save is called on the actor that has failed, after the handler that did, and returns
 	// what its successor is to begin with. What that handler had changed already is in it unless

@@ -105,7 +105,7 @@ func (v *View) Neighbour(node, i int) int {
 			}
 			i--
 		}
-		panic("actors: there are not so many neighbours")
+		panic("actors: the node has fewer neighbours")
 	}
 	if v.Members[node].Present && int(v.present[i]) >= node {
 		i++

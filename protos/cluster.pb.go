@@ -2631,7 +2631,7 @@ type News struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Submissions []*Submission          `protobuf:"bytes,1,rep,name=submissions,proto3" json:"submissions,omitempty"`
 	Expires     int64                  `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"`
-	// All that was told before is void: the process has begun to tell anew.
+	// All that was told before is void: the process tells everything again.
 	First         bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2828,7 +2828,7 @@ type SpawnActor struct {
 	Label string `protobuf:"bytes,5,opt,name=label,proto3" json:"label,omitempty"`
 	Value string `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
 	Cores int32  `protobuf:"varint,7,opt,name=cores,proto3" json:"cores,omitempty"`
-	// How often it may be made anew, and within what time in ns; 0 stands for its whole life.
+	// How often it may be replaced, and within what time in ns; 0 stands for its whole life.
 	Restarts      int32 `protobuf:"varint,8,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	Within        int64 `protobuf:"varint,9,opt,name=within,proto3" json:"within,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -552,7 +552,7 @@ func (x *PullModel) GetExchange() uint64 {
 	return 0
 }
 
-// Busy declines a Model whose receiver is asked to average while it has no model of its own.
+// Busy declines a Model whose receiver is asked to average while it has none.
 type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the sender's node in the view.

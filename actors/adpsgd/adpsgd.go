@@ -1,10 +1,10 @@
 // Package adpsgd is asynchronous decentralised parallel stochastic gradient descent: peers
-// without a server, each with a model of its own, who average with one neighbour at a
+// without a server, each with its own model, that average with one neighbour at a
 // time and wait for nobody else (X. Lian, W. Zhang, C. Zhang and J. Liu, "Asynchronous
 // Decentralized Parallel Stochastic Gradient Descent", ICML 2018, algorithm 1).
 //
 // In a step a peer computes the gradient g at a copy of its model, averages its model with
-// that of a neighbour chosen at random, both getting the same mean, and subtracts γg
+// a random neighbour's, both getting the same mean, and subtracts γg
 // from what its model then is. Exchange and gradient overlap.
 //
 // An average is atomic: between sending its model and receiving the mean a peer's model does not
@@ -34,7 +34,7 @@ type Graph string
 
 // The graphs.
 const (
-	// Topology is that of the run, which must be bipartite: where a schedule changes it, all of
+	// Topology is the run's own, which must be bipartite: where a schedule changes it, all of
 	// them taken together. Of each connected part the first node, in the order of the plan, is
 	// active.
 	Topology Graph = "topology"

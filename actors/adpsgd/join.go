@@ -7,7 +7,7 @@ import (
 )
 
 // change goes on with those who are there, and are neighbours, in a new view. An exchange with one
-// who is no neighbour any more comes to its end.
+// that has ceased to be a neighbour comes to its end.
 func (p *peer) change(ctx actor.Context, head *protos.View) {
 	before, view := p.view, p.env.View()
 	for _, node := range p.others {

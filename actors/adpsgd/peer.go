@@ -84,7 +84,7 @@ func (p *peer) Receive(ctx actor.Context) {
 	default:
 		return
 	}
-	p.tell(ctx)
+	p.announce(ctx)
 }
 
 func (p *peer) receive(ctx actor.Context, m *protos.Message) {
@@ -284,8 +284,8 @@ func (p *peer) merge(clock []uint64) {
 	}
 }
 
-// tell passes on how far all are after a step, and news of it while the peer waits.
-func (p *peer) tell(ctx actor.Context) {
+// announce passes on how far all are after a step, and news of it while the peer waits.
+func (p *peer) announce(ctx actor.Context) {
 	if p.lead.Bounded() && (p.due || p.news && p.idle.Cause() != "") {
 		p.news, p.due = false, false
 		p.lead.Announce(ctx)

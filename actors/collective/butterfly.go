@@ -22,7 +22,7 @@ func (s *schedule) butterfly() {
 	levels := bits.Len(uint(s.n)) - 1
 	participants := 1 << levels
 	folded := s.n - participants
-	last := 2*levels + 1 // step; step 0 and this one are those of the folded ranks
+	last := 2*levels + 1 // step; in step 0 and in this one the folded ranks take part
 	pair := s.rank < 2*folded
 	if pair && s.rank%2 == 1 {
 		s.whole(Send, s.rank-1, 0)

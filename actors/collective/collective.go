@@ -13,7 +13,7 @@
 // messages for every length of the vector, and a round that is over at one rank
 // has begun at all others.
 //
-// Workers follow the views of the run's coordinator: who is gone is missing from the next
+// Workers follow the views of the run's coordinator: a worker that is gone is missing from the next
 // exchange, and who joins starts from the model that the others have in common. A
 // round is made by the members of one view, with the same steps of each, or made again.
 package collective
@@ -42,16 +42,15 @@ const (
 	// on the joint batch of all workers and steps, and momentum and the rate's schedule
 	// mean what they mean there: they count rounds.
 	Gradients Reduce = "gradients"
-	// Models lets every worker make Every steps with an optimiser of its own, and then
-	// averages the models; a worker's weight is the number of samples of its steps
-	// (B. McMahan et al., "Communication-Efficient Learning of Deep Networks from
-	// Decentralized Data", AISTATS 2017, algorithm 1, with steps instead of passes). The
-	// state of the optimiser is local: it is neither sent nor averaged nor reset, so
-	// that momentum is the running mean of the worker's own gradients and goes on, from
-	// the averaged model, in the direction of the worker's last steps; the rate's
-	// schedule counts the worker's steps. With Every 1 and plain SGD this equals Gradients
-	// up to rounding. Who joins begins with a copy of another worker's state as it is then, counted
-	// as if it had made all steps of the rounds that are over.
+	// Models lets every worker make Every steps with its own optimiser, and then averages the
+	// models; a worker's weight is the number of samples of its steps (B. McMahan et al.,
+	// "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017,
+	// algorithm 1, with steps instead of passes). The state of the optimiser is local: it is
+	// neither sent nor averaged nor reset, so that momentum is the running mean of the worker's own
+	// gradients and goes on, from the averaged model, in the direction of the worker's last steps;
+	// the rate's schedule counts the worker's steps. With Every 1 and plain SGD this equals
+	// Gradients up to rounding. A worker that joins begins with a copy of another worker's state as
+	// it is then, counted as if it had made all steps of the rounds that are over.
 	Models Reduce = "models"
 )
 

@@ -27,10 +27,11 @@ type learner interface {
 	settle(mean *protos.Tensor)
 	// outcome is the mean of the last round that had one; it may be nil before the first.
 	outcome() *protos.Tensor
-	// joint is the model that all ranks have in common since then: who joins starts from it.
+	// joint is the model that all ranks have in common since then: a rank that joins starts from
+	// it.
 	joint() *protos.Tensor
-	// adopt replaces the model by another rank's joint model and outcome, of which it takes
-	// references of its own; the outcome may be nil.
+	// adopt replaces the model by another rank's joint model and outcome, and takes its own
+	// references to them; the outcome may be nil.
 	adopt(joint, outcome *protos.Tensor)
 	// model is what the next step starts from.
 	model() *peer.Replica

@@ -19,7 +19,7 @@ import (
 // finished round. Let R be the greatest. The lowest rank that has finished it gives its outcome to
 // those that have not, and a joint model to those that join. Then round R+1 is made, or
 // made again, by the new ranks alone. An outcome that only ranks have which are gone is
-// lost, and its round made again; nobody who is left has taken it in.
+// lost, and its round made again; no remaining worker has taken it in.
 //
 // What belongs to an older view is ignored. What belongs to a newer one than this rank
 // has heard of, or to a round before it is agreed on, is kept until it has its turn.

@@ -189,7 +189,7 @@ func (r *reduction) take(round uint64, t tag, chunk *protos.Tensor) error {
 // A chunk that lands before it has its turn overwrites nothing that is needed. The first of some
 // values finds none of them in the output. Another one that replaces values is made of what the
 // others have taken in of this rank's: they have all that it had to send of them, and it adds
-// nothing to them any more. That holds as long as ranks send each chunk once; one that comes again
+// nothing more to them. That holds as long as ranks send each chunk once; one that comes again
 // has no place.
 func (r *reduction) posts(view uint64, before int) iter.Seq[actors.Place] {
 	return func(yield func(actors.Place) bool) {

@@ -109,7 +109,7 @@ type Model struct {
 // Incident is something that makes the figures of a run worth less.
 type Incident struct {
 	At time.Duration
-	// Node is the position of the node that it happened to; that of the coordinator is the number
+	// Node is the position of the node that it happened to; the coordinator's is the number
 	// of nodes.
 	Node int
 	// What says what happened.
@@ -142,7 +142,7 @@ type coordinator struct {
 	judged   map[uint64]*judgement // by the hash of the parameters
 }
 
-// tick is the timer of evaluations by time; bound that of the run's time.
+// tick is the timer of evaluations by time; bound is the timer of the run's time.
 type (
 	tick  struct{}
 	bound struct{}

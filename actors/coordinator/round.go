@@ -46,7 +46,7 @@ type look struct {
 	void      bool // the node has gone without an answer
 }
 
-// judgement is the verdict on equal models, that of a look in a round. It is in when that round is
+// judgement is the verdict on equal models: on one look in a round. It is in when that round is
 // settled.
 type judgement struct {
 	round   uint64
@@ -113,7 +113,7 @@ func (c *coordinator) take(l *look, params *protos.Tensor) {
 // late; the verdict comes when it would have come.
 func (c *coordinator) due(r *round) time.Duration { return max(r.at+r.lag-c.env.Now(), 1) }
 
-// arrived counts a model that nobody needs to wait for any more.
+// arrived counts a model that nobody needs to wait for.
 func (c *coordinator) arrived(r *round) {
 	r.asked--
 	c.missing--
@@ -202,7 +202,7 @@ func (c *coordinator) settleAll() {
 func (c *coordinator) settle(r *round) bool {
 	models := r.models()
 	if len(models) > 0 {
-		c.tell(r, models)
+		c.record(r, models)
 	}
 	p, before := c.run.Policy, c.before
 	if len(models) > 0 {
@@ -219,9 +219,9 @@ func (c *coordinator) settle(r *round) bool {
 	return false
 }
 
-// tell records what was found of the models of a round, and notes what has arrived at the target
-// with it.
-func (c *coordinator) tell(r *round, models []*look) {
+// record puts the verdicts on the models of a round into the record, and notes what has arrived at
+// the target with it.
+func (c *coordinator) record(r *round, models []*look) {
 	c.run.Result.Evaluations += len(models)
 	if len(models) > 1 && !r.same {
 		c.run.Result.Computed++
@@ -304,7 +304,7 @@ func (r *round) release() {
 	}
 }
 
-// conclude ends the run with a round. The models are those of the last one that has any.
+// conclude ends the run with a round. The models come from the last round that has any.
 func (c *coordinator) conclude(r *round) {
 	result := c.run.Result
 	result.Last, result.End = r.number, r.at

@@ -1,5 +1,5 @@
 // Package dpsgd is decentralised parallel stochastic gradient descent: peers without a
-// server, each with a model of its own, who average with their neighbours after every
+// server, each with its own model, that average with their neighbours after every
 // step (X. Lian et al., "Can Decentralized Algorithms Outperform Centralized
 // Algorithms? A Case Study for Decentralized Parallel Stochastic Gradient Descent", NIPS 2017,
 // algorithm 1):
@@ -24,7 +24,7 @@
 // lower ones, never round a cycle, and a peer at the lowest step waits for nothing but its gradient
 // and, if the lead is bounded, clocks that are under way. Pairs that fixed an offset between counts
 // of their own would not stand still to catch up, but around a cycle of the topology offsets agreed
-// on at different times need not add up to 0, and then a peer waits for a later step of its own.
+// on at different times need not add up to 0, and then a peer waits for one of its own later steps.
 //
 // The sum over all peers is what averaging does not change. It moves with a peer that crashes,
 // which takes its model along, with one that joins, and when a pair is parted of which one has

@@ -7,7 +7,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// look takes over from the view who is there and who is a neighbour.
+// look takes over from the view which nodes are there and which are neighbours.
 func (p *peer) look() {
 	view := p.env.View()
 	for i := range p.pairs {
@@ -138,7 +138,7 @@ func (p *peer) answer(ctx actor.Context, x *pair) {
 
 // meet ends the joining once all neighbours have answered: this peer goes on with the first
 // step in which it averages with one of them. The optimiser's schedule goes on from there; what it
-// remembers of gradients begins anew.
+// remembers of gradients begins empty.
 func (p *peer) meet() {
 	if p.phase != meeting {
 		return

@@ -54,7 +54,7 @@ func (s *slot) clear() {
 	*s = slot{}
 }
 
-// newPairs are those of a node with all its neighbours in any topology of the run, in the order of
+// newPairs pairs a node with all its neighbours in any topology of the run, in the order of
 // the plan.
 func newPairs(view *actors.View, node int, matrix [][]float64) []pair {
 	var pairs []pair
@@ -107,7 +107,7 @@ func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values 
 func (p *pair) take(step uint64) error {
 	s := &p.slots[step&1]
 	if s.params != nil {
-		p.forget()
+		p.releaseKnown()
 		p.known = s.params.Retain()
 	}
 	s.clear()
@@ -117,8 +117,8 @@ func (p *pair) take(step uint64) error {
 	return nil
 }
 
-// forget gives the known model back.
-func (p *pair) forget() {
+// releaseKnown gives the known model back.
+func (p *pair) releaseKnown() {
 	if p.known != nil {
 		p.known.Release()
 		p.known = nil
@@ -127,7 +127,7 @@ func (p *pair) forget() {
 
 // part ends the pair: the neighbour has gone.
 func (p *pair) part() {
-	p.forget()
+	p.releaseKnown()
 	for i := range p.slots {
 		p.slots[i].clear()
 	}

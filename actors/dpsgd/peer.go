@@ -40,7 +40,7 @@ type peer struct {
 	sent     *protos.Tensor // x̂, the model that neighbours know
 	gradient *protos.Tensor // of the step under way, once it is there
 	news     bool           // the clock has something that neighbours have not been told
-	complete int            // so many pairs, the first ones, need no model of this step any more
+	complete int            // the first pairs, this many, need no further model of this step
 }
 
 func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
@@ -76,7 +76,7 @@ func (p *peer) Receive(ctx actor.Context) {
 	default:
 		return
 	}
-	p.tell(ctx)
+	p.announce(ctx)
 }
 
 func (p *peer) receive(ctx actor.Context, m *protos.Message) {
@@ -277,7 +277,7 @@ func (p *peer) mix() bool {
 }
 
 // average is the row of this peer in W·X, summed in the order of the plan; self is the
-// weight of its own model.
+// weight of the peer's model.
 func (p *peer) average(self float32) *protos.Tensor {
 	out := p.env.Tensors().Get(len(p.replica.Params.Data))
 	clear(out.Data)
@@ -291,7 +291,7 @@ func (p *peer) average(self float32) *protos.Tensor {
 		if x.counts(p.replica.Steps) {
 			nn.AddScaled(out.Data, x.weight, x.known.Data)
 			if p.arch.Moved == 0 {
-				x.forget()
+				x.releaseKnown()
 			}
 		}
 	}
@@ -318,8 +318,8 @@ func (p *peer) merge(clock []uint64) {
 	}
 }
 
-// tell passes news on, unless the next model will.
-func (p *peer) tell(ctx actor.Context) {
+// announce passes news on, unless the next model will.
+func (p *peer) announce(ctx actor.Context) {
 	if !p.news || !p.lead.Bounded() || p.phase < meeting || p.phase == working && p.gradient == nil {
 		return
 	}

@@ -103,7 +103,7 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-// proceed begins the next step if nothing stands in its way. Who is held by the lead passes
+// proceed begins the next step if nothing stands in its way. A peer held by the lead passes
 // on what it hears, so that nobody waits for a clock that stands still behind another who waits.
 func (p *peer) proceed(ctx actor.Context) {
 	if p.stepping || !p.joining.Ready() || p.awaited.count > 0 {
@@ -162,7 +162,8 @@ func (p *peer) step(ctx actor.Context, g *train.Gradient) {
 }
 
 // start takes in that the run begins for this peer. Exchanges are numbered from the view in which
-// the peer starts, so that no answer to an earlier life of the node can be mistaken for one to this.
+// the peer starts, so that no answer to an earlier life of the node can be mistaken for one to
+// this.
 func (p *peer) start(ctx actor.Context, head *protos.Start) {
 	p.base = head.View << 32
 	p.exchange = p.base
@@ -305,7 +306,7 @@ func (p *peer) answered(head *protos.Model, model *protos.Tensor) {
 	}
 }
 
-// over notes that nothing is awaited of a node any more, unless that was another exchange.
+// over notes that nothing more is awaited of a node, unless that was another exchange.
 func (p *peer) over(node int, exchange uint64) {
 	if exchange == p.exchange && p.awaited.remove(node) && p.awaited.count == 0 {
 		p.idle.Resume()
@@ -350,11 +351,11 @@ func (p *peer) hear(clock []uint64) {
 	}
 }
 
-// merge merges another model into the present one, in memory of its own, because a step or
+// merge merges another model into the present one, in new memory, because a step or
 // a message may still read what was there.
 func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
-	weight := p.rules.Rule.Weight(
-		Counts{Age: p.replica.Version, Steps: p.replica.Steps, Merged: p.merged}, Counts{Age: head.Age, Steps: head.Step})
+	own := Counts{Age: p.replica.Version, Steps: p.replica.Steps, Merged: p.merged}
+	weight := p.rules.Rule.Weight(own, Counts{Age: head.Age, Steps: head.Step})
 	if !(weight >= 0 && weight <= 1) {
 		actors.Fail(p.env, "the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Rule, weight)
 		return

@@ -32,7 +32,7 @@ func (d *Drift) Far(params []float32) (far bool, work float64) {
 	return math.Sqrt(sum) > d.bound, 3 * float64(len(params))
 }
 
-// Mark notes that params are what the others know now. It takes a reference of its own.
+// Mark notes that params are what the others know now. It takes its own reference.
 func (d *Drift) Mark(params *protos.Tensor) {
 	if d.bound == 0 {
 		return

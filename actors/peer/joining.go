@@ -168,7 +168,7 @@ func (j *Joining) adopt(ctx actor.Context, head *protos.Welcome, m *protos.Messa
 	return j.welcomeAll(ctx)
 }
 
-// Resume lets the peer go on after so many finished steps: with its walk through the shard, the
+// Resume lets the peer go on after a number of finished steps: with its walk through the shard, the
 // optimiser's schedule and its clock. What the optimiser remembers of gradients begins empty. It
 // reports whether the optimiser can; if not, the run fails.
 func (j *Joining) Resume(steps uint64) bool {

@@ -40,7 +40,7 @@ func NewLead(env actors.Env, bound int) *Lead {
 // Bounded reports whether there is a bound.
 func (l *Lead) Bounded() bool { return l.clock != nil }
 
-// Finish notes that this peer has finished so many steps.
+// Finish notes that this peer has finished a number of steps.
 func (l *Lead) Finish(steps uint64) {
 	if l.clock != nil {
 		l.clock[l.env.Node()] = steps

@@ -35,7 +35,7 @@ func (m *Mixing) Weight(i, j int) float64 {
 	return 0
 }
 
-// MetropolisWeight is that of two neighbours in the view's topology, absent nodes included:
+// MetropolisWeight is the weight of two neighbours in the view's topology, absent nodes included:
 //
 //	W_ij = 1 ÷ (1 + max(d_i, d_j))
 //

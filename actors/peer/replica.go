@@ -44,8 +44,9 @@ func (r *Replica) Update(gradient []float32) {
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})
 }
 
-// Resume lets the peer's steps and the optimiser's schedule go on after so many steps; what the
-// optimiser remembers of gradients, and of how many, stays as it is: nothing, for a peer that joins.
+// Resume lets the peer's steps and the optimiser's schedule go on after a number of steps; what the
+// optimiser remembers of gradients, and of how many, stays as it is: nothing, for a peer that
+// joins.
 func (r *Replica) Resume(steps uint64) error {
 	r.Steps = steps
 	state := r.Optimizer.State()

@@ -101,7 +101,7 @@ func workspace(m nn.Model, batch, cores int) nn.Workspace {
 	return m.NewWorkspace(batch)
 }
 
-// Resume continues the walk through the shard after so many steps, as if this worker had
+// Resume continues the walk through the shard after a number of steps, as if this worker had
 // made them. It must not be called while a step is under way.
 func (l *Local) Resume(steps uint64) { l.step = steps }
 

@@ -57,7 +57,7 @@ func (n *Node) ActorID() string { return n.Name + "/" + n.Role }
 // Control is how a run's coordinator acts on its world.
 type Control struct {
 	// Halt stops everything but the coordinator: what the members have under way does
-	// not happen any more. The coordinator's last jobs are waited for.
+	// no longer happen. The coordinator's last jobs are waited for.
 	Halt func()
 	// Finish ends the run.
 	Finish func()

@@ -29,7 +29,7 @@ const (
 // NodeChange is something that happens to a node at an instant of the run.
 type NodeChange struct {
 	At time.Duration
-	// Node is its position; that of the coordinator is the number of nodes, and it cannot Join.
+	// Node is its position; the coordinator's is the number of nodes, and it cannot Join.
 	Node int
 	Do   NodeEvent
 	// For is how long a Pause lasts.
@@ -49,7 +49,7 @@ type MemberChange struct {
 }
 
 // ErrLeaderless ends a run whose coordinator the schedule takes away.
-var ErrLeaderless = errors.New("the coordinator is gone, and nobody leads the run any more")
+var ErrLeaderless = errors.New("the coordinator is gone, and nobody leads the run")
 
 // Inhabitant is an actor to be placed on a node.
 type Inhabitant struct {

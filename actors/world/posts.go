@@ -36,8 +36,8 @@ func (p *Posts) Put(memory *protos.Tensor, places iter.Seq[actors.Place]) {
 // Remove withdraws a place, if it is there.
 func (p *Posts) Remove(name protos.PlaceName) { delete(p.places, name) }
 
-// Take returns the memory of a place of so many values, with a reference for the message, and
-// withdraws the place; nil if there is none.
+// Take returns the memory of a place with this number of values, with a reference for the message,
+// and withdraws the place; nil if there is none.
 func (p *Posts) Take(name protos.PlaceName, values int) *protos.Tensor {
 	s, ok := p.places[name]
 	if !ok || values != s.high-s.low {

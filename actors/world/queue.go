@@ -31,7 +31,7 @@ func (q *Queue[T]) Pop() T {
 }
 
 // Queues are what waits in a mailbox, by class. Protoactor's own messages are handled before all
-// others, and messages of the control protocol before those of actors.
+// others, and messages of the control protocol before messages of actors.
 type Queues[T any] struct{ System, Control, User Queue[T] }
 
 // Next takes the most urgent item. Where a mailbox is held nothing but protoactor's own messages

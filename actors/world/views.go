@@ -29,7 +29,7 @@ func (v *Views) First() *actors.View {
 }
 
 // Of returns the view that a coordinator has announced. Each call makes
-// PIDs of its own, because a PID remembers the process that it was resolved to. It panics
+// its own PIDs, because a PID remembers the process that it was resolved to. It panics
 // if the announcement does not fit the deployment.
 func (v *Views) Of(announced *protos.View) *actors.View {
 	d := v.deployment

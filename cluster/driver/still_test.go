@@ -111,7 +111,8 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 	for name, text := range map[string]string{
 		"peers": blocking,
 		// Nodes are halted seconds before the run is over.
-		"slow judge": strings.NewReplacer("kind: mlp", "kind: slow-judge", "every: 500ms", "every: 4s").Replace(blocking),
+		"slow judge": strings.NewReplacer("kind: mlp", "kind: slow-judge", "every: 500ms", "every: 4s").
+			Replace(blocking),
 		"server": strings.NewReplacer(
 			"{kind: ad-psgd, graph: exponential}", "{kind: parameter-server}",
 			"[{name: p, count: 4, ", "[{name: hub, role: server}, {name: p, role: worker, count: 4, ",
