@@ -64,7 +64,7 @@ func TestSlowRunIsNoStandstill(t *testing.T) {
 	}
 	t.Parallel()
 	for slow, set := range map[string][]string{
-		"steps":    {"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
+		"steps": {"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
 		"messages": {"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}",
 			"architecture.algorithm=all-to-all"}, // one message for each step
 	} {
