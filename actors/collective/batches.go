@@ -1,9 +1,6 @@
 package collective
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 )
@@ -18,13 +15,12 @@ type batches struct {
 func newBatches(task *train.Task, view *actors.View) (batches, error) {
 	b := batches{batch: task.Batch, shards: make([]int, len(view.Members))}
 	for node := range view.Members {
-		member := &view.Members[node]
-		if member.Role != RoleWorker {
+		if view.Members[node].Role != RoleWorker {
 			continue
 		}
-		shard := slices.Index(task.Workers, member.Name)
-		if shard < 0 {
-			return b, fmt.Errorf("%s is not among the workers, which have the samples: %v", member.Name, task.Workers)
+		shard, err := task.Worker(view, node)
+		if err != nil {
+			return b, err
 		}
 		if b.shards[node] = len(task.Shards[shard]); task.Shards[shard] == nil {
 			b.shards[node] = task.Train.Len()

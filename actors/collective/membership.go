@@ -45,7 +45,7 @@ type membership struct {
 	rank    int
 	nodes   []int             // by rank
 	peers   []*actor.PID      // by rank
-	causes  []string          // of waiting, by rank
+	causes  []string          // of waiting, by rank; empty until there was one
 	reports []standing        // by rank
 	missing int               // reports
 	agreed  uint64            // finished rounds, once all reports are in
@@ -112,7 +112,7 @@ func (w *worker) abort() {
 		w.votes.drop()
 	}
 	if w.current != nil {
-		w.resume(w.causes[w.current.awaited()])
+		w.resume(w.cause())
 		w.env.Post(nil, nil)
 		w.input.Release()
 		w.mean.Release()
@@ -125,17 +125,15 @@ func (w *worker) enter() bool {
 	view := w.env.View()
 	w.view, w.rank = view.Number, view.Members[w.env.Node()].Rank
 	w.nodes, w.peers = view.Role(RoleWorker), w.peers[:0]
-	for rank, node := range w.nodes {
+	for _, node := range w.nodes {
 		w.peers = append(w.peers, view.Members[node].PID)
-		if rank == len(w.causes) {
-			w.causes = append(w.causes, fmt.Sprintf("rank %d", rank))
-		}
 	}
 	if w.rank < 0 {
 		actors.Fail(w.env, "it takes part, but not according to view %d", w.view)
 		return false
 	}
 	n := len(w.nodes)
+	w.causes = append(w.causes, make([]string, max(0, n-len(w.causes)))...)
 	w.reports, w.missing = make([]standing, n), n-1
 	w.models = newReduction(&w.architecture, n, w.rank, w.params)
 	if w.architecture.Moved > 0 {

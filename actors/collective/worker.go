@@ -174,7 +174,7 @@ func (w *worker) take(ctx actor.Context, head *protos.Chunk, m *protos.Message) 
 	if w.current == nil || w.current.blocked() {
 		return
 	}
-	w.resume(w.causes[w.current.awaited()])
+	w.resume(w.cause())
 	w.advance(ctx)
 }
 
@@ -281,6 +281,15 @@ func (w *worker) wait() {
 	if !w.waiting {
 		w.waiting, w.since = true, w.env.Now()
 	}
+}
+
+// cause names the rank whose chunk the reduction waits for.
+func (w *worker) cause() string {
+	cause := &w.causes[w.current.awaited()]
+	if *cause == "" {
+		*cause = fmt.Sprintf("rank %d", w.current.awaited())
+	}
+	return *cause
 }
 
 // resume ends the waiting, if any, and records what it was for.

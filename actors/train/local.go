@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/datasets"
@@ -45,12 +44,12 @@ type Gradient struct {
 
 // NewLocal prepares the steps of the worker that lives in env.
 func (t *Task) NewLocal(env actors.Env) (*Local, error) {
-	member := env.View().Members[env.Node()]
-	worker := slices.Index(t.Workers, member.Name)
-	if worker < 0 {
-		return nil, fmt.Errorf("%s is not among the workers, which have the samples: %v", member.Name, t.Workers)
+	worker, err := t.Worker(env.View(), env.Node())
+	if err != nil {
+		return nil, err
 	}
-	sampler, err := datasets.NewSampler(t.Train, t.Shards[worker], t.Batch, t.Seed, member.Name)
+	name := t.Workers[worker]
+	sampler, err := datasets.NewSampler(t.Train, t.Shards[worker], t.Batch, t.Seed, name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +62,7 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 		y:       make([]int32, t.Batch),
 	}
 	l.workspace = workspace(t.Model, t.Batch, l.cores)
-	l.seed = actors.Source(t.Seed, member.Name, "dropout").Uint64()
+	l.seed = actors.Source(t.Seed, name, "dropout").Uint64()
 	l.compute = l.run
 	return l, nil
 }

@@ -68,6 +68,19 @@ func (t *Task) Validate() error {
 	return nil
 }
 
+// Worker returns the place in Workers of a node of the run. Workers are some of the view's members,
+// in the same order, so that a node's place is its position or shortly before: among 2,000 workers
+// nobody searches through all of them. It returns an error if the node does not train.
+func (t *Task) Worker(view *actors.View, node int) (int, error) {
+	name := view.Members[node].Name
+	for i := min(node, len(t.Workers)-1); i >= 0; i-- {
+		if t.Workers[i] == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%s is not among the workers, which have the samples: %v", name, t.Workers)
+}
+
 // OnValidation is the same task, judged by its validation samples in the place of the test samples.
 func (t *Task) OnValidation() *Task {
 	judged := *t
