@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	// Tests that say t.Parallel mostly wait, for others than the processor.
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
