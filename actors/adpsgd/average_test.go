@@ -36,6 +36,7 @@ var graphs = []struct {
 
 // Exchanges take microseconds and steps 100 ms, so that in the middle of a step none is under way.
 func TestAveragingLeavesTheSumUnchangedAndLeadsToConsensus(t *testing.T) {
+	t.Parallel()
 	for _, c := range graphs {
 		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 20, 0), Graph: c.graph,
 			Kind: adpsgd.Architecture{Graph: c.kind, Lead: -1}, Distinct: true, Strict: true}
@@ -154,23 +155,34 @@ func TestNobodyEverWaitsInACircle(t *testing.T) {
 	if simtest.Brief() {
 		*seeds = min(*seeds, 300)
 	}
-	for seed := range uint64(*seeds) {
-		random := rand.New(rand.NewPCG(seed, 7))
-		c := graphs[random.IntN(len(graphs))]
-		s := simtest.Stage{Task: simtest.NewTask(c.nodes, 9, 0.1), Graph: c.graph, Reorder: random.IntN(2) == 0,
-			Strict: seed%16 == 0}
-		s.Task.Seed = seed
-		s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: random.IntN(4) - 1, Moved: float64(random.IntN(2)) * 0.05}
-		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond}
-		for range c.nodes {
-			s.Step = append(s.Step, time.Duration(1+random.IntN(100))*time.Millisecond)
-		}
-		w := s.World(t, func(env actors.Env, control world.Control) (actor.Actor, error) {
-			return &referee{env: env, control: control, wanted: 8}, nil
+	const parts = 2
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			t.Parallel()
+			for seed := part; seed < uint64(*seeds); seed += parts {
+				nobodyWaitsInACircle(t, seed)
+			}
 		})
-		if _, err := w.Run(context.Background()); err != nil {
-			t.Fatalf("seed %d, %s, %+v: %v", seed, c.name, s.Kind, err)
-		}
+	}
+}
+
+func nobodyWaitsInACircle(t *testing.T, seed uint64) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, 7))
+	c := graphs[random.IntN(len(graphs))]
+	s := simtest.Stage{Task: simtest.NewTask(c.nodes, 9, 0.1), Graph: c.graph, Reorder: random.IntN(2) == 0,
+		Strict: seed%16 == 0}
+	s.Task.Seed = seed
+	s.Kind = adpsgd.Architecture{Graph: c.kind, Lead: random.IntN(4) - 1, Moved: float64(random.IntN(2)) * 0.05}
+	s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(300)) * time.Millisecond}
+	for range c.nodes {
+		s.Step = append(s.Step, time.Duration(1+random.IntN(100))*time.Millisecond)
+	}
+	w := s.World(t, func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return &referee{env: env, control: control, wanted: 8}, nil
+	})
+	if _, err := w.Run(context.Background()); err != nil {
+		t.Fatalf("seed %d, %s, %+v: %v", seed, c.name, s.Kind, err)
 	}
 }
 

@@ -20,6 +20,7 @@ func bipartite(n int, random *rand.Rand) actors.Graph {
 // Under a topology that changes all the time averaging leaves the sum of all models unchanged,
 // nobody chooses one who is no neighbour, and nobody stands still.
 func TestTopologyThatChangesMovesNoSumAndStopsNobody(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(200)
 	if simtest.Brief() {
 		seeds = 30

@@ -114,6 +114,7 @@ func TestFirstRankRecordsTheSpectralGapOnce(t *testing.T) {
 }
 
 func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(300)
 	if simtest.Brief() {
 		seeds = 30

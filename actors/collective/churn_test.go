@@ -427,6 +427,7 @@ func everywhere(t *testing.T, least, most int, run func(t *testing.T, a collecti
 }
 
 func TestRoundsAreBySomeViewAloneWheneverANodeCrashes(t *testing.T) {
+	t.Parallel()
 	everywhere(t, 2, 6, func(t *testing.T, a collective.Algorithm, n int) {
 		task := churnTask(n, momentum(0.05))
 		cuts := map[int]bool{}
@@ -452,6 +453,7 @@ func TestRoundsAreBySomeViewAloneWheneverANodeCrashes(t *testing.T) {
 }
 
 func TestRoundsAreBySomeViewAloneWheneverANodeJoins(t *testing.T) {
+	t.Parallel()
 	everywhere(t, 2, 6, func(t *testing.T, a collective.Algorithm, n int) {
 		sweep(n, 2300*time.Microsecond, func(i int, at time.Duration) {
 			node := i % n
@@ -475,6 +477,7 @@ func TestRoundsAreBySomeViewAloneWheneverANodeJoins(t *testing.T) {
 }
 
 func TestRoundsAreBySomeViewAloneWhenChangesFollowEachOther(t *testing.T) {
+	t.Parallel()
 	everywhere(t, 3, 5, func(t *testing.T, a collective.Algorithm, n int) {
 		task := churnTask(n, momentum(0.05))
 		sweep(n, 3100*time.Microsecond, func(i int, at time.Duration) {

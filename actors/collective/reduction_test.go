@@ -248,6 +248,7 @@ func cost(a Algorithm, n, values int) (messages, sent int) {
 const large = 1_200_000
 
 func TestSumIsExactEqualOnAllRanksAndCostsWhatTheFormulasSay(t *testing.T) {
+	t.Parallel()
 	for _, a := range algorithms {
 		for n := 1; n <= 17; n++ {
 			sizes := []int{0, 1, n - 1, 1009}
@@ -274,6 +275,7 @@ func TestSumIsExactEqualOnAllRanksAndCostsWhatTheFormulasSay(t *testing.T) {
 }
 
 func TestRanksHaveTheSameBitsInWhateverOrderChunksArrive(t *testing.T) {
+	t.Parallel()
 	for _, a := range algorithms {
 		for _, overtaking := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/overtaking=%v", a, overtaking), func(t *testing.T) {
@@ -308,6 +310,7 @@ func TestRanksHaveTheSameBitsInWhateverOrderChunksArrive(t *testing.T) {
 }
 
 func TestSegmentsChangeNoBitOfTheSumAndBoundMessages(t *testing.T) {
+	t.Parallel()
 	for n := 1; n <= 9; n++ {
 		for _, values := range []int{0, 5, 1009} {
 			want := newRehearsal(Ring, 0, n, 1, false, rounded(values))

@@ -36,6 +36,7 @@ func shuffle(random *rand.Rand, nodes int) []world.NodeChange {
 // Nodes hear of a view at different times, so that messages of views come to them of which they
 // have not heard.
 func TestRoundsAreBySomeViewAloneWhateverHappensAndWhoeverHearsOfItFirst(t *testing.T) {
+	t.Parallel()
 	runs := 200
 	if simtest.Brief() {
 		runs = 40
@@ -169,6 +170,7 @@ func TestFarAwayBoundNeverExchangesAndNearOneAlways(t *testing.T) {
 }
 
 func TestVotedRoundsAreBySomeViewAloneWheneverANodeCrashesOrJoins(t *testing.T) {
+	t.Parallel()
 	everywhere(t, 2, 5, func(t *testing.T, a collective.Algorithm, n int) {
 		landed := 0
 		sweep(n, 2900*time.Microsecond, func(i int, at time.Duration) {

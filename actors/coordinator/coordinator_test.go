@@ -109,6 +109,7 @@ func TestFirstBoundThatIsMetEndsTheRun(t *testing.T) {
 }
 
 func TestTimeToTargetIsInterpolatedBetweenTheLastTwoEvaluations(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		models := rapid.SliceOfN(rapid.Float32Range(0, 0.99), 5, 5).Draw(r, "accuracies")
 		target := rapid.Float64Range(0.01, 1).Draw(r, "target")
@@ -200,6 +201,7 @@ func (s *script) crossing(of actors.Of, rounds int) (at float64, round int) {
 }
 
 func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		nodes, rounds := rapid.IntRange(1, 4).Draw(r, "nodes"), 6
 		of := rapid.SampledFrom([]actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any}).Draw(r, "of")

@@ -71,6 +71,7 @@ func bySteps(r *simtest.Recorder, looks [][]simtest.Seen) map[uint64][]simtest.S
 // Nodes come and go over slow links. Whatever has become of the pairs, from then on the mean of
 // those who are there is the same after every step while they approach each other.
 func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
+	t.Parallel()
 	seeds, telling := uint64(60), 0
 	if simtest.Brief() {
 		seeds = 20
@@ -118,6 +119,7 @@ func TestMixingIsDoublyStochasticAfterCrashesAndJoins(t *testing.T) {
 
 // Without a learning rate of 0, and until everybody has made many steps: nobody is forgotten.
 func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(300)
 	if simtest.Brief() {
 		seeds = 30

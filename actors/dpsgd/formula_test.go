@@ -125,6 +125,7 @@ func worst(models []simtest.Seen, x [][]float64) float64 {
 }
 
 func TestEqualsTheMatrixFormula(t *testing.T) {
+	t.Parallel()
 	const rate, steps = 0.1, 100
 	for _, c := range graphs {
 		for _, lead := range []int{-1, 0} {
@@ -146,6 +147,7 @@ func TestEqualsTheMatrixFormula(t *testing.T) {
 
 // Steps of very different lengths and links slower than steps change when, and not what.
 func TestSlowLinksAndNodesChangeNoBit(t *testing.T) {
+	t.Parallel()
 	for _, c := range graphs {
 		task := simtest.NewTask(len(c.graph), 60, 0.1)
 		want := map[string][]float32{}

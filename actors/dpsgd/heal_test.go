@@ -64,6 +64,7 @@ func parting(s *simtest.Stage, random *rand.Rand) time.Duration {
 
 // A part may have to catch up with hundreds of steps of another, but nobody waits for ever.
 func TestPartsOfDifferentPaceGoOnTogetherOnceTheyAreLinkedAgain(t *testing.T) {
+	t.Parallel()
 	seeds, apart := uint64(300), 0
 	if simtest.Brief() {
 		seeds = 30

@@ -70,6 +70,7 @@ func TestEqualsTheMatrixFormulaWhenTheTopologyChanges(t *testing.T) {
 // With nodes that come and go besides, over slow links: when the last topology links all, everybody
 // goes on.
 func TestNobodyStandsStillWhenTheTopologyChanges(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(300)
 	if simtest.Brief() {
 		seeds = 30

@@ -104,6 +104,7 @@ func sequences(weights map[int]float64, k int, prefix []int, p float64, into map
 }
 
 func TestRandomChoiceGivesEverySequenceTheSameChance(t *testing.T) {
+	t.Parallel()
 	const draws = 200_000
 	for _, graph := range []bool{false, true} {
 		for n, c := range map[int]Choice{5: {By: Random, Share: 0.5}, 4: {By: Random, Count: 1},
@@ -121,6 +122,7 @@ func TestRandomChoiceGivesEverySequenceTheSameChance(t *testing.T) {
 }
 
 func TestLatencyChoiceFollowsTheReciprocalsOfDelaysOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	const draws, sec = 200_000, time.Second
 	for _, c := range []struct {
 		latency []time.Duration

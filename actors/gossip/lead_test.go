@@ -55,6 +55,7 @@ func (p *pace) Observe(_ time.Duration, node int, event actors.Event) {
 // A step may begin when its peer is no more than the bound ahead, so that at its end the peer is
 // no more than one more ahead.
 func TestNobodyIsFurtherAheadThanTheLeadAndNobodyStandsStill(t *testing.T) {
+	t.Parallel()
 	seeds := 40
 	if simtest.Brief() {
 		seeds = 8
@@ -134,6 +135,7 @@ func churn(t *testing.T, seed uint64, rules gossip.Architecture) *late {
 }
 
 func TestPeersThatComeAndGoStopNobody(t *testing.T) {
+	t.Parallel()
 	seeds := 60
 	if simtest.Brief() {
 		seeds = 12

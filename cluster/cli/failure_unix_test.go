@@ -127,9 +127,7 @@ func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 }
 
 func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts and stops processes")
-	}
+	lengthy(t)
 	site := settle(t, "a", "b", "c", "d")
 	id := site.beginTogether("stop.time=20s")
 	stopped := time.Now()

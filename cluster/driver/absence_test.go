@@ -27,6 +27,7 @@ func begins(t *testing.T, operator *driver.Client, id string) {
 }
 
 func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	leave := c.serve("a")
 	var at string
@@ -130,6 +131,7 @@ func await(t *testing.T, what string, try func() error) {
 }
 
 func TestRunThatIsRemovedLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	c, operator, running := occupied(t)
 	guest := c.client(identity.Client)
 	_, err := operator.Remove(t.Context(), running)

@@ -201,6 +201,7 @@ func TestDriverSpawnsSendsAsksFindsAndStopsActorsOnAnyNode(t *testing.T) {
 }
 
 func TestRunsAreNotPlacedWhereActorsHaveReservedAllCores(t *testing.T) {
+	t.Parallel()
 	c, client := office(t)
 	submit := func(place ...string) (where string, err error) {
 		t.Helper()
@@ -234,6 +235,7 @@ func TestRunsAreNotPlacedWhereActorsHaveReservedAllCores(t *testing.T) {
 }
 
 func TestCoresAreReservedAndRefusedAndFreed(t *testing.T) {
+	t.Parallel()
 	_, client := office(t)
 	first := spawn(t, client, driver.ActorSpec{Name: "first", Kind: "ledger", Cores: 1, Label: "desk:b"})
 	second := spawn(t, client, driver.ActorSpec{Name: "second", Kind: "ledger", Cores: 2})
@@ -268,6 +270,7 @@ func TestCoresAreReservedAndRefusedAndFreed(t *testing.T) {
 }
 
 func TestWrongSpecificationsAreRefused(t *testing.T) {
+	t.Parallel()
 	c, client := office(t)
 	good := driver.ActorSpec{Name: "book", Kind: "ledger"}
 	spawn(t, client, good)
@@ -307,6 +310,7 @@ func TestWrongSpecificationsAreRefused(t *testing.T) {
 }
 
 func TestOfManyWhoTakeOneNameAtMostOneSucceeds(t *testing.T) {
+	t.Parallel()
 	_, client := office(t)
 	for round := range 10 {
 		var mu sync.Mutex
@@ -333,6 +337,7 @@ func TestOfManyWhoTakeOneNameAtMostOneSucceeds(t *testing.T) {
 }
 
 func TestRestartedActorHasItsStateAndIsCounted(t *testing.T) {
+	t.Parallel()
 	_, client := office(t)
 	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b",
 		Restart: driver.Restart{Times: 1, Within: time.Hour}})
@@ -355,6 +360,7 @@ func TestRestartedActorHasItsStateAndIsCounted(t *testing.T) {
 }
 
 func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testing.T) {
+	t.Parallel()
 	_, client := office(t)
 	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b"})
 	ask(t, r, 1) // now there is a line to the cluster
@@ -391,6 +397,7 @@ func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testin
 }
 
 func TestMessagesOfOnePairKeepTheirOrderWhateverComesBetween(t *testing.T) {
+	t.Parallel()
 	_, client := office(t)
 	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b"})
 	other := spawn(t, client, driver.ActorSpec{Name: "other", Kind: "ledger", Node: "a"})
@@ -418,6 +425,7 @@ func TestMessagesOfOnePairKeepTheirOrderWhateverComesBetween(t *testing.T) {
 }
 
 func TestMessagesToANodeThatLeavesAreLostAndCounted(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a", ledgers)()
 	leave := c.serve("b", ledgers)
@@ -453,6 +461,7 @@ func TestMessagesToANodeThatLeavesAreLostAndCounted(t *testing.T) {
 }
 
 func TestClientThatIsClosedCountsWhatIsUnderWayAsLost(t *testing.T) {
+	t.Parallel()
 	_, client := office(t)
 	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b"})
 	asked := make(chan error, 1)

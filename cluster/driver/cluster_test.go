@@ -178,8 +178,8 @@ train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
 architecture: {kind: parameter-server}
 nodes: [{name: server, role: server}, {name: worker, role: worker, compute: {step: 20ms}}]
 network: {default: {delay: 100ms}}
-evaluate: {every: 12 steps}
-stop: {steps: 24}
+evaluate: {every: 6 steps}
+stop: {steps: 12}
 `
 
 // ring is a plan in which a peer's model depends on its number of steps alone. Each is looked at
@@ -339,6 +339,7 @@ stop: {time: 1h}
 `
 
 func TestRunGoesOnWithoutItsDriverUntilAnOperatorStopsIt(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a")()
 	defer c.serve("b")()
@@ -549,6 +550,7 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 }
 
 func TestRoundTripsOfAllPairsAreTold(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a")()
 	defer c.serve("b")()

@@ -67,6 +67,7 @@ func TestConnectSaysWhyThereIsNoCluster(t *testing.T) {
 }
 
 func TestRunOfNodeThatDoesNotAnswerIsNotSaidToBeUnknown(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a")()
 	elsewhere := server(t, func(conn net.Conn) { conn.Close() }) //nolint:errcheck // a test's

@@ -32,6 +32,7 @@ func table(t *testing.T, path string) {
 }
 
 func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	data := t.TempDir()
 	table(t, filepath.Join(data, "table.csv"))
@@ -41,17 +42,17 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	c.gather(client, 2)
 	const set = "data={set: csv, file: table.csv, header: absent, delivery: sent, split: {kind: classes}}"
 	sent := strings.Replace(set, "classes}", "shards, per-worker: 5}", 1)
-	const rate = "train.optimizer.rate=0.4"
+	const rate, twice = "train.optimizer.rate=0.4", "stop={steps: 24}"
 	submit := func(set ...string) (string, error) {
 		return client.Submit(t.Context(), load(t, turns, set...),
 			driver.SubmitOptions{Place: []string{"server=a", "worker=b"}})
 	}
-	id, err := submit(sent, rate)
+	id, err := submit(sent, rate, twice)
 	if err != nil {
 		t.Fatal(err)
 	}
 	summary, dir := c.end(client, id)
-	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(turns), sent, rate,
+	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(turns), sent, rate, twice,
 		"data.file="+filepath.Join(data, "table.csv"))
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,11 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(childName); name != "" {
 		os.Exit(childNode(name))
 	}
+	flag.Parse()
+	// Tests that say t.Parallel mostly wait, for others than the processor.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

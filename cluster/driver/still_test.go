@@ -102,12 +102,6 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 		t.Skip("runs in real time")
 	}
 	t.Parallel()
-	c := newCluster(t)
-	for _, name := range []string{"a", "b"} {
-		t.Cleanup(c.serve(name, func(n *driver.NodeConfig) { n.Catalog = withSlowJudge() }))
-	}
-	client := c.client(identity.Operator)
-	c.gather(client, 2)
 	for name, text := range map[string]string{
 		"peers": blocking,
 		// Nodes are halted seconds before the run is over.
@@ -120,6 +114,13 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 		).Replace(blocking),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			for _, name := range []string{"a", "b"} {
+				t.Cleanup(c.serve(name, func(n *driver.NodeConfig) { n.Catalog = withSlowJudge() }))
+			}
+			client := c.client(identity.Operator)
+			c.gather(client, 2)
 			id := c.submit(client, text, []string{"p1=a", "p2=b"})
 			s, dir := c.ends(client, id, driver.Degraded)
 			log := c.logOf(client, id)

@@ -73,6 +73,7 @@ func distributions() []distribution {
 }
 
 func TestDrawsFollowTheirDistributionWithinTheirBounds(t *testing.T) {
+	t.Parallel()
 	const count = 100_000
 	for _, d := range distributions() {
 		t.Run(d.name, func(t *testing.T) {

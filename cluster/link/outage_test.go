@@ -112,6 +112,7 @@ func TestOutagesAreTheStationaryChainFromTheBeginning(t *testing.T) {
 // What happens to messages was proved of scheduled outages; the ones at random are those, whatever
 // is sent and when.
 func TestOutagesAtRandomAreLikeScheduledOnesAtTheseInstants(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		c := link.Config{

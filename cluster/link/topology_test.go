@@ -162,6 +162,7 @@ func TestExponentialGraphHasTheHopsOfThePaper(t *testing.T) {
 }
 
 func TestRandomRegularGraphsAreRegularAndConnected(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ n, degree int }{
 		{2, 1}, {4, 2}, {4, 3}, {5, 2}, {10, 3}, {10, 7}, {11, 10}, {50, 2}, {60, 29}, {60, 30}, {100, 49}, {100, 50},
 		{101, 96}, {1000, 4},
@@ -192,6 +193,7 @@ func frequencies(t *testing.T, topology link.Topology, n, draws int) map[string]
 // of four nodes, 70 cubic graphs of six (all connected); of three nodes with probability 1/2 the
 // triangle and three lines, of the same probability each.
 func TestSmallRandomGraphsAreAllDrawnAboutEquallyOften(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		topology link.Topology
 		n, kinds int

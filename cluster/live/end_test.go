@@ -348,7 +348,9 @@ func TestEmbeddingProgramCanKeepItsRuntimeAsItIs(t *testing.T) {
 }
 
 func TestRunInWhichEverythingIsLostIsAStandstill(t *testing.T) {
-	s := &stage{edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}, handlers: []handler{
+	t.Parallel()
+	lossy := link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}
+	s := &stage{beside: true, edge: lossy, handlers: []handler{
 		atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }),
 		func(actor.Context, actors.Env) {},
 	}}
@@ -362,7 +364,8 @@ func TestHandlerThatTakesLongIsNoStandstill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes several times as long as a standstill takes to be noticed")
 	}
-	s := &stage{}
+	t.Parallel()
+	s := &stage{beside: true}
 	s.handlers = []handler{atStart(func(_ actor.Context, env actors.Env) {
 		env.Charge(3.5e9) // 3.5 s
 		s.finish()
@@ -375,9 +378,11 @@ func TestBoundedRunInWhichEverythingIsLostTellsThatItStoodStill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
+	t.Parallel()
 	type look struct{}
 	s := &stage{
-		end: 3500 * time.Millisecond, bounded: true,
+		beside: true,
+		end:    3500 * time.Millisecond, bounded: true,
 		edge: link.Config{Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}},
 		handlers: []handler{atStart(func(ctx actor.Context, env actors.Env) { ctx.Send(pid(env, 1), chunk(0)) }),
 			nothing},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -73,7 +74,7 @@ type answer struct {
 func TestMain(m *testing.M) {
 	text := os.Getenv(seatVariable)
 	if text == "" {
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	}
 	var s seat
 	err := json.Unmarshal([]byte(text), &s)
@@ -84,6 +85,20 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "process %d: %v\n", s.Index, err)
 		os.Exit(1)
 	}
+}
+
+// runTests runs the tests, and fails if a world of one is left after all.
+func runTests(m *testing.M) int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil { // tests that wait for a standstill
+		panic(err)
+	}
+	code := m.Run()
+	if others := leftOver(); code == 0 && others != "" {
+		fmt.Fprintln(os.Stderr, "left after the tests:", others)
+		code = 1
+	}
+	return code
 }
 
 // sit is the life of a process. It ends when its input does.

@@ -126,8 +126,8 @@ func TestNodeThatLeftCanJoinAgain(t *testing.T) {
 
 func TestHalvesOfAPartitionFindEachOther(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes a quarter of a minute")
+	if brief() {
+		t.Skip("takes a quarter of a minute; GRADWIRE_LENGTHY=1 runs it")
 	}
 	newHalves(t, 1).heal(0)
 }
@@ -144,9 +144,13 @@ const (
 func TestEveryPartitionHealsInBoundedTime(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("takes a quarter of a minute")
 	}
-	const clusters, rounds = 12, 2
+	const clusters = 12
+	rounds := 2
+	if brief() {
+		rounds = 1
+	}
 	var mu sync.Mutex
 	var took []time.Duration
 	var healing sync.WaitGroup

@@ -54,6 +54,10 @@ func leftOver() int {
 	return 1
 }
 
+// brief says whether tests leave out what takes long by its nature: CI runs that too, by setting
+// GRADWIRE_LENGTHY.
+func brief() bool { return os.Getenv("GRADWIRE_LENGTHY") == "" }
+
 var addresses atomic.Uint32
 
 // loopback returns an address that no other node of a test has, nor the near end of a connection,

@@ -195,32 +195,44 @@ func isMap(t types.Type) bool {
 	return ok
 }
 
-// typeCheck checks a source whose imports may be any of the standard library and
-// protoactor's actor package.
-func typeCheck(t *testing.T, source string) (*token.FileSet, []*ast.File, *types.Info) {
+// importedTypes loads all that sources import, at once: each call of go list takes long.
+func importedTypes(t *testing.T, sources []string) map[string]*types.Package {
+	t.Helper()
+	imported := map[string]bool{}
+	for _, source := range sources {
+		file, err := parser.ParseFile(token.NewFileSet(), "sample.go", source, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			imported[path] = true
+		}
+	}
+	loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes},
+		sortedKeys(imported)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]*types.Package{}
+	for _, p := range loaded {
+		known[p.PkgPath] = p.Types
+	}
+	return known
+}
+
+// typeCheck checks a source that imports what is known.
+func typeCheck(
+	t *testing.T, source string, known map[string]*types.Package,
+) (*token.FileSet, []*ast.File, *types.Info) {
 	t.Helper()
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "sample.go", source, 0)
 	if err != nil {
 		t.Fatal(err)
-	}
-	var paths []string
-	for _, spec := range file.Imports {
-		imported, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, imported)
-	}
-	known := map[string]*types.Package{}
-	if len(paths) > 0 {
-		loaded, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes}, paths...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range loaded {
-			known[p.PkgPath] = p.Types
-		}
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importerFunc(func(name string) (*types.Package, error) {
@@ -244,7 +256,7 @@ func TestWorldFaultsAreFound(t *testing.T) {
 		t.Skip("loads the export data of the samples' imports")
 	}
 	const actorImport = `import "github.com/asynkron/protoactor-go/actor"; `
-	for _, sample := range []struct{ source, want string }{
+	samples := []struct{ source, want string }{
 		{`func f() { go f() }`, "a go statement"},
 		{`import "sync"; var m sync.Mutex`, "sync shares"},
 		{`import "sync/atomic"; var n atomic.Int64`, "sync/atomic shares"},
@@ -276,8 +288,14 @@ func TestWorldFaultsAreFound(t *testing.T) {
 		{actorImport + `func f(c actor.Context, p *actor.PID) { c.ReenterAfter(c.RequestFuture(p, 1, -1), nil) }`, ""},
 		{actorImport + `func f(c actor.Context, p *actor.PID) { c.StopFuture(p) }`, "(StopFuture)"},
 		{actorImport + `func f(c actor.Context, p *actor.PID) { c.Send(p, 1); c.Stop(p) }`, ""},
-	} {
-		fset, files, info := typeCheck(t, "package sample; "+sample.source)
+	}
+	var sources []string
+	for _, sample := range samples {
+		sources = append(sources, "package sample; "+sample.source)
+	}
+	known := importedTypes(t, sources)
+	for i, sample := range samples {
+		fset, files, info := typeCheck(t, sources[i], known)
 		expectFault(t, sample.source, worldFaults(fset, files, info), sample.want)
 	}
 }

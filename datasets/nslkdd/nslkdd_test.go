@@ -280,6 +280,7 @@ func dataFolder(t testing.TB) string {
 }
 
 func TestPublishedFilesHaveThePublishedClasses(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	for _, encoding := range []int{93, 122} {
 		s, err := Load(dir, Options{Encoding: encoding, TestFile: true})
@@ -318,6 +319,7 @@ func publishedFolder(t *testing.T, dir string) [][]string {
 // A dumb second reader agrees on every input of every record, and the
 // vocabularies are exactly the words that occur.
 func TestReaderAgreesWithEncodingCSV(t *testing.T) {
+	t.Parallel()
 	dir := dataFolder(t)
 	s, err := Load(dir, Options{Encoding: 122})
 	if err != nil {
@@ -365,6 +367,7 @@ func TestReaderAgreesWithEncodingCSV(t *testing.T) {
 
 // Why there are nine: their correlation with "is an attack".
 func TestTheNineColumnsAreTheCorrelatedOnes(t *testing.T) {
+	t.Parallel()
 	s, err := Load(dataFolder(t), Options{Encoding: 122})
 	if err != nil {
 		t.Fatal(err)

@@ -67,6 +67,7 @@ func TestSameSeedSameBits(t *testing.T) {
 }
 
 func TestTrafficHasTheClassesOfKDDTrain(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int][]int{
 		125973:               {67343, 45927, 11656, 995, 52},
 		20000:                {10691, 7292, 1851, 158, 8},
@@ -223,6 +224,7 @@ func scaledTraffic(t *testing.T, n int) (train, test *datasets.Set) {
 
 func TestTrafficTakesANetworkToLearn(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	train, test := scaledTraffic(t, 125973)
 	m, params := trained(t, train, 0.05, 1, 93, 21, 5)
 	within(t, "93-21-5 after 1 epoch", accuracy(m, params, test), 0.90, 0.945)
@@ -237,6 +239,7 @@ func TestTrafficTakesANetworkToLearn(t *testing.T) {
 
 func TestEachTrafficClassIsLearnable(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	train, test := scaledTraffic(t, 100_000)
 	// As many of each class as the largest balanced sample with repeats gives.
 	const each = 2000
@@ -289,6 +292,7 @@ func TestDigitsAreImagesInEqualNumbers(t *testing.T) {
 
 func TestDigitsTakeANetworkToLearn(t *testing.T) {
 	skipSlow(t)
+	t.Parallel()
 	train, test := synthetic.Digits(1, 2000), synthetic.Digits(2, 2000)
 	m, params := trained(t, train, 0.05, 15, 784, 10)
 	within(t, "linear on 2,000 images", accuracy(m, params, test), 0.60, 0.90)

@@ -98,6 +98,7 @@ func restrictedMeans(values []float64) func(horizon float64) float64 {
 const tolerated = 0.93
 
 func TestIntervalsHoldTheTruthOrSayThatTheRepeatsAreTooFew(t *testing.T) {
+	t.Parallel()
 	for k, w := range worlds() {
 		r := rand.New(rand.NewPCG(7, uint64(k)))
 		truth := make([]float64, 20_000)
@@ -158,6 +159,7 @@ func TestIntervalsOfPlainMeansHoldThem(t *testing.T) {
 }
 
 func TestAmongEqualsHardlyAnybodyIsCalledFastestOrSlower(t *testing.T) {
+	t.Parallel()
 	for k, w := range worlds()[:20] {
 		r := rand.New(rand.NewPCG(8, uint64(k)))
 		for _, c := range []struct{ points, repeats int }{{2, 5}, {2, 20}, {5, 5}} {

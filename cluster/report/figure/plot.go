@@ -2,7 +2,6 @@ package figure
 
 import (
 	"fmt"
-	"image/color"
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -50,6 +49,7 @@ type Figure struct {
 
 func newFigure(title, x, y, caption string) *Figure {
 	p := plot.New()
+	p.BackgroundColor = nil // the sheet is white
 	p.Title.Text = title
 	p.Title.Padding = 10
 	p.Title.TextStyle.Font = sans(titleSize)
@@ -101,9 +101,12 @@ func save(path string, paint func(vg.CanvasSizer, layout)) error {
 	return record.WriteFile(path+".svg", []byte(strings.ReplaceAll(drawSVG(sheet, paint), fontFamily, fontFamilies)))
 }
 
-// drawSVG returns what a function draws as SVG.
+// drawSVG returns what a function draws as SVG, on white, as images are.
 func drawSVG(l layout, paint func(vg.CanvasSizer, layout)) string {
 	drawing := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
+	page := draw.New(drawing)
+	page.SetColor(white)
+	page.Fill(page.Path())
 	paint(drawing, l)
 	var b strings.Builder
 	_, _ = drawing.WriteTo(&b) // which takes everything
@@ -128,17 +131,14 @@ type layout struct {
 // sheet is the format of files.
 var sheet = layout{width: pageWidth, height: pageHeight, titled: true}
 
-// whitePage is a canvas, white and without its margins.
-func whitePage(canvas vg.CanvasSizer) draw.Canvas {
-	page := draw.New(canvas)
-	page.SetColor(color.White)
-	page.Fill(page.Path())
-	return draw.Crop(page, margin, -margin, margin, -margin)
+// insideMargins is a canvas without its margins.
+func insideMargins(canvas vg.CanvasSizer) draw.Canvas {
+	return draw.Crop(draw.New(canvas), margin, -margin, margin, -margin)
 }
 
 // drawPage draws the figure with its legend and caption.
 func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
-	page := whitePage(canvas)
+	page := insideMargins(canvas)
 	p := *f.Plot
 	if l.titled {
 		page = drawCaption(page, f.caption)

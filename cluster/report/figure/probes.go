@@ -211,7 +211,7 @@ func (s *sheetOfPanels) addShareDown(all []*report.Probed) {
 
 // draw draws the panels in rows.
 func (s *sheetOfPanels) draw(canvas vg.CanvasSizer, _ layout) {
-	page := whitePage(canvas)
+	page := insideMargins(canvas)
 	page.FillText(textStyle(grey, tickSize, draw.XLeft, draw.YBottom), page.Min, s.caption)
 	page.FillText(textStyle(black, titleSize, draw.XCenter, draw.YTop),
 		vg.Point{X: (page.Min.X + page.Max.X) / 2, Y: page.Max.Y}, s.title)
