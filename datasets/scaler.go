@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -36,8 +37,9 @@ type Scaler struct {
 
 // FitScaler measures the numeric columns of the given rows, nil meaning all of
 // them, in float64 and in the order of rows. It panics if there is no row to
-// fit on or the scaling is not one of the constants.
+// fit on or the scaling is not one of the constants; the empty one stands for NoScaling.
 func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
+	s = cmp.Or(s, NoScaling)
 	if !slices.Contains([]Scaling{NoScaling, MinMax, Standard, LogMinMax}, s) {
 		panic("datasets: unknown scaling")
 	}

@@ -611,7 +611,9 @@ func (x *Busy) GetExchange() uint64 {
 type Join struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the asking node in the view.
-	Node          int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The asking peer's life: number of the view in which it has started.
+	Life          uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -653,11 +655,20 @@ func (x *Join) GetNode() int32 {
 	return 0
 }
 
+func (x *Join) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
 // Unready answers a Join: the receiver has no model yet, and will send it in a Welcome once it has.
 type Unready struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the sender's node in the view.
-	Node          int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in the Join.
+	Life          uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -699,18 +710,27 @@ func (x *Unready) GetNode() int32 {
 	return 0
 }
 
+func (x *Unready) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
 // Welcome answers a Join with a model to begin with.
 // Tensors: the parameters, read-only to the receiver.
 type Welcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the sender's node in the view.
 	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in the Join.
+	Life uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
 	// As in Model.
-	Step uint64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	Step uint64 `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
 	// As in Model.
-	Age uint64 `protobuf:"varint,3,opt,name=age,proto3" json:"age,omitempty"`
+	Age uint64 `protobuf:"varint,4,opt,name=age,proto3" json:"age,omitempty"`
 	// As in Model.
-	Clock         []uint64 `protobuf:"varint,4,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	Clock         []uint64 `protobuf:"varint,5,rep,packed,name=clock,proto3" json:"clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,6 +768,13 @@ func (*Welcome) Descriptor() ([]byte, []int) {
 func (x *Welcome) GetNode() int32 {
 	if x != nil {
 		return x.Node
+	}
+	return 0
+}
+
+func (x *Welcome) GetLife() uint64 {
+	if x != nil {
+		return x.Life
 	}
 	return 0
 }
@@ -1304,16 +1331,19 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"6\n" +
 	"\x04Busy\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
-	"\bexchange\x18\x02 \x01(\x04R\bexchange\"\x1a\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\".\n" +
 	"\x04Join\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\x05R\x04node\"\x1d\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\"1\n" +
 	"\aUnready\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\x05R\x04node\"Y\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\"m\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x10\n" +
-	"\x03age\x18\x03 \x01(\x04R\x03age\x12\x14\n" +
-	"\x05clock\x18\x04 \x03(\x04R\x05clock\"r\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x10\n" +
+	"\x03age\x18\x04 \x01(\x04R\x03age\x12\x14\n" +
+	"\x05clock\x18\x05 \x03(\x04R\x05clock\"r\n" +
 	"\x04Meet\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x12\n" +

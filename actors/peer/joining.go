@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"slices"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
@@ -17,8 +19,7 @@ import (
 // well, answers at once with an Unready and sends its Welcome later; meanwhile the peer asks the
 // next. Once all neighbours are unready, the peer begins with the initial model if it comes before
 // them in the order of the plan. So peers that join together never all wait for each other: of
-// those that wait, the first in the plan need not. Messages to or from an earlier life of a node do
-// no harm: a Welcome is a model in any case, and an Unready only makes the peer ask another too.
+// those that wait, the first in the plan need not.
 //
 // A peer goes on after as many steps as its source has finished, or as the others know of an
 // earlier life of its node, whichever is more, because clocks do not go back. With the initial
@@ -33,7 +34,7 @@ type Joining struct {
 	ready   bool   // the replica holds a model to train and to send
 	source  int    // the neighbour that it asked; nobody if that is unready or has gone
 	unready map[int]bool
-	waiting []int32 // peers whose Join came before there was a model
+	waiting []*protos.Join // that came before there was a model, or before the view that explains them
 }
 
 const nobody = -1
@@ -52,6 +53,9 @@ func (j *Joining) Ready() bool { return j.ready }
 
 // joins reports whether the peer has started and has no model yet.
 func (j *Joining) joins() bool { return j.life != 0 && !j.ready }
+
+// awaits reports whether this life of the peer waits for an answer to its Join.
+func (j *Joining) awaits(life uint64) bool { return j.joins() && life == j.life }
 
 // Start takes in that the run begins for this peer. It reports whether the peer has a model with
 // that; if not, a later Receive or Change will report it.
@@ -73,16 +77,16 @@ func (j *Joining) Receive(ctx actor.Context, m *protos.Message) (ready bool) {
 	switch head := m.Head.(type) {
 	case *protos.Join:
 		if actors.Known(j.env, head.Node) {
-			j.answer(ctx, head.Node)
+			j.answer(ctx, head)
 		}
 	case *protos.Unready:
-		if actors.Known(j.env, head.Node) && j.joins() && j.source == int(head.Node) {
+		if actors.Known(j.env, head.Node) && j.awaits(head.Life) && j.source == int(head.Node) {
 			j.unready[j.source] = true
 			j.source = nobody
 			return j.ask(ctx)
 		}
 	case *protos.Welcome:
-		if actors.Known(j.env, head.Node) && j.joins() {
+		if actors.Known(j.env, head.Node) && j.awaits(head.Life) {
 			return j.adopt(ctx, head, m)
 		}
 	}
@@ -92,6 +96,7 @@ func (j *Joining) Receive(ctx actor.Context, m *protos.Message) (ready bool) {
 // Change takes in a new view. It reports whether the peer has a model with that.
 func (j *Joining) Change(ctx actor.Context, head *protos.View) (ready bool) {
 	if !j.joins() {
+		j.answerWaiting(ctx)
 		return false
 	}
 	for _, node := range head.Absent {
@@ -127,21 +132,21 @@ func (j *Joining) ask(ctx actor.Context) (ready bool) {
 	switch {
 	case len(left) > 0:
 		j.source = left[j.env.Rand("join").IntN(len(left))]
-		j.send(ctx, j.source, &protos.Join{Node: int32(j.env.Node())})
+		j.send(ctx, j.source, &protos.Join{Node: int32(j.env.Node()), Life: j.life})
 	case len(neighbours) == 0 || j.env.Node() < neighbours[0]:
 		return j.welcomeAll(ctx)
 	}
 	return false
 }
 
-func (j *Joining) answer(ctx actor.Context, node int32) {
+func (j *Joining) answer(ctx actor.Context, to *protos.Join) {
 	self := int32(j.env.Node())
 	if !j.ready {
-		j.waiting = append(j.waiting, node)
-		j.send(ctx, int(node), &protos.Unready{Node: self})
+		j.waiting = append(j.waiting, to)
+		j.send(ctx, int(to.Node), &protos.Unready{Node: self, Life: to.Life})
 		return
 	}
-	j.send(ctx, int(node), &protos.Welcome{Node: self, Step: j.replica.Steps, Age: j.replica.Version,
+	j.send(ctx, int(to.Node), &protos.Welcome{Node: self, Life: to.Life, Step: j.replica.Steps, Age: j.replica.Version,
 		Clock: j.lead.Append(nil)}, j.replica.Params.Retain())
 }
 
@@ -175,7 +180,7 @@ func (j *Joining) Resume(steps uint64) bool {
 	j.local.Resume(steps)
 	j.lead.Finish(steps)
 	if err := j.replica.Resume(steps); err != nil {
-		j.env.Fail(err)
+		actors.Fail(j.env, "%w", err)
 		return false
 	}
 	return true
@@ -183,12 +188,22 @@ func (j *Joining) Resume(steps uint64) bool {
 
 // welcomeAll notes that there is a model, and sends it to the peers that wait for it.
 func (j *Joining) welcomeAll(ctx actor.Context) (ready bool) {
-	j.ready, j.source = true, nobody
-	for _, node := range j.waiting {
-		if j.env.View().Members[node].Present {
-			j.answer(ctx, node)
-		}
-	}
-	j.waiting, j.unready = nil, nil
+	j.ready, j.source, j.unready = true, nobody, nil
+	j.answerWaiting(ctx)
 	return true
+}
+
+// answerWaiting welcomes the peers that wait for this one's model. A Join may outrun the view in
+// which its sender is there; it waits for that.
+func (j *Joining) answerWaiting(ctx actor.Context) {
+	if !j.ready {
+		return
+	}
+	j.waiting = slices.DeleteFunc(j.waiting, func(to *protos.Join) bool {
+		there := j.env.View().Members[to.Node].Present
+		if there {
+			j.answer(ctx, to)
+		}
+		return there
+	})
 }

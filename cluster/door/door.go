@@ -120,7 +120,9 @@ func (d *Door) Pass(
 		for _, t := range frame.Tensors {
 			t.Retain()
 		}
-		p.Packet, err = wire.Pack(&frame, wire.Eager)
+		if p.Packet, err = wire.Pack(&frame, wire.Eager); err != nil {
+			frame.Release()
+		}
 		Release(p.Message)
 		p.Message = nil
 	}

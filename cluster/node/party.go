@@ -164,7 +164,7 @@ func (c *conductor) heardAgain(name string) {
 		return
 	}
 	from, to := max(*since-silence, 0), c.now()
-	c.stage.Collector.Interrupted(to)
+	c.interrupted(to)
 	c.log("%s is heard of again", name)
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
 		name)

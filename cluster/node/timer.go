@@ -105,8 +105,16 @@ func (c *conductor) paused(from time.Duration, how string) {
 		what += fmt.Sprintf("; the run was to end at %s", journal.Seconds(c.bound))
 	}
 	c.pauses.Add(1)
-	c.stage.Collector.Interrupted(to)
+	c.interrupted(to)
 	c.history.Add(from, actors.Coordinator, what, true)
+}
+
+// interrupted takes note that the nodes make no steps now for a reason that is known, while they
+// are to make any: who stood still is judged by what was when they were halted.
+func (c *conductor) interrupted(at time.Duration) {
+	if c.halted.Err() == nil {
+		c.stage.Collector.Interrupted(at)
+	}
 }
 
 // conclude takes all nodes of other processes out of the view: the coordinator stops waiting for

@@ -111,6 +111,9 @@ type table struct {
 // inputs are in the order of the columns. Labels, and the words of a column, are in ascending
 // order: by value if all are numbers, as text otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
+	if separators[o.Separator] == 0 {
+		return nil, fmt.Errorf("separator %q; accepted are comma, semicolon, tab and bar", o.Separator)
+	}
 	first, file, err := input.Open(train, o.read(nil))
 	if err != nil {
 		return nil, err

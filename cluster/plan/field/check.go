@@ -173,7 +173,10 @@ func met(s reflect.Value, tags []Tag, c *Condition) bool {
 		panic("field: " + s.Type().String() + " has no key " + c.Key)
 	}
 	f := s.FieldByIndex(t.Index)
-	return !f.IsZero() && (c.Word == "" || t.Text(f) == c.Word)
+	if c.Word != "" {
+		return t.Text(f) == c.Word
+	}
+	return !f.IsZero()
 }
 
 // Text is a value of the field as a plan has it.

@@ -75,7 +75,11 @@ func (d *decoder) field(f *field.Tag, n *syntax.Node, v reflect.Value) {
 	if len(d.errs) > before || n.Kind != syntax.Scalar {
 		return
 	}
-	switch accepted := f.Refuses(read); {
+	accepted := f.Refuses(read)
+	if f.Words != nil && read.CanInt() && !slices.Contains(f.Words, strings.TrimPrefix(n.Text, "+")) {
+		accepted = field.List(f.Words) // such as 093 for 93
+	}
+	switch {
 	case accepted == "":
 	case f.Words == nil:
 		d.errorf(n, "%s is out of range; accepted is %s", syntax.Printable(n.Text, syntax.QuoteWidth), accepted)
