@@ -72,6 +72,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	if m.list, err = memberlist.Create(m.settings()); err != nil {
 		return fail(errors.Join(err, m.transport.Shutdown()))
 	}
+	m.transport.begin()
 	if err := m.enter(ctx); err != nil {
 		return fail(errors.Join(err, m.Shutdown()))
 	}

@@ -37,16 +37,21 @@ type transport struct {
 var _ memberlist.Transport = (*transport)(nil)
 
 func newTransport(packets net.PacketConn, gate *gate, streams Streams, advertise netip.AddrPort) *transport {
-	t := &transport{
+	return &transport{
 		packets: packets, gate: gate, streams: streams, advertise: advertise,
 		arrived:  make(chan *memberlist.Packet, waitingPackets),
 		accepted: make(chan net.Conn),
 		closing:  make(chan struct{}),
 		open:     map[*stream]struct{}{},
 	}
+}
+
+// begin lets packets and streams in. It comes after memberlist has entered this node into its own
+// list: if it hears of an earlier life of the node before that, it takes that for its own, lists it
+// as dead for good, and nobody ever lets the node in.
+func (t *transport) begin() {
 	t.running.Go(t.receive)
 	t.running.Go(t.accept)
-	return t
 }
 
 // listen opens the UDP side of a port.

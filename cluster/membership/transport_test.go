@@ -1,0 +1,54 @@
+package membership
+
+import (
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// eager is a socket at which a packet waits from the beginning.
+type eager struct {
+	net.PacketConn
+	reads  atomic.Int32
+	closed chan struct{}
+}
+
+func (e *eager) ReadFrom(b []byte) (int, net.Addr, error) {
+	if e.reads.Add(1) > 1 {
+		<-e.closed
+		return 0, nil, net.ErrClosed
+	}
+	return copy(b, "news of an earlier life"), &net.UDPAddr{}, nil
+}
+
+func (e *eager) Close() error { close(e.closed); return nil }
+
+// quiet has no streams.
+type quiet struct{ Streams }
+
+func (quiet) Conns() <-chan net.Conn { return nil }
+
+// A node that hears of its earlier life before it is in its own list is never let in: memberlist
+// lists it as dead.
+func TestNothingIsTakenInBeforeTheNodeIsInItsOwnList(t *testing.T) {
+	socket := &eager{closed: make(chan struct{})}
+	g, err := newGate(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := newTransport(socket, g, quiet{}, netip.AddrPort{})
+	if n := socket.reads.Load(); n > 0 || len(tr.arrived) > 0 {
+		t.Errorf("%d packets were read before the transport has begun", n)
+	}
+	tr.begin()
+	select {
+	case <-tr.PacketCh():
+	case <-time.After(patienceOfTests):
+		t.Error("the packet does not arrive")
+	}
+	if err := tr.Shutdown(); err != nil {
+		t.Error(err)
+	}
+}
