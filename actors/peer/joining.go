@@ -34,7 +34,13 @@ type Joining struct {
 	ready   bool   // the replica holds a model to train and to send
 	source  int    // the neighbour that it asked; nobody if that is unready or has gone
 	unready map[int]bool
-	waiting []*protos.Join // that came before there was a model, or before the view that explains them
+	waiting []join // that came before there was a model, or before the view that explains them
+}
+
+// join is a Join to be answered.
+type join struct {
+	node int32
+	life uint64
 }
 
 const nobody = -1
@@ -77,7 +83,7 @@ func (j *Joining) Receive(ctx actor.Context, m *protos.Message) (ready bool) {
 	switch head := m.Head.(type) {
 	case *protos.Join:
 		if actors.Known(j.env, head.Node) {
-			j.answer(ctx, head)
+			j.answer(ctx, join{head.Node, head.Life})
 		}
 	case *protos.Unready:
 		if actors.Known(j.env, head.Node) && j.awaits(head.Life) && j.source == int(head.Node) {
@@ -139,14 +145,14 @@ func (j *Joining) ask(ctx actor.Context) (ready bool) {
 	return false
 }
 
-func (j *Joining) answer(ctx actor.Context, to *protos.Join) {
+func (j *Joining) answer(ctx actor.Context, to join) {
 	self := int32(j.env.Node())
 	if !j.ready {
 		j.waiting = append(j.waiting, to)
-		j.send(ctx, int(to.Node), &protos.Unready{Node: self, Life: to.Life})
+		j.send(ctx, int(to.node), &protos.Unready{Node: self, Life: to.life})
 		return
 	}
-	j.send(ctx, int(to.Node), &protos.Welcome{Node: self, Life: to.Life, Step: j.replica.Steps, Age: j.replica.Version,
+	j.send(ctx, int(to.node), &protos.Welcome{Node: self, Life: to.life, Step: j.replica.Steps, Age: j.replica.Version,
 		Clock: j.lead.Append(nil)}, j.replica.Params.Retain())
 }
 
@@ -199,8 +205,8 @@ func (j *Joining) answerWaiting(ctx actor.Context) {
 	if !j.ready {
 		return
 	}
-	j.waiting = slices.DeleteFunc(j.waiting, func(to *protos.Join) bool {
-		there := j.env.View().Members[to.Node].Present
+	j.waiting = slices.DeleteFunc(j.waiting, func(to join) bool {
+		there := j.env.View().Members[to.node].Present
 		if there {
 			j.answer(ctx, to)
 		}
