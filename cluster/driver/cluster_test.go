@@ -154,9 +154,19 @@ func (c *testCluster) end(client *driver.Client, id string) (record.Summary, str
 // ends waits until a submission has ended, which it must as the state says, and fetches its record.
 func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summary, string) {
 	c.t.Helper()
+	s, summary, dir := c.ended(client, id)
+	if s.State != state {
+		c.t.Fatalf("%+v, want %s", s, state)
+	}
+	return summary, dir
+}
+
+// ended waits until a submission has ended, and fetches its record.
+func (c *testCluster) ended(client *driver.Client, id string) (driver.Submission, record.Summary, string) {
+	c.t.Helper()
 	s, err := client.Watch(c.t.Context(), id, func(driver.Submission) {})
-	if err != nil || s.State != state {
-		c.t.Fatalf("%+v, %v", s, err)
+	if err != nil {
+		c.t.Fatal(err)
 	}
 	dir := filepath.Join(c.t.TempDir(), "fetched")
 	if err := client.Fetch(c.t.Context(), id, dir); err != nil {
@@ -166,7 +176,7 @@ func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summ
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return summary, dir
+	return s, summary, dir
 }
 
 // turns is a plan whose result does not depend on time: server and worker take turns, and when the
