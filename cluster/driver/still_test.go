@@ -58,9 +58,9 @@ func withSlowJudge() *catalog.Catalog {
 	return c
 }
 
-// stopped reads from the record of events for how long each node has made no step before an instant,
-// as a share of what counts as standing still: a second, and ten times as long as it, or, if it has
-// made one step only, any node ever took from step to step.
+// stopped reads from the record of events for how long each node has made no step before an
+// instant, as a share of what counts as standing still: a second, and ten times as long as it, or,
+// if it has made one step only, any node ever took from step to step.
 func stopped(t *testing.T, dir string, end float64) map[string]float64 {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "runs", "0000", "events.jsonl"))
