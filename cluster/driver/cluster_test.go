@@ -152,11 +152,17 @@ func (c *testCluster) end(client *driver.Client, id string) (record.Summary, str
 }
 
 // ends waits until a submission has ended, which it must as the state says, and fetches its record.
+// On a machine so busy that an evaluation comes late a run may be degraded for that.
 func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summary, string) {
 	c.t.Helper()
 	s, summary, dir := c.ended(client, id)
+	log := c.logOf(client, id)
+	reasons, late := strings.Count(log, " run 0, at "), strings.Count(log, ", coordinator: an evaluation was due at ")
+	if state == driver.Done && reasons > 0 && reasons == late {
+		state = driver.Degraded
+	}
 	if s.State != state {
-		c.t.Fatalf("%+v, want %s", s, state)
+		c.t.Fatalf("%+v, want %s\n%s", s, state, log)
 	}
 	return summary, dir
 }
