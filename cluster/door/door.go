@@ -95,7 +95,7 @@ func (d *Door) Pass(
 		p.Size, err = wire.Measure(&frame)
 	}
 	if err != nil {
-		return Parcel{}, fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
+		return Parcel{}, d.unsendable(source, destination, target, err)
 	}
 	switch p.Kind {
 	case wire.System:
@@ -109,7 +109,7 @@ func (d *Door) Pass(
 	}
 	if d.strict {
 		if err := d.roundTrip(&frame, &p); err != nil {
-			return p, err
+			return p, d.unsendable(source, destination, target, err)
 		}
 	}
 	switch {
@@ -122,11 +122,17 @@ func (d *Door) Pass(
 		}
 		if p.Packet, err = wire.Pack(&frame, wire.Eager); err != nil {
 			frame.Release()
+			err = d.unsendable(source, destination, target, err)
 		}
 		Release(p.Message)
 		p.Message = nil
 	}
 	return p, err
+}
+
+// unsendable is the error of a message that has no wire form.
+func (d *Door) unsendable(source, destination int32, target string, err error) error {
+	return fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
 }
 
 // Losses says on which edges how many messages were lost, which is the usual cause of

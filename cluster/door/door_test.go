@@ -106,6 +106,17 @@ func TestMessageWithoutWireFormIsRefusedWithItsTypeAndWay(t *testing.T) {
 	}
 }
 
+func TestHeadThatCannotBeEncodedIsRefusedWithItsWay(t *testing.T) {
+	both(t, func(t *testing.T, strict bool) {
+		h := open(strict, link.Config{})
+		h.Encodes = true
+		_, err := h.Pass(0, a, b, "actor", wire.User, protos.NewMessage(&protos.PlaceRun{Submission: "\xff"}))
+		if err == nil || !strings.HasPrefix(err.Error(), "a to b/actor: ") || !strings.Contains(err.Error(), "UTF-8") {
+			t.Errorf("error %v, want a refusal that names the way and says what is wrong", err)
+		}
+	})
+}
+
 func TestSenderIsRebuiltAtTheDoor(t *testing.T) {
 	both(t, func(t *testing.T, strict bool) {
 		h := open(strict, link.Config{})
