@@ -35,7 +35,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Limits of a frame. A frame beyond them is refused by Encode and by Decode.
+// Limits of a frame. A frame beyond them is refused by Pack and by Decoder.
 const (
 	// MaxHead is the largest head in bytes.
 	MaxHead = 1 << 20
@@ -120,7 +120,7 @@ func Size(f *Frame) int {
 	return PrefixSize + headSize(f) + 4*values
 }
 
-// Measure returns the size of the frame, or the error with which Encode would refuse
+// Measure returns the size of the frame, or the error with which Pack would refuse
 // it for a limit.
 func Measure(f *Frame) (int, error) {
 	size := Size(f)
