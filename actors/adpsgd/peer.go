@@ -16,9 +16,9 @@ import (
 type phase uint8
 
 const (
-	joining phase = iota // has no model yet
-	resting              // between two steps
-	working              // in a step
+	entering phase = iota // has no model yet
+	resting               // between two steps
+	working               // in a step
 )
 
 // none stands for no node.
@@ -168,7 +168,7 @@ var _ actors.Waiter = (*peer)(nil)
 // Waiting implements [actors.Waiter].
 func (p *peer) Waiting() string {
 	switch {
-	case p.phase == joining:
+	case p.phase == entering:
 		return p.joining.Waiting()
 	case p.phase == resting:
 		return p.lead.Waiting()
@@ -252,7 +252,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	}
 	p.merge(head.Clock)
 	switch {
-	case head.Wanted && p.phase == joining:
+	case head.Wanted && p.phase == entering:
 		busy := &protos.Busy{Node: int32(p.env.Node()), Exchange: head.Exchange}
 		ctx.Send(p.member(int(head.Node)).PID, protos.NewMessage(busy))
 	case head.Wanted:

@@ -17,10 +17,10 @@ import (
 type phase uint8
 
 const (
-	joining phase = iota // has no model yet
-	meeting              // has a model, and agrees with its neighbours where to begin
-	resting              // between two steps
-	working              // in a step
+	entering phase = iota // has no model yet
+	meeting               // has a model, and agrees with its neighbours where to begin
+	resting               // between two steps
+	working               // in a step
 )
 
 // peer makes its steps and averages with its neighbours.
@@ -181,7 +181,7 @@ var _ actors.Waiter = (*peer)(nil)
 // Waiting implements [actors.Waiter].
 func (p *peer) Waiting() string {
 	switch {
-	case p.phase == joining:
+	case p.phase == entering:
 		return p.joining.Waiting()
 	case p.phase != working && p.open() != nil:
 		return "an answer from " + p.open().name
