@@ -40,7 +40,7 @@ func TestStandstillNamesWhoWaitsForWhomBecauseOfTheLead(t *testing.T) {
 	}
 	k.actors[1] = nil
 	d := &world.Deployment{Nodes: []world.Node{{Name: "n0"}, {Name: "n1"}, {Name: "n2"}}}
-	err := d.Standstill(0, world.Waits(len(k.actors), func(node int) actor.Actor { return k.actors[node] }), "")
+	err := d.Standstill(0, world.Waits(k.actors), "")
 	for _, want := range []string{"n0 waits for n2 because of lead: 2 (it has finished 12 steps and knows of 9 there)",
 		"n2 waits for n0 because of lead: 2"} {
 		if !errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(), want) {

@@ -107,8 +107,7 @@ func (i idler) Waiting() string { return i.cause }
 func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
 	d := &world.Deployment{Nodes: make([]world.Node, 12)}
 	idle := make([]actor.Actor, 12)
-	waits := func() map[int]string { return world.Waits(len(idle), func(node int) actor.Actor { return idle[node] }) }
-	if err := d.Standstill(0, waits(), ""); !errors.Is(err, world.ErrStandstill) {
+	if err := d.Standstill(0, world.Waits(idle), ""); !errors.Is(err, world.ErrStandstill) {
 		t.Errorf("nobody says anything, and the error is %v", err)
 	}
 	for i := range idle {
@@ -116,7 +115,7 @@ func TestStandstillTellsWhatSomeOfTheNodesWaitFor(t *testing.T) {
 		idle[i] = idler{cause: "Godot"}
 	}
 	idle[1], idle[2] = nil, idler{}
-	err := d.Standstill(time.Second, waits(), "; all is lost")
+	err := d.Standstill(time.Second, world.Waits(idle), "; all is lost")
 	if !errors.Is(err, world.ErrStandstill) || !strings.HasPrefix(err.Error(), "at 1s: ") ||
 		!strings.HasSuffix(err.Error(),
 			"; n0 waits for Godot, n3 waits for Godot, n4 waits for Godot, n5 waits for Godot, n6 waits for Godot, "+

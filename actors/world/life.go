@@ -116,7 +116,7 @@ func (l *LifeCycle) There(node int) bool { return l.actors[node] != nil }
 
 // Waits is what the nodes wait for, by their position.
 func (l *LifeCycle) Waits() map[int]string {
-	return Waits(len(l.unheard), func(node int) actor.Actor { return l.actors[node] })
+	return Waits(l.actors[:len(l.deployment.Nodes)])
 }
 
 // Happen does to a node what the schedule says, and reports whether it has crashed. What cannot

@@ -15,12 +15,12 @@ import (
 var ErrStandstill = errors.New("the run came to a standstill: no message, job or timer is left, " +
 	"and nobody has ended it")
 
-// Waits returns what the actors of the first n nodes, by their position, say that they wait for. An
-// actor of nil, of a node that is not there, waits for nothing.
-func Waits(n int, actorOf func(node int) actor.Actor) map[int]string {
+// Waits returns what the actors of nodes, by their position, say that they wait for. An actor of
+// nil, of a node that is not there, waits for nothing.
+func Waits(nodes []actor.Actor) map[int]string {
 	waits := map[int]string{}
-	for i := range n {
-		if w, ok := actorOf(i).(actors.Waiter); ok {
+	for i, a := range nodes {
+		if w, ok := a.(actors.Waiter); ok {
 			if cause := w.Waiting(); cause != "" {
 				waits[i] = cause
 			}
