@@ -172,5 +172,5 @@ func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 			t.Errorf("%+v\n%s", s, log)
 		}
 	}
-	site.await("end of what waited", func() bool { return site.status(next).State == driver.Done })
+	site.ends(next, driver.Done, site.path("next"))
 }
