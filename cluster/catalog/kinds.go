@@ -30,10 +30,10 @@ type Kind[T any] struct {
 
 // Define makes a kind whose settings are a C: a struct with `plan` tags, see package field; fields
 // of type *syntax.Node name other kinds, with a tag names:"architecture" and so on, see
-// [Catalog.Schema]. Defaults returns it with what a plan may leave out; build makes the T of it,
+// [Catalog.Schema]. Defaults returns it with what a plan may leave out. Build makes the T from it
 // and spells out defaults that depend on other settings by writing them into the settings. An error
-// of build is told with the place of the key that its text begins with, or that About names,
-// otherwise with that of the section. Where the T itself has the settings, [Kinds.Declare] does it.
+// of build gets the place of the key that its text begins with or that About names, otherwise the
+// place of the section. Where the T itself has the settings, use [Kinds.Declare].
 func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, chosen *C) (T, error)) Kind[T] {
 	return Kind[T]{
 		Name: name, Doc: doc,

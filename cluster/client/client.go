@@ -161,7 +161,7 @@ func (c *Client) explain(err error) error {
 	case c.identity == nil:
 		return fmt.Errorf("%w: a cluster that has certificates wants an identity", err)
 	default:
-		return fmt.Errorf("%w: it is no node, or that of a cluster without certificates", err)
+		return fmt.Errorf("%w: it is not a node, or its cluster has no certificates", err)
 	}
 }
 

@@ -209,8 +209,8 @@ func (e *Edge) outageAhead(departure time.Duration) (end time.Duration, down boo
 	return 0, false
 }
 
-// joined returns the end of the outage at an instant, of those of a list and of those at random,
-// which are one where they touch.
+// joined returns the end of the outage at an instant, and whether there is one. Listed and random
+// outages that touch count as one.
 func joined(list []Outage, random *flapper, now time.Duration) (end time.Duration, down bool) {
 	end = now
 	for more := true; more && end <= Horizon; {

@@ -41,8 +41,8 @@ type Config struct {
 	// Threads is how many steps, and how many evaluations, compute at a time; 0 stands
 	// for the number of cores.
 	Threads int
-	// Hosted says which nodes live in this process, by their position; that of the
-	// coordinator is the number of nodes. Nil stands for all.
+	// Hosted says which nodes live in this process, by position; the coordinator's position is the
+	// number of nodes. Nil stands for all.
 	Hosted func(node int) bool
 	// Carrier reaches the worlds of the other processes, in a run of which not all is hosted.
 	Carrier Carrier

@@ -344,8 +344,8 @@ func (p *process) shelfFor(submission string) *experiment.Shelf {
 func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	p := h.process
 	if m.Catalog != p.fingerprint {
-		return nil, fmt.Errorf("its catalog (%s) differs from that of the process that took the plan (%s): run the "+
-			"same program on all", p.fingerprint, m.Catalog)
+		return nil, fmt.Errorf("its catalog (%s) differs from the catalog (%s) of the process that took the plan: "+
+			"run the same program on all", p.fingerprint, m.Catalog)
 	}
 	pl, err := experiment.Parse(m.File, []byte(m.Plan))
 	if err != nil {

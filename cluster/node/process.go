@@ -159,7 +159,7 @@ func (c *Config) complete() error {
 	case c.Identity != nil && c.Insecure:
 		return errors.New("an identity and --insecure exclude each other")
 	case c.Identity != nil && c.Identity.Role() != identity.Node:
-		return fmt.Errorf("the identity of %s is that of an %s; a node needs one of role %s", c.Identity.Name(),
+		return fmt.Errorf("the identity of %s has the role %s; a node needs the role %s", c.Identity.Name(),
 			c.Identity.Role(), identity.Node)
 	case c.Identity != nil && c.Name != "" && c.Name != c.Identity.Name():
 		return fmt.Errorf("the node is to be called %s, its certificate says %s", c.Name, c.Identity.Name())

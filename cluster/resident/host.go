@@ -215,8 +215,8 @@ func (h *Host) Deliver(c *Call) {
 	a, grave := h.actors[name], h.graves[name]
 	h.mu.Unlock()
 	if a == nil || a.id != c.Want.Id {
-		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", name, h.config.Node,
-			cmp.Or(grave, "was there before the process was started anew")))
+		c.refuse(fmt.Errorf("actor %s is no longer on node %s: it %s", name, h.config.Node,
+			cmp.Or(grave, "was there before the process restarted")))
 		return
 	}
 	a.deliver(c)

@@ -187,7 +187,7 @@ func withIgnored(p *packages.Package) (*token.FileSet, []*ast.File, error) {
 	return p.Fset, files, nil
 }
 
-// row returns the table's row for a package: the exact one, or that of the nearest tree above it.
+// row returns the table's row for a package: the exact one, or the nearest tree's above it.
 func row(name string) (allowed []string, ok bool) {
 	if text, ok := table[name]; ok {
 		return strings.Fields(text), true
@@ -235,7 +235,7 @@ func importFaults(name string, fset *token.FileSet, files []*ast.File) (faults [
 	return faults
 }
 
-// isArchitecture reports whether the row of a package begins as that of an architecture.
+// isArchitecture reports whether a package's row begins as an architecture's does.
 func isArchitecture(name string) bool { return strings.HasPrefix(table[name], architecture) }
 
 // reachFaults finds, in a graph of the module's own imports, ways that never forbids, ways from the

@@ -99,8 +99,8 @@ func pages() (map[string][]byte, error) {
 	return files, addMan(files, root)
 }
 
-// addMan adds the man page of a command and those of the commands below it. The pages have no date:
-// they change with the commands only.
+// addMan adds the man pages of a command and of the commands below it. The pages have no date: they
+// change only when the commands do.
 func addMan(files map[string][]byte, cmd *cobra.Command) error {
 	if cmd.Name() == "help" {
 		return nil
