@@ -1,9 +1,9 @@
 // Package coordinator leads one run: it starts the members, counts what they
 // have trained, has their models evaluated, and ends the run.
 //
-// An evaluation takes immutable snapshots of all models at an instant t, computes on no
-// emulated node, and its verdict is in at t + lag. Evaluations are settled in their
-// order, whatever the order in which verdicts become ready.
+// An evaluation takes immutable snapshots of all models at an instant t. It computes on no emulated
+// node, and its verdict is known at t + lag. The coordinator settles evaluations in order, in
+// whatever order their verdicts become ready.
 package coordinator
 
 import (

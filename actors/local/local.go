@@ -1,6 +1,6 @@
-// Package local is the baseline of every comparison: peers that train alone, each on its own shard
-// from the run's initial model, and exchange nothing. What an architecture gains by communicating
-// is what it does better than this one.
+// Package local is the baseline of every comparison: peers train alone, each on its own shard from
+// the run's initial model, and exchange nothing. An architecture gains by communicating what it
+// gains over this one.
 package local
 
 import (

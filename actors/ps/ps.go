@@ -1,4 +1,4 @@
-// Package ps is the parameter server: one server holds the model, workers compute
+// Package ps implements the parameter server: one server holds the model; workers compute
 // gradients, push them and go on with the parameters that they get back.
 //
 // Consistency is asynchronous (ASP): the server applies every gradient as it

@@ -1,6 +1,6 @@
-// Package catalog says what a plan can name: models, data sets, splits,
-// optimisers, rate schedules, architectures, delay models and topologies. A Catalog is a value
-// that a program makes with Default and adds its own kinds to; there is no global one.
+// Package catalog says what a plan can name: models, data sets, splits, optimisers, rate schedules,
+// architectures, delay models and topologies. A program makes a Catalog with Default and adds its
+// own kinds to it; there is no global one.
 package catalog
 
 import (

@@ -1,5 +1,5 @@
-// Package cli is the command line: every command of gradwire, for any catalog, so
-// that a program with its own actors has them too.
+// Package cli provides the command line: every command of gradwire, for any catalog. A program with
+// its own actors has them too.
 package cli
 
 import (

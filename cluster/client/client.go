@@ -1,5 +1,5 @@
 // Package client is a program's way into a cluster: it submits plans and follows them, fetches
-// records, and spawns actors that live outside of runs. A client is not a part of the cluster.
+// records, and spawns actors that live outside of runs. A client is not part of the cluster.
 package client
 
 import (

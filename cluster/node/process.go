@@ -1,6 +1,6 @@
-// Package node is the life of a process of a cluster. A process carries out the plans that clients
-// submit to it, one after the other. A run takes place on several processes: one conducts it and
-// watches over it, and the others host the nodes that are placed on them.
+// Package node runs one process of a cluster. A process carries out the plans that clients submit
+// to it, one after the other. Several processes share a run: one conducts and watches it, and the
+// others host the nodes placed on them.
 package node
 
 import (

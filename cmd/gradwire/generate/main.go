@@ -3,8 +3,8 @@
 //
 //	generate [-check] [DIR]
 //
-// DIR (default: the working directory) is the folder of the command gradwire. With -check nothing
-// is written: the command names the files that differ from what would be written, and fails if any
+// DIR (default: the working directory) is the folder of the command gradwire. With -check the
+// command writes nothing: it names the files that differ from what it would write, and fails if any
 // do.
 package main
 
