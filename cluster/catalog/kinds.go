@@ -43,8 +43,8 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 }
 
 // Declare adds a kind whose settings are the fields of the value itself, by their tags; the value
-// has the defaults, and one that is no struct has no settings. What its method Validate() error, if
-// it has one, says of a field is told at the key's place.
+// has the defaults. A value that is not a struct has no settings. If it has a method Validate()
+// error, an error about a field gets the place of its key.
 func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
 	of := reflect.TypeOf(defaults)
 	if of.Kind() != reflect.Struct {
@@ -126,9 +126,9 @@ type keyError struct {
 
 func (e *keyError) Unwrap() error { return e.error }
 
-// About says which key of a kind's settings an error is about, so that it is told with the
-// place of that key's value: an error of its build, or of an architecture's Fit. It returns
-// nil for no error.
+// About says which key of a kind's settings an error is about, an error of its build or of an
+// architecture's Fit. The error then gets the place of that key's value. About returns nil for no
+// error.
 func About(key string, err error) error {
 	if err == nil {
 		return nil
@@ -136,8 +136,8 @@ func About(key string, err error) error {
 	return &keyError{key, err}
 }
 
-// Located gives an error about a section its place in the plan unless it has one: that
-// of the key which it is About, or of the section.
+// Located gives an error about a section its place in the plan unless it has one: the place of the
+// key that it is About, or of the section.
 func Located(n *syntax.Node, err error) error {
 	var one *syntax.Error
 	var many syntax.Errors

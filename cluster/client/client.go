@@ -62,7 +62,7 @@ type Submission struct {
 	Plan string `json:"plan"`
 	// Process carries it out and keeps its record.
 	Process string `json:"process"`
-	// By is the name in the certificate of whoever submitted it.
+	// By is the name in the submitter's certificate.
 	By string `json:"by"`
 	// State is Waiting, Running, Done, Degraded, Failed, Stopped or Interrupted.
 	State string `json:"state"`
@@ -143,7 +143,7 @@ func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*c
 	return t, nil
 }
 
-// explain says what an error of a connection means to whoever wants to reach a cluster.
+// explain says what an error of a connection means to a user who wants to reach a cluster.
 func (c *Client) explain(err error) error {
 	var alert tls.AlertError
 	var stranger x509.UnknownAuthorityError

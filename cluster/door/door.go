@@ -220,8 +220,8 @@ func (p *Parcel) Type() uint32 {
 	return h
 }
 
-// Receive tells when a parcel that is at the end of its edge has passed the
-// receiver's downlink. It must be called in the order of arrival, at that instant.
+// Receive returns when a parcel at the end of its edge has passed the receiver's downlink. Call it
+// in the order of arrival, at that instant.
 func (p *Parcel) Receive(now time.Duration) time.Duration {
 	if p.Emulated() {
 		return p.Edge.Receive(now, p.Size)

@@ -149,7 +149,7 @@ func (c *child) said(part string) (found []string) {
 	return found
 }
 
-// colony is a node in this process and others in processes of their own.
+// colony is a node in this process and others in separate processes.
 type colony struct {
 	t        *testing.T
 	client   *driver.Client

@@ -10,7 +10,7 @@ import (
 
 // Delay describes a delay model. A description is plain data, never changed by its use, and may be
 // shared by any number of edges; what one edge remembers is in the Process that Start returns for
-// it. Programs can add models of their own.
+// it. Programs can add their own models.
 type Delay interface {
 	// Validate reports a field that is not accepted, as a *field.Error.
 	Validate() error

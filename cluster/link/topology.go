@@ -16,7 +16,7 @@ const MaxGraphEdges = 1 << 22
 type Graph [][]int32
 
 // Topology describes who is whose neighbour. A description is plain data, never changed by its use.
-// Programs can add kinds of their own.
+// Programs can add their own kinds.
 type Topology interface {
 	// Validate returns an error if the description is none, or does not fit nodes of these names,
 	// in the order of the plan. It is a *field.Error where a field is at fault.

@@ -152,8 +152,8 @@ func (n *node) name() string { return n.world.names[n.index] }
 // coordinates reports whether the run's coordinator lives on the node.
 func (n *node) coordinates() bool { return int(n.index) == len(n.world.config.Deployment.Nodes) }
 
-// over reports whether the node's part is over: nothing is sent by it, delivered to it or handled
-// on it, whoever lives there.
+// over reports whether the node's part is over: it sends nothing, gets nothing delivered and
+// handles nothing, whatever actor lives there.
 func (n *node) over() bool {
 	select {
 	case <-n.end:

@@ -12,9 +12,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Where a plan has samples sent, the process that conducts a run tells the others what set of
-// samples there is, and each asks for its workers' samples. They travel beside the run, not
-// over its links, before it begins.
+// Where a plan has samples sent, the process that conducts a run tells the others which set of
+// samples there is, and each asks for its workers' samples. They travel beside the run, not over
+// its links, before it begins.
 
 // Limits of samples that are sent.
 const (

@@ -138,8 +138,8 @@ var never = []struct{ from, to string }{
 	{"cluster/...", "examples/..."},
 }
 
-// leaves import nothing, and whoever imports them reaches nothing: the tags by which settings are
-// declared stand on models, actors and links alike.
+// leaves import nothing, so importing them reaches nothing: the tags by which settings are declared
+// stand on models, actors and links alike.
 var leaves = []string{"cluster/plan/field"}
 
 func TestImportsFollowTheTable(t *testing.T) {
@@ -239,8 +239,8 @@ func importFaults(name string, fset *token.FileSet, files []*ast.File) (faults [
 func isArchitecture(name string) bool { return strings.HasPrefix(table[name], architecture) }
 
 // reachFaults finds, in a graph of the module's own imports, ways that never forbids, ways from the
-// worlds or an architecture to another architecture, and whoever names an architecture beside the
-// catalog: an architecture that had to be named elsewhere would cost more than its line there.
+// worlds or an architecture to another architecture, and packages beside the catalog that name an
+// architecture: an architecture that had to be named elsewhere would cost more than its line there.
 func reachFaults(graph map[string][]string) (faults []string) {
 	for _, from := range sortedKeys(graph) {
 		for _, way := range ways(graph, from) {
