@@ -349,7 +349,7 @@ func (f *fetch) sum(path string, to io.Writer) (int64, error) {
 		return n, err
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != f.SHA256 {
-		return n, fmt.Errorf("%d bytes arrived with SHA-256 %s; the published file has %d with %s", n, sum,
+		return n, fmt.Errorf("%d bytes arrived with SHA-256 %s; the published %d bytes have %s", n, sum,
 			f.Size, f.SHA256)
 	}
 	return n, nil
