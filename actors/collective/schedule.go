@@ -29,8 +29,8 @@ const (
 // Move is one thing that a rank does in a round: an effect or a wait, as a value.
 type Move struct {
 	Action Action
-	// Peer is the rank at the other end. It is the rank itself where a rank puts its own
-	// piece among those of the others; such a piece takes no message.
+	// Peer is the rank at the other end. It is the rank itself where a rank puts its own piece
+	// among the others'; such a piece takes no message.
 	Peer int
 	// Step and Index name the piece beside its sender: the step of the algorithm and
 	// which piece of the vector it is, from 0. No two messages of a rank in a round
@@ -40,10 +40,9 @@ type Move struct {
 	Low, High int
 }
 
-// Schedule returns what a rank does in a round, in order, to sum vectors of so many
-// values over n ranks: each rank walks through its own schedule, and at
-// the end of it holds the sum. It panics for an algorithm that does not exist, a
-// rank outside [0, n) and a negative number of values.
+// Schedule returns what a rank does in a round, in order, to sum vectors of the given number of
+// values over n ranks. Each rank walks through its own schedule and holds the sum at the end. It
+// panics for an unknown algorithm, a rank outside [0, n) and a negative number of values.
 func (a Algorithm) Schedule(n, rank, values int) []Move { return a.schedule(n, rank, values, 0) }
 
 // schedule is Schedule, with the number of values of the largest message of a ring; 0 for no

@@ -439,7 +439,7 @@ func TestCatalogsDoNotShareWhatIsAddedToThem(t *testing.T) {
 	a.Models.Add(Define("own", "my own", func() struct{} { return struct{}{} },
 		func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
 	if n, m := len(a.Models.All()), len(b.Models.All()); n != m+1 {
-		t.Errorf("%d kinds after adding one, %d in a catalog of its own", n, m)
+		t.Errorf("%d kinds after adding one, %d in another catalog", n, m)
 	}
 }
 

@@ -25,8 +25,7 @@ const tablesFile = "../plan/SETTINGS.md"
 // tables writes the tables of all that a plan can set.
 type tables struct{ strings.Builder }
 
-// rows writes a table of the keys that a schema describes; defaults beside its own are those of the
-// map given.
+// rows writes a table of the keys that a schema describes; the map given adds defaults to its own.
 func (t *tables) rows(s *settings.Schema, defaults *syntax.Node) {
 	if len(s.Properties) == 0 {
 		return

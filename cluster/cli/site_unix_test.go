@@ -97,7 +97,7 @@ func settle(t *testing.T, names ...string) *site {
 	return s
 }
 
-// path is that of a file in the site's folder.
+// path returns the path of a file in the site's folder.
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *site) write(name, text string) { write(s.t, s.path(name), text) }

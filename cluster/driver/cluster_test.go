@@ -316,7 +316,7 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	}
 }
 
-// losses are those of every node's models, by node and step, but for the last ones.
+// losses returns the losses of every node's models, by node and step, except the last ones.
 func losses(t *testing.T, dir string) map[string]record.Float {
 	t.Helper()
 	reader, err := record.NewReader(dir)
@@ -432,7 +432,7 @@ func TestWrongRolesAreRefused(t *testing.T) {
 	}
 	err := driver.Serve(t.Context(), driver.NodeConfig{Bind: "127.0.0.1:0",
 		Identity: c.identity("o", identity.Operator), Seeds: []string{c.seed}})
-	expectInput(t, err, "the identity of o is that of an operator; a node needs one of role node")
+	expectInput(t, err, "the identity of o has the role operator; a node needs the role node")
 	other := newCluster(t)
 	if _, err := driver.Connect(t.Context(), []string{c.seed}, other.identity("o", identity.Operator)); err == nil ||
 		!strings.Contains(err.Error(), "certificate") {

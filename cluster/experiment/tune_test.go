@@ -69,7 +69,7 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 			t.Errorf("%+v", tuning)
 		}
 	}
-	// The repeats are those of a plan with that value.
+	// The repeats equal the repeats of a plan with that value.
 	plain := carryOut(t, tuned, filepath.Join(t.TempDir(), "out"), "tune={}", "train.optimizer.rate=0.2")
 	if len(report.Runs) != 4 || len(plain.Runs) != 4 {
 		t.Fatalf("%d and %d runs", len(report.Runs), len(plain.Runs))

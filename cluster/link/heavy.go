@@ -125,7 +125,8 @@ func (d LogNormal) Validate() error {
 	return nil
 }
 
-// bound is how many times Sigma the logarithm of the longest time lies above that of Median.
+// bound returns how many times Sigma the logarithm of the longest time exceeds the logarithm of
+// Median.
 func (d LogNormal) bound() float64 {
 	if d.Max == 0 {
 		return math.Inf(1)

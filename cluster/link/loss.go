@@ -10,8 +10,8 @@ import (
 // Loss says how often a try to send a message fails, and what follows. The zero value loses
 // nothing.
 type Loss struct {
-	// Probability is that of one try to fail, each independent of all others. It is 0 where there
-	// are Bursts.
+	// Probability is how likely one try is to fail, independently of all others. It is 0 where
+	// there are Bursts.
 	Probability float64 `plan:"probability" unit:"fraction" doc:"that one transmission is lost"`
 	// Bursts, unless nil, make failures depend on those before.
 	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
@@ -59,9 +59,9 @@ func (l Loss) attempts() int {
 // Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters
 // of Hasslinger and Hohlfeld 2008 ("The Gilbert-Elliott model for packet loss in real time services
 // on the Internet"). Each try to send is judged in the present state, good or bad, and then the
-// state changes. The share of tries in the bad state is P/(P + R), at the first try too, that of
-// lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the
-// mean.
+// state may change. The share of tries in the bad state is P/(P + R), at the first try too. The
+// share of lost tries is ((1 − K)·R + (1 − H)·P)/(P + R). A stay in the bad state lasts 1/R tries
+// on average.
 type Bursts struct {
 	P float64 `plan:"p,required" unit:"fraction" range:">0%" doc:"probability to go from the good state to the bad one, more than 0%"`
 	R float64 `plan:"r,required" unit:"fraction" range:">0%" doc:"probability to go back, more than 0%"`

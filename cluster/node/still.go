@@ -60,7 +60,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 		case waiting && (still || stalled > 0):
 			cause = "waits for " + cause
 		case !waiting && still && (stalled > 0 || w.lost): // its actor does not say what it waits for
-			cause = "made no step any more"
+			cause = "made no more steps"
 		default:
 			continue
 		}

@@ -62,9 +62,8 @@ func (t *timer) look() time.Duration {
 	return t.of.judgePause(ran, day)
 }
 
-// judgePause is told how far two clocks have gone since the look before: the run's clock, and the
-// clock of the day, which goes on while the system sleeps. It returns the time in which this
-// process ran.
+// judgePause gets how far two clocks have gone since the last look: the run's clock, and the clock
+// of the day, which goes on while the system sleeps. It returns the time in which this process ran.
 func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:

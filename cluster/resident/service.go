@@ -249,8 +249,8 @@ func (r *Service) own(name string) *protos.Actors {
 	return all
 }
 
-// spawn makes an actor in this process. Its name is kept here before the others are asked whether
-// they have it, so that of two nodes at least one hears of the other.
+// spawn makes an actor in this process. It keeps the name here before it asks the other nodes
+// whether they have it. So if two nodes want a name at once, at least one hears of the other.
 func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
 	section, err := request.ActorSection(m.Name, m.Kind, m.Settings)
 	if err != nil {

@@ -59,7 +59,7 @@ func TestLedgerGivesTheLastStateOfEachSubmissionWhateverItsLinesAre(t *testing.T
 		t.Fatal(err)
 	}
 	if again, bad, err := l.read(); err != nil || bad > 0 || len(again) != 2 {
-		t.Errorf("%v, %d, %v after it was written anew", again, bad, err)
+		t.Errorf("%v, %d, %v after it was rewritten", again, bad, err)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package submission keeps the plans that clients submit to a process of a cluster: the plan that
-// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk tells
-// the process's next life about them.
+// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk carries
+// them over a restart of the process.
 package submission
 
 import (

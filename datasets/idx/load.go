@@ -97,7 +97,7 @@ func LoadFiles(f Files) (*datasets.Source, error) {
 		return nil, err
 	}
 	if pool.Inputs != source.Test.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", f.TestImages, source.Test.Inputs,
+		return nil, fmt.Errorf("%s: %d inputs a sample; the images in %s have %d", f.TestImages, source.Test.Inputs,
 			f.Images, pool.Inputs)
 	}
 	return source, nil

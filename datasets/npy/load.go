@@ -84,7 +84,7 @@ func (p Pairs) load(get func(name string) (*Array, string, error), name string) 
 	source.Test.Name = name + " test"
 	source.Test.Classes = pool.Classes
 	if source.Test.Inputs != pool.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", p.TestX, source.Test.Inputs, p.X,
+		return nil, fmt.Errorf("%s: %d inputs a sample; the samples in %s have %d", p.TestX, source.Test.Inputs, p.X,
 			pool.Inputs)
 	}
 	return source, nil

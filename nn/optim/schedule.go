@@ -113,7 +113,7 @@ func (s Cosine) Validate() error {
 // the first step already moves and step Steps−1 has the full rate. Then counts from step 0 too.
 // Goyal et al., "Accurate, large minibatch SGD", 2017, section 2.2.
 type Warmup struct {
-	Steps int `plan:"steps,required" range:"1.." doc:"until the rate is that of what follows"`
+	Steps int `plan:"steps,required" range:"1.." doc:"until the rate reaches what follows"`
 	Then  Schedule
 }
 

@@ -308,8 +308,8 @@ func Definition(name string) string { return definitions + name }
 // Document makes the whole schema of a plan. defs are what fields tagged names refer to: data,
 // model, train, architecture, delay and topology.
 //
-// A plan with a sweep may leave to it what is required; its keys are then checked by definitions of
-// their own, whose names begin with swept, in which nothing is.
+// In a plan with a sweep, the sweep may supply required keys. Other definitions, whose names begin
+// with swept and in which nothing is required, then check the plan's keys.
 func Document(title string, root *Schema, defs Properties) *Schema {
 	all := append(Properties{{"plan", root}}, defs...)
 	doc := &Schema{
