@@ -189,7 +189,8 @@ func busy(t *testing.T, folder string) bool {
 	}
 	for _, r := range s.Runs {
 		for _, x := range r.Incidents {
-			if !strings.HasPrefix(x.What, "an evaluation was due at ") && !strings.HasPrefix(x.What, "evaluated nothing from ") {
+			if !strings.HasPrefix(x.What, "an evaluation was due at ") &&
+				!strings.HasPrefix(x.What, "evaluated nothing from ") {
 				return false
 			}
 		}
