@@ -17,8 +17,9 @@ import (
 // Before the repeats of a point that has something to tune, each combination of values runs once,
 // with the plan's seed, and is judged on the validation samples in the place of the test samples.
 // The repeats use the one that reached the target first, or, if none did, that with the best
-// accuracy at its end; one that lost nothing before one that did. What was found, and what it cost,
-// is in tuning.json.
+// accuracy at its end; one that lost nothing before one that did. A run that was disturbed is tried
+// again, and nothing is chosen if that is in vain. What was found, and what it cost, is in
+// tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
@@ -111,8 +112,13 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 	began := time.Now()
 	t := record.Tuning{Point: settings(p.Labels), Seed: p.Spec.Plan.Seed,
 		Candidates: make([]record.Candidate, len(p.candidates))}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	sideBySide(ctx, r.Jobs, len(p.candidates), func(i int) {
-		t.Candidates[i] = r.try(ctx, &p.candidates[i], t.Seed)
+		var err error
+		if t.Candidates[i], err = r.try(ctx, &p.candidates[i], t.Seed); err != nil {
+			cancel(err)
+		}
 	})
 	if err := context.Cause(ctx); err != nil {
 		return t, err
@@ -160,16 +166,34 @@ func better(a, b *record.Candidate) bool {
 	return accuracy(a) > accuracy(b)
 }
 
-// try runs a candidate. That it fails is what is found about it.
-func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) record.Candidate {
+// maxTries is how often a candidate runs at most until a run of it is not disturbed.
+const maxTries = 3
+
+// try runs a candidate. That it fails is what is found about it. It returns an error if it could
+// not be judged, because each of its runs was disturbed.
+func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) (found record.Candidate, err error) {
 	began := time.Now()
-	found := record.Candidate{Values: settings(c.chosen), FinalAccuracy: record.Float(math.NaN())}
-	err := r.judge(ctx, c, seed, &found)
-	if err != nil {
-		found.Failure = err.Error()
+	for tries := 1; ; tries++ {
+		found = record.Candidate{Values: settings(c.chosen), FinalAccuracy: record.Float(math.NaN())}
+		err = r.judge(ctx, c, seed, &found)
+		found.Wall = time.Since(began).Seconds()
+		var disturbed *DisturbedError
+		if !errors.As(err, &disturbed) {
+			if err != nil {
+				found.Failure = err.Error()
+			}
+			return found, nil
+		}
+		if tries == maxTries {
+			return found, fmt.Errorf("nothing is chosen, because %d runs that try %s were disturbed; the last: %w", tries,
+				found.Values, err)
+		}
+		select {
+		case <-time.After(disturbed.Pause):
+		case <-ctx.Done():
+			return found, context.Cause(ctx)
+		}
 	}
-	found.Wall = time.Since(began).Seconds()
-	return found
 }
 
 // judge runs a candidate on the validation samples.

@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -8,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/datasets"
@@ -112,6 +116,61 @@ func TestAPointForWhichNothingCanBeChosenLeavesTheOthersAlone(t *testing.T) {
 	if report == nil || report.Complete || len(report.Runs) == 0 || report.Runs[0].Point[0].Value != "0" ||
 		len(report.Tunings) != 1 {
 		t.Errorf("%+v", report)
+	}
+}
+
+// unsteady is a venue that loses a process in the first runs that try a rate of 0.2, after one
+// evaluation.
+type unsteady struct {
+	Virtual
+	losses, runs int
+}
+
+func (u *unsteady) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	if rate, _ := s.Point.Root.At("train").At("optimizer").Get("rate"); rate.Text != "0.2" {
+		return u.Virtual.Play(ctx, s)
+	}
+	if u.runs++; u.runs > u.losses {
+		return u.Virtual.Play(ctx, s)
+	}
+	s.Deployment.Observer.Observe(time.Second, 0, actors.Event{
+		Kind: actors.Summarized, Evaluation: 1, At: time.Second, Accuracy: 1, Figures: &actors.Figures{},
+	})
+	return Outcome{}, fmt.Errorf("run %d: %w", u.runs, &DisturbedError{Err: errors.New("process b is gone")})
+}
+
+func TestCandidateWhoseRunIsDisturbedIsTriedAgain(t *testing.T) {
+	for losses, chosen := range []bool{true, true, true, false} {
+		p, err := Parse("tuned.yaml", []byte(tuned), "sweep={}", "architecture={kind: gossip}", "repeats=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &unsteady{losses: losses}
+		r, err := Prepare(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "out"), Jobs: 1}, Site{Venue: v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failure := r.RunAll(t.Context())
+		report, err := r.Report(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !chosen {
+			const want = "nothing is chosen, because 3 runs that try train.optimizer.rate=0.2 were disturbed; the last: " +
+				"run 3: process b is gone"
+			if failure == nil || failure.Error() != want || len(report.Tunings)+len(report.Runs) != 0 || v.runs != 3 {
+				t.Errorf("%d runs: %v; %+v, %+v", v.runs, failure, report.Tunings, report.Runs)
+			}
+			continue
+		}
+		if failure != nil || len(report.Tunings) != 1 || len(report.Runs) != 1 {
+			t.Fatalf("after %d losses: %v; %+v", losses, failure, report.Tunings)
+		}
+		tuning := report.Tunings[0]
+		if best := tuning.Candidates[1]; tuning.Chosen != 1 || best.Failure != "" || best.Outcome != record.Done ||
+			best.Duration >= 1 {
+			t.Errorf("after %d losses: %d is chosen, of %+v", losses, tuning.Chosen, tuning.Candidates)
+		}
 	}
 }
 

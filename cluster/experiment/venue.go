@@ -30,7 +30,7 @@ type Venue interface {
 	// happen.
 	Rehearse(ctx context.Context, s *Stage) error
 	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because
-	// the venue closes.
+	// the venue closes, and a DisturbedError if it may say nothing about the plan.
 	Play(ctx context.Context, s *Stage) (Outcome, error)
 }
 
@@ -45,6 +45,21 @@ type Traits struct {
 	// Insecure says that what leaves a process is not protected on its way.
 	Insecure bool
 }
+
+// DisturbedError is why a run could not go on that has lost a process, or did not reach it: it may
+// say nothing about the plan.
+type DisturbedError struct {
+	// Err is why the run could not go on.
+	Err error
+	// Pause is how long to wait before the run is tried again.
+	Pause time.Duration
+}
+
+// Error is the text of Err.
+func (e *DisturbedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DisturbedError) Unwrap() error { return e.Err }
 
 // ErrStopping is why a process's runs end that is being stopped.
 var ErrStopping = errors.New("the process is stopping")

@@ -107,8 +107,8 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 // Play lets one run happen.
 func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
 	c, err := v.conductor(ctx, s)
-	if err != nil {
-		return experiment.Outcome{}, err
+	if err != nil { // there was a place for each node when the plan was rehearsed
+		return experiment.Outcome{}, &experiment.DisturbedError{Err: err, Pause: nextTry}
 	}
 	v.submission.Placed(s.Names, c.message.Processes)
 	c.stage, c.bound = s, time.Duration(s.Point.Spec.Plan.Stop.Time)
@@ -157,7 +157,7 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	defer end()
 	w, err := c.placeWorld(c.stage, 0)
 	if err == nil {
-		err = c.placeAll(ctx)
+		err = c.disturbed(c.placeAll(ctx))
 	}
 	if err != nil {
 		if w != nil {
@@ -182,7 +182,18 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	result, err := c.watched(w)
 	end()
 	out, failure := c.outcome(result, err)
-	return out, c.because(failure)
+	return out, c.disturbed(c.because(failure))
+}
+
+// nextTry is how long it takes until the others know that a process is gone, or it is back.
+const nextTry = 10 * time.Second
+
+// disturbed makes the error of the run a DisturbedError if it was without a process at some time.
+func (c *conductor) disturbed(err error) error {
+	if err == nil || !c.some((*party).missed) {
+		return err
+	}
+	return &experiment.DisturbedError{Err: err, Pause: nextTry}
 }
 
 // watched lets the run happen, and watches over it meanwhile.

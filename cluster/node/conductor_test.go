@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -85,9 +86,38 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"a", "b"}})
-	err := c.placeAll(ctx)
+	err := c.disturbed(c.placeAll(ctx))
 	if err == nil || !strings.Contains(err.Error(), "process b: its connection broke before its nodes were placed") {
 		t.Error(err)
+	}
+	var again *experiment.DisturbedError
+	if !errors.As(err, &again) {
+		t.Errorf("%v is not to be tried again", err)
+	}
+}
+
+func TestRunThatFailsWithoutAProcessIsToBeTriedAgain(t *testing.T) {
+	failure := errors.New("diverged")
+	for name, x := range map[string]struct {
+		q    party
+		want bool
+	}{
+		"there from beginning to end": {party{placed: true}, false},
+		"done with its part":          {party{placed: true, result: &protos.RunResult{}}, false},
+		"gone":                        {party{placed: true, err: errors.New("killed")}, true},
+		"back":                        {party{placed: true, lives: 1}, true},
+		"coming back":                 {party{lives: 1}, true},
+	} {
+		c := timed(t)
+		c.parties = map[string]*party{"b": {placed: true}, "c": &x.q}
+		var again *experiment.DisturbedError
+		err := c.disturbed(failure)
+		if errors.As(err, &again) != x.want || !errors.Is(err, failure) || err.Error() != "diverged" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := c.disturbed(nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ type party struct {
 // in reports whether the process takes part.
 func (q *party) in() bool { return q.placed && q.err == nil && q.result == nil }
 
+// missed reports whether the run is without the process, or was once it had begun.
+func (q *party) missed() bool { return !q.placed || q.err != nil || q.lives > 0 }
+
 // How long a process stays out at least, if it did not come back by itself.
 const (
 	leavePause  = 3 * time.Second  // of one that says that it is going, and may be about to
