@@ -227,7 +227,7 @@ func (c *conductor) left(name string) {
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.Gone(name)
-	c.stage.Collector.Interrupted(now, nodes...)
+	c.interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or gone.
@@ -286,7 +286,7 @@ func (c *conductor) back(name string) {
 	default:
 		c.log("%s is back", name)
 		nodes, now := c.NodesOf(name), c.now()
-		c.stage.Collector.Interrupted(now, nodes...)
+		c.interrupted(now, nodes...)
 		c.history.Back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between
