@@ -30,7 +30,7 @@
 //     not wait for the end of a tensor.
 //   - What waits for a peer is bounded. Send waits for room, SendPacket does not and has more of
 //     it. A frame, a head, the number of peers and the number of callers that have not yet proved
-//     who they are, too, are bounded: see Limits.
+//     who they are are bounded as well.
 //   - A process that is started again has a larger incarnation. It gets nothing that was meant for
 //     its predecessor, which is refused from then on.
 //   - Broken connections are made again. Silence first suspends a peer, which is reversible, and
