@@ -17,9 +17,9 @@ import (
 // Before the repeats of a point that has something to tune, each combination of values runs once,
 // with the plan's seed, and is judged on the validation samples in the place of the test samples.
 // The repeats use the one that reached the target first, or, if none did, that with the best
-// accuracy at its end; one that lost nothing before one that did. A run that was disturbed is tried
-// again, and nothing is chosen if that is in vain. What was found, and what it cost, is in
-// tuning.json.
+// accuracy at its end; one that lost nothing before one that did. What a run that has lost a process
+// led to may say nothing about the values: they are tried again. What was found, and what it cost,
+// is in tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
@@ -166,45 +166,46 @@ func better(a, b *record.Candidate) bool {
 	return accuracy(a) > accuracy(b)
 }
 
-// maxTries is how often a candidate runs at most until a run of it is not disturbed.
+// maxTries is how often a candidate runs at most until a run of it has lost no process.
 const maxTries = 3
 
-// try runs a candidate. That it fails is what is found about it. It returns an error if it could
-// not be judged, because each of its runs was disturbed.
+// try runs a candidate. That it fails is what is found about it, unless the last of its runs has
+// lost a process: then it cannot be judged.
 func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) (found record.Candidate, err error) {
 	began := time.Now()
 	for tries := 1; ; tries++ {
 		found = record.Candidate{Values: settings(c.chosen), FinalAccuracy: record.Float(math.NaN())}
-		err = r.judge(ctx, c, seed, &found)
+		again, failure := r.judge(ctx, c, seed, &found)
 		found.Wall = time.Since(began).Seconds()
-		var disturbed *DisturbedError
-		if !errors.As(err, &disturbed) {
-			if err != nil {
-				found.Failure = err.Error()
-			}
+		switch {
+		case again > 0 && tries < maxTries && (failure != nil || found.Outcome == record.Degraded):
+		case again > 0 && failure != nil:
+			return found, fmt.Errorf("nothing is chosen, because each of %d runs that try %s has lost a process; the "+
+				"last: %w", tries, found.Values, failure)
+		case failure != nil:
+			found.Failure = failure.Error()
+			return found, nil
+		default:
 			return found, nil
 		}
-		if tries == maxTries {
-			return found, fmt.Errorf("nothing is chosen, because %d runs that try %s were disturbed; the last: %w", tries,
-				found.Values, err)
-		}
 		select {
-		case <-time.After(disturbed.Pause):
+		case <-time.After(again):
 		case <-ctx.Done():
 			return found, context.Cause(ctx)
 		}
 	}
 }
 
-// judge runs a candidate on the validation samples.
-func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *record.Candidate) error {
+// judge runs a candidate on the validation samples. For again see Outcome.
+func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *record.Candidate) (again time.Duration,
+	err error) {
 	task, err := c.Task(r.shelf, seed)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s, err := c.Stage(task.OnValidation(), r.Strict, r.threads())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.observe(record.Config{OnEvaluation: func(e record.Evaluation) {
 		found.Duration = max(found.Duration, e.Time)
@@ -212,7 +213,7 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	}})
 	out, err := r.Venue.Play(ctx, s)
 	if err != nil {
-		return err
+		return out.Again, err
 	}
 	var told record.Run
 	judge(&told, s, out, nil)
@@ -221,5 +222,5 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 		at := s.result.TimeToTarget.Seconds()
 		found.Reached, found.TimeToTarget = true, &at
 	}
-	return nil
+	return out.Again, nil
 }

@@ -30,7 +30,7 @@ type Venue interface {
 	// happen.
 	Rehearse(ctx context.Context, s *Stage) error
 	// Play lets a run happen. The error wraps ErrStopping if the run is to be forgotten, because
-	// the venue closes, and a DisturbedError if it may say nothing about the plan.
+	// the venue closes.
 	Play(ctx context.Context, s *Stage) (Outcome, error)
 }
 
@@ -45,21 +45,6 @@ type Traits struct {
 	// Insecure says that what leaves a process is not protected on its way.
 	Insecure bool
 }
-
-// DisturbedError is why a run could not go on that has lost a process, or did not reach it: it may
-// say nothing about the plan.
-type DisturbedError struct {
-	// Err is why the run could not go on.
-	Err error
-	// Pause is how long to wait before the run is tried again.
-	Pause time.Duration
-}
-
-// Error is the text of Err.
-func (e *DisturbedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *DisturbedError) Unwrap() error { return e.Err }
 
 // ErrStopping is why a process's runs end that is being stopped.
 var ErrStopping = errors.New("the process is stopping")
@@ -97,6 +82,9 @@ type Outcome struct {
 	// lost, or that nodes stood still.
 	Incidents []record.Incident
 	Degraded  bool
+	// Again is not 0 if a process was lost or could not be reached, so that the figures of the run,
+	// or its error, may say nothing about the plan: after this time another run can do without that.
+	Again time.Duration
 }
 
 // Virtual is a venue in virtual time: deterministic, as fast as the machine computes.

@@ -36,7 +36,7 @@ type Candidate struct {
 	// FinalAccuracy is the accuracy at the last evaluation, NaN if there was none.
 	FinalAccuracy Float `json:"final_accuracy"`
 	// Duration and Wall are the seconds that the run took, on its clock and on the machine's. Wall
-	// includes runs that were disturbed before.
+	// includes runs of it that had lost a process.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
 	// Outcome and Incidents say how the run ended; empty if it could not go on.
