@@ -17,9 +17,9 @@ import (
 // Before the repeats of a point that has something to tune, each combination of values runs once,
 // with the plan's seed, and is judged on the validation samples in the place of the test samples.
 // The repeats use the one that reached the target first, or, if none did, that with the best
-// accuracy at its end; one that lost nothing before one that did. What a run that has lost a process
-// led to may say nothing about the values: they are tried again. What was found, and what it cost,
-// is in tuning.json.
+// accuracy at its end; one that lost nothing before one that did. A run that has lost a process may
+// say nothing about its values: they are tried again. What was found, and what it cost, is in
+// tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {

@@ -118,8 +118,8 @@ func TestAPointForWhichNothingCanBeChosenLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// unsteady is a venue that loses a process in the first runs that try a rate of 0.2: they fail after
-// one evaluation, or end degraded.
+// unsteady is a venue that loses a process in the first runs that try a rate of 0.2: they fail
+// after one evaluation, or end degraded.
 type unsteady struct {
 	Virtual
 	losses, runs int
@@ -146,8 +146,8 @@ func (u *unsteady) Play(ctx context.Context, s *Stage) (Outcome, error) {
 }
 
 func TestCandidateWhoseRunHasLostAProcessIsTriedAgain(t *testing.T) {
-	const none = "nothing is chosen, because each of 3 runs that try train.optimizer.rate=0.2 has lost a process; the " +
-		"last: run 3: process b is gone"
+	const none = "nothing is chosen, because each of 3 runs that try train.optimizer.rate=0.2 has lost a process; " +
+		"the last: run 3: process b is gone"
 	for _, x := range []struct {
 		losses   int
 		survives bool

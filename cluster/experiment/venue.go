@@ -82,8 +82,8 @@ type Outcome struct {
 	// lost, or that nodes stood still.
 	Incidents []record.Incident
 	Degraded  bool
-	// Again is not 0 if a process was lost or could not be reached, so that the figures of the run,
-	// or its error, may say nothing about the plan: after this time another run can do without that.
+	// Again is not 0 if a process was lost or could not be reached. The figures of the run, or its
+	// error, may then say nothing about the plan, and another run can after this time.
 	Again time.Duration
 }
 

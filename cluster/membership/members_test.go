@@ -464,7 +464,8 @@ func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
 		meta []byte
 		want string
 	}{
-		"later":   {append(appendText([]byte{protocol + 1}, "v9"), "unheard of"...), `version 3 of the protocol (build v9)`},
+		"later": {append(appendText([]byte{protocol + 1}, "v9"), "unheard of"...),
+			"version 3 of the protocol (build v9)"},
 		"earlier": {[]byte{1, 0, 1, 2, 0, 3, 'a', ':', '1', 0}, "version 1 of the protocol (build unknown)"},
 	} {
 		var w wires
@@ -489,7 +490,8 @@ func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
 		tr.begin()
 		_, err = start(t, "a", spec{seeds: []string{p.own}, patience: patienceOfTests,
 			change: func(c *Config) { c.Meta.Build = "v8" }})
-		want := `node "b" speaks ` + x.want + ", this one version 2 of the protocol (build v8): run the same program on all"
+		want := `node "b" speaks ` + x.want + ", this one version 2 of the protocol (build v8): run the same program " +
+			"on all"
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

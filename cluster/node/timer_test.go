@@ -75,7 +75,7 @@ func TestNodesThatAreHaltedAreNotInterrupted(t *testing.T) {
 		step(time.Second)
 		step(2 * time.Second)
 		if c.begun = true; halted {
-			c.hosted.halt()
+			c.halt()
 		}
 		c.gone("b", "killed", 0)
 		step(9 * time.Second)
