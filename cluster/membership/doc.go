@@ -33,4 +33,10 @@
 // Older packets, and packets replayed to a process that has just started, can at worst cause a
 // member to be suspected, which then objects. Without a key the package does not listen, except on
 // a loopback address where Config.Insecure is set.
+//
+// # Builds
+//
+// Processes of two builds that would misunderstand each other do not become members of one cluster:
+// each says in its metadata which version of the protocol it speaks, and refuses another. Join then
+// names both builds.
 package membership

@@ -25,6 +25,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/mesh"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
@@ -247,7 +248,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 	about := membership.Config{
 		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
 		Meta: membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores,
-			Labels: c.Labels},
+			Labels: c.Labels, Build: build()},
 		Streams: &p.gossip, Notify: p.member,
 	}
 	if c.Identity != nil {
@@ -255,6 +256,12 @@ func (p *process) connect(ctx context.Context) (err error) {
 	}
 	p.members, err = membership.Join(ctx, about)
 	return err
+}
+
+// build names this program where others speak another protocol.
+func build() string {
+	b := record.ReadBuild("")
+	return fmt.Sprintf("%.40s, commit %.12s", b.Version, b.Commit)
 }
 
 // leastAbsence is how long a process is silent at least before it is given up.

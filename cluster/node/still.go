@@ -26,7 +26,7 @@ func (c *conductor) waits() waits {
 	c.mu.Lock()
 	for _, name := range c.names {
 		q := c.parties[name]
-		w.lost = w.lost || q.err != nil || q.first != nil || q.lives > 0
+		w.lost = w.lost || q.missed()
 		if q.state == nil {
 			continue
 		}

@@ -201,7 +201,7 @@ func (r *Service) answer(from string, m *protos.ActorRequest) {
 	answer := r.attempt(m)
 	answer.Id = m.Id
 	if err := r.send(from, answer); err != nil {
-		r.config.Log("to %s about actors: %v", from, err)
+		r.host.log("to %s about actors: %v", from, err)
 	}
 }
 
@@ -314,7 +314,7 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 			for _, a := range a.GetActors().GetActors() {
 				r.rememberNode(a.Name, a.Node)
 			}
-			r.config.Log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
+			r.host.log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
 			return c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: a.Actors}})
 		}
 		refused = errors.New(a.Error)

@@ -146,7 +146,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
 		return nil, err
 	}
-	s.Folder = strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID
+	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	if err := s.try(ctx); err != nil {
 		s.end(nil)

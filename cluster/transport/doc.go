@@ -28,8 +28,8 @@
 //   - Large frames go in chunks of at most 1 MiB. Heartbeats and urgent frames go in between and do
 //     not wait for the end of a tensor.
 //   - A peer's queue is bounded. Send waits for room; SendPacket does not and has more of it.
-//     Limits also bounds a frame, a head, the number of peers and the number of callers that have
-//     not yet proved who they are.
+//     A frame, a head, the number of peers and the number of callers that have not yet proved who
+//     they are are bounded as well.
 //   - A restarted process has a larger incarnation. It gets nothing that was meant for its
 //     predecessor, and from then on all refuse the predecessor.
 //   - Broken connections are re-established. Silence first suspends a peer, which is reversible,
