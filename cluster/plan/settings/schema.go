@@ -281,8 +281,11 @@ func (s *Schema) exclude(f *field.Tag) {
 		return
 	}
 	own := &Schema{Not: Zero()}
-	if key := s.Properties.Get(f.Key); slices.Equal(key.Type, Types{"boolean"}) {
+	switch key := s.Properties.Get(f.Key); {
+	case slices.Equal(key.Type, Types{"boolean"}):
 		own = &Schema{Const: true}
+	case slices.Contains(key.Type, "boolean"): // a text
+		own = &Schema{Not: &Schema{Const: ""}}
 	}
 	s.AllOf = append(s.AllOf, &Schema{
 		If:   &Schema{Required: []string{f.Key}, Properties: Properties{{f.Key, own}}},
