@@ -61,8 +61,12 @@ func accepted(s *settings.Schema) string {
 		return unit + ", more than none"
 	case s.Ref != "":
 		return unit
+	case s.Above != "" && s.Maximum != "":
+		return "more than " + s.Above.String() + ", up to " + s.Maximum.String()
 	case s.Above != "":
 		return "more than " + s.Above.String()
+	case s.Below != "":
+		return s.Minimum.String() + " or more, below " + s.Below.String()
 	case s.Maximum != "":
 		return s.Minimum.String() + " to " + s.Maximum.String()
 	case s.Minimum != "":

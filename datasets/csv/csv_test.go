@@ -86,6 +86,13 @@ func TestSeparatorsAreThoseOfTheOptions(t *testing.T) {
 	}
 }
 
+func TestASeparatorIsNamedByAWord(t *testing.T) {
+	_, err := Load("nowhere.csv", "", Options{Label: Last, Separator: ";"})
+	if err == nil || err.Error() != `separator ";"; accepted are comma, semicolon, tab and bar` {
+		t.Error(err)
+	}
+}
+
 func TestAHeaderIsToldFromASample(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b\n1,x\n":                 "1",

@@ -26,8 +26,8 @@ const (
 type Pairs struct {
 	X     string `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
 	Y     string `plan:"y,required" doc:"the labels, whole numbers"`
-	TestX string `plan:"test-x,omitzero" doc:"inputs to test on; default: a share of the others is held out"`
-	TestY string `plan:"test-y,omitzero" doc:"labels of the inputs to test on"`
+	TestX string `plan:"test-x,omitzero" with:"test-y" doc:"inputs to test on; default: a share of the others is held out"`
+	TestY string `plan:"test-y,omitzero" with:"test-x" doc:"labels of the inputs to test on"`
 }
 
 // Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a

@@ -12,7 +12,8 @@
 //	doc     what the key means, in a few words
 //	words   the only words or numbers accepted: "sum|mean"; of a bool the words
 //	        for false and true
-//	range   bounds of a number, in its unit: "1..1000", "0..", ">0", ">0%", "1ms..1h"
+//	range   bounds of a number, in its unit: "1..1000", "0..", "1ms..1h"; without the bound
+//	        itself behind > and <: ">0", ">0%..100%", "0..<1"
 //	unit    of a float64: "fraction", "byte-rate" or "speed", of an int64: "size"; a time.Duration
 //	        needs none
 //	none    the value that stands for absence where zero means something: "-1"
