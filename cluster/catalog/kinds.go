@@ -31,8 +31,8 @@ type Kind[T any] struct {
 // of type *syntax.Node name other kinds, with a tag names:"architecture" and so on, see
 // [Catalog.Schema]. Defaults returns it with what a plan may leave out. Build makes the T from it
 // and spells out defaults that depend on other settings by writing them into the settings. An error
-// of build gets the place of the key that About names, otherwise the place of the section. Where the
-// T itself has the settings, use [Kinds.Declare].
+// of build gets the place of the key that About names, otherwise the place of the section. Where
+// the T itself has the settings, use [Kinds.Declare].
 func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, chosen *C) (T, error)) Kind[T] {
 	return Kind[T]{
 		Name: name, Doc: doc,
