@@ -161,12 +161,13 @@ func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summ
 	return summary, dir
 }
 
-// busy reports whether runs are degraded only because the coordinator evaluated late, or did not
-// run for a while, which a busy machine does to any run.
+// busy reports whether runs are degraded only because the coordinator evaluated or ended late, or
+// did not run for a while, which a busy machine does to any run.
 func busy(state string, s record.Summary) bool {
 	for _, r := range s.Runs {
 		for _, x := range r.Incidents {
 			if !strings.HasPrefix(x.What, "an evaluation was due at ") &&
+				!strings.HasPrefix(x.What, "the run was to end at ") &&
 				!strings.HasPrefix(x.What, "evaluated nothing from ") {
 				return false
 			}
