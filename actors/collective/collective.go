@@ -2,10 +2,9 @@
 // sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
 // completes a piece of the sum divides it.
 //
-// An Algorithm says who sends which piece of the vector to whom, as a Schedule of
-// plain values; a file each. A reduction walks through the schedule of its rank
-// with the chunks that arrive, in whatever order they do. The worker
-// lends it the network.
+// An Algorithm says who sends which piece of the vector to whom, as a schedule of plain values
+// that are computed when they are needed; a file each. A reduction walks through the schedule of
+// its rank with the chunks that arrive, in whatever order they do. The worker lends it the network.
 //
 // Every element is summed in one order, which only the number of ranks and the
 // element's place decide, so that all ranks end a round with the same bits. Chunks
