@@ -174,7 +174,7 @@ func (l *loop) joint(rounds, every int) []float32 {
 				l.add(rank, round*every+i)
 			}
 		}
-		optimizer.Step(params, l.gradient(params))
+		optimizer.Step(params, params, l.gradient(params))
 	}
 	return params
 }
@@ -194,7 +194,7 @@ func (l *loop) averaged(rounds, every int) []float32 {
 			samples := 0
 			for i := range every {
 				samples += l.add(rank, round*every+i)
-				optimizers[rank].Step(params, l.gradient(params))
+				optimizers[rank].Step(params, params, l.gradient(params))
 			}
 			for i, v := range params {
 				mean[i] += float64(samples) * float64(v)
