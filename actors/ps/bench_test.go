@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -110,16 +111,20 @@ func (u *updates) Observe(_ time.Duration, _ int, e actors.Event) {
 	}
 }
 
-// echo is a worker that pushes a gradient as soon as it has parameters.
+// echo is a worker that pushes the same gradient whenever it gets parameters.
 func echo(env actors.Env) (actor.Actor, error) {
+	var gradient *protos.Tensor
 	return actor.ReceiveFunc(func(ctx actor.Context) {
 		m, ok := ctx.Message().(*protos.Message)
 		if !ok {
 			return
 		}
 		if head, ok := m.Head.(*protos.Parameters); ok {
+			if gradient == nil {
+				gradient = protos.NewTensor(slices.Repeat([]float32{1e-6}, len(m.Tensors[0].Data)))
+			}
 			push := &protos.Push{Node: int32(env.Node()), Version: head.Version, Life: head.Life}
-			ctx.Send(env.View().Members[0].PID, protos.NewMessage(push, env.Tensors().Get(len(m.Tensors[0].Data))))
+			ctx.Send(env.View().Members[0].PID, protos.NewMessage(push, gradient.Retain()))
 		}
 		m.Release()
 	}), nil
