@@ -66,14 +66,13 @@ func TestMovesByFormulaAreThoseOfATable(t *testing.T) {
 		for i := range ranks {
 			rank := i * (n - 1) / max(ranks-1, 1)
 			want, got := newTable(a, n, rank, values, segment).moves, walk(a, n, rank, values, segment)
+			where := fmt.Sprintf("%s, rank %d of %d, %d values in segments of %d", a, rank, n, values, segment)
 			if len(got) != len(want) {
-				t.Fatalf("%s, rank %d of %d, %d values in segments of %d: %d moves, want %d", a, rank, n, values, segment,
-					len(got), len(want))
+				t.Fatalf("%s: %d moves, want %d", where, len(got), len(want))
 			}
 			for k := range want {
 				if settled(a, n, values, got[k]) != settled(a, n, values, want[k]) {
-					t.Fatalf("%s, rank %d of %d, %d values in segments of %d: move %d is %+v, want %+v", a, rank, n, values,
-						segment, k, got[k], want[k])
+					t.Fatalf("%s: move %d is %+v, want %+v", where, k, got[k], want[k])
 				}
 			}
 		}
@@ -95,8 +94,8 @@ func TestChunkIsFoundWhereATableHasIt(t *testing.T) {
 			}
 			g := tag{m.peer, m.step, m.index}
 			if found := s.find(g); found != position || waits[g] {
-				t.Fatalf("%s, rank %d of %d: %+v of position %d is found at %d, come before: %v", a, rank, n, g, position,
-					found, waits[g])
+				t.Fatalf("%s, rank %d of %d: %+v of position %d is found at %d, come before: %v", a, rank, n, g,
+					position, found, waits[g])
 			}
 			waits[g] = true
 		}
@@ -124,74 +123,79 @@ func (o *origins) add(b origins) (twice bool) {
 	return twice
 }
 
-// spread lets all ranks make their moves with sets of ranks for values, and returns what they hold
-// at the end. It fails where a value is added twice, or a message is sent twice, or is not taken in.
-func spread(t *testing.T, a Algorithm, n, values, segment int) [][]origins {
+// dispersal is a round of all ranks with sets of ranks for values.
+type dispersal struct {
+	t      *testing.T
+	name   string
+	holds  [][]origins // by rank and value
+	moves  [][]move    // of each rank that are left
+	flying map[path][]origins
+}
+
+// path is what tells a message from all others.
+type path struct{ from, to, step, index int }
+
+// disperse lets all ranks make their moves, and returns what they hold at the end. It fails where a
+// value is added twice, or a message is sent twice, or is not taken in.
+func disperse(t *testing.T, a Algorithm, n, values, segment int) [][]origins {
 	t.Helper()
-	type name struct{ from, to, step, index int }
-	flying := map[name][]origins{}
-	holds, moves, at := make([][]origins, n), make([][]move, n), make([]int, n)
+	d := &dispersal{t: t, name: fmt.Sprintf("%s over %d ranks, %d values in segments of %d", a, n, values, segment),
+		flying: map[path][]origins{}}
 	for rank := range n {
-		moves[rank] = walk(a, n, rank, values, segment)
-		holds[rank] = make([]origins, values)
-		for i := range holds[rank] {
-			holds[rank][i][rank/64] = 1 << (rank % 64)
-		}
-	}
-	fail := func(rank int, m move, what string) {
-		t.Fatalf("%s over %d ranks, %d values in segments of %d: rank %d %s: %+v", a, n, values, segment, rank, what, m)
-	}
-	step := func(rank int) bool {
-		if at[rank] == len(moves[rank]) {
-			return false
-		}
-		m := moves[rank][at[rank]]
-		if m.action == send {
-			key := name{rank, m.peer, m.step, m.index}
-			if _, sent := flying[key]; sent {
-				fail(rank, m, "sends twice")
-			}
-			flying[key] = slices.Clone(holds[rank][m.low:m.high])
-			at[rank]++
-			return true
-		}
-		key := name{m.peer, rank, m.step, m.index}
-		chunk, sent := flying[key]
-		if !sent {
-			return false
-		}
-		delete(flying, key)
-		at[rank]++
-		if len(chunk) != m.high-m.low {
-			fail(rank, m, fmt.Sprintf("gets %d values", len(chunk)))
-		}
-		for i, o := range chunk {
-			held := &holds[rank][m.low+i]
-			if m.action == replace {
-				*held = o
-			} else if held.add(o) {
-				fail(rank, m, "adds a value twice")
-			}
-		}
-		return true
+		d.moves = append(d.moves, walk(a, n, rank, values, segment))
+		var own origins
+		own[rank/64] = 1 << (rank % 64)
+		d.holds = append(d.holds, slices.Repeat([]origins{own}, values))
 	}
 	for progress := true; progress; {
 		progress = false
 		for rank := range n {
-			for step(rank) {
+			for len(d.moves[rank]) > 0 && d.make(rank, d.moves[rank][0]) {
+				d.moves[rank] = d.moves[rank][1:]
 				progress = true
 			}
 		}
 	}
-	for rank := range n {
-		if at[rank] < len(moves[rank]) {
-			fail(rank, moves[rank][at[rank]], "waits for what nobody sends")
+	for rank, left := range d.moves {
+		if len(left) > 0 {
+			t.Fatalf("%s: rank %d waits for what nobody sends: %+v", d.name, rank, left[0])
 		}
 	}
-	if len(flying) > 0 {
-		t.Fatalf("%s over %d ranks: %d messages are not taken in", a, n, len(flying))
+	if len(d.flying) > 0 {
+		t.Fatalf("%s: %d messages are not taken in", d.name, len(d.flying))
 	}
-	return holds
+	return d.holds
+}
+
+// make makes a move unless it waits for a message.
+func (d *dispersal) make(rank int, m move) bool {
+	d.t.Helper()
+	held := d.holds[rank][m.low:m.high]
+	if m.action == send {
+		p := path{rank, m.peer, m.step, m.index}
+		if _, sent := d.flying[p]; sent {
+			d.t.Fatalf("%s: rank %d sends twice: %+v", d.name, rank, m)
+		}
+		d.flying[p] = slices.Clone(held)
+		return true
+	}
+	p := path{m.peer, rank, m.step, m.index}
+	chunk, sent := d.flying[p]
+	if !sent {
+		return false
+	}
+	delete(d.flying, p)
+	if len(chunk) != len(held) {
+		d.t.Fatalf("%s: rank %d gets %d values: %+v", d.name, rank, len(chunk), m)
+	}
+	for i, o := range chunk {
+		if m.action == replace {
+			held[i] = o
+		} else if held[i].add(o) {
+			d.t.Fatalf("%s: rank %d adds a value twice: %+v", d.name, rank, m)
+		}
+	}
+	return true
 }
 
 func TestEachRankTakesInEachValueOfEachRankOnce(t *testing.T) {
@@ -204,7 +208,7 @@ func TestEachRankTakesInEachValueOfEachRankOnce(t *testing.T) {
 		for rank := range n {
 			all[rank/64] |= 1 << (rank % 64)
 		}
-		for rank, held := range spread(t, a, n, values, segment) {
+		for rank, held := range disperse(t, a, n, values, segment) {
 			for i, o := range held {
 				if o != all {
 					t.Fatalf("%s over %d ranks: value %d of rank %d is the sum of %b", a, n, i, rank, o)

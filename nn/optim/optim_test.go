@@ -275,7 +275,8 @@ func TestWrongLengthsPanic(t *testing.T) {
 						t.Errorf("%s: lengths %v were accepted for 3 parameters", m.name, lengths)
 					}
 				}()
-				m.method.New(3).Step(make([]float32, lengths[0]), make([]float32, lengths[1]), make([]float32, lengths[2]))
+				dst, params := make([]float32, lengths[0]), make([]float32, lengths[1])
+				m.method.New(3).Step(dst, params, make([]float32, lengths[2]))
 			}()
 		}
 	}
