@@ -56,8 +56,7 @@ type Member struct {
 	Role string
 	// Present says whether the node takes part: it has joined, and neither left nor failed.
 	Present bool
-	// Rank is the member's place among those of its role that are present, from 0; −1 if
-	// it is not.
+	// Rank is the member's place among the present members of its role, from 0; −1 if it is absent.
 	Rank int
 	// PID addresses the member's actor.
 	PID *actor.PID

@@ -11,20 +11,19 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// reduction is one rank's part in the rounds of one view. It has neither clock nor
-// network: begin and take give it what has happened, next says what is to be sent.
+// reduction is one rank's part in the rounds of one view. It has neither clock nor network: begin
+// and take tell it what has happened, next says what to send.
 //
-// Chunks may come in any order. Since a round that is over at one rank has begun at
-// all others, no rank is more than one round ahead, and the chunks that wait
-// are at most those of two rounds.
+// Chunks may come in any order. Since a round that is over at one rank has begun at all others, no
+// rank is more than one round ahead, and waiting chunks belong to at most two rounds.
 //
-// The round's input is only read, and its mean put together in an output: the rank that completes
-// the sum of a piece divides it before anybody else gets it. What is sent are views of either, not
-// copies: an element of the output that has been sent is written again only with a chunk that was
-// made of what the receiver had then taken in. A chunk that is sent on is sent from the memory that
-// it has arrived in, which still is in the cache; a sum that is sent on and then replaced is put
-// together there, where nobody else holds the chunk. One that has arrived in its place in the
-// output (see posts) is not copied.
+// The reduction only reads the round's input and puts the mean together in an output: the rank that
+// completes the sum of a piece divides it before any other rank gets it. It sends views of input
+// and output, not copies. It overwrites an element of the output that it has sent only with a chunk
+// made from what the receiver had taken in by then. It forwards a chunk from the memory in which
+// the chunk arrived, which is still in the cache. If nobody else holds the chunk, it puts a sum
+// that it forwards and later replaces together in that memory too. It does not copy a chunk that
+// has arrived in its place in the output (see posts).
 type reduction struct {
 	rank     int
 	schedule schedule
@@ -74,8 +73,8 @@ func (r *reduction) stand(at int) {
 	}
 }
 
-// reciprocal is that of a power of two, by which a product has the bits of the quotient, in a
-// fraction of the time; 0 for other numbers.
+// reciprocal returns 1/x for a power of two and 0 for other numbers. Multiplying by it gives the
+// bits of the quotient in a fraction of the time.
 func reciprocal(x float32) float32 {
 	if fraction, _ := math.Frexp(float64(x)); fraction != 0.5 || x > 1<<64 || x < 1.0/(1<<64) {
 		return 0
@@ -108,16 +107,15 @@ func (r *reduction) take(round uint64, t tag, chunk *protos.Tensor) error {
 	return nil
 }
 
-// posts yields, of the round under way then, the chunks that have not come and can be received in
-// their place in the output, in a view and with so many steps of the round before those of this
-// reduction. What replaces values of the output, or is the first that is added there, needs no copy
-// then.
+// posts yields the places of those chunks of the round under way that have not come and can be
+// received right in the output. view is the view of the run; before is how many steps of the round
+// precede this reduction's. A chunk that replaces values of the output, or is the first to be added
+// there, then needs no copy.
 //
-// A chunk that lands before it has its turn overwrites nothing that is needed. The first of some
-// values finds none of them in the output. Another one that replaces values is made of what the
-// others have taken in of this rank's: they have all that it had to send of them, and it adds
-// nothing more to them. That holds as long as ranks send each chunk once; one that comes again
-// has no place.
+// A chunk that lands before its turn overwrites nothing that is needed. The first chunk for some
+// values finds none of them in the output. A later chunk that replaces values is made from what the
+// others have taken in from this rank: they have all that it had to send, and it adds nothing more
+// to these values. That holds as long as ranks send each chunk once; a repeated chunk has no place.
 func (r *reduction) posts(view uint64, before int) iter.Seq[actors.Place] {
 	return func(yield func(actors.Place) bool) {
 		for i := range r.size {
@@ -214,7 +212,7 @@ func (r *reduction) add(m *move, sum, a, b []float32) {
 	r.countQuotients(len(sum))
 }
 
-// countQuotients counts the work of dividing so many values.
+// countQuotients counts the work of dividing n values.
 func (r *reduction) countQuotients(n int) {
 	if r.weight != 1 {
 		r.work += float64(n)

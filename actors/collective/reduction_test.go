@@ -32,7 +32,7 @@ type rehearsal struct {
 	weight     float32 // of the sums
 	vector     func(rank, round int) []float32
 	overtaking bool                    // packets of an edge may overtake each other
-	apart      bool                    // chunks arrive in memory of their own, as from another process
+	apart      bool                    // chunks arrive in separate memory, as from another process
 	posted     bool                    // or where the receiver has it ready, some of them at once
 	landed     int                     // how many did
 	posts      []*world.Posts          // of the ranks

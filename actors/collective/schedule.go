@@ -38,8 +38,8 @@ type move struct {
 	onward bool // of a wait: the next move sends the same values on
 	brief  bool // of an onward addition that is the first: its sum is replaced later, and not read before
 
-	// peer is the rank at the other end. It is the rank itself where a rank puts its own
-	// piece among those of the others; such a piece takes no message.
+	// peer is the rank at the other end. It is the rank itself where a rank puts its own piece
+	// among the others'; such a piece takes no message.
 	peer int
 	// step and index name the piece beside its sender: the step of the algorithm and
 	// which piece of the vector it is, from 0. No two messages of a rank in a round
@@ -62,9 +62,9 @@ func (m *move) takes(t tag) bool {
 // waits reports whether the move needs a chunk.
 func (m *move) waits() bool { return m.action == add || m.action == replace }
 
-// schedule is what a rank does in a round, in order, to sum vectors of all ranks: each walks
-// through its own, and at the end of it holds the sum. Moves are computed when they are needed, so
-// that a schedule takes the same memory for any number of ranks.
+// schedule is what a rank does in a round, in order, to sum the vectors of all ranks. Each rank
+// walks through its own schedule and holds the sum at the end. Moves are computed when they are
+// needed, so a schedule takes the same memory for any number of ranks.
 type schedule interface {
 	// size is the number of positions.
 	size() int
@@ -75,9 +75,9 @@ type schedule interface {
 	find(t tag) int
 }
 
-// newSchedule returns what a rank of n does to sum vectors of so many values. A segment is the
-// number of values of the largest message of a ring; 0 for no bound. It panics for an algorithm
-// that does not exist, a rank outside [0, n) and a negative number of values.
+// newSchedule returns what a rank of n does to sum vectors of the given number of values. segment
+// is the number of values of the largest message of a ring; 0 for no bound. It panics for an
+// unknown algorithm, a rank outside [0, n) and a negative number of values.
 func newSchedule(a Algorithm, n, rank, values, segment int) schedule {
 	if rank < 0 || rank >= n || values < 0 {
 		panic("collective: rank outside of the number of ranks, or a negative number of values")

@@ -177,8 +177,8 @@ func (s *table) pieces(a action, peer, step, parts, first, end int) {
 	})
 }
 
-// firsts tells of each move whether none of its values was taken in by a move before. In every
-// schedule it is all of them or none.
+// firsts tells for each move whether no move before took in any of its values. In every schedule it
+// is all of them or none.
 func firsts(moves []move) []bool {
 	first := make([]bool, len(moves))
 	var taken [][2]int // spans of values; those that touch are one, so that there are few
@@ -200,8 +200,8 @@ func firsts(moves []move) []bool {
 	return first
 }
 
-// lasts tells of each addition whether none of its values is taken in by a move after it: sums that
-// are not complete are sent on, to be completed elsewhere, and are replaced in the end.
+// lasts tells for each addition whether no later move takes in any of its values. A rank sends
+// incomplete sums on, which are completed elsewhere and replaced in the end.
 func lasts(moves []move) []bool {
 	backward := slices.Clone(moves)
 	slices.Reverse(backward)
@@ -213,9 +213,8 @@ func lasts(moves []move) []bool {
 	return last
 }
 
-// passing tells of each move whether the next one sends the same values on, and of each addition to
-// which nothing was added before whether that and what then replaces them is all that becomes of
-// its sum.
+// passing tells for each move whether the next one sends the same values on. For an addition to
+// which nothing was added before, it tells whether its sum is only sent on and then replaced.
 func passing(moves []move, first []bool) (onward, brief []bool) {
 	onward, brief = make([]bool, len(moves)), make([]bool, len(moves))
 	cut := partitions(moves)

@@ -196,8 +196,8 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	return nil
 }
 
-// before is how many steps of a round come before those of the exchange of models: none without
-// votes, otherwise a number that no algorithm exceeds.
+// before returns how many steps of a round precede the exchange of models: none without votes,
+// otherwise a number that no algorithm exceeds.
 func (w *worker) before() int {
 	if w.votes == nil {
 		return 0

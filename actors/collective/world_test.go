@@ -156,7 +156,7 @@ func (l *loop) add(rank, step int) int {
 	return n
 }
 
-// gradient is that of the mean loss over the batches that are there, which it takes away.
+// gradient returns the gradient of the mean loss over the batches added so far, and drops them.
 func (l *loop) gradient(params []float32) []float32 {
 	g := make([]float32, len(params))
 	l.task.Model.NewWorkspace(len(l.y)).Gradient(params, g, nn.Batch{X: l.x, Y: l.y})
@@ -235,7 +235,7 @@ func compare(t *testing.T, models [][]float32, want []float32, tolerance float64
 	t.Helper()
 	for rank, m := range models {
 		if !slices.Equal(m, models[0]) {
-			t.Errorf("the model of rank %d differs from that of rank 0", rank)
+			t.Errorf("the models of ranks %d and 0 differ", rank)
 		}
 	}
 	d := distance(models[0], want)

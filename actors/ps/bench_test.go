@@ -21,7 +21,8 @@ import (
 
 func rated(rate float64) optim.Method { return optim.SGD{Rate: optim.Constant(rate)} }
 
-// cycles runs the 93-21-5 network, batch 32, over two unequal links for so many steps.
+// cycles runs the 93-21-5 network, batch 32, over two unequal links until the stopwatch has seen
+// its last step.
 func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 	task := newTask(tb, 1, []int{93, 21, 5}, 32, 4000, "fast", "slow")
 	s := &stage{

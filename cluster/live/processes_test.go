@@ -296,8 +296,8 @@ func (c *cluster) Send(node int, p *wire.Packet) error { return c.node.SendPacke
 func (c *cluster) Changed(int, bool) error { return nil }
 func (c *cluster) Halt()                   {}
 
-// still is a model of so many parameters whose gradient is always one, and a method
-// that changes nothing.
+// still is the number of parameters of a model whose gradient is always one, and a method that
+// changes nothing.
 type still int
 
 func (s still) Inputs() int                                 { return 1 }
@@ -354,7 +354,7 @@ type swift struct {
 	measured answer
 }
 
-// steps tells an actor to make so many steps.
+// steps tells an actor how many steps to make.
 type steps int
 
 // steps makes steps, and returns how long they took: of a round of an all-reduce, from the
@@ -375,7 +375,7 @@ func (s *swift) Charge(work float64) {
 	s.Env.Charge(work)
 }
 
-// Record sees the end of a round. The mean is there at the charge before that of the optimiser.
+// Record sees the end of a round. The mean is there at the charge before the optimiser's.
 func (s *swift) Record(e actors.Event) {
 	if e.Kind == actors.StepDone {
 		s.measured.Rounds = append(s.measured.Rounds, s.charges[0].Sub(s.told))

@@ -130,27 +130,3 @@ func flush(x float32) float32 {
 	}
 	return x
 }
-
-// nonNegative returns an error naming the field unless v is finite and at least 0.
-func nonNegative(field string, v float64) error {
-	if !(v >= 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s %v: must be a finite number, at least 0", field, v)
-	}
-	return nil
-}
-
-// positive returns an error naming the field unless v is finite and above 0.
-func positive(field string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s %v: must be a finite number above 0", field, v)
-	}
-	return nil
-}
-
-// fraction returns an error naming the field unless v is in [0, 1).
-func fraction(field string, v float64) error {
-	if !(v >= 0 && v < 1) {
-		return fmt.Errorf("%s %v: must be at least 0 and below 1", field, v)
-	}
-	return nil
-}

@@ -308,8 +308,8 @@ func readPyTorchTraining(t *testing.T) pytorchTraining {
 	return expected.Training
 }
 
-// TestTrainingFollowsPyTorch trains a small network for five steps, the figures being those of
-// testdata/expected.py.
+// TestTrainingFollowsPyTorch trains a small network for five steps and compares it with the figures
+// of testdata/expected.py.
 func TestTrainingFollowsPyTorch(t *testing.T) {
 	c := readPyTorchTraining(t)
 	activation, err := nn.ParseActivation(c.Activation)

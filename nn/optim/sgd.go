@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"cmp"
 	"unsafe"
 
 	"github.com/gradwire/gradwire/nn"
@@ -16,15 +15,13 @@ import (
 // (https://pytorch.org/docs/stable/generated/torch.optim.SGD.html). It remembers nothing but the
 // number of steps.
 type SGD struct {
-	Rate Schedule // η; required
+	Rate Schedule `key:"rate"` // η; required
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
 	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 }
 
 // Validate names the first field that makes no sense.
-func (m SGD) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), nonNegative("weight-decay", m.WeightDecay))
-}
+func (m SGD) Validate() error { return check(m, "Rate", m.Rate) }
 
 // New implements [Method].
 func (m SGD) New(n int) Optimizer {
@@ -78,19 +75,16 @@ func (o *sgd) Work(n int) float64 { return (2 + decayWork(o.decay)) * float64(n)
 // the importance of initialization and momentum in deep learning", ICML 2013, the rate is not a
 // factor inside v. Slot 0 is v.
 type Momentum struct {
-	Rate Schedule // η; required
-	// Momentum is μ, at least 0 and below 1; 0.9 is usual, 0 is plain SGD.
-	Momentum float64 `plan:"momentum" doc:"the share of the last step that is taken again"`
+	Rate Schedule `key:"rate"` // η; required
+	// Momentum is μ; 0.9 is usual, 0 is plain SGD.
+	Momentum float64 `plan:"momentum" range:"0..<1" doc:"the share of the last step that is taken again"`
 	Nesterov bool    `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
 	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 }
 
 // Validate names the first field that makes no sense.
-func (m Momentum) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), fraction("momentum", m.Momentum),
-		nonNegative("weight-decay", m.WeightDecay))
-}
+func (m Momentum) Validate() error { return check(m, "Rate", m.Rate) }
 
 // New implements [Method].
 func (m Momentum) New(n int) Optimizer {
