@@ -285,7 +285,7 @@ func (p *past) next(l *loop, a collective.Architecture, round, view int, members
 		if err := optimizer.Restore(p.optimizer); err != nil {
 			panic(err)
 		}
-		optimizer.Step(q.joint, l.gradient(q.joint))
+		optimizer.Step(q.joint, q.joint, l.gradient(q.joint))
 		q.optimizer = optimizer.State()
 		q.spread()
 		return q
@@ -299,7 +299,7 @@ func (p *past) next(l *loop, a collective.Architecture, round, view int, members
 		samples := 0
 		for i := range a.Every {
 			samples += l.add(node, round*a.Every+i)
-			optimizer.Step(params, l.gradient(params)) // plain descent has no state
+			optimizer.Step(params, params, l.gradient(params)) // plain descent has no state
 		}
 		squares := 0.0
 		for i, v := range params {

@@ -2,9 +2,9 @@
 // and sum vectors among themselves; all of them get the sum divided by its weight. The worker that
 // completes a piece of the sum divides it.
 //
-// An Algorithm says who sends which piece of the vector to whom, as a Schedule of plain values;
-// each has its own file. A reduction walks through the schedule of its rank with the chunks that
-// arrive, in whatever order. The worker lends it the network.
+// An Algorithm says who sends which piece of the vector to whom, as a schedule of plain values that
+// are computed when they are needed; each has its own file. A reduction walks through the schedule
+// of its rank with the chunks that arrive, in whatever order. The worker lends it the network.
 //
 // Every element is summed in one order, which depends only on the number of ranks and the element's
 // place, so all ranks end a round with the same bits. Empty chunks travel too: an algorithm sends

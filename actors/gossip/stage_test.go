@@ -44,9 +44,9 @@ func (c *counting) New(int) optim.Optimizer {
 	return adder(c.adds[(c.made-1)%len(c.adds)])
 }
 
-func (a adder) Step(params, _ []float32) {
+func (a adder) Step(dst, params, _ []float32) {
 	for i := range params {
-		params[i] += float32(a)
+		dst[i] = params[i] + float32(a)
 	}
 }
 func (adder) Work(int) float64          { return 0 }

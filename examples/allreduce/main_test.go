@@ -67,7 +67,7 @@ func joint(t *testing.T, rounds int) [][]float32 {
 			workspace.Gradient(params, grad, nn.Batch{X: x[:n*93], Y: y[:n]})
 			nn.AddScaled(sum, 1/float32(3), grad)
 		}
-		method.Step(params, sum)
+		method.Step(params, params, sum)
 		all = append(all, slices.Clone(params))
 	}
 	return all

@@ -46,8 +46,8 @@ type adam struct {
 }
 
 // Step implements [Optimizer].
-func (o *adam) Step(params, grad []float32) {
-	rate := o.begin(params, grad)
+func (o *adam) Step(dst, params, grad []float32) {
+	rate := o.begin(dst, params, grad)
 	t := float64(o.updates)
 	beta1, beta2 := float32(o.method.Beta1), float32(o.method.Beta2)
 	rest1, rest2 := float32(1-o.method.Beta1), float32(1-o.method.Beta2)
@@ -55,14 +55,14 @@ func (o *adam) Step(params, grad []float32) {
 	root := float32(1 / math.Sqrt(1-math.Pow(o.method.Beta2, t)))
 	epsilon, decay := float32(o.method.Epsilon), float32(o.method.WeightDecay)
 	m, v := o.slots[0][:len(grad)], o.slots[1][:len(grad)]
-	params = params[:len(grad)]
+	dst, params = dst[:len(grad)], params[:len(grad)]
 	for i, g := range grad {
 		p := params[i]
 		g += float32(decay * p)
 		mi := float32(beta1*m[i]) + float32(rest1*g)
 		vi := float32(beta2*v[i]) + float32(float32(rest2*g)*g)
 		m[i], v[i] = flush(mi), flush(vi)
-		params[i] = p - float32(size*(mi/(float32(float32(math.Sqrt(float64(vi)))*root)+epsilon)))
+		dst[i] = p - float32(size*(mi/(float32(float32(math.Sqrt(float64(vi)))*root)+epsilon)))
 	}
 }
 

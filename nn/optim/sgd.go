@@ -1,6 +1,8 @@
 package optim
 
 import (
+	"unsafe"
+
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -32,16 +34,30 @@ type sgd struct {
 }
 
 // Step implements [Optimizer].
-func (o *sgd) Step(params, grad []float32) {
-	rate := float32(o.begin(params, grad))
+func (o *sgd) Step(dst, params, grad []float32) {
+	rate := float32(o.begin(dst, params, grad))
 	if o.decay == 0 {
-		nn.AddScaled(params, -rate, grad)
+		addScaled(dst, params, -rate, grad)
 		return
 	}
-	params = params[:len(grad)]
+	dst, params = dst[:len(grad)], params[:len(grad)]
 	for i, g := range grad {
 		p := params[i]
-		params[i] = p - float32(rate*(g+float32(o.decay*p)))
+		dst[i] = p - float32(rate*(g+float32(o.decay*p)))
+	}
+}
+
+// addScaled computes dst = x + alpha·y. dst may be x.
+func addScaled(dst, x []float32, alpha float32, y []float32) {
+	if unsafe.SliceData(dst) == unsafe.SliceData(x) {
+		nn.AddScaled(dst, alpha, y)
+		return
+	}
+	const part = 2048 // stays in the cache
+	for low := 0; low < len(dst); low += part {
+		high := min(low+part, len(dst))
+		copy(dst[low:high], x[low:high])
+		nn.AddScaled(dst[low:high], alpha, y[low:high])
 	}
 }
 
@@ -83,17 +99,17 @@ type momentum struct {
 }
 
 // Step implements [Optimizer].
-func (o *momentum) Step(params, grad []float32) {
-	rate := float32(o.begin(params, grad))
+func (o *momentum) Step(dst, params, grad []float32) {
+	rate := float32(o.begin(dst, params, grad))
 	v := o.slots[0][:len(grad)]
-	params = params[:len(grad)]
+	dst, params = dst[:len(grad)], params[:len(grad)]
 	if o.nesterov {
 		for i, g := range grad {
 			p := params[i]
 			g += float32(o.decay * p)
 			vi := float32(o.mu*v[i]) + g
 			v[i] = flush(vi)
-			params[i] = p - float32(rate*(g+float32(o.mu*vi)))
+			dst[i] = p - float32(rate*(g+float32(o.mu*vi)))
 		}
 		return
 	}
@@ -101,7 +117,7 @@ func (o *momentum) Step(params, grad []float32) {
 		p := params[i]
 		vi := float32(o.mu*v[i]) + (g + float32(o.decay*p))
 		v[i] = flush(vi)
-		params[i] = p - float32(rate*vi)
+		dst[i] = p - float32(rate*vi)
 	}
 }
 
