@@ -50,7 +50,7 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	if len(grad) != w.model.params {
 		panic(badGrad)
 	}
-	w.check(params, b)
+	checkBatch(w.model, params, b)
 	clear(grad)
 	scale := 1 / float32(n)
 	sum := lossSum{product: 1}
@@ -65,7 +65,7 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 
 // Evaluate implements [Workspace].
 func (w *mlpWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
-	w.check(params, b)
+	checkBatch(w.model, params, b)
 	sum := lossSum{product: 1}
 	correct := 0
 	for i := 0; i < len(b.Y); i += w.rows {
@@ -73,22 +73,6 @@ func (w *mlpWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
 		correct += sum.score(w.forward(params, x, len(y)), w.model.Classes(), y)
 	}
 	return sum.total(), correct
-}
-
-// check panics unless params and b fit the model.
-func (w *mlpWorkspace) check(params []float32, b Batch) {
-	if len(params) != w.model.params {
-		panic(badParams)
-	}
-	if len(b.X) != len(b.Y)*w.model.Inputs() {
-		panic(badX)
-	}
-	classes := uint32(w.model.Classes())
-	for _, y := range b.Y {
-		if uint32(y) >= classes {
-			panic(badLabel)
-		}
-	}
 }
 
 // tile returns the samples of b from the i-th on that fit into the workspace at once.

@@ -4,7 +4,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -19,22 +18,29 @@ type Verdict struct {
 
 // Evaluator judges models by a test set, one at a time.
 type Evaluator struct {
-	set       *datasets.Set
+	samples   *nn.Samples
 	workspace nn.Workspace
+	logits    []float32
 }
 
 // evaluationBatch is the number of samples that one walk through the network takes.
 const evaluationBatch = 256
 
-// NewEvaluator judges models of the task by its test set, each on a number of threads.
-func (t *Task) NewEvaluator(threads int) *Evaluator {
-	return &Evaluator{t.Test, workspace(t.Model, evaluationBatch, threads)}
+// TestSamples lays the test set out for the task's model, in the order of the set.
+func (t *Task) TestSamples() *nn.Samples { return t.Model.Samples(t.Test.X, t.Test.Y, nil) }
+
+// NewEvaluator judges models of the task by its test set, which has been laid out, each on a number
+// of threads.
+func (t *Task) NewEvaluator(samples *nn.Samples, threads int) *Evaluator {
+	return &Evaluator{samples: samples, workspace: workspace(t.Model, evaluationBatch, threads),
+		logits: make([]float32, samples.Len()*t.Model.Classes())}
 }
 
-// Evaluate judges the model with the given parameters.
+// Evaluate judges the model with the given parameters by the whole test set.
 func (e *Evaluator) Evaluate(params []float32) Verdict {
-	loss, correct := e.workspace.Evaluate(params, nn.Batch{X: e.set.X, Y: e.set.Y})
-	n := float64(e.set.Len())
+	e.workspace.Logits(params, e.samples, 0, e.samples.Len(), e.logits)
+	loss, correct := e.samples.Score(e.logits)
+	n := float64(e.samples.Len())
 	return Verdict{Accuracy: float64(correct) / n, Loss: loss / n}
 }
 

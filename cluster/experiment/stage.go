@@ -241,7 +241,8 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)
 	}
-	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(threads) }}
+	samples := sync.OnceValue(task.TestSamples)
+	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(samples(), threads) }}
 	run := coordinator.Run{
 		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: s.holders,
 		Topologies: p.topologyChanges(), Result: &s.result,
