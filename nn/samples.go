@@ -53,8 +53,8 @@ func (s *Samples) put(to, logits []float32, classes, first, n int) {
 	}
 }
 
-// Correct returns how many of n samples, from the first one laid out on, are classified correctly by
-// logits that [Workspace.Logits] has written, in the same way as [Workspace.Evaluate] counts.
+// Correct returns how many of n samples, from the first one laid out on, are classified correctly
+// by logits that [Workspace.Logits] has written, in the same way as [Workspace.Evaluate] counts.
 func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 	classes := len(logits) / max(len(s.y), 1)
 	for i := first; i < first+n; i++ {

@@ -29,8 +29,8 @@ func drawModel(t *rapid.T) nn.Model {
 	return m
 }
 
-// laidOut draws a model and samples for it, many of whose values are 0, in their order or in another
-// one. Some models have a weight that is not finite.
+// laidOut draws a model and samples for it, many of whose values are 0, in their order or in
+// another one. Some models have a weight that is not finite.
 func laidOut(t *rapid.T) (m nn.Model, params []float32, b nn.Batch, order []int32) {
 	m = drawModel(t)
 	params, b = start(rapid.Uint64().Draw(t, "seed"), m, rapid.IntRange(1, 100).Draw(t, "samples"))
