@@ -11,11 +11,20 @@ import (
 // every row exactly once, each pass in another order. A Sampler is immutable
 // and may be used by many goroutines.
 type Sampler struct {
-	set   *Set
-	rows  []int32 // nil: all rows of set
-	batch int
-	key   uint64
+	set     *Set
+	compact *Compact // of set, or nil
+	rows    []int32  // nil: all rows of set
+	batch   int
+	key     uint64
 	domain
+}
+
+// From returns the same sampler, which copies the inputs from the compact form of its set; nil stands
+// for the set itself.
+func (s *Sampler) From(c *Compact) *Sampler {
+	from := *s
+	from.compact = c
+	return &from
 }
 
 // NewSampler returns the sampler of the worker's rows of set, nil meaning all
@@ -76,7 +85,11 @@ func (s *Sampler) Fill(pass, step int, x []float32, y []int32) int {
 	k := s.newKeys(s.key ^ mix(uint64(pass)))
 	for i := range count {
 		row := s.row(&k, first+i)
-		copy(x[i*inputs:(i+1)*inputs], s.set.X[row*inputs:(row+1)*inputs])
+		if s.compact != nil {
+			s.compact.row(x[i*inputs:(i+1)*inputs], row)
+		} else {
+			copy(x[i*inputs:(i+1)*inputs], s.set.X[row*inputs:(row+1)*inputs])
+		}
 		y[i] = s.set.Y[row]
 	}
 	return count

@@ -69,10 +69,10 @@ type Workspace interface {
 	// as wrong.
 	Evaluate(params []float32, b Batch) (loss float64, correct int)
 	// Logits computes the logits of n of the model's samples, from the first one laid out on, and
-	// writes them into to, samples×Classes, at the places that these had before they were laid out.
-	// The others are left. The range begins at a multiple of 16, and ends at one or with the
-	// samples. The workspace must be for at least 16 samples. The logits have the same bits as
-	// those that Evaluate judges.
+	// writes them into to, samples×Classes, in the order in which these are laid out. The others
+	// are left. The range begins at a multiple of 16, and ends at one or with the samples. The
+	// workspace must be for at least 16 samples. The logits have the same bits as those that
+	// Evaluate judges.
 	Logits(params []float32, s *Samples, first, n int, to []float32)
 }
 

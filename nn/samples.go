@@ -1,84 +1,86 @@
 package nn
 
+import "slices"
+
 // Samples are labelled samples laid out for a model, once, so that [Workspace.Logits] can judge
 // many parameter vectors by them: a network finds its convolutions' inputs turned already, sample
 // by sample in the lanes. They are immutable and safe for concurrent use.
 type Samples struct {
 	inputs int
-	y      []int32
-	order  []int32   // of the samples laid out, their places in y; nil: the same
+	y      []int32   // in the order in which they are laid out
+	place  []int32   // of the samples as they were before, where they are laid out; nil: there
 	rows   []float32 // n×inputs in that order, unless they are turned
 	turned []float32 // tiles of tileLanes samples, the last one of fewer: inputs×lanes each
 }
 
-// newSamples checks n×inputs values, n class indices and an order, which it keeps.
+// newSamples checks n×inputs values, n class indices and an order, in which it lays out the latter.
 func newSamples(m Model, x []float32, y, order []int32) *Samples {
 	if len(x) != len(y)*m.Inputs() {
 		panic(badX)
 	}
 	checkLabels(m, y)
-	if order != nil && len(order) != len(y) {
+	if order == nil {
+		return &Samples{inputs: m.Inputs(), y: y}
+	}
+	if len(order) != len(y) {
 		panic(badOrder)
 	}
-	seen := make([]bool, len(order))
-	for _, i := range order {
-		if i < 0 || int(i) >= len(y) || seen[i] {
+	s := &Samples{inputs: m.Inputs(), y: make([]int32, len(y)), place: slices.Repeat([]int32{-1}, len(y))}
+	for at, i := range order {
+		if i < 0 || int(i) >= len(y) || s.place[i] >= 0 {
 			panic(badOrder)
 		}
-		seen[i] = true
+		s.y[at], s.place[i] = y[i], int32(at)
 	}
-	return &Samples{inputs: m.Inputs(), y: y, order: order}
+	return s
 }
 
 // Len is the number of samples.
 func (s *Samples) Len() int { return len(s.y) }
 
-// place returns where sample i of those laid out was before.
-func (s *Samples) place(i int) int {
-	if s.order == nil {
-		return i
-	}
-	return int(s.order[i])
-}
-
-// put writes n rows of logits, of the samples laid out from the first one on, to the places that
-// these had before.
-func (s *Samples) put(to, logits []float32, classes, first, n int) {
-	if s.order == nil {
-		copy(to[first*classes:], logits[:n*classes])
-		return
-	}
-	for i, place := range s.order[first : first+n] {
-		copy(to[int(place)*classes:][:classes], logits[i*classes:])
-	}
-}
-
 // Correct returns how many of n samples, from the first one laid out on, are classified correctly
 // by logits that [Workspace.Logits] has written, in the same way as [Workspace.Evaluate] counts.
 func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 	classes := len(logits) / max(len(s.y), 1)
-	for i := first; i < first+n; i++ {
-		place := s.place(i)
-		z := logits[place*classes:][:classes]
+	for i, label := range s.y[first : first+n] {
+		z := logits[(first+i)*classes:][:classes]
 		best := maximum(z)
 		var sum float32 // shows NaN, whose comparisons do not
 		for _, v := range z {
 			sum += v - z[best]
 		}
-		if best == int(s.y[place]) && sum == sum {
+		if best == int(label) && sum == sum {
 			correct++
 		}
 	}
 	return correct
 }
 
-// Score returns what [Workspace.Evaluate] does, bit by bit, given the logits of all samples, which
-// it overwrites.
+// Score returns what [Workspace.Evaluate] does, bit by bit, given the logits of all samples. It sums
+// the losses in the order that the samples had before they were laid out.
 func (s *Samples) Score(logits []float32) (loss float64, correct int) {
+	var room [1 << 12]float32
+	var labels [tileRows]int32
 	sum, classes := lossSum{product: 1}, len(logits)/max(len(s.y), 1)
-	for i := 0; i < len(s.y); i += tileRows {
-		y := s.y[i:min(i+tileRows, len(s.y))]
-		correct += sum.score(logits[i*classes:][:len(y)*classes], classes, y)
+	z := room[:]
+	if classes > len(room) {
+		z = make([]float32, classes)
+	}
+	rows := min(len(z)/max(classes, 1), tileRows)
+	for i := 0; i < len(s.y); i += rows {
+		n := min(rows, len(s.y)-i)
+		for k := range n {
+			at := i + k
+			if s.place != nil {
+				at = int(s.place[at])
+			}
+			labels[k] = s.y[at]
+			to, from := z[k*classes:(k+1)*classes], logits[at*classes:][:classes]
+			for j, v := range from {
+				to[j] = v
+			}
+		}
+		correct += sum.score(z[:n*classes], classes, labels[:n])
 	}
 	return sum.total(), correct
 }
@@ -113,7 +115,7 @@ func (w *mlpWorkspace) Logits(params []float32, s *Samples, first, n int, to []f
 	classes := w.model.Classes()
 	for i := first; i < first+n; i += w.rows {
 		rows := min(w.rows, first+n-i)
-		s.put(to, w.forward(params, s.rows[i*s.inputs:][:rows*s.inputs], rows), classes, i, rows)
+		copy(to[i*classes:], w.forward(params, s.rows[i*s.inputs:][:rows*s.inputs], rows))
 	}
 }
 
@@ -125,7 +127,11 @@ func (n *Network) Samples(x []float32, y, order []int32) *Samples {
 	for first := 0; first < len(y); first += tileLanes {
 		lanes := min(tileLanes, len(y)-first)
 		for i := range lanes {
-			copy(tile[i*s.inputs:], x[s.place(first+i)*s.inputs:][:s.inputs])
+			at := first + i
+			if order != nil {
+				at = int(order[at])
+			}
+			copy(tile[i*s.inputs:], x[at*s.inputs:][:s.inputs])
 		}
 		transpose(s.turned[first*s.inputs:][:lanes*s.inputs], tile[:lanes*s.inputs], lanes, s.inputs)
 	}
@@ -143,9 +149,7 @@ func (w *networkWorkspace) Logits(params []float32, s *Samples, first, n int, to
 	w.prepare()
 	for w.first = first; w.first < first+n; w.first += rows {
 		w.n = min(rows, first+n-w.first)
-		logits := w.forward()
-		transpose(w.sorted, logits, w.net.Classes(), w.n)
-		s.put(to, w.sorted, w.net.Classes(), w.first, w.n)
+		transpose(to[w.first*w.net.Classes():], w.forward(), w.net.Classes(), w.n)
 	}
 	w.release()
 }

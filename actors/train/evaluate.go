@@ -80,8 +80,13 @@ func (e *Evaluator) EvaluateBelow(params []float32, target float64) Verdict {
 	for _, s := range e.bound.steps {
 		e.workspace.Logits(params, e.samples, seen, s.samples-seen, e.logits)
 		correct += e.samples.Correct(e.logits, seen, s.samples-seen)
-		if seen = s.samples; correct <= s.most {
-			return Verdict{Accuracy: float64(correct) / float64(seen), Loss: math.NaN(), Samples: seen, Below: target}
+		seen = s.samples
+		accuracy := float64(correct) / float64(seen)
+		if correct <= s.most {
+			return Verdict{Accuracy: accuracy, Loss: math.NaN(), Samples: seen, Below: target}
+		}
+		if accuracy >= target {
+			break // it takes the whole set, most likely
 		}
 	}
 	e.workspace.Logits(params, e.samples, seen, e.samples.Len()-seen, e.logits)
