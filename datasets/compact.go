@@ -2,8 +2,8 @@ package datasets
 
 import "math"
 
-// Compact holds the inputs of a set that are not 0, so that to copy a row touches one or two lines of
-// memory where the row itself has many. It is immutable.
+// Compact holds the inputs of a set that are not 0, so that to copy a row touches one or two lines
+// of memory where the row itself has many. It is immutable.
 type Compact struct {
 	start   []uint32 // of each row in entries, and where the last one ends
 	entries []entry
@@ -42,10 +42,24 @@ func NewCompact(set *Set) *Compact {
 	return c
 }
 
-// row writes the inputs of a row to x, which has as many elements.
-func (c *Compact) row(x []float32, row int) {
+// copy copies the inputs of rows to x, first what each begins and ends with; see together.
+func (c *Compact) copy(x []float32, inputs int, rows []int) {
+	var room [together][]entry
+	of := room[:len(rows)]
+	for i, row := range rows {
+		of[i] = c.entries[c.start[row]:c.start[row+1]]
+	}
 	clear(x)
-	for _, e := range c.entries[c.start[row]:c.start[row+1]] {
-		x[e.column] = e.value
+	for i, entries := range of {
+		if n := len(entries); n > 0 {
+			x[i*inputs+int(entries[0].column)] = entries[0].value
+			x[i*inputs+int(entries[n-1].column)] = entries[n-1].value
+		}
+	}
+	for i, entries := range of {
+		row := x[i*inputs : (i+1)*inputs]
+		for _, e := range entries {
+			row[e.column] = e.value
+		}
 	}
 }

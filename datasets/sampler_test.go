@@ -326,7 +326,7 @@ func (s *Sampler) Rows(pass, step int, into []int32) []int32 {
 func TestBatchesOfACompactSetHaveTheSameBits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		inputs, n := rapid.IntRange(1, 40).Draw(t, "inputs"), rapid.IntRange(1, 50).Draw(t, "samples")
+		inputs, n := rapid.IntRange(1, 40).Draw(t, "inputs"), rapid.IntRange(1, 100).Draw(t, "samples")
 		set := &Set{X: make([]float32, n*inputs), Y: make([]int32, n), Inputs: inputs, Classes: []string{"a", "b"}}
 		odd := []float32{1, -2.5, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
 		for range rapid.IntRange(0, n*inputs/5).Draw(t, "not 0") {

@@ -9,7 +9,8 @@ type Samples struct {
 	inputs int
 	y      []int32   // in the order in which they are laid out
 	place  []int32   // of the samples as they were before, where they are laid out; nil: there
-	rows   []float32 // n×inputs in that order, unless they are turned
+	rows   []float32 // n×inputs, unless they are sparse or turned
+	sparse *sparseRows
 	turned []float32 // tiles of tileLanes samples, the last one of fewer: inputs×lanes each
 }
 
@@ -56,8 +57,8 @@ func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 	return correct
 }
 
-// Score returns what [Workspace.Evaluate] does, bit by bit, given the logits of all samples. It sums
-// the losses in the order that the samples had before they were laid out.
+// Score returns what [Workspace.Evaluate] does, bit by bit, given the logits of all samples. It
+// sums the losses in the order that the samples had before they were laid out.
 func (s *Samples) Score(logits []float32) (loss float64, correct int) {
 	var room [1 << 12]float32
 	var labels [tileRows]int32
@@ -97,9 +98,13 @@ func (s *Samples) checkLogits(m Model, params []float32, first, n int, to []floa
 	}
 }
 
-// Samples implements [Model]. Without an order the samples stay where they are.
+// Samples implements [Model]. Without an order the samples stay where they are; of those that are
+// mostly 0 the rest is kept.
 func (m *MLP) Samples(x []float32, y, order []int32) *Samples {
 	s := newSamples(m, x, y, order)
+	if s.sparse = newSparseRows(m.layers[0], x, order); s.sparse != nil {
+		return s
+	}
 	if s.rows = x; order != nil {
 		s.rows = make([]float32, len(x))
 		for i, place := range order {
@@ -112,10 +117,24 @@ func (m *MLP) Samples(x []float32, y, order []int32) *Samples {
 // Logits implements [Workspace].
 func (w *mlpWorkspace) Logits(params []float32, s *Samples, first, n int, to []float32) {
 	s.checkLogits(w.model, params, first, n, to)
-	classes := w.model.Classes()
+	classes, l := w.model.Classes(), w.model.layers[0]
+	weight, bias := l.split(params)
+	sparse := s.sparse != nil && w.weights.set(weight, bias, l)
+	if s.sparse != nil && !sparse && w.dense == nil {
+		w.dense = make([]float32, w.rows*l.in)
+	}
 	for i := first; i < first+n; i += w.rows {
 		rows := min(w.rows, first+n-i)
-		copy(to[i*classes:], w.forward(params, s.rows[i*s.inputs:][:rows*s.inputs], rows))
+		switch {
+		case sparse:
+			w.weights.product(w.outputs[0][:rows*l.out+sparseColumns], s.sparse, i, rows, l)
+		case s.sparse != nil:
+			s.sparse.dense(w.dense[:rows*l.in], l.in, i)
+			w.enter(params, w.dense[:rows*l.in], rows)
+		default:
+			w.enter(params, s.rows[i*l.in:][:rows*l.in], rows)
+		}
+		copy(to[i*classes:], w.proceed(params, rows))
 	}
 }
 
