@@ -76,10 +76,7 @@ func (s *Samples) Score(logits []float32) (loss float64, correct int) {
 				at = int(s.place[at])
 			}
 			labels[k] = s.y[at]
-			to, from := z[k*classes:(k+1)*classes], logits[at*classes:][:classes]
-			for j, v := range from {
-				to[j] = v
-			}
+			copy(z[k*classes:(k+1)*classes], logits[at*classes:])
 		}
 		correct += sum.score(z[:n*classes], classes, labels[:n])
 	}

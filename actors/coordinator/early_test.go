@@ -51,17 +51,6 @@ func (e *exam) right(param float32) []bool {
 	return right
 }
 
-// accuracy is that of a model on the whole set.
-func (e *exam) accuracy(param float64) float64 {
-	n := 0.0
-	for _, right := range e.right(float32(param)) {
-		if right {
-			n++
-		}
-	}
-	return n / float64(e.task.Test.Len())
-}
-
 func (e *exam) evaluate(params []float32) train.Verdict {
 	return e.task.NewEvaluator(e.task.TestSamples(), 1).Evaluate(params)
 }
