@@ -20,7 +20,8 @@ const (
 	SnapshotTaken
 	// Evaluated: the verdict on a model of an Evaluation is in. Origin is the node
 	// whose model it was; At, Epoch and Step are the snapshot's; Accuracy and
-	// Loss are the means over the test set.
+	// Loss are the means over the test set, or over Samples of its samples; see Score. An
+	// evaluation of a part is completed, if need be, by another event of the same number.
 	Evaluated
 	// Measured: a figure of the actor's own, such as the distance from a consensus. Name
 	// says which, Value what it is; At, if Dated, the instant that it is of, otherwise
@@ -29,8 +30,8 @@ const (
 	// Selected: a peer has chosen the node at position Origin to exchange models with.
 	Selected
 	// Summarized: the verdicts on all models of an Evaluation are in, as Figures says. At
-	// and Epoch are the snapshots', Step is how far the run was; Accuracy and Loss
-	// belong to what is judged.
+	// and Epoch are the snapshots', Step is how far the run was; Accuracy, Loss and Samples
+	// belong to what is judged. Another event of the same number completes an evaluation.
 	Summarized
 	// Merged: a peer has taken in a model of the node at position Origin, which had made Step
 	// steps when it sent it.
@@ -104,6 +105,10 @@ const (
 type Score struct {
 	// Accuracy is a fraction, Loss the mean over the samples.
 	Accuracy, Loss float64
+	// Samples is 0 where the score is that of the whole test set. Otherwise Accuracy is an estimate
+	// by this many of its samples, or for several models by at least so many, which is surely below
+	// the target, and Loss is NaN.
+	Samples int
 }
 
 // Figures are the scores of the models of one instant.

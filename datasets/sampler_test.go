@@ -322,3 +322,41 @@ func (s *Sampler) Rows(pass, step int, into []int32) []int32 {
 	}
 	return into
 }
+
+func TestBatchesOfACompactSetHaveTheSameBits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		inputs, n := rapid.IntRange(1, 40).Draw(t, "inputs"), rapid.IntRange(1, 100).Draw(t, "samples")
+		set := &Set{X: make([]float32, n*inputs), Y: make([]int32, n), Inputs: inputs, Classes: []string{"a", "b"}}
+		odd := []float32{1, -2.5, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
+		for range rapid.IntRange(0, n*inputs/5).Draw(t, "not 0") {
+			at := rapid.IntRange(0, len(set.X)-1).Draw(t, "place")
+			set.X[at] = rapid.SampledFrom(odd).Draw(t, "value")
+		}
+		compact := NewCompact(set)
+		x, y := make([]float32, n*inputs), make([]int32, n)
+		z, l := slices.Repeat([]float32{7}, n*inputs), make([]int32, n)
+		s, err := NewSampler(set, nil, n, 3, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Fill(0, 0, x, y)
+		s.From(compact).Fill(0, 0, z, l)
+		for i := range x {
+			if math.Float32bits(x[i]) != math.Float32bits(z[i]) {
+				t.Fatalf("value %d is %v, want %v", i, z[i], x[i])
+			}
+		}
+		if diff := cmp.Diff(y, l); diff != "" {
+			t.Fatal(diff)
+		}
+		if sparse := 6*len(nonzero(set.X)) <= len(set.X); sparse != (compact != nil) {
+			t.Fatalf("%d of %d values are not 0, compact: %v", len(nonzero(set.X)), len(set.X), !sparse)
+		}
+	})
+}
+
+// nonzero are the values other than 0.
+func nonzero(x []float32) []float32 {
+	return slices.DeleteFunc(slices.Clone(x), func(v float32) bool { return math.Float32bits(v) == 0 })
+}

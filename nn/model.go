@@ -49,6 +49,10 @@ type Model interface {
 	Init(params []float32, r *rand.Rand)
 	// Work is the number of floating-point operations of one Gradient on a batch of the given size.
 	Work(batch int) float64
+	// Samples lays samples out to be judged by again and again: n×Inputs values x, row-major, of n
+	// class indices y. The order, if not nil, is a permutation: the samples are laid out in that
+	// order. All three may be kept and must not change.
+	Samples(x []float32, y, order []int32) *Samples
 	// NewWorkspace returns a workspace for batches of 1 to maxBatch samples.
 	NewWorkspace(maxBatch int) Workspace
 }
@@ -64,6 +68,12 @@ type Workspace interface {
 	// number of samples is allowed, none included. A sample for which the model yields NaN counts
 	// as wrong.
 	Evaluate(params []float32, b Batch) (loss float64, correct int)
+	// Logits computes the logits of n of the model's samples, from the first one laid out on, and
+	// writes them into to, samples×Classes, in the order in which these are laid out. The others
+	// are left. The range begins at a multiple of 16, and ends at one or with the samples. The
+	// workspace must be for at least 16 samples. The logits have the same bits as those that
+	// Evaluate judges.
+	Logits(params []float32, s *Samples, first, n int, to []float32)
 }
 
 // Messages of the panics with which programming mistakes are met.
@@ -75,5 +85,10 @@ const (
 	badMaxBatch = "nn: maxBatch is less than 1"
 	badLabel    = "nn: class index out of range"
 	badThreads  = "nn: threads is less than 1"
-	badVectors  = "nn: vectors differ in length"
+	badOrder    = "nn: the order is not a permutation of the samples"
+	badLogits   = "nn: samples or logits are not the model's"
+	badRange    = "nn: the range of samples does not begin and end at multiples of 16"
+
+	smallWorkspace = "nn: Logits needs a workspace for at least 16 samples"
+	badVectors     = "nn: vectors differ in length"
 )

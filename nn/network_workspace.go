@@ -28,7 +28,8 @@ type networkWorkspace struct {
 	// The block in progress.
 	params, grad []float32
 	batch        Batch
-	first, n     int // its samples
+	samples      *Samples // that stand in the place of the batch's
+	first, n     int      // its samples
 	training     bool
 	stage        int // in which the workers share rows
 	whole        tile
@@ -234,7 +235,7 @@ func (w *networkWorkspace) prepare() {
 }
 
 // release forgets the caller's slices.
-func (w *networkWorkspace) release() { w.params, w.grad, w.batch = nil, nil, Batch{} }
+func (w *networkWorkspace) release() { w.params, w.grad, w.batch, w.samples = nil, nil, Batch{}, nil }
 
 // checkBatch panics unless params and b fit the model.
 func checkBatch(m Model, params []float32, b Batch) {
@@ -244,9 +245,14 @@ func checkBatch(m Model, params []float32, b Batch) {
 	if len(b.X) != len(b.Y)*m.Inputs() {
 		panic(badX)
 	}
+	checkLabels(m, b.Y)
+}
+
+// checkLabels panics unless all labels are classes.
+func checkLabels(m Model, y []int32) {
 	classes := uint32(m.Classes())
-	for _, y := range b.Y {
-		if uint32(y) >= classes {
+	for _, label := range y {
+		if uint32(label) >= classes {
 			panic(badLabel)
 		}
 	}
@@ -394,9 +400,7 @@ func (w *networkWorkspace) enter(k *networkWorker, unit, i int) *stage {
 func (w *networkWorkspace) forwardTile(k *networkWorker, unit int) {
 	w.tile(k, unit)
 	n, t := w.net, &k.tile
-	in := n.input.Size()
-	x := w.at(k, unit, 0)
-	transpose(x, w.batch.X[t.first*in:(t.first+t.lanes)*in], t.lanes, in)
+	x := w.input(k, unit)
 	for i := range n.split {
 		y := w.at(k, unit, i+1)
 		w.enter(k, unit, i).forward(t, x, y)

@@ -16,6 +16,8 @@ type mlpWorkspace struct {
 	deltas   [][]float32 // rows×out of each hidden layer: gradient of the loss with respect to the layer's output
 	nonzeros []*nonzeros // of each layer's input, nil where the layer is not narrow
 	ones     []float32   // times the rows of a matrix: their sum
+	weights  sparseWeights
+	dense    []float32 // rows×in, of sparse rows where a weight is not finite
 }
 
 var _ Workspace = (*mlpWorkspace)(nil)
@@ -29,7 +31,7 @@ func (m *MLP) NewWorkspace(maxBatch int) Workspace {
 	w := &mlpWorkspace{model: m, maxBatch: maxBatch, rows: min(maxBatch, tileRows)}
 	w.ones = slices.Repeat([]float32{1}, w.rows)
 	for i, l := range m.layers {
-		w.outputs = append(w.outputs, make([]float32, w.rows*l.out))
+		w.outputs = append(w.outputs, make([]float32, w.rows*l.out, w.rows*l.out+sparseColumns))
 		w.nonzeros = append(w.nonzeros, nil)
 		if l.out <= narrowColumns {
 			w.nonzeros[i] = newNonzeros(w.rows, l.in)
@@ -50,7 +52,7 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	if len(grad) != w.model.params {
 		panic(badGrad)
 	}
-	w.check(params, b)
+	checkBatch(w.model, params, b)
 	clear(grad)
 	scale := 1 / float32(n)
 	sum := lossSum{product: 1}
@@ -65,7 +67,7 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 
 // Evaluate implements [Workspace].
 func (w *mlpWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
-	w.check(params, b)
+	checkBatch(w.model, params, b)
 	sum := lossSum{product: 1}
 	correct := 0
 	for i := 0; i < len(b.Y); i += w.rows {
@@ -73,22 +75,6 @@ func (w *mlpWorkspace) Evaluate(params []float32, b Batch) (float64, int) {
 		correct += sum.score(w.forward(params, x, len(y)), w.model.Classes(), y)
 	}
 	return sum.total(), correct
-}
-
-// check panics unless params and b fit the model.
-func (w *mlpWorkspace) check(params []float32, b Batch) {
-	if len(params) != w.model.params {
-		panic(badParams)
-	}
-	if len(b.X) != len(b.Y)*w.model.Inputs() {
-		panic(badX)
-	}
-	classes := uint32(w.model.Classes())
-	for _, y := range b.Y {
-		if uint32(y) >= classes {
-			panic(badLabel)
-		}
-	}
 }
 
 // tile returns the samples of b from the i-th on that fit into the workspace at once.
@@ -99,21 +85,35 @@ func (w *mlpWorkspace) tile(b Batch, i int) (x []float32, y []int32) {
 
 // forward computes the outputs of all layers for the rows of x and returns the logits.
 func (w *mlpWorkspace) forward(params, x []float32, rows int) []float32 {
-	last := len(w.model.layers) - 1
-	for i, l := range w.model.layers {
-		weight, bias := l.split(params)
-		z := w.outputs[i][:rows*l.out]
-		copy(z, bias)
-		for n := l.out; n < len(z); n *= 2 {
-			copy(z[n:], z[:n])
-		}
-		addProductTransposed(z, x, weight, w.nonzeros[i], rows, l.out, l.in)
-		if i < last {
-			w.model.activation.apply(z)
-		}
-		x = z
+	w.enter(params, x, rows)
+	return w.proceed(params, rows)
+}
+
+// enter computes what the first layer makes of the rows of x, before its activation.
+func (w *mlpWorkspace) enter(params, x []float32, rows int) { w.layer(0, params, x, rows) }
+
+// proceed computes the outputs of all layers from what the first one has made of rows, and returns
+// the logits.
+func (w *mlpWorkspace) proceed(params []float32, rows int) []float32 {
+	x := w.outputs[0][:rows*w.model.layers[0].out]
+	for i := 1; i < len(w.model.layers); i++ {
+		w.model.activation.apply(x)
+		x = w.layer(i, params, x, rows)
 	}
 	return x
+}
+
+// layer computes what a layer makes of the rows of x, before its activation.
+func (w *mlpWorkspace) layer(i int, params, x []float32, rows int) []float32 {
+	l := w.model.layers[i]
+	weight, bias := l.split(params)
+	z := w.outputs[i][:rows*l.out]
+	copy(z, bias)
+	for n := l.out; n < len(z); n *= 2 {
+		copy(z[n:], z[:n])
+	}
+	addProductTransposed(z, x, weight, w.nonzeros[i], rows, l.out, l.in)
+	return z
 }
 
 // backward adds to grad what the tile contributes, given the gradient of the loss with respect to

@@ -18,7 +18,7 @@ import (
 
 // loss returns the loss of a model on all samples.
 func loss(task *train.Task, params []float32) float64 {
-	return task.NewEvaluator(1).Evaluate(params).Loss
+	return task.NewEvaluator(task.TestSamples(), 1).Evaluate(params).Loss
 }
 
 // plain makes steps of stochastic gradient descent on all samples in one process.

@@ -64,6 +64,10 @@ type Run struct {
 	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by jobs, of which several may be under way.
 	Evaluate func(params []float32) train.Verdict
+	// EvaluateBelow, if not nil, judges a model only as far as it takes to be sure that its
+	// accuracy is below a target; see train.Evaluator. Whatever says when the target was reached,
+	// and how the run ended, is then completed by Evaluate.
+	EvaluateBelow func(params []float32, target float64) train.Verdict
 	// Result is filled in before the run ends.
 	Result *Result
 }
@@ -132,6 +136,7 @@ type coordinator struct {
 	train    bool                  // a holder has made a step
 	next     float64               // epochs at which the next evaluation is due
 	ending   bool                  // the last snapshots are being taken
+	halted   bool                  // the members have been stopped
 	last     uint64                // number of the last evaluation of the run, once it is ending
 	ticks    int                   // evaluations by time so far
 	previous time.Duration         // instant of the last evaluation
@@ -174,6 +179,8 @@ func (c *coordinator) Receive(ctx actor.Context) {
 	case *round:
 		m.open--
 		c.settleAll()
+	case *completion:
+		c.completed(m)
 	case tick:
 		c.tick(ctx)
 	case bound:
@@ -342,8 +349,16 @@ func (c *coordinator) end(ctx actor.Context) {
 	c.evaluate(ctx)
 	c.last = c.asked
 	if c.missing == 0 { // nobody is left to be asked
-		c.control.Halt()
+		c.halt()
 		c.settleAll()
+	}
+}
+
+// halt stops the members, of whom nothing is wanted any longer.
+func (c *coordinator) halt() {
+	if !c.halted {
+		c.halted = true
+		c.control.Halt()
 	}
 }
 

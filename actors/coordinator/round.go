@@ -101,7 +101,7 @@ func (c *coordinator) take(l *look, params *protos.Tensor) {
 		c.judged[key] = l.judgement
 		c.run.Result.Computed++
 		do = func() any {
-			l.judgement.verdict = c.run.Evaluate(l.params.Data)
+			l.judgement.verdict = c.judge(l.params.Data)
 			return l
 		}
 	}
@@ -121,7 +121,7 @@ func (c *coordinator) arrived(r *round) {
 		c.compare(r)
 	}
 	if c.missing == 0 && c.ending {
-		c.control.Halt()
+		c.halt()
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *coordinator) compare(r *round) {
 	}
 	r.open++
 	c.env.Compute(actors.Job{Lag: c.due(r), Do: func() any {
-		r.together(models, c.run.Evaluate)
+		r.together(models, c.judge)
 		return r
 	}})
 }
@@ -190,6 +190,9 @@ func (c *coordinator) leave(node int) {
 func (c *coordinator) settleAll() {
 	for len(c.rounds) > 0 && c.rounds[0].asked == 0 && c.rounds[0].open == 0 {
 		r := c.rounds[0]
+		if c.complete(r) {
+			return
+		}
 		c.rounds = c.rounds[1:]
 		if c.settle(r) {
 			c.rounds = nil
@@ -226,31 +229,45 @@ func (c *coordinator) record(r *round, models []*look) {
 	if len(models) > 1 && !r.same {
 		c.run.Result.Computed++
 	}
-	for _, l := range models {
-		c.env.Record(actors.Event{
-			Kind: actors.Evaluated, Evaluation: r.number, Origin: l.node, At: r.at, Epoch: r.epoch, Step: l.step,
-			Accuracy: l.score().Accuracy, Loss: l.score().Loss,
-		})
-	}
+	c.recordModels(r, models)
 	if len(models) > 1 {
 		c.env.Record(actors.Event{Kind: actors.Measured, Name: ConsensusDistance, At: r.at, Dated: true,
 			Value: r.distance})
 	}
-	r.figures(models)
-	score := r.found.Score(c.run.Policy.Of)
-	c.env.Record(actors.Event{
-		Kind: actors.Summarized, Evaluation: r.number, At: r.at, Epoch: r.epoch, Step: r.step,
-		Accuracy: score.Accuracy, Loss: score.Loss, Figures: &r.found,
-	})
-	for _, of := range []actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any} {
+	c.recordFigures(r, models)
+	for _, of := range figures {
 		c.cross(of, r)
 	}
 }
 
+// figures are what can be judged.
+var figures = [...]actors.Of{actors.AverageModel, actors.Mean, actors.All, actors.Any}
+
+// recordModels records the verdict on each model of a round.
+func (c *coordinator) recordModels(r *round, models []*look) {
+	for _, l := range models {
+		s := l.score()
+		c.env.Record(actors.Event{
+			Kind: actors.Evaluated, Evaluation: r.number, Origin: l.node, At: r.at, Epoch: r.epoch, Step: l.step,
+			Accuracy: s.Accuracy, Loss: s.Loss, Samples: s.Samples,
+		})
+	}
+}
+
+// recordFigures records what the verdicts of a round come to.
+func (c *coordinator) recordFigures(r *round, models []*look) {
+	r.figures(models, c.run.Policy.Target)
+	score := r.found.Score(c.run.Policy.Of)
+	c.env.Record(actors.Event{
+		Kind: actors.Summarized, Evaluation: r.number, At: r.at, Epoch: r.epoch, Step: r.step,
+		Accuracy: score.Accuracy, Loss: score.Loss, Samples: score.Samples, Figures: &r.found,
+	})
+}
+
 // figures sums the verdicts of a round up.
-func (r *round) figures(models []*look) {
+func (r *round) figures(models []*look, target float64) {
+	r.found = actors.Figures{Models: len(models)}
 	f := &r.found
-	f.Models = len(models)
 	f.All, f.Any = models[0].score(), models[0].score()
 	for _, l := range models {
 		s := l.score()
@@ -263,7 +280,8 @@ func (r *round) figures(models []*look) {
 			f.Any = s
 		}
 	}
-	f.AverageModel = actors.Score(r.verdict)
+	r.estimate(models, target)
+	f.AverageModel = scoreOf(r.verdict)
 	if r.same {
 		f.AverageModel = models[0].score()
 	}
@@ -272,20 +290,25 @@ func (r *round) figures(models []*look) {
 	}
 }
 
-func (l *look) score() actors.Score { return actors.Score(l.judgement.verdict) }
+func (l *look) score() actors.Score { return scoreOf(l.judgement.verdict) }
+
+func scoreOf(v train.Verdict) actors.Score {
+	return actors.Score{Accuracy: v.Accuracy, Loss: v.Loss, Samples: v.Samples}
+}
 
 // cross notes when a figure arrived at the target: interpolated linearly between the last two
 // evaluations.
 func (c *coordinator) cross(of actors.Of, r *round) {
 	result, target := c.run.Result, c.run.Policy.Target
-	now := r.found.Score(of).Accuracy
-	if _, has := result.Crossings[of]; has || target <= 0 || now < target {
+	if !c.arrives(of, r) {
 		return
 	}
-	at, epoch := r.at, r.epoch
+	at, epoch, now := r.at, r.epoch, r.found.Score(of).Accuracy
 	if b := c.before; b != nil {
-		then := b.found.Score(of).Accuracy
-		share := (target - then) / (now - then)
+		then, share := b.found.Score(of).Accuracy, 0.0
+		if then < target { // or it was taken to be, and is not
+			share = (target - then) / (now - then)
+		}
 		at = b.at + time.Duration(share*float64(r.at-b.at))
 		epoch = b.epoch + share*(r.epoch-b.epoch)
 	}

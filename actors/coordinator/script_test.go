@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -47,6 +48,9 @@ type script struct {
 	absent     []int
 
 	accuracy func(param float64) float64 // of a model; nil for the parameter itself
+	exam     *exam                       // by which models are judged, if not nil
+	early    bool                        // only as far as it takes
+	wrong    float32                     // a model that is taken to be below the target, without an exam
 
 	heard  []string // by the members: views and starts
 	result coordinator.Result
@@ -125,6 +129,20 @@ func (s *script) try() (sim.Result, error) {
 			}
 			return train.Verdict{Accuracy: accuracy, Loss: 1 - accuracy}
 		}}
+	switch {
+	case s.exam != nil && s.early:
+		run.Evaluate, run.EvaluateBelow = s.exam.evaluate, s.exam.evaluateBelow
+	case s.exam != nil:
+		run.Evaluate = s.exam.evaluate
+	case s.early:
+		run.EvaluateBelow = func(params []float32, target float64) train.Verdict {
+			v := run.Evaluate(params)
+			if v.Accuracy < target || params[0] == s.wrong {
+				v = train.Verdict{Accuracy: target / 2, Loss: math.NaN(), Samples: 1, Below: target}
+			}
+			return v
+		}
+	}
 	names := []string{}
 	for i := range s.players {
 		p := &s.players[i]

@@ -33,7 +33,8 @@ func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 	var result coordinator.Result
 	run := coordinator.Run{
 		Policy:  coordinator.Policy{Every: coordinator.Interval{Epochs: math.MaxFloat64}, Steps: watch.Last + 1},
-		Samples: task.Train.Len(), Holders: []int{0}, Evaluate: task.NewEvaluator(1).Evaluate, Result: &result,
+		Samples: task.Train.Len(), Holders: []int{0}, Result: &result,
+		Evaluate: task.NewEvaluator(task.TestSamples(), 1).Evaluate,
 	}
 	s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)

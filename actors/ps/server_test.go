@@ -213,7 +213,7 @@ func TestEvaluatorCountsAsAPlainLoopDoes(t *testing.T) {
 	task := newTask(t, 5, []int{4, 2}, 5, 40, "only")
 	task.Test = clouds(9, 300, 4, 2)
 	params := task.Initial()
-	got := task.NewEvaluator(1).Evaluate(params)
+	got := task.NewEvaluator(task.TestSamples(), 1).Evaluate(params)
 	correct, loss := 0, 0.0
 	for i := range task.Test.Len() {
 		var z [2]float64

@@ -1,10 +1,12 @@
 package train
 
 import (
+	"math"
+	"math/rand/v2"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -13,29 +15,82 @@ import (
 type Verdict struct {
 	// Accuracy is the share of the samples that are classified correctly.
 	Accuracy float64
-	// Loss is the mean loss a sample.
+	// Loss is the mean loss a sample; NaN where Samples is not 0.
 	Loss float64
+	// Samples is how many of the test samples, drawn at random, the accuracy is estimated by,
+	// where it is surely below Below; 0 where it is that of the whole test set.
+	Samples int
+	Below   float64
 }
 
 // Evaluator judges models by a test set, one at a time.
 type Evaluator struct {
-	set       *datasets.Set
+	samples   *nn.Samples
 	workspace nn.Workspace
+	logits    []float32
+	bound     *Bound // the latest
 }
 
 // evaluationBatch is the number of samples that one walk through the network takes.
 const evaluationBatch = 256
 
-// NewEvaluator judges models of the task by its test set, each on a number of threads.
-func (t *Task) NewEvaluator(threads int) *Evaluator {
-	return &Evaluator{t.Test, workspace(t.Model, evaluationBatch, threads)}
+// TestSamples lays the test set out for the task's model, in the order of the set.
+func (t *Task) TestSamples() *nn.Samples { return t.Model.Samples(t.Test.X, t.Test.Y, nil) }
+
+// ShuffledTestSamples lays the test set out in an order that the run's seed draws, so that the
+// samples from the first one on are a random part of it.
+func (t *Task) ShuffledTestSamples() *nn.Samples {
+	order := make([]int32, t.Test.Len())
+	for i := range order {
+		order[i] = int32(i)
+	}
+	rand.New(actors.Source(t.Seed, actors.Coordinator, "order of the test samples")).Shuffle(len(order),
+		func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return t.Model.Samples(t.Test.X, t.Test.Y, order)
 }
 
-// Evaluate judges the model with the given parameters.
+// NewEvaluator judges models of the task by its test set, which has been laid out, each on a number
+// of threads.
+func (t *Task) NewEvaluator(samples *nn.Samples, threads int) *Evaluator {
+	return &Evaluator{samples: samples, workspace: workspace(t.Model, evaluationBatch, threads),
+		logits: make([]float32, samples.Len()*t.Model.Classes())}
+}
+
+// Evaluate judges the model with the given parameters by the whole test set.
 func (e *Evaluator) Evaluate(params []float32) Verdict {
-	loss, correct := e.workspace.Evaluate(params, nn.Batch{X: e.set.X, Y: e.set.Y})
-	n := float64(e.set.Len())
+	e.workspace.Logits(params, e.samples, 0, e.samples.Len(), e.logits)
+	return e.whole()
+}
+
+// whole is the verdict by the logits of all samples.
+func (e *Evaluator) whole() Verdict {
+	loss, correct := e.samples.Score(e.logits)
+	n := float64(e.samples.Len())
 	return Verdict{Accuracy: float64(correct) / n, Loss: loss / n}
+}
+
+// EvaluateBelow judges the model with the given parameters by more and more samples, until its
+// accuracy is surely below a target, as [Bound] says, or all have been seen. The samples must have
+// been laid out at random.
+func (e *Evaluator) EvaluateBelow(params []float32, target float64) Verdict {
+	if e.bound == nil || e.bound.target != target {
+		e.bound = NewBound(e.samples.Len(), target)
+	}
+	seen, correct := 0, 0
+	for _, s := range e.bound.steps {
+		e.workspace.Logits(params, e.samples, seen, s.samples-seen, e.logits)
+		correct += e.samples.Correct(e.logits, seen, s.samples-seen)
+		seen = s.samples
+		accuracy := float64(correct) / float64(seen)
+		if correct <= s.most {
+			return Verdict{Accuracy: accuracy, Loss: math.NaN(), Samples: seen, Below: target}
+		}
+		if accuracy >= target {
+			break // it takes the whole set, most likely
+		}
+	}
+	e.workspace.Logits(params, e.samples, seen, e.samples.Len()-seen, e.logits)
+	return e.whole()
 }
 
 // AnswerSnapshot answers the coordinator's request with the model's parameters,

@@ -56,7 +56,7 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 	l := &Local{
 		env:     env,
 		model:   t.Model,
-		sampler: sampler,
+		sampler: sampler.From(t.Compact),
 		cores:   t.cores(worker),
 		x:       make([]float32, t.Batch*t.Model.Inputs()),
 		y:       make([]int32, t.Batch),

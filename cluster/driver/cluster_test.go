@@ -298,6 +298,13 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	if diff := cmp.Diff(read(t, virtual.Dir, "plan.yaml"), read(t, dir, "plan.yaml")); diff != "" {
 		t.Error(diff)
 	}
+	early := strings.Replace(turns, "6 steps}", "6 steps, target: 99%, early: true}", 1)
+	summary, _ = c.result(client, early)
+	virtual = run(t, load(t, early), driver.Options{})
+	if e := summary.Runs[0].Early; e == nil || e.Partial == 0 || *e != *virtual.Runs[0].Early ||
+		summary.Runs[0].FinalAccuracy != want.FinalAccuracy {
+		t.Errorf("on the cluster, of a part of the test set: %+v, in virtual time %+v", e, virtual.Runs[0].Early)
+	}
 	_, dir = c.result(client, ring)
 	order := map[string]int{"peer1": 0, "peer2": 1, "peer3": 2, "coordinator": 3}
 	var from []int

@@ -40,9 +40,9 @@ func (m slowJudge) NewWorkspace(maxBatch int) nn.Workspace {
 
 type slowWorkspace struct{ nn.Workspace }
 
-func (w slowWorkspace) Evaluate(params []float32, b nn.Batch) (loss float64, correct int) {
+func (w slowWorkspace) Logits(params []float32, s *nn.Samples, first, n int, to []float32) {
 	time.Sleep(300 * time.Millisecond) // each of five models, so that their nodes rest for 1.5 s
-	return w.Workspace.Evaluate(params, b)
+	w.Workspace.Logits(params, s, first, n, to)
 }
 
 func withSlowJudge() *catalog.Catalog {

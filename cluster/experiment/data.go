@@ -19,6 +19,7 @@ import (
 // samples are a data set, cut and scaled. Validation is nil unless the plan asks for it.
 type samples struct {
 	train, test, validation *datasets.Set
+	compact                 *datasets.Compact // of train; nil where that does not pay, or where it is to come
 
 	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
 	files  []datasets.File  // that they were read from
@@ -219,6 +220,7 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error
 	}
 	c := &samples{train: source.Pool, test: source.Test, files: source.Files}
 	if rows == nil && d.Scaling == datasets.NoScaling {
+		c.compact = datasets.NewCompact(c.train)
 		return c, nil
 	}
 	if tests != nil {
@@ -237,6 +239,7 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error
 			c.scaler.Apply(set)
 		}
 	}
+	c.compact = datasets.NewCompact(c.train)
 	return c, nil
 }
 

@@ -118,6 +118,10 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 	if n, sample := len(s.holders), next.point.Spec.Plan.Evaluate.Sample; sample != nil && *sample < n {
 		row.Holders = n
 	}
+	if next.point.Spec.Plan.Evaluate.Early {
+		row.Early = &record.Early{Bound: train.BoundName, Confidence: 1 - train.ErrorProbability,
+			Partial: data.Partial()}
+	}
 	if accuracy, _ := Target(next.point.Spec.Plan); accuracy > 0 {
 		row.Target = &accuracy
 	}

@@ -54,8 +54,9 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 func (p *Point) taskOf(data *samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
 	err error) {
 	t := &train.Task{
-		Model: p.Spec.Model, Train: data.train, Test: data.test, Validation: data.validation,
-		Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
+		Model: p.Spec.Model, Train: data.train, Compact: data.compact, Test: data.test,
+		Validation: data.validation,
+		Batch:      p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
 	}
 	for i, role := range p.Spec.Roles {
 		if role.Trains {
@@ -241,20 +242,37 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)
 	}
-	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(threads) }}
 	run := coordinator.Run{
 		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: s.holders,
 		Topologies: p.topologyChanges(), Result: &s.result,
-		Evaluate: func(params []float32) train.Verdict {
-			e := evaluators.Get().(*train.Evaluator)
-			defer evaluators.Put(e)
-			return e.Evaluate(params)
-		},
 	}
+	evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)
 	s.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}
 	return s, nil
+}
+
+// evaluateWith has a run's models judged by the test set of its task, which is laid out when it is
+// needed first.
+func evaluateWith(run *coordinator.Run, task *train.Task, threads int, early bool) {
+	samples := sync.OnceValue(task.TestSamples)
+	if early {
+		samples = sync.OnceValue(task.ShuffledTestSamples)
+	}
+	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(samples(), threads) }}
+	run.Evaluate = func(params []float32) train.Verdict {
+		e := evaluators.Get().(*train.Evaluator)
+		defer evaluators.Put(e)
+		return e.Evaluate(params)
+	}
+	if early {
+		run.EvaluateBelow = func(params []float32, target float64) train.Verdict {
+			e := evaluators.Get().(*train.Evaluator)
+			defer evaluators.Put(e)
+			return e.EvaluateBelow(params, target)
+		}
+	}
 }
 
 // observe has a collector record the run.

@@ -300,15 +300,17 @@ func (c *cluster) Halt()                   {}
 // changes nothing.
 type still int
 
-func (s still) Inputs() int                                 { return 1 }
-func (s still) Classes() int                                { return 2 }
-func (s still) Params() int                                 { return int(s) }
-func (s still) Tensors() []nn.Tensor                        { return nil }
-func (s still) Init([]float32, *rand.Rand)                  {}
-func (s still) Work(int) float64                            { return 0 }
-func (s still) NewWorkspace(int) nn.Workspace               { return s }
-func (s still) Evaluate([]float32, nn.Batch) (float64, int) { return 0, 0 }
-func (s still) New(int) optim.Optimizer                     { return stillOptimizer{} }
+func (s still) Inputs() int                                              { return 1 }
+func (s still) Classes() int                                             { return 2 }
+func (s still) Params() int                                              { return int(s) }
+func (s still) Tensors() []nn.Tensor                                     { return nil }
+func (s still) Init([]float32, *rand.Rand)                               {}
+func (s still) Work(int) float64                                         { return 0 }
+func (s still) NewWorkspace(int) nn.Workspace                            { return s }
+func (s still) Evaluate([]float32, nn.Batch) (float64, int)              { return 0, 0 }
+func (s still) Samples(_ []float32, _, _ []int32) *nn.Samples            { return nil }
+func (s still) Logits(_ []float32, _ *nn.Samples, _, _ int, _ []float32) {}
+func (s still) New(int) optim.Optimizer                                  { return stillOptimizer{} }
 
 // Gradient fills the vector only where another one had been.
 func (s still) Gradient(_, gradient []float32, _ nn.Batch) float64 {

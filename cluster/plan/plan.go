@@ -300,6 +300,9 @@ type Evaluate struct {
 	Sample *int `plan:"sample" range:"1.." doc:"how many of the models are looked at, drawn by the seed; default: all"`
 	// Target is an accuracy whose time is reported while the run goes on. Stop's target ends it.
 	Target *unit.Fraction `plan:"target" doc:"an accuracy whose time is reported while the run goes on"`
+	// Early says that a model is judged only until its accuracy is surely below the target. It
+	// needs one, here or in Stop.
+	Early bool `plan:"early,omitzero" doc:"judge a model only by as many test samples, drawn by the seed, as make sure that it is below the target (exact bound, confidence 1 - 1e-9), without its loss; an arrival, the evaluation before it and the last one are of all; default: false"`
 }
 
 // Stop says when a run ends: when the target is reached, or at the first bound. At least one bound

@@ -243,6 +243,11 @@ func (c *check) evaluate(p *Plan) {
 		c.errorf(c.root.At("evaluate").At("target"),
 			"a target stands under stop too; give it there to end a run with it, here to go on")
 	}
+	if p.Evaluate.Early && p.Evaluate.Target == nil && p.Stop.Target == nil {
+		c.errorf(c.root.At("evaluate").At("early"),
+			"early judges a model until it is surely below the target, and there is none; give stop a target, or "+
+				"evaluate one to go on at")
+	}
 	c.target("evaluate", p.Evaluate.Target)
 	c.target("stop", p.Stop.Target)
 }

@@ -313,26 +313,54 @@ func (c *Collector) measure(at time.Duration, number int, event *actors.Event) {
 // evaluated takes the verdict on a model in.
 func (c *Collector) evaluated(event *actors.Event) {
 	m := ModelVerdict{Number: event.Evaluation, Step: event.Step, Accuracy: Float(event.Accuracy),
-		Loss: Float(event.Loss)}
+		Loss: Float(event.Loss), Samples: event.Samples}
 	if c.node(event.Origin) != nil {
 		m.Node = c.config.Nodes[event.Origin]
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.models = append(c.models, m)
+	if !c.known(m.Number) {
+		c.models = append(c.models, m)
+		return
+	}
+	for i := len(c.models) - 1; i >= 0 && c.models[i].Number == m.Number; i-- {
+		if c.models[i].Node == m.Node {
+			c.models[i] = m
+		}
+	}
+}
+
+// known reports whether an evaluation is the latest that is summed up, of which what is said now is
+// of more of the test set; c.mu is held.
+func (c *Collector) known(number uint64) bool {
+	n := len(c.curve)
+	return n > 0 && c.curve[n-1].Number == number
 }
 
 // summarized takes in what the verdicts of an evaluation come to. Evaluations come in the order of
-// their numbers, so that the record can no longer end before this one.
+// their numbers, so that the record can no longer end before this one. The latest may come again,
+// of more of the test set.
 func (c *Collector) summarized(event *actors.Event) {
 	f := event.Figures
 	e := Evaluation{
 		Number: event.Evaluation, Time: event.At.Seconds(), Step: event.Step, Epoch: event.Epoch,
 		Accuracy: Float(event.Accuracy), Loss: Float(event.Loss), Models: f.Models,
 		AverageModel: Float(f.AverageModel.Accuracy), Mean: Float(f.Mean.Accuracy), All: Float(f.All.Accuracy),
-		Any: Float(f.Any.Accuracy),
+		Any: Float(f.Any.Accuracy), Samples: event.Samples,
+	}
+	for _, of := range []Of{AverageModel, Mean, All, Any} {
+		if f.Score(of).Samples > 0 {
+			e.Estimates = append(e.Estimates, of)
+		}
 	}
 	c.mu.Lock()
+	if c.known(e.Number) {
+		last := &c.curve[len(c.curve)-1]
+		e.Bytes = last.Bytes
+		*last = e
+		c.mu.Unlock()
+		return
+	}
 	c.dropMarks(e.Number)
 	if len(c.marks) > 0 {
 		e.Bytes = c.marks[0].bytes

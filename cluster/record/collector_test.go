@@ -596,3 +596,58 @@ func TestTimeInWhichANodeIsAwayIsNoneBetweenItsSteps(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// observeEarly has a collector observe an evaluation of two nodes' models, of which these are the
+// accuracies by this many samples.
+func observeEarly(c *Collector, number uint64, first, second float64, samples int) {
+	score := func(accuracy float64) actors.Score { return actors.Score{Accuracy: accuracy, Samples: samples} }
+	for origin, accuracy := range []float64{first, second} {
+		c.Observe(0, -1, actors.Event{Kind: actors.Evaluated, Evaluation: number, Origin: origin + 1,
+			Accuracy: accuracy, Samples: samples})
+	}
+	c.Observe(0, -1, actors.Event{Kind: actors.Summarized, Evaluation: number, Accuracy: (first + second) / 2,
+		Samples: samples, Figures: &actors.Figures{Models: 2, AverageModel: actors.Score{Accuracy: 0.8},
+			Mean: score((first + second) / 2), All: score(min(first, second)), Any: score(max(first, second))}})
+}
+
+func TestEvaluationByAPartIsCompletedByAnotherOfItsNumber(t *testing.T) {
+	told := 0
+	c := NewCollector(Config{Nodes: nodes, Trains: trains, OnEvaluation: func(Evaluation) { told++ }})
+	for n := range uint64(3) {
+		c.Observe(0, -1, actors.Event{Kind: actors.SnapshotTaken, Evaluation: n + 1})
+	}
+	observeEarly(c, 1, 0.9, 0.9, 64)
+	observeEarly(c, 2, 0.1, 0.3, 64)
+	observeEarly(c, 2, 0.2, 0.4, 0)
+	observeEarly(c, 3, 0.1, 0.3, 128)
+	d, err := c.Close(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ModelVerdict{
+		{Number: 1, Node: "fast", Accuracy: 0.9, Samples: 64}, {Number: 1, Node: "slow", Accuracy: 0.9, Samples: 64},
+		{Number: 2, Node: "fast", Accuracy: 0.2}, {Number: 2, Node: "slow", Accuracy: 0.4},
+		{Number: 3, Node: "fast", Accuracy: 0.1, Samples: 128}, {Number: 3, Node: "slow", Accuracy: 0.3, Samples: 128},
+	}
+	if diff := cmp.Diff(want, d.Models); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	var samples []int
+	for _, e := range d.Curve {
+		samples = append(samples, e.Samples)
+		if estimate := e.Samples > 0; e.Whole(Mean) == estimate || e.Whole(All) == estimate || !e.Whole(AverageModel) {
+			t.Errorf("evaluation %+v", e)
+		}
+	}
+	// The estimates, of which the first is the highest, are neither the last accuracy nor the best.
+	final, best := d.Accuracies()
+	if diff := cmp.Diff([]int{64, 0, 128}, samples); diff != "" || d.Partial() != 2 || final != best ||
+		math.Abs(float64(final)-0.3) > 1e-9 || told != 3 {
+		t.Errorf("%s: %d partial, final accuracy %v, best %v, told of %d", diff, d.Partial(), final, best, told)
+	}
+	w := newRowWriter(nil, &Run{})
+	curveRows(w, nil, &d)
+	if rows := string(w.bytes()); strings.Count(rows, ",64,mean all any\n") != 1 || strings.Count(rows, ",,\n") != 1 {
+		t.Errorf("rows of the curve:\n%s", rows)
+	}
+}

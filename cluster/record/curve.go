@@ -1,6 +1,10 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Evaluation is a point of the curve: the verdict on the models of one instant.
 type Evaluation struct {
@@ -16,6 +20,10 @@ type Evaluation struct {
 	// Accuracy is the accuracy of what is judged, a fraction; Loss its mean loss over the test set.
 	Accuracy Float `json:"accuracy"`
 	Loss     Float `json:"loss"`
+	// Samples is 0 where these are of the whole test set. Otherwise Accuracy is an estimate by this
+	// many of its samples, drawn at random, or for each of several models by at least so many: it
+	// is surely below the target, see Early. The loss is not known then.
+	Samples int `json:"samples,omitempty"`
 	// Models is how many were looked at; AverageModel, Mean, All and Any are the four figures of
 	// them.
 	Models       int   `json:"models"`
@@ -23,6 +31,8 @@ type Evaluation struct {
 	Mean         Float `json:"mean"`
 	All          Float `json:"all"`
 	Any          Float `json:"any"`
+	// Estimates names those of the four figures that are estimates by a part of the test set.
+	Estimates []Of `json:"estimates,omitempty"`
 	// Bytes were put on all links until the snapshot, without control; 0 in records of
 	// before they were counted.
 	Bytes int64 `json:"bytes"`
@@ -32,7 +42,7 @@ type Evaluation struct {
 }
 
 var curveList = list{
-	name: "curve", columns: "time_s,step,epoch,accuracy,loss,bytes,models,average_model,mean,all,any",
+	name: "curve", columns: "time_s,step,epoch,accuracy,loss,bytes,models,average_model,mean,all,any,samples,estimates",
 	of: func(d *Data) List { return listOf(d.Curve) }, rows: curveRows,
 }
 
@@ -40,7 +50,8 @@ var curveList = list{
 func (e *Evaluation) Where() string { return fmt.Sprintf("evaluation %d at %g s", e.Number, e.Time) }
 
 func (e *Evaluation) check() error {
-	if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !e.fractions() || e.Bytes < 0 || e.Models < 0 {
+	if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !e.fractions() || e.Bytes < 0 || e.Models < 0 ||
+		e.Samples < 0 {
 		return fmt.Errorf("no evaluation has time %g s, epoch %g, accuracy %v, %d bytes",
 			e.Time, e.Epoch, e.Accuracy, e.Bytes)
 	}
@@ -54,6 +65,32 @@ func (e *Evaluation) fractions() bool {
 
 func curveRows(w *rowWriter, _ *Run, d *Data) {
 	for _, e := range d.Curve {
-		w.row(e.Time, e.Step, e.Epoch, e.Accuracy, e.Loss, e.Bytes, e.Models, e.AverageModel, e.Mean, e.All, e.Any)
+		var estimates []string
+		for _, of := range e.Estimates {
+			estimates = append(estimates, string(of))
+		}
+		w.row(e.Time, e.Step, e.Epoch, e.Accuracy, e.Loss, e.Bytes, e.Models, e.AverageModel, e.Mean, e.All, e.Any,
+			part(e.Samples), strings.Join(estimates, " "))
 	}
+}
+
+// part is a number of samples for a cell, which is empty where it is all of them.
+func part(samples int) any {
+	if samples == 0 {
+		return nil
+	}
+	return samples
+}
+
+// Whole reports whether one of the four figures is of the whole test set.
+func (e *Evaluation) Whole(of Of) bool { return !slices.Contains(e.Estimates, of) }
+
+// Partial counts the evaluations of which a figure is an estimate by a part of the test set.
+func (d *Data) Partial() (n int) {
+	for i := range d.Curve {
+		if d.Curve[i].Samples > 0 || len(d.Curve[i].Estimates) > 0 {
+			n++
+		}
+	}
+	return n
 }

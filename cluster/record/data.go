@@ -32,11 +32,14 @@ type Data struct {
 	Unmeasured uint64        `json:"unmeasured,omitempty"`
 }
 
-// Accuracies returns the accuracy of the last evaluation and the highest of all;
-// NaN if there were none.
+// Accuracies returns the accuracy of the last evaluation and the highest of all, without those that
+// are estimates by a part of the test set; NaN if there were none.
 func (d *Data) Accuracies() (final, best Float) {
 	final, best = Float(math.NaN()), Float(math.NaN())
 	for _, e := range d.Curve {
+		if e.Samples > 0 {
+			continue
+		}
 		final = e.Accuracy
 		if !(best >= e.Accuracy) {
 			best = e.Accuracy

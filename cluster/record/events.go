@@ -120,6 +120,9 @@ func (e *eventWriter) verdict(event *actors.Event) {
 	e.number("epoch", event.Epoch)
 	e.number("accuracy", event.Accuracy)
 	e.number("loss", event.Loss)
+	if event.Samples > 0 {
+		e.integer("of_samples", event.Samples)
+	}
 }
 
 func (e *eventWriter) key(key string) {

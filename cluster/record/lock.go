@@ -3,10 +3,9 @@ package record
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+
+	"github.com/gradwire/gradwire/cluster/record/lockfile"
 )
 
 // ErrLocked says that another program writes into a folder, or this one already does.
@@ -20,23 +19,14 @@ const lockName = ".lock"
 // what a dead process has left is no obstacle.
 func lock(dir string) (unlock func() error, err error) {
 	path := filepath.Join(dir, lockName)
-	unlock, err = lockFile(path)
+	unlock, err = lockfile.Hold(path)
 	switch {
-	case errors.Is(err, ErrLocked):
-		return nil, fmt.Errorf("%s: %w by %s", dir, ErrLocked, writer(path))
+	case errors.Is(err, lockfile.ErrHeld):
+		return nil, fmt.Errorf("%s: %w by %s", dir, ErrLocked, lockfile.Holder(path))
 	case err != nil:
 		return nil, fmt.Errorf("locking %s: %w", dir, err)
 	}
 	return unlock, nil
-}
-
-// writer says who holds a lock.
-func writer(path string) string {
-	text, err := os.ReadFile(path)
-	if pid := strings.TrimSpace(string(text)); err == nil && pid != "" {
-		return "process " + pid
-	}
-	return "another process"
 }
 
 // OpenToWrite is Open for a program that adds runs: until Close nobody else may. A folder that
@@ -69,6 +59,3 @@ func (f *Folder) Close() error {
 	}
 	return unlock()
 }
-
-// ownPID is what a lock says of its holder.
-func ownPID() string { return strconv.Itoa(os.Getpid()) + "\n" }

@@ -194,6 +194,9 @@ type Run struct {
 	Bytes    int64  `json:"bytes"`
 	// Evaluations counts the verdicts.
 	Evaluations int `json:"evaluations"`
+	// Early says how far evaluations may be trusted of which a part of the test set was enough; nil
+	// where all were of the whole set.
+	Early *Early `json:"early,omitempty"`
 	// Models is how many models were looked at together, at most. SaveRun fills it in.
 	Models int `json:"models,omitempty"`
 	// Holders is how many nodes of the plan hold a model, where evaluate.sample has fewer of them
@@ -235,6 +238,18 @@ type Bracket struct {
 	TimeBefore   float64 `json:"before_s"`
 	EpochsAfter  float64 `json:"after_epochs"`
 	EpochsBefore float64 `json:"before_epochs"`
+}
+
+// Early is about evaluations of models that are surely below the target. They are of a random part
+// of the test set, give an estimate of the accuracy, and no loss. The evaluations before and after
+// an arrival at the target, and the last one, are of the whole set.
+type Early struct {
+	// Bound names what says that an accuracy is surely below the target, and Confidence is the
+	// probability, at least, with which that is right of a model each time that it is judged.
+	Bound      string  `json:"bound"`
+	Confidence float64 `json:"confidence"`
+	// Partial counts the evaluations in the curve of which a figure is an estimate.
+	Partial int `json:"partial"`
 }
 
 // Lateness says how well a real clock kept to its plan.

@@ -99,6 +99,25 @@ func TargetName(s record.Summary) string {
 	return "each point's target"
 }
 
+// Estimates says how many evaluations of a summary's runs are estimates by a part of the test set;
+// empty where none is.
+func Estimates(s record.Summary) string {
+	runs, partial, confidence := 0, 0, 1.0
+	for _, r := range s.Runs {
+		if r.Early != nil && r.Early.Partial > 0 {
+			runs++
+			partial += r.Early.Partial
+			confidence = min(confidence, r.Early.Confidence)
+		}
+	}
+	if partial == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Below the target, %s of %s are estimates by a part of the test set, without a loss; that "+
+		"they are below it is sure with a probability of %v or more for each model. Arrivals, the evaluations before "+
+		"them and the last ones are of the whole set.", Count(partial, "evaluation"), Count(runs, "run"), confidence)
+}
+
 // HasVerdicts reports whether points are compared.
 func HasVerdicts(s record.Summary) bool {
 	return slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Verdict != "" })

@@ -92,7 +92,9 @@ var table = map[string]string{
 	"cluster/catalog":       "cluster/plan/... cluster/link actors/... nn/... datasets/..." + message,
 	"cluster/record/stats":  gonum,
 
-	"cluster/record":             "actors actors/world cluster/record/safetensors cluster/record/stats",
+	"cluster/record": "actors actors/world cluster/record/lockfile cluster/record/safetensors " +
+		"cluster/record/stats",
+	"cluster/record/lockfile":    "",
 	"cluster/record/safetensors": "",
 	"cluster/report":             "cluster/record cluster/record/stats",
 	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report",

@@ -276,3 +276,23 @@ func TestTicksAreRoundAndFewEnough(t *testing.T) {
 		}
 	}
 }
+
+func TestFiguresOfAccuracySayThatPointsAreEstimates(t *testing.T) {
+	const said = " Below the target: estimates by a part of the test set."
+	s, traces := reporttest.Sample([]string{"a", "b"}, 3, 0.94)
+	reporttest.Spread(s, traces, 0, nil)
+	for _, early := range []bool{false, true} {
+		if early {
+			s.Runs[0].Early = &record.Early{Confidence: 0.9, Partial: 1}
+		}
+		told := 0
+		for _, one := range All(&Data{Summary: s, Traces: traces}) {
+			if strings.Contains(one.Draw().caption, said) {
+				told++
+			}
+		}
+		if early != (told > 0) || early && told < 4 {
+			t.Errorf("early: %v, %d figures say so", early, told)
+		}
+	}
+}

@@ -159,7 +159,18 @@ func caption(s record.Summary, accuracy bool) string {
 		}
 		text += " Dashed: target " + strings.Join(names, ", ") + "."
 	}
+	if accuracy {
+		text += estimates(s)
+	}
 	return text
+}
+
+// estimates says so where points of curves of accuracy are estimates.
+func estimates(s record.Summary) string {
+	if report.Estimates(s) == "" {
+		return ""
+	}
+	return " Below the target: estimates by a part of the test set."
 }
 
 // bandText says what the bands show of points with this many runs.

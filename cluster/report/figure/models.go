@@ -71,6 +71,7 @@ func whichModel(d *Data, g record.Group) *Figure {
 		l.targets = []float64{*g.Target}
 		l.caption += " Dashed: target " + report.Percent(*g.Target) + "."
 	}
+	l.caption += estimates(d.Summary)
 	for k, one := range fourOf {
 		// Old records did not judge the average model.
 		c := curve{look: look{color: okabeIto[k], width: 1.6, glyph: glyphs[k]}, name: report.JudgedWords[one.of],

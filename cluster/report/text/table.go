@@ -282,6 +282,9 @@ func Notes(s record.Summary) []string {
 		lines = append(lines, "Judged, by point: "+strings.Join(names, ", ")+".")
 	}
 	lines = append(lines, sampleNotes(s)...)
+	if estimates := report.Estimates(s); estimates != "" {
+		lines = append(lines, estimates)
+	}
 	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, verdictNotes(s)...)
 	lines = append(lines, intervalNotes(s)...)

@@ -222,3 +222,19 @@ func tableOf(t *testing.T, s record.Summary) string {
 	}
 	return b.String()
 }
+
+func TestNotesSayHowManyEvaluationsAreEstimates(t *testing.T) {
+	s := small()
+	s.Runs[0].Early = &record.Early{Confidence: 0.999, Partial: 7}
+	s.Runs[1].Early = &record.Early{Confidence: 0.99, Partial: 5}
+	s.Runs[2].Early = &record.Early{Confidence: 0.9}
+	want := "Below the target, 12 evaluations of 2 runs are estimates by a part of the test set, without a loss; " +
+		"that they are below it is sure with a probability of 0.99 or more for each model. Arrivals, the evaluations " +
+		"before them and the last ones are of the whole set."
+	if notes := Notes(s); !slices.Contains(notes, want) {
+		t.Errorf("notes %q", notes)
+	}
+	if notes := strings.Join(Notes(small()), "\n"); strings.Contains(notes, "estimates") {
+		t.Errorf("notes of evaluations of the whole set: %q", notes)
+	}
+}

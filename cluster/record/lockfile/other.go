@@ -1,6 +1,6 @@
 //go:build !unix || aix || solaris
 
-package record
+package lockfile
 
 import (
 	"errors"
@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// lockFile makes a file that nobody else has made, unless its maker has ended.
-func lockFile(path string) (unlock func() error, err error) {
+// Hold makes a file that nobody else has made, unless its maker has ended, and holds it until
+// release is called. The error is ErrHeld if somebody holds it.
+func Hold(path string) (release func() error, err error) {
 	for range 2 {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err == nil {
@@ -26,13 +27,13 @@ func lockFile(path string) (unlock func() error, err error) {
 			return nil, err
 		}
 		if alive(path) {
-			return nil, ErrLocked
+			return nil, ErrHeld
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	return nil, ErrLocked
+	return nil, ErrHeld
 }
 
 // alive reports whether the process goes on that a lock names; one whose name is not yet written

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package record
+package lockfile
 
 import (
 	"errors"
@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// lockFile locks a file, which the system unlocks when the process ends.
-func lockFile(path string) (unlock func() error, err error) {
+// Hold makes a file if need be and holds it until release is called; the system does that when the
+// process ends. The error is ErrHeld if somebody holds it.
+func Hold(path string) (release func() error, err error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666) //nolint:gosec // the mask of the process decides
 		if err != nil {
@@ -17,7 +18,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		}
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = ErrLocked
+			err = ErrHeld
 		}
 		switch still := err == nil && isAt(f, path); {
 		case err != nil:
