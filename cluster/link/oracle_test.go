@@ -22,7 +22,7 @@ type script struct {
 
 func (scripted) Validate() error { return nil }
 
-func (s scripted) Start(_ func() *rand.Rand, previous link.Process) link.Process {
+func (s scripted) Start(_ *rand.Rand, previous link.Process) link.Process {
 	if p, ok := previous.(*script); ok {
 		return &script{scripted: s, next: p.next}
 	}
@@ -73,9 +73,11 @@ func (o *oracle) outage(at time.Duration) (time.Duration, bool) {
 // send is told how often the random stream let a try fail.
 func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, got link.Transit) link.Transit {
 	edge := place{"edge", src, dst}
-	delays := o.config.Delay.(scripted)
-	delay := delays[o.sent[edge]%len(delays)]
-	o.sent[edge]++
+	delay := got.Delay // of a function of time, which arrive looks up
+	if delays, ok := o.config.Delay.(scripted); ok {
+		delay = delays[o.sent[edge]%len(delays)]
+		o.sent[edge]++
+	}
 	gone := link.Transit{Arrival: link.Forever, Delay: delay, Tries: got.Tries, Lost: true}
 
 	sent := o.pass(place{"up", src, 0}, now, size)
@@ -121,6 +123,9 @@ func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, g
 }
 
 func (o *oracle) arrive(edge place, departure, delay time.Duration, tries int) link.Transit {
+	if s, ok := o.config.Delay.(sea); ok {
+		delay = s.Next(departure)
+	}
 	at := departure + delay
 	if !o.config.Reorder {
 		for _, t := range o.arrived[edge] {
@@ -146,6 +151,9 @@ func drawConfig(t *rapid.T) link.Config {
 		delays = append(delays, time.Duration(rapid.IntRange(0, 500).Draw(t, "delay")))
 	}
 	c.Delay = delays
+	if rapid.Bool().Draw(t, "function of time") {
+		c.Delay = sea(delays)
+	}
 	at := time.Duration(0)
 	for range rapid.IntRange(0, 4).Draw(t, "outages") {
 		at += time.Duration(rapid.IntRange(0, 400).Draw(t, "up"))
@@ -170,11 +178,15 @@ func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const nodes = 3
 		n := link.New(rapid.Uint64().Draw(t, "seed"), names(nodes))
+		n.CountPairs(rapid.SampledFrom([]int{0, 3, link.MaxPairs}).Draw(t, "pairs counted one by one"))
 		o := &oracle{perByte: map[place]time.Duration{}, left: map[place][]time.Duration{}, sent: map[place]int{},
 			arrived: map[place][]time.Duration{}}
 		configure := func() {
 			o.config = drawConfig(t)
 			n.SetDefault(o.config)
+			if _, ok := o.config.Delay.(sea); ok {
+				clear(o.sent) // a script that follows starts from its beginning
+			}
 			for i := range int32(nodes) {
 				up := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(t, "uplink")
 				down := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(t, "downlink")
@@ -195,8 +207,24 @@ func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
 		}
 		var flying []message
 		now := time.Duration(0)
+		land := func(until time.Duration) {
+			slices.SortStableFunc(flying, func(a, b message) int { return cmp.Compare(a.arrival, b.arrival) })
+			for ; len(flying) > 0 && flying[0].arrival <= until; flying = flying[1:] {
+				m := flying[0]
+				e := n.Edge(m.src, m.dst)
+				got, want := m.arrival, o.pass(place{"down", m.dst, 0}, m.arrival, m.size)
+				if e.HasDownlink() {
+					got = e.Receive(m.arrival, m.size)
+				}
+				if got != want {
+					t.Fatalf("%+v delivered at %d, want %d", m, got, want)
+				}
+				e.Deliver(m.size, got)
+			}
+		}
 		for range rapid.IntRange(1, 60).Draw(t, "messages") {
-			now += time.Duration(rapid.IntRange(0, 100).Draw(t, "wait"))
+			now += time.Duration(rapid.SampledFrom([]int{0, 1, 10, 100, 5000}).Draw(t, "wait"))
+			land(now)
 			if rapid.IntRange(0, 30).Draw(t, "change") == 0 {
 				configure()
 			}
@@ -212,16 +240,6 @@ func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
 				flying = append(flying, m)
 			}
 		}
-		slices.SortStableFunc(flying, func(a, b message) int { return cmp.Compare(a.arrival, b.arrival) })
-		for _, m := range flying {
-			e := n.Edge(m.src, m.dst)
-			got, want := m.arrival, o.pass(place{"down", m.dst, 0}, m.arrival, m.size)
-			if e.HasDownlink() {
-				got = e.Receive(m.arrival, m.size)
-			}
-			if got != want {
-				t.Fatalf("%+v delivered at %d, want %d", m, got, want)
-			}
-		}
+		land(link.Forever)
 	})
 }
