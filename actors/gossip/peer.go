@@ -68,6 +68,7 @@ func (p *peer) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *protos.Message:
 		p.receive(ctx, m)
+		p.lead.Relay(ctx)
 		m.Release()
 	case *train.Gradient:
 		p.step(ctx, m)
