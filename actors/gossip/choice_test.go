@@ -150,8 +150,8 @@ func TestLatencyChoiceFollowsTheReciprocalsOfDelaysOneAfterTheOther(t *testing.T
 	}
 }
 
-// Candidates are drawn alike, and those chosen among them by weights: so the probability of a sequence
-// is the mean over all sets of candidates.
+// Candidates are drawn alike, and those chosen among them by weights: so the probability of a
+// sequence is the mean over all sets of candidates.
 func TestLatencyChoiceIsMadeAmongCandidatesThatAreDrawnAlike(t *testing.T) {
 	t.Parallel()
 	const draws, sec = 200_000, time.Second

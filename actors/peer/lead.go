@@ -17,13 +17,13 @@ import (
 // "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS
 // 2013, section 3).
 //
-// Peers with a bound announce their clock after every step, and what they learn while
-// they wait: so everybody who waits hears in the end that it need not. On a complete topology each
-// tells only the hub, which is the first node that is present, and the hub tells all others when the
-// least that anybody has finished has risen: 2·n messages a step instead of n², for one more delay.
-// It has heard from everybody, so that those who wait for more wait for somebody's step. A new view
-// may have another hub, and newcomers: everybody tells its hub again, and the hub all others.
-// Without a bound nothing is sent and nothing waits.
+// Peers with a bound announce their clock after every step, and what they learn while they wait: so
+// everybody who waits hears in the end that it need not. On a complete topology each tells only the
+// hub, which is the first node that is present, and the hub tells all others when the least that
+// anybody has finished has risen: 2·n messages a step instead of n², for one more delay. It has
+// heard from everybody, so that those who wait for more wait for somebody's step. A new view may
+// have another hub, and newcomers: everybody tells its hub again, and the hub all others. Without a
+// bound nothing is sent and nothing waits.
 type Lead struct {
 	env    actors.Env
 	bound  uint64

@@ -331,8 +331,8 @@ func (s *Stage) links() []record.Link {
 	return links
 }
 
-// OwnLinks are the counters of every edge used in this process; of more than link.MaxPairs, those of
-// each node's edges together.
+// OwnLinks are the counters of every edge used in this process; of more than link.MaxPairs, those
+// of each node's edges together.
 func (s *Stage) OwnLinks() (links []record.Link) {
 	s.Locked(func() {
 		for _, c := range s.Network.Used() {

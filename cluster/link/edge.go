@@ -34,9 +34,9 @@ type Transit struct {
 	Lost bool
 }
 
-// Stats counts what an edge, or all edges of a source, have carried since the network was made. Sent
-// = Delivered + Dropped + InFlight() in messages and in bytes, where Deliver or Discard was called
-// once for each message that was not lost.
+// Stats counts what an edge, or all edges of a source, have carried since the network was made.
+// Sent = Delivered + Dropped + InFlight() in messages and in bytes, where Deliver or Discard was
+// called once for each message that was not lost.
 type Stats struct {
 	Sent, Delivered int64 // messages
 	Dropped         int64 // messages lost on the edge or discarded by the world

@@ -22,7 +22,8 @@ func TestPhiloxHasItsPublishedAnswers(t *testing.T) {
 		{0xa4093822299f31d0, 0x243f6a8885a308d3, 0x13198a2e03707344, 0x0a5e742c2997341c, 0xb0f883d38000de5d},
 	} {
 		if first, second := link.Philox(c.key, c.x, c.y); first != c.first || second != c.second {
-			t.Errorf("%#x of (%#x, %#x): (%#x, %#x), want (%#x, %#x)", c.key, c.x, c.y, first, second, c.first, c.second)
+			t.Errorf("%#x of (%#x, %#x): (%#x, %#x), want (%#x, %#x)", c.key, c.x, c.y, first, second, c.first,
+				c.second)
 		}
 	}
 }
@@ -187,7 +188,8 @@ func TestCountersOfASenderAreThoseOfItsPairsTogether(t *testing.T) {
 				if got.Lost {
 					s.Lost, s.Dropped, s.DroppedBytes = s.Lost+1, s.Dropped+1, s.DroppedBytes+int64(size)
 				} else {
-					s.DelayCount, s.DelaySum, s.DelayMax = s.DelayCount+1, s.DelaySum+got.Delay, max(s.DelayMax, got.Delay)
+					s.DelayCount, s.DelaySum = s.DelayCount+1, s.DelaySum+got.Delay
+					s.DelayMax = max(s.DelayMax, got.Delay)
 					flying = append(flying, flight{pair, e, size})
 				}
 				want[pair] = s

@@ -115,8 +115,8 @@ func (q *queue) setRate(bytesPerSecond float64) {
 }
 
 // Edge returns the edge from node src to node dst. While edges are counted one by one it is always
-// the same for the same pair. Beyond, it is good until the next call for an edge of the same source,
-// and longer only while a message is under way on it.
+// the same for the same pair. Beyond, it is good until the next call for an edge of the same
+// source, and longer only while a message is under way on it.
 func (n *Network) Edge(src, dst int32) *Edge {
 	if uint(src) >= uint(len(n.nodes)) {
 		panic(nodeRange)

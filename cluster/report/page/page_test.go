@@ -40,7 +40,8 @@ func TestLinksThatAreCountedBySenderSayThatTheyAre(t *testing.T) {
 	traces[0].Links = []record.Link{{From: "a", To: record.Everyone, Messages: 70_000, DelayAsked: 0.01, Lost: 4}}
 	table := linkTable(&Source{Data: figure.Data{Summary: s, Traces: traces}}, "Links")
 	want := [][]string{{"1", "a", "*", "70000", "0", "0.01", "0", "4"}}
-	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Note, "counted together, as one to *") {
+	const note = "counted together, as one to *"
+	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Note, note) {
 		t.Errorf("%s, with the note %q", diff, table.Note)
 	}
 }

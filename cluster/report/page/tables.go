@@ -120,8 +120,8 @@ func linkTable(s *Source, caption string) *table {
 		}
 	}
 	if bySender {
-		t.Note += " Where there are too many links to count one by one, those of a sender are counted together, as one " +
-			"to " + record.Everyone + "."
+		t.Note += " Where there are too many links to count one by one, those of a sender are counted together, as " +
+			"one to " + record.Everyone + "."
 	}
 	return t.limitRows()
 }
