@@ -270,6 +270,28 @@ func TestEdgesWithNothingUnderWayTakeNoMemory(t *testing.T) {
 	runtime.KeepAlive(n)
 }
 
+func TestEdgeIsKeptWhileAMessageOfControlIsUnderWay(t *testing.T) {
+	n := link.New(1, names(99))
+	n.CountPairs(0)
+	e := n.Edge(0, 1)
+	e.SendControl(1)
+	reused := func() bool {
+		for dst := int32(2); dst < 99; dst++ {
+			other := n.Edge(0, dst)
+			other.Send(time.Duration(dst)*ms, 1)
+			other.Discard(1)
+		}
+		return n.Edge(0, 1) != e
+	}
+	if reused() || e.Source() != 0 || e.Destination() != 1 {
+		t.Errorf("the edge has become %d → %d under a message", e.Source(), e.Destination())
+	}
+	e.EndControl()
+	if !reused() {
+		t.Error("the edge stays when nothing is under way on it")
+	}
+}
+
 // In real time a handler sends at the instant at which it was due, when later ones have passed.
 func TestEdgeHoldsBackWhatIsSentBeforeTheArrivalOfWhatWasDelivered(t *testing.T) {
 	n := link.New(1, names(9))
