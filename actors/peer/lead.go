@@ -39,7 +39,7 @@ type Lead struct {
 func NewLead(env actors.Env, bound int) *Lead {
 	l := &Lead{env: env}
 	if bound >= 0 {
-		l.bound = uint64(bound)
+		l.bound, l.since = uint64(bound), env.View().Number
 		l.clock = make([]uint64, len(env.View().Members))
 		l.clocks = protos.NewMessages(func() *protos.Clock { return &protos.Clock{} })
 	}
@@ -120,14 +120,20 @@ func (l *Lead) Announce(ctx actor.Context) {
 }
 
 // Relay lets the hub of a complete topology tell all others the clock if the slowest of them have
-// moved on, or the view is new. It does nothing elsewhere. A peer calls it after every message.
+// moved on, and everybody tell its part again if the view is new. It does nothing elsewhere. A peer
+// calls it after every message.
 func (l *Lead) Relay(ctx actor.Context) {
 	view, self := l.env.View(), l.env.Node()
-	if l.clock == nil || !view.Complete() || view.Degree(self) == 0 || l.hub() != self {
+	if l.clock == nil || !view.Complete() || view.Degree(self) == 0 {
 		return
 	}
-	least := l.least()
-	if least > l.told || l.since != view.Number {
+	if l.hub() != self {
+		if l.since != view.Number {
+			l.Announce(ctx)
+		}
+		return
+	}
+	if least := l.least(); least > l.told || l.since != view.Number {
 		l.told, l.since = least, view.Number
 		l.tell(ctx, view.Neighbours(self)...)
 	}
