@@ -147,8 +147,8 @@ func TestModelsAreExchangedOnlyWhenSomebodyHasMovedFarEnough(t *testing.T) {
 			}
 			messages, size := int64(0), int64(0)
 			for _, e := range s.network.Used() {
-				messages += e.Stats().Sent
-				size += e.Stats().SentBytes
+				messages += e.Sent
+				size += e.SentBytes
 			}
 			want := int64(costs[a][0] * (s.rounds + last.exchanges))
 			payload := int64(4 * costs[a][1] / params * (s.rounds + params*last.exchanges))

@@ -360,8 +360,8 @@ func TestMessagesOverLinksAreThoseOfTheFormulas(t *testing.T) {
 		s.run(t)
 		messages, size := int64(0), int64(0)
 		for _, e := range s.network.Used() {
-			messages += e.Stats().Sent
-			size += e.Stats().SentBytes
+			messages += e.Sent
+			size += e.SentBytes
 		}
 		payload, least := int64(4*rounds*want[1]), int64(rounds*want[0]*40)
 		if messages != int64(rounds*want[0]) || size < payload+least || size > payload+3*least {

@@ -77,6 +77,7 @@ func (p *peer) Receive(ctx actor.Context) {
 		return
 	}
 	p.announce(ctx)
+	p.lead.Relay(ctx)
 }
 
 func (p *peer) receive(ctx actor.Context, m *protos.Message) {

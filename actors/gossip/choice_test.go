@@ -3,6 +3,7 @@ package gossip
 import (
 	"fmt"
 	"math"
+	mathbits "math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,12 +21,17 @@ type place struct {
 	view    *actors.View
 	random  *rand.Rand
 	latency []time.Duration
+	asked   int // for how many delays
 }
 
-func (p *place) Node() int                      { return 0 }
-func (p *place) View() *actors.View             { return p.view }
-func (p *place) Rand(string) *rand.Rand         { return p.random }
-func (p *place) Latency(node int) time.Duration { return p.latency[node] }
+func (p *place) Node() int              { return 0 }
+func (p *place) View() *actors.View     { return p.view }
+func (p *place) Rand(string) *rand.Rand { return p.random }
+
+func (p *place) Latency(node int) time.Duration {
+	p.asked++
+	return p.latency[node]
+}
 
 // around is a place with n neighbours; absent ones are there besides.
 func around(n int, graph bool, absent ...int) *place {
@@ -141,6 +147,62 @@ func TestLatencyChoiceFollowsTheReciprocalsOfDelaysOneAfterTheOther(t *testing.T
 		want := map[string]float64{}
 		sequences(c.weights, c.count, nil, 1, want)
 		fits(t, frequencies(t, p, Choice{By: Latency, Count: c.count, Floor: c.floor}, draws, true), want, draws)
+	}
+}
+
+// Candidates are drawn alike, and those chosen among them by weights: so the probability of a
+// sequence is the mean over all sets of candidates.
+func TestLatencyChoiceIsMadeAmongCandidatesThatAreDrawnAlike(t *testing.T) {
+	t.Parallel()
+	const draws, sec = 200_000, time.Second
+	p := around(5, false)
+	p.latency = []time.Duration{0, sec, 2 * sec, 4 * sec, 5 * sec, 10 * sec}
+	weights := map[int]float64{1: 20, 2: 10, 3: 5, 4: 4, 5: 2}
+	for _, c := range []Choice{{By: Latency, Count: 1, Candidates: 3}, {By: Latency, Count: 2, Candidates: 1},
+		{By: Latency, Count: 1, Candidates: 2, Floor: 1}} {
+		size := max(c.Candidates, 2*c.Count)
+		want := map[string]float64{}
+		sets := 0.0
+		for bits := range uint(1 << 5) {
+			if mathbits.OnesCount(bits) == size {
+				sets++
+			}
+		}
+		for bits := range uint(1 << 5) {
+			if mathbits.OnesCount(bits) != size {
+				continue
+			}
+			candidates, sum := map[int]float64{}, 0.0
+			for node, w := range weights {
+				if bits>>(node-1)&1 == 1 {
+					candidates[node] = w
+					sum += w
+				}
+			}
+			for node, w := range candidates {
+				candidates[node] = max(w, c.Floor*sum/float64(size))
+			}
+			sequences(candidates, c.Count, nil, 1/sets, want)
+		}
+		p.asked = 0
+		fits(t, frequencies(t, p, c, draws, true), want, draws)
+		if p.asked != size*draws {
+			t.Errorf("%+v: %v delays a draw were asked for, want %d", c, float64(p.asked)/draws, size)
+		}
+	}
+}
+
+func TestLatencyChoiceAmongTenThousandAsksForTheDelaysOfFew(t *testing.T) {
+	for _, x := range []struct{ count, candidates, want int }{{1, 0, DefaultCandidates}, {100, 0, 200}, {1, 7, 7},
+		{1, 20_000, 9_999}} {
+		p := around(9_999, false)
+		c := &chooser{env: p, choice: Choice{By: Latency, Count: x.count, Candidates: x.candidates}}
+		if c.draw(); p.asked != x.want || len(c.weighted) != x.want {
+			t.Errorf("%+v: asked for %d, keeps %d", x, p.asked, len(c.weighted))
+		}
+		if n := testing.AllocsPerRun(10, func() { c.draw() }); n != 0 {
+			t.Errorf("%+v: %v allocations a draw", x, n)
+		}
 	}
 }
 

@@ -91,6 +91,38 @@ func TestNobodyIsFurtherAheadThanTheLeadAndNobodyStandsStill(t *testing.T) {
 	}
 }
 
+// A peer tells its hub of each step, and the hub everybody of each that all have made: 2·n messages
+// a step. Nobody repeats what the hub has said.
+func TestLeadOnACompleteTopologyTakesMessagesInProportionToThePeers(t *testing.T) {
+	const n, steps = 40, 20
+	sent := func(lead int) (messages int64) {
+		seen := &pace{steps: make([]uint64, n)}
+		s := &stage{task: newTask(n, 6, 2, 3, 2), rules: all(gossip.Push, false), edge: constant(ms),
+			steps: []time.Duration{10 * ms, 11 * ms}, observer: seen, end: (steps + 1) * 11 * ms}
+		s.rules.Choice, s.rules.Lead = gossip.Choice{By: gossip.Random, Count: 1}, lead
+		s.run(t)
+		if lead >= 0 && (slices.Min(seen.steps) < steps-3 || seen.lead > uint64(lead)+1) {
+			t.Errorf("lead %d: steps of the nodes: %v, one was %d ahead", lead, seen.steps, seen.lead)
+		}
+		made := uint64(0)
+		for _, steps := range seen.steps {
+			made += steps
+		}
+		for _, u := range s.network.Used() {
+			messages += u.Sent
+		}
+		return messages - int64(made) // each step sends a model
+	}
+	if free := sent(gossip.NoLead); free > n {
+		t.Fatalf("without a bound %d messages are no models", free)
+	}
+	for lead := range 3 {
+		if clocks := sent(lead); clocks < n*steps || clocks > 2*n*(steps+2) {
+			t.Errorf("lead %d: %d clocks in %d steps of %d peers", lead, clocks, steps, n)
+		}
+	}
+}
+
 // late counts steps near the end.
 type late struct {
 	from  time.Duration

@@ -32,7 +32,7 @@ type peer struct {
 	exchange uint64    // number of the last one
 	base     uint64    // number of the last one of earlier lives of the node
 	promised []request // exchanges of others that want a model, from before there was one
-	awaited  set       // nodes that it is not over with
+	awaited  nodes     // that it is not over with
 
 	idle peers.Idle // because of the exchange, or of the lead
 	news bool       // the clock has changed, or those who should know it, since it was announced
@@ -68,6 +68,7 @@ func (p *peer) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *protos.Message:
 		p.receive(ctx, m)
+		p.lead.Relay(ctx)
 		m.Release()
 	case *train.Gradient:
 		p.step(ctx, m)
@@ -106,7 +107,7 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 // proceed begins the next step if nothing stands in its way. A peer held by the lead passes on what
 // it hears. Otherwise a peer could wait for a clock that stands still behind another waiting peer.
 func (p *peer) proceed(ctx actor.Context) {
-	if p.stepping || !p.joining.Ready() || p.awaited.count > 0 {
+	if p.stepping || !p.joining.Ready() || len(p.awaited) > 0 {
 		return
 	}
 	if slowest, held := p.lead.Slowest(); held {
@@ -131,12 +132,8 @@ func (p *peer) Waiting() string {
 		return ""
 	case !p.joining.Ready():
 		return p.joining.Waiting()
-	case p.awaited.count > 0:
-		for node := range members {
-			if p.awaited.has(node) {
-				return p.cause() + " of its exchange with " + members[node].Name
-			}
-		}
+	case len(p.awaited) > 0:
+		return p.cause() + " of its exchange with " + members[p.awaited[0]].Name
 	}
 	return p.lead.Waiting()
 }
@@ -308,7 +305,7 @@ func (p *peer) answered(head *protos.Model, model *protos.Tensor) {
 
 // over notes that nothing more is awaited of a node, unless that was another exchange.
 func (p *peer) over(node int, exchange uint64) {
-	if exchange == p.exchange && p.awaited.remove(node) && p.awaited.count == 0 {
+	if exchange == p.exchange && p.awaited.remove(node) && len(p.awaited) == 0 {
 		p.idle.Resume()
 	}
 }

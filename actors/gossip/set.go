@@ -1,6 +1,27 @@
 package gossip
 
-// set is a set of small numbers that keeps its memory. The zero value is empty.
+import "slices"
+
+// nodes is a set of positions in ascending order. It takes memory for those that are in it.
+type nodes []int
+
+func (s *nodes) add(node int) {
+	if i, found := slices.BinarySearch(*s, node); !found {
+		*s = slices.Insert(*s, i, node)
+	}
+}
+
+// remove reports whether the node was there.
+func (s *nodes) remove(node int) bool {
+	i, found := slices.BinarySearch(*s, node)
+	if found {
+		*s = slices.Delete(*s, i, i+1)
+	}
+	return found
+}
+
+// set is a set of small numbers that keeps its memory, in proportion to the largest. The zero value
+// is empty.
 type set struct {
 	words []uint64
 	count int
@@ -19,14 +40,4 @@ func (s *set) add(i int) {
 	}
 	s.words[i>>6] |= 1 << (i & 63)
 	s.count++
-}
-
-// remove reports whether i was there.
-func (s *set) remove(i int) bool {
-	if !s.has(i) {
-		return false
-	}
-	s.words[i>>6] &^= 1 << (i & 63)
-	s.count--
-	return true
 }

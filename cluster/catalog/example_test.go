@@ -25,8 +25,11 @@ func (o orbit) Validate() error {
 	return nil
 }
 
+// Memoryless says that the delay is a function of time.
+func (o orbit) Memoryless() {}
+
 // Start returns the delay of one edge, which draws nothing at random.
-func (o orbit) Start(func() *rand.Rand, link.Process) link.Process { return swing{o} }
+func (o orbit) Start(*rand.Rand, link.Process) link.Process { return swing{o} }
 
 type swing struct{ orbit }
 

@@ -54,7 +54,7 @@ func (d *Door) Node(address string) (int32, bool) {
 
 // Parcel is a message on its way.
 type Parcel struct {
-	// Edge is the directed link that it travels on.
+	// Edge is the directed link that it travels on, until Arrive or Discard has returned.
 	Edge *link.Edge
 	// Message is what the receiver's mailbox is given; nil if the door encodes.
 	Message any
@@ -99,10 +99,10 @@ func (d *Door) Pass(
 	}
 	switch p.Kind {
 	case wire.System:
-		p.Edge.CountControl(p.Size)
+		p.Edge.SendControl(p.Size)
 		p.Arrival = now + p.Edge.Delay(now)
 	case wire.Control:
-		p.Edge.CountControl(p.Size)
+		p.Edge.SendControl(p.Size)
 	default:
 		transit := p.Edge.Send(now, p.Size)
 		p.Arrival, p.Lost = transit.Arrival, transit.Lost
@@ -135,13 +135,17 @@ func (d *Door) unsendable(source, destination int32, target string, err error) e
 	return fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
 }
 
-// Losses says on which edges how many messages were lost, which is the usual cause of
-// a standstill. It is empty if none were.
+// Losses says on which edges, or from which nodes, how many messages were lost, which is the usual
+// cause of a standstill. It is empty if none were.
 func (d *Door) Losses() string {
 	text := ""
-	for _, e := range d.network.Used() {
-		if n := e.Stats().Dropped; n > 0 {
-			text += fmt.Sprintf("; lost from %s to %s: %d", d.nodes[e.Source()], d.nodes[e.Destination()], n)
+	for _, c := range d.network.Used() {
+		switch {
+		case c.Dropped == 0:
+		case c.Destination == link.Anyone:
+			text += fmt.Sprintf("; lost from %s: %d", d.nodes[c.Source], c.Dropped)
+		default:
+			text += fmt.Sprintf("; lost from %s to %s: %d", d.nodes[c.Source], d.nodes[c.Destination], c.Dropped)
 		}
 	}
 	return text
@@ -237,6 +241,8 @@ func (p *Parcel) HasDownlink() bool { return p.Emulated() && p.Edge.HasDownlink(
 func (p *Parcel) Arrive(now time.Duration) error {
 	if p.Emulated() {
 		p.Edge.Deliver(p.Size, now-p.Sent)
+	} else {
+		p.Edge.EndControl()
 	}
 	return p.evidence.check()
 }
@@ -246,6 +252,8 @@ func (p *Parcel) Arrive(now time.Duration) error {
 func (p *Parcel) Discard() error {
 	if p.Emulated() {
 		p.Edge.Discard(p.Size)
+	} else {
+		p.Edge.EndControl()
 	}
 	p.release()
 	return p.evidence.check()

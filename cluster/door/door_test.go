@@ -100,7 +100,7 @@ func TestMessageWithoutWireFormIsRefusedWithItsTypeAndWay(t *testing.T) {
 				t.Errorf("%s: error %v, want a refusal with %q that names the way", what, err, test.want)
 			}
 			if used := h.network.Used(); len(used) != 0 {
-				t.Errorf("%s: a refused message was counted: %+v", what, used[0].Stats())
+				t.Errorf("%s: a refused message was counted: %+v", what, used[0].Stats)
 			}
 		})
 	}
@@ -376,7 +376,7 @@ func TestEdgesAndPoolsBalanceWhateverBecomesOfMessages(t *testing.T) {
 			"": func(t *rapid.T) {
 				inFlight := int64(0)
 				for _, e := range x.network.Used() {
-					inFlight += e.Stats().InFlight()
+					inFlight += e.InFlight()
 				}
 				if inFlight != int64(len(x.onTheWay)) {
 					t.Fatalf("%d in flight by the edges' counts, %d in truth", inFlight, len(x.onTheWay))

@@ -349,20 +349,16 @@ func (s *Stage) links() []record.Link {
 	return links
 }
 
-// OwnLinks returns the counters of every edge used in this process. Beyond record.MaxLinks edges it
-// sums them up by node.
+// OwnLinks returns the counters of every edge used in this process. Beyond link.MaxPairs edges it
+// returns the sums over each node's edges.
 func (s *Stage) OwnLinks() (links []record.Link) {
 	s.Locked(func() {
-		if s.Network.Edges() > record.MaxLinks {
-			for i := range s.Names {
-				if t := s.Network.Sum(int32(i)); t != (link.Stats{}) {
-					links = append(links, linkOf(s.Names[i], record.Everyone, t))
-				}
+		for _, c := range s.Network.Used() {
+			to := record.Everyone
+			if c.Destination != link.Anyone {
+				to = s.Names[c.Destination]
 			}
-			return
-		}
-		for _, e := range s.Network.Used() {
-			links = append(links, linkOf(s.Names[e.Source()], s.Names[e.Destination()], e.Stats()))
+			links = append(links, linkOf(s.Names[c.Source], to, c.Stats))
 		}
 	})
 	return links

@@ -82,8 +82,7 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 		s.held = append(s.held, gathered{time.Duration(e.Time), int(e.Node), eventOf(e)})
 	}
 	for _, e := range m.Edges {
-		l := linkFrom(e)
-		g.links[[2]string{l.From, l.To}] = l
+		g.count(linkFrom(e))
 	}
 	if m.Until == 0 {
 		return
@@ -97,6 +96,16 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 	}
 	s.held = s.held[:0]
 	g.release()
+}
+
+// count takes in the counters of an edge. A process may go over to count all edges of a sender
+// together, which then stand for those that were counted one by one.
+func (g *Gatherer) count(l record.Link) {
+	key := [2]string{l.From, l.To}
+	if _, known := g.links[key]; !known && l.To == record.Everyone {
+		maps.DeleteFunc(g.links, func(other [2]string, _ record.Link) bool { return other[0] == l.From })
+	}
+	g.links[key] = l
 }
 
 // Started takes note that another process, or a new one in its place, is told to start its clock.

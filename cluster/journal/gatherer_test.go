@@ -54,6 +54,27 @@ func TestEventsAndEdgesCrossWithAllTheirFields(t *testing.T) {
 	}
 }
 
+func TestCountersOfASenderReplaceThoseOfItsEdges(t *testing.T) {
+	g := NewGatherer(&observed{}, func() time.Duration { return 0 }, []string{"other", "third"})
+	add := func(process string, links ...record.Link) {
+		m := &protos.RunEvents{}
+		for i := range links {
+			m.Edges = append(m.Edges, WireEdge(&links[i]))
+		}
+		g.Add(process, m)
+	}
+	add("other", record.Link{From: "a", To: "b", Messages: 2}, record.Link{From: "a", To: "c", Messages: 3})
+	add("third", record.Link{From: "c", To: "a", Messages: 9})
+	add("other", record.Link{From: "a", To: record.Everyone, Messages: 6})
+	add("other", record.Link{From: "a", To: record.Everyone, Messages: 7})
+	got := g.Elsewhere()
+	slices.SortFunc(got, func(a, b record.Link) int { return strings.Compare(a.From, b.From) })
+	want := []record.Link{{From: "a", To: record.Everyone, Messages: 7}, {From: "c", To: "a", Messages: 9}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // observed keeps the instants and steps of events.
 type observed struct{ seen []gathered }
 

@@ -10,14 +10,24 @@ import (
 
 // Delay describes a delay model. A description is plain data, never changed by its use, and may be
 // shared by any number of edges; what one edge remembers is in the Process that Start returns for
-// it. Programs can add their own models.
+// it. Programs can add their own models, and mark them as Memoryless where they are.
 type Delay interface {
 	// Validate reports a field that is not accepted, as a *field.Error.
 	Validate() error
-	// Start returns the process of one edge. It calls stream if it is to draw: the answer is the
-	// edge's own stream for delays, always the same one. previous is the process that this one
-	// replaces during a run, nil at first; a process of the same kind goes on from its state.
-	Start(stream func() *rand.Rand, previous Process) Process
+	// Start returns the process of one edge. It draws from the generator that it is given, in Start
+	// and in Next: there the generator stands at the beginning of what is the edge's own, and the
+	// message's. previous is the process that this one replaces during a run, nil at first; a
+	// process of the same kind goes on from its state.
+	Start(random *rand.Rand, previous Process) Process
+}
+
+// Memoryless marks a Delay whose processes remember nothing of earlier messages: their delays are
+// drawn independently of each other, or are a function of time. Start draws nothing and does not
+// look at previous, so that one process serves all edges of a configuration, and an edge that has
+// nothing in flight takes no memory.
+type Memoryless interface {
+	Delay
+	Memoryless()
 }
 
 // Process is a delay model at work on one edge.
@@ -69,21 +79,30 @@ type RandomWalk struct {
 }
 
 var (
-	_ Delay = Constant{}
-	_ Delay = Uniform{}
-	_ Delay = Normal{}
-	_ Delay = Exponential{}
-	_ Delay = Pareto{}
-	_ Delay = LogNormal{}
-	_ Delay = RandomWalk{}
-	_ Delay = Trace{}
+	_ Memoryless = Constant{}
+	_ Memoryless = Uniform{}
+	_ Memoryless = Normal{}
+	_ Memoryless = Exponential{}
+	_ Memoryless = Pareto{}
+	_ Memoryless = LogNormal{}
+	_ Memoryless = Trace{}
+	_ Delay      = RandomWalk{}
 )
+
+// Memoryless marks the delay.
+func (Constant) Memoryless() {}
+
+// Memoryless marks the delay.
+func (Uniform) Memoryless() {}
+
+// Memoryless marks the delay.
+func (Exponential) Memoryless() {}
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d Constant) Validate() error { return field.Check(d) }
 
 // Start returns a process that always answers d.Delay.
-func (d Constant) Start(func() *rand.Rand, Process) Process { return constant{value: d.Delay} }
+func (d Constant) Start(*rand.Rand, Process) Process { return constant{value: d.Delay} }
 
 type constant struct {
 	value time.Duration
@@ -98,8 +117,8 @@ func (d Uniform) Validate() error {
 }
 
 // Start returns a process that draws one number a message.
-func (d Uniform) Start(stream func() *rand.Rand, _ Process) Process {
-	return &uniform{Uniform: d, rand: stream()}
+func (d Uniform) Start(random *rand.Rand, _ Process) Process {
+	return &uniform{Uniform: d, rand: random}
 }
 
 type uniform struct {
@@ -121,8 +140,8 @@ func (d Exponential) Validate() error {
 }
 
 // Start returns a process that draws one number a message.
-func (d Exponential) Start(stream func() *rand.Rand, _ Process) Process {
-	p := &exponential{Exponential: d, mass: 1, rand: stream(), present: d.Min + d.Mean}
+func (d Exponential) Start(random *rand.Rand, _ Process) Process {
+	p := &exponential{Exponential: d, mass: 1, rand: random, present: d.Min + d.Mean}
 	if d.Max > 0 {
 		width := float64(d.Max - d.Min)
 		x := width / float64(d.Mean)
@@ -180,8 +199,8 @@ func (d RandomWalk) max() time.Duration {
 
 // Start returns a process that draws its first value, unless it goes on from another walk, and one
 // number a message.
-func (d RandomWalk) Start(stream func() *rand.Rand, previous Process) Process {
-	w := &walk{RandomWalk: d, rand: stream()}
+func (d RandomWalk) Start(random *rand.Rand, previous Process) Process {
+	w := &walk{RandomWalk: d, rand: random}
 	if p, ok := previous.(*walk); ok {
 		w.move(p.value)
 	} else {

@@ -25,9 +25,15 @@
 // [ReadEdges], which read a bounded amount). The world that owns a [Network] supplies the time
 // and calls it from one goroutine at a time.
 //
-// Each (source name, destination name, purpose) has its own stream of random numbers. Adding a
-// node or an edge, or changing another edge's delay, therefore moves no draw of this one;
-// neither does the instant at which an edge is first used. When a random outage begins depends
-// on no message. Delays and outages have the same bits on every processor, which tests compare
-// between amd64 and arm64.
+// What a message draws is a function of the network's seed, the names of the edge's two nodes, the
+// purpose, and the number of the message: how many were sent before on the edge. Adding a node or
+// an edge, or changing another edge's delay, therefore moves no draw of this one; neither does the
+// instant at which an edge is first used. When a random outage begins depends on no message. Delays
+// and outages have the same bits on every processor, which tests compare between amd64 and arm64.
+//
+// A network with more than [MaxPairs] edges counts by sender. From then on an edge is forgotten
+// when nothing is under way on it, and made again when it is needed, unless its law remembers more:
+// a random walk, bursts of losses, random outages, a configuration of its own. It is not the worse
+// for it: all that a queue, or the order of messages, remembers of what has arrived changes
+// nothing. The number of a message is then how many its sender sent before, over all its edges.
 package link

@@ -1,26 +1,23 @@
 package link
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
-// Edge is the directed link from one node to another.
+// Edge is the directed link from one node to another. See Network.Edge for how long it is good.
 type Edge struct {
-	uplink, downlink    *queue
+	network             *Network
+	from, to            *node
+	law                 *law
+	process             Process // nil where the delay is constant
+	stats               *Stats  // of the edge, or of all edges of its source
+	key                 uint64  // of what it draws
 	line                queue
 	last                time.Duration // latest arrival so far
-	constant            time.Duration // the delay where process is nil
-	process             Process
-	config              *Config
-	delays, losses      *rand.Rand // nil until something draws from them
+	flapper             *flapper      // nil unless the edge is Intermittent
 	source, destination int32
-	flapper             *flapper // nil unless the edge is Intermittent
-	outage              int32    // outages before this one ended before line.free
-	reorder             bool
-	hazardous           bool // messages can be lost or meet an outage
+	outage              int32 // outages before this one ended before line.free
+	underway            int32 // messages that were neither delivered nor dropped, control messages among them
 	channel             channel
-	stats               Stats
+	used                bool // it has carried a message that was not one of control
 }
 
 // Transit is what becomes of one message put on an edge at an instant.
@@ -37,9 +34,9 @@ type Transit struct {
 	Lost bool
 }
 
-// Stats counts what an edge has carried since the network was made. Sent = Delivered + Dropped +
-// InFlight() in messages and in bytes, where Deliver or Discard was called once for each message
-// that was not lost.
+// Stats counts what an edge, or all edges of a source, have carried since the network was made.
+// Sent = Delivered + Dropped + InFlight() in messages and in bytes, where Deliver or Discard was
+// called once for each message that was not lost.
 type Stats struct {
 	Sent, Delivered int64 // messages
 	Dropped         int64 // messages lost on the edge or discarded by the world
@@ -71,22 +68,26 @@ const negativeSize = "link: negative size"
 // instant of an earlier call for an edge of the same source. The message passes the sender's
 // uplink, the edge and the delay and counts as sent; if it is lost, also as dropped.
 //
-// The k-th message takes the k-th draw of the delay, whether or not it is lost, so that a change of
-// the loss moves no delay.
+// What it draws depends on how many messages were sent before, as Stats counts them, whether or not
+// they were lost, so that a change of the loss moves no delay.
 func (e *Edge) Send(now time.Duration, size int) Transit {
 	if size < 0 {
 		panic(negativeSize)
 	}
+	number := uint64(e.stats.Sent)
 	e.stats.Sent++
 	e.stats.SentBytes += int64(size)
-	whole := size + int(e.config.Overhead)
-	departure := e.line.pass(e.uplink.pass(now, whole), whole)
+	e.from.now, e.used = now, true
+	whole := size + int(e.law.Overhead)
+	departure := e.line.pass(e.from.uplink.pass(now, whole), whole)
 	tries, lost := 1, false
-	if e.hazardous {
+	if e.law.hazardous {
+		e.network.draws.seek(e.key, number, losses)
 		departure, tries, lost = e.applyHazards(departure, whole)
 	}
-	delay := e.constant
+	delay := e.law.constant
 	if e.process != nil {
+		e.network.draws.seek(e.key, number, delays)
 		delay = bounded(e.process.Next(departure))
 	}
 	arrival := departure + delay
@@ -98,9 +99,10 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	}
 	if arrival > e.last {
 		e.last = arrival
-	} else if !e.reorder {
+	} else if !e.law.Reorder {
 		arrival = e.last
 	}
+	e.underway++
 	e.stats.addDelay(delay)
 	return Transit{Arrival: arrival, Delay: delay, Tries: tries}
 }
@@ -124,7 +126,7 @@ func bounded(delay time.Duration) time.Duration {
 // applyHazards decides what loss and outages do to a message that would depart at the given
 // instant.
 func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
-	if e.config.Loss.Drop {
+	if e.law.Loss.Drop {
 		lost = e.fails()
 		_, down := e.outageAt(departure)
 		return departure, 1, lost || down
@@ -145,7 +147,7 @@ func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration
 // retransmit sends a message until a try succeeds. Each repetition takes the edge's rate at once
 // and departs Timeout after the try before it; an outage holds it back without a try.
 func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
-	loss := &e.config.Loss
+	loss := &e.law.Loss
 	for tries = 1; e.fails(); tries++ {
 		if tries >= loss.attempts() {
 			return departure, tries, true
@@ -171,17 +173,18 @@ func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, 
 }
 
 // HasDownlink reports whether Receive may hold a message back. To be asked when a message arrives.
-func (e *Edge) HasDownlink() bool { return e.downlink.rate > 0 || e.downlink.free > 0 }
+func (e *Edge) HasDownlink() bool { return e.to.downlink.rate > 0 || e.to.downlink.free > 0 }
 
 // Receive passes a message through the receiver's downlink, at the instant of its arrival there,
 // and returns the instant of its delivery. Calls for all edges of one destination must come in the
 // order of arrival.
 func (e *Edge) Receive(now time.Duration, size int) time.Duration {
-	return e.downlink.pass(now, size+int(e.config.Overhead))
+	return e.to.downlink.pass(now, size+int(e.law.Overhead))
 }
 
 // Deliver counts a message as handed over to its receiver, after it was under way for took.
 func (e *Edge) Deliver(size int, took time.Duration) {
+	e.underway--
 	e.stats.Delivered++
 	e.stats.DeliveredBytes += int64(size)
 	e.stats.TookSum = max(e.stats.TookSum, e.stats.TookSum+took)
@@ -189,28 +192,32 @@ func (e *Edge) Deliver(size int, took time.Duration) {
 
 // Discard counts a message that arrived as dropped by the world, whose receiver is gone.
 func (e *Edge) Discard(size int) {
+	e.underway--
 	e.stats.Dropped++
 	e.stats.DroppedBytes += int64(size)
 }
 
-// CountControl counts a control message, which skips the link and its outages.
-func (e *Edge) CountControl(size int) {
+// SendControl counts a control message, which skips the link and its outages. It is under way until
+// EndControl is called.
+func (e *Edge) SendControl(size int) {
+	e.underway++
 	e.stats.Control++
 	e.stats.ControlBytes += int64(size)
 }
 
-// Delay returns the edge's present delay at the instant now, without drawing from its stream: a
+// EndControl takes note that a control message is no longer under way.
+func (e *Edge) EndControl() { e.underway-- }
+
+// Delay returns the edge's present delay at the instant now, without drawing: a
 // constant's value, the mean of a (truncated) distribution, a random walk's next value, a trace's
 // value at now. Queues and loss are not in it.
 func (e *Edge) Delay(now time.Duration) time.Duration {
-	if e.process == nil {
-		return e.constant
-	}
-	return bounded(e.process.Present(now))
+	return e.law.present(e.process, now)
 }
 
-// Stats returns what the edge has carried so far.
-func (e *Edge) Stats() Stats { return e.stats }
+// Stats returns what the edge has carried so far; what all edges of its source have, if the network
+// counts by sender.
+func (e *Edge) Stats() Stats { return *e.stats }
 
 // Source returns the index of the node that the edge leads from.
 func (e *Edge) Source() int32 { return e.source }
@@ -218,4 +225,8 @@ func (e *Edge) Source() int32 { return e.source }
 // Destination returns the index of the node that the edge leads to.
 func (e *Edge) Destination() int32 { return e.destination }
 
-func (e *Edge) used() bool { return e.stats != Stats{} }
+// idle reports whether the edge has nothing under way at an instant, so that an edge made later
+// would do the same.
+func (e *Edge) idle(now time.Duration) bool {
+	return e.underway == 0 && e.last <= now && e.line.free < now
+}

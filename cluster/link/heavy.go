@@ -28,9 +28,12 @@ func (d Pareto) Validate() error {
 	return cmp.Or(field.Check(d), longest(d, d.Max, d.Min+1))
 }
 
+// Memoryless marks the delay.
+func (Pareto) Memoryless() {}
+
 // Start returns a process that draws one number a message.
-func (d Pareto) Start(stream func() *rand.Rand, _ Process) Process {
-	p := &pareto{Pareto: d, mass: 1, rand: stream()}
+func (d Pareto) Start(random *rand.Rand, _ Process) Process {
+	p := &pareto{Pareto: d, mass: 1, rand: random}
 	least := float64(d.Min)
 	switch {
 	case d.Max > 0:
@@ -119,9 +122,12 @@ func (d LogNormal) bound() float64 {
 	return log(float64(d.Max-d.Min)/float64(d.Median)) / d.Sigma
 }
 
+// Memoryless marks the delay.
+func (LogNormal) Memoryless() {}
+
 // Start returns a process that draws one number a message.
-func (d LogNormal) Start(stream func() *rand.Rand, _ Process) Process {
-	p := &logNormal{LogNormal: d, mass: 1, rand: stream(), limit: MaxDelay - d.Min}
+func (d LogNormal) Start(random *rand.Rand, _ Process) Process {
+	p := &logNormal{LogNormal: d, mass: 1, rand: random, limit: MaxDelay - d.Min}
 	mean := float64(d.Median) * exp(d.Sigma*d.Sigma/2)
 	if d.Max > 0 {
 		p.limit = d.Max - d.Min

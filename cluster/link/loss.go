@@ -83,14 +83,14 @@ const (
 
 // fails draws whether a try fails.
 func (e *Edge) fails() bool {
-	loss := &e.config.Loss
+	loss := &e.law.Loss
 	b := loss.Bursts
 	if b == nil {
-		return loss.Probability > 0 && e.losses.Float64() < loss.Probability
+		return loss.Probability > 0 && e.network.random.Float64() < loss.Probability
 	}
 	if e.channel == unset {
 		e.channel = good
-		if e.losses.Float64()*(b.P+b.R) < b.P {
+		if e.network.random.Float64()*(b.P+b.R) < b.P {
 			e.channel = bad
 		}
 	}
@@ -98,8 +98,8 @@ func (e *Edge) fails() bool {
 	if e.channel == bad {
 		success, change, other = b.H, b.R, good
 	}
-	lost := e.losses.Float64() >= success
-	if e.losses.Float64() < change {
+	lost := e.network.random.Float64() >= success
+	if e.network.random.Float64() < change {
 		e.channel = other
 	}
 	return lost

@@ -3,27 +3,38 @@ package link
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"time"
 )
 
+// MaxPairs is how many edges of a network are counted one by one. Of a network with more, the edges
+// that lead out of each node are counted together.
+const MaxPairs = 1 << 16
+
 // Network is the links between a fixed set of nodes, which are numbered by their place in the list
-// that New was given. Every pair of nodes has a directed edge each way; memory is taken only for
-// those that were asked for. A Network must not be used by two goroutines at once.
+// that New was given. Every pair of nodes has a directed edge each way. Up to MaxPairs edges take
+// memory from when they are asked for. Beyond, only those do that have something under way, have a
+// configuration of their own, or a law that remembers: delays that are not [Memoryless], [Bursts],
+// or random outages. A Network must not be used by two goroutines at once.
 type Network struct {
-	seed     uint64
-	names    []string
-	defaults *Config
+	defaults *law
 	nodes    []node
-	edges    int // made so far
+	draws    counter
+	random   *rand.Rand // draws from draws
+	pairs    int        // edges that are counted one by one at most
+	edges    int        // made so far, while they are counted one by one
+	sums     []Stats    // by source, once there are more; nil before
+	free     []*Edge    // to be used again
+	kept     []*Edge    // scratch of sweep
 }
 
 // node is a node's side of the network: its shared queues and the edges that lead out of it.
 type node struct {
 	uplink, downlink queue
 	out              table
+	now              time.Duration // of the latest message that it sent
+	key              uint64
 }
 
 const (
@@ -42,22 +53,23 @@ func New(seed uint64, nodes []string) *Network {
 		}
 		seen[name] = true
 	}
-	return &Network{
-		seed:     seed,
-		names:    slices.Clone(nodes),
-		defaults: &Config{},
-		nodes:    make([]node, len(nodes)),
+	n := &Network{nodes: make([]node, len(nodes)), pairs: MaxPairs}
+	for i, name := range nodes {
+		n.nodes[i].key = nodeKey(seed, name)
 	}
+	n.random = rand.New(&n.draws)
+	n.defaults = n.newLaw(Config{})
+	return n
 }
 
 // SetDefault configures all edges that Set was not called for. It panics if c.Validate reports an
 // error. Called during a run it changes what is sent from then on, as Set does.
 func (n *Network) SetDefault(c Config) {
 	old := n.defaults
-	n.defaults = validCopy(c)
+	n.defaults = n.newLaw(c)
 	for i := range n.nodes {
 		for _, e := range n.nodes[i].out.slots {
-			if e != nil && e.config == old {
+			if e != nil && e.law == old {
 				n.configure(e, n.defaults)
 			}
 		}
@@ -70,16 +82,8 @@ func (n *Network) SetDefault(c Config) {
 // and random streams continue. A new delay of the same kind continues from the old one's state (a
 // random walk, within its new bounds); any other starts from the beginning.
 func (n *Network) Set(src, dst int32, c Config) {
-	n.configure(n.Edge(src, dst), validCopy(c))
-}
-
-// validCopy returns a copy of c that a later change of the caller's slice does not reach.
-func validCopy(c Config) *Config {
-	if c.Validate() != nil {
-		panic(invalidSetup)
-	}
-	c.Outages = slices.Clone(c.Outages)
-	return &c
+	law := n.newLaw(c)
+	n.configure(n.Edge(src, dst), law)
 }
 
 // SetUplink limits what a node sends over all its edges together, in bytes per second; 0 is
@@ -110,7 +114,9 @@ func (q *queue) setRate(bytesPerSecond float64) {
 	q.rate = bytesPerSecond
 }
 
-// Edge returns the edge from node src to node dst, always the same pointer for the same pair.
+// Edge returns the edge from node src to node dst. While edges are counted one by one it is always
+// the same for the same pair. Beyond, it is good until the next call for an edge of the same
+// source, and longer only while a message is under way on it.
 func (n *Network) Edge(src, dst int32) *Edge {
 	if uint(src) >= uint(len(n.nodes)) {
 		panic(nodeRange)
@@ -121,54 +127,127 @@ func (n *Network) Edge(src, dst int32) *Edge {
 	return n.create(src, dst)
 }
 
+// counted is an edge with its own counters.
+type counted struct {
+	Edge
+	own Stats
+}
+
 func (n *Network) create(src, dst int32) *Edge {
-	e := &Edge{
-		source:      src,
-		destination: dst,
-		uplink:      &n.nodes[src].uplink,
-		downlink:    &n.at(dst).downlink,
+	from, to := &n.nodes[src], n.at(dst)
+	if n.sums == nil && n.edges == n.pairs {
+		n.countBySender()
 	}
+	var e *Edge
+	if n.sums == nil {
+		c := &counted{}
+		e, c.stats = &c.Edge, &c.own
+		n.edges++
+	} else {
+		if from.out.full() {
+			n.sweep(from)
+		}
+		e = n.reuse()
+		e.stats = &n.sums[src]
+	}
+	e.network, e.from, e.to, e.source, e.destination = n, from, to, src, dst
+	e.key = edgeKey(from.key, to.key)
 	n.configure(e, n.defaults)
-	n.edges++
-	n.nodes[src].out.add(e)
+	from.out.add(e)
 	return e
 }
 
-// Used returns the edges over which anything was sent, ordered by source, then destination.
-func (n *Network) Used() []*Edge {
-	var used []*Edge
+// reuse returns an edge that is as new.
+func (n *Network) reuse() *Edge {
+	last := len(n.free) - 1
+	if last < 0 {
+		return &Edge{}
+	}
+	e := n.free[last]
+	n.free = n.free[:last]
+	*e = Edge{}
+	return e
+}
+
+// countBySender adds the counters of all edges up by source, and goes on so.
+func (n *Network) countBySender() {
+	n.sums = make([]Stats, len(n.nodes))
 	for i := range n.nodes {
-		first := len(used)
 		for _, e := range n.nodes[i].out.slots {
-			if e != nil && e.used() {
-				used = append(used, e)
+			if e != nil {
+				n.sums[i].add(e.stats)
+				e.stats = &n.sums[i]
 			}
 		}
-		slices.SortFunc(used[first:], func(a, b *Edge) int { return cmp.Compare(a.destination, b.destination) })
+		n.sweep(&n.nodes[i])
+	}
+}
+
+// sweep forgets the edges of a node that one made later could not be told from, and makes room for
+// more.
+func (n *Network) sweep(from *node) {
+	n.kept = n.kept[:0]
+	for _, e := range from.out.slots {
+		switch {
+		case e == nil:
+		case e.law == n.defaults && e.law.memoryless && e.idle(from.now):
+			n.free = append(n.free, e)
+		default:
+			n.kept = append(n.kept, e)
+		}
+	}
+	from.out.hold(n.kept)
+}
+
+// Delay returns what Edge(src, dst).Delay(now) does, and takes no memory for the edge.
+func (n *Network) Delay(src, dst int32, now time.Duration) time.Duration {
+	from, to, law := n.at(src), n.at(dst), n.defaults
+	if e := from.out.find(dst); e != nil {
+		return e.Delay(now)
+	}
+	process := law.process
+	if law.remembers {
+		process = n.begin(law, edgeKey(from.key, to.key), nil)
+	}
+	return law.present(process, now)
+}
+
+// Anyone stands for all nodes as the destination of a Count.
+const Anyone = -1
+
+// Count is what was carried from one node to another, or to Anyone.
+type Count struct {
+	Source, Destination int32
+	Stats
+}
+
+// Used returns what was carried, ordered by source, then destination: of edges counted one by one
+// for each that was used, else for each source that sent anything.
+func (n *Network) Used() (used []Count) {
+	for i := range n.nodes {
+		first := len(used)
+		if n.sums != nil {
+			if n.sums[i] != (Stats{}) {
+				used = append(used, Count{int32(i), Anyone, n.sums[i]})
+			}
+			continue
+		}
+		for _, e := range n.nodes[i].out.slots {
+			if e != nil && *e.stats != (Stats{}) {
+				used = append(used, Count{e.source, e.destination, *e.stats})
+			}
+		}
+		slices.SortFunc(used[first:], func(a, b Count) int { return cmp.Compare(a.Destination, b.Destination) })
 	}
 	return used
 }
 
-// Edges returns how many edges were asked for so far.
-func (n *Network) Edges() int { return n.edges }
-
 // Dropped counts the messages that were lost for good, of all edges.
 func (n *Network) Dropped() (dropped int64) {
-	for i := range n.nodes {
-		dropped += n.Sum(int32(i)).Dropped
+	for _, c := range n.Used() {
+		dropped += c.Dropped
 	}
 	return dropped
-}
-
-// Sum returns the counters of all edges that lead out of a node, added up. It takes no memory.
-func (n *Network) Sum(src int32) Stats {
-	var sum Stats
-	for _, e := range n.at(src).out.slots {
-		if e != nil {
-			sum.add(&e.stats)
-		}
-	}
-	return sum
 }
 
 // add adds the counters of another edge.
@@ -194,90 +273,4 @@ func saturated(a, b time.Duration) time.Duration {
 		return Forever
 	}
 	return a + b
-}
-
-// configure puts an edge under a configuration. An edge that has carried nothing starts over, so
-// that when it was first asked for makes no difference.
-func (n *Network) configure(e *Edge, c *Config) {
-	if e.stats.Sent == 0 {
-		e.delays, e.losses, e.process = nil, nil, nil
-	}
-	if e.stats.Sent == 0 || c.Loss.Bursts == nil {
-		e.channel = unset
-	}
-	previous := e.process
-	e.config = c
-	e.line.rate = c.Rate
-	e.reorder = c.Reorder
-	e.hazardous = c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{})
-	e.outage = 0
-	e.flapper = nil
-	if c.Intermittent != (Intermittent{}) {
-		seed, salt := streamSeed(n.seed, n.names[e.source], n.names[e.destination], "outages")
-		e.flapper = newFlapper(c.Intermittent, seed, salt)
-	}
-	e.constant, e.process = 0, nil
-	switch model := c.Delay.(type) {
-	case nil:
-	case Constant:
-		e.constant = model.Delay
-	default:
-		e.process = model.Start(func() *rand.Rand { return n.stream(e, &e.delays, "delay") }, previous)
-	}
-	if c.Loss.possible() {
-		n.stream(e, &e.losses, "loss")
-	}
-}
-
-// table finds an edge by its destination: open addressing with linear probing, at most half full.
-// It is as small as a ring needs and as fast as a complete graph needs.
-type table struct {
-	slots []*Edge // a power of two of them, or none
-	shift uint8   // 64 − log2(len(slots))
-	count int
-}
-
-func (t *table) home(dst int32) int {
-	return int(uint64(uint32(dst)) * 0x9e3779b97f4a7c15 >> (t.shift & 63))
-}
-
-func (t *table) find(dst int32) *Edge {
-	if len(t.slots) == 0 {
-		return nil
-	}
-	mask := len(t.slots) - 1
-	for i := t.home(dst); ; i++ {
-		e := t.slots[i&mask]
-		if e == nil || e.destination == dst {
-			return e
-		}
-	}
-}
-
-func (t *table) add(e *Edge) {
-	if 2*(t.count+1) > len(t.slots) {
-		t.grow()
-	}
-	t.insert(e)
-	t.count++
-}
-
-func (t *table) insert(e *Edge) {
-	mask := len(t.slots) - 1
-	i := t.home(e.destination)
-	for t.slots[i&mask] != nil {
-		i++
-	}
-	t.slots[i&mask] = e
-}
-
-func (t *table) grow() {
-	old := t.slots
-	t.slots = make([]*Edge, max(4, 2*len(old)))
-	t.shift = uint8(64 - bits.TrailingZeros(uint(len(t.slots))))
-	for _, e := range old {
-		if e != nil {
-			t.insert(e)
-		}
-	}
 }

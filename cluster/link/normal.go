@@ -43,12 +43,15 @@ func (d Normal) Validate() error {
 	return nil
 }
 
+// Memoryless marks the delay.
+func (Normal) Memoryless() {}
+
 // Start returns a process that draws one number a message, or a constant one where Std is 0.
-func (d Normal) Start(stream func() *rand.Rand, _ Process) Process {
+func (d Normal) Start(random *rand.Rand, _ Process) Process {
 	if d.Std == 0 {
 		return constant{value: d.Mean}
 	}
-	p := &normal{mean: float64(d.Mean), std: float64(d.Std), min: d.Min, max: MaxDelay, rand: stream()}
+	p := &normal{mean: float64(d.Mean), std: float64(d.Std), min: d.Min, max: MaxDelay, rand: random}
 	low, high := (float64(d.Min)-p.mean)/p.std, math.Inf(1)
 	if d.Max != 0 {
 		p.max = d.Max

@@ -22,7 +22,7 @@ type script struct {
 
 func (scripted) Validate() error { return nil }
 
-func (s scripted) Start(_ func() *rand.Rand, previous link.Process) link.Process {
+func (s scripted) Start(_ *rand.Rand, previous link.Process) link.Process {
 	if p, ok := previous.(*script); ok {
 		return &script{scripted: s, next: p.next}
 	}
@@ -73,9 +73,11 @@ func (o *oracle) outage(at time.Duration) (time.Duration, bool) {
 // send is told how often the random stream let a try fail.
 func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, got link.Transit) link.Transit {
 	edge := place{"edge", src, dst}
-	delays := o.config.Delay.(scripted)
-	delay := delays[o.sent[edge]%len(delays)]
-	o.sent[edge]++
+	delay := got.Delay // of a function of time, which arrive looks up
+	if delays, ok := o.config.Delay.(scripted); ok {
+		delay = delays[o.sent[edge]%len(delays)]
+		o.sent[edge]++
+	}
 	gone := link.Transit{Arrival: link.Forever, Delay: delay, Tries: got.Tries, Lost: true}
 
 	sent := o.pass(place{"up", src, 0}, now, size)
@@ -121,6 +123,9 @@ func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, g
 }
 
 func (o *oracle) arrive(edge place, departure, delay time.Duration, tries int) link.Transit {
+	if s, ok := o.config.Delay.(sea); ok {
+		delay = s.Next(departure)
+	}
 	at := departure + delay
 	if !o.config.Reorder {
 		for _, t := range o.arrived[edge] {
@@ -146,6 +151,9 @@ func drawConfig(t *rapid.T) link.Config {
 		delays = append(delays, time.Duration(rapid.IntRange(0, 500).Draw(t, "delay")))
 	}
 	c.Delay = delays
+	if rapid.Bool().Draw(t, "function of time") {
+		c.Delay = sea(delays)
+	}
 	at := time.Duration(0)
 	for range rapid.IntRange(0, 4).Draw(t, "outages") {
 		at += time.Duration(rapid.IntRange(0, 400).Draw(t, "up"))
@@ -166,62 +174,92 @@ func perByte(rate float64) time.Duration {
 	return time.Duration(1e9 / rate)
 }
 
+// program is a network beside its oracle, and the messages under way on it.
+type program struct {
+	*rapid.T
+	network *link.Network
+	oracle  *oracle
+	flying  []message
+}
+
+type message struct {
+	src, dst int32
+	size     int
+	arrival  time.Duration
+}
+
+// nodes are those of a program.
+const nodes = 3
+
+// configure gives the network another configuration.
+func (p *program) configure() {
+	n, o := p.network, p.oracle
+	o.config = drawConfig(p.T)
+	n.SetDefault(o.config)
+	if _, ok := o.config.Delay.(sea); ok {
+		clear(o.sent) // a script that follows starts from its beginning
+	}
+	for i := range int32(nodes) {
+		up := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(p.T, "uplink")
+		down := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(p.T, "downlink")
+		n.SetUplink(i, up)
+		n.SetDownlink(i, down)
+		o.perByte[place{"up", i, 0}] = perByte(up)
+		o.perByte[place{"down", i, 0}] = perByte(down)
+		for j := range int32(nodes) {
+			o.perByte[place{"edge", i, j}] = perByte(o.config.Rate)
+		}
+	}
+}
+
+// send sends a message.
+func (p *program) send(now time.Duration) {
+	node := rapid.Int32Range(0, nodes-1)
+	m := message{src: node.Draw(p.T, "src"), dst: node.Draw(p.T, "dst"), size: rapid.IntRange(0, 60).Draw(p.T, "size")}
+	got := p.network.Edge(m.src, m.dst).Send(now, m.size)
+	if want := p.oracle.send(p.T, m.src, m.dst, now, m.size, got); got != want {
+		p.Fatalf("%+v at %d under %+v: got %+v, want %+v", m, now, p.oracle.config, got, want)
+	}
+	if !got.Lost {
+		m.arrival = got.Arrival
+		p.flying = append(p.flying, m)
+	}
+}
+
+// land delivers what arrives until an instant.
+func (p *program) land(until time.Duration) {
+	slices.SortStableFunc(p.flying, func(a, b message) int { return cmp.Compare(a.arrival, b.arrival) })
+	for ; len(p.flying) > 0 && p.flying[0].arrival <= until; p.flying = p.flying[1:] {
+		m := p.flying[0]
+		e := p.network.Edge(m.src, m.dst)
+		got, want := m.arrival, p.oracle.pass(place{"down", m.dst, 0}, m.arrival, m.size)
+		if e.HasDownlink() {
+			got = e.Receive(m.arrival, m.size)
+		}
+		if got != want {
+			p.Fatalf("%+v delivered at %d, want %d", m, got, want)
+		}
+		e.Deliver(m.size, got)
+	}
+}
+
+// The oracle keeps everything of every edge, whether the network forgets edges or not.
 func TestRandomProgramsAgreeWithTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const nodes = 3
-		n := link.New(rapid.Uint64().Draw(t, "seed"), names(nodes))
-		o := &oracle{perByte: map[place]time.Duration{}, left: map[place][]time.Duration{}, sent: map[place]int{},
-			arrived: map[place][]time.Duration{}}
-		configure := func() {
-			o.config = drawConfig(t)
-			n.SetDefault(o.config)
-			for i := range int32(nodes) {
-				up := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(t, "uplink")
-				down := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(t, "downlink")
-				n.SetUplink(i, up)
-				n.SetDownlink(i, down)
-				o.perByte[place{"up", i, 0}] = perByte(up)
-				o.perByte[place{"down", i, 0}] = perByte(down)
-				for j := range int32(nodes) {
-					o.perByte[place{"edge", i, j}] = perByte(o.config.Rate)
-				}
-			}
-		}
-		configure()
-		type message struct {
-			src, dst int32
-			size     int
-			arrival  time.Duration
-		}
-		var flying []message
+		p := &program{T: t, network: link.New(rapid.Uint64().Draw(t, "seed"), names(nodes)),
+			oracle: &oracle{perByte: map[place]time.Duration{}, left: map[place][]time.Duration{},
+				sent: map[place]int{}, arrived: map[place][]time.Duration{}}}
+		p.network.CountPairs(rapid.SampledFrom([]int{0, 3, link.MaxPairs}).Draw(t, "pairs counted one by one"))
+		p.configure()
 		now := time.Duration(0)
 		for range rapid.IntRange(1, 60).Draw(t, "messages") {
-			now += time.Duration(rapid.IntRange(0, 100).Draw(t, "wait"))
+			now += time.Duration(rapid.SampledFrom([]int{0, 1, 10, 100, 5000}).Draw(t, "wait"))
+			p.land(now)
 			if rapid.IntRange(0, 30).Draw(t, "change") == 0 {
-				configure()
+				p.configure()
 			}
-			m := message{src: int32(rapid.IntRange(0, nodes-1).Draw(t, "src")),
-				dst: int32(rapid.IntRange(0, nodes-1).Draw(t, "dst"))}
-			m.size = rapid.IntRange(0, 60).Draw(t, "size")
-			got := n.Edge(m.src, m.dst).Send(now, m.size)
-			if want := o.send(t, m.src, m.dst, now, m.size, got); got != want {
-				t.Fatalf("%+v at %d under %+v: got %+v, want %+v", m, now, o.config, got, want)
-			}
-			if !got.Lost {
-				m.arrival = got.Arrival
-				flying = append(flying, m)
-			}
+			p.send(now)
 		}
-		slices.SortStableFunc(flying, func(a, b message) int { return cmp.Compare(a.arrival, b.arrival) })
-		for _, m := range flying {
-			e := n.Edge(m.src, m.dst)
-			got, want := m.arrival, o.pass(place{"down", m.dst, 0}, m.arrival, m.size)
-			if e.HasDownlink() {
-				got = e.Receive(m.arrival, m.size)
-			}
-			if got != want {
-				t.Fatalf("%+v delivered at %d, want %d", m, got, want)
-			}
-		}
+		p.land(link.Forever)
 	})
 }

@@ -67,7 +67,9 @@ type flapper struct {
 	downAtFirst  bool // before the first event
 }
 
-func newFlapper(d Intermittent, seed, salt uint64) *flapper {
+func newFlapper(d Intermittent, key uint64) *flapper {
+	key += golden
+	seed, salt := splitMix(key), splitMix(key+golden)
 	f := &flapper{falls: newPoisson(d.Up, seed, salt), rises: newPoisson(d.Down, salt, seed)}
 	f.falls.open(-1)
 	f.downAtFirst = f.falls.uniform()*(float64(d.Up)+float64(d.Down)) < float64(d.Down)
@@ -163,7 +165,6 @@ func (p *poisson) advance() {
 
 // open goes to the beginning of a cell.
 func (p *poisson) open(cell int64) {
-	const golden = 0x9e3779b97f4a7c15
 	place := splitMix(p.seed + golden*uint64(cell))
 	p.stream.Seed(place, splitMix(place^p.salt))
 	p.cell, p.next = cell, time.Duration(cell)*p.width
@@ -178,10 +179,10 @@ func (p *poisson) uniform() float64 { return float64(p.stream.Uint64()>>11) * 0x
 // outageAt returns the end of the outage that a departure from the queue falls into. Departures
 // from the queue do not decrease, so outages that are over are passed for good.
 func (e *Edge) outageAt(departure time.Duration) (end time.Duration, down bool) {
-	for int(e.outage) < len(e.config.Outages) && e.config.Outages[e.outage].To <= departure {
+	for int(e.outage) < len(e.law.Outages) && e.law.Outages[e.outage].To <= departure {
 		e.outage++
 	}
-	left := e.config.Outages[e.outage:]
+	left := e.law.Outages[e.outage:]
 	if e.flapper != nil {
 		return joined(left, e.flapper, departure)
 	}
@@ -193,7 +194,7 @@ func (e *Edge) outageAt(departure time.Duration) (end time.Duration, down bool) 
 
 // outageAhead is outageAt for a departure that later ones may precede: it passes nothing.
 func (e *Edge) outageAhead(departure time.Duration) (end time.Duration, down bool) {
-	left := e.config.Outages[e.outage:]
+	left := e.law.Outages[e.outage:]
 	if e.flapper != nil {
 		ahead := *e.flapper
 		return joined(left, &ahead, departure)
@@ -231,7 +232,7 @@ func joined(list []Outage, random *flapper, now time.Duration) (end time.Duratio
 // configured and those at random, as if the present configuration held for ever. It draws nothing.
 // Outages that touch are one; of one that has begun the rest is returned.
 func (e *Edge) Outage(now, before time.Duration) (Outage, bool) {
-	list := e.config.Outages
+	list := e.law.Outages
 	list = list[sort.Search(len(list), func(i int) bool { return list[i].To > now }):]
 	from := before
 	if len(list) > 0 {

@@ -65,8 +65,11 @@ func (d Trace) Validate() error {
 	return nil
 }
 
+// Memoryless marks the delay.
+func (Trace) Memoryless() {}
+
 // Start returns a process that draws nothing.
-func (d Trace) Start(func() *rand.Rand, Process) Process { return &replay{Trace: d} }
+func (d Trace) Start(*rand.Rand, Process) Process { return &replay{Trace: d} }
 
 type replay struct {
 	Trace

@@ -278,9 +278,9 @@ func accounted(t *testing.T, s *stage) {
 func balanced(t *testing.T, s *stage) (sent, delivered, lost int64) {
 	t.Helper()
 	for _, e := range s.network.Used() {
-		stats := e.Stats()
+		stats := e.Stats
 		if stats.InFlight() < 0 || stats.InFlightBytes() < 0 {
-			t.Errorf("edge %d → %d does not add up: %+v", e.Source(), e.Destination(), stats)
+			t.Errorf("edge %d → %d does not add up: %+v", e.Source, e.Destination, stats)
 		}
 		sent, delivered, lost = sent+stats.Sent, delivered+stats.Delivered, lost+stats.Lost
 	}

@@ -59,7 +59,7 @@ func (e *env) Rand(purpose string) *rand.Rand {
 
 func (e *env) Latency(node int) (d time.Duration) {
 	w := e.node.world
-	w.Locked(func() { d = w.config.Network.Edge(e.node.index, int32(node)).Delay(e.life.now()) })
+	w.Locked(func() { d = w.config.Network.Delay(e.node.index, int32(node), e.life.now()) })
 	if measured := w.config.RoundTrip; measured != nil && w.nodes[node].away {
 		d += measured(node) / 2
 	}

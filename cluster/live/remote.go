@@ -23,6 +23,11 @@ func (r *remote) SendUserMessage(_ *actor.PID, message any)   { r.send(wire.User
 func (r *remote) SendSystemMessage(_ *actor.PID, message any) { r.send(wire.System, message) }
 func (r *remote) Stop(*actor.PID)                             { r.send(wire.System, &actor.Stop{}) }
 
+// way is from one node to another.
+type way struct{ from, to int32 }
+
+func (r *remote) way() way { return way{r.source.node.index, r.destination.index} }
+
 // send takes a message through the door and onto its link.
 func (r *remote) send(kind wire.Kind, message any) {
 	source := r.source.node
@@ -44,7 +49,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 		return
 	}
 	held := !r.destination.away && p.HasDownlink()
-	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[p.Edge] == 0) {
+	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[r.way()] == 0) {
 		w.network.Unlock()
 		r.deliver(&p, 0)
 		return
@@ -61,12 +66,13 @@ func (r *remote) hold(p *door.Parcel, downlink bool) {
 		w.clock.At(p.Arrival, func() { r.receive(p) })
 		return
 	}
-	w.underway[p.Edge]++
+	way := r.way()
+	w.underway[way]++
 	w.clock.Timed(p.Arrival, func(late time.Duration) {
 		r.deliver(p, late)
 		w.Locked(func() {
-			if w.underway[p.Edge]--; w.underway[p.Edge] == 0 {
-				delete(w.underway, p.Edge)
+			if w.underway[way]--; w.underway[way] == 0 {
+				delete(w.underway, way)
 			}
 		})
 	})

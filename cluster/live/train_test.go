@@ -292,15 +292,15 @@ func (m *mesh) accounted(t *testing.T, carried func(world int) int64) {
 	for world, c := range m.make {
 		var left int64
 		for _, e := range c.Network.Used() {
-			stats := e.Stats()
-			if m.hosts[e.Source()] != world && stats.Sent+stats.Control != 0 {
-				t.Errorf("world %d counts on edge %d → %d, whose sender lives elsewhere: %+v", world, e.Source(),
-					e.Destination(), stats)
+			stats := e.Stats
+			if m.hosts[e.Source] != world && stats.Sent+stats.Control != 0 {
+				t.Errorf("world %d counts on edge %d → %d, whose sender lives elsewhere: %+v", world, e.Source,
+					e.Destination, stats)
 			}
 			if stats.InFlight() < 0 || stats.InFlightBytes() < 0 {
-				t.Errorf("edge %d → %d does not add up: %+v", e.Source(), e.Destination(), stats)
+				t.Errorf("edge %d → %d does not add up: %+v", e.Source, e.Destination, stats)
 			}
-			if m.hosts[e.Destination()] != world {
+			if m.hosts[e.Destination] != world {
 				left += stats.Delivered + stats.Dropped
 			}
 		}

@@ -127,8 +127,8 @@ type World struct {
 
 	network  sync.Mutex // guards door, links and cores, and lets no node change its life
 	door     *door.Door
-	underway map[*link.Edge]int // messages that wait for the clock, but for those on their way to a downlink
-	observe  sync.Mutex         // one event at a time
+	underway map[way]int // messages that wait for the clock, but for those on their way to a downlink
+	observe  sync.Mutex  // one event at a time
 }
 
 // node is one logical node.
@@ -193,7 +193,7 @@ func New(config Config) (*World, error) {
 		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}),
 		end:      make(chan struct{}),
 		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
-		underway: map[*link.Edge]int{},
+		underway: map[way]int{},
 	}
 	w.tensors.Poison = d.Strict
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)

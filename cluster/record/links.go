@@ -2,11 +2,8 @@ package record
 
 import "fmt"
 
-// MaxLinks is how many edges of a run are recorded one by one. Of a run with more, the
-// edges of each sender are counted together, as a Link to Everyone.
-const MaxLinks = 1 << 16
-
-// Link counts what an edge has carried.
+// Link counts what an edge has carried. Where a process of the run has more edges than are counted
+// one by one, it is all edges of a sender together, which lead to Everyone.
 type Link struct {
 	From string `json:"from"`
 	To   string `json:"to"`

@@ -80,7 +80,7 @@ func (e *env) Rand(purpose string) *rand.Rand {
 
 func (e *env) Latency(node int) time.Duration {
 	w := e.world
-	return w.config.Network.Edge(e.node, int32(node)).Delay(e.Now())
+	return w.config.Network.Delay(e.node, int32(node), e.Now())
 }
 
 func (e *env) Record(event actors.Event) {

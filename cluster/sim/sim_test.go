@@ -413,9 +413,9 @@ func TestEveryMessageIsAccountedForOnItsEdge(t *testing.T) {
 	s.run(t)
 	lost := int64(0)
 	for _, e := range s.network.Used() {
-		stats := e.Stats()
+		stats := e.Stats
 		if stats.InFlight() < 0 || stats.Sent != stats.Delivered+stats.Dropped+stats.InFlight() {
-			t.Errorf("edge %d → %d does not add up: %+v", e.Source(), e.Destination(), stats)
+			t.Errorf("edge %d → %d does not add up: %+v", e.Source, e.Destination, stats)
 		}
 		lost += stats.Dropped
 	}

@@ -105,9 +105,6 @@ func newNetwork(links []record.Link) *network {
 	return n
 }
 
-// UsedLinks returns the links between two nodes that bore any message but control.
-func UsedLinks(links []record.Link) []record.Link { return newNetwork(links).links }
-
 // sameAs reports whether another network is the same in the plan, and was used by the same links of
 // the same delays.
 func (n *network) sameAs(other *network) bool {

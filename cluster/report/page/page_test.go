@@ -30,6 +30,20 @@ func TestLinksAreShownOfEachPoint(t *testing.T) {
 		table.Rows[1][3] != "5" {
 		t.Errorf("%q", table.Rows)
 	}
+	if strings.Contains(table.Note, "counted together") {
+		t.Errorf("links that are counted one by one have the note %q", table.Note)
+	}
+}
+
+func TestLinksThatAreCountedBySenderSayThatTheyAre(t *testing.T) {
+	s, traces := reporttest.Sample([]string{"1"}, 1, 0.94)
+	traces[0].Links = []record.Link{{From: "a", To: record.Everyone, Messages: 70_000, DelayAsked: 0.01, Lost: 4}}
+	table := linkTable(&Source{Data: figure.Data{Summary: s, Traces: traces}}, "Links")
+	want := [][]string{{"1", "a", "*", "70000", "0", "0.01", "0", "4"}}
+	const note = "counted together, as one to *"
+	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Note, note) {
+		t.Errorf("%s, with the note %q", diff, table.Note)
+	}
 }
 
 // makePage makes a page of records and returns its text and what was written.

@@ -108,11 +108,20 @@ func linkTable(s *Source, caption string) *table {
 	t.Folded = true
 	t.Note = "The first run of each point. Delay achieved: from sending to arrival, with queues, rates, losses and " +
 		"outages."
+	bySender := false
 	for i, trace := range s.Traces {
-		for _, l := range figure.UsedLinks(trace.Links) {
+		for _, l := range trace.Links {
+			if l.Messages == 0 || !report.IsFinite(l.DelayAsked) {
+				continue // nothing but control
+			}
+			bySender = bySender || l.To == record.Everyone
 			t.add(s.Summary.Runs[i].Point,
 				l.From, l.To, l.Messages, float64(l.Bytes)/1e6, l.DelayAsked, l.DelayAchieved, l.Lost)
 		}
+	}
+	if bySender {
+		t.Note += " Where there are too many links to count one by one, those of a sender are counted together, as " +
+			"one to " + record.Everyone + "."
 	}
 	return t.limitRows()
 }
