@@ -277,29 +277,28 @@ func (c *Catalog) schedule(s *Spec) error {
 
 // putOutages makes the scheduled outages known to every configuration of an edge.
 func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
+	put := func(l *Link) pair {
+		k := pair{l.From, l.To}
+		if extra := outages[k]; extra != nil {
+			l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
+		}
+		return k
+	}
+	named := map[pair]bool{}
+	for i := range s.Links {
+		named[put(&s.Links[i])] = true
+	}
+	for i := range s.Changes {
+		put(&s.Changes[i].Link)
+	}
 	for _, k := range order {
-		extra := outages[k]
-		delete(outages, k)
-		named := false
-		for i := range s.Links {
-			if l := &s.Links[i]; l.From == k.from && l.To == k.to {
-				l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
-				named = true
-			}
+		if n := len(outages[k]); n > maxOutages {
+			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, n, maxOutages)
 		}
-		if !named {
-			config := s.Default
-			config.Outages = merge(append(slices.Clip(config.Outages), extra...))
-			s.Links = append(s.Links, Link{From: k.from, To: k.to, Config: config})
-		}
-		for i := range s.Changes {
-			if l := &s.Changes[i]; l.From == k.from && l.To == k.to {
-				l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
-			}
-		}
-		if len(extra) > maxOutages {
-			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra),
-				maxOutages)
+		if !named[k] {
+			l := Link{From: k.from, To: k.to, Config: s.Default}
+			named[put(&l)] = true
+			s.Links = append(s.Links, l)
 		}
 	}
 	return nil
