@@ -76,7 +76,10 @@ func (s *Samples) Score(logits []float32) (loss float64, correct int) {
 				at = int(s.place[at])
 			}
 			labels[k] = s.y[at]
-			copy(z[k*classes:(k+1)*classes], logits[at*classes:])
+			to, from := z[k*classes:(k+1)*classes], logits[at*classes:][:classes]
+			for j, v := range from { //nolint:staticcheck // of so few values a call of copy takes longer
+				to[j] = v
+			}
 		}
 		correct += sum.score(z[:n*classes], classes, labels[:n])
 	}

@@ -7,5 +7,6 @@
 // programs read: summary.json, and for each list of [Data] a CSV file. A new list is a file with
 // its elements, its columns and its rows, a field of [Data], and what the Collector counts for it.
 // Package stats finds out what the runs show together, and which points differ; package safetensors
-// writes the models. Times are in seconds, sizes in bytes, accuracies fractions.
+// writes the models, and package lockfile keeps other programs from writing into the same folder.
+// Times are in seconds, sizes in bytes, accuracies fractions.
 package record
