@@ -141,21 +141,22 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		return Located(p.Network.Source.At("default"), err)
 	}
+	names := p.Names()
 	for i := range p.Network.Links {
 		spec := &p.Network.Links[i]
 		config, err := c.configure(&spec.LinkSettings, s.Default)
 		if err != nil {
 			return Located(spec.Source, err)
 		}
-		for from, to := range p.Pairs(spec.Ends) {
+		for from, to := range names.Pairs(spec.Ends) {
 			if len(s.Links) == maxLinks {
 				return syntax.Errorf(spec.Source,
 					"the links name more than %d directed pairs; say under default what all have in common", maxLinks)
 			}
-			s.Links = append(s.Links, Link{From: from, To: to, Config: config})
+			s.Links = append(s.Links, Link{From: p.Nodes[from].Name, To: p.Nodes[to].Name, Config: config})
 		}
 	}
-	return c.schedule(s)
+	return c.schedule(s, names)
 }
 
 // configure lays settings over a base, and spells out their delay. What they leave
@@ -216,7 +217,7 @@ type pair struct{ from, to string }
 
 // schedule turns the plan's schedule into changes of edges. Outages are known from
 // the start, because a link that goes down must know when it comes up.
-func (c *Catalog) schedule(s *Spec) error {
+func (c *Catalog) schedule(s *Spec, names plan.Names) error {
 	current := map[pair]link.Config{}
 	for _, l := range s.Links {
 		current[pair{l.From, l.To}] = l.Config
@@ -243,7 +244,8 @@ func (c *Catalog) schedule(s *Spec) error {
 		if change.Rate != nil {
 			changed.Rate = float64(*change.Rate)
 		}
-		for from, to := range s.Plan.Pairs(change.Ends()) {
+		for a, b := range names.Pairs(change.Ends()) {
+			from, to := s.Plan.Nodes[a].Name, s.Plan.Nodes[b].Name
 			k := pair{from, to}
 			switch _, isDown := down[k]; {
 			case change.Do == plan.Down && !isDown:
@@ -277,25 +279,26 @@ func (c *Catalog) schedule(s *Spec) error {
 
 // putOutages makes the scheduled outages known to every configuration of an edge.
 func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
+	configs := map[pair][]*link.Config{}
+	for i := range s.Changes {
+		k := pair{s.Changes[i].From, s.Changes[i].To}
+		configs[k] = append(configs[k], &s.Changes[i].Config)
+	}
+	named := map[pair]bool{}
+	for i := range s.Links {
+		k := pair{s.Links[i].From, s.Links[i].To}
+		configs[k], named[k] = append(configs[k], &s.Links[i].Config), true
+	}
 	for _, k := range order {
 		extra := outages[k]
 		delete(outages, k)
-		named := false
-		for i := range s.Links {
-			if l := &s.Links[i]; l.From == k.from && l.To == k.to {
-				l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
-				named = true
-			}
+		for _, config := range configs[k] {
+			config.Outages = merge(append(slices.Clip(config.Outages), extra...))
 		}
-		if !named {
+		if !named[k] {
 			config := s.Default
 			config.Outages = merge(append(slices.Clip(config.Outages), extra...))
-			s.Links = append(s.Links, Link{From: k.from, To: k.to, Config: config})
-		}
-		for i := range s.Changes {
-			if l := &s.Changes[i]; l.From == k.from && l.To == k.to {
-				l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
-			}
+			s.Links, named[k] = append(s.Links, Link{From: k.from, To: k.to, Config: config}), true
 		}
 		if len(extra) > maxOutages {
 			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, len(extra),

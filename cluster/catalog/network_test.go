@@ -99,7 +99,8 @@ network:
     - {from: b, to: s, reorder: true}
 `)
 	links := s.Plan.Links()
-	for from, to := range s.Plan.Pairs(plan.Ends{From: "*", To: "*"}) {
+	for a, b := range s.Plan.Names().Pairs(plan.Ends{From: "*", To: "*"}) {
+		from, to := s.Plan.Nodes[a].Name, s.Plan.Nodes[b].Name
 		settings := links.Edge(from, to)
 		got := s.edge(from, to)
 		if float64(settings.Rate) != got.Rate || settings.Reorder != got.Reorder ||

@@ -119,10 +119,10 @@ func TestGroupsLinksAndScheduleAreRead(t *testing.T) {
 		t.Errorf("everyone's link: %+v", e)
 	}
 	count := 0
-	for from, to := range p.Pairs(p.Schedule[1].Ends()) {
+	for from, to := range p.Names().Pairs(p.Schedule[1].Ends()) {
 		count++
-		if from != "hub" || !strings.HasPrefix(to, "edge") {
-			t.Errorf("pair %s -> %s", from, to)
+		if from != 0 || !strings.HasPrefix(p.Nodes[to].Name, "edge") {
+			t.Errorf("pair %d -> %d", from, to)
 		}
 	}
 	if count != 4 {
@@ -142,8 +142,8 @@ func TestEdgeIsTheLastEntryThatNamesThePair(t *testing.T) {
 	}
 	want := map[string]LinkSettings{}
 	for _, l := range p.Network.Links {
-		for from, to := range p.Pairs(l.Ends) {
-			want[from+">"+to] = l.over(p.Network.Default)
+		for from, to := range p.Names().Pairs(l.Ends) {
+			want[p.Nodes[from].Name+">"+p.Nodes[to].Name] = l.over(p.Network.Default)
 		}
 	}
 	links := p.Links()
