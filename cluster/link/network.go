@@ -16,6 +16,7 @@ type Network struct {
 	seed     uint64
 	names    []string
 	defaults *Config
+	configs  func(src, dst int32) *Config // of edges that differ; nil for none
 	nodes    []node
 	edges    int // made so far
 }
@@ -73,6 +74,53 @@ func (n *Network) Set(src, dst int32, c Config) {
 	n.configure(n.Edge(src, dst), validCopy(c))
 }
 
+// SetConfigs says what each edge is like. The function is asked when an edge is first used, and
+// again by Reconfigure. It returns nil for the default, and else a configuration for which Validate
+// returns nil, and which stays as it is. SetConfigs is called before the first edge is used.
+func (n *Network) SetConfigs(of func(src, dst int32) *Config) { n.configs = of }
+
+// Reconfigure is a scheduled change of the edges from some nodes to others, both in ascending order:
+// each is configured, as Set does it, as the function of SetConfigs says now, unless it is that way.
+// An edge that was never used will be when it is.
+func (n *Network) Reconfigure(from, to []int32) {
+	for _, src := range from {
+		out := &n.at(src).out
+		if len(to) < len(out.slots) {
+			for _, dst := range to {
+				n.renew(out.find(dst))
+			}
+			continue
+		}
+		for _, e := range out.slots {
+			if e != nil {
+				if _, named := slices.BinarySearch(to, e.destination); named {
+					n.renew(e)
+				}
+			}
+		}
+	}
+}
+
+// renew configures an edge, if there is one, unless it is as it should be.
+func (n *Network) renew(e *Edge) {
+	if e == nil {
+		return
+	}
+	if c := n.configOf(e.source, e.destination); c != e.config {
+		n.configure(e, c)
+	}
+}
+
+// configOf is what an edge is to be like.
+func (n *Network) configOf(src, dst int32) *Config {
+	if n.configs != nil {
+		if c := n.configs(src, dst); c != nil {
+			return c
+		}
+	}
+	return n.defaults
+}
+
 // validCopy returns a copy of c that a later change of the caller's slice does not reach.
 func validCopy(c Config) *Config {
 	if c.Validate() != nil {
@@ -128,7 +176,7 @@ func (n *Network) create(src, dst int32) *Edge {
 		uplink:      &n.nodes[src].uplink,
 		downlink:    &n.at(dst).downlink,
 	}
-	n.configure(e, n.defaults)
+	n.configure(e, n.configOf(src, dst))
 	n.edges++
 	n.nodes[src].out.add(e)
 	return e

@@ -17,15 +17,15 @@ type Links struct {
 func (p *Plan) Links() *Links {
 	l := &Links{base: p.Network.Default, links: p.Network.Links, last: map[[2]string]int{}, group: p.groups()}
 	for i, spec := range p.Network.Links {
-		for _, pair := range spec.directions() {
+		for _, pair := range spec.Directions() {
 			l.last[pair] = i + 1
 		}
 	}
 	return l
 }
 
-// directions lists the pairs of names that the ends stand for.
-func (e Ends) directions() [][2]string {
+// Directions lists the pairs of names that the ends stand for.
+func (e Ends) Directions() [][2]string {
 	if len(e.Between) == 2 {
 		return [][2]string{{e.Between[0], e.Between[1]}, {e.Between[1], e.Between[0]}}
 	}
@@ -80,7 +80,7 @@ func (p *Plan) Names() Names {
 // Pairs yields the directed pairs of different nodes that e stands for, by their positions, in the
 // order of the plan's nodes, each once. Nodes that e does not name are not visited.
 func (n Names) Pairs(e Ends) iter.Seq2[int32, int32] {
-	ends := e.directions()
+	ends := e.Directions()
 	from, to := n[ends[0][0]], n[ends[0][1]]
 	either := from
 	if len(ends) == 2 {
@@ -104,6 +104,25 @@ func (n Names) Pairs(e Ends) iter.Seq2[int32, int32] {
 			}
 		}
 	}
+}
+
+// Count is how many pairs there are that Pairs yields.
+func (n Names) Count(e Ends) int {
+	ends := e.Directions()
+	from, to := n[ends[0][0]], n[ends[0][1]]
+	common, few, many := 0, from, to
+	if len(few) > len(many) {
+		few, many = many, few
+	}
+	for _, a := range few {
+		if _, both := slices.BinarySearch(many, a); both {
+			common++
+		}
+	}
+	if len(ends) == 2 {
+		return 2*len(from)*len(to) - common*common - common
+	}
+	return len(from)*len(to) - common
 }
 
 // union merges two ascending lists.

@@ -51,7 +51,7 @@ func allPairs(nodes []NodeSpec, e Ends) (pairs [][2]int32) {
 	for a := range nodes {
 		for b := range nodes {
 			named := false
-			for _, d := range e.directions() {
+			for _, d := range e.Directions() {
 				named = named || nodes[a].answers(d[0]) && nodes[b].answers(d[1])
 			}
 			if named && a != b {
@@ -72,8 +72,9 @@ func TestPairsAreThoseThatAWalkOverAllPairsFinds(t *testing.T) {
 			for from, to := range names.Pairs(ends) {
 				got = append(got, [2]int32{from, to})
 			}
-			if want := allPairs(p.Nodes, ends); !slices.Equal(got, want) {
-				t.Fatalf("%+v of %+v: %v, want %v", ends, p.Nodes, got, want)
+			want := allPairs(p.Nodes, ends)
+			if !slices.Equal(got, want) || names.Count(ends) != len(want) {
+				t.Fatalf("%+v of %+v: %d pairs %v, want %v", ends, p.Nodes, names.Count(ends), got, want)
 			}
 		}
 	})

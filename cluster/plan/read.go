@@ -71,7 +71,7 @@ func nameProblem(name string) string {
 type check struct {
 	root  *syntax.Node
 	errs  syntax.Errors
-	known []string // names that a link may use, in the order of the file, groups before their members
+	known []string                // names that a link may use, in the order of the file, groups before their members
 	first map[string]*syntax.Node // where each of them was given
 	group map[string]bool
 }
