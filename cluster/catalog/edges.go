@@ -59,7 +59,8 @@ type Course struct {
 }
 
 func newLinks(base link.Config, p *plan.Plan, entries []entry) *Links {
-	l := &Links{base: base, nodes: p.Nodes, names: p.Names(), entries: entries, under: map[[2]int32]*list{}}
+	l := &Links{base: base, nodes: p.Nodes, names: p.Names(), entries: entries,
+		under: make(map[[2]int32]*list, 2*len(entries))}
 	numbers := map[string]int32{}
 	number := func(name string) int32 {
 		if numbers[name] == 0 {

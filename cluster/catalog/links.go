@@ -129,7 +129,7 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		return Located(p.Network.Source.At("default"), err)
 	}
-	var entries []entry
+	entries := make([]entry, 0, len(p.Network.Links)+len(p.Schedule))
 	for i := range p.Network.Links {
 		spec := &p.Network.Links[i]
 		config, err := c.configure(&spec.LinkSettings, s.Default)

@@ -102,24 +102,35 @@ func (c *check) top(p *Plan) {
 
 // expand writes groups out as their members.
 func (c *check) expand(nodes []NodeSpec) []NodeSpec {
-	var out []NodeSpec
+	total := 0
+	for i := range nodes {
+		if total += nodes[i].size(); total > MaxNodeCount {
+			c.errorf(c.root.At("nodes"), "the plan has more than %d nodes", MaxNodeCount)
+			return nil
+		}
+	}
+	out := make([]NodeSpec, 0, total)
 	for _, spec := range nodes {
 		if spec.Count == nil {
 			out = append(out, spec)
 			continue
 		}
 		count := *spec.Count
-		spec.Count = nil
-		for i := range min(count, MaxNodeCount+1-len(out)) {
-			member := spec
-			member.Name, member.Group = memberName(spec.Name, i), spec.Name
-			out = append(out, member)
+		spec.Count, spec.Group = nil, spec.Name
+		for i := range count {
+			spec.Name = memberName(spec.Group, i)
+			out = append(out, spec)
 		}
 	}
-	if len(out) > MaxNodeCount {
-		c.errorf(c.root.At("nodes"), "the plan has more than %d nodes", MaxNodeCount)
-	}
 	return out
+}
+
+// size is how many nodes an entry of the plan stands for, up to one more than there may be.
+func (s *NodeSpec) size() int {
+	if s.Count == nil {
+		return 1
+	}
+	return min(*s.Count, MaxNodeCount+1)
 }
 
 // names checks the names of nodes and groups, and notes them.

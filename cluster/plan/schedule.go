@@ -23,7 +23,7 @@ const (
 )
 
 // MaxNodeEvents bounds what a schedule does to nodes, groups counted by their members.
-const MaxNodeEvents = 100_000
+const MaxNodeEvents = 1 << 20
 
 // Change is something that happens at an instant of the run: to links, to a node, or to the
 // topology. What is nil, or empty, stays as it is.

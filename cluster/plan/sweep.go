@@ -10,7 +10,7 @@ import (
 // Limits of a sweep.
 const (
 	MaxPoints     = 10_000
-	MaxPointNodes = 2_000_000 // values, lists and maps of all points together
+	MaxPointNodes = 8_000_000 // values, lists and maps of all points together
 	MaxLabel      = 200       // bytes, of a label that is given
 )
 
