@@ -149,7 +149,7 @@ func New(config Config) (*World, error) {
 	}
 	w.tensors.Poison = d.Strict
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
-	w.system = world.NewSystem()
+	w.system = door.NewSystem()
 	w.system.ProcessRegistry.Address = systemAddress
 	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
 	w.system.EventStream.Subscribe(func(e any) {
