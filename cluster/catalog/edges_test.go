@@ -44,8 +44,9 @@ func drawNetwork(t *rapid.T) (d drawnNetwork) {
 		return fmt.Sprintf("from: %s, to: %s", a, b)
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "links") {
-		of := rapid.SampledFrom([]string{"delay: %dms", "rate: %d B/s", "outages: [{from: %dms, for: 2ms}]"}).Draw(t, "of")
-		d.links = append(d.links, fmt.Sprintf("{%s, %s}", ends("between"), fmt.Sprintf(of, number.Draw(t, "value"))))
+		of := rapid.SampledFrom([]string{"delay: %dms", "rate: %d B/s", "outages: [{from: %dms, for: 2ms}]"})
+		setting := fmt.Sprintf(of.Draw(t, "of"), number.Draw(t, "value"))
+		d.links = append(d.links, fmt.Sprintf("{%s, %s}", ends("between"), setting))
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "changes") {
 		do := rapid.SampledFrom([]string{"delay: 7ms", "rate: 77 B/s", "do: down", "do: down", "do: up"}).Draw(t, "do")
@@ -76,18 +77,19 @@ type walked struct {
 	down        func(at time.Duration) bool
 }
 
+// names reports whether the ends are about a pair of nodes.
+func names(e plan.Ends, from, to *plan.NodeSpec) (named bool) {
+	answers := func(n *plan.NodeSpec, name string) bool { return name == "*" || name == n.Name || name == n.Group }
+	for _, d := range e.Directions() {
+		named = named || answers(from, d[0]) && answers(to, d[1])
+	}
+	return named
+}
+
 // walk goes through the whole plan for one pair of nodes. upright is the first entry that has the
 // link come up that is not down, or -1.
 func walk(p *plan.Plan, from, to *plan.NodeSpec) (w walked, upright int) {
-	about := func(e plan.Ends) (named bool) {
-		for _, d := range e.Directions() {
-			answers := func(n *plan.NodeSpec, name string) bool {
-				return name == "*" || name == n.Name || name == n.Group
-			}
-			named = named || answers(from, d[0]) && answers(to, d[1])
-		}
-		return named
-	}
+	about := func(e plan.Ends) bool { return names(e, from, to) }
 	milliseconds := func(text string) (ms float64) {
 		_, _ = fmt.Sscanf(text, "%fms", &ms)
 		return ms
@@ -185,7 +187,8 @@ func TestLinksAreWhatAWalkOverAllPairsAndEntriesFinds(outer *testing.T) {
 					continue
 				}
 				if upright >= 0 && upright < first {
-					first, where = upright, fmt.Sprintf("the link from %s to %s is not down", p.Nodes[a].Name, p.Nodes[b].Name)
+					first, where = upright, fmt.Sprintf("the link from %s to %s is not down", p.Nodes[a].Name,
+						p.Nodes[b].Name)
 				}
 				if err == nil {
 					if err := w.alike(s.Links.Between(int32(a), int32(b))); err != nil {

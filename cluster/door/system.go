@@ -26,8 +26,8 @@ var first = sync.OnceValue(func() *actor.ActorSystem {
 // Nobody must call its Shutdown, which is that of all systems together.
 //
 // It is put together as actor.NewActorSystem does it, but for the register of its processes, which
-// has 32 maps instead of 32,768: these took 3.4 MB, for each node in real time, and most of the time
-// of a short run.
+// has 32 maps instead of 32,768. Those take 3.4 MB, for each node in real time, and most of the
+// time of a short run.
 func NewSystem() *actor.ActorSystem {
 	s := *first()
 	s.ProcessRegistry = &actor.ProcessRegistryValue{

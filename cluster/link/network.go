@@ -79,9 +79,9 @@ func (n *Network) Set(src, dst int32, c Config) {
 // returns nil, and which stays as it is. SetConfigs is called before the first edge is used.
 func (n *Network) SetConfigs(of func(src, dst int32) *Config) { n.configs = of }
 
-// Reconfigure is a scheduled change of the edges from some nodes to others, both in ascending order:
-// each is configured, as Set does it, as the function of SetConfigs says now, unless it is that way.
-// An edge that was never used will be when it is.
+// Reconfigure is a scheduled change of the edges from some nodes to others, both in ascending
+// order: each is configured, as Set does it, as the function of SetConfigs says now, unless it is
+// that way. An edge that was never used will be when it is.
 func (n *Network) Reconfigure(from, to []int32) {
 	for _, src := range from {
 		out := &n.at(src).out

@@ -11,8 +11,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// MaxNodeCount bounds the nodes of one plan, groups counted by their members: what a plan can say in
-// a line is not to take all memory before anybody can tell how much a run of it needs.
+// MaxNodeCount bounds the nodes of one plan, groups counted by their members: what a plan can say
+// in a line is not to take all memory before anybody can tell how much a run of it needs.
 const MaxNodeCount = 1 << 24
 
 // MaxDetect bounds the time until a crash is noticed.

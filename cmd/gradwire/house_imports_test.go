@@ -67,8 +67,8 @@ var table = map[string]string{
 
 	"cluster/link": "cluster/plan/field",
 	"cluster/wire": "protos" + protobuf + xxhash,
-	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map" + mailbox + message +
-		xxhash,
+	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
+		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue": "",
 	"cluster/sim": "actors actors/world cluster/door cluster/link cluster/queue cluster/wire" + mailbox + message +
 		xxhash,
