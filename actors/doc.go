@@ -1,5 +1,5 @@
-// Package actors is the contract between an actor and the world that it runs
-// in: virtual time, real time in one process, or a cluster.
+// Package actors is the contract between an actor and the world that runs it: virtual time, real
+// time in one process, or a cluster.
 //
 // An actor is an ordinary protoactor actor. It meets time, randomness,
 // computation and the record only through its Env, so that the same actor runs
@@ -8,16 +8,15 @@
 // # Writing an architecture
 //
 // An architecture is a set of roles and the actor of each. The steps below build
-// examples/custom-actor, a hierarchical parameter server, in the order in which
-// they are written; its README tells them at length.
+// examples/custom-actor, a hierarchical parameter server, in the order in which they are written;
+// its README explains each.
 //
-// Messages first. What may cross from node to node is a protos.Message: a small protobuf
-// head, and vectors beside it as reference-counted tensors. Many heads are there (Push,
-// Parameters, Model, …); one of your own is a .proto file in your module, turned into Go by
-// protos/generate. Nothing has to be registered: every program that the type is linked into
-// can read it. Pools (protos.NewMessages, Env.Tensors) keep a cycle of messages free of
-// allocations. An actor that knows where the values of a large tensor belong can have them
-// received there, see Env.Post.
+// Messages first. Only a protos.Message crosses from node to node: a small protobuf head, with
+// vectors beside it as reference-counted tensors. Many heads exist (Push, Parameters, Model, …).
+// For a new one, write a .proto file in your module; protos/generate turns it into Go. Nothing
+// needs registration: every program that links the type can read it. Pools (protos.NewMessages,
+// Env.Tensors) keep a cycle of messages free of allocations. An actor that knows where the values
+// of a large tensor belong can receive them there, see Env.Post.
 //
 // Then a role is an actor.Actor with a Receive, made by a Kind:
 //
@@ -41,18 +40,17 @@
 //		}
 //	}
 //
-// Every member is sent a protos.Start when the run begins, or when it joins; a
-// protos.View when others come or go, with Env.View replaced by then. A role that holds a model
-// answers protos.TakeSnapshot with train.AnswerSnapshot. What an actor neither knows
-// nor can go on without ends the run: Env.Fail, with the node and the reason.
+// Every member gets a protos.Start when the run begins or when it joins. It gets a protos.View when
+// others come or go; Env.View is replaced by then. A role that holds a model answers
+// protos.TakeSnapshot with train.AnswerSnapshot. If an actor gets something that it does not know,
+// or cannot go on, it ends the run with Env.Fail, which records the node and the reason.
 //
 // Then train.Architecture joins them: Roles says which parts a plan's nodes can have, which of
 // them train, and which hold a model that is judged; Kind makes the actor of a node. With
 // train.Fitter an architecture also checks, before anything runs, that it suits the nodes.
 //
-// Then a catalog gives it a name, and a main makes a program of it, which has every command that
-// gradwire has. The settings in a plan are the fields that have tags, and the value given has the
-// defaults:
+// Then a catalog gives it a name, and a main function makes a program that has every command of
+// gradwire. The fields with tags are its settings in a plan; the declared value holds the defaults:
 //
 //	c := catalog.Default()
 //	c.Architectures.Declare("hierarchical-server", hierarchy{Every: 1}, "what it does")
@@ -63,8 +61,8 @@
 // What makes the same actor run in every world, and with the same bits in virtual time:
 //
 //   - Time is Env.Now and Env.After; randomness is Env.Rand; a pause is a message that comes later.
-//   - Work that is longer than a glance at a message is handed to Env.Compute, or is told to
-//     Env.Charge where a handler touches a vector of the model's size.
+//   - Hand work that takes longer than a glance at a message to Env.Compute. Where a handler
+//     touches a vector of the model's size, report it to Env.Charge.
 //   - No goroutine, lock, file, socket or machine's clock, and no range over a map.
 //   - Sums go in the order of ranks, never of arrival.
 //   - To write a tensor, obtain it from TensorPool.Writable. To keep one that came in a message,
@@ -72,9 +70,9 @@
 //
 // # Changing an actor from outside
 //
-// A Kind returns an actor, so that another one can stand in front of it and see, count,
-// change or withhold its messages: examples/message-filter clips the gradients of the
-// workers of any architecture.
+// A Kind returns an actor, so another actor can stand in front of it and see, count, change or
+// withhold its messages: examples/message-filter clips the gradients of the workers of any
+// architecture.
 //
 // # What a new architecture costs
 //

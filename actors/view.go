@@ -17,20 +17,20 @@ type View struct {
 	Members []Member
 
 	graph   Graph
-	union   Graph   // of all topologies of the run
-	present []int32 // positions of those that are there, ascending
+	union   Graph            // of all topologies of the run
+	present []int32          // positions of those that are there, ascending
+	roles   map[string][]int // and by role
 }
 
 // NewView returns the view with a number, of these nodes, in the order of the plan, with the
 // topology of now and the edges of all topologies of the run. It gives the members their ranks.
 func NewView(number uint64, members []Member, now, ever Graph) *View {
-	v := &View{Number: number, Members: members, graph: now, union: ever}
-	ranks := map[string]int{}
+	v := &View{Number: number, Members: members, graph: now, union: ever, roles: map[string][]int{}}
 	for i := range members {
 		m := &members[i]
 		if m.Rank = -1; m.Present {
-			m.Rank = ranks[m.Role]
-			ranks[m.Role]++
+			m.Rank = len(v.roles[m.Role])
+			v.roles[m.Role] = append(v.roles[m.Role], i)
 			v.present = append(v.present, int32(i))
 		}
 	}
@@ -56,23 +56,15 @@ type Member struct {
 	Role string
 	// Present says whether the node takes part: it has joined, and neither left nor failed.
 	Present bool
-	// Rank is the member's place among those of its role that are present, from 0; −1 if
-	// it is not.
+	// Rank is the member's place among the present members of its role, from 0; −1 if it is absent.
 	Rank int
 	// PID addresses the member's actor.
 	PID *actor.PID
 }
 
-// Role returns the positions of the present members of a role, in the order of their ranks.
-func (v *View) Role(role string) []int {
-	var nodes []int
-	for _, i := range v.present {
-		if v.Members[i].Role == role {
-			nodes = append(nodes, int(i))
-		}
-	}
-	return nodes
-}
+// Role returns the positions of the present members of a role, in the order of their ranks. They
+// are shared and read-only.
+func (v *View) Role(role string) []int { return v.roles[role] }
 
 // Degree is the number of a node's neighbours: of those that it has an edge to in
 // the topology and that are present. The node itself need not be.

@@ -133,7 +133,7 @@ func TestValidationIsDrawnByAStreamOfItsOwn(t *testing.T) {
 	}
 	// Of two independent draws a quarter is alike: 62.5 ± 5 standard deviations of 6.
 	if alike < 32 || alike > 93 {
-		t.Errorf("%d of 250 rows for validation are those of the test set of that seed", alike)
+		t.Errorf("%d of 250 rows for validation are in the same seed's test set too", alike)
 	}
 	if _, again, _ := Validation(1000, 0.25, 7); !slices.Equal(again, validation) {
 		t.Error("drawn again, the rows differ")

@@ -23,7 +23,7 @@ func ExampleNewMLP() {
 	step := optim.SGD{Rate: optim.Constant(0.5)}.New(model.Params())
 	for range 500 {
 		work.Gradient(params, grad, batch)
-		step.Step(params, grad)
+		step.Step(params, params, grad)
 	}
 	_, correct := work.Evaluate(params, batch)
 	fmt.Println(model.Params(), "parameters,", correct, "of 4 correct")

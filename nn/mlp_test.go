@@ -138,7 +138,7 @@ func TestFirstMaximumIsThePrediction(t *testing.T) {
 	copy(params[4:], []float32{1, 2, 3, 3}) // biases
 	b.Y = []int32{2, 2, 3, 0}
 	if _, correct := m.NewWorkspace(4).Evaluate(params, b); correct != 2 {
-		t.Errorf("%d correct, want 2, those of class 2", correct)
+		t.Errorf("%d correct, want the 2 of class 2", correct)
 	}
 }
 

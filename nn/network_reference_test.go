@@ -27,8 +27,9 @@ func (p plane) at(c, h, w int) *float64 { return &p.v[(c*p.Height+h)*p.Width+w] 
 
 func (p plane) inside(h, w int) bool { return h >= 0 && w >= 0 && h < p.Height && w < p.Width }
 
-// forward returns the output of a layer and a function that turns the gradient with respect to it
-// into the one with respect to x, adding to grad that of the layer's parameters.
+// forward returns the output of a layer and a function that turns the gradient with respect to the
+// output into the gradient with respect to x. That function adds the gradient of the layer's
+// parameters to grad.
 func (d dumb) forward(l nn.Layer, x plane, p, grad []float64) (plane, func(dy plane) plane, int) {
 	dx := newPlane(x.Channels, x.Height, x.Width)
 	switch l := l.(type) {

@@ -59,7 +59,7 @@ func prototypes(step, n int) nn.Batch {
 	return b
 }
 
-// startParams returns the start parameters of cnn.py, which are distributed like those of Init.
+// startParams returns the start parameters of cnn.py, which have the same distribution as Init's.
 func startParams(m *nn.Network) []float32 {
 	params, fan := make([]float32, 0, m.Params()), 1
 	for i, t := range m.Tensors() {

@@ -843,7 +843,7 @@ type RunPeer struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The connection is there, and the peer is heard of.
 	Up bool `protobuf:"varint,2,opt,name=up,proto3" json:"up,omitempty"`
-	// How many messages to the peer were lost so far, those of other runs included.
+	// How many messages to the peer were lost so far, in this and other runs.
 	Lost uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
 	// The number of the latest RunMark of the peer.
 	Mark          uint64 `protobuf:"varint,4,opt,name=mark,proto3" json:"mark,omitempty"`
@@ -973,7 +973,7 @@ func (x *RunEvents) GetEdges() []*EdgeCounters {
 	return nil
 }
 
-// RunEvent is one event; its fields are those of actors.Event. Times are in ns.
+// RunEvent is one event; its fields are actors.Event's. Times are in ns.
 type RunEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Time          int64                  `protobuf:"varint,1,opt,name=time,proto3" json:"time,omitempty"`
@@ -2931,7 +2931,7 @@ func (x *SpawnActor) GetWithin() int64 {
 // ListActors asks for the actors that belong to no run.
 type ListActors struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only those of this name, if it is not empty.
+	// Only the actor of this name, if it is not empty.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3012,7 +3012,7 @@ func (*AttachActors) Descriptor() ([]byte, []int) {
 	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
-// Actors are those of one process or of all.
+// Actors are the actors of one process or of all.
 type Actors struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Actors []*Actor               `protobuf:"bytes,1,rep,name=actors,proto3" json:"actors,omitempty"`

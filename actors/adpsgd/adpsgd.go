@@ -1,21 +1,20 @@
-// Package adpsgd is asynchronous decentralised parallel stochastic gradient descent: peers
-// without a server, each with its own model, that average with one neighbour at a
-// time and wait for nobody else (X. Lian, W. Zhang, C. Zhang and J. Liu, "Asynchronous
-// Decentralized Parallel Stochastic Gradient Descent", ICML 2018, algorithm 1).
+// Package adpsgd implements asynchronous decentralised parallel stochastic gradient descent: peers
+// without a server, each with its own model, average with one neighbour at a time and wait for
+// nobody else (X. Lian, W. Zhang, C. Zhang and J. Liu, "Asynchronous Decentralized Parallel
+// Stochastic Gradient Descent", ICML 2018, algorithm 1).
 //
-// In a step a peer computes the gradient g at a copy of its model, averages its model with
-// a random neighbour's, both getting the same mean, and subtracts γg
-// from what its model then is. Exchange and gradient overlap.
+// In a step a peer computes the gradient g at a copy of its model, averages its model with a random
+// neighbour's so that both get the same mean, and subtracts γg from the model that it then has.
+// Exchange and gradient overlap.
 //
-// An average is atomic: between sending its model and receiving the mean a peer's model does not
-// change. So that nobody waits in a circle, the graph is bipartite: active peers begin
-// exchanges, passive ones answer at once, and train like the others (section 4 of the paper,
-// "deadlock prevention").
+// An average is atomic: a peer's model does not change between sending it and receiving the mean.
+// The graph is bipartite, so that peers never wait in a circle: active peers begin exchanges, and
+// passive ones answer at once. Both train alike (section 4 of the paper, "deadlock prevention").
 //
-// Averaging leaves the sum of all models unchanged. An exchange one of whose peers crashes
-// may not: the active peer keeps the model that it had and goes on when the view says that the
-// passive one has gone, whether that one had averaged or not; a passive peer goes on with the
-// mean that an active one did not live to hear of.
+// Averaging leaves the sum of all models unchanged. An exchange may change it if one of the two
+// peers crashes. If the passive peer crashes, the active one keeps its model, whether or not the
+// passive one had averaged, and goes on when the view says that it has gone. If the active peer
+// crashes before it gets the mean, the passive one goes on with the mean.
 package adpsgd
 
 import (

@@ -83,7 +83,7 @@ func TestExchangeGivesBothTheSameMean(t *testing.T) {
 	}
 }
 
-// The gradient is that of the model before the exchange, and is subtracted from the mean.
+// A peer computes the gradient on its model before the exchange and subtracts it from the mean.
 func TestGradientIsOnTheOldCopy(t *testing.T) {
 	const rate = 0.1
 	alone := func(node int) (before, after []float32) {
@@ -114,7 +114,7 @@ func TestGradientIsOnTheOldCopy(t *testing.T) {
 	}
 }
 
-// referee ends a run when every node has made so many steps.
+// referee ends a run when every node has made the wanted number of steps.
 type referee struct {
 	env     actors.Env
 	control world.Control
@@ -197,7 +197,7 @@ func TestGraphsThatAreNotBipartiteAreRefused(t *testing.T) {
 			"n2 and n3 are neighbours and on an odd ring; take an even ring, a grid, a hypercube"},
 		{3, nil, adpsgd.Topology, "the complete topology of 3 nodes is not bipartite"},
 		{5, nil, adpsgd.Exponential, "needs an even number of peers, there are 5"},
-		{2, actors.Graph{{1}, {0}}, adpsgd.Exponential, "is a topology of its own"},
+		{2, actors.Graph{{1}, {0}}, adpsgd.Exponential, "brings its own topology"},
 		{2, nil, "circle", `Graph is "circle": must be topology or exponential`},
 	} {
 		task := simtest.NewTask(c.nodes, 9, 0.1)

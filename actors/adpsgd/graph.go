@@ -71,7 +71,7 @@ func colours(view *actors.View) ([]bool, error) {
 }
 
 var errOwnTopology = errors.New(
-	"graph: exponential is a topology of its own, and the run has another; leave one of them out")
+	"graph: exponential brings its own topology, and the run has another; leave one of them out")
 
 // exponential are the choices of Exponential.
 func exponential(view *actors.View) ([][]int32, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// loss is that of a model on all samples.
+// loss returns the loss of a model on all samples.
 func loss(task *train.Task, params []float32) float64 {
 	return task.NewEvaluator(1).Evaluate(params).Loss
 }

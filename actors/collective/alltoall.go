@@ -9,12 +9,26 @@ package collective
 // It is the one that needs the fewest steps, and so the fastest where delay
 // counts and bytes do not (E. Chan et al., "Collective communication: theory, practice,
 // and experience", Concurrency and Computation 19(13), 2007, on lower bounds).
-func (s *schedule) allToAll() {
-	for distance := range s.n {
-		s.whole(Send, (s.rank+distance)%s.n, 0)
+type allToAll struct{ part }
+
+// size is N sends, the rank's own included, and as many waits.
+func (s *allToAll) size() int { return 2 * s.n }
+
+func (s *allToAll) move(position int) move {
+	if position < s.n {
+		m := s.whole(send, (s.rank+position)%s.n, 0)
+		m.first = true
+		return m
 	}
-	s.whole(Replace, 0, 0)
-	for peer := 1; peer < s.n; peer++ {
-		s.whole(Add, peer, 0)
+	peer := position - s.n
+	if peer == 0 {
+		m := s.whole(replace, 0, 0)
+		m.first = true
+		return m
 	}
+	m := s.whole(add, peer, 0)
+	m.last = peer == s.n-1
+	return m
 }
+
+func (s *allToAll) find(t tag) int { return s.n + t.rank }

@@ -1,49 +1,60 @@
 package collective
 
 import (
+	"slices"
+
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 )
 
-// batches knows how large the batches of all ranks are, which follows from the sizes
+// batches knows how large the batches of all ranks of a view are, which follows from the sizes
 // of their shards, so that no weight has to travel.
 type batches struct {
-	shards []int // samples, by node; 0 for one that is no worker
-	batch  int   // samples of a full batch
+	batch  int        // samples of a full batch
+	shards []shardsOf // of the ranks, by size
 }
 
+// shardsOf is how many shards have a number of samples.
+type shardsOf struct{ samples, count int }
+
 func newBatches(task *train.Task, view *actors.View) (batches, error) {
-	b := batches{batch: task.Batch, shards: make([]int, len(view.Members))}
-	for node := range view.Members {
-		if view.Members[node].Role != RoleWorker {
-			continue
-		}
+	b := batches{batch: task.Batch}
+	workers := view.Role(RoleWorker)
+	sizes := make([]int, len(workers))
+	for rank, node := range workers {
 		shard, err := task.Worker(view, node)
 		if err != nil {
 			return b, err
 		}
-		if b.shards[node] = len(task.Shards[shard]); task.Shards[shard] == nil {
-			b.shards[node] = task.Train.Len()
+		if sizes[rank] = len(task.Shards[shard]); task.Shards[shard] == nil {
+			sizes[rank] = task.Train.Len()
 		}
+	}
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if i == 0 || size != sizes[i-1] {
+			b.shards = append(b.shards, shardsOf{samples: size})
+		}
+		b.shards[len(b.shards)-1].count++
 	}
 	return b, nil
 }
 
-// size is the number of samples of a node's step, counted from 0.
-func (b *batches) size(node int, step uint64) int {
-	shard := uint64(b.shards[node])
-	full := min(uint64(b.batch), shard)
-	steps := (shard + full - 1) / full
-	return int(min(full, shard-step%steps*full))
-}
-
-// joint is the number of samples of a round: of steps first to first+every−1 of some nodes.
-func (b *batches) joint(nodes []int, first uint64, every int) int {
+// joint is the number of samples of a round: of steps first to first+every−1 of all ranks, counted
+// from 0.
+func (b *batches) joint(first uint64, every int) int {
 	n := 0
-	for _, node := range nodes {
+	for _, s := range b.shards {
 		for i := range every {
-			n += b.size(node, first+uint64(i))
+			n += s.count * b.size(uint64(s.samples), first+uint64(i))
 		}
 	}
 	return n
+}
+
+// size is the number of samples of a step on a shard.
+func (b *batches) size(shard, step uint64) int {
+	full := min(uint64(b.batch), shard)
+	steps := (shard + full - 1) / full
+	return int(min(full, shard-step%steps*full))
 }

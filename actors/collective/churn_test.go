@@ -38,7 +38,7 @@ type churn struct {
 
 	// late is how long the coordinator's messages to a node take; nil stands for no time.
 	late func(node int) time.Duration
-	// delay is that of a link; nil stands for delays that differ.
+	// delay returns the delay of a link; nil stands for delays that differ.
 	delay    func(from, to int) time.Duration
 	observer world.Observer
 
@@ -103,7 +103,7 @@ func (c *churn) run(t testing.TB) {
 	}
 }
 
-// kind is that of all nodes.
+// kind returns the kind of actor that every node runs.
 func (c *churn) kind() actors.Kind {
 	inner := c.architecture.Kind(c.task, train.Place{Role: collective.RoleWorker})
 	if !c.posted {
@@ -285,7 +285,7 @@ func (p *past) next(l *loop, a collective.Architecture, round, view int, members
 		if err := optimizer.Restore(p.optimizer); err != nil {
 			panic(err)
 		}
-		optimizer.Step(q.joint, l.gradient(q.joint))
+		optimizer.Step(q.joint, q.joint, l.gradient(q.joint))
 		q.optimizer = optimizer.State()
 		q.spread()
 		return q
@@ -299,7 +299,7 @@ func (p *past) next(l *loop, a collective.Architecture, round, view int, members
 		samples := 0
 		for i := range a.Every {
 			samples += l.add(node, round*a.Every+i)
-			optimizer.Step(params, l.gradient(params)) // plain descent has no state
+			optimizer.Step(params, params, l.gradient(params)) // plain descent has no state
 		}
 		squares := 0.0
 		for i, v := range params {
@@ -375,7 +375,7 @@ func (c *churn) explain(t testing.TB) []*past {
 		return rounds // members that never exchange anything cannot be told apart
 	}
 	if len(rounds) == 0 || !slices.Equal(p.members, c.present()) {
-		t.Fatalf("%s: after %d rounds the members are not yet those of the last of the views %v", where, len(rounds),
+		t.Fatalf("%s: after %d rounds the members do not match the last of the views %v yet", where, len(rounds),
 			c.views)
 	}
 	return rounds

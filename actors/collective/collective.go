@@ -1,21 +1,19 @@
-// Package collective is all-reduce: workers without a server, each with a copy of the model, who
-// sum vectors among themselves so that all of them get the sum divided by its weight. Whoever
+// Package collective implements all-reduce. Workers without a server each hold a copy of the model
+// and sum vectors among themselves; all of them get the sum divided by its weight. The worker that
 // completes a piece of the sum divides it.
 //
-// An Algorithm says who sends which piece of the vector to whom, as a Schedule of
-// plain values; a file each. A reduction walks through the schedule of its rank
-// with the chunks that arrive, in whatever order they do. The worker
-// lends it the network.
+// An Algorithm says who sends which piece of the vector to whom, as a schedule of plain values that
+// are computed when they are needed; each has its own file. A reduction walks through the schedule
+// of its rank with the chunks that arrive, in whatever order. The worker lends it the network.
 //
-// Every element is summed in one order, which only the number of ranks and the
-// element's place decide, so that all ranks end a round with the same bits. Chunks
-// travel also where they are empty: an algorithm sends the same number of
-// messages for every length of the vector, and a round that is over at one rank
+// Every element is summed in one order, which depends only on the number of ranks and the element's
+// place, so all ranks end a round with the same bits. Empty chunks travel too: an algorithm sends
+// the same number of messages for every length of the vector, and a round that is over at one rank
 // has begun at all others.
 //
-// Workers follow the views of the run's coordinator: a worker that is gone is missing from the next
-// exchange, and who joins starts from the model that the others have in common. A
-// round is made by the members of one view, with the same steps of each, or made again.
+// Workers follow the views of the run's coordinator: a worker that has gone is missing from the
+// next exchange, and one that joins starts from the model that the others share. The members of one
+// view make a round, with the same steps of each, or repeat it.
 package collective
 
 import (

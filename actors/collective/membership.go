@@ -2,7 +2,6 @@ package collective
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -39,14 +38,15 @@ const aheadViews = 8
 
 // membership is a rank's part in the view.
 type membership struct {
-	view    uint64 // 0 before the first
+	view    uint64          // 0 before the first
+	members []actors.Member // of the view
+	nodes   []int           // by rank
+	batches batches         // of the ranks
 	stage   stage
 	joins   bool
 	rank    int
-	nodes   []int             // by rank
-	peers   []*actor.PID      // by rank
-	causes  []string          // of waiting, by rank; empty until there was one
-	reports []standing        // by rank
+	causes  map[int]string    // of waiting, by rank, as far as there was one
+	reports []standing        // by rank; nil where nobody reports
 	missing int               // reports
 	agreed  uint64            // finished rounds, once all reports are in
 	kept    []*protos.Message // for later
@@ -92,11 +92,17 @@ func (w *worker) follow(ctx actor.Context) {
 	if w.joins || w.ready() {
 		w.wait()
 	}
+	w.reports, w.missing = make([]standing, len(w.nodes)), len(w.nodes)-1
 	w.reports[w.rank] = standing{known: true, joins: w.joins, finished: w.finished}
 	if w.missing == 0 {
 		w.agree(ctx)
 	} else {
-		others := slices.Delete(slices.Clone(w.peers), w.rank, w.rank+1)
+		var others []*actor.PID
+		for rank := range w.nodes {
+			if rank != w.rank {
+				others = append(others, w.peer(rank))
+			}
+		}
 		broadcast(ctx, protos.NewMessage(&protos.Report{View: w.view, Rank: int32(w.rank), Finished: w.finished,
 			Joins: w.joins}), others)
 	}
@@ -124,17 +130,17 @@ func (w *worker) abort() {
 func (w *worker) enter() bool {
 	view := w.env.View()
 	w.view, w.rank = view.Number, view.Members[w.env.Node()].Rank
-	w.nodes, w.peers = view.Role(RoleWorker), w.peers[:0]
-	for _, node := range w.nodes {
-		w.peers = append(w.peers, view.Members[node].PID)
-	}
+	w.members, w.nodes = view.Members, view.Role(RoleWorker)
 	if w.rank < 0 {
 		actors.Fail(w.env, "it takes part, but not according to view %d", w.view)
 		return false
 	}
+	var err error
+	if w.batches, err = newBatches(w.task, view); err != nil {
+		w.env.Fail(err)
+		return false
+	}
 	n := len(w.nodes)
-	w.causes = append(w.causes, make([]string, max(0, n-len(w.causes)))...)
-	w.reports, w.missing = make([]standing, n), n-1
 	w.models = newReduction(&w.architecture, n, w.rank, w.params)
 	if w.architecture.Moved > 0 {
 		w.votes = newReduction(&w.architecture, n, w.rank, 1)
@@ -142,6 +148,9 @@ func (w *worker) enter() bool {
 	w.posts = w.models.posts(w.view, w.before())
 	return true
 }
+
+// peer is the address of a rank.
+func (w *worker) peer(rank int) *actor.PID { return w.members[w.nodes[rank]].PID }
 
 // sort handles a message of the ranks among themselves if it has its turn.
 func (w *worker) sort(ctx actor.Context, m *protos.Message, view uint64) {
@@ -166,7 +175,7 @@ func (w *worker) sort(ctx actor.Context, m *protos.Message, view uint64) {
 // other rank sends a report, perhaps an outcome, and of a round no more than the algorithms'
 // 2(N−1) chunks in all.
 func (w *worker) keep(m *protos.Message) {
-	if bound := aheadViews * 4 * len(w.batches.shards); len(w.kept) == bound {
+	if bound := aheadViews * 4 * len(w.env.View().Members); len(w.kept) == bound {
 		actors.Fail(w.env, "more than %d messages wait for view %d to be agreed on or followed: the "+
 			"coordinator's announcements do not arrive", bound, w.view)
 		return
@@ -228,6 +237,7 @@ func (w *worker) agree(ctx actor.Context) {
 		}
 		w.goOn(ctx)
 	}
+	w.reports = nil
 }
 
 // spread gives the ranks that are behind what they lack.
@@ -236,9 +246,9 @@ func (w *worker) spread(ctx actor.Context) {
 	for rank, r := range w.reports {
 		switch {
 		case r.joins:
-			joining = append(joining, w.peers[rank])
+			joining = append(joining, w.peer(rank))
 		case r.finished < w.agreed:
-			late = append(late, w.peers[rank])
+			late = append(late, w.peer(rank))
 		}
 	}
 	if len(late) > 0 {

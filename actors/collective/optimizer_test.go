@@ -24,8 +24,8 @@ type tallying struct {
 	restored *[]optim.State
 }
 
-func (o *tallying) Step(params, grad []float32) {
-	o.Optimizer.Step(params, grad)
+func (o *tallying) Step(dst, params, grad []float32) {
+	o.Optimizer.Step(dst, params, grad)
 	o.seen++
 }
 

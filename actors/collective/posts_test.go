@@ -26,7 +26,7 @@ func posting(a Algorithm, n, rank int) (*reduction, *world.Posts, *protos.Tensor
 	return r, p, output
 }
 
-// postedHead is that of a chunk of the round.
+// postedHead returns the head of a chunk of the round.
 func postedHead(rank, step, index int) *protos.Chunk {
 	return &protos.Chunk{View: postedView, Round: postedRound, Rank: int32(rank), Step: uint32(postedBefore + step),
 		Index: uint32(index)}

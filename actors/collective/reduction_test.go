@@ -20,7 +20,7 @@ var algorithms = []Algorithm{AllToAll, Ring, Butterfly, Tree}
 // packet is a chunk between two ranks.
 type packet struct {
 	from, to, round int
-	move            *Move
+	move            move
 	chunk           *protos.Tensor
 	landed          bool // in memory that its receiver had ready
 }
@@ -32,7 +32,7 @@ type rehearsal struct {
 	weight     float32 // of the sums
 	vector     func(rank, round int) []float32
 	overtaking bool                    // packets of an edge may overtake each other
-	apart      bool                    // chunks arrive in memory of their own, as from another process
+	apart      bool                    // chunks arrive in separate memory, as from another process
 	posted     bool                    // or where the receiver has it ready, some of them at once
 	landed     int                     // how many did
 	posts      []*world.Posts          // of the ranks
@@ -91,18 +91,18 @@ func (r *rehearsal) begin(rank, round int) {
 
 func (r *rehearsal) advance(rank, round int) {
 	x := r.ranks[rank]
-	for m := x.next(); m != nil; m = x.next() {
-		piece := x.piece()
-		if m.Peer == rank {
-			x.keep(m, piece)
+	for m, sends := x.next(); sends; m, sends = x.next() {
+		piece := x.piece(&m)
+		if m.peer == rank {
+			x.keep(&m, piece)
 			continue
 		}
 		r.messages++
-		r.values += m.High - m.Low
+		r.values += m.high - m.low
 		if r.arrived[piece] {
 			r.passedOn++
 		}
-		p := packet{from: rank, to: m.Peer, round: round, move: m, chunk: piece}
+		p := packet{from: rank, to: m.peer, round: round, move: m, chunk: piece}
 		if r.posted && r.messages%2 == 0 {
 			r.land(&p)
 		}
@@ -122,8 +122,8 @@ func (r *rehearsal) advance(rank, round int) {
 
 // land has the values of a chunk arrive where its receiver has memory ready for them, if it has.
 func (r *rehearsal) land(p *packet) {
-	head := &protos.Chunk{View: 1, Round: uint64(p.round), Rank: int32(p.from), Step: uint32(p.move.Step),
-		Index: uint32(p.move.Index)}
+	head := &protos.Chunk{View: 1, Round: uint64(p.round), Rank: int32(p.from), Step: uint32(p.move.step),
+		Index: uint32(p.move.index)}
 	if ready := r.posts[p.to].Take(head.Place(), len(p.chunk.Data)); ready != nil {
 		copy(ready.Data, p.chunk.Data)
 		p.chunk.Release()
@@ -158,9 +158,9 @@ func (r *rehearsal) deliver(i int) error {
 		p.chunk.Release()
 		p.chunk, r.arrived[chunk] = chunk, true
 	}
-	was := x.active && x.blocked()
-	if err := x.take(uint64(p.round), tag{p.from, p.move.Step, p.move.Index}, p.chunk); err != nil {
-		return fmt.Errorf("rank %d, round %d, from rank %d, step %d: %w", p.to, p.round, p.from, p.move.Step, err)
+	was := x.input != nil && x.blocked()
+	if err := x.take(uint64(p.round), tag{p.from, p.move.step, p.move.index}, p.chunk); err != nil {
+		return fmt.Errorf("rank %d, round %d, from rank %d, step %d: %w", p.to, p.round, p.from, p.move.step, err)
 	}
 	if was {
 		r.advance(p.to, int(x.round))
@@ -325,11 +325,11 @@ func TestSegmentsChangeNoBitOfTheSumAndBoundMessages(t *testing.T) {
 				if i, ok := differ(r.means[0][0], want.means[0][0]); ok {
 					t.Errorf("%d values over %d ranks in segments of %d: value %d differs", values, n, segment, i)
 				}
-				for _, x := range r.ranks {
-					for _, m := range x.moves {
-						if m.High-m.Low > segment {
+				for rank := range n {
+					for _, m := range walk(Ring, n, rank, values, segment) {
+						if m.high-m.low > segment {
 							t.Errorf("%d values over %d ranks: a message of %d values, want at most %d", values, n,
-								m.High-m.Low, segment)
+								m.high-m.low, segment)
 						}
 					}
 				}
@@ -344,16 +344,15 @@ func TestValuesOfAMoveAreInTheOutputAllOrNone(t *testing.T) {
 	for _, a := range algorithms {
 		for n := 2; n <= 33; n++ {
 			for rank := range n {
-				moves := a.Schedule(n, rank, 70)
-				first, taken := firsts(moves), make([]bool, 70)
-				for i, m := range moves {
-					for v := m.Low; v < m.High; v++ {
-						if taken[v] == first[i] {
+				taken := make([]bool, 70)
+				for i, m := range walk(a, n, rank, 70, 0) {
+					for v := m.low; v < m.high; v++ {
+						if taken[v] == m.first {
 							t.Fatalf("%s, rank %d of %d: value %d of move %d is taken: %v, first: %v", a, rank, n, v, i,
-								taken[v], first[i])
+								taken[v], m.first)
 						}
 					}
-					for v := m.Low; v < m.High && m.Action != Send; v++ {
+					for v := m.low; v < m.high && m.action != send; v++ {
 						taken[v] = true
 					}
 				}
@@ -401,15 +400,15 @@ func TestAllToAllSumsInTheOrderOfRanks(t *testing.T) {
 // each is sent after the one before has come.
 func length(t *testing.T, a Algorithm, n int) (steps, chain int) {
 	t.Helper()
-	moves := make([][]Move, n)
+	moves := make([][]move, n)
 	at := make([]int, n)
 	depth := make([]int, n)  // of what a rank holds
 	sent := map[[4]int]int{} // depth of a chunk by sender, receiver, step and index
 	numbers := map[int]bool{}
 	for rank := range n {
-		moves[rank] = a.Schedule(n, rank, 100)
+		moves[rank] = walk(a, n, rank, 100, 0)
 		for _, m := range moves[rank] {
-			numbers[m.Step] = true
+			numbers[m.step] = true
 		}
 	}
 	for progress := true; progress; {
@@ -417,14 +416,14 @@ func length(t *testing.T, a Algorithm, n int) (steps, chain int) {
 		for rank := range n {
 			for at[rank] < len(moves[rank]) {
 				m := moves[rank][at[rank]]
-				if m.Action == Send {
+				if m.action == send {
 					d := depth[rank]
-					if m.Peer != rank {
+					if m.peer != rank {
 						d++
 					}
-					sent[[4]int{rank, m.Peer, m.Step, m.Index}] = d
+					sent[[4]int{rank, m.peer, m.step, m.index}] = d
 				} else {
-					d, ok := sent[[4]int{m.Peer, rank, m.Step, m.Index}]
+					d, ok := sent[[4]int{m.peer, rank, m.step, m.index}]
 					if !ok {
 						break
 					}
@@ -521,12 +520,12 @@ func TestMeanHasTheBitsOfADivision(t *testing.T) {
 		bits := rapid.SliceOfN(rapid.Uint32(), 1, 50).Draw(t, "bits")
 		weight := rapid.SampledFrom([]float32{2, 4, 1 << 20, 0.5, 3, 1.5, 7.25, 1 << 70, 1 << 127, 1e-30, 0x1p-140,
 			float32(math.Inf(1))}).Draw(t, "weight")
-		r := &reduction{last: []bool{true}, weight: weight, factor: reciprocal(weight)}
+		r := &reduction{weight: weight, factor: reciprocal(weight)}
 		a, b, got := make([]float32, len(bits)), make([]float32, len(bits)), make([]float32, len(bits))
 		for i := range bits {
 			a[i], b[i] = math.Float32frombits(bits[i]), math.Float32frombits(bits[len(bits)-1-i])
 		}
-		r.add(0, got, a, b)
+		r.add(&move{last: true}, got, a, b)
 		for i := range got {
 			sum := a[i] + b[i]
 			if want := sum / weight; math.Float32bits(got[i]) != math.Float32bits(want) &&
@@ -573,10 +572,10 @@ func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
 
 func TestScheduleRefusesWhatDoesNotExist(t *testing.T) {
 	for name, call := range map[string]func(){
-		"rank beyond":     func() { Ring.Schedule(3, 3, 1) },
-		"negative rank":   func() { Ring.Schedule(3, -1, 1) },
-		"negative values": func() { Ring.Schedule(3, 0, -1) },
-		"no algorithm":    func() { Algorithm("star").Schedule(3, 0, 1) },
+		"rank beyond":     func() { newSchedule(Ring, 3, 3, 1, 0) },
+		"negative rank":   func() { newSchedule(Ring, 3, -1, 1, 0) },
+		"negative values": func() { newSchedule(Ring, 3, 0, -1, 0) },
+		"no algorithm":    func() { newSchedule("star", 3, 0, 1, 0) },
 	} {
 		func() {
 			defer func() {
@@ -615,7 +614,7 @@ func (r *rehearsal) round() {
 	}
 	for left := r.n; left > 0; {
 		for rank, x := range r.ranks {
-			if !x.active {
+			if x.input == nil {
 				continue
 			}
 			r.exchange(rank)
@@ -630,11 +629,11 @@ func (r *rehearsal) round() {
 // exchange lets a rank go as far as it can and hands over what it sends.
 func (r *rehearsal) exchange(rank int) {
 	x := r.ranks[rank]
-	for m := x.next(); m != nil; m = x.next() {
-		piece := x.piece()
-		if m.Peer == rank {
-			x.keep(m, piece)
-		} else if err := r.ranks[m.Peer].take(x.round, tag{rank, m.Step, m.Index}, piece); err != nil {
+	for m, sends := x.next(); sends; m, sends = x.next() {
+		piece := x.piece(&m)
+		if m.peer == rank {
+			x.keep(&m, piece)
+		} else if err := r.ranks[m.peer].take(x.round, tag{rank, m.step, m.index}, piece); err != nil {
 			panic(err)
 		}
 	}

@@ -13,82 +13,95 @@ const (
 	Tree      Algorithm = "tree"
 )
 
-// Action is what a Move does.
-type Action uint8
+// action is what a move does.
+type action uint8
 
-// The actions.
 const (
-	// Send sends a piece of the vector to the peer.
-	Send Action = iota + 1
-	// Add waits for a piece of the peer and adds it to the vector.
-	Add
-	// Replace waits for a piece of the peer and puts it in the vector's place.
-	Replace
+	// nothing is the action of a position that has no move.
+	nothing action = iota
+	// send sends a piece of the vector to the peer.
+	send
+	// add waits for a piece of the peer and adds it to the vector.
+	add
+	// replace waits for a piece of the peer and puts it in the vector's place.
+	replace
 )
 
-// Move is one thing that a rank does in a round: an effect or a wait, as a value.
-type Move struct {
-	Action Action
-	// Peer is the rank at the other end. It is the rank itself where a rank puts its own
-	// piece among those of the others; such a piece takes no message.
-	Peer int
-	// Step and Index name the piece beside its sender: the step of the algorithm and
+// move is one thing that a rank does in a round: an effect or a wait, as a value.
+type move struct {
+	action action
+	// What becomes of the move's values. The mean is put together in an output; what a move before
+	// has taken in is there, the rest in the input. In every schedule either all values of a move
+	// are in the output already or none.
+	first  bool // none is in the output yet
+	last   bool // of an addition: its sum is complete, no move after it takes in any of its values
+	onward bool // of a wait: the next move sends the same values on
+	brief  bool // of an onward addition that is the first: its sum is replaced later, and not read before
+
+	// peer is the rank at the other end. It is the rank itself where a rank puts its own piece
+	// among the others'; such a piece takes no message.
+	peer int
+	// step and index name the piece beside its sender: the step of the algorithm and
 	// which piece of the vector it is, from 0. No two messages of a rank in a round
 	// have both in common with the same receiver.
-	Step, Index int
-	// Low and High bound the piece: values Low to High−1 of the vector. It may be empty.
-	Low, High int
+	step, index int
+	// low and high bound the piece: values low to high−1 of the vector. It may be empty.
+	low, high int
 }
 
-// Schedule returns what a rank does in a round, in order, to sum vectors of so many
-// values over n ranks: each rank walks through its own schedule, and at
-// the end of it holds the sum. It panics for an algorithm that does not exist, a
-// rank outside [0, n) and a negative number of values.
-func (a Algorithm) Schedule(n, rank, values int) []Move { return a.schedule(n, rank, values, 0) }
+// tag names a chunk inside its round.
+type tag struct {
+	rank, step, index int
+}
 
-// schedule is Schedule, with the number of values of the largest message of a ring; 0 for no
-// bound.
-func (a Algorithm) schedule(n, rank, values, segment int) []Move {
+// takes reports whether the move waits for a chunk.
+func (m *move) takes(t tag) bool {
+	return m.waits() && m.peer == t.rank && m.step == t.step && m.index == t.index
+}
+
+// waits reports whether the move needs a chunk.
+func (m *move) waits() bool { return m.action == add || m.action == replace }
+
+// schedule is what a rank does in a round, in order, to sum the vectors of all ranks. Each rank
+// walks through its own schedule and holds the sum at the end. Moves are computed when they are
+// needed, so a schedule takes the same memory for any number of ranks.
+type schedule interface {
+	// size is the number of positions.
+	size() int
+	// move is what is done at a position, from 0 to size−1; nothing at some.
+	move(position int) move
+	// find returns the position of the move that waits for a chunk. Where none does, it is any
+	// number.
+	find(t tag) int
+}
+
+// newSchedule returns what a rank of n does to sum vectors of the given number of values. segment
+// is the number of values of the largest message of a ring; 0 for no bound. It panics for an
+// unknown algorithm, a rank outside [0, n) and a negative number of values.
+func newSchedule(a Algorithm, n, rank, values, segment int) schedule {
 	if rank < 0 || rank >= n || values < 0 {
 		panic("collective: rank outside of the number of ranks, or a negative number of values")
 	}
-	if n == 1 {
-		return nil
-	}
-	s := schedule{n: n, rank: rank, values: values, segment: segment}
+	p := part{n: n, rank: rank, values: values}
 	switch a {
 	case AllToAll:
-		s.allToAll()
+		return &allToAll{p}
 	case Ring:
-		s.ring()
+		return newRing(p, segment)
 	case Butterfly:
-		s.butterfly()
+		return newButterfly(p)
 	case Tree:
-		s.tree()
-	default:
-		panic("collective: algorithm does not exist")
+		return newTree(p)
 	}
-	return s.moves
+	panic("collective: algorithm does not exist")
 }
 
-// schedule is one rank's schedule in the making.
-type schedule struct {
-	n, rank, values int
-	segment         int // values of a message at most, 0 for no bound; for the ring
-	moves           []Move
-}
+// part is one rank's in a sum of n vectors.
+type part struct{ n, rank, values int }
 
-// whole adds a move of the whole vector.
-func (s *schedule) whole(action Action, peer, step int) {
-	s.moves = append(s.moves, Move{Action: action, Peer: peer, Step: step, High: s.values})
-}
-
-// pieces adds a move of the pieces first to end−1 of the vector's parts pieces.
-func (s *schedule) pieces(action Action, peer, step, parts, first, end int) {
-	s.moves = append(s.moves, Move{
-		Action: action, Peer: peer, Step: step, Index: first,
-		Low: boundary(s.values, parts, first), High: boundary(s.values, parts, end),
-	})
+// whole is a move of the whole vector.
+func (p *part) whole(a action, peer, step int) move {
+	return move{action: a, peer: peer, step: step, high: p.values}
 }
 
 // boundary is where piece i begins if values are cut into parts that differ by one value at most.

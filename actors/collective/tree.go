@@ -14,25 +14,58 @@ import "math/bits"
 // It sends the fewest messages, but half of the ranks only wait and rank 0 carries the most (R.
 // Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in
 // MPICH", International Journal of High Performance Computing Applications 19(1), 2005).
-func (s *schedule) tree() {
-	levels := bits.Len(uint(s.n - 1))
-	own := levels // the level at which the rank meets its parent; rank 0 has none
-	if s.rank > 0 {
-		own = bits.TrailingZeros(uint(s.rank))
+//
+// A rank waits for its children, sends to its parent, waits for it, and sends to its children, the
+// last first.
+type tree struct {
+	part
+	steps    int // 2·⌈log₂N⌉
+	own      int // the step in which the rank meets its parent; for rank 0, which has none, ⌈log₂N⌉
+	children int // child i is 2^i ranks ahead
+}
+
+func newTree(p part) *tree {
+	levels := bits.Len(uint(p.n - 1))
+	s := &tree{part: p, steps: 2 * levels, own: levels}
+	if p.rank > 0 {
+		s.own = bits.TrailingZeros(uint(p.rank))
+	}
+	s.children = min(s.own, bits.Len(uint(p.n-1-p.rank)))
+	return s
+}
+
+func (s *tree) size() int {
+	if s.rank == 0 {
+		return 2 * s.children
+	}
+	return 2*s.children + 2
+}
+
+func (s *tree) move(position int) move {
+	if position < s.children {
+		m := s.whole(add, s.rank+1<<position, position)
+		m.first, m.onward = position == 0, position == s.children-1
+		m.last = m.onward && s.rank == 0
+		m.brief = m.first && m.onward && !m.last
+		return m
 	}
 	parent := s.rank & (s.rank - 1)
-	for level := range own {
-		if child := s.rank + 1<<level; child < s.n {
-			s.whole(Add, child, level)
-		}
+	switch after := s.size() - 1 - position; { // moves
+	case after < s.children:
+		return s.whole(send, s.rank+1<<after, s.steps-1-after)
+	case after == s.children:
+		m := s.whole(replace, parent, s.steps-1-s.own)
+		m.first, m.onward = s.children == 0, s.children > 0
+		return m
 	}
-	if s.rank > 0 {
-		s.whole(Send, parent, own)
-		s.whole(Replace, parent, 2*levels-1-own)
+	m := s.whole(send, parent, s.own)
+	m.first = s.children == 0
+	return m
+}
+
+func (s *tree) find(t tag) int {
+	if t.rank > s.rank {
+		return t.step
 	}
-	for level := own - 1; level >= 0; level-- {
-		if child := s.rank + 1<<level; child < s.n {
-			s.whole(Send, child, 2*levels-1-level)
-		}
-	}
+	return s.children + 1
 }

@@ -104,7 +104,7 @@ func TestWhereAllJoinTheyStartFromTheInitialModel(t *testing.T) {
 		},
 	}
 	c.run(t)
-	c.views = c.views[4:] // the run begins anew with node 2 alone
+	c.views = c.views[4:] // the run starts over with node 2 alone
 	if rounds := c.explain(t); len(rounds) < 5 {
 		t.Errorf("%d rounds", len(rounds))
 	}

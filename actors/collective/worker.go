@@ -20,7 +20,7 @@ type worker struct {
 	local        *train.Local
 	learner      learner
 	drift        peer.Drift
-	batches      batches
+	task         *train.Task
 	params       int // of the model
 	chunks       *protos.Messages[*protos.Chunk]
 	membership
@@ -45,15 +45,11 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := newBatches(task, env.View())
-	if err != nil {
-		return nil, err
-	}
 	w := &worker{
 		env: env, architecture: a, local: local, learner: newLearner(env, task, a.Reduce),
-		drift:   peer.NewDrift(a.Moved),
-		batches: sizes, params: task.Model.Params(),
-		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
+		drift: peer.NewDrift(a.Moved), task: task, params: task.Model.Params(),
+		membership: membership{causes: map[int]string{}},
+		chunks:     protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
 	}
 	w.drift.Mark(w.learner.joint())
 	return w, nil
@@ -70,7 +66,7 @@ func (w *worker) Waiting() string {
 		return agreement
 	case w.current != nil && w.current.blocked():
 		return fmt.Sprintf("a chunk of round %d from %s", w.finished,
-			w.env.View().Members[w.nodes[w.current.awaited()]].Name)
+			w.members[w.nodes[w.current.awaited()]].Name)
 	}
 	return ""
 }
@@ -148,7 +144,7 @@ func (w *worker) exchange(ctx actor.Context) {
 
 // average begins the reduction of what the ranks have learned.
 func (w *worker) average(ctx actor.Context) {
-	samples := w.batches.joint(w.nodes, w.finished*uint64(w.architecture.Every), w.architecture.Every)
+	samples := w.batches.joint(w.finished*uint64(w.architecture.Every), w.architecture.Every)
 	weight := w.learner.weight(float64(samples) / float64(w.batches.batch))
 	w.reduce(ctx, w.models, w.learner.contribution(), float32(weight))
 }
@@ -200,8 +196,8 @@ func (w *worker) accept(head *protos.Chunk, m *protos.Message) error {
 	return nil
 }
 
-// before is how many steps of a round come before those of the exchange of models: none without
-// votes, otherwise a number that no algorithm exceeds.
+// before returns how many steps of a round precede the exchange of models: none without votes,
+// otherwise a number that no algorithm exceeds.
 func (w *worker) before() int {
 	if w.votes == nil {
 		return 0
@@ -212,9 +208,9 @@ func (w *worker) before() int {
 // advance goes on with the reduction until a chunk is missing or it is over.
 func (w *worker) advance(ctx actor.Context) {
 	r := w.current
-	for m := r.next(); m != nil; m = r.next() {
+	for m, sends := r.next(); sends; m, sends = r.next() {
 		w.env.Charge(r.spent())
-		w.send(ctx, m)
+		w.send(ctx, &m)
 	}
 	w.env.Charge(r.spent())
 	if r.blocked() {
@@ -234,20 +230,20 @@ func (w *worker) advance(ctx actor.Context) {
 }
 
 // send sends a piece of the vector; to itself it takes no message.
-func (w *worker) send(ctx actor.Context, m *Move) {
-	piece := w.current.piece()
-	if m.Peer == w.rank {
+func (w *worker) send(ctx actor.Context, m *move) {
+	piece := w.current.piece(m)
+	if m.peer == w.rank {
 		w.current.keep(m, piece)
 		return
 	}
-	step := m.Step
+	step := m.step
 	if w.current == w.models {
 		step += w.before()
 	}
 	message, head := w.chunks.Get(piece)
 	head.View, head.Round, head.Rank = w.view, w.current.round, int32(w.rank)
-	head.Step, head.Index = uint32(step), uint32(m.Index)
-	ctx.Send(w.peers[m.Peer], message)
+	head.Step, head.Index = uint32(step), uint32(m.index)
+	ctx.Send(w.peer(m.peer), message)
 }
 
 // decide goes on to the exchange of models if anybody has voted for it.
@@ -285,11 +281,13 @@ func (w *worker) wait() {
 
 // cause names the rank whose chunk the reduction waits for.
 func (w *worker) cause() string {
-	cause := &w.causes[w.current.awaited()]
-	if *cause == "" {
-		*cause = fmt.Sprintf("rank %d", w.current.awaited())
+	rank := w.current.awaited()
+	cause, known := w.causes[rank]
+	if !known {
+		cause = fmt.Sprintf("rank %d", rank)
+		w.causes[rank] = cause
 	}
-	return *cause
+	return cause
 }
 
 // resume ends the waiting, if any, and records what it was for.

@@ -156,7 +156,7 @@ func (l *loop) add(rank, step int) int {
 	return n
 }
 
-// gradient is that of the mean loss over the batches that are there, which it takes away.
+// gradient returns the gradient of the mean loss over the batches added so far, and drops them.
 func (l *loop) gradient(params []float32) []float32 {
 	g := make([]float32, len(params))
 	l.task.Model.NewWorkspace(len(l.y)).Gradient(params, g, nn.Batch{X: l.x, Y: l.y})
@@ -174,7 +174,7 @@ func (l *loop) joint(rounds, every int) []float32 {
 				l.add(rank, round*every+i)
 			}
 		}
-		optimizer.Step(params, l.gradient(params))
+		optimizer.Step(params, params, l.gradient(params))
 	}
 	return params
 }
@@ -194,7 +194,7 @@ func (l *loop) averaged(rounds, every int) []float32 {
 			samples := 0
 			for i := range every {
 				samples += l.add(rank, round*every+i)
-				optimizers[rank].Step(params, l.gradient(params))
+				optimizers[rank].Step(params, params, l.gradient(params))
 			}
 			for i, v := range params {
 				mean[i] += float64(samples) * float64(v)
@@ -235,7 +235,7 @@ func compare(t *testing.T, models [][]float32, want []float32, tolerance float64
 	t.Helper()
 	for rank, m := range models {
 		if !slices.Equal(m, models[0]) {
-			t.Errorf("the model of rank %d differs from that of rank 0", rank)
+			t.Errorf("the models of ranks %d and 0 differ", rank)
 		}
 	}
 	d := distance(models[0], want)
@@ -450,6 +450,7 @@ func TestArchitectureSaysWhatIsWrongWithIt(t *testing.T) {
 // meter counts what the runtime allocates in the rounds between two versions of rank 0.
 type meter struct {
 	from, to uint64
+	heap     uint64 // bytes after the first of these rounds
 	count    [2]uint64
 	began    time.Time
 	took     time.Duration
@@ -458,6 +459,9 @@ type meter struct {
 func (m *meter) Observe(_ time.Duration, node int, e actors.Event) {
 	if node != 0 || e.Kind != actors.UpdateApplied || e.Version != m.from && e.Version != m.to {
 		return
+	}
+	if e.Version == m.from {
+		m.heap = heap()
 	}
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
@@ -500,4 +504,33 @@ func BenchmarkRound(b *testing.B) {
 			b.ReportMetric(m.each(), "allocs/round")
 		})
 	}
+}
+
+// BenchmarkRanks is a round of a ring in virtual time, with a local step each and a model of 2,084
+// parameters. The bytes are those of the heap that a round leaves, but for the data.
+func BenchmarkRanks(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			shards := make([]int, n)
+			for rank := range shards {
+				shards[rank] = 1
+			}
+			task := simtest.Task(simtest.Perceptron(93, 21, 5), shards, 1, sgd(0.01))
+			before := heap()
+			m := &meter{from: 1, to: uint64(b.N) + 1}
+			s := trial{task: task, rounds: b.N + 1, observer: m, edge: link.Constant{},
+				architecture: collective.Default()}
+			s.run(b)
+			b.ReportMetric(float64(m.took.Nanoseconds())/float64(b.N*2*n*(n-1)), "ns/message")
+			b.ReportMetric(float64(m.heap-before)/float64(n), "B/rank")
+		})
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

@@ -1,9 +1,9 @@
 // Package coordinator leads one run: it starts the members, counts what they
 // have trained, has their models evaluated, and ends the run.
 //
-// An evaluation takes immutable snapshots of all models at an instant t, computes on no
-// emulated node, and its verdict is in at t + lag. Evaluations are settled in their
-// order, whatever the order in which verdicts become ready.
+// An evaluation takes immutable snapshots of all models at an instant t. It computes on no emulated
+// node, and its verdict is known at t + lag. The coordinator settles evaluations in order, in
+// whatever order their verdicts become ready.
 package coordinator
 
 import (
@@ -23,8 +23,8 @@ import (
 type Interval struct {
 	// Epochs counts samples processed by all workers ÷ training samples.
 	Epochs float64
-	// Steps counts those of all workers, divided by the number of present nodes that hold a model
-	// where these train.
+	// Steps counts the steps of all workers. Where the nodes that hold a model train, it is divided
+	// by how many of them are present.
 	Steps int
 	// Time is on the run's clock.
 	Time time.Duration
@@ -43,11 +43,11 @@ type Policy struct {
 	// Target is the accuracy to arrive at, as a fraction. The run ends there unless GoOn.
 	Target float64
 	GoOn   bool
-	// Sample is the number of models that are looked at: those of the first so many present nodes
-	// in an order that is drawn once. 0 stands for all.
+	// Sample is the number of models to look at. They belong to the first present nodes in an order
+	// that is drawn once. 0 stands for all.
 	Sample int
-	// Epochs, Steps and Time bound the run. Steps are a holder's own where holders train, those of
-	// all workers elsewhere.
+	// Epochs, Steps and Time bound the run. Steps are a holder's own where holders train, and all
+	// workers' elsewhere.
 	Epochs float64
 	Steps  int
 	Time   time.Duration
@@ -56,7 +56,7 @@ type Policy struct {
 // Run is what the coordinator must know of a run.
 type Run struct {
 	Policy Policy
-	// Samples is the number of training samples, those of an epoch.
+	// Samples is the number of training samples, which make an epoch.
 	Samples int
 	// Holders are the positions in the view of the nodes whose models are evaluated.
 	Holders []int
@@ -87,7 +87,7 @@ type Result struct {
 	// Last is the number of the evaluation at which the record ends, and End its instant.
 	Last uint64
 	End  time.Duration
-	// Models are those of the last evaluation, in the order of the plan's nodes.
+	// Models are the models of the last evaluation, in the order of the plan's nodes.
 	Models []Model
 	// Average is the model of the averaged parameters; nil where the evaluation was of one model.
 	Average []float32

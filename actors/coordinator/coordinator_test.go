@@ -55,8 +55,8 @@ func TestEvaluationsByStepsOfHoldersThatTrainComeAfterSoManyOfEachOnAverage(t *t
 	for _, e := range s.evaluated() {
 		got = append(got, look{e.At.Round(ms), e.Origin, e.Step})
 	}
-	// Both are looked at after every fourth step of the two, and when the second one arrives at
-	// eight steps of its own.
+	// Both are looked at after every fourth step of the two, and when the second one reaches its
+	// eighth step.
 	want := []look{{0, 0, 0}, {0, 1, 0}, {12 * ms, 0, 1}, {12 * ms, 1, 3}, {24 * ms, 0, 2}, {24 * ms, 1, 6},
 		{32 * ms, 0, 3}, {32 * ms, 1, 8}}
 	equal(t, "looks", want, got)
@@ -235,7 +235,7 @@ func TestTimeToTargetUnderEachFigureIsThatOfTheRecordedModels(t *testing.T) {
 					i, f, e.Accuracy, s.figure(of, i), nodes)
 			}
 		}
-		// The models that the run ended with are those of the judged figure.
+		// The run ends with the models that the figure was judged on.
 		ended := min(last, rounds-1)
 		if s.policy.GoOn {
 			ended = rounds - 1

@@ -88,7 +88,7 @@ func (s *script) summarized() (list []entry) {
 	return list
 }
 
-// params are those of the models that the run has ended with.
+// params returns the parameters of the models that the run ended with.
 func (s *script) params() (list []float32) {
 	for _, m := range s.result.Models {
 		list = append(list, m.Params...)
@@ -96,7 +96,7 @@ func (s *script) params() (list []float32) {
 	return list
 }
 
-// instants are those of the snapshots that were judged.
+// instants returns the instants of the judged snapshots.
 func (s *script) instants() (list []time.Duration) {
 	for _, e := range s.evaluated() {
 		list = append(list, e.At)

@@ -10,7 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 )
 
-// holders are so many players that hold and train, one step every 10 ms.
+// holders returns a player for each model. Each holds and trains, one step every 10 ms.
 func holders(models ...float32) []player {
 	var players []player
 	for _, m := range models {
@@ -134,7 +134,7 @@ func TestConsensusDistanceIsTheRootMeanSquareFromTheMean(t *testing.T) {
 	equal(t, "instants", []time.Duration{0, 20 * ms, 40 * ms, 50 * ms}, instants)
 }
 
-// The one model that is looked at is that of another node when its node has gone.
+// When the node whose model alone is looked at has gone, another node's model takes its place.
 func TestSampleIsDrawnOfThosePresent(t *testing.T) {
 	for seed := range uint64(4) {
 		s := &script{players: holders(0.1, 0.2, 0.3), samples: 1000, seed: seed, policy: coordinator.Policy{
@@ -159,7 +159,7 @@ func TestRunWhoseHoldersAreAllGoneEndsAtItsBound(t *testing.T) {
 	s.schedule = []world.NodeChange{{At: 25 * ms, Node: 0, Do: world.Leave}, {At: 30 * ms, Node: 1, Do: world.Leave}}
 	s.run(t)
 	if s.result.End != 50*ms || len(s.result.Models) != 2 {
-		t.Errorf("ended at %v with %d models, want 50ms and those of 20 ms", s.result.End, len(s.result.Models))
+		t.Errorf("ended at %v with %d models, want 50ms and the two of 20 ms", s.result.End, len(s.result.Models))
 	}
 	if n := s.result.Incidents; len(n) != 1 || n[0].At != 30*ms || n[0].Node != 1 {
 		t.Errorf("incidents %+v, want that the last holder left at 30ms", n)

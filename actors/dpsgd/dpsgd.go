@@ -1,8 +1,7 @@
-// Package dpsgd is decentralised parallel stochastic gradient descent: peers without a
-// server, each with its own model, that average with their neighbours after every
-// step (X. Lian et al., "Can Decentralized Algorithms Outperform Centralized
-// Algorithms? A Case Study for Decentralized Parallel Stochastic Gradient Descent", NIPS 2017,
-// algorithm 1):
+// Package dpsgd implements decentralised parallel stochastic gradient descent: peers without a
+// server, each with its own model, average with their neighbours after every step (X. Lian et al.,
+// "Can Decentralized Algorithms Outperform Centralized Algorithms? A Case Study for Decentralized
+// Parallel Stochastic Gradient Descent", NIPS 2017, algorithm 1):
 //
 //	x_i ← Σ_j W_ij x_j − γ ∇F_i(x_i)
 //
@@ -11,26 +10,27 @@
 // neighbours' models of the step are there. A neighbour may be one step ahead. There is no
 // other barrier.
 //
-// W is fixed by the topologies of the run taken together, absent nodes included. The weight of a
-// pair one of which is not there, or that the present topology does not link, returns to each one's
-// own, so that W is doubly stochastic over those who are there. A pair that comes together agrees
-// on the step from which it averages: the first that neither has begun. So where those who are
-// there fall apart into several parts, as a ring does when two nodes leave it, each part goes on at
-// its own pace, and when somebody who joins links them again, the part that is ahead stands still
-// at that step until the other one has caught up.
+// All topologies of the run together fix W, absent nodes included. If one node of a pair is absent,
+// or the present topology does not link the pair, each of the two adds the pair's weight to its
+// own. So W stays doubly stochastic over the present nodes. A pair that comes together agrees on
+// the step from which it averages: the first that neither has begun. The present nodes may fall
+// apart into several parts, as a ring does when two nodes leave it. Then each part goes on at its
+// own pace. When a node that joins links the parts again, the part that is ahead stands still at
+// that step until the other one has caught up.
 //
-// Nobody waits for ever, because steps are numbered for all alike: who waits for a neighbour's
+// No peer waits for ever, because all peers number steps alike: a peer that waits for a neighbour's
 // model of a step is at that step, and the neighbour is behind it. So waits go from higher steps to
-// lower ones, never round a cycle, and a peer at the lowest step waits for nothing but its gradient
-// and, if the lead is bounded, clocks that are under way. Pairs that fixed an offset between counts
-// of their own would not stand still to catch up, but around a cycle of the topology offsets agreed
-// on at different times need not add up to 0, and then a peer waits for one of its own later steps.
+// lower ones, never round a cycle. A peer at the lowest step waits only for its gradient and, if
+// the lead is bounded, for clocks that are under way. Pairs could instead fix an offset between
+// separate counts, and would not stand still to catch up. But around a cycle of the topology,
+// offsets agreed on at different times need not add up to 0, and then a peer waits for a later step
+// that is its own.
 //
-// The sum over all peers is what averaging does not change. It moves with a peer that crashes,
-// which takes its model along, with one that joins, and when a pair is parted of which one has
-// averaged a step already and the other has not.
+// Averaging keeps the sum over all peers. The sum changes when a peer crashes and takes its model
+// along, when a peer joins, and when a pair is parted after one of the two has averaged a step and
+// before the other has.
 //
-// The architecture needs every model: over links that lose messages for good a run comes to a
+// The architecture needs every model: a run over links that lose messages for good comes to a
 // standstill.
 package dpsgd
 
@@ -63,9 +63,9 @@ type Architecture struct {
 	// Algorithms with Compressed Communication", ICML 2019). The distance is Euclidean. With 0
 	// every model is sent.
 	Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
-	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 is no
-	// bound beyond that of one step between neighbours. With a bound, those who are there must
-	// be connected, so that they hear of each other.
+	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 means no bound but
+	// the one step between neighbours. With a bound, the present peers must be connected, so that
+	// they hear of each other.
 	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 }
 

@@ -66,7 +66,10 @@ func parting(s *simtest.Stage, random *rand.Rand) time.Duration {
 func TestPartsOfDifferentPaceGoOnTogetherOnceTheyAreLinkedAgain(t *testing.T) {
 	t.Parallel()
 	seeds, apart := uint64(300), 0
-	if simtest.Brief() {
+	switch {
+	case testing.Short():
+		seeds = 6
+	case simtest.Brief():
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -84,8 +84,8 @@ func (p *pair) missing(step uint64) bool {
 	return p.counts(step) && !p.slots[step&1].here
 }
 
-// accept keeps a neighbour's model of its step; this peer is at step now. It takes a
-// reference of its own.
+// accept keeps a neighbour's model of its step; this peer is at step now. It takes its own
+// reference.
 func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values int) error {
 	s := &p.slots[head.Step&1]
 	switch {

@@ -116,8 +116,8 @@ func (p *peer) pair(node int32) *pair {
 // pid addresses a neighbour.
 func (p *peer) pid(x *pair) *actor.PID { return p.env.View().Members[x.node].PID }
 
-// token tells the present lives of a pair from former ones: the view since which both are
-// there, which both know.
+// token distinguishes the present lives of a pair from former ones: it is the view since which both
+// are there, which both know.
 func (p *peer) token(x *pair) uint64 { return max(p.joining.Life(), x.since) }
 
 // start begins the first step, or joins those who are in theirs.

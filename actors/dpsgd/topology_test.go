@@ -30,9 +30,9 @@ func restricted(whole actors.Graph, edge func(i, j int) bool) [][]float64 {
 	return w
 }
 
-// The topology changes in the middle of a step. In that step those average who are neighbours
-// before and after, from the next step on all present neighbours; weights are those of all
-// topologies taken together.
+// The topology changes in the middle of a step. In that step, peers average that are neighbours
+// before and after the change; from the next step on, all present neighbours do. All topologies
+// together determine the weights.
 func TestEqualsTheMatrixFormulaWhenTheTopologyChanges(t *testing.T) {
 	const n, rate, steps = 6, 0.1, 40
 	ring := ringOf(n)

@@ -30,7 +30,7 @@ type Choice struct {
 	By By `plan:"kind" words:"random|latency" doc:"random: all alike; latency: near ones more often"`
 	// Share is which share of the neighbours is drawn, rounded to the nearest number but at
 	// least one. Either Share or Count is positive.
-	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%" either:"share|count" doc:"of the neighbours that are chosen"`
+	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the neighbours that are chosen"`
 	// Count is how many are drawn, all if there are fewer.
 	Count int `plan:"count,omitzero" range:"1.." either:"share|count" doc:"neighbours that are chosen"`
 	// Floor, from 0 to 1, bounds the weights of Latency from below: none is less than Floor times

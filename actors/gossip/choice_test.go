@@ -201,7 +201,7 @@ func TestValidateNamesTheFieldThatMakesNoSense(t *testing.T) {
 		"Lead is -2: must be 0 or more":                              func(a *Architecture) { a.Lead = -2 },
 		`Choice.By is "age": must be random or latency`:              func(a *Architecture) { a.Choice.By = "age" },
 		"Choice.Count is -1":                                         func(a *Architecture) { a.Choice.Count = -1 },
-		"Choice.Share is 1.5: must be from 0 to 1":                   func(a *Architecture) { a.Choice.Share = 1.5 },
+		"Choice.Share is 1.5: must be more than 0%, up to 100%":      func(a *Architecture) { a.Choice.Share = 1.5 },
 		"Choice.Share is 0.5: must be left out where count is given": func(a *Architecture) { a.Choice.Count = 1 },
 		"Choice.Share is 0: must be given where count is not":        func(a *Architecture) { a.Choice.Share = 0 },
 		"Choice.Floor is 2: must be from 0 to 1": func(a *Architecture) {

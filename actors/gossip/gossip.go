@@ -1,21 +1,20 @@
-// Package gossip is decentralised training without a server: every peer trains a model of
-// its own on its shard, exchanges models with some of its neighbours, and merges what
-// arrives into its own.
+// Package gossip is decentralised training without a server: every peer trains its own model on its
+// shard, exchanges models with some of its neighbours, and merges what arrives into its own.
 //
-// The default is gossip averaging over intermittently connected networks: after every step a
-// peer sends its model to a random half of its neighbours, and averages half and half on
-// each arrival. It differs from gossip learning (R. Ormándi, I. Hegedűs and M. Jelasity,
-// "Gossip learning with linear models on fully distributed data", Concurrency and Computation
-// 25(4), 2013; arXiv 1109.1396), where models walk and what a peer merges are the two it has
-// received last; from there are the age of a model and the exchange on the clock.
+// The default is gossip averaging over intermittently connected networks: after every step a peer
+// sends its model to a random half of its neighbours, and averages half and half on each arrival.
+// It differs from gossip learning (R. Ormándi, I. Hegedűs and M. Jelasity, "Gossip learning with
+// linear models on fully distributed data", Concurrency and Computation 25(4), 2013; arXiv
+// 1109.1396), where models walk and a peer merges the two that it received last. The age of a model
+// and the exchange on the clock come from there.
 //
-// A step's gradient is computed on the parameters that the peer has when the step begins.
-// Models that arrive meanwhile are merged on arrival into the present model; the gradient is
-// then applied to that. So a peer that is computing answers at once, and no arrival waits for a
-// step, at the price of a gradient that is a few merges old.
+// A step's gradient is computed on the parameters that the peer has when the step begins. Models
+// that arrive meanwhile are merged on arrival into the present model; the gradient is then applied
+// to that. So a computing peer answers at once and no arrival waits for a step. The price is a
+// gradient that is a few merges old.
 //
-// A message that its link drops for good is not sent again: whoever waits for it, because of
-// Wait or after joining, waits until the other has gone. Links that lose messages need
+// A message that its link drops for good is not sent again: a peer that waits for it, because of
+// Wait or after joining, waits until the sender has gone. Links that lose messages need
 // retransmission, or an architecture that does not wait.
 package gossip
 

@@ -148,7 +148,7 @@ func TestPeersThatComeAndGoStopNobody(t *testing.T) {
 			if seed%7 == 0 {
 				rules.Every, rules.Period, rules.Wait = 0, 11*ms, false
 			}
-			// Where the lead is bounded, the others may wait for one that began anew.
+			// Where the lead is bounded, the others may wait for one that started over.
 			steps := churn(t, seed, rules).steps
 			if slices.Max(steps) < 5 || (rules.Lead == gossip.NoLead && slices.Min(steps) < 5) {
 				t.Errorf("seed %d, %+v: steps of the nodes in the last half of a second: %v", seed, rules, steps)
@@ -239,7 +239,7 @@ func TestPeerThatJoinsGoesOnWhereItsNeighbourIs(t *testing.T) {
 		t.Errorf("its updates: %+v", updates)
 	}
 	if got := result.Models[0].Params[0]; got != 6 {
-		t.Errorf("its model has %v, want 5 of its neighbour's steps and one of its own", got)
+		t.Errorf("its model has %v, want its neighbour's 5 steps and 1 of the peer's", got)
 	}
 }
 
@@ -251,7 +251,7 @@ func (a *asked) Rate(step int) float64 {
 	return 0.1
 }
 
-// The peers are those of the test above.
+// The peers are the same as in the test above.
 func TestRateOfPeerThatJoinsIsThatOfItsStep(t *testing.T) {
 	rate := &asked{}
 	s := &stage{task: newTask(2, 6, 2, 3, 2), rules: all(gossip.Push, false), steps: []time.Duration{10 * ms},

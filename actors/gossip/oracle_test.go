@@ -75,7 +75,7 @@ func (p *plain) begin(i int) {
 		gradient := make([]float32, len(old))
 		p.task.Model.NewWorkspace(p.task.Batch).Gradient(old, gradient,
 			nn.Batch{X: x[:n*p.task.Train.Inputs], Y: y[:n]})
-		p.task.Method.New(len(old)).Step(p.models[i], gradient) // plain SGD remembers nothing
+		p.task.Method.New(len(old)).Step(p.models[i], p.models[i], gradient) // plain SGD remembers nothing
 		p.done[i]++
 		if p.done[i]%p.rules.Every == 0 {
 			p.exchange(i)

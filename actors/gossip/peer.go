@@ -103,8 +103,8 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-// proceed begins the next step if nothing stands in its way. A peer held by the lead passes
-// on what it hears, so that nobody waits for a clock that stands still behind another who waits.
+// proceed begins the next step if nothing stands in its way. A peer held by the lead passes on what
+// it hears. Otherwise a peer could wait for a clock that stands still behind another waiting peer.
 func (p *peer) proceed(ctx actor.Context) {
 	if p.stepping || !p.joining.Ready() || p.awaited.count > 0 {
 		return

@@ -25,7 +25,8 @@ func firsts(t *testing.T, models [][]float32) (list []float32) {
 	return list
 }
 
-// Steps of the first add 8 and take 10 ms, those of the second 4 and 25 ms; models travel 1 ms.
+// The first peer's steps add 8 and take 10 ms; the second's add 4 and take 25 ms. Models travel 1
+// ms.
 //
 //	10  first 8
 //	11  second (0+8)/2 = 4

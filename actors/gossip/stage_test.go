@@ -24,7 +24,7 @@ import (
 
 const ms = time.Millisecond
 
-// newTask is a task on random data for peers with so many samples each.
+// newTask returns a task on random data with the same number of samples for each peer.
 func newTask(peers, samples, batch int, layers ...int) *train.Task {
 	return simtest.Task(simtest.Perceptron(layers...), slices.Repeat([]int{samples}, peers), batch,
 		optim.SGD{Rate: optim.Constant(0.1)})
@@ -44,9 +44,9 @@ func (c *counting) New(int) optim.Optimizer {
 	return adder(c.adds[(c.made-1)%len(c.adds)])
 }
 
-func (a adder) Step(params, _ []float32) {
+func (a adder) Step(dst, params, _ []float32) {
 	for i := range params {
-		params[i] += float32(a)
+		dst[i] = params[i] + float32(a)
 	}
 }
 func (adder) Work(int) float64          { return 0 }
@@ -69,7 +69,7 @@ func countingTask(adds ...float32) *train.Task {
 type stage struct {
 	task       *train.Task
 	rules      gossip.Architecture
-	steps      []time.Duration // of each peer; the last one is that of the rest
+	steps      []time.Duration // of each peer; the last one holds for the rest
 	edge       link.Delay
 	reorder    bool
 	links      func(n *link.Network)

@@ -1,6 +1,6 @@
-// Package local is the baseline of every comparison: peers that train alone, each on its own shard
-// from the run's initial model, and exchange nothing. What an architecture gains by communicating
-// is what it does better than this one.
+// Package local is the baseline of every comparison: peers train alone, each on its own shard from
+// the run's initial model, and exchange nothing. An architecture gains by communicating what it
+// gains over this one.
 package local
 
 import (
@@ -20,9 +20,9 @@ type Architecture struct{}
 
 var _ train.Architecture = Architecture{}
 
-// Roles is the one role of all nodes: each trains and holds a model of its own.
+// Roles returns the only role: every node trains and holds its own model.
 func (Architecture) Roles() []train.Role {
-	return []train.Role{{Name: RolePeer, Doc: "trains a model of its own on its shard", Trains: true, Holds: true,
+	return []train.Role{{Name: RolePeer, Doc: "trains its own model on its shard", Trains: true, Holds: true,
 		Min: 1}}
 }
 

@@ -33,8 +33,8 @@ func alone(t *testing.T, task *train.Task, worker, steps int) []float32 {
 	return params
 }
 
-// expect compares the models at a look with those of plain descent after so many steps, bit for
-// bit.
+// expect compares the models at a look, bit for bit, with plain descent after the given numbers of
+// steps.
 func expect(t *testing.T, task *train.Task, look []simtest.Seen, steps []int) {
 	t.Helper()
 	for node, seen := range look {
@@ -44,7 +44,7 @@ func expect(t *testing.T, task *train.Task, look []simtest.Seen, steps []int) {
 		}
 		same := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 		if !slices.EqualFunc(seen.Params, alone(t, task, node, steps[node]), same) {
-			t.Errorf("node %d: the model is not that of plain descent after %d steps", node, steps[node])
+			t.Errorf("node %d: the model differs from plain descent after %d steps", node, steps[node])
 		}
 	}
 }

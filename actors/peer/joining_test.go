@@ -81,8 +81,9 @@ func (j *joiner) Receive(ctx actor.Context) {
 	m.Release()
 }
 
-// Peers come and go over slow links that reorder messages. In the end everybody who is there has a
-// model, whole: that of another with its steps, or the initial one if no neighbour comes first.
+// Peers come and go over slow links that reorder messages. In the end every present peer has a
+// whole model: another peer's with that peer's steps, or the initial one if no neighbour comes
+// first.
 func TestEveryPeerThatJoinsGetsAModel(t *testing.T) {
 	adopted, first := 0, 0
 	for seed := range uint64(400) {

@@ -53,9 +53,8 @@ func degree(view *actors.View, node int) int {
 	return len(view.Potential(node))
 }
 
-// Metropolis returns the matrix of the edges in a view's topology. Their Metropolis weights are
-// those of all edges that any topology of the run has, so that both ends of an edge know the same
-// one at any time.
+// Metropolis returns the matrix of the edges in a view's topology. Their Metropolis weights count
+// the edges of all topologies of the run, so both ends of an edge use the same weight at any time.
 func Metropolis(view *actors.View) *Mixing {
 	m, ever := newMixing(len(view.Members)), view.Ever()
 	for i := range m.columns {

@@ -10,7 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 )
 
-// viewOf is that of n nodes with an edge wherever edge says so.
+// viewOf returns a view of n nodes with an edge wherever edge says so.
 func viewOf(n int, edge func(i, j int) bool) *actors.View {
 	d := &world.Deployment{Nodes: make([]world.Node, n), Topologies: []actors.Graph{make(actors.Graph, n)}}
 	for i := range n {

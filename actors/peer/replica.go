@@ -38,7 +38,7 @@ func (r *Replica) Writable() []float32 {
 
 // Update makes a step of the optimiser with a gradient, charges its work and records it.
 func (r *Replica) Update(gradient []float32) {
-	r.Optimizer.Step(r.Writable(), gradient)
+	r.Params = train.Update(r.env.Tensors(), r.Optimizer, r.Params, gradient)
 	r.Version++
 	r.env.Charge(r.Optimizer.Work(len(gradient)))
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,11 +16,13 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
 )
 
 func rated(rate float64) optim.Method { return optim.SGD{Rate: optim.Constant(rate)} }
 
-// cycles runs the 93-21-5 network, batch 32, over two unequal links for so many steps.
+// cycles runs the 93-21-5 network, batch 32, over two unequal links until the stopwatch has seen
+// its last step.
 func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
 	task := newTask(tb, 1, []int{93, 21, 5}, 32, 4000, "fast", "slow")
 	s := &stage{
@@ -61,4 +64,69 @@ func TestCycleAllocatesNothing(t *testing.T) {
 			simtest.ExpectNoAllocations(t, warm, 1000, func(watch *simtest.Stopwatch) { cycles(t, a, watch) })
 		})
 	}
+}
+
+// BenchmarkUpdate is what a server does with a gradient while another worker still reads the answer
+// before: the workers compute nothing, and their links take so long that one answer is always under
+// way.
+func BenchmarkUpdate(b *testing.B) {
+	for _, inputs := range []int{2183, 24_999, 119_999} {
+		b.Run(fmt.Sprintf("params=%d", 10*inputs+10), func(b *testing.B) {
+			watch := &updates{last: b.N + 10}
+			s := &stage{
+				task: newTask(b, 1, []int{inputs, 10}, 1, 2, "near", "far"), arch: ps.Architecture{Scale: ps.Sum},
+				server: world.Profile{Cores: 1, Speed: math.Inf(1)}, observer: watch, worker: echo,
+				steps:  []time.Duration{0, 0},
+				delays: []time.Duration{time.Millisecond, 1500 * time.Microsecond},
+			}
+			s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+				watch.start, watch.stop = b.ResetTimer, func() {
+					b.StopTimer()
+					control.Finish()
+				}
+				return starter(math.MaxInt64)(env, control)
+			}
+			b.ReportAllocs()
+			if _, err := s.world(b).Run(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// updates calls functions after the tenth and the last update.
+type updates struct {
+	made, last  int
+	start, stop func()
+}
+
+func (u *updates) Observe(_ time.Duration, _ int, e actors.Event) {
+	if e.Kind != actors.UpdateApplied {
+		return
+	}
+	switch u.made++; u.made {
+	case 10:
+		u.start()
+	case u.last:
+		u.stop()
+	}
+}
+
+// echo is a worker that pushes the same gradient whenever it gets parameters.
+func echo(env actors.Env) (actor.Actor, error) {
+	var gradient *protos.Tensor
+	return actor.ReceiveFunc(func(ctx actor.Context) {
+		m, ok := ctx.Message().(*protos.Message)
+		if !ok {
+			return
+		}
+		if head, ok := m.Head.(*protos.Parameters); ok {
+			if gradient == nil {
+				gradient = protos.NewTensor(slices.Repeat([]float32{1e-6}, len(m.Tensors[0].Data)))
+			}
+			push := &protos.Push{Node: int32(env.Node()), Version: head.Version, Life: head.Life}
+			ctx.Send(env.View().Members[0].PID, protos.NewMessage(push, gradient.Retain()))
+		}
+		m.Release()
+	}), nil
 }

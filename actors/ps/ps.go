@@ -1,4 +1,4 @@
-// Package ps is the parameter server: one server holds the model, workers compute
+// Package ps implements the parameter server: one server holds the model; workers compute
 // gradients, push them and go on with the parameters that they get back.
 //
 // Consistency is asynchronous (ASP): the server applies every gradient as it
@@ -36,8 +36,8 @@ const (
 type Architecture struct {
 	// Scale is Sum or Mean.
 	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
-	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 it
-	// changes its copy of the parameters with an optimiser of its own after each step, and the
+	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 the
+	// worker updates its copy of the parameters with its own optimiser after each step, and the
 	// server makes one step of its optimiser with the sum of the gradients.
 	Every int `plan:"every,omitzero" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
 }

@@ -23,9 +23,9 @@ type applied struct {
 	Staleness uint64
 }
 
-// localRound is what a worker does between fetching parameters and pushing, written out: so many
-// steps on a copy, the sum of their gradients, and the time that its own steps of the optimiser and
-// its sums take.
+// localRound writes out what a worker does between fetching parameters and pushing: steps on a
+// copy, the sum of their gradients, and the time that its own steps of the optimiser and its sums
+// take.
 func localRound(
 	s *stage, sampler *datasets.Sampler, first int, params []float32, rate float32,
 ) (sum []float32, own time.Duration) {

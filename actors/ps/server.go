@@ -10,8 +10,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// server holds the model. Receivers share one snapshot of it, which is copied
-// only when the next gradient comes while somebody still reads it.
+// server holds the model. Receivers share one snapshot of it; the next gradient makes another only
+// while somebody still reads it.
 type server struct {
 	env        actors.Env
 	params     *protos.Tensor
@@ -96,7 +96,7 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	if head.Life != s.life {
 		return // a gradient on the model of a server that is gone; its worker has been greeted by this one
 	}
-	s.apply(m.Tensors[0])
+	s.apply(m.Take(0))
 	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version,
 		Origin: node})
 	if s.workers[node] != nil {
@@ -104,16 +104,17 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	}
 }
 
+// apply takes a gradient over.
 func (s *server) apply(gradient *protos.Tensor) {
-	s.params = s.env.Tensors().Writable(s.params)
-	work := s.optimizer.Work(len(s.params.Data))
+	n := len(gradient.Data)
+	work := s.optimizer.Work(n)
 	if s.factor != 1 {
-		gradient = s.env.Tensors().Writable(gradient.Retain())
-		defer gradient.Release()
+		gradient = s.env.Tensors().Writable(gradient)
 		nn.Scale(gradient.Data, s.factor)
-		work += float64(len(s.params.Data))
+		work += float64(n)
 	}
-	s.optimizer.Step(s.params.Data, gradient.Data)
+	s.params = train.Update(s.env.Tensors(), s.optimizer, s.params, gradient.Data)
+	gradient.Release()
 	s.version++
 	s.env.Charge(work)
 }

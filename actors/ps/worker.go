@@ -160,8 +160,7 @@ func (r *round) begin(params *protos.Tensor) { r.model, r.steps, r.samples = par
 func (r *round) take(env actors.Env, gradient *protos.Tensor, samples int) (work float64) {
 	r.steps++
 	r.samples += samples
-	r.model = env.Tensors().Writable(r.model)
-	r.optimizer.Step(r.model.Data, gradient.Data)
+	r.model = train.Update(env.Tensors(), r.optimizer, r.model, gradient.Data)
 	work = r.optimizer.Work(len(gradient.Data))
 	if r.steps == 1 {
 		r.sum = gradient

@@ -1,5 +1,5 @@
-// Package train is what all data-parallel architectures share: the task (model,
-// data, optimiser), a worker's local step, and the evaluation of a model.
+// Package train holds what all data-parallel architectures share: the task (model, data,
+// optimiser), a worker's local step, and the evaluation of a model.
 //
 // An Architecture says which actor each node of a plan runs. Its actors compute
 // their steps with Local, and let the coordinator look at their model with

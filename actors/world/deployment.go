@@ -66,8 +66,7 @@ type Control struct {
 	Announce func(view *protos.View)
 }
 
-// Observer is told of every event of a run. Worlds in real time call it from
-// many goroutines.
+// Observer gets every event of a run. Worlds in real time call it from many goroutines.
 type Observer interface {
 	Observe(at time.Duration, node int, event actors.Event)
 }

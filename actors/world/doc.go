@@ -1,4 +1,4 @@
-// Package world is what a world must offer to the actors of a run, whatever its time is: who takes
+// Package world holds what a world offers to the actors of a run in any kind of time: who takes
 // part and how fast each node computes, how nodes come and go, which views follow, and what a
-// standstill says. The virtual world and the one in real time are both made of it.
+// standstill reports. Both the virtual world and the world in real time build on it.
 package world

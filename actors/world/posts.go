@@ -7,9 +7,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Posts are the places that an actor has posted for values from other processes, see Env.Post.
-// Whoever reads what comes from a process takes them while the actor may be at work or have ended,
-// so its world locks them.
+// Posts are the places that an actor has posted for values from other processes, see Env.Post. The
+// reader of a connection takes them while the actor may be at work or have ended, so the world
+// locks them.
 type Posts struct {
 	memory *protos.Tensor
 	places map[protos.PlaceName]span

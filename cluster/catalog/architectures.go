@@ -15,10 +15,10 @@ func addArchitectures(c *Catalog) {
 		"one server holds the model, workers push gradients and pull parameters, asynchronously, whatever the "+
 			"network's topology")
 	a.Declare("all-reduce", collective.Default(),
-		"workers without a server average gradients, or models, among all of them every so many steps, synchronously; "+
-			"over whatever links its algorithm needs, which the network's topology does not restrict")
+		"workers without a server average gradients, or models, among all of them every N steps, synchronously; "+
+			"over whatever links its algorithm needs; the network's topology does not restrict them")
 	a.Declare("gossip", gossip.Default(),
-		"peers without a server exchange their models with some of their neighbours, every so many steps or with a "+
+		"peers without a server exchange their models with some of their neighbours, every N steps or with a "+
 			"period")
 	a.Declare("d-psgd", dpsgd.Default(),
 		"peers without a server average models with all their neighbours after every step (Lian et al. 2017)")

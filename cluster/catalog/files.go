@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -72,12 +70,11 @@ func addArrays(c *Catalog) {
 	c.Datasets.Add(Define("idx", "images and labels in MNIST's format, beside the plan",
 		func() idxFiles { return idxFiles{} },
 		func(c *Catalog, s *idxFiles) (Loader, error) {
-			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
+			return c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return idx.LoadFiles(idx.Files{Images: at["images"], Labels: at["labels"],
 					TestImages: at["test-images"], TestLabels: at["test-labels"]})
 			}, file{"images", &s.Images}, file{"labels", &s.Labels}, file{"test-images", &s.TestImages},
 				file{"test-labels", &s.TestLabels})
-			return l, cmp.Or(both("test-images", s.TestImages, "test-labels", s.TestLabels), err)
 		}))
 	type npyFiles struct {
 		npy.Pairs
@@ -86,17 +83,16 @@ func addArrays(c *Catalog) {
 	c.Datasets.Add(Define("npy", "arrays of NumPy, a file each, beside the plan",
 		func() npyFiles { return npyFiles{} },
 		func(c *Catalog, s *npyFiles) (Loader, error) {
-			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
+			return c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return npy.Load(npy.Pairs{X: at["x"], Y: at["y"], TestX: at["test-x"], TestY: at["test-y"]})
 			}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
-			return l, cmp.Or(both("test-x", s.TestX, "test-y", s.TestY), err)
 		}))
 	type archive struct {
 		File   string       `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
 		X      string       `plan:"x" doc:"the array of the inputs"`
 		Y      string       `plan:"y" doc:"the array of the labels, whole numbers"`
-		TestX  string       `plan:"test-x,omitzero" doc:"the array of inputs to test on; default: a share of the others is held out"`
-		TestY  string       `plan:"test-y,omitzero" doc:"the array of labels of the inputs to test on"`
+		TestX  string       `plan:"test-x,omitzero" with:"test-y" doc:"the array of inputs to test on; default: a share of the others is held out"`
+		TestY  string       `plan:"test-y,omitzero" with:"test-x" doc:"the array of labels of the inputs to test on"`
 		Source *syntax.Node `plan:",node"`
 	}
 	c.Datasets.Add(Define("npz", "arrays of NumPy in one archive, beside the plan",
@@ -112,7 +108,7 @@ func addArrays(c *Catalog) {
 			if s.TestX != "" {
 				l.Test = 0
 			}
-			return l, cmp.Or(both("test-x", s.TestX, "test-y", s.TestY), err)
+			return l, err
 		}))
 }
 
@@ -156,15 +152,4 @@ func (c *Catalog) own(section *syntax.Node, load func(at places, test bool) (*da
 		l.Test = heldOut
 	}
 	return l, nil
-}
-
-// both returns an error if one of two keys is given without the other.
-func both(a, valueA, b, valueB string) error {
-	if (valueA == "") == (valueB == "") {
-		return nil
-	}
-	if valueA == "" {
-		a, b = b, a
-	}
-	return fmt.Errorf("%s is given without %s; what is tested on needs both", a, b)
 }

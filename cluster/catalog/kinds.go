@@ -1,6 +1,6 @@
-// Package catalog says what a plan can name: models, data sets, splits,
-// optimisers, rate schedules, architectures, delay models and topologies. A Catalog is a value
-// that a program makes with Default and adds its own kinds to; there is no global one.
+// Package catalog says what a plan can name: models, data sets, splits, optimisers, rate schedules,
+// architectures, delay models and topologies. A program makes a Catalog with Default and adds its
+// own kinds to it; there is no global one.
 package catalog
 
 import (
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -30,10 +29,10 @@ type Kind[T any] struct {
 
 // Define makes a kind whose settings are a C: a struct with `plan` tags, see package field; fields
 // of type *syntax.Node name other kinds, with a tag names:"architecture" and so on, see
-// [Catalog.Schema]. Defaults returns it with what a plan may leave out; build makes the T of it,
+// [Catalog.Schema]. Defaults returns it with what a plan may leave out. Build makes the T from it
 // and spells out defaults that depend on other settings by writing them into the settings. An error
-// of build is told with the place of the key that its text begins with, or that About names,
-// otherwise with that of the section. Where the T itself has the settings, [Kinds.Declare] does it.
+// of build gets the place of the key that About names, otherwise the place of the section. Where
+// the T itself has the settings, use [Kinds.Declare].
 func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog, chosen *C) (T, error)) Kind[T] {
 	return Kind[T]{
 		Name: name, Doc: doc,
@@ -43,8 +42,8 @@ func Define[C, T any](name, doc string, defaults func() C, build func(c *Catalog
 }
 
 // Declare adds a kind whose settings are the fields of the value itself, by their tags; the value
-// has the defaults, and one that is no struct has no settings. What its method Validate() error, if
-// it has one, says of a field is told at the key's place.
+// has the defaults. A value that is not a struct has no settings. If it has a method Validate()
+// error, an error about a field gets the place of its key.
 func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
 	of := reflect.TypeOf(defaults)
 	if of.Kind() != reflect.Struct {
@@ -126,9 +125,9 @@ type keyError struct {
 
 func (e *keyError) Unwrap() error { return e.error }
 
-// About says which key of a kind's settings an error is about, so that it is told with the
-// place of that key's value: an error of its build, or of an architecture's Fit. It returns
-// nil for no error.
+// About says which key of a kind's settings an error is about, an error of its build or of an
+// architecture's Fit. The error then gets the place of that key's value. About returns nil for no
+// error.
 func About(key string, err error) error {
 	if err == nil {
 		return nil
@@ -136,8 +135,8 @@ func About(key string, err error) error {
 	return &keyError{key, err}
 }
 
-// Located gives an error about a section its place in the plan unless it has one: that
-// of the key which it is About, or of the section.
+// Located gives an error about a section its place in the plan unless it has one: the place of the
+// key that it is About, or of the section.
 func Located(n *syntax.Node, err error) error {
 	var one *syntax.Error
 	var many syntax.Errors
@@ -150,11 +149,6 @@ func Located(n *syntax.Node, err error) error {
 		return settings.AtField(n, err)
 	case errors.As(err, &key):
 		return syntax.Errorf(n.At(key.key), "%w", err)
-	}
-	for _, f := range n.Fields {
-		if strings.HasPrefix(err.Error(), f.Key+" ") {
-			return syntax.Errorf(f.Value, "%w", err)
-		}
 	}
 	return syntax.Errorf(n, "%w", err)
 }

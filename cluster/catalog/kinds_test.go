@@ -185,7 +185,8 @@ var unnameable = []struct{ sort, text, want string }{
 	{"model", "{kind: mlp, layers: [4, 2], activation: rely}", "plan.yaml:1:44: x.activation: "},
 	{"optimizer", "{kind: sgd, rate: -1}", "plan.yaml:1:22: x.rate: "},
 	{"optimizer", "{kind: sgd, rate: {kind: stairs}}", "plan.yaml:1:29: x.rate.kind: unknown rate schedule \"stairs\""},
-	{"optimizer", "{kind: adam, beta1: 2}", "plan.yaml:1:24: x.beta1: beta1 2: "},
+	{"optimizer", "{kind: adam, beta1: 2}",
+		"plan.yaml:1:24: x.beta1: 2 is out of range; accepted is 0 or more, below 1"},
 	{"optimizer", "{kind: sgd, rate: }", "plan.yaml:1:21: x.rate: "},
 	{"data", "{set: nls-kdd}", "plan.yaml:1:10: x.set: unknown data set \"nls-kdd\"; did you mean nsl-kdd?"},
 	{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: 94 is not accepted; accepted are 93, 122"},
@@ -211,8 +212,8 @@ var unnameable = []struct{ sort, text, want string }{
 	{"data", "{set: idx, images: nowhere, labels: nowhere}",
 		"plan.yaml:1:23: x.images: the file of samples cannot be read: open nowhere: "},
 	{"data", "{set: idx, images: a, labels: b, test-labels: c}",
-		"plan.yaml:1:50: x.test-labels: test-labels is given without test-images; what is tested on needs both"},
-	{"data", "{set: npy, x: a, y: b, test-x: c}", "plan.yaml:1:35: x.test-x: test-x is given without test-y"},
+		"plan.yaml:1:50: x.test-labels: test-labels goes with test-images only"},
+	{"data", "{set: npy, x: a, y: b, test-x: c}", "plan.yaml:1:35: x.test-x: test-x goes with test-y only"},
 	{"data", "{set: npz, file: nowhere.npz}",
 		"plan.yaml:1:21: x.file: the file of samples cannot be read: open nowhere.npz: "},
 	{"data", "{set: mnist, test: most}",
@@ -269,7 +270,8 @@ var unnameable = []struct{ sort, text, want string }{
 	{"arch", "{kind: all-reduce, every: 0}", "plan.yaml:1:30: x.every: 0 is out of range; accepted is 1 to 1048576"},
 	{"optimizer", "{kind: adam, weight-decay: -1}",
 		"plan.yaml:1:31: x.weight-decay: -1 is out of range; accepted is 0 or more"},
-	{"optimizer", "{kind: adam, beta2: 1}", "plan.yaml:1:24: x.beta2: beta2 1: must be at least 0 and below 1"},
+	{"optimizer", "{kind: adam, beta2: 1}",
+		"plan.yaml:1:24: x.beta2: 1 is out of range; accepted is 0 or more, below 1"},
 }
 
 func TestWhatAPlanCannotNameIsToldWithItsPlace(t *testing.T) {
@@ -439,7 +441,7 @@ func TestCatalogsDoNotShareWhatIsAddedToThem(t *testing.T) {
 	a.Models.Add(Define("own", "my own", func() struct{} { return struct{}{} },
 		func(*Catalog, *struct{}) (nn.Model, error) { return nil, nil }))
 	if n, m := len(a.Models.All()), len(b.Models.All()); n != m+1 {
-		t.Errorf("%d kinds after adding one, %d in a catalog of its own", n, m)
+		t.Errorf("%d kinds after adding one, %d in another catalog", n, m)
 	}
 }
 

@@ -85,7 +85,7 @@ func addOptimizers(c *Catalog) {
 
 func addSchedules(c *Catalog) {
 	r := &c.Schedules
-	r.Declare("step", optim.Step{Factor: 0.1}, "multiplied by factor every so many steps")
+	r.Declare("step", optim.Step{Factor: 0.1}, "multiplied by factor every N steps")
 	r.Declare("exponential", optim.Exponential{}, "multiplied by decay every step")
 	r.Declare("inverse", optim.Inverse{}, "first ÷ (1 + step ÷ half)")
 	r.Declare("cosine", optim.Cosine{}, "half a cosine from first to last")

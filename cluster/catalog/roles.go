@@ -257,7 +257,7 @@ func (c *cast) rest() error {
 	return nil
 }
 
-// take gives a role the first nodes that are left, until it has so many.
+// take gives a role the first nodes that are left, until it has the number wanted.
 func (c *cast) take(k, wanted int) {
 	for _, have := range c.role {
 		if have == k {
@@ -333,7 +333,7 @@ func (s *Spec) holders(role string) *syntax.Node {
 	return syntax.NewList(names...)
 }
 
-// nodeNames are those of groups and nodes, for suggestions.
+// nodeNames returns the names of groups and nodes, for suggestions.
 func (s *Spec) nodeNames() []string {
 	var names []string
 	for i := range s.Plan.Nodes {

@@ -314,7 +314,7 @@ func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 		}
 		b.WriteString(syntax.NewMap(syntax.Entry(f.Key, f.Value.Clone())).YAML())
 	}
-	b.WriteString("\n# What is varied, each value in runs of its own:\n# sweep:\n" +
+	b.WriteString("\n# What is varied, each value in separate runs:\n# sweep:\n" +
 		"#   train.optimizer.rate: [0.1, 0.2]\n")
 	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
 	return b.String()

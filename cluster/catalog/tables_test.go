@@ -25,8 +25,7 @@ const tablesFile = "../plan/SETTINGS.md"
 // tables writes the tables of all that a plan can set.
 type tables struct{ strings.Builder }
 
-// rows writes a table of the keys that a schema describes; defaults beside its own are those of the
-// map given.
+// rows writes a table of the keys that a schema describes; the map given adds defaults to its own.
 func (t *tables) rows(s *settings.Schema, defaults *syntax.Node) {
 	if len(s.Properties) == 0 {
 		return
@@ -62,8 +61,12 @@ func accepted(s *settings.Schema) string {
 		return unit + ", more than none"
 	case s.Ref != "":
 		return unit
+	case s.Above != "" && s.Maximum != "":
+		return "more than " + s.Above.String() + ", up to " + s.Maximum.String()
 	case s.Above != "":
 		return "more than " + s.Above.String()
+	case s.Below != "":
+		return s.Minimum.String() + " or more, below " + s.Below.String()
 	case s.Maximum != "":
 		return s.Minimum.String() + " to " + s.Maximum.String()
 	case s.Minimum != "":

@@ -89,7 +89,7 @@ func (c *Catalog) topologies(s *Spec) error {
 	return nil
 }
 
-// byTime sorts changes; those of one instant stay in the order of the schedule.
+// byTime sorts changes. Changes at one instant keep the schedule's order.
 func byTime(schedule []plan.Change) []*plan.Change {
 	changes := make([]*plan.Change, len(schedule))
 	for i := range schedule {

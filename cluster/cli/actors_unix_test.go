@@ -95,7 +95,7 @@ func TestActorOfAProcessThatIsKilledIsMissedByName(t *testing.T) {
 		_, err = ask(1)
 		return err != nil && !strings.Contains(err.Error(), "cannot be reached")
 	})
-	const gone = "actor votes is not on node b any more: it was there before the process was started anew"
+	const gone = "actor votes is no longer on node b: it was there before the process restarted"
 	if !strings.Contains(err.Error(), gone) {
 		t.Errorf("asked of the next process of that name: %v", err)
 	}

@@ -1,5 +1,5 @@
-// Package cli is the command line: every command of gradwire, for any catalog, so
-// that a program with its own actors has them too.
+// Package cli provides the command line: every command of gradwire, for any catalog. A program with
+// its own actors has them too.
 package cli
 
 import (
@@ -71,8 +71,8 @@ func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) in
 	return exit(root.ExecuteContext(ctx), naming(root), errs)
 }
 
-// Commands makes the tree of all commands, which print to out and errs. Run runs them; whoever
-// writes pages about them walks it.
+// Commands makes the tree of all commands, which print to out and errs. Run runs them; a program
+// that writes pages about them walks the tree.
 func (p Program) Commands(out, errs io.Writer) *cobra.Command {
 	c := p.Catalog
 	root := group(&cobra.Command{

@@ -135,8 +135,7 @@ func TestRunGoesOnWhenItsDriverIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	submit.end(t)
-	site.await("end", func() bool { return site.status(id).State == driver.Done })
-	if out := site.must("fetch", id, "--out", site.path("fetched")); !strings.Contains(out,
+	if out := site.ends(id, driver.Done, site.path("fetched")); !strings.Contains(out,
 		"record in "+site.path("fetched")) {
 		t.Error(out)
 	}
@@ -191,11 +190,11 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 func (s *site) useThrowAway() {
 	s.t.Helper()
 	plan := s.path("plan.yaml")
-	out := s.must("submit", plan, "--out", s.path("results/first"))
+	out := s.submit(s.path("results/first"), plan)
 	if !strings.Contains(out, "record in "+s.path("results/first")+"\n") {
 		s.t.Error(out)
 	}
-	printed := s.must("submit", plan, "--out", s.path("second"), "--format", "json")
+	printed := s.submit(s.path("second"), plan, "--format", "json")
 	expectSummary(s.t, printed, s.path("second"))
 	before := s.must("submissions")
 	code, _, errs := s.run("submit", plan, "--out", s.path("second"))

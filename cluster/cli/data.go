@@ -28,8 +28,9 @@ func dataCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "data",
 		Short: "List, get and check published data sets",
-		Long: `List, get and check published data sets. They are looked for in the folder --data,
-in that of the variable GRADWIRE_DATA and in the user's cache, where 'gradwire data get' puts them.`,
+		Long: `List, get and check published data sets. Gradwire looks for them in the folder --data,
+in the folder that the variable GRADWIRE_DATA names and in the user's cache, where 'gradwire data get'
+puts them.`,
 		Example: "  gradwire data list\n  gradwire data get fashion-mnist\n  gradwire data check",
 	})
 	cmd.AddCommand(dataListCommand(out), dataGetCommand(out, errs), dataCheckCommand(c, out))

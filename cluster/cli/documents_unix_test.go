@@ -27,7 +27,7 @@ var elsewhere = map[string]string{
 	"go test ./...":              "runs this test",
 	"gradwire remove SUBMISSION": "takes one that has ended; absence_test.go in driver has it",
 	"gradwire data check":        "exits 1 where no data set is; input_test.go has one",
-	"gradwire data get mnist":    "needs the network; data_test.go has a server of its own",
+	"gradwire data get mnist":    "needs the network; data_test.go has its own server",
 }
 
 // shown is a command of a document, and the lines below it that it is said to print.

@@ -9,8 +9,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 )
 
-// The commands, called from a program. Most programs call Main with a catalog of their own, and
-// nothing else.
+// The commands, called from a program. Most programs call Main with their own catalog, and nothing
+// else.
 func ExampleProgram_Run() {
 	var out, errs bytes.Buffer
 	program := cli.Program{Name: "gradwire", Catalog: catalog.Default()}

@@ -84,19 +84,10 @@ func (s *site) beginTogether(set ...string) (id string) {
 }
 
 // endTogether waits for the end of the run, and returns the steps of a node that was there all the
-// time. On a machine so busy that an evaluation comes late a run may be degraded for that.
+// time.
 func (s *site) endTogether(id, state string) []time.Duration {
 	s.t.Helper()
-	s.await("end", func() bool { return s.status(id).State != driver.Running })
-	log := s.must("logs", id)
-	reasons, late := strings.Count(log, " run 0, at "), strings.Count(log, ", coordinator: an evaluation was due at ")
-	if state == driver.Done && reasons > 0 && reasons == late {
-		state = driver.Degraded
-	}
-	if ended := s.status(id); ended.State != state {
-		s.t.Fatalf("%+v, want %s\n%s", ended, state, log)
-	}
-	s.must("fetch", id, "--out", s.path("fetched"))
+	s.ends(id, state, s.path("fetched"))
 	return s.stepsOf("fetched", "peer1")
 }
 
@@ -184,7 +175,7 @@ func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
 			set...)...))
 	}
 	done := submit("--repeats=1")
-	site.await("end", func() bool { return site.status(done).State == driver.Done })
+	site.ends(done, driver.Done, site.path("whole"))
 	running, waiting := submit(), submit()
 	site.await("finished run", func() bool { return site.status(running).Done > 0 })
 	following := site.program(site.flags("submit", "plan.yaml", "--join", a)...)
@@ -220,12 +211,11 @@ func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
 	if strings.Count(out, driver.Interrupted) != 3 || strings.Contains(out, driver.Running) {
 		t.Error(out)
 	}
-	site.must("fetch", done, "--out", site.path("whole"))
 	site.must("fetch", running, "--out", site.path("part"))
 	if s, err := record.ReadSummary(site.path("part")); err != nil || s.Complete || len(s.Runs) == 0 ||
 		s.RunsPlanned != 100 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	again := submit("--repeats=1") // it works as before
-	site.await("end", func() bool { return site.status(again).State == driver.Done })
+	site.ends(again, driver.Done, site.path("again"))
 }

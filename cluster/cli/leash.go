@@ -8,8 +8,8 @@ import (
 
 var errLetGo = errors.New("the program that started this node has ended")
 
-// leashed returns a context that ends when nothing more can be read: whoever holds the other
-// end of the pipe has ended then, however that came about.
+// leashed returns a context that ends when nothing more can be read: the process that holds the
+// other end of the pipe has ended then, however that came about.
 func leashed(ctx context.Context, in io.Reader) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

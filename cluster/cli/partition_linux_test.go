@@ -47,7 +47,7 @@ func newIsland(t *testing.T, names ...string) *island {
 	return i
 }
 
-// address is that of a node, by its position; -1 stands for this process.
+// address returns the address of a node, by its position; -1 stands for this process.
 func (i *island) address(n int) string {
 	return fmt.Sprintf("10.251.%d.%d", (os.Getpid()+i.number)%250, n+2)
 }

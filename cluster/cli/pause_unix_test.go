@@ -12,7 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// addresses are those of the processes of the cluster, by name, once each of them knows all.
+// addresses returns the addresses of the cluster's processes, by name, once each process knows all.
 func (s *site) addresses() map[string]string {
 	s.t.Helper()
 	all, at := s.members(), map[string]string{}
@@ -91,7 +91,7 @@ stop: {time: 23s}
 `
 
 // Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts
-// a node of its own run, but the first one the server of a third.
+// a node of the run that it conducts, but the first one hosts the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
 	site := settle(t, "c", "a", "b", "d")
@@ -136,8 +136,8 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	site.fetched(served, true)
 }
 
-// The server's process of the first run is killed and comes back, that of the second leaves for
-// good, and that of the third is not heard of any more.
+// The server's process is killed and comes back in the first run, leaves for good in the second,
+// and falls silent in the third.
 func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 	lengthy(t)
 	site := settle(t, "a", "b", "c", "d", "e", "f")
@@ -172,5 +172,5 @@ func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 			t.Errorf("%+v\n%s", s, log)
 		}
 	}
-	site.await("end of what waited", func() bool { return site.status(next).State == driver.Done })
+	site.ends(next, driver.Done, site.path("next"))
 }

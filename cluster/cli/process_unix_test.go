@@ -19,7 +19,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// program is gradwire as a process of its own.
+// program is gradwire in a separate process.
 type program struct {
 	*exec.Cmd
 	out, errs bytes.Buffer
@@ -107,7 +107,7 @@ func TestInterruptKeepsFinishedRunsAndContinueMakesTheRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(a, b) {
-			t.Errorf("%s of the continued plan differs from that of one in one go", file)
+			t.Errorf("%s differs between a continued plan and one run in one go", file)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func renewals(ctx context.Context, dir string, log func(line string)) <-chan *id
 			}
 			id, err := identity.Load(dir)
 			if err != nil {
-				log(fmt.Sprintf("the identity is not read anew: %v", err))
+				log(fmt.Sprintf("cannot reload the identity: %v", err))
 				continue
 			}
 			select {

@@ -199,11 +199,11 @@ func TestListsAreThoseOfTheCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all strings.Builder
-	for _, sort := range []string{"models", "datasets", "splits", "optimizers", "schedules", "architectures", "links",
+	for _, kind := range []string{"models", "datasets", "splits", "optimizers", "schedules", "architectures", "links",
 		"topologies", "actors"} {
-		code, out, errs := gradwire(t, "list", sort)
+		code, out, errs := gradwire(t, "list", kind)
 		expectCode(t, cli.ExitDone, code, errs)
-		all.WriteString("$ gradwire list " + sort + "\n" + out)
+		all.WriteString("$ gradwire list " + kind + "\n" + out)
 	}
 	expectFile(t, filepath.Join(golden, "lists.txt"), all.String())
 }

@@ -27,7 +27,7 @@ func validator(t testing.TB, text string) *jsonschema.Schema {
 	if err := c.AddResource("plan.schema.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile("plan.schema.json") // checks the schema by that of its dialect
+	schema, err := c.Compile("plan.schema.json") // checks the schema against its dialect's
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // heard are the lines that a program has printed so far.
@@ -96,7 +97,7 @@ func settle(t *testing.T, names ...string) *site {
 	return s
 }
 
-// path is that of a file in the site's folder.
+// path returns the path of a file in the site's folder.
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
 func (s *site) write(name, text string) { write(s.t, s.path(name), text) }
@@ -150,6 +151,52 @@ func (s *site) must(args ...string) string {
 func (s *site) await(what string, condition func() bool) {
 	s.t.Helper()
 	await(s.t, what, condition)
+}
+
+// submit has a submission run to its end, and its record in a folder. It returns what is printed.
+func (s *site) submit(folder string, args ...string) string {
+	s.t.Helper()
+	code, out, errs := s.run(append([]string{"submit", "--out", folder}, args...)...)
+	if code != cli.ExitDegraded || !busy(s.t, folder) {
+		expectCode(s.t, cli.ExitDone, code, errs)
+	}
+	return out
+}
+
+// ends waits until a submission has ended, which it must as the state says, and fetches its record
+// into a folder. It returns what fetch prints.
+func (s *site) ends(id, state, folder string) string {
+	s.t.Helper()
+	var ended driver.Submission
+	s.await("end", func() bool {
+		ended = s.status(id)
+		return ended.Over()
+	})
+	out := s.must("fetch", id, "--out", folder)
+	if ended.State != state && (state != driver.Done || ended.State != driver.Degraded || !busy(s.t, folder)) {
+		s.t.Fatalf("%+v, want %s\n%s", ended, state, s.must("logs", id))
+	}
+	return out
+}
+
+// busy reports whether runs lost nothing, but the coordinator evaluated or ended late or did not
+// run for a while, which a busy machine does to any run.
+func busy(t *testing.T, folder string) bool {
+	t.Helper()
+	s, err := record.ReadSummary(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Runs {
+		for _, x := range r.Incidents {
+			if !strings.HasPrefix(x.What, "an evaluation was due at ") &&
+				!strings.HasPrefix(x.What, "the run was to end at ") &&
+				!strings.HasPrefix(x.What, "evaluated nothing from ") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (s *site) status(id string) (all driver.Submission) {

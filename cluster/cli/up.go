@@ -25,7 +25,7 @@ func upCommand(out, errs io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a throw-away cluster on this machine",
-		Long: `Start nodes as processes of this machine, with certificates of their own, ready to submit to.
+		Long: `Start nodes as processes of this machine, with their own certificates, ready to submit to.
 Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 		Example: "  gradwire up --nodes 4",
 		Args:    noArguments,

@@ -1,5 +1,5 @@
 // Package client is a program's way into a cluster: it submits plans and follows them, fetches
-// records, and spawns actors that live outside of runs. A client is not a part of the cluster.
+// records, and spawns actors that live outside of runs. A client is not part of the cluster.
 package client
 
 import (
@@ -62,7 +62,7 @@ type Submission struct {
 	Plan string `json:"plan"`
 	// Process carries it out and keeps its record.
 	Process string `json:"process"`
-	// By is the name in the certificate of whoever submitted it.
+	// By is the name in the submitter's certificate.
 	By string `json:"by"`
 	// State is Waiting, Running, Done, Degraded, Failed, Stopped or Interrupted.
 	State string `json:"state"`
@@ -143,7 +143,7 @@ func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*c
 	return t, nil
 }
 
-// explain says what an error of a connection means to whoever wants to reach a cluster.
+// explain says what an error of a connection means to a user who wants to reach a cluster.
 func (c *Client) explain(err error) error {
 	var alert tls.AlertError
 	var stranger x509.UnknownAuthorityError
@@ -161,7 +161,7 @@ func (c *Client) explain(err error) error {
 	case c.identity == nil:
 		return fmt.Errorf("%w: a cluster that has certificates wants an identity", err)
 	default:
-		return fmt.Errorf("%w: it is no node, or that of a cluster without certificates", err)
+		return fmt.Errorf("%w: it is not a node, or its cluster has no certificates", err)
 	}
 }
 

@@ -1,10 +1,10 @@
 // Package door is the one place where a message leaves its node. A node's address resolver hands
-// out processes that stand behind the door; every user and system message that they are given
-// passes here. The message must have a wire form. The door decides its kind, counts it on its edge,
-// and is told when it arrives or that it is lost. For a world in real time it encodes the message.
+// out processes that stand behind the door, so every user and system message to them passes here.
+// The message must have a wire form. The door decides its kind, counts it on its edge, and is told
+// when it arrives or that it is lost. For a world in real time it encodes the message.
 //
 // The door has no clock and starts nothing. A world asks it with Pass, carries the Parcel, and
-// reports the end of the way with Arrive or Discard.
+// reports its end with Arrive or Discard.
 package door
 
 import (
@@ -220,8 +220,8 @@ func (p *Parcel) Type() uint32 {
 	return h
 }
 
-// Receive tells when a parcel that is at the end of its edge has passed the
-// receiver's downlink. It must be called in the order of arrival, at that instant.
+// Receive returns when a parcel at the end of its edge has passed the receiver's downlink. Call it
+// in the order of arrival, at that instant.
 func (p *Parcel) Receive(now time.Duration) time.Duration {
 	if p.Emulated() {
 		return p.Edge.Receive(now, p.Size)

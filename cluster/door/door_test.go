@@ -153,7 +153,7 @@ func TestSizeIsThatOfTheFrame(t *testing.T) {
 		Message: m.Retain(1), Sender: actor.NewPID("a", "a/worker"),
 	})
 	m.Release() // the sender has one reference, the packet's frame another one
-	v.Release() // that of this test
+	v.Release() // this test's reference
 	if f.Tensors[0] != v || !v.Sole() {
 		t.Error("the packet has no reference to the tensor, or several")
 	}

@@ -191,7 +191,7 @@ func TestDriverSpawnsSendsAsksFindsAndStopsActorsOnAnyNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := found.Ask(t.Context(), number(1003)); err == nil || !strings.Contains(err.Error(),
-		"actor book-b is not on node b any more: it was stopped") {
+		"actor book-b is no longer on node b: it was stopped") {
 		t.Errorf("asked after its end: %v", err)
 	}
 	if _, err := client.Find(t.Context(), "book-b"); !errors.Is(err, driver.ErrNoActor) ||

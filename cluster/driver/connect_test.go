@@ -53,7 +53,7 @@ func TestConnectSaysWhyThereIsNoCluster(t *testing.T) {
 		{"nobody", none.Addr().String(), own, "no node runs there"},
 		{"another cluster", c.seed, foreign, "the identity is one of another cluster"},
 		{"without an identity", c.seed, nil, "a cluster that has certificates wants an identity"},
-		{"something else", closes, own, "it is no node, or that of a cluster without certificates"},
+		{"something else", closes, own, "it is not a node, or its cluster has no certificates"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			_, err := driver.Connect(t.Context(), []string{x.seed}, x.id)

@@ -163,7 +163,7 @@ type adder struct {
 	Sum int64 `plan:"sum"`
 }
 
-// Receive is that of every protoactor actor.
+// Receive is the method of every protoactor actor.
 func (a *adder) Receive(ctx actor.Context) {
 	if m, ok := ctx.Message().(*protos.Message); ok {
 		a.Sum += m.Head.(*wrapperspb.Int64Value).Value
@@ -174,7 +174,7 @@ func (a *adder) Receive(ctx actor.Context) {
 	}
 }
 
-// A driver has an actor of its own made on a node, sends to it and asks it.
+// A driver spawns its own kind of actor on a node, sends to it and asks it.
 func ExampleClient_Spawn() {
 	c := catalog.Default()
 	c.Actors.Add(catalog.Define("adder", "adds numbers", func() adder { return adder{} },

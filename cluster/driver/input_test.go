@@ -86,14 +86,14 @@ stop: {time: 100ms}
 			"nodes is not bipartite",
 		"nodes=[{name: peer, count: 5}]": "ring.yaml:4:15: architecture: the topology, with all edges " +
 			"that the schedule gives it, is not bipartite",
-		"architecture.graph=exponential":             "architecture: graph: exponential is a topology of its own",
+		"architecture.graph=exponential":             "architecture: graph: exponential brings its own topology",
 		"architecture={kind: d-psgd, matrix: [[1]]}": "architecture: the mixing matrix has 1 rows for 4 nodes",
 		"architecture={kind: d-psgd, matrix: [[0.5, 0, 0.5, 0], [0, 1, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1]]}": "" +
 			"the topology has no edge from peer1 to peer3",
 		"schedule=[{at: 5ms, topology: ring}, {at: 9ms, topology: star}]": "architecture: the topology, with all " +
 			"edges that the schedule gives it, is not bipartite, as ad-psgd needs it",
 		"network.topology=complete; architecture.graph=exponential; schedule=[{at: 50ms, topology: ring}]": "" +
-			"schedule[0].topology: graph: exponential is a topology of its own",
+			"schedule[0].topology: graph: exponential brings its own topology",
 	} {
 		p, err := driver.Parse("ring.yaml", []byte(ring), strings.Split(set, "; ")...)
 		if err == nil {

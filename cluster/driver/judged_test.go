@@ -97,9 +97,7 @@ func convolved(w, bias values, x []float64, channels, size int) (y []float64, ou
 	return y, out, half
 }
 
-// The final accuracy is that of the models that are saved: of each architecture, under each figure,
-// of a perceptron and of a convolutional network, judged by a second implementation of a few loops.
-// judgedPlan is a plan of four nodes that judges the models of some of them.
+// judgedPlan returns a plan of four nodes that judges the models of some of them.
 func judgedPlan(kind, model string, of record.Of) string {
 	return `
 seed: 7
@@ -115,6 +113,8 @@ sweep: {architecture: [{kind: ` + kind + `}]}
 `
 }
 
+// A second implementation, a few loops, judges the saved models. It finds the final accuracy of the
+// record for each architecture and figure, for a perceptron and for a convolutional network.
 func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 	raw := synthetic.Digits(1, 400)
 	_, test, err := datasets.Holdout(raw.Len(), 0.25, 7)

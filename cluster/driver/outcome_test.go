@@ -191,7 +191,7 @@ func TestRunWhoseCoordinatorCrashesHasFailedAndKeepsItsCurve(t *testing.T) {
 	}
 }
 
-// The final accuracy is that of the models that are saved, whatever is judged.
+// The final accuracy is the accuracy of the saved models, whichever models are judged.
 func TestSavedModelsAreThoseThatAreJudged(t *testing.T) {
 	for _, c := range []struct {
 		of, record string

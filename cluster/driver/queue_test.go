@@ -3,11 +3,13 @@ package driver_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // occupied is a cluster of one process that carries a submission out which only a stop ends.
@@ -40,6 +42,15 @@ func reach(t *testing.T, c *driver.Client, id, state string) {
 		}
 		if s.State == state {
 			return
+		}
+		if s.State == driver.Degraded && state == driver.Done {
+			dir := filepath.Join(t.TempDir(), "fetched")
+			if err := c.Fetch(ctx, id, dir); err != nil {
+				t.Fatal(err)
+			}
+			if summary, err := record.ReadSummary(dir); err != nil || busy(s.State, summary) {
+				return
+			}
 		}
 		if s.Over() {
 			t.Fatalf("%+v, which is not %s", s, state)

@@ -168,7 +168,7 @@ func (s solo) Kind(task *train.Task, _ train.Place) actors.Kind {
 			case *train.Gradient:
 				local.Done(m)
 				params = env.Tensors().Writable(params)
-				optimizer.Step(params.Data, m.Values.Data)
+				optimizer.Step(params.Data, params.Data, m.Values.Data)
 				m.Values.Release()
 				if steps++; steps == s.after {
 					panic("out of ideas")

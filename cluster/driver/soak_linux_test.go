@@ -63,7 +63,7 @@ func childNode(name string) int {
 	return 0
 }
 
-// child is a node in a process of its own, seen from the test.
+// child is a node in a separate process, seen from the test.
 type child struct {
 	t          *testing.T
 	name, bind string
@@ -149,7 +149,7 @@ func (c *child) said(part string) (found []string) {
 	return found
 }
 
-// colony is a node in this process and others in processes of their own.
+// colony is a node in this process and others in separate processes.
 type colony struct {
 	t        *testing.T
 	client   *driver.Client
@@ -231,7 +231,7 @@ func (c *colony) alone() inUse {
 		one.kill()
 	}
 	c.gather(1)
-	for { // what goes on has to end: nobody can take part any more
+	for { // runs under way must end: nobody is left to take part
 		runs, err := c.client.Submissions(c.t.Context())
 		if err != nil {
 			c.t.Fatal(err)

@@ -63,7 +63,7 @@ func try(t testing.TB, p *driver.Plan, o driver.Options) (*driver.Report, error)
 	return driver.Run(context.Background(), p, o)
 }
 
-// digests are those of the runs, by point and seed.
+// digests returns the digests of the runs, by point and seed.
 func digests(r *driver.Report) map[string]string {
 	d := map[string]string{}
 	for _, run := range r.Runs {

@@ -32,8 +32,7 @@ stop: {epochs: 1}
 	} {
 		t.Run(sweep, func(t *testing.T) { resolves(t, "base.yaml", base, "sweep="+sweep) })
 	}
-	// The roles that nodes have where they are given none are those of the architecture, which is
-	// varied.
+	// Nodes without a role get the roles of the architecture, which is varied.
 	alike := []string{"architecture={kind: all-reduce}", "nodes=[{name: n, count: 3}]", "network.topology=ring",
 		"schedule=[]"}
 	for _, sweep := range []string{

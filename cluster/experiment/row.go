@@ -64,7 +64,7 @@ func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	}
 	if failure == nil && out.Stalled > 0 && len(r.Incidents)+len(out.Incidents) == 0 {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
-			What: "from here to the end nobody did anything any more"})
+			What: "nobody did anything from here to the end"})
 	}
 	degraded := out.Degraded || len(r.Incidents) > 0
 	r.Incidents = append(r.Incidents, out.Incidents...)

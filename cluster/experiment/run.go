@@ -252,7 +252,7 @@ func (r *Runner) compatible() error {
 	for _, done := range r.folder.Runs() {
 		if done.Clock != string(r.Venue.Traits().Clock) {
 			if done.Clock != string(VirtualTime) && done.Clock != string(RealTime) {
-				return fmt.Errorf("the record in %s was made on a %s, where each submission has a record of its own; "+
+				return fmt.Errorf("the record in %s was made on a %s, where each submission has its own record; "+
 					"submit the plan again", r.Out, done.Clock)
 			}
 			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock,

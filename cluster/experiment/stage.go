@@ -203,7 +203,7 @@ type Stage struct {
 	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
 	// that has some sets it.
 	Elsewhere func() []record.Link
-	// Collector records the run. Whoever lets it happen sets it before.
+	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
 	holders []int // nodes that hold a model
@@ -327,8 +327,8 @@ func (s *Stage) links() []record.Link {
 	return links
 }
 
-// OwnLinks are the counters of every edge used in this process; of more than record.MaxLinks, those
-// of each node's edges together.
+// OwnLinks returns the counters of every edge used in this process. Beyond record.MaxLinks edges it
+// sums them up by node.
 func (s *Stage) OwnLinks() (links []record.Link) {
 	s.Locked(func() {
 		if s.Network.Edges() > record.MaxLinks {

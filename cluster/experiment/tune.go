@@ -17,8 +17,9 @@ import (
 // Before the repeats of a point that has something to tune, each combination of values runs once,
 // with the plan's seed, and is judged on the validation samples in the place of the test samples.
 // The repeats use the one that reached the target first, or, if none did, that with the best
-// accuracy at its end; one that lost nothing before one that did. What was found, and what it cost,
-// is in tuning.json.
+// accuracy at its end; one that lost nothing before one that did. A run that has lost a process may
+// say nothing about its values: they are tried again. What was found, and what it cost, is in
+// tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
@@ -111,8 +112,13 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 	began := time.Now()
 	t := record.Tuning{Point: settings(p.Labels), Seed: p.Spec.Plan.Seed,
 		Candidates: make([]record.Candidate, len(p.candidates))}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	sideBySide(ctx, r.Jobs, len(p.candidates), func(i int) {
-		t.Candidates[i] = r.try(ctx, &p.candidates[i], t.Seed)
+		var err error
+		if t.Candidates[i], err = r.try(ctx, &p.candidates[i], t.Seed); err != nil {
+			cancel(err)
+		}
 	})
 	if err := context.Cause(ctx); err != nil {
 		return t, err
@@ -160,27 +166,46 @@ func better(a, b *record.Candidate) bool {
 	return accuracy(a) > accuracy(b)
 }
 
-// try runs a candidate. That it fails is what is found about it.
-func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) record.Candidate {
+// maxTries is how often a candidate runs at most until a run of it has lost no process.
+const maxTries = 3
+
+// try runs a candidate. That it fails is what is found about it, unless the last of its runs has
+// lost a process: then it cannot be judged.
+func (r *Runner) try(ctx context.Context, c *candidate, seed uint64) (found record.Candidate, err error) {
 	began := time.Now()
-	found := record.Candidate{Values: settings(c.chosen), FinalAccuracy: record.Float(math.NaN())}
-	err := r.judge(ctx, c, seed, &found)
-	if err != nil {
-		found.Failure = err.Error()
+	for tries := 1; ; tries++ {
+		found = record.Candidate{Values: settings(c.chosen), FinalAccuracy: record.Float(math.NaN())}
+		again, failure := r.judge(ctx, c, seed, &found)
+		found.Wall = time.Since(began).Seconds()
+		switch {
+		case again > 0 && tries < maxTries && (failure != nil || found.Outcome == record.Degraded):
+		case again > 0 && failure != nil:
+			return found, fmt.Errorf("nothing is chosen, because each of %d runs that try %s has lost a process; the "+
+				"last: %w", tries, found.Values, failure)
+		case failure != nil:
+			found.Failure = failure.Error()
+			return found, nil
+		default:
+			return found, nil
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return found, context.Cause(ctx)
+		}
 	}
-	found.Wall = time.Since(began).Seconds()
-	return found
 }
 
-// judge runs a candidate on the validation samples.
-func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *record.Candidate) error {
+// judge runs a candidate on the validation samples. For again see Outcome.
+func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *record.Candidate) (again time.Duration,
+	err error) {
 	task, err := c.Task(r.shelf, seed)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s, err := c.Stage(task.OnValidation(), r.Strict, r.threads())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.observe(record.Config{OnEvaluation: func(e record.Evaluation) {
 		found.Duration = max(found.Duration, e.Time)
@@ -188,7 +213,7 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	}})
 	out, err := r.Venue.Play(ctx, s)
 	if err != nil {
-		return err
+		return out.Again, err
 	}
 	var told record.Run
 	judge(&told, s, out, nil)
@@ -197,5 +222,5 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 		at := s.result.TimeToTarget.Seconds()
 		found.Reached, found.TimeToTarget = true, &at
 	}
-	return nil
+	return out.Again, nil
 }

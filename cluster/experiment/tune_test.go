@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -8,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/datasets"
@@ -69,7 +72,7 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 			t.Errorf("%+v", tuning)
 		}
 	}
-	// The repeats are those of a plan with that value.
+	// The repeats equal the repeats of a plan with that value.
 	plain := carryOut(t, tuned, filepath.Join(t.TempDir(), "out"), "tune={}", "train.optimizer.rate=0.2")
 	if len(report.Runs) != 4 || len(plain.Runs) != 4 {
 		t.Fatalf("%d and %d runs", len(report.Runs), len(plain.Runs))
@@ -112,6 +115,82 @@ func TestAPointForWhichNothingCanBeChosenLeavesTheOthersAlone(t *testing.T) {
 	if report == nil || report.Complete || len(report.Runs) == 0 || report.Runs[0].Point[0].Value != "0" ||
 		len(report.Tunings) != 1 {
 		t.Errorf("%+v", report)
+	}
+}
+
+// unsteady is a venue that loses a process in the first runs that try a rate of 0.2: they fail
+// after one evaluation, or end degraded.
+type unsteady struct {
+	Virtual
+	losses, runs int
+	survives     bool
+}
+
+func (u *unsteady) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	if rate, _ := s.Point.Root.At("train").At("optimizer").Get("rate"); rate.Text != "0.2" {
+		return u.Virtual.Play(ctx, s)
+	}
+	u.runs++
+	switch {
+	case u.runs > u.losses:
+		return u.Virtual.Play(ctx, s)
+	case u.survives:
+		out, err := u.Virtual.Play(ctx, s)
+		out.Degraded, out.Again = true, 1
+		return out, err
+	}
+	s.Deployment.Observer.Observe(time.Second, 0, actors.Event{
+		Kind: actors.Summarized, Evaluation: 1, At: time.Second, Accuracy: 1, Figures: &actors.Figures{},
+	})
+	return Outcome{Again: 1}, fmt.Errorf("run %d: process b is gone", u.runs)
+}
+
+func TestCandidateWhoseRunHasLostAProcessIsTriedAgain(t *testing.T) {
+	const none = "nothing is chosen, because each of 3 runs that try train.optimizer.rate=0.2 has lost a process; " +
+		"the last: run 3: process b is gone"
+	for _, x := range []struct {
+		losses   int
+		survives bool
+		tuned    string // the error; none if a value is chosen
+		chosen   int
+		outcome  record.Outcome // of the best rate
+	}{
+		{losses: 0, chosen: 1, outcome: record.Done},
+		{losses: 1, chosen: 1, outcome: record.Done},
+		{losses: 2, chosen: 1, outcome: record.Done},
+		{losses: 2, chosen: 1, outcome: record.Done, survives: true},
+		{losses: 3, tuned: none},
+		// The others lost nothing.
+		{losses: 3, chosen: 0, outcome: record.Degraded, survives: true},
+	} {
+		p, err := Parse("tuned.yaml", []byte(tuned), "sweep={}", "architecture={kind: gossip}", "repeats=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &unsteady{losses: x.losses, survives: x.survives}
+		r, err := Prepare(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "out"), Jobs: 1}, Site{Venue: v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failure := r.RunAll(t.Context())
+		report, err := r.Report(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.tuned != "" {
+			if failure == nil || failure.Error() != x.tuned || len(report.Tunings)+len(report.Runs) != 0 {
+				t.Errorf("%+v: %v; %+v, %+v", x, failure, report.Tunings, report.Runs)
+			}
+			continue
+		}
+		if failure != nil || len(report.Tunings) != 1 || len(report.Runs) != 1 {
+			t.Fatalf("%+v: %v; %+v", x, failure, report.Tunings)
+		}
+		tuning := report.Tunings[0]
+		if c := tuning.Candidates[1]; tuning.Chosen != x.chosen || c.Failure != "" || c.Outcome != x.outcome ||
+			c.Duration >= 1 {
+			t.Errorf("%+v: %d is chosen, of %+v", x, tuning.Chosen, tuning.Candidates)
+		}
 	}
 }
 

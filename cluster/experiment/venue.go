@@ -82,6 +82,9 @@ type Outcome struct {
 	// lost, or that nodes stood still.
 	Incidents []record.Incident
 	Degraded  bool
+	// Again is not 0 if a process was lost or could not be reached. The figures of the run, or its
+	// error, may then say nothing about the plan, and another run can after this time.
+	Again time.Duration
 }
 
 // Virtual is a venue in virtual time: deterministic, as fast as the machine computes.

@@ -103,7 +103,7 @@ func (id *Identity) Expires() time.Time { return id.expires }
 // other than Node.
 func (id *Identity) GossipKey() []byte { return slices.Clone(id.gossip) }
 
-// Soon is how long before its end a process warns of a certificate. From then on Issue issues
+// Soon is how long before a certificate ends its process warns of it. From then on Issue issues
 // another one for the same name without being told to.
 const Soon = 30 * 24 * time.Hour
 
@@ -115,7 +115,7 @@ func (id *Identity) Succeeds(before *Identity) error {
 		return fmt.Errorf("identity: it is of %s %s, the one before of %s %s", id.role, id.name, before.role,
 			before.name)
 	case !id.authority.Equal(before.authority):
-		return fmt.Errorf("identity: that of %s is of another authority; start the process anew", id.name)
+		return fmt.Errorf("identity: another authority issued the certificate of %s; restart the process", id.name)
 	case !bytes.Equal(id.gossip, before.gossip):
 		return errors.New("identity: its key for gossip is another one, " +
 			"which cannot be replaced while the process runs")

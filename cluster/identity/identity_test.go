@@ -130,7 +130,7 @@ func TestGossipKeyIsSharedByNodesAlone(t *testing.T) {
 	}
 	key[0]++
 	if bytes.Equal(key, load(t, dirs[0]).GossipKey()) {
-		t.Error("the key was not made anew by the reading")
+		t.Error("the second load returned the key of the first")
 	}
 	for _, dir := range dirs[2:] {
 		if id := load(t, dir); id.GossipKey() != nil {

@@ -19,9 +19,9 @@ func (id *Identity) ServerTLS(protocols ...string) *tls.Config {
 	return c
 }
 
-// ClientTLS returns the configuration of a process that calls another, for the given
-// protocols. The other side must hold a node's certificate of the cluster's authority;
-// which node it is, Peer tells. The address that was called plays no part.
+// ClientTLS returns the configuration of a process that calls another, for the given protocols. The
+// other side must hold a node's certificate of the cluster's authority; Peer tells which node it
+// is. The address that was called plays no part.
 func (id *Identity) ClientTLS(protocols ...string) *tls.Config {
 	c := id.base(protocols)
 	c.RootCAs = id.authority

@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// fill gives every field of a struct but those a value of its own that is not zero.
+// fill gives every field of a struct, except those named in but, its own value that is not zero.
 func fill(t *testing.T, v any, but ...string) {
 	t.Helper()
 	s := reflect.ValueOf(v).Elem()

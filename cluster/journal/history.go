@@ -1,5 +1,5 @@
-// Package journal records what happens to a run on several processes: it merges their events in the
-// order of time, and collects incidents that make the run's figures worth less.
+// Package journal records what happens to a run on several processes: it merges their events in
+// order of time, and collects the incidents that degrade the run's figures.
 package journal
 
 import (

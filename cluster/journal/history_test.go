@@ -23,7 +23,7 @@ func incident(at float64, node, what string) record.Incident {
 	return record.Incident{At: at, Node: node, What: what}
 }
 
-// historyOf is that of a run of nodes with these roles, named a, b, ….
+// historyOf returns the history of a run of nodes with these roles, named a, b, ….
 func historyOf(roles ...train.Role) *History {
 	d := &world.Deployment{}
 	for i, r := range roles {

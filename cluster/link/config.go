@@ -21,9 +21,9 @@ const (
 	year = 365 * 24 * time.Hour
 )
 
-// Config describes one directed edge. The zero value is a perfect one: no delay, no limit, no loss,
-// no outage. What has a word in its tag doc a plan can set as it is; delays, losses and outages it
-// writes in forms of its own.
+// Config describes one directed edge. The zero value is a perfect edge: no delay, no limit, no
+// loss, no outage. A plan can set a field as it is if the field's tag has a doc; it writes delays,
+// losses and outages in other forms.
 type Config struct {
 	// Delay is the model that delays are drawn from, one for each message; nil is none.
 	Delay Delay `plan:"delay"`

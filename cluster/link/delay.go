@@ -10,7 +10,7 @@ import (
 
 // Delay describes a delay model. A description is plain data, never changed by its use, and may be
 // shared by any number of edges; what one edge remembers is in the Process that Start returns for
-// it. Programs can add models of their own.
+// it. Programs can add their own models.
 type Delay interface {
 	// Validate reports a field that is not accepted, as a *field.Error.
 	Validate() error
@@ -54,9 +54,9 @@ type Exponential struct {
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
-// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax] and which after each
-// use is shifted by a uniform amount in [−Step, +Step], each a whole number of nanoseconds, and
-// then moved to the nearest value within [Min, Max]. The present delay is that of the next message.
+// RandomWalk is a delay whose first value is uniform in [FirstMin, FirstMax]. After each use it
+// shifts by a uniform amount in [−Step, +Step] and then moves to the nearest value within [Min,
+// Max]. Both draws are whole numbers of nanoseconds. The present delay applies to the next message.
 type RandomWalk struct {
 	// FirstMin and FirstMax: Min ≤ FirstMin ≤ FirstMax ≤ Max.
 	FirstMin, FirstMax time.Duration `key:"first"`

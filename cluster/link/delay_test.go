@@ -171,8 +171,8 @@ func TestWalkShiftsAreUniform(t *testing.T) {
 		shifts[i] = float64(list[i+1] - list[i])
 	}
 	mean, std := stat.MeanStdDev(shifts, nil)
-	// A uniform shift of ±s has mean 0 and standard deviation s/√3; that of its estimate is about
-	// 0.45·std/√count.
+	// A uniform shift of ±s has mean 0 and standard deviation s/√3. The estimate of the latter has
+	// a standard deviation of about 0.45·std/√count.
 	want := float64(ms) / math.Sqrt(3)
 	if math.Abs(mean) > 4*want/math.Sqrt(count) || math.Abs(std-want) > 2*want/math.Sqrt(count) {
 		t.Errorf("shifts: mean %v, standard deviation %v, want 0 and %v", mean, std, want)

@@ -67,9 +67,9 @@ func (s Stats) InFlightBytes() int64 { return s.SentBytes - s.DeliveredBytes - s
 
 const negativeSize = "link: negative size"
 
-// Send puts a message of size bytes on the edge at the instant now, which must not lie before that
-// of an earlier call for an edge of the same source. It passes the sender's uplink, the edge and
-// the delay, and is counted as sent; if it is lost, also as dropped.
+// Send puts a message of size bytes on the edge at the instant now, which must not lie before the
+// instant of an earlier call for an edge of the same source. The message passes the sender's
+// uplink, the edge and the delay and counts as sent; if it is lost, also as dropped.
 //
 // The k-th message takes the k-th draw of the delay, whether or not it is lost, so that a change of
 // the loss moves no delay.

@@ -9,13 +9,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-// Bounds of the shapes of delays with heavy tails.
-const (
-	MinAlpha = 0.1
-	MaxAlpha = 1000
-	MaxSigma = 10
-)
-
 // Pareto is a delay that exceeds x ≥ Min with probability (Min/x)^Alpha (type I): the smaller
 // Alpha, the heavier the tail. With Max it is that distribution given that it does not exceed Max
 // (drawn by its inverse, not cut off at Max). The present delay is the mean: Alpha·Min/(Alpha − 1)
@@ -24,19 +17,15 @@ const (
 type Pareto struct {
 	// Min is the scale, the least delay.
 	Min time.Duration `plan:"min,required" range:"1ns..8760h" doc:"the shortest"`
-	// Alpha is the shape, from MinAlpha to MaxAlpha.
-	Alpha float64 `plan:"alpha,required" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
+	// Alpha is the shape.
+	Alpha float64 `plan:"alpha,required" range:"0.1..1000" doc:"the shape: the smaller, the heavier the tail; without a mean up to 1"`
 	// Max is above Min, at most MaxDelay; 0 = none.
 	Max time.Duration `plan:"max,omitzero" doc:"the longest; default: no bound"`
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d Pareto) Validate() error {
-	err := field.Check(d)
-	if err == nil && !(d.Alpha >= MinAlpha && d.Alpha <= MaxAlpha) {
-		return field.Errorf(d, "Alpha", "from %v to %v", MinAlpha, MaxAlpha)
-	}
-	return cmp.Or(err, longest(d, d.Max, d.Min+1))
+	return cmp.Or(field.Check(d), longest(d, d.Max, d.Min+1))
 }
 
 // Start returns a process that draws one number a message.
@@ -100,8 +89,8 @@ func capped(ns float64, limit time.Duration) time.Duration {
 type LogNormal struct {
 	// Median of the time beyond Min, before truncation.
 	Median time.Duration `plan:"median,required" range:"1ns..8760h" doc:"the time beyond min that half of the messages stay below"`
-	// Sigma is above 0, at most MaxSigma.
-	Sigma float64 `plan:"sigma,required" doc:"standard deviation of the natural logarithm of that time"`
+	// Sigma is the standard deviation of the logarithm.
+	Sigma float64 `plan:"sigma,required" range:">0..10" doc:"standard deviation of the natural logarithm of that time"`
 	// Min is the offset.
 	Min time.Duration `plan:"min" range:"0s..8760h" doc:"added to every delay"`
 	// Max is above Min and at least Min + Median·exp(−30·Sigma), at most MaxDelay; 0 = none.
@@ -110,11 +99,7 @@ type LogNormal struct {
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (d LogNormal) Validate() error {
-	err := field.Check(d)
-	if err == nil && !(d.Sigma > 0 && d.Sigma <= MaxSigma) {
-		return field.Errorf(d, "Sigma", "above 0 and at most %v", MaxSigma)
-	}
-	if err = cmp.Or(err, longest(d, d.Max, d.Min+1)); err != nil {
+	if err := cmp.Or(field.Check(d), longest(d, d.Max, d.Min+1)); err != nil {
 		return err
 	}
 	if d.bound() < -maxTail {
@@ -125,7 +110,8 @@ func (d LogNormal) Validate() error {
 	return nil
 }
 
-// bound is how many times Sigma the logarithm of the longest time lies above that of Median.
+// bound returns how many times Sigma the logarithm of the longest time exceeds the logarithm of
+// Median.
 func (d LogNormal) bound() float64 {
 	if d.Max == 0 {
 		return math.Inf(1)

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// paperWalk is that of the source paper's gossip experiment.
+// paperWalk is the delay in the source paper's gossip experiment.
 var paperWalk = link.RandomWalk{FirstMin: time.Second, FirstMax: 5 * time.Second, Step: 500 * time.Millisecond,
 	Min: 50 * time.Millisecond}
 

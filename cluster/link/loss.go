@@ -1,7 +1,6 @@
 package link
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
@@ -10,17 +9,17 @@ import (
 // Loss says how often a try to send a message fails, and what follows. The zero value loses
 // nothing.
 type Loss struct {
-	// Probability is that of one try to fail, each independent of all others. It is 0 where there
-	// are Bursts.
+	// Probability is how likely one try is to fail, independently of all others. It is 0 where
+	// there are Bursts.
 	Probability float64 `plan:"probability" unit:"fraction" doc:"that one transmission is lost"`
 	// Bursts, unless nil, make failures depend on those before.
 	Bursts *Bursts `plan:"bursts" doc:"in the place of probability: losses in bursts, by the model of Gilbert and Elliott"`
 	// Drop loses the message with its first try. Otherwise it is sent again, Timeout after the
 	// failed try departed: every try takes the edge's rate, the wait between them does not.
 	Drop bool `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
-	// Timeout is the wait before a message is sent again, at most MaxDelay. It must be positive
-	// where tries can fail and Drop is not set; Drop does not use it.
-	Timeout time.Duration `plan:"timeout,omitzero" range:">0s" doc:"before it is sent again, more than 0s"`
+	// Timeout is the wait before a message is sent again. It must be positive where tries can fail
+	// and Drop is not set; Drop does not use it.
+	Timeout time.Duration `plan:"timeout,omitzero" range:">0s..8760h" doc:"before it is sent again, more than 0s"`
 	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does
 	// not use it.
 	Attempts int `plan:"attempts,omitzero" range:"1..1000" doc:"how often a message is sent at most"`
@@ -34,7 +33,7 @@ func (l *Loss) SetDefaults() {
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (l Loss) Validate() error {
-	if err := cmp.Or(field.Check(l), within(l, "Timeout", l.Timeout, 0)); err != nil {
+	if err := field.Check(l); err != nil {
 		return err
 	}
 	if l.Probability > 0 && l.Bursts != nil {
@@ -59,12 +58,12 @@ func (l Loss) attempts() int {
 // Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters
 // of Hasslinger and Hohlfeld 2008 ("The Gilbert-Elliott model for packet loss in real time services
 // on the Internet"). Each try to send is judged in the present state, good or bad, and then the
-// state changes. The share of tries in the bad state is P/(P + R), at the first try too, that of
-// lost ones ((1 − K)·R + (1 − H)·P)/(P + R), and a stay in the bad state lasts 1/R tries in the
-// mean.
+// state may change. The share of tries in the bad state is P/(P + R), at the first try too. The
+// share of lost tries is ((1 − K)·R + (1 − H)·P)/(P + R). A stay in the bad state lasts 1/R tries
+// on average.
 type Bursts struct {
-	P float64 `plan:"p,required" unit:"fraction" range:">0%" doc:"probability to go from the good state to the bad one, more than 0%"`
-	R float64 `plan:"r,required" unit:"fraction" range:">0%" doc:"probability to go back, more than 0%"`
+	P float64 `plan:"p,required" unit:"fraction" range:">0%..100%" doc:"probability to go from the good state to the bad one, more than 0%"`
+	R float64 `plan:"r,required" unit:"fraction" range:">0%..100%" doc:"probability to go back, more than 0%"`
 	H float64 `plan:"h" unit:"fraction" doc:"probability of a transmission to arrive in the bad state"`
 	K float64 `plan:"k" unit:"fraction" doc:"probability of a transmission to arrive in the good state"`
 }

@@ -54,8 +54,8 @@ func (d Normal) Start(stream func() *rand.Rand, _ Process) Process {
 		p.max = d.Max
 		high = (float64(d.Max) - p.mean) / p.std
 	}
-	// The probabilities of an interval above the mean are all close to 1; those of its mirror image
-	// keep their digits.
+	// The probabilities of an interval above the mean are all close to 1; the probabilities of its
+	// mirror image keep their digits.
 	if low > 0 {
 		p.std = -p.std
 		low, high = -high, -low

@@ -109,9 +109,9 @@ func (f *flapper) nextDown(now, before time.Duration) time.Duration {
 // eventsPerCell is the mean number of events of one cell.
 const eventsPerCell = 16
 
-// poisson finds the events of a Poisson process beside any instant. The events of each stretch of
-// time, a cell, have a random stream of their own, so that no look-up has to begin at the
-// beginning. What follows its settings only remembers the last look-up.
+// poisson finds the events of a Poisson process beside any instant. Each stretch of time, a cell,
+// draws its events from a separate random stream, so no look-up has to begin at the beginning. The
+// fields after the settings only remember the last look-up.
 type poisson struct {
 	seed, salt uint64
 	gap        float64       // mean nanoseconds between two events
@@ -209,8 +209,8 @@ func (e *Edge) outageAhead(departure time.Duration) (end time.Duration, down boo
 	return 0, false
 }
 
-// joined returns the end of the outage at an instant, of those of a list and of those at random,
-// which are one where they touch.
+// joined returns the end of the outage at an instant, and whether there is one. Listed and random
+// outages that touch count as one.
 func joined(list []Outage, random *flapper, now time.Duration) (end time.Duration, down bool) {
 	end = now
 	for more := true; more && end <= Horizon; {

@@ -219,7 +219,7 @@ func TestOutageHoldsBackWhatDepartsInIt(t *testing.T) {
 	}{
 		{false, 0, 6 * ms},
 		{false, 8 * ms, 14 * ms},  // departs at 9 ms, is on its way when the outage begins
-		{false, 9 * ms, 26 * ms},  // would depart at 10 ms: sent anew from 20 ms on
+		{false, 9 * ms, 26 * ms},  // would depart at 10 ms: sent again from 20 ms on
 		{false, 19 * ms, 25 * ms}, // would depart at 20 ms, when the outage is over
 		{false, 29 * ms, link.Forever},
 		{true, 8 * ms, 14 * ms},

@@ -16,7 +16,7 @@ const MaxGraphEdges = 1 << 22
 type Graph [][]int32
 
 // Topology describes who is whose neighbour. A description is plain data, never changed by its use.
-// Programs can add kinds of their own.
+// Programs can add their own kinds.
 type Topology interface {
 	// Validate returns an error if the description is none, or does not fit nodes of these names,
 	// in the order of the plan. It is a *field.Error where a field is at fault.
@@ -120,8 +120,7 @@ type Star struct {
 
 // Tree is balanced: the parent of node i > 0 is node ⌊(i−1)/Branching⌋.
 type Tree struct {
-	// Branching is how many children each node has that has all of its own, at least 1; 1 is a
-	// line.
+	// Branching is how many children a node has that has them all, at least 1; 1 makes a line.
 	Branching int `plan:"branching" range:"1.." doc:"children of a node"`
 }
 
@@ -180,7 +179,7 @@ func edge(a, b int) [2]int32 { return [2]int32{int32(a), int32(b)} }
 // Validate accepts any nodes.
 func (Ring) Validate([]string) error { return nil }
 
-// Edges returns those of the ring: n, or n − 1 for one or two nodes.
+// Edges returns the ring's edges: n, or n − 1 for one or two nodes.
 func (Ring) Edges(nodes []string, _ *rand.Rand) ([][2]int32, error) {
 	edges, _ := Tree{Branching: 1}.Edges(nodes, nil)
 	if n := len(nodes); n > 2 {

@@ -278,7 +278,7 @@ func TestSmallWorldIsALatticeThatLosesTheShareThatIsRewired(t *testing.T) {
 		// An edge that is rewired becomes one of the lattice again with a probability of at most
 		// k/n.
 		if share := float64(kept) / (n * k); math.Abs(share-(1-rewire)) > 0.05 {
-			t.Errorf("rewire %v: %.3f of the edges are those of the lattice", rewire, share)
+			t.Errorf("rewire %v: %.3f of the edges are in the lattice", rewire, share)
 		}
 	}
 	lattice, world := shapeOf(mustGraph(t, link.SmallWorld{Neighbours: k}, n, 5)), shapeOf(mustGraph(t,

@@ -31,15 +31,15 @@ type Point struct {
 	Delay time.Duration
 }
 
-// Trace replays measured delays. A message takes the delay that the trace has when it departs onto
-// the edge: that of the last point at or before this instant, or with Interpolate a point on the
-// straight line to the next one. Before the first point its delay holds, after the last point that
-// one's; with Repeat the trace from its first to its last point begins again when it ends, the last
-// point giving way to the first.
+// Trace replays measured delays. A message takes the delay that the trace has when the message
+// departs onto the edge: the delay of the last point at or before this instant, or with Interpolate
+// a point on the straight line to the next one. The first point's delay holds before it, the last
+// point's after it. With Repeat the trace from its first to its last point starts over when it
+// ends, and the first point takes the place of the last.
 type Trace struct {
 	Points      []Point `key:"file"` // at least one, in strictly increasing order of At; not to be changed after use
 	Interpolate bool    `plan:"interpolate" doc:"whether delays change linearly from line to line"`
-	Repeat      bool    `plan:"repeat" doc:"whether the trace begins anew after its end"` // needs two points
+	Repeat      bool    `plan:"repeat" doc:"whether the trace starts over after its end"` // needs two points
 }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
@@ -55,7 +55,7 @@ func (d Trace) Validate() error {
 			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "from 0s to %v", Horizon)), i)
 		}
 		if i > 0 && p.At <= d.Points[i-1].At {
-			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "after that of the point before (%v)",
+			return field.At(field.Within(d, "Points", field.Errorf(p, "At", "after the previous point's (%v)",
 				d.Points[i-1].At)), i)
 		}
 		if err := within(p, "Delay", p.Delay, 0); err != nil {
@@ -154,7 +154,7 @@ func (t *traceReader) finish(name string, line int) ([]Point, error) {
 }
 
 // eachLine calls take for each line of a file, of at most width bytes with its end, and returns how
-// many there are, at most so many. Errors begin with name and line.
+// many there are. A file of more than most lines is an error. Errors begin with name and line.
 func eachLine(r io.Reader, name string, width, most int, take func(text []byte, line int) error) (lines int,
 	err error) {
 	b := bufio.NewReaderSize(r, width)
@@ -204,7 +204,7 @@ func (t *traceReader) line(text []byte) error {
 		return err
 	}
 	if n := len(t.points); n > 0 && p.At <= t.points[n-1].At {
-		return fmt.Errorf("%s in %q is not after that of the line before (%v)", t.columns[0].name, plain,
+		return fmt.Errorf("%s in %q is not after the previous line's (%v)", t.columns[0].name, plain,
 			t.points[n-1].At)
 	}
 	t.points = append(t.points, p)

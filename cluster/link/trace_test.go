@@ -49,7 +49,7 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"time_s\n", `t.csv:1: header "time_s"`},
 		{"time_ms,delay_us\n\n2,1\n1,x\n", `t.csv:4: delay_us "x", expected a decimal number from 0 to 31536000000000`},
 		{head + "1,2\n  \n", `t.csv:3: "  " has 1 fields`},
-		{head + "1,2\n1,3\n", `t.csv:3: time_s in "1,3" is not after that of the line before (1s)`},
+		{head + "1,2\n1,3\n", `t.csv:3: time_s in "1,3" is not after the previous line's (1s)`},
 		{head + "1,2\n0.5,3\n", `t.csv:3: time_s in "0.5,3"`},
 		{head + "1,-2\n", `t.csv:2: delay_s "-2", expected a decimal number from 0 to 31536000`},
 		{head + "x,2\n", `t.csv:2: time_s "x"`},

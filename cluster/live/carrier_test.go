@@ -19,7 +19,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// member is an actor that begins when the coordinator says so, as those of architectures do.
+// member is an actor that begins when the coordinator says so, as an architecture's actors do.
 func member(begin func(ctx actor.Context, env actors.Env), then handler) handler {
 	return func(ctx actor.Context, env actors.Env) {
 		if m, ok := ctx.Message().(*protos.Message); ok {
@@ -394,7 +394,7 @@ func TestWhatIsDeliveredToNobodyIsReleasedAndCounted(t *testing.T) {
 	}
 	m.run(t)
 	if m.results[0].DeadLetters != 1 || !tensor.Sole() {
-		t.Errorf("%d dead letters, want that of the actor that does not exist; all released: %v",
+		t.Errorf("%d dead letters, want 1, to the actor that does not exist; all released: %v",
 			m.results[0].DeadLetters, tensor.Sole())
 	}
 }

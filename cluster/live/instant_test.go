@@ -26,9 +26,9 @@ const (
 	patience = time.Minute
 )
 
-// volley has two nodes send a message to and fro, each of whose handlers takes long before it
-// sends. The first one looks at its clock at the begin and at the end: that of another process may
-// have begun later.
+// volley has two nodes send a message to and fro. Each handler takes long before it sends. The
+// first node reads its clock at the start and at the end, because another process's clock may have
+// started later.
 func volley(edge link.Config, bound time.Duration) (s *stage, took func() time.Duration) {
 	var began, ended time.Duration
 	s = &stage{edge: edge, bound: bound}

@@ -11,13 +11,12 @@ import (
 	"github.com/gradwire/gradwire/cluster/queue"
 )
 
-// mailbox is what a node's actor has. System messages are handled before all others, and messages
-// of the control protocol before messages of actors. What is left when the life is over is
-// released.
+// mailbox is the mailbox of a node's actor. It handles system messages before all others, and
+// control messages before actors' messages. It releases the messages that are left when the actor's
+// life is over.
 //
-// Whoever posts to an idle mailbox starts a goroutine that handles what there is, which
-// costs more than a short message itself. A goroutine that has nothing better to do lends
-// itself instead.
+// A post to an idle mailbox starts a goroutine that handles the messages there, which costs more
+// than a short message itself. A goroutine that has nothing better to do lends itself instead.
 type mailbox struct {
 	invoker actor.MessageInvoker
 	life    *life

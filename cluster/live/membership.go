@@ -125,7 +125,11 @@ func (r realm) Tell(change world.MemberChange) {
 		if err := r.config.Carrier.Changed(change.Node, change.Present); err != nil && !errors.Is(err, ErrGone) {
 			r.fail(err)
 		}
-	} else if r.cycle.There(int(lead.index)) {
+		return
+	}
+	var there bool
+	r.Locked(func() { there = r.cycle.There(int(lead.index)) }) // Change may be called beside attend
+	if there {
 		lead.life.Load().tell(change, promptly)
 	}
 }

@@ -85,7 +85,7 @@ func TestEveryMessageOfARingIsAccountedForWhileItsNodesComeAndGo(t *testing.T) {
 				t.Errorf("%d actors of node %d, want %d", got, i, want)
 			}
 			dropped += e.Dropped
-			// A handler at work when its node goes has sent what does not leave any more, once a
+			// A handler at work when its node goes has sent a message that never leaves, once a
 			// life.
 			if lost := sent[i].Load() - e.Sent; lost < 0 || (lost > 0 && i != 1 && i != 2) || lost > 2 {
 				t.Errorf("node %d sent %d, its edge carried %d", i, sent[i].Load(), e.Sent)

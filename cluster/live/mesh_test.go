@@ -19,7 +19,7 @@ import (
 
 // mesh is a run over several worlds, which share nothing: frames are encoded and decoded.
 type mesh struct {
-	hosts []int         // the world of each node, that of the coordinator last
+	hosts []int         // the world of each node, the coordinator's last
 	make  []live.Config // of each world, its own
 	// sending, if not nil, is called before a frame is taken; its error is the carrier's.
 	sending func(from, node int, f *wire.Frame) error
@@ -42,8 +42,8 @@ type mesh struct {
 	halts    []int    // how often each world has told the others to halt
 }
 
-// carrier is that of one world of a mesh. It has a lane for the control messages to each node and
-// one for all others.
+// carrier serves one world of a mesh. It has a lane for the control messages to each node and one
+// for all others.
 type carrier struct {
 	mesh  *mesh
 	from  int

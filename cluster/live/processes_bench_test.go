@@ -114,7 +114,7 @@ func (fl *fleet) all(o order) (answers []answer) {
 	return answers
 }
 
-// rate is that of all processes together, of so many steps or exchanges by each.
+// rate returns how many steps or exchanges all processes together made per second; each made n.
 func rate(n int, answers []answer) (sum float64) {
 	for _, a := range answers {
 		if a.Total > 0 {
@@ -124,7 +124,7 @@ func rate(n int, answers []answer) (sum float64) {
 	return sum
 }
 
-// slowest is the longest time of the answers.
+// slowest returns the longest time of the answers.
 func slowest(answers []answer, of func(answer) time.Duration) (longest time.Duration) {
 	for _, a := range answers {
 		longest = max(longest, of(a))
@@ -160,10 +160,11 @@ func security(b *testing.B, do func(b *testing.B, secure bool)) {
 	b.Run("tls", func(b *testing.B) { do(b, true) })
 }
 
-// BenchmarkParameterServer is the whole way of a gradient to the server's mailbox, and of the
-// parameters back to the worker's, each in a process of its own. "of-raw" is the median over
-// the blocks' ratios to bare connections that exchange vectors of the same size, without TLS,
-// between the same processes. Each process has a core of its own where there are enough.
+// BenchmarkParameterServer measures the whole way of a gradient to the server's mailbox and of the
+// parameters back to the worker's. Server and workers are separate processes. "of-raw" is the
+// median over the blocks' ratios to bare connections that exchange vectors of the same size,
+// without TLS, between the same processes. Each process has a core to itself where there are
+// enough.
 func BenchmarkParameterServer(b *testing.B) {
 	for _, values := range []int{2084, 21_840, 250_000, 1_199_882} {
 		for _, workers := range []int{1, 2} {

@@ -296,8 +296,8 @@ func (c *cluster) Send(node int, p *wire.Packet) error { return c.node.SendPacke
 func (c *cluster) Changed(int, bool) error { return nil }
 func (c *cluster) Halt()                   {}
 
-// still is a model of so many parameters whose gradient is always one, and a method
-// that changes nothing.
+// still is the number of parameters of a model whose gradient is always one, and a method that
+// changes nothing.
 type still int
 
 func (s still) Inputs() int                                 { return 1 }
@@ -323,7 +323,8 @@ func (s still) Gradient(_, gradient []float32, _ nn.Batch) float64 {
 type stillOptimizer struct{}
 
 // Step looks at the mean of all gradients, which are ones.
-func (stillOptimizer) Step(_, mean []float32) {
+func (stillOptimizer) Step(dst, params, mean []float32) {
+	copy(dst, params)
 	for _, i := range []int{0, len(mean) / 3, len(mean) / 2, len(mean) - 1} {
 		if mean[i] != 1 {
 			panic(fmt.Sprintf("value %d of the mean of ones is %v", i, mean[i]))
@@ -353,7 +354,7 @@ type swift struct {
 	measured answer
 }
 
-// steps tells an actor to make so many steps.
+// steps tells an actor how many steps to make.
 type steps int
 
 // steps makes steps, and returns how long they took: of a round of an all-reduce, from the
@@ -374,7 +375,7 @@ func (s *swift) Charge(work float64) {
 	s.Env.Charge(work)
 }
 
-// Record sees the end of a round. The mean is there at the charge before that of the optimiser.
+// Record sees the end of a round. The mean is there at the charge before the optimiser's.
 func (s *swift) Record(e actors.Event) {
 	if e.Kind == actors.StepDone {
 		s.measured.Rounds = append(s.measured.Rounds, s.charges[0].Sub(s.told))

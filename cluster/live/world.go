@@ -41,8 +41,8 @@ type Config struct {
 	// Threads is how many steps, and how many evaluations, compute at a time; 0 stands
 	// for the number of cores.
 	Threads int
-	// Hosted says which nodes live in this process, by their position; that of the
-	// coordinator is the number of nodes. Nil stands for all.
+	// Hosted says which nodes live in this process, by position; the coordinator's position is the
+	// number of nodes. Nil stands for all.
 	Hosted func(node int) bool
 	// Carrier reaches the worlds of the other processes, in a run of which not all is hosted.
 	Carrier Carrier
@@ -152,8 +152,8 @@ func (n *node) name() string { return n.world.names[n.index] }
 // coordinates reports whether the run's coordinator lives on the node.
 func (n *node) coordinates() bool { return int(n.index) == len(n.world.config.Deployment.Nodes) }
 
-// over reports whether the node's part is over: nothing is sent by it, delivered to it or handled
-// on it, whoever lives there.
+// over reports whether the node's part is over: it sends nothing, gets nothing delivered and
+// handles nothing, whatever actor lives there.
 func (n *node) over() bool {
 	select {
 	case <-n.end:

@@ -386,7 +386,7 @@ func TestArrivalNeverOvertakesOnFIFOEdge(t *testing.T) {
 	}
 }
 
-// Every node sends as soon as it is started: whoever is addressed must be there.
+// Every node sends as soon as it starts: the receiver must be there.
 func TestNoActorStartsBeforeAllArePlaced(t *testing.T) {
 	const nodes = 40
 	got := 0

@@ -20,7 +20,7 @@ const (
 	childPace        = "MEMBERSHIP_TEST_PACE"
 )
 
-// childNode is a node of a process of its own, where no test is running.
+// childNode is the node of a child process, in which no test runs.
 type childNode struct {
 	members  *Members
 	listener net.Listener

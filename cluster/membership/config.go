@@ -83,8 +83,7 @@ type Config struct {
 	// Streams is the TCP side. It must work before Join is called.
 	Streams Streams
 	// Notify is called with each event, in order and from one goroutine, once Join has
-	// succeeded. It may call View, and may take its time, but must not call Update, Leave or
-	// Shutdown.
+	// succeeded. It may call View, and may take its time, but must not call Leave or Shutdown.
 	Notify func(Event)
 
 	// pace is how many times faster than usual everything goes, for tests that would take long; 0

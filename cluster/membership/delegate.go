@@ -58,19 +58,19 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) { d.roll.vanished(n.Name) }
 // NotifyConflict hears of a second node with a name that is not free. The first stays.
 func (d *delegate) NotifyConflict(_, _ *memberlist.Node) { d.conflicts.Add(1) }
 
-// NotifyMerge refuses to join those among whom this node's name is taken, and sees
-// whether they have let it in.
+// NotifyMerge refuses to join those that speak another protocol or among whom this node's name is
+// taken, and sees whether they have let it in.
 func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
 	for _, p := range peers {
-		if p.Name != d.config.Name {
-			continue
-		}
-		m, _, err := understand(p)
-		if err != nil {
-			continue
-		}
 		here := p.State == memberlist.StateAlive || p.State == memberlist.StateSuspect
+		m, _, err := understand(p)
+		var other *protocolError
 		switch {
+		case here && p.Name != d.config.Name && errors.As(err, &other):
+			d.malformed.Add(1)
+			return d.refuse(fmt.Errorf("node %.80q speaks %w, this one %s: run the same program on all", p.Name, other,
+				spoken(protocol, d.config.Meta.Build)))
+		case p.Name != d.config.Name || err != nil:
 		case here && m.Gossip != d.transport.advertise:
 			return d.refuse(&nameError{name: m.Name, holder: m.Gossip})
 		case m.Meta.Incarnation > d.config.Meta.Incarnation:

@@ -27,10 +27,16 @@
 // # Who is trusted
 //
 // Packets and streams are encrypted with AES-256-GCM under a key that all processes share; the
-// label is authenticated with them. Whoever has the key is a member, and is believed when it
-// accuses another; what it says about itself is bounded and checked. The key cannot be replaced
-// while the cluster runs. A packet that arrives again is refused while it is remembered. Older
-// packets, and packets replayed to a process that has just started, can at worst cause a member
-// to be suspected, which then objects. Without a key the package does not listen, except on a
-// loopback address where Config.Insecure is set.
+// label is authenticated with them. A process that has the key is a member, and the others believe
+// it when it accuses another; what it says about itself is bounded and checked. The key cannot be
+// replaced while the cluster runs. A packet that arrives again is refused while it is remembered.
+// Older packets, and packets replayed to a process that has just started, can at worst cause a
+// member to be suspected, which then objects. Without a key the package does not listen, except on
+// a loopback address where Config.Insecure is set.
+//
+// # Builds
+//
+// Processes of two builds that would misunderstand each other do not become members of one cluster:
+// each says in its metadata which version of the protocol it speaks, and refuses another. Join then
+// names both builds.
 package membership

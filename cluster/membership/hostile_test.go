@@ -161,7 +161,7 @@ func TestUnencryptedPacketsCountWhereThereIsNoKey(t *testing.T) {
 	if _, err := stranger.Write(deadly("test", "b")); err != nil {
 		t.Fatal(err)
 	}
-	// a calls b, which objects: its incarnation in memberlist is beyond that of the packet.
+	// a calls b, which objects: its incarnation in memberlist is beyond the packet's.
 	eventually(t, "the packet is believed, and then b",
 		func() bool { return a.list.NumMembers() == 2 && doubtsSoFar(a) == 1 })
 	if len(a.events) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -415,7 +416,7 @@ func (l liar) MergeRemoteState([]byte, bool)   {}
 func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
 	t.Parallel()
 	nodes := cluster(t, 2, nil)
-	for i, meta := range [][]byte{nil, []byte("{}"), bytes.Repeat([]byte{0xff}, 512), {metaVersion, 0, 1}} {
+	for i, meta := range [][]byte{nil, []byte("{}"), bytes.Repeat([]byte{0xff}, 512), {protocol, 0, 0, 1}} {
 		var w wires
 		p := openPort(t, loopback(), &w)
 		conn, err := net.ListenPacket("udp", p.own)
@@ -449,6 +450,50 @@ func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
 		}
 		if got := nodes[0].names(); !slices.Equal(got, []string{"a", "b"}) {
 			t.Errorf("metadata %d: a sees %v", i, got)
+		}
+		if err := l.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		p.close()
+	}
+}
+
+func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		meta []byte
+		want string
+	}{
+		"later": {append(appendText([]byte{protocol + 1}, "v9"), "unheard of"...),
+			"version 3 of the protocol (build v9)"},
+		"earlier": {[]byte{1, 0, 1, 2, 0, 3, 'a', ':', '1', 0}, "version 1 of the protocol (build unknown)"},
+	} {
+		var w wires
+		p := openPort(t, loopback(), &w)
+		bind := netip.MustParseAddrPort(p.own)
+		conn, err := listen(bind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := newGate(testKey, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := memberlist.DefaultLANConfig()
+		c.Name, c.SecretKey, c.Label, c.Delegate, c.LogOutput = "b", testKey, "test", liar{x.meta}, new(bytes.Buffer)
+		tr := newTransport(conn, g, p, bind)
+		c.Transport = tr
+		l, err := memberlist.Create(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.begin()
+		_, err = start(t, "a", spec{seeds: []string{p.own}, patience: patienceOfTests,
+			change: func(c *Config) { c.Meta.Build = "v8" }})
+		want := `node "b" speaks ` + x.want + ", this one version 2 of the protocol (build v8): run the same program " +
+			"on all"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
 		}
 		if err := l.Shutdown(); err != nil {
 			t.Error(err)

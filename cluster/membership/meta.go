@@ -22,14 +22,17 @@ const (
 	MaxMeta = 512
 
 	maxRole    = 32
+	maxBuild   = 64
 	maxAddress = 255 + len(":65535")
 	maxCores   = 1 << 16
 	maxLabels  = 32
 	maxText    = 255
 )
 
-// metaVersion is the first byte of encoded metadata.
-const metaVersion = 1
+// protocol is the first byte of encoded metadata. It grows with what keeps processes of two builds
+// from understanding each other: a change of metadata, of the transport's records, of frames, or of
+// what messages mean. From version 2 on the build comes next, so that it can be named in any case.
+const protocol = 2
 
 const flagLeaving = 1
 
@@ -48,6 +51,8 @@ type Meta struct {
 	Cores int
 	// Labels are words of the user's, at most 32.
 	Labels map[string]string
+	// Build names the program for people, in at most 64 bytes.
+	Build string
 }
 
 // announcement is metadata as it travels.
@@ -58,7 +63,7 @@ type announcement struct {
 	leaving bool
 }
 
-// encode returns the metadata as bytes: version, flags, incarnation, cores, role,
+// encode returns the metadata as bytes: protocol, build, flags, incarnation, cores, role,
 // address and labels in the order of their keys, numbers as uvarints, texts with their
 // length in front. Equal metadata have equal bytes.
 func (a *announcement) encode() ([]byte, error) {
@@ -69,7 +74,7 @@ func (a *announcement) encode() ([]byte, error) {
 	if a.leaving {
 		flags |= flagLeaving
 	}
-	b := []byte{metaVersion, flags}
+	b := append(appendText([]byte{protocol}, a.Build), flags)
 	b = binary.AppendUvarint(b, a.Incarnation)
 	b = binary.AppendUvarint(b, uint64(a.Cores))
 	b = appendText(b, a.Role)
@@ -97,6 +102,9 @@ func (a *announcement) check() error {
 		return fmt.Errorf("cores is %d, accepted are 0 to %d", a.Cores, maxCores)
 	}
 	if err := checkText("role", a.Role, maxRole); err != nil {
+		return err
+	}
+	if err := checkText("build", a.Build, maxBuild); err != nil {
 		return err
 	}
 	if err := checkAddress(a.Address); err != nil {
@@ -163,11 +171,12 @@ func decode(b []byte) (announcement, error) {
 	if len(b) < 2 {
 		return announcement{}, errTruncated
 	}
-	if b[0] != metaVersion {
-		return announcement{}, fmt.Errorf("metadata have version %d, this build understands %d", b[0], metaVersion)
+	r := reader{left: b[1:]}
+	a := announcement{Meta: Meta{Build: r.text()}}
+	if b[0] != protocol {
+		return announcement{}, &protocolError{b[0], a.Build}
 	}
-	r := reader{left: b[2:]}
-	a := announcement{leaving: b[1]&flagLeaving != 0}
+	a.leaving = r.byte()&flagLeaving != 0
 	a.Incarnation = r.number()
 	a.Cores = int(min(r.number(), maxCores+1))
 	a.Role = r.text()
@@ -190,6 +199,22 @@ func decode(b []byte) (announcement, error) {
 		return announcement{}, errors.New("metadata are not in their canonical form")
 	}
 	return a, nil
+}
+
+// protocolError says what a node speaks that does not speak this one's protocol.
+type protocolError struct {
+	version byte
+	build   string
+}
+
+func (e *protocolError) Error() string { return spoken(e.version, e.build) }
+
+// spoken names a protocol. Before version 2 nodes did not tell their build.
+func spoken(version byte, build string) string {
+	if version < 2 || build == "" || checkText("build", build, maxBuild) != nil {
+		build = "unknown"
+	}
+	return fmt.Sprintf("version %d of the protocol (build %s)", version, build)
 }
 
 var errTruncated = errors.New("metadata are cut short")
@@ -215,6 +240,16 @@ func (r *reader) number() uint64 {
 	}
 	r.left = r.left[n:]
 	return v
+}
+
+func (r *reader) byte() byte {
+	if len(r.left) == 0 {
+		r.fail(errTruncated)
+		return 0
+	}
+	b := r.left[0]
+	r.left = r.left[1:]
+	return b
 }
 
 func (r *reader) text() string {

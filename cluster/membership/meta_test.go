@@ -18,6 +18,7 @@ func TestMetadataSurviveTheirEncoding(t *testing.T) {
 				Address:     rapid.StringMatching(`[a-z]{1,60}:[1-9][0-9]{0,3}`).Draw(t, "address"),
 				Incarnation: rapid.Uint64Min(1).Draw(t, "incarnation"),
 				Cores:       rapid.IntRange(0, maxCores).Draw(t, "cores"),
+				Build:       rapid.StringMatching(`[a-z0-9.]{0,64}`).Draw(t, "build"),
 			},
 			leaving: rapid.Bool().Draw(t, "leaving"),
 		}
@@ -50,7 +51,7 @@ func FuzzDecode(f *testing.F) {
 	for _, a := range []announcement{
 		{Meta: Meta{Address: "a:1", Incarnation: 1}},
 		{Meta: Meta{Role: "server", Address: "10.0.0.1:7000", Incarnation: 1 << 60, Cores: 8,
-			Labels: map[string]string{"a": "b", "c": ""}}, leaving: true},
+			Labels: map[string]string{"a": "b", "c": ""}, Build: "v1.2"}, leaving: true},
 	} {
 		b, err := a.encode()
 		if err != nil {
@@ -58,8 +59,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Add([]byte{metaVersion, 0, 1, 0, 0, 3, 'a', ':', '1', 0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Add([]byte{metaVersion, 0, 0x81, 0, 0, 0, 3, 'a', ':', '1', 0}) // a number longer than need be
+	f.Add([]byte{protocol, 0, 0, 1, 0, 0, 3, 'a', ':', '1', 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Add([]byte{protocol, 0, 0, 0x81, 0, 0, 0, 3, 'a', ':', '1', 0}) // a number longer than need be
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decode(b)
 		if err != nil {

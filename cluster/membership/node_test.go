@@ -204,7 +204,7 @@ type spec struct {
 	pace        time.Duration // of the protocol, by default the usual
 	patience    time.Duration // of Join, by default 5 s
 	change      func(*Config)
-	listen      func(netip.AddrPort) (net.PacketConn, error) // by default that of Join
+	listen      func(netip.AddrPort) (net.PacketConn, error) // by default Join's
 }
 
 // start returns a member, or the error of its Join.

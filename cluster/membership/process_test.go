@@ -25,7 +25,7 @@ var (
 		"how many times faster than usual the protocol goes where tests wait for it; 1 measures what users get")
 )
 
-// process is that of a child, seen from the test.
+// process is a child's process, seen from the test.
 type process struct {
 	name, address string
 	incarnation   uint64
@@ -34,8 +34,8 @@ type process struct {
 	lines         chan string
 }
 
-// spawn starts a child that lives as long as the test, or until it is killed. Without an address it
-// gets one of its own.
+// spawn starts a child that lives as long as the test, or until it is killed. Without an address,
+// the child gets a new one.
 func spawn(t *testing.T, name, address, seed string, pace, busy int) *process {
 	t.Helper()
 	p := launch(t, name, address, seed, pace, busy)

@@ -162,7 +162,8 @@ func (m *Members) contact(a netip.AddrPort) error {
 // holder answers.
 func (m *Members) isFinal(err error) bool {
 	var late *incarnationError
-	if errors.As(err, &late) {
+	var other *protocolError
+	if errors.As(err, &late) || errors.As(err, &other) {
 		return true
 	}
 	var taken *nameError

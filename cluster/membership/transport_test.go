@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
 // eager is a socket at which a packet waits from the beginning.
@@ -33,22 +33,24 @@ func (quiet) Conns() <-chan net.Conn { return nil }
 // A node that hears of its earlier life before it is in its own list is never let in: memberlist
 // lists it as dead.
 func TestNothingIsTakenInBeforeTheNodeIsInItsOwnList(t *testing.T) {
-	socket := &eager{closed: make(chan struct{})}
-	g, err := newGate(nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := newTransport(socket, g, quiet{}, netip.AddrPort{})
-	if n := socket.reads.Load(); n > 0 || len(tr.arrived) > 0 {
-		t.Errorf("%d packets were read before the transport has begun", n)
-	}
-	tr.begin()
-	select {
-	case <-tr.PacketCh():
-	case <-time.After(patienceOfTests):
-		t.Error("the packet does not arrive")
-	}
-	if err := tr.Shutdown(); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		socket := &eager{closed: make(chan struct{})}
+		g, err := newGate(nil, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := newTransport(socket, g, quiet{}, netip.AddrPort{})
+		synctest.Wait() // until all goroutines wait, should it have started any
+		if n := socket.reads.Load(); n > 0 {
+			t.Errorf("%d packets were read before the transport has begun", n)
+		}
+		tr.begin()
+		synctest.Wait()
+		if n := len(tr.PacketCh()); n != 1 {
+			t.Errorf("%d packets have arrived", n)
+		}
+		if err := tr.Shutdown(); err != nil {
+			t.Error(err)
+		}
+	})
 }

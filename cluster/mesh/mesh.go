@@ -1,9 +1,9 @@
 // Package mesh is the data path between the worlds of a run in several processes. It knows which
-// process hosts which node, and which world the number of a run means.
+// process hosts which node, and which world belongs to a run's number.
 //
 // A frame for an actor of a run names its receiver. The mesh sends it to the process of that
 // receiver's node, where the mesh of that process delivers it to the run's world. All other frames,
-// by which processes agree on runs, name no receiver; Config.Unaddressed takes them.
+// with which processes agree on runs, name no receiver; Config.Unaddressed takes them.
 package mesh
 
 import (

@@ -48,7 +48,7 @@ func (m *Mesh) Run(number uint64, where []string, needed func(process string) bo
 	}
 }
 
-// Number tells the run apart from others that go on in its processes.
+// Number distinguishes the run from others that its processes take part in.
 func (r *Run) Number() uint64 { return r.number }
 
 // Lead is the process that conducts the run.
@@ -88,9 +88,9 @@ func (r *Run) Others() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == r.mesh.config.Name })
 }
 
-// Peer tells of another process whether there is a connection over which it was heard of in time,
-// and how many messages for it were lost: on connections, which runs share, and of this run because
-// the process was silent and its queue full.
+// Peer reports whether there is a connection with another process over which it was heard of in
+// time, and how many messages for it were lost: on connections, which runs share, and in this run
+// because the process was silent and its queue full.
 func (r *Run) Peer(process string) (up bool, lost uint64) {
 	peer, _ := r.mesh.node.Load().Peer(process)
 	r.mu.Lock()
@@ -164,7 +164,7 @@ func (r *Run) Changed(node int, present bool) error {
 	return r.Send(len(r.where)-1, p)
 }
 
-// packed is what tells another process something of a run.
+// packed is a message to another process about a run.
 func packed(m proto.Message) (*wire.Packet, error) {
 	return wire.Pack(&wire.Frame{Kind: wire.KindOf(m), Head: m}, wire.Eager)
 }

@@ -75,7 +75,7 @@ func (p *process) processes() *protos.Processes {
 	return all
 }
 
-// answerRuns tells what was submitted here, and what is known of submissions whose processes are
+// answerRuns lists what was submitted here, and what is known of submissions whose processes are
 // away.
 func (p *process) answerRuns(c *request.Caller) error {
 	all := &protos.Submissions{}

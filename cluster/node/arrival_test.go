@@ -9,7 +9,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// arrivalTask has five samples, three of which are those of its worker.
+// arrivalTask has five samples, three of which belong to its worker.
 func arrivalTask() *train.Task {
 	set := &datasets.Set{Name: "s", Inputs: 2, Classes: []string{"a", "b"}, X: make([]float32, 10), Y: make([]int32, 5)}
 	return &train.Task{Train: set, Shards: [][]int32{make([]int32, 3)}}

@@ -23,9 +23,9 @@ const (
 	// maxOperator is how many one operator has, and maxOther anybody else.
 	maxOperator = 192
 	maxOther    = 64
-	// declinePatience is how long somebody who is turned away may take to hear why.
+	// declinePatience is how long a caller that is turned away may take to hear why.
 	declinePatience = time.Second
-	// maxDeclined is how many are told at a time; others are turned away without a word.
+	// maxDeclined is how many callers hear why at a time; others are turned away without a word.
 	maxDeclined = 16
 )
 
@@ -102,8 +102,8 @@ func (p *process) dismiss(c *request.Caller) {
 	c.Conn.Close() //nolint:errcheck // the answer is complete, or the client is gone
 }
 
-// decline tells a caller why it is not let in. Its request is read first: a connection that is
-// closed before would take the answer with it.
+// decline tells a caller why it is not let in. It reads the request first: closing the connection
+// earlier would lose the answer.
 func (p *process) decline(c *request.Caller, why error) {
 	defer c.Conn.Close() //nolint:errcheck // there is nothing more to say
 	select {

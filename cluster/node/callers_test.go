@@ -77,7 +77,7 @@ func joining(t testing.TB, log func(string)) *process {
 	return p
 }
 
-// up is a process that is a cluster of its own.
+// up starts a process that forms a cluster by itself.
 func up(t testing.TB, log func(string)) *process {
 	t.Helper()
 	c := alonePlain(t, "up", log)

@@ -107,8 +107,8 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 // Play lets one run happen.
 func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
 	c, err := v.conductor(ctx, s)
-	if err != nil {
-		return experiment.Outcome{}, err
+	if err != nil { // there was a place for each node when the plan was rehearsed
+		return experiment.Outcome{Again: nextTry}, err
 	}
 	v.submission.Placed(s.Names, c.message.Processes)
 	c.stage, c.bound = s, time.Duration(s.Point.Spec.Plan.Stop.Time)
@@ -156,14 +156,16 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	})
 	defer end()
 	w, err := c.placeWorld(c.stage, 0)
+	again := time.Duration(0)
 	if err == nil {
 		err = c.placeAll(ctx)
+		again = c.again()
 	}
 	if err != nil {
 		if w != nil {
 			w.Abandon()
 		}
-		return experiment.Outcome{}, err
+		return experiment.Outcome{Again: again}, err
 	}
 	c.mu.Lock()
 	c.begun = true
@@ -182,7 +184,19 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	result, err := c.watched(w)
 	end()
 	out, failure := c.outcome(result, err)
+	out.Again = c.again()
 	return out, c.because(failure)
+}
+
+// nextTry is how long it takes until the others know that a process is gone, or it is back.
+const nextTry = 10 * time.Second
+
+// again is when the run can be tried again, if it has been without a process; see Outcome.
+func (c *conductor) again() time.Duration {
+	if c.some((*party).missed) {
+		return nextTry
+	}
+	return 0
 }
 
 // watched lets the run happen, and watches over it meanwhile.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -88,6 +89,28 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 	err := c.placeAll(ctx)
 	if err == nil || !strings.Contains(err.Error(), "process b: its connection broke before its nodes were placed") {
 		t.Error(err)
+	}
+	if c.again() == 0 {
+		t.Error("it is not to be tried again")
+	}
+}
+
+func TestRunThatWasWithoutAProcessIsToBeTriedAgain(t *testing.T) {
+	for name, x := range map[string]struct {
+		q    party
+		want bool
+	}{
+		"there from beginning to end": {party{placed: true}, false},
+		"done with its part":          {party{placed: true, result: &protos.RunResult{}}, false},
+		"gone":                        {party{placed: true, err: errors.New("killed")}, true},
+		"back":                        {party{placed: true, lives: 1}, true},
+		"coming back":                 {party{lives: 1}, true},
+	} {
+		c := timed(t)
+		c.parties = map[string]*party{"b": {placed: true}, "c": &x.q}
+		if got := c.again(); got > 0 != x.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

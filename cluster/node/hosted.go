@@ -201,8 +201,8 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 	h.tellLead(last)
 }
 
-// tellLead tells the process that conducts the run something. While that one is silent, as when it
-// is paused, this waits.
+// tellLead sends the process that conducts the run a message. It waits while that process is
+// silent, for example paused.
 func (h *hosted) tellLead(m proto.Message) {
 	frame := &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}
 	if err := h.process.node.SendOn(h.stop, h.Lead(), frame); err != nil {
@@ -210,8 +210,8 @@ func (h *hosted) tellLead(m proto.Message) {
 	}
 }
 
-// report tells another process of a run something. Where that cannot be told, the process is gone,
-// and who watches over the connections hears of it.
+// report sends another process of a run a message. If it cannot be sent, the process is gone, and
+// the code that watches the connections hears of it.
 func (p *process) report(name string, run uint64, m proto.Message) {
 	if err := p.tell(name, run, m); err != nil {
 		p.log("run %x: %v", run, err)
@@ -234,7 +234,7 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.Wor
 	return w, nil
 }
 
-// told carries out what the process that conducts the run says.
+// told carries out an order of the process that conducts the run.
 func (h *hosted) told(m proto.Message) {
 	switch m.(type) {
 	case *protos.BeginRun:
@@ -249,8 +249,7 @@ func (h *hosted) told(m proto.Message) {
 	}
 }
 
-// state tells how the run stands here. A mark, if it is wanted, comes behind all that was sent
-// before.
+// state reports how the run stands here. A mark, if wanted, follows everything sent before.
 func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 	s := &protos.RunState{Wave: m.Wave, Lives: h.lives}
 	w := h.World()
@@ -284,10 +283,10 @@ func tellWaits(s *protos.RunState, w *live.World) {
 	}
 }
 
-// restPatience is how long an instant is looked for at which no model is looked at.
+// restPatience is how long to look for an instant at which nobody looks at a model.
 const restPatience = 300 * time.Millisecond
 
-// rest tells what moves in a world. If nothing was handled since it was asked last, it waits a
+// rest reports what moves in a world. If nothing was handled since it was asked last, it waits a
 // little for an instant at which the world is idle: models may be looked at all the time.
 func (h *hosted) rest(w *live.World) live.Activity {
 	a := w.Activity()
@@ -344,8 +343,8 @@ func (p *process) shelfFor(submission string) *experiment.Shelf {
 func (h *hosted) stageOf(m *protos.PlaceRun) (*experiment.Stage, error) {
 	p := h.process
 	if m.Catalog != p.fingerprint {
-		return nil, fmt.Errorf("its catalog (%s) differs from that of the process that took the plan (%s): run the "+
-			"same program on all", p.fingerprint, m.Catalog)
+		return nil, fmt.Errorf("its catalog (%s) differs from the catalog (%s) of the process that took the plan: "+
+			"run the same program on all", p.fingerprint, m.Catalog)
 	}
 	pl, err := experiment.Parse(m.File, []byte(m.Plan))
 	if err != nil {

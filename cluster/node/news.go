@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// maxNews is how many submissions one message tells of.
+	// maxNews is how many submissions one message reports.
 	maxNews = 100
-	// maxOthersKnown is of how many processes something is remembered, and maxAway how many of
-	// their submissions are told.
+	// maxOthersKnown is how many processes the directory remembers, and maxAway how many of their
+	// submissions it reports.
 	maxOthersKnown = 1024
 	maxAway        = 500
-	// tellAgain is how soon it is tried again to tell a process that could not be told.
+	// tellAgain is how long a process waits before it tries again to reach another one.
 	tellAgain = time.Second
 )
 
-// directory is what a process knows of the others by what they have told of themselves. It outlives
-// their absence.
+// directory holds what a process has heard from the others about themselves. It outlives their
+// absence.
 type directory struct {
 	mu       sync.Mutex
 	known    map[string]*listing
@@ -35,7 +35,7 @@ type directory struct {
 	restated uint64        // of the latest one that made void what was told before
 }
 
-// listing is a process that has told something.
+// listing is a process that has sent news.
 type listing struct {
 	expires     int64 // its certificate, in s since 1970; 0 without one
 	submissions map[string]*protos.Submission
@@ -43,7 +43,7 @@ type listing struct {
 	why         string
 }
 
-// learn takes note of what a process tells.
+// learn records the news of a process.
 func (d *directory) learn(name string, m *protos.News) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,22 +115,23 @@ func (d *directory) expires(name string) int64 {
 	return 0
 }
 
-// latest is the number of the latest change here, and of the latest that made void what was told
-// before.
+// latest returns the number of the latest change here, and of the latest change that voided all
+// news before it.
 func (d *directory) latest() (number, restated uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.number, d.restated
 }
 
-// changed has the other processes told what has changed here; it returns the number of the change.
+// changed has the news of a change here sent to the other processes; it returns the number of the
+// change.
 func (d *directory) changed() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.change()
 }
 
-// restate has the other processes told everything again: a submission was removed, or the
+// restate has everything sent to the other processes again, because a submission was removed or the
 // certificate replaced.
 func (d *directory) restate() {
 	d.mu.Lock()
@@ -147,21 +148,20 @@ func (d *directory) change() uint64 {
 	return d.number
 }
 
-// listener is another process, and what it was told.
+// listener is another process, and the news that it has got.
 type listener struct {
 	connections uint64 // with it when it was told first
 	number      uint64 // of the latest change that it knows; 0 if it was told nothing
 }
 
-// spread tells the other processes of this one's submissions: each all of them when there is a new
-// connection with it, and then what changes. It is the one goroutine that does, so that nothing is
-// told in another order.
+// spread sends the news of this process's submissions to the others: all of them over a new
+// connection, and then the changes. Only this goroutine sends news, so the order is kept.
 func (p *process) spread() {
 	listeners := map[string]*listener{}
 	retry := time.NewTicker(tellAgain)
 	defer retry.Stop()
 	for {
-		// Before the submissions are looked at: rather told twice than not at all.
+		// Taken before the submissions are read: better to send a change twice than not at all.
 		number, restated := p.directory.latest()
 		submissions := p.queue.All()
 		present := map[string]bool{}
@@ -193,8 +193,8 @@ func (p *process) spread() {
 	}
 }
 
-// inform tells one process what has changed since it was told last, up to the change of that
-// number. What it cannot be told now it is later.
+// inform sends one process what has changed since its last news, up to the change of that number.
+// What cannot be sent now is sent later.
 func (p *process) inform(name string, l *listener, submissions []*submission.Submission, number uint64) {
 	var fresh []*protos.Submission
 	for _, s := range submissions {

@@ -32,6 +32,9 @@ type party struct {
 // in reports whether the process takes part.
 func (q *party) in() bool { return q.placed && q.err == nil && q.result == nil }
 
+// missed reports whether the run is without the process, or was once it had begun.
+func (q *party) missed() bool { return !q.placed || q.err != nil || q.lives > 0 }
+
 // How long a process stays out at least, if it did not come back by itself.
 const (
 	leavePause  = 3 * time.Second  // of one that says that it is going, and may be about to
@@ -224,7 +227,7 @@ func (c *conductor) left(name string) {
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.Gone(name)
-	c.stage.Collector.Interrupted(now, nodes...)
+	c.interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or gone.
@@ -283,7 +286,7 @@ func (c *conductor) back(name string) {
 	default:
 		c.log("%s is back", name)
 		nodes, now := c.NodesOf(name), c.now()
-		c.stage.Collector.Interrupted(now, nodes...)
+		c.interrupted(now, nodes...)
 		c.history.Back(now, nodes)
 		c.change(name, true)
 		c.left(name) // if it has gone in between

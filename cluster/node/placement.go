@@ -175,8 +175,8 @@ func nameHosts(hosts []host) string {
 	return strings.Join(names, ", ")
 }
 
-// fingerprint tells catalogs apart that give plans different meanings, as far as names and settings
-// show.
+// fingerprint distinguishes catalogs that give plans different meanings, as far as names and
+// settings show.
 func fingerprint(c *catalog.Catalog) string {
 	d := xxhash.New()
 	sum(d, c.Models)

@@ -1,6 +1,6 @@
-// Package node is the life of a process of a cluster. A process carries out the plans that clients
-// submit to it, one after the other. A run takes place on several processes: one conducts it and
-// watches over it, and the others host the nodes that are placed on them.
+// Package node runs one process of a cluster. A process carries out the plans that clients submit
+// to it, one after the other. Several processes share a run: one conducts and watches it, and the
+// others host the nodes placed on them.
 package node
 
 import (
@@ -25,6 +25,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/mesh"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
@@ -73,9 +74,9 @@ type Config struct {
 	// without, as is the one that conducts it: this one for 15 s at least. 0 stands for half a
 	// minute.
 	Absence time.Duration
-	// Ready, if not nil, is told the address when the process is part of the cluster.
+	// Ready, if not nil, gets the address when the process is part of the cluster.
 	Ready func(address string)
-	// Log, if not nil, is told in a line what has happened.
+	// Log, if not nil, gets a line for each thing that happens.
 	Log func(line string)
 }
 
@@ -109,7 +110,7 @@ type process struct {
 	directory directory
 	identity  atomic.Pointer[identity.Identity] // nil without any
 	expired   chan error                        // gets why the process has to leave
-	declining chan struct{}                     // holds one for each caller that is told why it is not let in
+	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 }
@@ -159,7 +160,7 @@ func (c *Config) complete() error {
 	case c.Identity != nil && c.Insecure:
 		return errors.New("an identity and --insecure exclude each other")
 	case c.Identity != nil && c.Identity.Role() != identity.Node:
-		return fmt.Errorf("the identity of %s is that of an %s; a node needs one of role %s", c.Identity.Name(),
+		return fmt.Errorf("the identity of %s has the role %s; a node needs the role %s", c.Identity.Name(),
 			c.Identity.Role(), identity.Node)
 	case c.Identity != nil && c.Name != "" && c.Name != c.Identity.Name():
 		return fmt.Errorf("the node is to be called %s, its certificate says %s", c.Name, c.Identity.Name())
@@ -247,7 +248,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 	about := membership.Config{
 		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
 		Meta: membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores,
-			Labels: c.Labels},
+			Labels: c.Labels, Build: build()},
 		Streams: &p.gossip, Notify: p.member,
 	}
 	if c.Identity != nil {
@@ -257,10 +258,16 @@ func (p *process) connect(ctx context.Context) (err error) {
 	return err
 }
 
+// build names this program where others speak another protocol.
+func build() string {
+	b := record.ReadBuild("")
+	return fmt.Sprintf("%.40s, commit %.12s", b.Version, b.Commit)
+}
+
 // leastAbsence is how long a process is silent at least before it is given up.
 const leastAbsence = 15 * time.Second
 
-// listen opens the process's port. Whoever calls before that is done waits for the lock.
+// listen opens the process's port. Callers that come before it is open wait for the lock.
 func (p *process) listen() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Where a plan has samples sent, the process that conducts a run tells the others what set of
-// samples there is, and each asks for its workers' samples. They travel beside the run, not
-// over its links, before it begins.
+// Where a plan has samples sent, the process that conducts a run tells the others which set of
+// samples there is, and each asks for its workers' samples. They travel beside the run, not over
+// its links, before it begins.
 
 // Limits of samples that are sent.
 const (
@@ -128,7 +128,7 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 	t := c.stage.Task
 	for _, worker := range workers {
 		if worker < 0 || int(worker) >= len(t.Shards) {
-			return fmt.Errorf("it asks for those of worker %d, of %d", worker, len(t.Shards))
+			return fmt.Errorf("it asks for the samples of worker %d, of %d", worker, len(t.Shards))
 		}
 		shard := t.Shards[worker]
 		portion := min(max(portionValues/t.Train.Inputs, 1), portionRows)
@@ -142,7 +142,7 @@ func (c *conductor) sendShards(name string, workers []int32) error {
 	return nil
 }
 
-// sendSamples sends some of a worker's samples, the first of which is that of this number.
+// sendSamples sends some of a worker's samples. The number of the first one is first.
 func (c *conductor) sendSamples(name string, worker int32, first int, rows []int32) error {
 	set := c.stage.Task.Train
 	m := &protos.Samples{Worker: worker, First: int32(first), Rows: rows}

@@ -26,7 +26,7 @@ func (c *conductor) waits() waits {
 	c.mu.Lock()
 	for _, name := range c.names {
 		q := c.parties[name]
-		w.lost = w.lost || q.err != nil || q.first != nil || q.lives > 0
+		w.lost = w.lost || q.missed()
 		if q.state == nil {
 			continue
 		}
@@ -60,7 +60,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 		case waiting && (still || stalled > 0):
 			cause = "waits for " + cause
 		case !waiting && still && (stalled > 0 || w.lost): // its actor does not say what it waits for
-			cause = "made no step any more"
+			cause = "made no more steps"
 		default:
 			continue
 		}

@@ -62,9 +62,8 @@ func (t *timer) look() time.Duration {
 	return t.of.judgePause(ran, day)
 }
 
-// judgePause is told how far two clocks have gone since the look before: the run's clock, and the
-// clock of the day, which goes on while the system sleeps. It returns the time in which this
-// process ran.
+// judgePause gets how far two clocks have gone since the last look: the run's clock, and the clock
+// of the day, which goes on while the system sleeps. It returns the time in which this process ran.
 func (c *conductor) judgePause(ran, day time.Duration) time.Duration {
 	switch {
 	case ran >= pausedAfter:
@@ -109,11 +108,11 @@ func (c *conductor) paused(from time.Duration, how string) {
 	c.history.Add(from, actors.Coordinator, what, true)
 }
 
-// interrupted takes note that the nodes make no steps now for a reason that is known, while they
-// are to make any: who stood still is judged by what was when they were halted.
-func (c *conductor) interrupted(at time.Duration) {
+// interrupted takes note that nodes, or all without any, make no steps now for a reason that is
+// known, while they are to make any: who stood still is judged by what was when they were halted.
+func (c *conductor) interrupted(at time.Duration, nodes ...int) {
 	if c.halted.Err() == nil {
-		c.stage.Collector.Interrupted(at)
+		c.stage.Collector.Interrupted(at, nodes...)
 	}
 }
 

@@ -225,9 +225,9 @@ func (w *watchdog) same(lives map[string]uint32, name string) bool {
 	return was && is && before == now
 }
 
-// settle takes that process out whom most complaints are by or about, of equals the last by name.
-// The conductor cannot go, nor can processes that the run cannot do without. Who is left tells in
-// the next wave.
+// settle takes out the process that made or drew the most complaints; among equals, the last by
+// name. It never takes out the conductor or a process that the run needs. The next wave shows who
+// is left.
 func (w *watchdog) settle(complaints []complaint) {
 	count := map[string]int{}
 	for _, c := range complaints {

@@ -16,7 +16,7 @@ type Outage struct {
 	Random *link.Intermittent
 }
 
-// fixedOutage is the form of one outage, randomOutages that of many.
+// fixedOutage is the form of one outage, randomOutages the form of many.
 type (
 	fixedOutage   Outage
 	randomOutages struct {

@@ -97,7 +97,7 @@ type NodeSpec struct {
 	Role string `plan:"role,omitzero" doc:"what the architecture knows the node as, such as server or worker"`
 	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was
 	// read; see Group.
-	Count   *int    `plan:"count" range:"1..16777216" doc:"makes a group of so many nodes: name1, name2, …"`
+	Count   *int    `plan:"count" range:"1..16777216" doc:"makes a group of this many nodes: name1, name2, …"`
 	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}"`
 	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
 	Uplink   unit.ByteRate `plan:"uplink" doc:"what all that the node sends has to share"`
@@ -292,13 +292,13 @@ type Evaluate struct {
 	Every unit.Interval `plan:"every" doc:"between two measurements: epochs, steps or a duration"`
 	// Of says which model is judged: OfAverageModel, OfMean, the default, OfAll or OfAny. Where one
 	// node alone holds a model, such as a server, it is that node's in each case.
-	Of string `plan:"of" words:"average-model|mean|all|any" doc:"whose accuracy counts: that of the averaged parameters, the mean of the nodes', the worst node's, the best node's; with a server the server's"`
+	Of string `plan:"of" words:"average-model|mean|all|any" doc:"whose accuracy counts: the averaged parameters', the mean of the nodes', the worst node's, the best node's; with a server the server's"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
 	Lag *unit.Duration `plan:"lag" doc:"until a verdict is known; default: one interval"`
 	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's
 	// seed. Nil means all.
 	Sample *int `plan:"sample" range:"1.." doc:"how many of the models are looked at, drawn by the seed; default: all"`
-	// Target is an accuracy whose time is reported while the run goes on, unlike that of Stop.
+	// Target is an accuracy whose time is reported while the run goes on. Stop's target ends it.
 	Target *unit.Fraction `plan:"target" doc:"an accuracy whose time is reported while the run goes on"`
 }
 
@@ -307,7 +307,7 @@ type Evaluate struct {
 type Stop struct {
 	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
 	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
-	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server those of all workers"`
+	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server all workers'"`
 	Time   unit.Duration  `plan:"time,omitzero" range:">0s" doc:"on the run's clock"`
 }
 

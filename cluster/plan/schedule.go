@@ -44,7 +44,7 @@ type Change struct {
 	Do string `plan:"do,omitzero" doc:"down or up for links; crash, leave, join or pause for a node"`
 	// For is how long a Pause lasts.
 	For unit.Duration `plan:"for,omitzero" doc:"how long a pause lasts"`
-	// Topology replaces that of the network. It is read by the catalog.
+	// Topology replaces the network's. The catalog reads it.
 	Topology *syntax.Node `plan:"topology" names:"topology" doc:"the topology from then on"`
 	// Source is the syntax that the change was read from, for errors.
 	Source *syntax.Node `plan:",node"`
@@ -59,7 +59,7 @@ func (c Change) OfLinks() bool { return c.Node == "" && c.Topology == nil }
 // NodeEvent is what the schedule does to one node.
 type NodeEvent struct {
 	At   unit.Duration
-	Node int // position in the plan's nodes; that of the coordinator is their number
+	Node int // position in the plan's nodes; the coordinator's is their number
 	Do   string
 	For  unit.Duration // of a pause
 	// Source is the change that says so.

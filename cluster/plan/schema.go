@@ -9,7 +9,7 @@ import (
 // train, architecture, delay and topology.
 func Document(title string, defs settings.Properties) *settings.Schema {
 	root := settings.SchemaOf(Default())
-	root.Properties.Get("name").Default = nil // that of the file
+	root.Properties.Get("name").Default = nil // the file's name
 	return settings.Document(title, root, defs)
 }
 
@@ -58,7 +58,7 @@ func eitherWay(both string) *settings.Schema {
 		{Required: []string{"from", "to"}, Not: settings.NeedsOne(both)[0]}}}
 }
 
-// PlanSchema is that of a map with the keys of a loss.
+// PlanSchema describes a map with the keys of a loss.
 func (*Loss) PlanSchema() *settings.Schema {
 	var loss link.Loss
 	loss.SetDefaults()
@@ -70,7 +70,7 @@ func (*Loss) PlanSchema() *settings.Schema {
 	return s
 }
 
-// PlanSchema is that of one outage, or of many at random.
+// PlanSchema describes one outage, or many at random.
 func (*Outage) PlanSchema() *settings.Schema {
 	one, many := settings.SchemaOf(&fixedOutage{}), settings.SchemaOf(&randomOutages{})
 	return &settings.Schema{Type: settings.Types{"object"}, If: settings.NeedsOne("kind")[0], Then: many, Else: one}
@@ -98,7 +98,7 @@ func (*Change) RefineSchema(s *settings.Schema) {
 	s.Else = &settings.Schema{If: &settings.Schema{Required: []string{"topology"}}, Then: topology, Else: link}
 }
 
-// PlanSchema is that of a map of paths to lists.
+// PlanSchema describes a map of paths to lists.
 func (*Sweep) PlanSchema() *settings.Schema {
 	axes := func() *settings.Schema {
 		return &settings.Schema{

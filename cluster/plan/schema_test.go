@@ -262,14 +262,21 @@ func TestASchemaAgreesWithDecodingOnTags(t *testing.T) {
 		Count *int    `plan:"count" range:"2..5"`
 		Share float64 `plan:"share" range:">0"`
 		Steps uint    `plan:"steps" range:"0.."`
+		Decay float64 `plan:"decay" range:"0..<1"`
+		Sigma float64 `plan:"sigma" range:">0..10"`
+		X     string  `plan:"x,omitzero" with:"y"`
+		Y     string  `plan:"y,omitzero" with:"x"`
 	}
-	schema := compile(t, settings.SchemaOf(&tagged{Word: "sum", Size: 93, Share: 1}))
+	schema := compile(t, settings.SchemaOf(&tagged{Word: "sum", Size: 93, Share: 1, Sigma: 1}))
 	for text, good := range map[string]bool{
 		"{}": true, "{word: mean, size: 122}": true, "{word: max}": false, "{word: 5}": false, "{size: 94}": false,
 		"{size: '93'}": false,
 		"{count: 2}":   true, "{count: 5}": true, "{count: 1}": false, "{count: 6}": false, "{count: 2.5}": false,
 		"{share: 0.1}": true, "{share: 0}": false, "{share: -1}": false, "{steps: 0}": true, "{steps: -1}": false,
 		"{other: 1}": false,
+		"{decay: 0}": true, "{decay: 0.99}": true, "{decay: 1}": false, "{decay: -0.1}": false,
+		"{sigma: 0}": false, "{sigma: 10}": true, "{sigma: 10.5}": false,
+		"{x: a}": false, "{x: a1}": false, "{y: b}": false, "{x: a, y: b}": true, "{x: ''}": true,
 	} {
 		n, err := syntax.Parse("p", []byte("at: "+text))
 		if err != nil {

@@ -33,7 +33,7 @@ func (a *Axis) Section() string { return a.steps[0].Text }
 
 // AxisValue is one value of an axis. Its label is the value in flow style unless it has one:
 // {label: L, ...} is a map with a label, {label: L, value: V} any other value with one, or a map
-// that has a label: of its own.
+// that has a key label itself.
 type AxisValue struct {
 	Label string
 	Value *syntax.Node
@@ -126,7 +126,7 @@ func pairedTwice(group *syntax.Node, axes Sweep) error {
 		text := strings.Join(labels, ", ")
 		if before, twice := seen[text]; twice {
 			return syntax.Errorf(group,
-				"the labels %s are given twice, to the values %d and %d of each list; give one a label: of its own",
+				"the labels %s are given twice, to the values %d and %d of each list; give one its own label",
 				text, before+1, i+1)
 		}
 		seen[text] = i
@@ -160,7 +160,7 @@ func readAxis(n *syntax.Node, f syntax.Field, distinct bool) (Axis, error) {
 		before, twice := seen[v.Label]
 		if twice && err == nil && (distinct || !a.Values[before].Value.Equal(v.Value)) {
 			errs = append(errs,
-				syntax.Errorf(item, "the label %s is given twice, to values %d and %d; give one a label: of its own",
+				syntax.Errorf(item, "the label %s is given twice, to values %d and %d; give one its own label",
 					syntax.Quote(v.Label), before+1, i+1))
 		}
 		if !twice {

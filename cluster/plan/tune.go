@@ -57,7 +57,7 @@ func (t *Tune) UnmarshalPlan(n *syntax.Node) error {
 // MarshalPlan is the inverse of UnmarshalPlan.
 func (t Tune) MarshalPlan() (*syntax.Node, error) { return t.Axes.MarshalPlan() }
 
-// PlanSchema is that of a map of paths to lists.
+// PlanSchema describes a map of paths to lists.
 func (*Tune) PlanSchema() *settings.Schema { return (*Sweep)(nil).PlanSchema() }
 
 // Candidates are the plans that a point chooses from: root with every combination of what it says
@@ -90,7 +90,7 @@ func Candidates(root *syntax.Node, taken []*syntax.Node) ([]Point, error) {
 // tuneKey is the key of Plan.Tune.
 const tuneKey = "tune"
 
-// within reports whether a path is that of another node or leads through it.
+// within reports whether a path is another node's or leads through it.
 func within(path, above string) bool {
 	rest, under := strings.CutPrefix(path, above)
 	return under && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -7,11 +7,11 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// Version is that of the language in which plans are written today. A plan that gives none is read
-// as one of it.
+// Version is today's version of the language of plans. A plan without a version is read as one of
+// this version.
 //
-// Version 2 had parameter servers say consistency: {kind: asp}, the only kind that there was, and
-// resolved plans spelled it out. Version 3 has no such key.
+// In version 2, parameter servers had the setting consistency: {kind: asp}, the only kind there
+// was, and resolved plans spelled it out. Version 3 has no such key.
 const Version = 3
 
 // Upgrade rewrites the tree of a plan that says an earlier version, such as the plan of a record,

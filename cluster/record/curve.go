@@ -41,7 +41,7 @@ func (e *Evaluation) Where() string { return fmt.Sprintf("evaluation %d at %g s"
 
 func (e *Evaluation) check() error {
 	if !within(e.Time, 0, longest) || !within(e.Epoch, 0, longest) || !e.fractions() || e.Bytes < 0 || e.Models < 0 {
-		return fmt.Errorf("time %g s, epoch %g, accuracy %v, %d bytes are not those of an evaluation",
+		return fmt.Errorf("no evaluation has time %g s, epoch %g, accuracy %v, %d bytes",
 			e.Time, e.Epoch, e.Accuracy, e.Bytes)
 	}
 	return nil

@@ -47,8 +47,8 @@ func (osDisk) SyncDir(path string) error {
 // partial is the ending of files that are still being written.
 const partial = ".partial"
 
-// replace writes a file under another name and renames it when it is whole and on
-// the disk: whoever finds the name finds the whole file.
+// replace writes a file under another name and renames it when it is whole and on the disk, so the
+// name always leads to a whole file.
 func replace(d disk, path string, write func(io.Writer) error) error {
 	f, err := d.Create(path + partial)
 	if err != nil {

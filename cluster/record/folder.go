@@ -425,7 +425,7 @@ func (s *saved) check(n int) error {
 		return err
 	}
 	if n != anyNumber && s.Number != n {
-		return fmt.Errorf("key \"run\" is %d, but the folder is that of run %d", s.Number, n)
+		return fmt.Errorf("key \"run\" is %d, but the folder belongs to run %d", s.Number, n)
 	}
 	if err := s.checkWords(); err != nil {
 		return err

@@ -263,7 +263,7 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 		{"{\n\"run\": x", "run.json:2: no JSON: invalid character 'x'"},
 		{`{"run": "x"}`, `run.json:1: key "run" is a string; int is accepted`},
 		{`{"surprise": 1}`, `unknown field "surprise"`},
-		{`{"run": 7}`, `key "run" is 7, but the folder is that of run 0`},
+		{`{"run": 7}`, `key "run" is 7, but the folder belongs to run 0`},
 		{`{"run": 0}`, `key "clock" is ""; virtual, real and cluster are accepted`},
 		{`{"version": 3}`, `key "version" is 3; up to 2 is accepted`},
 		{`{"version": 2, "clock": "real"}`, `key "outcome" is ""; done, degraded and failed are accepted`},

@@ -34,7 +34,7 @@ func (l *Link) Where() string { return fmt.Sprintf("from %q to %q", l.From, l.To
 func (l *Link) check() error {
 	if !within(l.DelayAsked, 0, longest) || !within(l.DelayAchieved, 0, longest) ||
 		min(l.Messages, l.Bytes, l.Lost) < 0 {
-		return fmt.Errorf("delays %g and %g s, %d messages of %d bytes, %d lost are not those of a link", l.DelayAsked,
+		return fmt.Errorf("no link has delays %g and %g s, %d messages of %d bytes, %d lost", l.DelayAsked,
 			l.DelayAchieved, l.Messages, l.Bytes, l.Lost)
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 // ErrLocked says that another program writes into a folder, or this one already does.
 var ErrLocked = errors.New("this record is being written")
 
-// lockName is the file that whoever writes into a folder holds locked. It has the writer's process
-// id in it.
+// lockName is the file that a program locks while it writes into a folder. It holds the writer's
+// process id.
 const lockName = ".lock"
 
 // lock locks a folder for writing. The error is an ErrLocked that names the writer if there is one;

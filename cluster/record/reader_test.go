@@ -156,9 +156,10 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, number(-3),
 				number(1)
 		}, "after -3 s"},
-		{"curve", func(_ *Run, d *Data) { d.Curve[0].Time = 1e13 }, "element 0 of curve: time 1e+13 s"},
+		{"curve", func(_ *Run, d *Data) { d.Curve[0].Time = 1e13 },
+			"element 0 of curve: no evaluation has time 1e+13 s"},
 		{"curve's accuracy", func(_ *Run, d *Data) { d.Curve[0].Accuracy = Float(math.Inf(1)) }, "accuracy Inf"},
-		{"links", func(_ *Run, d *Data) { d.Links[0].DelayAchieved = -1 }, "element 0 of links: delays"},
+		{"links", func(_ *Run, d *Data) { d.Links[0].DelayAchieved = -1 }, "element 0 of links: no link has delays"},
 		{"waits", func(_ *Run, d *Data) {
 			d.Updates = []Update{{Waiting: []Waiting{{Buckets: []Bucket{{Low: 2, High: 1}}}}}}
 		}, "element 0 of updates: waits of 2 to 1 s"},

@@ -35,7 +35,8 @@ type Candidate struct {
 	TimeToTarget *float64 `json:"time_to_target_s"`
 	// FinalAccuracy is the accuracy at the last evaluation, NaN if there was none.
 	FinalAccuracy Float `json:"final_accuracy"`
-	// Duration and Wall are the seconds that the run took, on its clock and on the machine's.
+	// Duration and Wall are the seconds that the run took, on its clock and on the machine's. Wall
+	// includes runs of it that had lost a process.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
 	// Outcome and Incidents say how the run ended; empty if it could not go on.

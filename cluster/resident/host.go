@@ -1,14 +1,14 @@
-// Package resident hosts actors that belong to no run: a driver has them made, sends
-// to them and asks them, and they live until they are stopped, fail for good, or their process
-// ends. All of a process share one actor system.
+// Package resident hosts actors that belong to no run. A driver spawns them, sends to them and asks
+// them. They live until somebody stops them, they fail for good, or their process ends. All
+// resident actors of a process share one actor system.
 //
 // # Delivery
 //
 // A call is handled at most once. Calls of one client to one actor are handled in the order of
-// their sequence numbers; one that comes behind a later one is not handled but lost. Every call is
-// told its end: handled, answered, or lost and why. Nothing is repeated: an actor that wants more
-// asks for it, as with numbers in its messages. A call is lost that its actor failed at, that
-// waited when the actor ended, or that found the mailbox full.
+// their sequence numbers; one that comes behind a later one is lost. Every caller learns how a call
+// ended: handled, answered, or lost and why. Nothing is repeated: an actor that wants more arranges
+// it, for example with numbers in its messages. A call is lost if its actor failed at it, if it
+// still waited when the actor ended, or if it found the mailbox full.
 package resident
 
 import (
@@ -216,8 +216,8 @@ func (h *Host) Deliver(c *Call) {
 	a, grave := h.actors[name], h.graves[name]
 	h.mu.Unlock()
 	if a == nil || a.id != c.Want.Id {
-		c.refuse(fmt.Errorf("actor %s is not on node %s any more: it %s", name, h.config.Node,
-			cmp.Or(grave, "was there before the process was started anew")))
+		c.refuse(fmt.Errorf("actor %s is no longer on node %s: it %s", name, h.config.Node,
+			cmp.Or(grave, "was there before the process restarted")))
 		return
 	}
 	a.deliver(c)

@@ -266,7 +266,7 @@ func (r *Service) done(from string, m *protos.ActorCall, answer *protos.Message,
 	}
 	frame := &wire.Frame{Kind: wire.User, Head: receipt, Tensors: tensors}
 	lost := func(err error) {
-		r.config.Log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
+		r.host.log("the end of a message to actor %s, to node %s: %v", m.Name, from, err)
 	}
 	err = r.node.TrySend(from, frame)
 	switch {

@@ -256,7 +256,7 @@ func TestRestartedActorKeepsItsStateAndItsMailboxButNotTheMessageItFailedAt(t *t
 		time.Sleep(time.Millisecond)
 	}
 	d.expect("after the end", d.call(send, "x"), "",
-		"is not on node a any more: it failed once more than the 2 times that it may: panic: out of ink")
+		"is no longer on node a: it failed once more than the 2 times that it may: panic: out of ink")
 }
 
 func TestRestartsAreCountedWithinASpanOfTime(t *testing.T) {
@@ -333,7 +333,7 @@ func TestStopHandlesWhatWasSentBeforeAndFreesNameAndCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.expect("its successor's", d.call(send, "x"), "", "is not on node a any more: it was stopped")
+	d.expect("its successor's", d.call(send, "x"), "", "is no longer on node a: it was stopped")
 	place.Release()
 	if free := d.host.Free(); free != 4 {
 		t.Errorf("%d cores are free; want 4", free)
@@ -376,7 +376,7 @@ func TestClosingTellsWhoWaits(t *testing.T) {
 	}
 	d.expect("waiting", waiting, "", "was still at work when its process ended")
 	d.expect("stop", end, "", "")
-	d.expect("late", d.call(send, "x"), "", "is not on node a any more")
+	d.expect("late", d.call(send, "x"), "", "is no longer on node a")
 	if _, err := d.host.Reserve(&protos.SpawnActor{Name: "b"}, nil); err == nil || !strings.Contains(err.Error(),
 		"node a is stopping") {
 		t.Errorf("%v", err)

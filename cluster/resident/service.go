@@ -201,7 +201,7 @@ func (r *Service) answer(from string, m *protos.ActorRequest) {
 	answer := r.attempt(m)
 	answer.Id = m.Id
 	if err := r.send(from, answer); err != nil {
-		r.config.Log("to %s about actors: %v", from, err)
+		r.host.log("to %s about actors: %v", from, err)
 	}
 }
 
@@ -249,8 +249,8 @@ func (r *Service) own(name string) *protos.Actors {
 	return all
 }
 
-// spawn makes an actor in this process. Its name is kept here before the others are asked whether
-// they have it, so that of two nodes at least one hears of the other.
+// spawn makes an actor in this process. It keeps the name here before it asks the other nodes
+// whether they have it. So if two nodes want a name at once, at least one hears of the other.
 func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
 	section, err := request.ActorSection(m.Name, m.Kind, m.Settings)
 	if err != nil {
@@ -314,7 +314,7 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 			for _, a := range a.GetActors().GetActors() {
 				r.rememberNode(a.Name, a.Node)
 			}
-			r.config.Log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
+			r.host.log("%s has spawned actor %s on node %s", c.Name, m.Name, host)
 			return c.Reply(&protos.Reply{Kind: &protos.Reply_Actors{Actors: a.Actors}})
 		}
 		refused = errors.New(a.Error)

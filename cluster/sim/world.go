@@ -2,10 +2,9 @@
 // jumps from event to event. The same deployment, network and seed give the same
 // events in the same order and the same bits, whatever the machine is doing.
 //
-// Every mailbox is a queue of the world's own; a run queue gives the actors their
-// turns. Messages between nodes pass the door, travel the calendar as long as
-// their link says, and are handed over. Jobs start at once on a pool of threads and
-// are waited for only at the virtual instant at which they are due.
+// The world owns every mailbox's queue; a run queue gives the actors their turns. Messages between
+// nodes pass the door and stay in the calendar for as long as their link says. Jobs start at once
+// on a pool of threads; the world waits for them only at the virtual instant at which they are due.
 package sim
 
 import (

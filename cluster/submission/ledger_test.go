@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
 )
 
 func TestLedgerGivesTheLastStateOfEachSubmissionWhateverItsLinesAre(t *testing.T) {
@@ -59,7 +62,7 @@ func TestLedgerGivesTheLastStateOfEachSubmissionWhateverItsLinesAre(t *testing.T
 		t.Fatal(err)
 	}
 	if again, bad, err := l.read(); err != nil || bad > 0 || len(again) != 2 {
-		t.Errorf("%v, %d, %v after it was written anew", again, bad, err)
+		t.Errorf("%v, %d, %v after it was rewritten", again, bad, err)
 	}
 }
 
@@ -76,5 +79,28 @@ func TestLedgerThatIsTooLongGivesItsEnd(t *testing.T) {
 	entries, bad, err := l.read()
 	if err != nil || bad > 1 || len(entries) != MaxKept || entries[len(entries)-1].ID != fmt.Sprint(n-1) {
 		t.Errorf("%d entries of %d, %d bad, %v", len(entries), n, bad, err)
+	}
+}
+
+// A client may call a plan's file whatever it likes.
+func TestEverySubmissionIsKnownInTheNextLife(t *testing.T) {
+	const text = "data: {set: synthetic-traffic, samples: 200}\nmodel: {kind: mlp, layers: [93, 5]}\n" +
+		"train: {batch: 4}\narchitecture: {kind: gossip}\nnodes: [{name: n, count: 2, compute: {step: 1ms}}]\n" +
+		"stop: {steps: 4}\n"
+	c := Config{
+		Process: "a", Stop: t.Context(), Out: t.TempDir(), Catalog: catalog.Default(), Log: t.Logf,
+		Shared: &experiment.SharedData{}, Changed: func() uint64 { return 1 },
+		Venue: func(*Submission, []string) (experiment.Venue, error) { return experiment.Virtual{}, nil },
+	}
+	before, files := New(c), []string{"plan.yaml", "", ".", "..", "/", "/.yaml", "a/b.yaml"}
+	for _, file := range files {
+		if _, err := before.submit(t.Context(), "somebody", &protos.SubmitPlan{File: file, Text: text}); err != nil {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+	after := New(c)
+	after.Remember()
+	if n := len(after.All()); n != len(files) {
+		t.Errorf("%d submissions of %d are known", n, len(files))
 	}
 }

@@ -1,6 +1,6 @@
 // Package submission keeps the plans that clients submit to a process of a cluster: the plan that
-// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk tells
-// the process's next life about them.
+// runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk carries
+// them over a restart of the process.
 package submission
 
 import (
@@ -146,7 +146,7 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*S
 	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
 		return nil, err
 	}
-	s.Folder = strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID
+	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
 	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	if err := s.try(ctx); err != nil {
 		s.end(nil)

@@ -28,7 +28,7 @@ import (
 // of rates. A test binary that finds partnerVariable in its environment is the other process.
 const partnerVariable = "GRADWIRE_TRANSPORT_PARTNER"
 
-// task is what the other process is to do with messages of so many values.
+// task tells the other process what to do with messages of Floats values.
 type task struct {
 	Floats   int
 	Unit     int    // messages that are acknowledged together; 0 for those that are echoed

@@ -52,8 +52,8 @@ const readAhead = 16 << 10
 
 // conn is the one established connection with a peer.
 //
-// Whoever holds the token writes. A sender that finds the queue empty and the token free writes at
-// once what the socket takes without waiting, and passes the rest with the token to the
+// The goroutine that holds the token writes. A sender that finds the queue empty and the token free
+// writes at once what the socket takes without waiting, and passes the rest with the token to the
 // connection's writer. The token is in token, in handover, with the writer, or with one of them.
 type conn struct {
 	peer     *peer

@@ -16,32 +16,31 @@
 //     A node's one TCP port serves actors, gossip and clients, told apart by ALPN; package identity
 //     says which role may speak what. Without TLS a node calls and listens at loopback addresses
 //     only.
-//   - Every message that was taken is handled at most once, in the order of its queue, and
-//     is counted as delivered, when its receiver says so, or as lost. PeerStats adds up at any
-//     time.
+//   - A message that the queue has taken is handled at most once, in the queue's order. It counts
+//     as delivered when its receiver says so, otherwise as lost. PeerStats adds up at any time.
 //   - Tensors ride beside the head. writev(2) writes them from where they lie, and they are read
 //     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
-//   - Where nothing waits, the sender writes. The reader polls for some 100 µs before it goes to
-//     sleep, as long as an answer mostly comes: waking a core takes longer than a short message.
+//   - If nothing waits, the sender writes itself. The reader polls for some 100 µs before it
+//     sleeps, as long as an answer mostly comes: waking a core takes longer than a short message.
 //   - Where the processes of a machine have fewer than two cores each, one goroutine reads from a
 //     connection between them and writes to it in turns (Linux, without TLS). Two would take each
 //     other's core, and Go's poller would wake a third thread for every piece.
 //   - Large frames go in chunks of at most 1 MiB. Heartbeats and urgent frames go in between and do
 //     not wait for the end of a tensor.
-//   - What waits for a peer is bounded. Send waits for room, SendPacket does not and has more of
-//     it. A frame, a head, the number of peers and the number of callers that have not yet proved
-//     who they are, too, are bounded: see Limits.
-//   - A process that is started again has a larger incarnation. It gets nothing that was meant for
-//     its predecessor, which is refused from then on.
-//   - Broken connections are made again. Silence first suspends a peer, which is reversible, and
-//     then takes it down. Bytes that no node sends end the connection and are counted; a process
-//     survives all that it is sent.
+//   - A peer's queue is bounded. Send waits for room; SendPacket does not and has more of it.
+//     A frame, a head, the number of peers and the number of callers that have not yet proved who
+//     they are are bounded as well.
+//   - A restarted process has a larger incarnation. It gets nothing that was meant for its
+//     predecessor, and from then on all refuse the predecessor.
+//   - Broken connections are re-established. Silence first suspends a peer, which is reversible,
+//     and then takes it down. Bytes that no node sends end the connection and are counted; a
+//     process survives whatever it receives.
 //
 // # What does not hold
 //
-// What is under way when a connection breaks is lost and counted, not repeated: actors that need it
-// repeat it themselves. A node of the cluster is trusted as its certificate says. It may send any
-// frame to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths
-// as it likes. Strangers who open 64 connections at a time keep other callers out
-// while they do, but do not disturb existing connections.
+// Messages under way when a connection breaks are lost and counted, not repeated: actors that need
+// them repeat them. A node of the cluster is trusted as its certificate says. It may send any frame
+// to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths as it
+// likes. Strangers who open 64 connections at a time keep other callers out while they do, but do
+// not disturb existing connections.
 package transport

@@ -99,7 +99,7 @@ func TestEndpointWaitsForWhatIsAskedForAndSaysNothingElse(t *testing.T) {
 	if _, err := far.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	quiet("what was asked for before it was woken is not any more")
+	quiet("waking it cancelled what was asked for before")
 	near.wake()
 	wait(false)
 	returns("it was woken before it waited")

@@ -1,6 +1,6 @@
 package transport
 
-// SetCores pretends that the machine has so many cores, and returns how many it had before.
+// SetCores pretends that the machine has n cores, and returns how many it had before.
 func SetCores(n int) (before int) {
 	before, cores = cores, n
 	return before

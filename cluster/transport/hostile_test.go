@@ -105,7 +105,7 @@ func hello(name, target string, incarnation, attempt uint64) []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, uint32(len(body))), body...)
 }
 
-// enter makes a bare connection that b takes for that of node z.
+// enter opens a bare connection that b takes for node z's.
 func enter(t *testing.T, b *node, attempt uint64) net.Conn {
 	t.Helper()
 	c := dial(t, b)
@@ -213,7 +213,7 @@ func TestClientsReachTheirProtocolAloneAndAreKnownByTheirRole(t *testing.T) {
 	until(t, "the others are counted", func() bool { return b.Refused().Strangers == 4 })
 	if _, _, err := transport.Open(context.Background(), id(t, "foreign/a"), b.Address(),
 		identity.Clients); err == nil {
-		t.Error("a caller took a node of another cluster for one of its own")
+		t.Error("a caller accepted a node of another cluster")
 	}
 }
 

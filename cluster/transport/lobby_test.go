@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// came is a guest that came a while ago from an address and has sent so many bytes.
+// came returns a guest that came from an address a while ago and has sent some bytes.
 func came(ago time.Duration, from string, bytes int64) *guest {
 	g := &guest{socket: newSocket(&net.TCPConn{}), from: netip.MustParseAddr(from), since: time.Now().Add(-ago)}
 	g.socket.counted.bytes.Store(bytes)

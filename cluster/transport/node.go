@@ -32,12 +32,12 @@ var (
 	ErrClosed = errors.New("the node is closed")
 	// ErrLeft is why a peer is down that has taken its leave.
 	ErrLeft = errors.New("the peer has left")
-	// ErrRefused is why a peer is down whose connection broke and at whose address nobody
-	// listens, or which knows a later incarnation of this node.
-	ErrRefused = errors.New("the peer does not take calls any more")
-	// ErrRestarted is why a peer is down whose next incarnation has called or answered.
-	ErrRestarted = errors.New("the peer has been started anew")
-	// ErrAbsent is why a peer is down that was not heard of for Limits.Absent.
+	// ErrRefused is why a peer is down if its connection broke and nobody listens at its address,
+	// or if it knows a later incarnation of this node.
+	ErrRefused = errors.New("the peer no longer takes calls")
+	// ErrRestarted is why a peer is down if its next incarnation has called or answered.
+	ErrRestarted = errors.New("the peer has restarted")
+	// ErrAbsent is why a peer is down if nobody heard of it for Limits.Absent.
 	ErrAbsent = errors.New("nothing was heard of the peer")
 	// ErrRemoved is why a peer is down that was removed.
 	ErrRemoved = errors.New("the peer was removed")

@@ -11,7 +11,7 @@ type PeerStats struct {
 	Connected bool
 	// Connections counts those that there were.
 	Connections uint64
-	// Sent counts the messages that Send took.
+	// Sent counts the messages that Send, TrySend and SendPacket took.
 	Sent uint64
 	// Delivered counts those that the peer has handled, as of its last heartbeat.
 	Delivered uint64

@@ -145,7 +145,7 @@ func TestLargeTensorsArriveInTheMemoryThatIsPostedForThem(t *testing.T) {
 			t.Errorf("tensor %d is not what was sent", i)
 		}
 		if posted := i == 0; posted != (len(v.Data) > 0 && &v.Data[0] == &ready.Data[large]) {
-			t.Errorf("tensor %d is in memory of its own or not: want %v", i, !posted)
+			t.Errorf("tensor %d is in posted memory or not: want %v", i, !posted)
 		}
 	}
 	if want := map[int]int{0: large, 2: 3 * large, 3: large + 1}; !maps.Equal(asked, want) {
@@ -159,7 +159,7 @@ func TestLargeTensorsArriveInTheMemoryThatIsPostedForThem(t *testing.T) {
 	s = newStream(b[:len(b)/8], 4*wire.MaxValues)
 	s.posted = posted
 	if _, err := s.read(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error %v, want that of a connection that breaks inside a tensor", err)
+		t.Errorf("error %v, want the one for a connection that breaks inside a tensor", err)
 	}
 	if s.close(); !ready.Sole() {
 		t.Error("what was posted for a frame that never became whole is still held")

@@ -31,7 +31,7 @@ func TestTrySendReturnsAtOnceWhereSendWaits(t *testing.T) {
 	if sent--; !errors.Is(err, transport.ErrQueueFull) {
 		t.Fatalf("after %d messages that nobody takes: error %v, want %v", sent, err, transport.ErrQueueFull)
 	}
-	v.Release() // that of the message that was not taken
+	v.Release() // the reference of the message that was not taken
 	close(hold)
 	until(t, "all that was taken has arrived", func() bool { return len(b.got()) == sent })
 	same(t, b.got(), counting(sent, 0))

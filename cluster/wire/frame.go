@@ -104,7 +104,7 @@ type Frame struct {
 	Tensors []*protos.Tensor
 }
 
-// Release gives up the frame's references to its tensors, as whoever drops a frame must.
+// Release gives up the frame's references to its tensors. Code that drops a frame must call it.
 func (f *Frame) Release() {
 	for _, t := range f.Tensors {
 		t.Release()

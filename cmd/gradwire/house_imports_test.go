@@ -39,7 +39,7 @@ var table = map[string]string{
 
 	"nn":        "nn/kernel",
 	"nn/kernel": "",
-	"nn/optim":  "nn",
+	"nn/optim":  "nn cluster/plan/field",
 
 	"datasets":           "datasets/input",
 	"datasets/input":     "",
@@ -139,8 +139,8 @@ var never = []struct{ from, to string }{
 	{"cluster/...", "examples/..."},
 }
 
-// leaves import nothing, and whoever imports them reaches nothing: the tags by which settings are
-// declared stand on models, actors and links alike.
+// leaves import nothing, so importing them reaches nothing: the tags by which settings are declared
+// stand on models, actors and links alike.
 var leaves = []string{"cluster/plan/field"}
 
 func TestImportsFollowTheTable(t *testing.T) {
@@ -188,7 +188,7 @@ func withIgnored(p *packages.Package) (*token.FileSet, []*ast.File, error) {
 	return p.Fset, files, nil
 }
 
-// row returns the table's row for a package: the exact one, or that of the nearest tree above it.
+// row returns the table's row for a package: the exact one, or the nearest tree's above it.
 func row(name string) (allowed []string, ok bool) {
 	if text, ok := table[name]; ok {
 		return strings.Fields(text), true
@@ -236,12 +236,12 @@ func importFaults(name string, fset *token.FileSet, files []*ast.File) (faults [
 	return faults
 }
 
-// isArchitecture reports whether the row of a package begins as that of an architecture.
+// isArchitecture reports whether a package's row begins as an architecture's does.
 func isArchitecture(name string) bool { return strings.HasPrefix(table[name], architecture) }
 
 // reachFaults finds, in a graph of the module's own imports, ways that never forbids, ways from the
-// worlds or an architecture to another architecture, and whoever names an architecture beside the
-// catalog: an architecture that had to be named elsewhere would cost more than its line there.
+// worlds or an architecture to another architecture, and packages beside the catalog that name an
+// architecture: an architecture that had to be named elsewhere would cost more than its line there.
 func reachFaults(graph map[string][]string) (faults []string) {
 	for _, from := range sortedKeys(graph) {
 		for _, way := range ways(graph, from) {

@@ -1,7 +1,6 @@
 // Command gradwire runs plans; see 'gradwire --help'.
 //
-// Its page README.md and its man pages are made from its commands. A binary to give away is built
-// by
+// README.md and the man pages are generated from its commands. This builds a binary to distribute:
 //
 //	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' ./cmd/gradwire
 package main

@@ -314,7 +314,7 @@ func (t *table) sameAs(columns []column) error {
 	}
 	for i, c := range t.like.columns {
 		if c.name != columns[i].name {
-			return fmt.Errorf("column %d is named %s; that of the training file %s", i+1, input.Quote(columns[i].name),
+			return fmt.Errorf("column %d is named %s; the training file names it %s", i+1, input.Quote(columns[i].name),
 				input.Quote(c.name))
 		}
 		if c.words != nil {

@@ -86,6 +86,13 @@ func TestSeparatorsAreThoseOfTheOptions(t *testing.T) {
 	}
 }
 
+func TestASeparatorIsNamedByAWord(t *testing.T) {
+	_, err := Load("nowhere.csv", "", Options{Label: Last, Separator: ";"})
+	if err == nil || err.Error() != `separator ";"; accepted are comma, semicolon, tab and bar` {
+		t.Error(err)
+	}
+}
+
 func TestAHeaderIsToldFromASample(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b\n1,x\n":                 "1",
@@ -157,8 +164,8 @@ func TestATestFileHasTheColumnsAndWordsOfTheTrainingFile(t *testing.T) {
 			`which has ["red" "blue" "green"]`,
 		"a,w,label\n7,red,z\n": `:2: column 3 (label): "z" does not occur in the training file, which has ["x" "y"]`,
 		"a,label\n7,x\n":       ":1: 2 columns; the training file has 3",
-		"b,w,label\n7,red,x\n": `:1: column 1 is named "b"; that of the training file "a"`,
-		"7,red,x\n":            `:1: column 1 is named "7"; that of the training file "a"`,
+		"b,w,label\n7,red,x\n": `:1: column 1 is named "b"; the training file names it "a"`,
+		"7,red,x\n":            `:1: column 1 is named "7"; the training file names it "a"`,
 		"a,w,label\n":          ": no samples",
 	} {
 		path := write(t, text)

@@ -1,4 +1,4 @@
-// Package hostile tests the readers of data sets with files that are made to break them.
+// Package hostile tests the readers of data sets with files made to break them.
 package hostile
 
 import (

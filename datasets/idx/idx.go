@@ -95,7 +95,7 @@ func readHeader(r io.Reader) (dims []int, size int, err error) {
 		return nil, 0, fmt.Errorf("offset 0: magic number: %w", input.Ends(err))
 	}
 	if word[0] != 0 || word[1] != 0 {
-		return nil, 0, fmt.Errorf("offset 0: magic number % x is not that of an IDX file; 00 00 08 and the number of "+
+		return nil, 0, fmt.Errorf("offset 0: magic number % x is not an IDX file's; 00 00 08 and the number of "+
 			"dimensions are expected", word)
 	}
 	if word[2] != typeUint8 {

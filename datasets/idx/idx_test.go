@@ -238,7 +238,7 @@ func TestFilesOfOnesOwnAreJoined(t *testing.T) {
 	fewer := "images has 3 images, " + filepath.Join(dir, "ones") + " has 1 labels"
 	for want, f := range map[string]Files{
 		"threes: label 3 of sample 0; labels are 0 to 2":    files("images", "labels", "more", "threes"),
-		"wide: 3 inputs a sample; those of ":                files("images", "labels", "wide", "ones"),
+		"wide: 3 inputs a sample; the images in ":           files("images", "labels", "wide", "ones"),
 		"flat: dimensions [3]; samples × at least one more": files("flat", "labels", "", ""),
 		"images: dimensions [3 2]; a single dimension, one": files("images", "images", "", ""),
 		fewer: files("images", "ones", "", ""),

@@ -75,8 +75,8 @@ func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, er
 type Files struct {
 	Images     string `plan:"images,required" doc:"the images, beside the plan unless its path is absolute"`
 	Labels     string `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
-	TestImages string `plan:"test-images,omitzero" doc:"images to test on; default: a share of the others is held out"`
-	TestLabels string `plan:"test-labels,omitzero" doc:"labels of the images to test on"`
+	TestImages string `plan:"test-images,omitzero" with:"test-labels" doc:"images to test on; default: a share of the others is held out"`
+	TestLabels string `plan:"test-labels,omitzero" with:"test-images" doc:"labels of the images to test on"`
 }
 
 // LoadFiles reads images, samples × any other dimensions, and labels, one per sample, into Pool,
@@ -97,7 +97,7 @@ func LoadFiles(f Files) (*datasets.Source, error) {
 		return nil, err
 	}
 	if pool.Inputs != source.Test.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", f.TestImages, source.Test.Inputs,
+		return nil, fmt.Errorf("%s: %d inputs a sample; the images in %s have %d", f.TestImages, source.Test.Inputs,
 			f.Images, pool.Inputs)
 	}
 	return source, nil

@@ -26,8 +26,8 @@ const (
 type Pairs struct {
 	X     string `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
 	Y     string `plan:"y,required" doc:"the labels, whole numbers"`
-	TestX string `plan:"test-x,omitzero" doc:"inputs to test on; default: a share of the others is held out"`
-	TestY string `plan:"test-y,omitzero" doc:"labels of the inputs to test on"`
+	TestX string `plan:"test-x,omitzero" with:"test-y" doc:"inputs to test on; default: a share of the others is held out"`
+	TestY string `plan:"test-y,omitzero" with:"test-x" doc:"labels of the inputs to test on"`
 }
 
 // Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a
@@ -84,7 +84,7 @@ func (p Pairs) load(get func(name string) (*Array, string, error), name string) 
 	source.Test.Name = name + " test"
 	source.Test.Classes = pool.Classes
 	if source.Test.Inputs != pool.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; those of %s have %d", p.TestX, source.Test.Inputs, p.X,
+		return nil, fmt.Errorf("%s: %d inputs a sample; the samples in %s have %d", p.TestX, source.Test.Inputs, p.X,
 			pool.Inputs)
 	}
 	return source, nil

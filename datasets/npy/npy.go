@@ -122,7 +122,7 @@ func readHeader(r *input.Reader) (string, error) {
 		return "", fmt.Errorf("offset 0: magic string: %w", input.Ends(err))
 	}
 	if magic := string(start[:6]); magic != "\x93NUMPY" {
-		return "", fmt.Errorf("offset 0: magic string %q is not that of an NPY file; %q is expected", magic,
+		return "", fmt.Errorf("offset 0: magic string %q is not an NPY file's; %q is expected", magic,
 			"\x93NUMPY")
 	}
 	var length int64

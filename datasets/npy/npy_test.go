@@ -184,7 +184,7 @@ func TestArraysThatDoNotFitEachOtherAreTold(t *testing.T) {
 	for want, p := range map[string]Pairs{
 		"label 5 of sample 1 does not occur among those to train on": {write(t, x),
 			write(t, y), write(t, x), write(t, file(t, "|u1", "(2,)", []byte{0, 5}))},
-		"2 inputs a sample; those of ": {write(t, x),
+		"2 inputs a sample; the samples in ": {write(t, x),
 			write(t, y), write(t, file(t, "|u1", "(1, 2)", []byte{0, 5})), write(t, file(t, "|u1", "(1,)", byte(0)))},
 		"label 1000 of sample 1000 is one more than 1000 different ones": {write(t, x),
 			write(t, file(t, "<i4", "(1001,)", many)), "", ""},

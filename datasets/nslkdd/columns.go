@@ -17,7 +17,7 @@ const (
 // fields is the number of comma-separated fields of a record.
 const fields = 43
 
-// Fields with a meaning of their own, counted from 0.
+// Fields with a special meaning, counted from 0.
 const (
 	fieldProtocol   = 1
 	fieldService    = 2

@@ -39,7 +39,7 @@ type Getter struct {
 	// Pause is the time before the second attempt at a mirror, doubled for each further one.
 	// Default: 1 s.
 	Pause time.Duration
-	// Progress, if not nil, is told how far it is, from one goroutine.
+	// Progress, if not nil, gets how far it is, from one goroutine.
 	Progress func(Progress)
 }
 
@@ -69,7 +69,7 @@ type fetch struct {
 // Get puts the files of the set that are missing into dir/<set>. What has arrived of a file is kept
 // in a file with .part behind its name and continued at the byte where it broke, also by another
 // call and from another mirror. Only a file with the published SHA-256 gets its name. The mirrors
-// are tried in turn; if none has a file, the error tells what was wrong with each.
+// are tried in turn; if none has a file, the error says what was wrong with each.
 func (g *Getter) Get(ctx context.Context, s *Set, dir string) error {
 	folder := filepath.Join(dir, s.Name)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // as public as the data sets
@@ -349,7 +349,7 @@ func (f *fetch) sum(path string, to io.Writer) (int64, error) {
 		return n, err
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != f.SHA256 {
-		return n, fmt.Errorf("%d bytes arrived with SHA-256 %s; those of the published file, %d, have %s", n, sum,
+		return n, fmt.Errorf("%d bytes arrived with SHA-256 %s; the published %d bytes have %s", n, sum,
 			f.Size, f.SHA256)
 	}
 	return n, nil

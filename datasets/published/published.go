@@ -195,7 +195,7 @@ func (f *File) compare(found input.File) error {
 	case found.Size > f.Size:
 		return fmt.Errorf("%s: %d bytes of content; the published file has %d; %s", path, found.Size, f.Size, again)
 	case found.SHA256 != f.SHA256:
-		return fmt.Errorf("%s: the content has SHA-256 %s; that of the published file is %s; %s", path, found.SHA256,
+		return fmt.Errorf("%s: the content has SHA-256 %s; the published file has %s; %s", path, found.SHA256,
 			f.SHA256, again)
 	}
 	return nil

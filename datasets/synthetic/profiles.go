@@ -56,8 +56,8 @@ var (
 	highCount = number(305, 511)
 )
 
-// contested is a profile on contested ground: two columns of its own, the
-// others the same whatever the class.
+// contested returns a profile on contested ground: the class has its own two columns, and all
+// classes share the others.
 func contested(class int, weight float64, s symbols, a, b column) profile {
 	idle := []column{
 		{count, number(1, 150)}, {srvCount, number(1, 100)}, {sameSrvRate, rate(0.2, 0.8)},

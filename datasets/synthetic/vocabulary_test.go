@@ -6,7 +6,7 @@ import (
 	"github.com/gradwire/gradwire/datasets/nslkdd"
 )
 
-// The numeric columns here repeat those of the reader; they must stay the same.
+// The numeric columns here repeat the reader's and must stay the same.
 func TestColumnsAreTheReaders(t *testing.T) {
 	all, err := nslkdd.Columns(nslkdd.Encoding122)
 	if err != nil {

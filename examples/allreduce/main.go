@@ -96,8 +96,7 @@ func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
 		nn.AddScaled(sum.Data, 1/float32(len(gradients)), g.Data)
 		g.Release()
 	}
-	p.params = p.env.Tensors().Writable(p.params)
-	p.optimizer.Step(p.params.Data, sum.Data)
+	p.params = train.Update(p.env.Tensors(), p.optimizer, p.params, sum.Data)
 	sum.Release()
 	delete(p.rounds, round)
 	p.round++

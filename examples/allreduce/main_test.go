@@ -67,7 +67,7 @@ func joint(t *testing.T, rounds int) [][]float32 {
 			workspace.Gradient(params, grad, nn.Batch{X: x[:n*93], Y: y[:n]})
 			nn.AddScaled(sum, 1/float32(3), grad)
 		}
-		method.Step(params, sum)
+		method.Step(params, params, sum)
 		all = append(all, slices.Clone(params))
 	}
 	return all
@@ -90,7 +90,7 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 			// The last snapshot is taken when the first peer has its 20th gradient:
 			// the 19th round is applied then, the 20th perhaps.
 			if fmt.Sprint(got) != fmt.Sprint(want[18]) && fmt.Sprint(got) != fmt.Sprint(want[19]) {
-				t.Error("the parameters are those of neither round 19 nor round 20 of one process")
+				t.Error("the parameters match neither round 19 nor round 20 of one process")
 			}
 		})
 	}

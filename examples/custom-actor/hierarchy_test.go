@@ -115,7 +115,7 @@ func joint(t *testing.T, task *train.Task, steps int) []float32 {
 			t.Fatalf("step %d has %d samples of %d", step, n, all)
 		}
 		workspace.Gradient(params, gradient, nn.Batch{X: x, Y: y})
-		method.Step(params, gradient)
+		method.Step(params, params, gradient)
 	}
 	return params
 }

@@ -16,7 +16,7 @@ import (
 func withHierarchy() *catalog.Catalog {
 	c := catalog.Default()
 	c.Architectures.Declare("hierarchical-server", hierarchy{Every: 1},
-		"workers push to the server of their site, which every so many rounds exchanges with the root")
+		"workers push to the server of their site, which exchanges with the root every N rounds")
 	return c
 }
 

@@ -94,7 +94,7 @@ func (s *site) round(ctx actor.Context) {
 		s.gradients[i] = nil
 	}
 	s.missing = len(s.gradients)
-	s.model.Optimizer.Step(s.model.Writable(), mean.Data)
+	s.model.Params = train.Update(s.env.Tensors(), s.model.Optimizer, s.model.Params, mean.Data)
 	s.model.Version++
 	s.env.Charge(2*float64(len(s.gradients)*len(mean.Data)) + s.model.Optimizer.Work(len(mean.Data)))
 	mean.Release()

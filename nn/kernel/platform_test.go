@@ -67,7 +67,7 @@ func TestAssemblyIsAsGenerated(t *testing.T) {
 	}
 	folder := t.TempDir()
 	generate := exec.Command("go", "run", "generate.go", "generate_x86.go", "generate_neon.go", folder)
-	generate.Env = append(os.Environ(), "GOARCH=") // that of the machine, even if it emulates another for the tests
+	generate.Env = append(os.Environ(), "GOARCH=") // the machine's, even if it emulates another for the tests
 	if out, err := generate.CombinedOutput(); err != nil {
 		t.Fatalf("go run generate.go: %v: %s", err, out)
 	}

@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"cmp"
 	"math"
 )
 
@@ -19,12 +18,12 @@ import (
 //
 // The fields are taken literally, zeros as well; NewAdam fills in the usual values.
 type Adam struct {
-	Rate Schedule // η; required
-	// Beta1 is β₁ and Beta2 β₂, at least 0 and below 1; usually 0.9 and 0.999.
-	Beta1 float64 `plan:"beta1" doc:"decay of the mean of the gradients"`
-	Beta2 float64 `plan:"beta2" doc:"decay of the mean of their squares"`
-	// Epsilon is ε, above 0; usually 1e-8.
-	Epsilon float64 `plan:"epsilon" doc:"added to the root of the latter"`
+	Rate Schedule `key:"rate"` // η; required
+	// Beta1 is β₁ and Beta2 β₂, usually 0.9 and 0.999.
+	Beta1 float64 `plan:"beta1" range:"0..<1" doc:"decay of the mean of the gradients"`
+	Beta2 float64 `plan:"beta2" range:"0..<1" doc:"decay of the mean of their squares"`
+	// Epsilon is ε, usually 1e-8.
+	Epsilon float64 `plan:"epsilon" range:">0" doc:"added to the root of the latter"`
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
 	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 }
@@ -36,10 +35,7 @@ func NewAdam(rate Schedule) Adam {
 }
 
 // Validate names the first field that makes no sense.
-func (m Adam) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), fraction("beta1", m.Beta1), fraction("beta2", m.Beta2),
-		positive("epsilon", m.Epsilon), nonNegative("weight-decay", m.WeightDecay))
-}
+func (m Adam) Validate() error { return check(m, "Rate", m.Rate) }
 
 // New implements [Method].
 func (m Adam) New(n int) Optimizer { return &adam{core: newCore(m.Rate, n, 2), method: m} }
@@ -50,8 +46,8 @@ type adam struct {
 }
 
 // Step implements [Optimizer].
-func (o *adam) Step(params, grad []float32) {
-	rate := o.begin(params, grad)
+func (o *adam) Step(dst, params, grad []float32) {
+	rate := o.begin(dst, params, grad)
 	t := float64(o.updates)
 	beta1, beta2 := float32(o.method.Beta1), float32(o.method.Beta2)
 	rest1, rest2 := float32(1-o.method.Beta1), float32(1-o.method.Beta2)
@@ -59,14 +55,14 @@ func (o *adam) Step(params, grad []float32) {
 	root := float32(1 / math.Sqrt(1-math.Pow(o.method.Beta2, t)))
 	epsilon, decay := float32(o.method.Epsilon), float32(o.method.WeightDecay)
 	m, v := o.slots[0][:len(grad)], o.slots[1][:len(grad)]
-	params = params[:len(grad)]
+	dst, params = dst[:len(grad)], params[:len(grad)]
 	for i, g := range grad {
 		p := params[i]
 		g += float32(decay * p)
 		mi := float32(beta1*m[i]) + float32(rest1*g)
 		vi := float32(beta2*v[i]) + float32(float32(rest2*g)*g)
 		m[i], v[i] = flush(mi), flush(vi)
-		params[i] = p - float32(size*(mi/(float32(float32(math.Sqrt(float64(vi)))*root)+epsilon)))
+		dst[i] = p - float32(size*(mi/(float32(float32(math.Sqrt(float64(vi)))*root)+epsilon)))
 	}
 }
 

@@ -14,20 +14,20 @@ func ExampleOptimizer() {
 	whole, first := []float32{0, 0}, []float32{0, 0}
 	o := method.New(2)
 	for range 4 {
-		o.Step(whole, gradient)
+		o.Step(whole, whole, gradient)
 	}
 
 	o = method.New(2)
-	o.Step(first, gradient)
-	o.Step(first, gradient)
+	o.Step(first, first, gradient)
+	o.Step(first, first, gradient)
 	state := o.State()
 
 	o = method.New(2)
 	if err := o.Restore(state); err != nil {
 		fmt.Println(err)
 	}
-	o.Step(first, gradient)
-	o.Step(first, gradient)
+	o.Step(first, first, gradient)
+	o.Step(first, first, gradient)
 	fmt.Println(whole[0] == first[0], whole[1] == first[1])
 	// Output: true true
 }

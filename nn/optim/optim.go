@@ -27,9 +27,10 @@ type Method interface {
 
 // Optimizer is a method at work on one parameter vector. One goroutine may use it at a time.
 type Optimizer interface {
-	// Step makes one update of params in place. It allocates nothing, leaves grad as it is, and
-	// panics unless both have the n elements of New.
-	Step(params, grad []float32)
+	// Step writes to dst what one update makes of params, in one pass; dst may be params, and
+	// shares no memory with grad, which stays as it is. It allocates nothing, and panics unless all
+	// have the n elements of New.
+	Step(dst, params, grad []float32)
 	// Work is the number of floating-point operations of one Step on n parameters.
 	Work(n int) float64
 	// State returns a deep copy of all that Step depends on beside its arguments and the method.
@@ -49,7 +50,7 @@ type State struct {
 }
 
 const (
-	badLength   = "optim: length of params or grad differs from that given to New"
+	badLength   = "optim: length of dst, params or grad differs from that given to New"
 	badCount    = "optim: negative number of parameters"
 	badSchedule = "optim: method without a schedule for its rate"
 )
@@ -78,8 +79,8 @@ func newCore(rate Schedule, n, slots int) core {
 }
 
 // begin checks the arguments of a step, counts it and returns its rate.
-func (c *core) begin(params, grad []float32) float64 {
-	if len(params) != c.n || len(grad) != c.n {
+func (c *core) begin(dst, params, grad []float32) float64 {
+	if len(dst) != c.n || len(params) != c.n || len(grad) != c.n {
 		panic(badLength)
 	}
 	rate := c.rate.Rate(c.step)
@@ -128,28 +129,4 @@ func flush(x float32) float32 {
 		return 0
 	}
 	return x
-}
-
-// nonNegative returns an error naming the field unless v is finite and at least 0.
-func nonNegative(field string, v float64) error {
-	if !(v >= 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s %v: must be a finite number, at least 0", field, v)
-	}
-	return nil
-}
-
-// positive returns an error naming the field unless v is finite and above 0.
-func positive(field string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s %v: must be a finite number above 0", field, v)
-	}
-	return nil
-}
-
-// fraction returns an error naming the field unless v is in [0, 1).
-func fraction(field string, v float64) error {
-	if !(v >= 0 && v < 1) {
-		return fmt.Errorf("%s %v: must be at least 0 and below 1", field, v)
-	}
-	return nil
 }

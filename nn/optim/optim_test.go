@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,7 +99,7 @@ func TestStepsFollowPublishedFormulas(t *testing.T) {
 				want, slots := widen(p), [2][]float64{make([]float64, n), make([]float64, n)}
 				for step := range 12 {
 					g := normal(r, n)
-					o.Step(p, g)
+					o.Step(p, p, g)
 					m.reference(step+1, rate.Rate(step), want, widen(g), slots)
 					for i := range p {
 						if d := math.Abs(float64(p[i]) - want[i]); d > 2e-5*(1+math.Abs(want[i])) {
@@ -118,7 +119,7 @@ func TestRestoredStateContinuesWithTheSameBits(t *testing.T) {
 			r := rand.New(rand.NewPCG(3, 4))
 			p, o := normal(r, n), m.method.New(n)
 			for range 4 {
-				o.Step(p, normal(r, n))
+				o.Step(p, p, normal(r, n))
 			}
 			saved, q, other := o.State(), append([]float32(nil), p...), m.method.New(n)
 			before := cmp.Diff(saved, o.State())
@@ -127,8 +128,8 @@ func TestRestoredStateContinuesWithTheSameBits(t *testing.T) {
 			}
 			for range 6 {
 				g := normal(r, n)
-				o.Step(p, g)
-				other.Step(q, g)
+				o.Step(p, p, g)
+				other.Step(q, q, g)
 			}
 			if diff := cmp.Diff(p, q); diff != "" {
 				t.Errorf("parameters differ after restoring:\n%s", diff)
@@ -169,7 +170,7 @@ func TestBiasCorrectionCountsTheUpdatesThatTheStateHasSeen(t *testing.T) {
 					step += later - seen
 				}
 				g := normal(r, n)
-				o.Step(p, g)
+				o.Step(p, p, g)
 				m.reference(update+1, rate.Rate(step), want, widen(g), slots)
 			}
 			for i := range p {
@@ -185,7 +186,7 @@ func TestBiasCorrectionCountsTheUpdatesThatTheStateHasSeen(t *testing.T) {
 
 func TestRestoreRefusesAnotherShape(t *testing.T) {
 	o := optim.NewAdam(optim.Constant(0.1)).New(3)
-	o.Step([]float32{1, 2, 3}, []float32{1, 1, 1})
+	o.Step([]float32{1, 2, 3}, []float32{1, 2, 3}, []float32{1, 1, 1})
 	before := o.State()
 	for _, c := range []struct {
 		state optim.State
@@ -211,7 +212,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	schedules := optim.Warmup{Steps: 3, Then: optim.Step{First: 0.1, Factor: 0.5, Every: 10}}
 	for _, m := range methods(schedules) {
 		o, p, g := m.method.New(50), make([]float32, 50), make([]float32, 50)
-		if n := testing.AllocsPerRun(20, func() { o.Step(p, g) }); n != 0 {
+		if n := testing.AllocsPerRun(20, func() { o.Step(p, p, g) }); n != 0 {
 			t.Errorf("%s: %v allocations a step", m.name, n)
 		}
 	}
@@ -220,9 +221,9 @@ func TestStepAllocatesNothing(t *testing.T) {
 func TestForgottenGradientsLeaveNoSubnormals(t *testing.T) {
 	for _, m := range methods(optim.Constant(0)) {
 		o, p := m.method.New(1), []float32{0}
-		o.Step(p, []float32{1e-30})
+		o.Step(p, p, []float32{1e-30})
 		for range 2000 {
-			o.Step(p, []float32{0})
+			o.Step(p, p, []float32{0})
 		}
 		for i, slot := range o.State().Slots {
 			if v := slot[0]; v != 0 && v < 0x1p-126 {
@@ -241,16 +242,41 @@ func TestWorkCountsOperations(t *testing.T) {
 	}
 }
 
+func TestUpdateElsewhereHasTheBitsOfOneInPlace(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, n := range []int{0, 1, 7, 2047, 2048, 2049, 10_000} {
+		for _, m := range methods(optim.Constant(0.01)) {
+			place, elsewhere := m.method.New(n), m.method.New(n)
+			p := normal(r, n)
+			old := slices.Clone(p)
+			for range 5 {
+				g := normal(r, n)
+				before, after := slices.Clone(old), make([]float32, n)
+				place.Step(p, p, g)
+				elsewhere.Step(after, old, g)
+				if !slices.Equal(old, before) {
+					t.Errorf("%s: a step elsewhere changes %d parameters", m.name, n)
+				}
+				if !slices.Equal(after, p) {
+					t.Errorf("%s: a step elsewhere of %d parameters differs from one in place", m.name, n)
+				}
+				old = after
+			}
+		}
+	}
+}
+
 func TestWrongLengthsPanic(t *testing.T) {
 	for _, m := range methods(optim.Constant(1)) {
-		for _, lengths := range [][2]int{{2, 3}, {3, 2}, {0, 0}} {
+		for _, lengths := range [][3]int{{2, 3, 3}, {3, 2, 3}, {3, 3, 2}, {0, 0, 0}} {
 			func() {
 				defer func() {
 					if recover() == nil {
 						t.Errorf("%s: lengths %v were accepted for 3 parameters", m.name, lengths)
 					}
 				}()
-				m.method.New(3).Step(make([]float32, lengths[0]), make([]float32, lengths[1]))
+				dst, params := make([]float32, lengths[0]), make([]float32, lengths[1])
+				m.method.New(3).Step(dst, params, make([]float32, lengths[2]))
 			}()
 		}
 	}
@@ -282,8 +308,8 @@ func readPyTorchTraining(t *testing.T) pytorchTraining {
 	return expected.Training
 }
 
-// TestTrainingFollowsPyTorch trains a small network for five steps, the figures being those of
-// testdata/expected.py.
+// TestTrainingFollowsPyTorch trains a small network for five steps and compares it with the figures
+// of testdata/expected.py.
 func TestTrainingFollowsPyTorch(t *testing.T) {
 	c := readPyTorchTraining(t)
 	activation, err := nn.ParseActivation(c.Activation)
@@ -316,7 +342,7 @@ func TestTrainingFollowsPyTorch(t *testing.T) {
 				if got := w.Gradient(params, grad, b); math.Abs(got-loss) > 2e-6 {
 					t.Errorf("step %d: loss %v, PyTorch has %v", step, got, loss)
 				}
-				o.Step(params, grad)
+				o.Step(params, params, grad)
 			}
 			for i, p := range want.Params {
 				if math.Abs(float64(params[i]-p)) > 3e-6 {
@@ -339,7 +365,7 @@ func BenchmarkStep(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				o.Step(p, gradients[i%len(gradients)])
+				o.Step(p, p, gradients[i%len(gradients)])
 				i++
 			}
 		})

@@ -1,9 +1,10 @@
 package optim
 
 import (
-	"cmp"
 	"fmt"
 	"math"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
 // Schedule gives the learning rate of each step. Steps count from 0. A schedule is a pure function,
@@ -16,15 +17,17 @@ type Schedule interface {
 // validator is implemented by schedules, also a program's own, that check their fields.
 type validator interface{ Validate() error }
 
-// validSchedule returns what is wrong with the schedule in the given field.
-func validSchedule(field string, s Schedule) error {
-	if s == nil {
-		return fmt.Errorf("%s: missing", field)
+// check returns what is wrong with the fields of v, or with the schedule s that its field name
+// holds.
+func check(v any, name string, s Schedule) error {
+	if err := field.Check(v); err != nil {
+		return err
 	}
-	if v, ok := s.(validator); ok {
-		if err := v.Validate(); err != nil {
-			return fmt.Errorf("%s: %w", field, err)
-		}
+	if s == nil {
+		return field.Errorf(v, name, "a schedule")
+	}
+	if own, ok := s.(validator); ok {
+		return field.Within(v, name, own.Validate())
 	}
 	return nil
 }
@@ -36,13 +39,18 @@ type Constant float64
 func (s Constant) Rate(int) float64 { return float64(s) }
 
 // Validate refuses a rate that is negative or not finite.
-func (s Constant) Validate() error { return nonNegative("constant", float64(s)) }
+func (s Constant) Validate() error {
+	if !(s >= 0) || math.IsInf(float64(s), 0) {
+		return fmt.Errorf("constant %v: must be a finite number, at least 0", float64(s))
+	}
+	return nil
+}
 
 // Step multiplies the rate by Factor after every Every steps: First·Factor^⌊step/Every⌋. PyTorch
 // calls it StepLR.
 type Step struct {
-	First  float64 `plan:"first,required" doc:"the rate of the first steps"`
-	Factor float64 `plan:"factor" doc:"by which the rate is multiplied"` // above 0, usually below 1
+	First  float64 `plan:"first,required" range:"0.." doc:"the rate of the first steps"`
+	Factor float64 `plan:"factor" range:">0" doc:"by which the rate is multiplied"` // usually below 1
 	Every  int     `plan:"every,required" range:"1.." doc:"steps between two changes"`
 }
 
@@ -50,31 +58,27 @@ type Step struct {
 func (s Step) Rate(step int) float64 { return s.First * math.Pow(s.Factor, float64(step/s.Every)) }
 
 // Validate names the first field that makes no sense.
-func (s Step) Validate() error {
-	return cmp.Or(nonNegative("first", s.First), positive("factor", s.Factor), atLeastOne("every", s.Every))
-}
+func (s Step) Validate() error { return field.Check(s) }
 
 // Exponential multiplies the rate by Decay after every step: First·Decay^step. PyTorch calls it
 // ExponentialLR.
 type Exponential struct {
-	First float64 `plan:"first,required" doc:"the rate of the first step"`
-	// Decay is above 0, usually a little below 1.
-	Decay float64 `plan:"decay,required" doc:"factor of the rate from one step to the next"`
+	First float64 `plan:"first,required" range:"0.." doc:"the rate of the first step"`
+	// Decay is usually a little below 1.
+	Decay float64 `plan:"decay,required" range:">0" doc:"factor of the rate from one step to the next"`
 }
 
 // Rate implements [Schedule].
 func (s Exponential) Rate(step int) float64 { return s.First * math.Pow(s.Decay, float64(step)) }
 
 // Validate names the first field that makes no sense.
-func (s Exponential) Validate() error {
-	return cmp.Or(nonNegative("first", s.First), positive("decay", s.Decay))
-}
+func (s Exponential) Validate() error { return field.Check(s) }
 
 // Inverse lets the rate fall with the inverse of time: First/(1+step/Half). The sum of the rates
 // diverges and the sum of their squares converges, the condition of Robbins and Monro, "A
 // stochastic approximation method", 1951.
 type Inverse struct {
-	First float64 `plan:"first,required" doc:"the rate of the first step"`
+	First float64 `plan:"first,required" range:"0.." doc:"the rate of the first step"`
 	Half  int     `plan:"half,required" range:"1.." doc:"the step at which half the first rate is left"`
 }
 
@@ -82,17 +86,15 @@ type Inverse struct {
 func (s Inverse) Rate(step int) float64 { return s.First / (1 + float64(step)/float64(s.Half)) }
 
 // Validate names the first field that makes no sense.
-func (s Inverse) Validate() error {
-	return cmp.Or(nonNegative("first", s.First), atLeastOne("half", s.Half))
-}
+func (s Inverse) Validate() error { return field.Check(s) }
 
 // Cosine lets the rate fall from First to Last along half a cosine, and stays at Last from step
 // Steps on: Last + (First−Last)·(1+cos(π·step/Steps))/2. Loshchilov and Hutter, "SGDR: stochastic
 // gradient descent with warm restarts", ICLR 2017, equation 5, without restarts; PyTorch calls it
 // CosineAnnealingLR.
 type Cosine struct {
-	First float64 `plan:"first,required" doc:"the rate of the first step"`
-	Last  float64 `plan:"last" doc:"the rate from the last step on"`
+	First float64 `plan:"first,required" range:"0.." doc:"the rate of the first step"`
+	Last  float64 `plan:"last" range:"0.." doc:"the rate from the last step on"`
 	Steps int     `plan:"steps,required" range:"1.." doc:"from the first rate to the last"`
 }
 
@@ -105,16 +107,14 @@ func (s Cosine) Rate(step int) float64 {
 }
 
 // Validate names the first field that makes no sense.
-func (s Cosine) Validate() error {
-	return cmp.Or(nonNegative("first", s.First), nonNegative("last", s.Last), atLeastOne("steps", s.Steps))
-}
+func (s Cosine) Validate() error { return field.Check(s) }
 
 // Warmup raises the rate linearly to Then's: step s < Steps has (s+1)/Steps of Then's rate at s, so
 // the first step already moves and step Steps−1 has the full rate. Then counts from step 0 too.
 // Goyal et al., "Accurate, large minibatch SGD", 2017, section 2.2.
 type Warmup struct {
-	Steps int `plan:"steps,required" range:"1.." doc:"until the rate is that of what follows"`
-	Then  Schedule
+	Steps int      `plan:"steps,required" range:"1.." doc:"until the rate reaches what follows"`
+	Then  Schedule `key:"then"`
 }
 
 // Rate implements [Schedule].
@@ -127,16 +127,7 @@ func (s Warmup) Rate(step int) float64 {
 }
 
 // Validate names the first field that makes no sense.
-func (s Warmup) Validate() error {
-	return cmp.Or(atLeastOne("steps", s.Steps), validSchedule("then", s.Then))
-}
-
-func atLeastOne(field string, v int) error {
-	if v < 1 {
-		return fmt.Errorf("%s %d: must be at least 1", field, v)
-	}
-	return nil
-}
+func (s Warmup) Validate() error { return check(s, "Then", s.Then) }
 
 var (
 	_ Schedule = Constant(0)

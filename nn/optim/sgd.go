@@ -1,7 +1,7 @@
 package optim
 
 import (
-	"cmp"
+	"unsafe"
 
 	"github.com/gradwire/gradwire/nn"
 )
@@ -15,15 +15,13 @@ import (
 // (https://pytorch.org/docs/stable/generated/torch.optim.SGD.html). It remembers nothing but the
 // number of steps.
 type SGD struct {
-	Rate Schedule // η; required
+	Rate Schedule `key:"rate"` // η; required
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
 	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 }
 
 // Validate names the first field that makes no sense.
-func (m SGD) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), nonNegative("weight-decay", m.WeightDecay))
-}
+func (m SGD) Validate() error { return check(m, "Rate", m.Rate) }
 
 // New implements [Method].
 func (m SGD) New(n int) Optimizer {
@@ -36,16 +34,30 @@ type sgd struct {
 }
 
 // Step implements [Optimizer].
-func (o *sgd) Step(params, grad []float32) {
-	rate := float32(o.begin(params, grad))
+func (o *sgd) Step(dst, params, grad []float32) {
+	rate := float32(o.begin(dst, params, grad))
 	if o.decay == 0 {
-		nn.AddScaled(params, -rate, grad)
+		addScaled(dst, params, -rate, grad)
 		return
 	}
-	params = params[:len(grad)]
+	dst, params = dst[:len(grad)], params[:len(grad)]
 	for i, g := range grad {
 		p := params[i]
-		params[i] = p - float32(rate*(g+float32(o.decay*p)))
+		dst[i] = p - float32(rate*(g+float32(o.decay*p)))
+	}
+}
+
+// addScaled computes dst = x + alpha·y. dst may be x.
+func addScaled(dst, x []float32, alpha float32, y []float32) {
+	if unsafe.SliceData(dst) == unsafe.SliceData(x) {
+		nn.AddScaled(dst, alpha, y)
+		return
+	}
+	const part = 2048 // stays in the cache
+	for low := 0; low < len(dst); low += part {
+		high := min(low+part, len(dst))
+		copy(dst[low:high], x[low:high])
+		nn.AddScaled(dst[low:high], alpha, y[low:high])
 	}
 }
 
@@ -63,19 +75,16 @@ func (o *sgd) Work(n int) float64 { return (2 + decayWork(o.decay)) * float64(n)
 // the importance of initialization and momentum in deep learning", ICML 2013, the rate is not a
 // factor inside v. Slot 0 is v.
 type Momentum struct {
-	Rate Schedule // η; required
-	// Momentum is μ, at least 0 and below 1; 0.9 is usual, 0 is plain SGD.
-	Momentum float64 `plan:"momentum" doc:"the share of the last step that is taken again"`
+	Rate Schedule `key:"rate"` // η; required
+	// Momentum is μ; 0.9 is usual, 0 is plain SGD.
+	Momentum float64 `plan:"momentum" range:"0..<1" doc:"the share of the last step that is taken again"`
 	Nesterov bool    `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
 	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
 }
 
 // Validate names the first field that makes no sense.
-func (m Momentum) Validate() error {
-	return cmp.Or(validSchedule("rate", m.Rate), fraction("momentum", m.Momentum),
-		nonNegative("weight-decay", m.WeightDecay))
-}
+func (m Momentum) Validate() error { return check(m, "Rate", m.Rate) }
 
 // New implements [Method].
 func (m Momentum) New(n int) Optimizer {
@@ -90,17 +99,17 @@ type momentum struct {
 }
 
 // Step implements [Optimizer].
-func (o *momentum) Step(params, grad []float32) {
-	rate := float32(o.begin(params, grad))
+func (o *momentum) Step(dst, params, grad []float32) {
+	rate := float32(o.begin(dst, params, grad))
 	v := o.slots[0][:len(grad)]
-	params = params[:len(grad)]
+	dst, params = dst[:len(grad)], params[:len(grad)]
 	if o.nesterov {
 		for i, g := range grad {
 			p := params[i]
 			g += float32(o.decay * p)
 			vi := float32(o.mu*v[i]) + g
 			v[i] = flush(vi)
-			params[i] = p - float32(rate*(g+float32(o.mu*vi)))
+			dst[i] = p - float32(rate*(g+float32(o.mu*vi)))
 		}
 		return
 	}
@@ -108,7 +117,7 @@ func (o *momentum) Step(params, grad []float32) {
 		p := params[i]
 		vi := float32(o.mu*v[i]) + (g + float32(o.decay*p))
 		v[i] = flush(vi)
-		params[i] = p - float32(rate*vi)
+		dst[i] = p - float32(rate*vi)
 	}
 }
 

@@ -23,10 +23,13 @@ type settings struct {
 	Choice inner         `plan:"choose"`
 	Lead   int           `plan:"lead" range:"0.." none:"-1"`
 	Moved  float64       `plan:"moved" range:"0.."`
+	Part   float64       `plan:"part,omitzero" unit:"fraction" range:">0%..100%"`
+	Decay  float64       `plan:"decay" range:"0..<1"`
+	Tries  int           `plan:"tries,omitzero" range:">1..<4"`
 }
 
 func TestTheFirstFieldThatItsTagsDoNotAcceptIsNamed(t *testing.T) {
-	good := settings{Deep: inner{Kind: "near"}, Every: 1, Choice: inner{Kind: "near"}, Lead: -1}
+	good := settings{Deep: inner{Kind: "near"}, Every: 1, Choice: inner{Kind: "near"}, Lead: -1, Part: 1, Tries: 3}
 	if err := field.Check(good); err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +48,14 @@ func TestTheFirstFieldThatItsTagsDoNotAcceptIsNamed(t *testing.T) {
 		"After is 8760h0m0.000000001s: must be 0s to 8760h": func(s *settings) {
 			s.Drop, s.After = true, 8760*time.Hour+1 // of which a float64 has not all digits
 		},
-		"Lead is -2: must be 0 or more":    func(s *settings) { s.Lead = -2 },
-		"Moved is +Inf: must be 0 or more": func(s *settings) { s.Moved = math.Inf(1) },
-		"Moved is NaN: must be 0 or more":  func(s *settings) { s.Moved = math.NaN() },
+		"Lead is -2: must be 0 or more":                  func(s *settings) { s.Lead = -2 },
+		"Moved is +Inf: must be 0 or more":               func(s *settings) { s.Moved = math.Inf(1) },
+		"Part is -0.5: must be more than 0%, up to 100%": func(s *settings) { s.Part = -0.5 },
+		"Part is 1.5: must be more than 0%, up to 100%":  func(s *settings) { s.Part = 1.5 },
+		"Decay is 1: must be 0 or more, below 1":         func(s *settings) { s.Decay = 1 },
+		"Tries is 1: must be more than 1, below 4":       func(s *settings) { s.Tries = 1 },
+		"Tries is 4: must be more than 1, below 4":       func(s *settings) { s.Tries = 4 },
+		"Moved is NaN: must be 0 or more":                func(s *settings) { s.Moved = math.NaN() },
 	} {
 		s := good
 		spoil(&s)

@@ -11,25 +11,23 @@ import (
 
 // Range bounds a number. Its bounds are written in the number's unit, as the tag has them.
 type Range struct {
-	Low, High string // empty for none
-	Above     bool   // Low itself is not accepted
+	Low, High    string // empty for none
+	Above, Below bool   // Low, or High, itself is not accepted
 
 	low, high float64 // their values; without High infinite
 }
 
 func parseRange(text string) *Range {
 	r := Range{high: math.Inf(1)}
-	if low, above := strings.CutPrefix(text, ">"); above {
-		r.Low, r.Above = low, true
-	} else {
-		r.Low, r.High, _ = strings.Cut(text, "..")
-	}
+	low, high, _ := strings.Cut(text, "..")
+	r.Low, r.Above = strings.CutPrefix(low, ">")
+	r.High, r.Below = strings.CutPrefix(high, "<")
 	var err error
 	if r.low, err = parseBound(r.Low); err == nil && r.High != "" {
 		r.high, err = parseBound(r.High)
 	}
 	if err != nil {
-		panic("field: a range in a tag is written 1..1000, 0.. or >0, not " + text)
+		panic("field: a range in a tag is written 1..1000, 0.., >0 or >0..<1, not " + text)
 	}
 	return &r
 }
@@ -49,21 +47,34 @@ func parseBound(text string) (float64, error) {
 // Holds reports whether a number is in the range. NaN is in none, infinity only in one without an
 // upper bound.
 func (r *Range) Holds(f reflect.Value) bool {
-	if f.CanInt() { // of which a float64 has not all digits
-		v, low := f.Int(), int64(r.low)
-		return v >= low && (v > low || !r.Above) && (math.IsInf(r.high, 1) || v <= int64(r.high))
+	if !f.CanInt() {
+		return between(r, r.low, number(f), r.high)
 	}
-	v := number(f)
-	return v >= r.low && (v > r.low || !r.Above) && v <= r.high
+	high := int64(math.MaxInt64)
+	if r.High != "" {
+		high = int64(r.high)
+	}
+	return between(r, int64(r.low), f.Int(), high) // a float64 has not all digits
 }
 
-// String says what is accepted: "more than 0", "1 or more", "1 to 1000".
+func between[N int64 | float64](r *Range, low, v, high N) bool {
+	return (v > low || v == low && !r.Above) && (v < high || v == high && !r.Below)
+}
+
+// String says what is accepted: "more than 0", "1 or more", "1 to 1000", "more than 0%, up to
+// 100%", "0 or more, below 1".
 func (r *Range) String() string {
+	text := r.Low + " or more"
+	if r.Above {
+		text = "more than " + r.Low
+	}
 	switch {
-	case r.Above:
-		return "more than " + r.Low
 	case r.High == "":
-		return r.Low + " or more"
+		return text
+	case r.Below:
+		return text + ", below " + r.High
+	case r.Above:
+		return text + ", up to " + r.High
 	}
 	return r.Low + " to " + r.High
 }

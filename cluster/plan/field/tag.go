@@ -3,20 +3,21 @@
 //
 //	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%" either:"share|count" doc:"…"`
 //
-// and whoever reads, checks, describes or completes the setting asks this package. It imports
+// and this package answers all code that reads, checks, describes or completes it. It imports
 // nothing of the module, so that models, data sets, actors and links can check themselves by their
 // own tags, without knowing what a plan is.
 //
 //	plan    the key; then ",required", ",omitzero" (left out where it is zero) or ",node" (gets
 //	        the syntax, not a value); ",inline" for a struct whose keys stand in its place
 //	doc     what the key means, in a few words
-//	words   the only words or numbers that are accepted: "sum|mean"; of a bool those of
-//	        false and true
-//	range   bounds of a number, in its unit: "1..1000", "0..", ">0", ">0%", "1ms..1h"
+//	words   the only words or numbers accepted: "sum|mean"; of a bool the words
+//	        for false and true
+//	range   bounds of a number, in its unit: "1..1000", "0..", "1ms..1h"; without the bound
+//	        itself behind > and <: ">0", ">0%..100%", "0..<1"
 //	unit    of a float64: "fraction", "byte-rate" or "speed", of an int64: "size"; a time.Duration
 //	        needs none
 //	none    the value that stands for absence where zero means something: "-1"
-//	names   what sort of thing a *syntax.Node names: "model"
+//	names   what kind of thing a *syntax.Node names: "model"
 //	either  keys of which one is given and the others are not: "every|period"
 //	key     for errors alone: the key that the field's value comes from, of a field without plan
 //	with    what the setting goes with: another key, "every", or one of its words, "kind=latency"
@@ -86,10 +87,10 @@ func (t *Tag) Help() string {
 	return help
 }
 
-// Tags lists the fields of a struct type that have a key or take the syntax, in the order of the
-// struct; those of structs embedded without a tag, or inline, stand in their place, where a field
-// of the outer one takes over its key. It panics where a tag is malformed. The list is not to be
-// changed.
+// Tags lists the fields of a struct type that have a key or take the syntax, in the struct's order.
+// The fields of a struct embedded without a tag, or inline, stand in its place; there a field of
+// the outer struct takes over its key. Tags panics where a tag is malformed. Callers must not
+// change the list.
 func Tags(t reflect.Type) []Tag {
 	if list, known := cache.Load(t); known {
 		return list.([]Tag)

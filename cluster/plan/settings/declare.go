@@ -119,8 +119,8 @@ func (d *decoder) others(n *syntax.Node, v reflect.Value, fields []field.Tag) {
 	}
 }
 
-// AtField gives a [*field.Error] about what was read from n its place: that of the key, with its
-// path, and with the value as the plan has it. Other errors, and nil, stay as they are.
+// AtField places a [*field.Error] about what was read from n: it adds the place of the key, with
+// its path, and the value as the plan has it. Other errors, and nil, stay as they are.
 func AtField(n *syntax.Node, err error) error {
 	var wrong *field.Error
 	if !errors.As(err, &wrong) {

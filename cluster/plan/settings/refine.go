@@ -23,8 +23,8 @@ func Units() Properties {
 	return all
 }
 
-// Zero describes a quantity of nothing: the number 0, or a text whose digits are all 0, but for
-// those of an exponent.
+// Zero describes a quantity of nothing: the number 0, or a text whose digits are all 0, except in
+// an exponent.
 func Zero() *Schema {
 	return &Schema{AnyOf: []*Schema{{Const: 0}, {Type: Types{"string"}, Pattern: `^([^1-9]*|[0.]+[eE].*)$`}}}
 }

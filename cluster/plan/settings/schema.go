@@ -29,6 +29,7 @@ type Schema struct {
 	Minimum     json.Number  `json:"minimum,omitempty"`
 	Above       json.Number  `json:"exclusiveMinimum,omitempty"`
 	Maximum     json.Number  `json:"maximum,omitempty"`
+	Below       json.Number  `json:"exclusiveMaximum,omitempty"`
 	Items       *Schema      `json:"items,omitempty"`
 	MinItems    int          `json:"minItems,omitempty"`
 	MaxItems    int          `json:"maxItems,omitempty"`
@@ -251,10 +252,15 @@ func refine(f *field.Tag, s *Schema) {
 		if f.Range.Above {
 			s.Not = Zero()
 		}
-	case f.Range.Above:
-		s.Above = json.Number(f.Range.Low)
 	default:
-		s.Minimum, s.Maximum = json.Number(f.Range.Low), json.Number(f.Range.High)
+		least, most := &s.Minimum, &s.Maximum
+		if f.Range.Above {
+			least = &s.Above
+		}
+		if f.Range.Below {
+			most = &s.Below
+		}
+		*least, *most = json.Number(f.Range.Low), json.Number(f.Range.High)
 	}
 }
 
@@ -275,8 +281,11 @@ func (s *Schema) exclude(f *field.Tag) {
 		return
 	}
 	own := &Schema{Not: Zero()}
-	if key := s.Properties.Get(f.Key); slices.Equal(key.Type, Types{"boolean"}) {
+	switch key := s.Properties.Get(f.Key); {
+	case slices.Equal(key.Type, Types{"boolean"}):
 		own = &Schema{Const: true}
+	case slices.Contains(key.Type, "boolean"): // a text
+		own = &Schema{Not: &Schema{Const: ""}}
 	}
 	s.AllOf = append(s.AllOf, &Schema{
 		If:   &Schema{Required: []string{f.Key}, Properties: Properties{{f.Key, own}}},
@@ -308,8 +317,8 @@ func Definition(name string) string { return definitions + name }
 // Document makes the whole schema of a plan. defs are what fields tagged names refer to: data,
 // model, train, architecture, delay and topology.
 //
-// A plan with a sweep may leave to it what is required; its keys are then checked by definitions of
-// their own, whose names begin with swept, in which nothing is.
+// In a plan with a sweep, the sweep may supply required keys. Other definitions, whose names begin
+// with swept and in which nothing is required, then check the plan's keys.
 func Document(title string, root *Schema, defs Properties) *Schema {
 	all := append(Properties{{"plan", root}}, defs...)
 	doc := &Schema{

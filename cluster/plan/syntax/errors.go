@@ -137,7 +137,7 @@ func Quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// Error tells up to ten errors, one after the other, and how many more there are.
+// Error lists up to ten errors, one after the other, and counts the rest.
 func (es Errors) Error() string {
 	var b strings.Builder
 	for i, e := range es {

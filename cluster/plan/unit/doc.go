@@ -1,4 +1,3 @@
 // Package unit reads and writes quantities as plans do: durations, shares, rates, speeds and sizes,
-// each with its unit. Whatever is accepted is written so that it reads back as the same value, to
-// the bit.
+// each with its unit. It writes every value that it accepts so that it reads back to the bit.
 package unit

@@ -24,7 +24,7 @@ type Form struct {
 	Share bool
 }
 
-// Forms are those of all quantities.
+// Forms returns the forms of all quantities.
 func Forms() []Form {
 	interval := `([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? +epochs?|[0-9]+ +steps?|` + durationPattern
 	percent := `\+?0*(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+) ?%`

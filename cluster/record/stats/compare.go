@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -47,15 +48,15 @@ type Verdict struct {
 	// repeats does.
 	Longer bool
 
-	open []difference // what decided nothing
+	open []func() int // repeats of the comparisons that decided nothing, which are found once
 }
 
 // Repeats is how many repeats would decide with 80 % power if the difference is as large as it
 // looks; 0 where the verdict is clear, or no number up to MostRepeats does. To find it takes longer
 // than to judge.
 func (v *Verdict) Repeats() (most int) {
-	for _, d := range v.open {
-		most = max(most, d.repeats())
+	for _, find := range v.open {
+		most = max(most, find())
 	}
 	return most
 }
@@ -256,7 +257,7 @@ func within(a Arrival, read func(Arrival) float64, horizon float64) float64 {
 
 // verdict is that on the other point.
 func (d *difference) verdict() Verdict {
-	v := Verdict{Pairs: d.pairs, P: d.p, open: []difference{*d}}
+	v := Verdict{Pairs: d.pairs, P: d.p, open: []func() int{sync.OnceValue(d.repeats)}}
 	switch {
 	case d.pairs < LeastRepeats:
 		v.Word = Unjudged

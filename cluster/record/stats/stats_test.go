@@ -77,7 +77,7 @@ func drawSample(t *rapid.T, name string) Sample {
 // goes in equal parts to those after it (Efron, Fifth Berkeley Symposium 1967).
 func redistributed(s Sample, horizon float64) (mean float64) {
 	s = slices.Clone(s)
-	// at one instant arrivals come first, and those of no instant last
+	// at one instant arrivals come first; arrivals without an instant come last
 	slices.SortStableFunc(s, func(a, b Arrival) int {
 		key := func(a Arrival) float64 {
 			switch a.Fate {

@@ -37,7 +37,8 @@ func consensusOverTime(d *Data) *Figure {
 	return l.figure(d.Summary)
 }
 
-// distances are a run's distances from the consensus over time; unit is that of time, in seconds.
+// distances returns a run's distances from the consensus over time; unit is the unit of time, in
+// seconds.
 func distances(t record.Trace, unit float64) (points plotter.XYs) {
 	for _, m := range t.Measured {
 		if m.Name == consensusDistance && report.IsFinite(m.Time) && math.Abs(float64(m.Value)) < diverged {

@@ -64,6 +64,9 @@ func ring(from, to int) float64 {
 }
 
 func TestPlotsAreOfTheSameBytesEachTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws all figures twice")
+	}
 	s, traces := reporttest.Sample(reporttest.Shares(), 3, 0.94)
 	reporttest.Spread(s, traces, 5, ring)
 	first, second := t.TempDir(), t.TempDir()
@@ -96,6 +99,9 @@ func TestPlotsAreOfTheSameBytesEachTime(t *testing.T) {
 }
 
 func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws all figures several times")
+	}
 	one, oneTraces := reporttest.Sample([]string{""}, 2, 0.94)
 	noTarget, noTargetTraces := reporttest.Sample([]string{"a", "b"}, 1, 0.94)
 	reporttest.DropTarget(&noTarget)

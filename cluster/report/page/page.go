@@ -1,5 +1,5 @@
-// Package page writes a page of HTML of one or several records, with figures, tables and plans, and
-// the figures and tables as files beside it.
+// Package page writes one or several records as a page of HTML with figures, tables and plans. It
+// also writes the figures and tables as files beside the page.
 package page
 
 import (

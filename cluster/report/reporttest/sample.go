@@ -1,5 +1,5 @@
-// Package reporttest makes up records for the tests of the rooms of report, and reads what these
-// write.
+// Package reporttest makes up records for the tests of report's packages, and reads what those
+// packages write.
 package reporttest
 
 import (

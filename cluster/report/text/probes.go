@@ -37,7 +37,7 @@ func Probes(w io.Writer, all []*report.Probed) error {
 		sum.From, sum.Rate = fmt.Sprintf("all %d", len(all)), math.NaN()
 		rows = slices.Concat([]report.ProbeSummary{sum}, rows[:extremes], rows[len(rows)-extremes:])
 		notes = append(notes,
-			fmt.Sprintf("Below the row of all edges those of the %d least and of the %d greatest medians of delays.",
+			fmt.Sprintf("Below the row of all edges are the edges with the %d least and the %d greatest median delays.",
 				extremes, extremes))
 	}
 	notes = append(notes, "delay: drawn; took: from sending to arrival, without those lost.")

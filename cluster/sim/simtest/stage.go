@@ -1,6 +1,6 @@
-// Package simtest is for tests of architectures in virtual time: tasks, graphs, a stopwatch for
-// steps and what they allocate, and a stage on which peers train, join and go, and on which their
-// models can be looked at.
+// Package simtest helps to test architectures in virtual time. It has tasks, graphs, a stopwatch
+// for steps and what they allocate, and a stage on which peers train, join and leave while a test
+// looks at their models.
 package simtest
 
 import (

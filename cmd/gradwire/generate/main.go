@@ -3,8 +3,8 @@
 //
 //	generate [-check] [DIR]
 //
-// DIR (default: the working directory) is the folder of the command gradwire. With -check nothing
-// is written: the command names the files that differ from what would be written, and fails if any
+// DIR (default: the working directory) is the folder of the command gradwire. With -check the
+// command writes nothing: it names the files that differ from what it would write, and fails if any
 // do.
 package main
 
@@ -99,8 +99,8 @@ func pages() (map[string][]byte, error) {
 	return files, addMan(files, root)
 }
 
-// addMan adds the man page of a command and those of the commands below it. The pages have no date:
-// they change with the commands only.
+// addMan adds the man pages of a command and of the commands below it. The pages have no date: they
+// change only when the commands do.
 func addMan(files map[string][]byte, cmd *cobra.Command) error {
 	if cmd.Name() == "help" {
 		return nil
