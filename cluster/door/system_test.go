@@ -1,6 +1,7 @@
 package door_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -39,7 +40,7 @@ func TestSystemsHaveNothingInCommonThatTheirActorsSee(t *testing.T) {
 			t.Errorf("answer %v, %v; want of %s", answer, err, own)
 		}
 		_, err = system.Root.RequestFuture(system.NewLocalPID("nobody"), "?", -1).Result()
-		if err != actor.ErrDeadLetter {
+		if !errors.Is(err, actor.ErrDeadLetter) {
 			t.Errorf("of nobody: %v", err)
 		}
 	}
