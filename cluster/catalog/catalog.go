@@ -84,12 +84,10 @@ type Spec struct {
 	Roles []train.Role
 	// Added are the roles for which the architecture has added a node, called like the role.
 	Added []string
-	// Default is the edge of pairs that Links does not name.
+	// Default is what edges are like that Links does not name.
 	Default link.Config
-	// Links are the edges that differ, later ones winning.
-	Links []Link
-	// Changes are what the schedule does to edges, in the order of time.
-	Changes []Change
+	// Links say what the others are like, and what the schedule does to all of them.
+	Links *Links
 	// Topologies are the one that the run begins with and those that follow, in the order
 	// of time.
 	Topologies []Topology
@@ -190,7 +188,7 @@ func (s *Spec) held() bool {
 			return true
 		}
 	}
-	return s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate > 0 || len(s.Links) > 0
+	return s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate > 0 || s.Links.differ()
 }
 
 func (c *Catalog) training(s *Spec) error {

@@ -17,18 +17,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// Link is a directed edge that differs from the plan's default.
-type Link struct {
-	From, To string
-	Config   link.Config
-}
-
-// Change gives an edge other settings at an instant.
-type Change struct {
-	At time.Duration
-	Link
-}
-
 func addDelays(c *Catalog) {
 	d := &c.Delays
 	d.Declare("constant", link.Constant{}, "always the same; a bare duration means this")
@@ -141,21 +129,45 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		return Located(p.Network.Source.At("default"), err)
 	}
+	entries := make([]entry, 0, len(p.Network.Links)+len(p.Schedule))
 	for i := range p.Network.Links {
 		spec := &p.Network.Links[i]
 		config, err := c.configure(&spec.LinkSettings, s.Default)
 		if err != nil {
 			return Located(spec.Source, err)
 		}
-		for from, to := range p.Pairs(spec.Ends) {
-			if len(s.Links) == maxLinks {
-				return syntax.Errorf(spec.Source,
-					"the links name more than %d directed pairs; say under default what all have in common", maxLinks)
-			}
-			s.Links = append(s.Links, Link{From: from, To: to, Config: config})
-		}
+		entries = append(entries, entry{Ends: spec.Ends, config: config})
 	}
-	return c.schedule(s)
+	for _, change := range byTime(p.Schedule) {
+		if time.Duration(change.At) > link.Horizon {
+			return syntax.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v",
+				change.At, unit.Duration(link.Horizon))
+		}
+		if !change.OfLinks() {
+			continue
+		}
+		e, err := c.change(s, change)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, e)
+	}
+	s.Links = newLinks(s.Default, p, entries)
+	return s.Links.checkOutages()
+}
+
+// change reads what the schedule does to links.
+func (c *Catalog) change(s *Spec, change *plan.Change) (e entry, err error) {
+	changed := plan.LinkSettings{Delay: change.Delay, Loss: change.Loss, Source: change.Source}
+	if change.Rate != nil {
+		changed.Rate = float64(*change.Rate)
+	}
+	e = entry{Ends: change.Ends(), change: change, at: time.Duration(change.At)}
+	if e.config, err = c.configure(&changed, s.Default); err != nil {
+		return e, Located(change.Source, err)
+	}
+	change.Delay = changed.Delay // with its defaults spelled out
+	return e, nil
 }
 
 // configure lays settings over a base, and spells out their delay. What they leave
@@ -210,102 +222,3 @@ func merge(outages []link.Outage) []link.Outage {
 	}
 	return merged
 }
-
-// pair is a directed pair of nodes.
-type pair struct{ from, to string }
-
-// schedule turns the plan's schedule into changes of edges. Outages are known from
-// the start, because a link that goes down must know when it comes up.
-func (c *Catalog) schedule(s *Spec) error {
-	current := map[pair]link.Config{}
-	for _, l := range s.Links {
-		current[pair{l.From, l.To}] = l.Config
-	}
-	down := map[pair]time.Duration{}
-	var order []pair // of pairs with outages, for a fixed order
-	edge := func(k pair) link.Config {
-		if config, ok := current[k]; ok {
-			return config
-		}
-		return s.Default
-	}
-	outages := map[pair][]link.Outage{}
-	for _, change := range byTime(s.Plan.Schedule) {
-		at := time.Duration(change.At)
-		if at > link.Horizon {
-			return syntax.Errorf(change.Source.At("at"), "%v is later than a run can be; accepted is up to %v",
-				change.At, unit.Duration(link.Horizon))
-		}
-		if !change.OfLinks() {
-			continue
-		}
-		changed := plan.LinkSettings{Delay: change.Delay, Loss: change.Loss, Source: change.Source}
-		if change.Rate != nil {
-			changed.Rate = float64(*change.Rate)
-		}
-		for from, to := range s.Plan.Pairs(change.Ends()) {
-			k := pair{from, to}
-			switch _, isDown := down[k]; {
-			case change.Do == plan.Down && !isDown:
-				down[k] = at
-				order = append(order, k)
-			case change.Do == plan.Up && !isDown:
-				return syntax.Errorf(change.Source.At("do"), "the link from %s to %s is not down at %v", from, to, at)
-			case change.Do == plan.Up && down[k] == at: // it is not down for any time
-				delete(down, k)
-			case change.Do == plan.Up:
-				outages[k] = append(outages[k], link.Outage{From: down[k], To: at})
-				delete(down, k)
-			}
-			config, err := c.configure(&changed, edge(k))
-			if err != nil {
-				return Located(change.Source, err)
-			}
-			current[k] = config
-			s.Changes = append(s.Changes, Change{At: at, Link: Link{From: from, To: to, Config: config}})
-		}
-		change.Delay = changed.Delay // with its defaults spelled out
-	}
-	for _, k := range order {
-		if at, isDown := down[k]; isDown {
-			outages[k] = append(outages[k], link.Outage{From: at, To: link.Forever})
-			delete(down, k)
-		}
-	}
-	return s.putOutages(order, outages)
-}
-
-// putOutages makes the scheduled outages known to every configuration of an edge.
-func (s *Spec) putOutages(order []pair, outages map[pair][]link.Outage) error {
-	put := func(l *Link) pair {
-		k := pair{l.From, l.To}
-		if extra := outages[k]; extra != nil {
-			l.Config.Outages = merge(append(slices.Clip(l.Config.Outages), extra...))
-		}
-		return k
-	}
-	named := map[pair]bool{}
-	for i := range s.Links {
-		named[put(&s.Links[i])] = true
-	}
-	for i := range s.Changes {
-		put(&s.Changes[i].Link)
-	}
-	for _, k := range order {
-		if n := len(outages[k]); n > maxOutages {
-			return fmt.Errorf("the link from %s to %s goes down %d times, at most %d", k.from, k.to, n, maxOutages)
-		}
-		if !named[k] {
-			l := Link{From: k.from, To: k.to, Config: s.Default}
-			named[put(&l)] = true
-			s.Links = append(s.Links, l)
-		}
-	}
-	return nil
-}
-
-// maxLinks bounds the directed pairs that the links of a plan name.
-const maxLinks = 1 << 20
-
-// maxOutages bounds the outages that a schedule gives one link.
-const maxOutages = 100_000

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -43,22 +44,40 @@ func mustSpec(t testing.TB, more string) *Spec {
 	return s
 }
 
+// position is that of a node.
+func (s *Spec) position(name string) int32 {
+	return int32(slices.IndexFunc(s.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Name == name }))
+}
+
 // edge is what the network of a spec makes of an edge before the run.
 func (s *Spec) edge(from, to string) link.Config {
-	config := s.Default
-	for _, l := range s.Links {
-		if l.From == from && l.To == to {
-			config = l.Config
+	return s.Links.Between(s.position(from), s.position(to)).Config
+}
+
+// changed is a change of one edge.
+type changed struct {
+	At       time.Duration
+	From, To string
+	Config   link.Config
+}
+
+// changes are what the schedule does to the edges, in the order of time, and of one instant in that
+// of the nodes.
+func (s *Spec) changes() (changes []changed) {
+	for a, b := range s.Plan.Names().Pairs(plan.Ends{From: "*", To: "*"}) {
+		for _, c := range s.Links.Between(a, b).Changes {
+			changes = append(changes, changed{c.At, s.Plan.Nodes[a].Name, s.Plan.Nodes[b].Name, c.Config})
 		}
 	}
-	return config
+	slices.SortStableFunc(changes, func(a, b changed) int { return cmp.Compare(a.At, b.At) })
+	return changes
 }
 
 func constant(d time.Duration) link.Delay { return link.Constant{Delay: d} }
 
 func equal(t *testing.T, what string, want, got any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -99,7 +118,8 @@ network:
     - {from: b, to: s, reorder: true}
 `)
 	links := s.Plan.Links()
-	for from, to := range s.Plan.Pairs(plan.Ends{From: "*", To: "*"}) {
+	for a, b := range s.Plan.Names().Pairs(plan.Ends{From: "*", To: "*"}) {
+		from, to := s.Plan.Nodes[a].Name, s.Plan.Nodes[b].Name
 		settings := links.Edge(from, to)
 		got := s.edge(from, to)
 		if float64(settings.Rate) != got.Rate || settings.Reorder != got.Reorder ||
@@ -129,7 +149,7 @@ schedule: [{at: 10s, link: [s, a], delay: 1ms}]
 		Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second}}, s.Default)
 	equal(t, "s to a", link.Config{Delay: constant(0), Intermittent: minute, Loss: losses}, s.edge("s", "a"))
 	equal(t, "a to s", link.Config{Delay: constant(0)}, s.edge("a", "s"))
-	for _, c := range s.Changes {
+	for _, c := range s.changes() {
 		want := s.edge(c.From, c.To)
 		want.Delay = constant(ms)
 		equal(t, "changed "+c.From+" to "+c.To, want, c.Config)
@@ -154,7 +174,7 @@ schedule:
 		from, to, _ := strings.Cut(name, " ")
 		equal(t, name, want, s.edge(from, to).Outages)
 	}
-	for _, c := range s.Changes {
+	for _, c := range s.changes() {
 		equal(t, fmt.Sprintf("change of %s to %s at %v", c.From, c.To, c.At), s.edge(c.From, c.To).Outages,
 			c.Config.Outages)
 		if err := c.Config.Validate(); err != nil {
@@ -179,7 +199,7 @@ schedule:
 		Loss     float64
 	}
 	var got []seen
-	for _, c := range s.Changes {
+	for _, c := range s.changes() {
 		got = append(got, seen{c.At, c.From, c.To, c.Config.Delay, c.Config.Rate, c.Config.Loss.Probability})
 	}
 	const sec = time.Second
@@ -327,8 +347,12 @@ evaluate: {every: 5 steps}
 		t.Fatal(err)
 	}
 	equal(t, "resolved text", first.YAML(), second.YAML())
-	equal(t, "links", s.Links, again.Links)
-	equal(t, "changes", s.Changes, again.Changes)
+	for _, a := range s.Plan.Nodes {
+		for _, b := range s.Plan.Nodes {
+			equal(t, "link from "+a.Name+" to "+b.Name, s.edge(a.Name, b.Name), again.edge(a.Name, b.Name))
+		}
+	}
+	equal(t, "changes", s.changes(), again.changes())
 	equal(t, "topologies", withoutSections(s.Topologies), withoutSections(again.Topologies))
 	for _, spelled := range []string{"{at: 45s, topology: {kind: tree, branching: 2}}", "min: 0s",
 		filepath.Join(dir, "edges.csv"), "detect: 1.5s"} {
@@ -369,12 +393,12 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, l := range s.Links {
-			if err := l.Config.Validate(); err != nil {
-				t.Errorf("link from %s to %s: %v", l.From, l.To, err)
+		for a, b := range s.Plan.Names().Pairs(plan.Ends{From: "*", To: "*"}) {
+			if err := s.Links.Between(a, b).Config.Validate(); err != nil {
+				t.Errorf("link from %d to %d: %v", a, b, err)
 			}
 		}
-		for _, l := range s.Changes {
+		for _, l := range s.changes() {
 			if err := l.Config.Validate(); err != nil {
 				t.Errorf("change from %s to %s: %v", l.From, l.To, err)
 			}

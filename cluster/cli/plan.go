@@ -31,7 +31,8 @@ func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
 		Use:   "check FILE",
 		Short: "Say what is wrong with a plan, if anything",
 		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
-line and column. Data is not read.`,
+line and column. Data is not read. Say about what a run takes: an estimate from what its steps and
+messages take in runs of known shapes, good to a factor of three or so.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,10 +40,14 @@ line and column. Data is not read.`,
 			if err != nil {
 				return err
 			}
-			if err := p.Check(c); err != nil {
+			e, err := p.Estimate(c)
+			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(out, "%s is in order\n", args[0])
+			if warning := e.Warning(); warning != "" {
+				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+warning)
+			}
+			_, err = fmt.Fprintf(out, "%s is in order\n%s\n", args[0], e)
 			return err
 		},
 	}

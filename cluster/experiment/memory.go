@@ -16,11 +16,8 @@ import (
 // every name at every point of its sweep, and whether messages and this machine's memory can hold
 // the models. A nil catalog stands for catalog.Default().
 func (p *Plan) Check(c *catalog.Catalog) error {
-	points, err := p.Points(c)
-	if err != nil {
-		return err
-	}
-	return affordable(points, memory())
+	_, err := p.Estimate(c)
+	return err
 }
 
 // sendable returns an error about a model that no message can carry.

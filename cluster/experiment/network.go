@@ -66,23 +66,14 @@ func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
 
 // lines finds what the edges of a point are like.
 type lines struct {
-	spec    *catalog.Spec
-	served  bool // there are nodes that do not train
-	configs map[[2]string]link.Config
-	changes map[[2]string][]link.LineChange
+	spec   *catalog.Spec
+	served bool // there are nodes that do not train
 }
 
 func newLines(spec *catalog.Spec) *lines {
-	l := &lines{spec: spec, configs: map[[2]string]link.Config{}, changes: map[[2]string][]link.LineChange{}}
+	l := &lines{spec: spec}
 	for _, r := range spec.Roles {
 		l.served = l.served || !r.Trains
-	}
-	for _, edge := range spec.Links {
-		l.configs[[2]string{edge.From, edge.To}] = edge.Config
-	}
-	for _, c := range spec.Changes {
-		pair := [2]string{c.From, c.To}
-		l.changes[pair] = append(l.changes[pair], link.LineChange{At: c.At, Config: c.Config})
 	}
 	return l
 }
@@ -119,13 +110,9 @@ func (l *lines) consider(from, to int, visit func(from, to int)) {
 
 func (l *lines) line(from, to int) link.Line {
 	a, b := &l.spec.Plan.Nodes[from], &l.spec.Plan.Nodes[to]
-	pair := [2]string{a.Name, b.Name}
-	config, named := l.configs[pair]
-	if !named {
-		config = l.spec.Default
-	}
+	course := l.spec.Links.Between(int32(from), int32(to))
 	return link.Line{
-		From: a.Name, To: b.Name, Config: config, Changes: l.changes[pair],
+		From: a.Name, To: b.Name, Config: course.Config, Changes: course.Changes,
 		Uplink: float64(a.Uplink), Downlink: float64(b.Downlink),
 	}
 }

@@ -60,7 +60,7 @@ func TestLinesDrawWhatARunsLinksDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, names := points[0].network(5)
+	whole, names, changes := points[0].network(5)
 	at := Positions(names)
 	const every, count = 100 * time.Millisecond, 100
 	probes := map[string][]link.Probe{}
@@ -69,9 +69,9 @@ func TestLinesDrawWhatARunsLinksDraw(t *testing.T) {
 	}
 	for i := range count {
 		now := time.Duration(i) * every
-		for _, c := range points[0].Spec.Changes {
+		for _, c := range changes {
 			if c.At > now-every && c.At <= now {
-				whole.Set(at[c.From], at[c.To], c.Config)
+				c.Apply()
 			}
 		}
 		for _, l := range n.Lines {

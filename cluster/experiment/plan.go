@@ -258,6 +258,9 @@ func (p *Plan) resolved(points []Point) (string, error) {
 // roles than others, which nodes have which role, in the order of the points. A nil catalog stands
 // for catalog.Default().
 func (p *Plan) Casts(c *catalog.Catalog) ([]string, error) {
+	if _, swept := p.root.Get("sweep"); !swept {
+		return nil, nil
+	}
 	points, err := p.Points(c)
 	if err != nil || !points[0].Spec.Plan.AnyRole {
 		return nil, err

@@ -113,20 +113,21 @@ func profile(c plan.Compute, task *train.Task) world.Profile {
 	return p
 }
 
-// network links the nodes of a point, and the coordinator as the last one.
-func (p *Point) network(seed uint64) (*link.Network, []string) {
-	names := append(p.names(), actors.Coordinator)
-	n := link.New(seed, names)
+// network links the nodes of a point, and the coordinator as the last one, and returns what the
+// schedule does to the links.
+func (p *Point) network(seed uint64) (n *link.Network, names []string, changes []link.Change) {
+	names = append(p.names(), actors.Coordinator)
+	n = link.New(seed, names)
 	n.SetDefault(p.Spec.Default)
-	at := Positions(names)
-	for _, l := range p.Spec.Links {
-		n.Set(at[l.From], at[l.To], l.Config)
+	if current := p.Spec.Links.Start(); current != nil {
+		n.SetConfigs(current.Config)
+		changes = current.Changes(n)
 	}
 	for i := range p.Spec.Plan.Nodes {
 		n.SetUplink(int32(i), float64(p.Spec.Plan.Nodes[i].Uplink))
 		n.SetDownlink(int32(i), float64(p.Spec.Plan.Nodes[i].Downlink))
 	}
-	return n, names
+	return n, names, changes
 }
 
 // names returns the names of a point's nodes.
@@ -214,12 +215,7 @@ type Stage struct {
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
-	s.Network, s.Names = p.network(task.Seed)
-	at := Positions(s.Names)
-	for _, c := range p.Spec.Changes {
-		s.Changes = append(s.Changes, link.Change{At: c.At,
-			Apply: func() { s.Network.Set(at[c.From], at[c.To], c.Config) }})
-	}
+	s.Network, s.Names, s.Changes = p.network(task.Seed)
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect),
@@ -380,8 +376,10 @@ func linkOf(from, to string, t link.Stats) record.Link {
 
 // Workers are the positions of the nodes that train.
 func (s *Stage) Workers() (nodes []int) {
-	for _, name := range s.Task.Workers {
-		nodes = append(nodes, slices.Index(s.Names, name))
+	for i, r := range s.Point.Spec.Roles {
+		if r.Trains {
+			nodes = append(nodes, i)
+		}
 	}
 	return nodes
 }

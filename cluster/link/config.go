@@ -91,4 +91,6 @@ func longest(v any, d, least time.Duration) error {
 type Change struct {
 	At    time.Duration
 	Apply func()
+	// Edges is how many it is about, used or not. The digest of a run counts one event for each.
+	Edges int
 }

@@ -14,11 +14,13 @@ const MaxPairs = 1 << 16
 
 // Network is the links between a fixed set of nodes, which are numbered by their place in the list
 // that New was given. Every pair of nodes has a directed edge each way. Up to MaxPairs edges take
-// memory from when they are asked for. Beyond, only those do that have something under way, have a
-// configuration of their own, or a law that remembers: delays that are not [Memoryless], [Bursts],
-// or random outages. A Network must not be used by two goroutines at once.
+// memory from when they are asked for. Beyond, only those do that have something under way, were
+// given a configuration by Set, or have a law that remembers: delays that are not [Memoryless],
+// [Bursts], or random outages. A Network must not be used by two goroutines at once.
 type Network struct {
 	defaults *law
+	configs  func(src, dst int32) *Config // of edges that differ; nil for none
+	laws     map[*Config]*law             // of what configs has returned
 	nodes    []node
 	draws    counter
 	random   *rand.Rand // draws from draws
@@ -84,6 +86,62 @@ func (n *Network) SetDefault(c Config) {
 func (n *Network) Set(src, dst int32, c Config) {
 	law := n.newLaw(c)
 	n.configure(n.Edge(src, dst), law)
+}
+
+// SetConfigs says what each edge is like. The function is asked when an edge is first used, and
+// again by Reconfigure. It returns nil for the default, and else a configuration for which Validate
+// returns nil, and which stays as it is. SetConfigs is called before the first edge is used.
+func (n *Network) SetConfigs(of func(src, dst int32) *Config) {
+	n.configs, n.laws = of, map[*Config]*law{}
+}
+
+// Reconfigure is a scheduled change of the edges from some nodes to others, both in ascending
+// order: each is configured, as Set does it, as the function of SetConfigs says now, unless it is
+// that way. An edge that was never used will be when it is.
+func (n *Network) Reconfigure(from, to []int32) {
+	for _, src := range from {
+		out := &n.at(src).out
+		if len(to) < len(out.slots) {
+			for _, dst := range to {
+				n.renew(out.find(dst))
+			}
+			continue
+		}
+		for _, e := range out.slots {
+			if e != nil {
+				if _, named := slices.BinarySearch(to, e.destination); named {
+					n.renew(e)
+				}
+			}
+		}
+	}
+}
+
+// renew configures an edge, if there is one, unless it is as it should be.
+func (n *Network) renew(e *Edge) {
+	if e == nil {
+		return
+	}
+	if law := n.lawOf(e.source, e.destination); law != e.law {
+		n.configure(e, law)
+	}
+}
+
+// lawOf is what an edge is to be like.
+func (n *Network) lawOf(src, dst int32) *law {
+	if n.configs == nil {
+		return n.defaults
+	}
+	c := n.configs(src, dst)
+	if c == nil {
+		return n.defaults
+	}
+	l := n.laws[c]
+	if l == nil {
+		l = n.newLaw(*c)
+		n.laws[c] = l
+	}
+	return l
 }
 
 // SetUplink limits what a node sends over all its edges together, in bytes per second; 0 is
@@ -152,7 +210,7 @@ func (n *Network) create(src, dst int32) *Edge {
 	}
 	e.network, e.from, e.to, e.source, e.destination = n, from, to, src, dst
 	e.key = edgeKey(from.key, to.key)
-	n.configure(e, n.defaults)
+	n.configure(e, n.lawOf(src, dst))
 	from.out.add(e)
 	return e
 }
@@ -190,7 +248,7 @@ func (n *Network) sweep(from *node) {
 	for _, e := range from.out.slots {
 		switch {
 		case e == nil:
-		case e.law == n.defaults && e.law.memoryless && e.idle(from.now):
+		case e.law.memoryless && e.idle(from.now) && e.law == n.lawOf(e.source, e.destination):
 			n.free = append(n.free, e)
 		default:
 			n.kept = append(n.kept, e)
@@ -201,10 +259,11 @@ func (n *Network) sweep(from *node) {
 
 // Delay returns what Edge(src, dst).Delay(now) does, and takes no memory for the edge.
 func (n *Network) Delay(src, dst int32, now time.Duration) time.Duration {
-	from, to, law := n.at(src), n.at(dst), n.defaults
+	from, to := n.at(src), n.at(dst)
 	if e := from.out.find(dst); e != nil {
 		return e.Delay(now)
 	}
+	law := n.lawOf(src, dst)
 	process := law.process
 	if law.remembers {
 		process = n.begin(law, edgeKey(from.key, to.key), nil)

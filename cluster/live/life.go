@@ -35,7 +35,7 @@ type life struct {
 
 func (n *node) newLife(number int) *life {
 	l := &life{
-		node: n, number: number, system: world.NewSystem(), cores: world.NewCores(n.Profile.Cores),
+		node: n, number: number, system: door.NewSystem(), cores: world.NewCores(n.Profile.Cores),
 		pid: actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
 	}
 	l.mailbox = &mailbox{life: l}

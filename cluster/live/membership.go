@@ -113,7 +113,6 @@ func (r realm) Remove(node int) {
 		n.next = nil
 	})
 	old.system.Root.Stop(old.pid)
-	old.system.Shutdown()
 }
 
 // Tell lets the coordinator know, unless it has halted the members.

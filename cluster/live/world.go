@@ -26,9 +26,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// MaxNodes is the largest number of nodes of one process: each has an actor system
-// of some 3 MB.
-const MaxNodes = 256
+// MaxNodes is the largest number of nodes of one process: more than a machine of today can keep on
+// time, which is what real time is for.
+const MaxNodes = 1 << 14
 
 // Config is a run in real time.
 type Config struct {
@@ -347,11 +347,6 @@ func (w *World) close() {
 		}
 	}
 	w.stopped.Wait()
-	for _, n := range w.nodes {
-		if l := n.life.Load(); l != nil {
-			l.system.Shutdown()
-		}
-	}
 }
 
 // control is how the coordinator with an env acts on the world.

@@ -504,7 +504,7 @@ func TestRunIsLateWhoseStepDoesNotComeToItsEnd(t *testing.T) {
 func TestMoreNodesThanOneProcessHoldsAreRefused(t *testing.T) {
 	d := &world.Deployment{Nodes: make([]world.Node, live.MaxNodes+1)}
 	if _, err := live.New(live.Config{Deployment: d}); err == nil ||
-		err.Error() != "257 nodes, at most 256 can live in one process in real time" {
+		err.Error() != "16385 nodes, at most 16384 can live in one process in real time" {
 		t.Errorf("error %v", err)
 	}
 }

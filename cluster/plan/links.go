@@ -1,6 +1,9 @@
 package plan
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Links answers what each link of a plan is like.
 type Links struct {
@@ -14,15 +17,15 @@ type Links struct {
 func (p *Plan) Links() *Links {
 	l := &Links{base: p.Network.Default, links: p.Network.Links, last: map[[2]string]int{}, group: p.groups()}
 	for i, spec := range p.Network.Links {
-		for _, pair := range spec.directions() {
+		for _, pair := range spec.Directions() {
 			l.last[pair] = i + 1
 		}
 	}
 	return l
 }
 
-// directions lists the pairs of names that the ends stand for.
-func (e Ends) directions() [][2]string {
+// Directions lists the pairs of names that the ends stand for.
+func (e Ends) Directions() [][2]string {
 	if len(e.Between) == 2 {
 		return [][2]string{{e.Between[0], e.Between[1]}, {e.Between[1], e.Between[0]}}
 	}
@@ -55,18 +58,47 @@ func (p *Plan) groups() map[string]string {
 	return groups
 }
 
-// Pairs yields the directed pairs of different nodes that e stands for, in the order of the plan's
-// nodes, each once.
-func (p *Plan) Pairs(e Ends) iter.Seq2[string, string] {
-	directions := e.directions()
-	return func(yield func(from, to string) bool) {
-		for _, a := range p.Nodes {
-			for _, b := range p.Nodes {
-				named := false
-				for _, d := range directions {
-					named = named || a.answers(d[0]) && b.answers(d[1])
+// Names says which nodes each name of a plan stands for.
+type Names map[string][]int32
+
+// Names lists the positions of the nodes, ascending, that each name stands for: a node's own, its
+// group's, and [Everyone].
+func (p *Plan) Names() Names {
+	names := make(Names, len(p.Nodes)+1)
+	everyone := make([]int32, len(p.Nodes))
+	for i, n := range p.Nodes {
+		everyone[i] = int32(i)
+		names[n.Name] = everyone[i : i+1 : i+1]
+		if n.Group != "" {
+			names[n.Group] = append(names[n.Group], int32(i))
+		}
+	}
+	names[Everyone] = everyone
+	return names
+}
+
+// Pairs yields the directed pairs of different nodes that e stands for, by their positions, in the
+// order of the plan's nodes, each once. Nodes that e does not name are not visited.
+func (n Names) Pairs(e Ends) iter.Seq2[int32, int32] {
+	ends := e.Directions()
+	from, to := n[ends[0][0]], n[ends[0][1]]
+	either := from
+	if len(ends) == 2 {
+		either = union(from, to)
+	}
+	return func(yield func(from, to int32) bool) {
+		for _, a := range either {
+			_, forth := slices.BinarySearch(from, a)
+			others := to
+			if len(ends) == 2 {
+				if _, back := slices.BinarySearch(to, a); back && forth {
+					others = either
+				} else if back {
+					others = from
 				}
-				if named && a.Name != b.Name && !yield(a.Name, b.Name) {
+			}
+			for _, b := range others {
+				if a != b && !yield(a, b) {
 					return
 				}
 			}
@@ -74,7 +106,28 @@ func (p *Plan) Pairs(e Ends) iter.Seq2[string, string] {
 	}
 }
 
-// answers reports whether a link's end with this name means the node, among others.
-func (s NodeSpec) answers(name string) bool {
-	return name == Everyone || name == s.Name || name == s.Group && name != ""
+// Count is how many pairs there are that Pairs yields.
+func (n Names) Count(e Ends) int {
+	ends := e.Directions()
+	from, to := n[ends[0][0]], n[ends[0][1]]
+	common, few, many := 0, from, to
+	if len(few) > len(many) {
+		few, many = many, few
+	}
+	for _, a := range few {
+		if _, both := slices.BinarySearch(many, a); both {
+			common++
+		}
+	}
+	if len(ends) == 2 {
+		return 2*len(from)*len(to) - common*common - common
+	}
+	return len(from)*len(to) - common
+}
+
+// union merges two ascending lists.
+func union(a, b []int32) []int32 {
+	both := slices.Concat(a, b)
+	slices.Sort(both)
+	return slices.Compact(both)
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -10,10 +11,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// Limits of a plan's numbers.
-const (
-	MaxNodeCount = 10_000 // nodes of one plan, groups counted by their members
-)
+// MaxNodeCount bounds the nodes of one plan, groups counted by their members: what a plan can say
+// in a line is not to take all memory before anybody can tell how much a run of it needs.
+const MaxNodeCount = 1 << 24
 
 // MaxDetect bounds the time until a crash is noticed.
 const MaxDetect unit.Duration = 24 * 3600e9
@@ -97,7 +97,7 @@ type NodeSpec struct {
 	Role string `plan:"role,omitzero" doc:"what the architecture knows the node as, such as server or worker"`
 	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was
 	// read; see Group.
-	Count   *int    `plan:"count" range:"1..10000" doc:"makes a group of this many nodes: name1, name2, …"`
+	Count   *int    `plan:"count" range:"1..16777216" doc:"makes a group of this many nodes: name1, name2, …"`
 	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}"`
 	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
 	Uplink   unit.ByteRate `plan:"uplink" doc:"what all that the node sends has to share"`
@@ -367,4 +367,4 @@ func (c Compute) equal(d Compute) bool {
 	return same && c.Native == d.Native && c.Speed == d.Speed && c.Cores == d.Cores
 }
 
-func memberName(group string, i int) string { return fmt.Sprintf("%s%d", group, i+1) }
+func memberName(group string, i int) string { return group + strconv.Itoa(i+1) }

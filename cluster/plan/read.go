@@ -71,7 +71,8 @@ func nameProblem(name string) string {
 type check struct {
 	root  *syntax.Node
 	errs  syntax.Errors
-	known []string // names that a link may use, in the order of the file, groups before their members
+	known []string                // names that a link may use, in the order of the file, groups before their members
+	first map[string]*syntax.Node // where each of them was given
 	group map[string]bool
 }
 
@@ -101,37 +102,47 @@ func (c *check) top(p *Plan) {
 
 // expand writes groups out as their members.
 func (c *check) expand(nodes []NodeSpec) []NodeSpec {
-	var out []NodeSpec
+	total := 0
+	for i := range nodes {
+		if total += nodes[i].size(); total > MaxNodeCount {
+			c.errorf(c.root.At("nodes"), "the plan has more than %d nodes", MaxNodeCount)
+			return nil
+		}
+	}
+	out := make([]NodeSpec, 0, total)
 	for _, spec := range nodes {
 		if spec.Count == nil {
 			out = append(out, spec)
 			continue
 		}
 		count := *spec.Count
-		spec.Count = nil
-		for i := range min(count, MaxNodeCount+1-len(out)) {
-			member := spec
-			member.Name, member.Group = memberName(spec.Name, i), spec.Name
-			out = append(out, member)
+		spec.Count, spec.Group = nil, spec.Name
+		for i := range count {
+			spec.Name = memberName(spec.Group, i)
+			out = append(out, spec)
 		}
-	}
-	if len(out) > MaxNodeCount {
-		c.errorf(c.root.At("nodes"), "the plan has more than %d nodes", MaxNodeCount)
 	}
 	return out
 }
 
+// size is how many nodes an entry of the plan stands for, up to one more than there may be.
+func (s *NodeSpec) size() int {
+	if s.Count == nil {
+		return 1
+	}
+	return min(*s.Count, MaxNodeCount+1)
+}
+
 // names checks the names of nodes and groups, and notes them.
 func (c *check) names(p *Plan) {
-	first := map[string]*syntax.Node{}
-	c.group = map[string]bool{}
+	c.first, c.group = make(map[string]*syntax.Node, len(p.Nodes)), map[string]bool{}
 	claim := func(name string, at *syntax.Node) {
-		if before, twice := first[name]; twice {
+		if before, twice := c.first[name]; twice {
 			c.errorf(at, "the name %s is given twice; it stands already in line %d", syntax.Quote(name),
 				before.Pos.Line)
 			return
 		}
-		first[name] = at
+		c.first[name] = at
 		c.known = append(c.known, name)
 	}
 	for i, n := range p.Nodes {
@@ -224,13 +235,19 @@ func (c *check) ends(n *syntax.Node, e Ends, both string) {
 
 func (c *check) pair(n, a, b *syntax.Node) {
 	for _, end := range []*syntax.Node{a, b} {
-		if end.Text != Everyone && !slices.Contains(c.known, end.Text) {
-			c.errorf(end, "there is no node named %s%s", syntax.Quote(end.Text),
-				syntax.Suggest(end.Text, "known", c.known))
+		if end.Text != Everyone {
+			c.named(end)
 		}
 	}
 	if a.Text == b.Text && a.Text != Everyone && !c.group[a.Text] {
 		c.errorf(b, "%s is at both ends; a link joins two nodes", syntax.Quote(b.Text))
+	}
+}
+
+// named checks that n names a node or a group.
+func (c *check) named(n *syntax.Node) {
+	if _, known := c.first[n.Text]; !known && len(c.errs) < syntax.MaxErrors {
+		c.errorf(n, "there is no node named %s%s", syntax.Quote(n.Text), syntax.Suggest(n.Text, "known", c.known))
 	}
 }
 

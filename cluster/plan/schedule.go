@@ -23,7 +23,7 @@ const (
 )
 
 // MaxNodeEvents bounds what a schedule does to nodes, groups counted by their members.
-const MaxNodeEvents = 100_000
+const MaxNodeEvents = 1 << 20
 
 // Change is something that happens at an instant of the run: to links, to a node, or to the
 // topology. What is nil, or empty, stays as it is.
@@ -69,17 +69,12 @@ type NodeEvent struct {
 // NodeEvents lists what the schedule does to nodes in the order of time, and of one instant in the
 // order of the schedule; the members of a group one after the other.
 func (p *Plan) NodeEvents() []NodeEvent {
-	named := map[string][]int{Coordinator: {len(p.Nodes)}}
-	for i, n := range p.Nodes {
-		named[n.Name] = append(named[n.Name], i)
-		if n.Group != "" {
-			named[n.Group] = append(named[n.Group], i)
-		}
-	}
+	named := p.Names()
+	named[Coordinator] = []int32{int32(len(p.Nodes))}
 	var events []NodeEvent
 	for _, c := range p.Schedule {
 		for _, i := range named[c.Node] {
-			events = append(events, NodeEvent{At: c.At, Node: i, Do: c.Do, For: c.For, Source: c.Source})
+			events = append(events, NodeEvent{At: c.At, Node: int(i), Do: c.Do, For: c.For, Source: c.Source})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b NodeEvent) int { return cmp.Compare(a.At, b.At) })
@@ -152,9 +147,8 @@ func (c *check) linkChange(change Change) {
 }
 
 func (c *check) nodeChange(node *syntax.Node, change Change) {
-	if !slices.Contains(c.known, change.Node) && change.Node != Coordinator {
-		c.errorf(node, "there is no node named %s%s", syntax.Quote(change.Node),
-			syntax.Suggest(change.Node, "known", c.known))
+	if change.Node != Coordinator {
+		c.named(node)
 	}
 	do, given := change.Source.Get("do")
 	switch known := []string{Crash, Leave, Join, Pause}; {

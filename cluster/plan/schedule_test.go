@@ -46,16 +46,17 @@ func TestDefaultsOfNodesThatComeAndGo(t *testing.T) {
 
 // TestWhatHappensToAGroupIsBounded puts more on a few lines than anybody wants to wait for.
 func TestWhatHappensToAGroupIsBounded(t *testing.T) {
-	text := strings.Replace(smallPlan, "count: 2", fmt.Sprintf("count: %d", MaxNodeCount-1), 1) + "schedule:\n"
-	for i := range 11 {
+	const members = 1 << 16
+	text := strings.Replace(smallPlan, "count: 2", fmt.Sprintf("count: %d", members), 1) + "schedule:\n"
+	for i := range MaxNodeEvents/members + 1 {
 		text += fmt.Sprintf("  - {at: %ds, node: fast, do: %s}\n", i+1, []string{Crash, Join}[i%2])
 	}
 	_, err := ReadPlan(mustParse(t, text))
 	if err == nil || !strings.Contains(err.Error(),
-		"schedule[10]: up to here the schedule changes nodes more than 100000 times") {
+		"schedule[16]: up to here the schedule changes nodes more than 1048576 times") {
 		t.Errorf("%v", err)
 	}
 	if _, err := ReadPlan(mustParse(t, text[:strings.LastIndex(text, "  -")])); err != nil {
-		t.Errorf("ten times %d: %v", MaxNodeCount-1, err)
+		t.Errorf("16 times %d: %v", members, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Limits of a sweep.
 const (
 	MaxPoints     = 10_000
-	MaxPointNodes = 2_000_000 // values, lists and maps of all points together
+	MaxPointNodes = 8_000_000 // values, lists and maps of all points together
 	MaxLabel      = 200       // bytes, of a label that is given
 )
 
@@ -298,10 +298,10 @@ func multiply(root, base *syntax.Node, axes Sweep) ([]Point, error) {
 			return nil, syntax.Errorf(a.at, "the sweep has more than %d points up to this key", MaxPoints)
 		}
 	}
-	if total := count * root.Size(); total > MaxPointNodes && count > 1 {
+	if size := base.Size(); count > 1 && size > MaxPointNodes/count {
 		return nil, syntax.Errorf(root.At("sweep"), "%d points of a plan of %d values are more than the %d that are "+
 			"accepted in all",
-			count, root.Size(), MaxPointNodes)
+			count, size, MaxPointNodes)
 	}
 	points := make([]Point, count)
 	for i := range points {

@@ -37,6 +37,9 @@ func (c *Calendar[T]) Number() uint64 {
 	return c.latest
 }
 
+// Skip takes as many numbers.
+func (c *Calendar[T]) Skip(count int) { c.latest += uint64(count) }
+
 // Enter makes an entry at an instant and returns where its item belongs. The id, which is not 0, is
 // for Find.
 func (c *Calendar[T]) Enter(at time.Duration) (item *T, id uint64) {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/request"
@@ -102,7 +103,7 @@ type Host struct {
 
 // New returns a host without actors.
 func New(c Config) *Host {
-	h := &Host{config: c, system: world.NewSystem(), free: c.Cores, actors: map[string]*resident{},
+	h := &Host{config: c, system: door.NewSystem(), free: c.Cores, actors: map[string]*resident{},
 		graves: map[string]string{}, asks: map[uint64]*Call{}}
 	h.system.ProcessRegistry.Address = c.Node
 	h.system.ProcessRegistry.RegisterAddressResolver(h.resolve)

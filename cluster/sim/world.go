@@ -148,7 +148,7 @@ func New(config Config) (*World, error) {
 	}
 	w.tensors.Poison = d.Strict
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
-	w.system = world.NewSystem()
+	w.system = door.NewSystem()
 	w.system.ProcessRegistry.Address = systemAddress
 	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
 	w.system.EventStream.Subscribe(func(e any) {
@@ -207,6 +207,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	defer w.pool.stop()
 	for _, c := range w.config.Changes {
 		w.enter(c.At, slot{what: change, apply: c.Apply})
+		w.calendar.Skip(max(c.Edges-1, 0))
 	}
 	for i := range w.config.Deployment.Schedule {
 		c := &w.config.Deployment.Schedule[i]

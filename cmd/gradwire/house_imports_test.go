@@ -65,9 +65,10 @@ var table = map[string]string{
 	"actors/adpsgd":      architecture,
 	"actors/local":       architecture,
 
-	"cluster/link":  "cluster/plan/field",
-	"cluster/wire":  "protos" + protobuf + xxhash,
-	"cluster/door":  "actors cluster/wire cluster/link" + mailbox + message + xxhash,
+	"cluster/link": "cluster/plan/field",
+	"cluster/wire": "protos" + protobuf + xxhash,
+	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
+		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue": "",
 	"cluster/sim": "actors actors/world cluster/door cluster/link cluster/queue cluster/wire" + mailbox + message +
 		xxhash,

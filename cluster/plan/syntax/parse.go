@@ -15,9 +15,9 @@ import (
 
 // Limits of a plan's text. Meeting one is an error that says so.
 const (
-	MaxBytes = 1 << 20 // of one file
+	MaxBytes = 8 << 20 // of one file
 	MaxDepth = 32      // of maps and lists in each other
-	MaxNodes = 100_000 // values, lists and maps together
+	MaxNodes = 1 << 20 // values, lists and maps together
 	MaxKeys  = 10_000  // of one map
 	MaxKey   = 256     // bytes of one key
 )
@@ -47,7 +47,7 @@ func Parse(file string, src []byte) (*Node, error) {
 func parseValue(file string, src []byte, indent int) (n *Node, err error) {
 	r := &reader{file: file, source: &source{file: file}}
 	if len(src) > MaxBytes {
-		return nil, r.errorf(1, 1, "the text has %d bytes; at most %d (1 MiB) are read", len(src), MaxBytes)
+		return nil, r.errorf(1, 1, "the text has %d bytes; at most %d (8 MiB) are read", len(src), MaxBytes)
 	}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(src), "\uFEFF"), "\r\n", "\n")
 	r.source.lines = strings.Split(text, "\n")
@@ -186,7 +186,7 @@ type opened struct {
 }
 
 const (
-	maxPathBytes = 64 << 20
+	maxPathBytes = 256 << 20
 	tooManyKeys  = "this map has more than %d keys"
 )
 

@@ -1,0 +1,24 @@
+package collective
+
+import (
+	"math/bits"
+
+	"github.com/gradwire/gradwire/actors/train"
+)
+
+var _ train.Messenger = Architecture{}
+
+// Messages is those of one rank in a reduction.
+func (a Architecture) Messages(_, workers int) (messages, models float64) {
+	n, every := float64(workers), float64(max(a.Every, 1))
+	messages, models = 2*(n-1), 2*(n-1)/n
+	switch a.Algorithm {
+	case AllToAll:
+		messages, models = n-1, n-1
+	case Butterfly:
+		messages = 2 * float64(bits.Len(uint(max(workers-1, 0))))
+	case Tree:
+		messages = models
+	}
+	return messages / every, models / every
+}

@@ -1,0 +1,22 @@
+package gossip
+
+import "github.com/gradwire/gradwire/actors/train"
+
+var _ train.Messenger = Architecture{}
+
+// Messages is a model to each neighbour that is chosen, or asked for, or both; with a period as if
+// that were every step. With a lead each neighbour hears of each step.
+func (a Architecture) Messages(neighbours, _ int) (messages, models float64) {
+	messages = float64(a.Choice.size(neighbours)) / float64(max(a.Every, 1))
+	models = messages
+	if a.Exchange != Push {
+		messages *= 2
+	}
+	if a.Exchange == PushPull {
+		models *= 2
+	}
+	if a.Lead != NoLead {
+		messages += float64(neighbours)
+	}
+	return messages, models
+}
