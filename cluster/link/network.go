@@ -33,7 +33,6 @@ type Network struct {
 type node struct {
 	uplink, downlink queue
 	out              table
-	now              time.Duration // of the latest message that it sent
 	key              uint64
 }
 
@@ -190,7 +189,7 @@ func (n *Network) sweep(from *node) {
 	for _, e := range from.out.slots {
 		switch {
 		case e == nil:
-		case e.law == n.defaults && e.law.memoryless && e.idle(from.now):
+		case e.law == n.defaults && e.law.memoryless && e.idle():
 			n.free = append(n.free, e)
 		default:
 			n.kept = append(n.kept, e)
