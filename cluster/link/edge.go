@@ -225,8 +225,8 @@ func (e *Edge) Source() int32 { return e.source }
 // Destination returns the index of the node that the edge leads to.
 func (e *Edge) Destination() int32 { return e.destination }
 
-// idle reports whether nothing is under way on the edge, and nothing that leaves its source from now
-// on meets what was: an edge made later would do the same.
+// idle reports whether nothing is under way on the edge, and nothing that leaves its source from
+// now on meets what was: an edge made later would do the same.
 func (e *Edge) idle() bool {
 	next := e.from.uplink.free
 	return e.underway == 0 && e.last <= next && e.line.free < next
