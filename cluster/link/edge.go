@@ -77,7 +77,7 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	number := uint64(e.stats.Sent)
 	e.stats.Sent++
 	e.stats.SentBytes += int64(size)
-	e.from.now, e.used = now, true
+	e.used = true
 	whole := size + int(e.law.Overhead)
 	departure := e.line.pass(e.from.uplink.pass(now, whole), whole)
 	tries, lost := 1, false
@@ -225,8 +225,9 @@ func (e *Edge) Source() int32 { return e.source }
 // Destination returns the index of the node that the edge leads to.
 func (e *Edge) Destination() int32 { return e.destination }
 
-// idle reports whether the edge has nothing under way at an instant, so that an edge made later
-// would do the same.
-func (e *Edge) idle(now time.Duration) bool {
-	return e.underway == 0 && e.last <= now && e.line.free < now
+// idle reports whether nothing is under way on the edge, and nothing that leaves its source from
+// now on meets what was: an edge made later would do the same.
+func (e *Edge) idle() bool {
+	next := e.from.uplink.free
+	return e.underway == 0 && e.last <= next && e.line.free < next
 }

@@ -35,7 +35,6 @@ type Network struct {
 type node struct {
 	uplink, downlink queue
 	out              table
-	now              time.Duration // of the latest message that it sent
 	key              uint64
 }
 
@@ -248,7 +247,7 @@ func (n *Network) sweep(from *node) {
 	for _, e := range from.out.slots {
 		switch {
 		case e == nil:
-		case e.law.memoryless && e.idle(from.now) && e.law == n.lawOf(e.source, e.destination):
+		case e.law.memoryless && e.idle() && e.law == n.lawOf(e.source, e.destination):
 			n.free = append(n.free, e)
 		default:
 			n.kept = append(n.kept, e)
