@@ -192,12 +192,33 @@ func (x x86) routines(
 // tile writes the routine of an ordinary tile.
 func (x x86) tile(s *source, rows, vectors int, masked bool) {
 	x.begin(s, rows, vectors, masked)
+	x.askForC(s, rows, vectors)
 	s.op("PCALIGN $32")
 	s.line("loop:")
 	x.step(s, rows, vectors, masked)
 	s.op("DECQ CX")
 	s.op("JNZ  loop")
 	x.end(s, rows, vectors, masked)
+}
+
+// worthAsking is how many terms from which on C is asked for while they are multiplied.
+const worthAsking = 128
+
+// askForC fetches the tile's place in C into the first-level cache.
+func (x x86) askForC(s *source, rows, vectors int) {
+	const line = 64 // bytes
+	s.op("CMPQ CX, $%d", worthAsking)
+	s.op("JLT  loop")
+	s.op("MOVQ tile_c(DI), DX")
+	s.op("MOVQ tile_cStep(DI), AX")
+	for row := range rows {
+		for at := 0; at < 4*vectors*x.lanes; at += line {
+			s.op("PREFETCHT0 %d(DX)", at)
+		}
+		if row < rows-1 {
+			s.op("ADDQ AX, DX")
+		}
+	}
 }
 
 // spread writes a routine that takes the rows of the right operand from where a list of places
