@@ -32,7 +32,7 @@ func (p *product) packsB() bool {
 func (t *tiling) takeRoom(buffers *buffers) {
 	depth := min(block, t.k)
 	if t.packA {
-		buffers.a = grow(buffers.a, roundUp(t.rows, active.rows)*depth)
+		buffers.a = grow(buffers.a, roundUp(t.rows, active.rows)*depth+packMargin)
 	}
 	if t.packB {
 		columns := active.columns
@@ -70,7 +70,7 @@ func (t *tiling) blockA(i0, m int) operand {
 	case !t.packA:
 		return operand{x: t.a[i0*t.lda+t.l:], row: t.lda, term: 1}
 	case !t.transA:
-		copyRows(t.roomA, t.depth, t.a[i0*t.lda+t.l:], t.lda, m, t.depth)
+		CopyRows(t.roomA, t.depth, t.a[i0*t.lda+t.l:], t.lda, m, t.depth)
 		return operand{x: t.roomA, row: t.depth, term: 1}
 	}
 	packed := operand{x: t.roomA, row: 1, term: active.rows, next: active.rows * t.depth}
@@ -78,7 +78,7 @@ func (t *tiling) blockA(i0, m int) operand {
 	i := 0
 	for r := range count {
 		rows := (m - i + count - r - 1) / (count - r)
-		copyRows(packed.x[r*packed.next:], packed.term, t.a[t.l*t.lda+i0+i:], t.lda, t.depth, rows)
+		copyPanel(packed.x[r*packed.next:], packed.term, t.a[t.l*t.lda+i0+i:], t.lda, t.depth, rows)
 		i += rows
 	}
 	return packed
@@ -100,31 +100,21 @@ func (t *tiling) panelB(i0, j0, j, width int) *float32 {
 	case t.transB:
 		transpose(to, active.columns, t.b[j*t.ldb+t.l:], t.ldb, width, t.depth)
 	default:
-		copyRows(to, active.columns, t.b[t.l*t.ldb+j:], t.ldb, t.depth, width)
+		copyPanel(to, active.columns, t.b[t.l*t.ldb+j:], t.ldb, t.depth, width)
 	}
 	return &to[0]
 }
 
-// copyRows copies rows of a width, from rows that are step apart to rows that are pitch apart.
-func copyRows(to []float32, pitch int, from []float32, step, rows, width int) {
-	if width == pitch {
-		switch width {
-		case 32:
-			CopyRows(to, pitch, from, step, rows, width)
-			return
-		case 16:
-			for i := range rows {
-				*(*[16]float32)(to[i*16:]) = *(*[16]float32)(from[i*step:])
-			}
-			return
-		case 12:
-			for i := range rows {
-				*(*[12]float32)(to[i*12:]) = *(*[12]float32)(from[i*step:])
-			}
-			return
-		}
+// copyPanel copies the rows of a panel, at most 32 wide, from rows that are step apart to rows that
+// are pitch apart. All rows but the last are copied by sixteens, as far as rows that come later, and
+// packMargin, leave room.
+func copyPanel(to []float32, pitch int, from []float32, step, rows, width int) {
+	done := 0
+	if whole := roundUp(width, 16); rows > 1 && step >= whole {
+		done = rows - 1
+		copySixteens(to, pitch, from, step, done, whole)
 	}
-	for i := range rows {
-		copy(to[i*pitch:][:width], from[i*step:][:width])
+	for i := done; i < rows; i++ {
+		copy(to[i*pitch:][:width], from[i*step:])
 	}
 }
