@@ -19,9 +19,9 @@ type tile struct {
 	lanes      int    // columns in the last vector
 }
 
-// blocks is how many rows of op(A) and columns of op(B) a product takes at a time, so that the terms
-// of a block of op(A) stay in the second-level cache and those of a block of op(B) in the third. It
-// decides nothing but the time.
+// blocks is how many rows of op(A) and columns of op(B) a product takes at a time, so that a block
+// of op(A) stays in the second-level cache while it meets a block of op(B), which stays in the
+// third. It decides nothing but the time: the order of additions is the same for all blocks.
 type blocks struct{ rows, columns int }
 
 // fitting are the blocks that fit this machine's caches.
