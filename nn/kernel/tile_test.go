@@ -54,15 +54,19 @@ func TestBlocksDecideNoBits(t *testing.T) {
 	best, fit := active, fitting
 	defer func() { active, fitting = best, fit }()
 	r := rand.New(rand.NewPCG(17, 18))
-	shapes := []shape{{m: 260, n: 70, k: 390}, {m: 61, n: 1000, k: 150}, {m: 600, n: 33, k: 40},
-		{m: 45, n: 29, k: 900}, {m: 30, n: 900, k: 250}}
+	shapes := []shape{{m: 260, n: 40, k: 390}, {m: 61, n: 810, k: 110}, {m: 600, n: 33, k: 40},
+		{m: 45, n: 29, k: 900}, {m: 26, n: 810, k: 250}}
+	repeats := 20
+	if testing.Short() {
+		repeats = 3 // an emulated processor is slow
+	}
 	for range 12 {
 		shapes = append(shapes, shape{m: 1 + r.IntN(90), n: 1 + r.IntN(90), k: 1 + r.IntN(500)})
 	}
 	for i, s := range shapes {
 		p := sample(r, i&1 == 1, i&2 == 2, s.m, s.n, s.k, 600*r.IntN(2), 0.75, float32(r.IntN(3)))
 		want := chained(&p)
-		for range 20 {
+		for range repeats {
 			fitting = blocks{rows: 1 + r.IntN(s.m+10), columns: 1 + r.IntN(s.n+40)}
 			for _, active = range offered() {
 				if active == portable {
