@@ -60,16 +60,11 @@ func (a *operand) panel(i, r int) *float32 {
 	return &a.x[r*a.next]
 }
 
-// blockA returns the present terms of m rows of op(A) from row i0, packed if that pays. Rows are
-// only copied, to where nothing is between them. Of a transposed A the elements of a term lie side
-// by side in each panel, and panels are as even as add takes them.
-func (t *tiling) blockA(i0, m int) operand {
-	switch {
-	case !t.packA && t.transA:
-		return operand{x: t.a[t.l*t.lda+i0:], row: 1, term: t.lda}
-	case !t.packA:
-		return operand{x: t.a[i0*t.lda+t.l:], row: t.lda, term: 1}
-	case !t.transA:
+// packBlockA packs the present terms of m rows of op(A) from row i0. Rows are only copied, to where
+// nothing is between them. Of a transposed A the elements of a term lie side by side in each panel,
+// and panels are as even as add takes them.
+func (t *tiling) packBlockA(i0, m int) operand {
+	if !t.transA {
 		CopyRows(t.roomA, t.depth, t.a[i0*t.lda+t.l:], t.lda, m, t.depth)
 		return operand{x: t.roomA, row: t.depth, term: 1}
 	}
@@ -84,12 +79,9 @@ func (t *tiling) blockA(i0, m int) operand {
 	return packed
 }
 
-// panelB returns the first element of the panel of op(B) that begins in column j of the block from
-// column j0. If it is packed it is so for the first rows, and kept if there are others.
-func (t *tiling) panelB(i0, j0, j, width int) *float32 {
-	if !t.packB {
-		return &t.b[t.l*t.ldb+j]
-	}
+// packPanelB returns the first element of the packed panel of op(B) that begins in column j of the
+// block from column j0. It packs it for the first rows, and keeps it if there are others.
+func (t *tiling) packPanelB(i0, j0, j, width int) *float32 {
 	place := 0
 	if t.rows < t.m {
 		place = (j - j0) * t.depth
@@ -106,8 +98,8 @@ func (t *tiling) panelB(i0, j0, j, width int) *float32 {
 }
 
 // copyPanel copies the rows of a panel, at most 32 wide, from rows that are step apart to rows that
-// are pitch apart. All rows but the last are copied by sixteens, as far as rows that come later, and
-// packMargin, leave room.
+// are pitch apart. It copies all rows but the last by sixteens, for which rows that come later and
+// packMargin leave room.
 func copyPanel(to []float32, pitch int, from []float32, step, rows, width int) {
 	done := 0
 	if whole := roundUp(width, 16); rows > 1 && step >= whole {

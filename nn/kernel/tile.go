@@ -92,7 +92,15 @@ func routines(vectors, lanes int) int {
 func (t *tiling) add(i0, j0 int) {
 	const size = 4
 	m, n := min(t.rows, t.m-i0), min(t.columns, t.n-j0)
-	a := t.blockA(i0, m)
+	a := operand{row: t.lda, term: 1}
+	if t.transA {
+		a.row, a.term = 1, t.lda
+	}
+	if t.packA {
+		a = t.packBlockA(i0, m)
+	} else {
+		a.x = t.a[i0*a.row+t.l*a.term:]
+	}
 	work := tile{
 		rowStep: size * uintptr(a.row), columnStep: size * uintptr(a.term), bStep: size * uintptr(t.ldb),
 		cStep: size * uintptr(t.ldc), k: t.depth, alpha: t.alpha,
@@ -107,7 +115,12 @@ func (t *tiling) add(i0, j0 int) {
 	for j := j0; j < j0+n; j += active.columns {
 		width := min(active.columns, j0+n-j)
 		vectors := (width + active.lanes - 1) / active.lanes
-		work.b, work.lanes = t.panelB(i0, j0, j, width), width-(vectors-1)*active.lanes
+		work.lanes = width - (vectors-1)*active.lanes
+		if t.packB {
+			work.b = t.packPanelB(i0, j0, j, width)
+		} else {
+			work.b = &t.b[t.l*t.ldb+j]
+		}
 		routine := routines(vectors, work.lanes)
 		i := 0
 		for r := range count {
