@@ -192,12 +192,61 @@ func (x x86) routines(
 // tile writes the routine of an ordinary tile.
 func (x x86) tile(s *source, rows, vectors int, masked bool) {
 	x.begin(s, rows, vectors, masked)
+	x.askForC(s, rows, vectors)
+	x.steps(s, rows, vectors, masked)
 	s.op("PCALIGN $32")
 	s.line("loop:")
 	x.step(s, rows, vectors, masked)
 	s.op("DECQ CX")
 	s.op("JNZ  loop")
+	s.line("end:")
 	x.end(s, rows, vectors, masked)
+}
+
+// steps takes four columns of op(A) at a time where they lie side by side, which needs fewer
+// instructions for each; what is left is for the loop.
+func (x x86) steps(s *source, rows, vectors int, masked bool) {
+	const columns, size = 4, 4
+	s.line("steps:")
+	s.op("CMPQ R12, $%d", size)
+	s.op("JNE  loop")
+	s.op("SUBQ $%d, CX", columns)
+	s.op("JLT  few")
+	s.line("four:")
+	for column := range columns {
+		x.multiply(s, rows, vectors, masked, "BX", func(row int) string {
+			return fmt.Sprint(column*size, x.element(row))
+		})
+		s.op("ADDQ R13, BX")
+	}
+	for g := 0; g*x.group < rows; g++ {
+		s.op("ADDQ $%d, %s", columns*size, bases[g])
+	}
+	s.op("SUBQ $%d, CX", columns)
+	s.op("JGE  four")
+	s.line("few:")
+	s.op("ADDQ $%d, CX", columns)
+	s.op("JZ   end")
+}
+
+// worthAsking is the least number of terms that take longer than C takes to come.
+const worthAsking = 128
+
+// askForC has the tile's place in C fetched into the first-level cache while terms are multiplied.
+func (x x86) askForC(s *source, rows, vectors int) {
+	const line = 64 // bytes
+	s.op("CMPQ CX, $%d", worthAsking)
+	s.op("JLT  steps")
+	s.op("MOVQ tile_c(DI), DX")
+	s.op("MOVQ tile_cStep(DI), AX")
+	for row := range rows {
+		for at := 0; at < 4*vectors*x.lanes; at += line {
+			s.op("PREFETCHT0 %d(DX)", at)
+		}
+		if row < rows-1 {
+			s.op("ADDQ AX, DX")
+		}
+	}
 }
 
 // spread writes a routine that takes the rows of the right operand from where a list of places

@@ -27,13 +27,13 @@ func maxPairsAVX512(y *float32, places *uint16, above, below *float32, lanes, co
 func routePairsAVX512(d *float32, places *uint16, above, below *float32, lanes, count int)
 
 //go:noescape
-func copySixteensAVX512(to *float32, pitch int, from *float32, step, rows, vectors int)
+func copySixteensAVX2(to *float32, pitch int, from *float32, step, rows, sixteens int)
 
-// copySixteens copies rows of 16 or 32 elements, if there is assembly for it.
-func copySixteens(to []float32, pitch int, from []float32, step, rows, width int) bool {
-	if active.lanes != instructionsAVX512.lanes {
-		return false
+// copySixteens copies rows of 16 or 32 elements. It does not check the slices' lengths.
+func copySixteens(to []float32, pitch int, from []float32, step, rows, width int) {
+	if active == portable {
+		copySixteensPortable(to, pitch, from, step, rows, width)
+		return
 	}
-	copySixteensAVX512(&to[0], pitch, &from[0], step, rows, width/instructionsAVX512.lanes)
-	return true
+	copySixteensAVX2(&to[0], pitch, &from[0], step, rows, width/16)
 }

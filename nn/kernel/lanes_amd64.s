@@ -103,16 +103,16 @@ loop:
 	VZEROUPPER
 	RET
 
-// func copySixteensAVX512(to *float32, pitch int, from *float32, step, rows, vectors int)
+// func copySixteensAVX2(to *float32, pitch int, from *float32, step, rows, sixteens int)
 //
 // Rows that are far apart are asked for eight ahead, since nothing else foresees them.
-TEXT ·copySixteensAVX512(SB), NOSPLIT, $0-48
+TEXT ·copySixteensAVX2(SB), NOSPLIT, $0-48
 	MOVQ to+0(FP), DI
 	MOVQ pitch+8(FP), R9
 	MOVQ from+16(FP), SI
 	MOVQ step+24(FP), R8
 	MOVQ rows+32(FP), CX
-	MOVQ vectors+40(FP), BX
+	MOVQ sixteens+40(FP), BX
 	SHLQ $2, R9
 	SHLQ $2, R8
 	CMPQ BX, $2
@@ -121,8 +121,10 @@ TEXT ·copySixteensAVX512(SB), NOSPLIT, $0-48
 loop:
 	PREFETCHT0 (SI)(R8*8)
 	PREFETCHT0 (DI)(R9*8)
-	VMOVUPS    (SI), Z0
-	VMOVUPS    Z0, (DI)
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
 	ADDQ       R8, SI
 	ADDQ       R9, DI
 	DECQ       CX
@@ -133,10 +135,14 @@ loop:
 two:
 	PREFETCHT0 (SI)(R8*8)
 	PREFETCHT0 64(SI)(R8*8)
-	VMOVUPS    (SI), Z0
-	VMOVUPS    64(SI), Z1
-	VMOVUPS    Z0, (DI)
-	VMOVUPS    Z1, 64(DI)
+	VMOVUPS    (SI), Y0
+	VMOVUPS    32(SI), Y1
+	VMOVUPS    64(SI), Y2
+	VMOVUPS    96(SI), Y3
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	VMOVUPS    Y2, 64(DI)
+	VMOVUPS    Y3, 96(DI)
 	ADDQ       R8, SI
 	ADDQ       R9, DI
 	DECQ       CX

@@ -45,6 +45,41 @@ func offered() []instructions {
 	return all
 }
 
+// secondLevel returns the bytes of the second-level cache, 0 if the processor does not tell.
+//
+// Intel lists its caches in leaf 4 of CPUID, AMD in an extended leaf with the same fields. The
+// older leaf 0x80000006 is not asked: hypervisors put a fixed size there.
+func secondLevel() int {
+	const intel, extended, amd = 4, 0x80000000, 0x8000001d
+	if leaves, _, _, _ := cpuid(0, 0); leaves >= intel {
+		if size := secondIn(intel); size > 0 {
+			return size
+		}
+	}
+	if leaves, _, _, _ := cpuid(extended, 0); leaves >= amd {
+		return secondIn(amd)
+	}
+	return 0
+}
+
+// secondIn returns the bytes of the second-level cache for data that a leaf lists, 0 if it lists
+// none.
+func secondIn(leaf uint32) int {
+	const most, data, unified = 16, 1, 3
+	for sub := range uint32(most) {
+		a, b, c, _ := cpuid(leaf, sub)
+		kind, level := a&0x1f, a>>5&7
+		if kind == 0 {
+			break
+		}
+		if level == 2 && (kind == data || kind == unified) {
+			ways, partitions, line, sets := b>>22+1, b>>12&0x3ff+1, b&0xfff+1, c+1
+			return int(ways * partitions * line * sets)
+		}
+	}
+	return 0
+}
+
 //go:noescape
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 

@@ -10,6 +10,10 @@ var active = offered()[0]
 // offered returns the sets of instructions that can be used, the best first.
 func offered() []instructions { return []instructions{instructionsNEON, portable} }
 
+// secondLevel returns the bytes of the second-level cache: 0, since only the operating system may
+// ask the processor for them.
+func secondLevel() int { return 0 }
+
 //go:noescape
 func run(t *tile)
 

@@ -27,53 +27,86 @@ func (p *product) packsB() bool {
 		min(p.k, block)*p.ldb > nearby
 }
 
-// packBandA packs the rows [i0, i1) and the terms [l, l+depth) of op(A), panel after panel, in each
-// the elements of a term side by side. Panels are as even as tiles takes them.
-func (t *tiling) packBandA(to []float32, i0, i1, l, depth int) {
-	count := (i1 - i0 + active.rows - 1) / active.rows
-	i := i0
-	for r := range count {
-		rows := (i1 - i + count - r - 1) / (count - r)
-		panel := to[r*active.rows*depth:]
-		if t.transA {
-			copyRows(panel, active.rows, t.a[l*t.lda+i:], t.lda, depth, rows)
-		} else {
-			transpose(panel, active.rows, t.a[i*t.lda+l:], t.lda, rows, depth)
+// takeRoom takes room for what is packed at a time: a block of op(A), and of op(B) a panel, or a
+// block if several blocks of op(A) use it.
+func (t *tiling) takeRoom(buffers *buffers) {
+	depth := min(block, t.k)
+	if t.packA {
+		buffers.a = grow(buffers.a, roundUp(t.rows, active.rows)*depth+packMargin)
+	}
+	if t.packB {
+		columns := active.columns
+		if t.rows < t.m {
+			columns = roundUp(min(t.columns, t.n), columns)
 		}
+		buffers.b = grow(buffers.b, columns*depth+packMargin)
+	}
+	t.roomA, t.roomB = buffers.a, buffers.b
+}
+
+// operand is a block of op(A), where it is or packed.
+type operand struct {
+	x    []float32
+	row  int // elements between rows
+	term int // elements between the terms of a row
+	next int // elements between panels; 0 if these are as far apart as their first rows
+}
+
+// panel returns the first element of panel r, which begins in row i of the block.
+func (a *operand) panel(i, r int) *float32 {
+	if a.next == 0 {
+		return &a.x[i*a.row]
+	}
+	return &a.x[r*a.next]
+}
+
+// packBlockA packs the present terms of m rows of op(A) from row i0. Rows are only copied, to where
+// nothing is between them. Of a transposed A the elements of a term lie side by side in each panel,
+// and panels are as even as add takes them.
+func (t *tiling) packBlockA(i0, m int) operand {
+	if !t.transA {
+		CopyRows(t.roomA, t.depth, t.a[i0*t.lda+t.l:], t.lda, m, t.depth)
+		return operand{x: t.roomA, row: t.depth, term: 1}
+	}
+	packed := operand{x: t.roomA, row: 1, term: active.rows, next: active.rows * t.depth}
+	count := (m + active.rows - 1) / active.rows
+	i := 0
+	for r := range count {
+		rows := (m - i + count - r - 1) / (count - r)
+		copyPanel(packed.x[r*packed.next:], packed.term, t.a[t.l*t.lda+i0+i:], t.lda, t.depth, rows)
 		i += rows
 	}
+	return packed
 }
 
-// packBlock packs the terms [l, l+depth) of the panel of op(B) that begins in column j.
-func (p *product) packBlock(to []float32, l, depth, j int) {
-	width := min(active.columns, p.n-j)
-	if p.transB {
-		transpose(to, active.columns, p.b[j*p.ldb+l:], p.ldb, width, depth)
-	} else {
-		copyRows(to, active.columns, p.b[l*p.ldb+j:], p.ldb, depth, width)
+// packPanelB returns the first element of the packed panel of op(B) that begins in column j of the
+// block from column j0. It packs it for the first rows, and keeps it if there are others.
+func (t *tiling) packPanelB(i0, j0, j, width int) *float32 {
+	place := 0
+	if t.rows < t.m {
+		place = (j - j0) * t.depth
 	}
+	to := t.roomB[place:]
+	switch {
+	case i0 > 0:
+	case t.transB:
+		transpose(to, active.columns, t.b[j*t.ldb+t.l:], t.ldb, width, t.depth)
+	default:
+		copyPanel(to, active.columns, t.b[t.l*t.ldb+j:], t.ldb, t.depth, width)
+	}
+	return &to[0]
 }
 
-// copyRows copies rows of a width, from rows that are step apart to rows that are pitch apart.
-func copyRows(to []float32, pitch int, from []float32, step, rows, width int) {
-	if width == pitch {
-		switch width {
-		case 32:
-			CopyRows(to, pitch, from, step, rows, width)
-			return
-		case 16:
-			for i := range rows {
-				*(*[16]float32)(to[i*16:]) = *(*[16]float32)(from[i*step:])
-			}
-			return
-		case 12:
-			for i := range rows {
-				*(*[12]float32)(to[i*12:]) = *(*[12]float32)(from[i*step:])
-			}
-			return
-		}
+// copyPanel copies the rows of a panel, at most 32 wide, from rows that are step apart to rows that
+// are pitch apart. It copies all rows but the last by sixteens, for which rows that come later and
+// packMargin leave room.
+func copyPanel(to []float32, pitch int, from []float32, step, rows, width int) {
+	done := 0
+	if whole := roundUp(width, 16); rows > 1 && step >= whole {
+		done = rows - 1
+		copySixteens(to, pitch, from, step, done, whole)
 	}
-	for i := range rows {
-		copy(to[i*pitch:][:width], from[i*step:][:width])
+	for i := done; i < rows; i++ {
+		copy(to[i*pitch:][:width], from[i*step:])
 	}
 }

@@ -90,6 +90,15 @@ func (p *product) put(c *float32, sum float32) {
 	}
 }
 
+// copySixteensPortable copies rows of a multiple of 16 elements.
+func copySixteensPortable(to []float32, pitch int, from []float32, step, rows, width int) {
+	for i := range rows {
+		for j := 0; j < width; j += 16 {
+			*(*[16]float32)(to[i*pitch+j:]) = *(*[16]float32)(from[i*step+j:])
+		}
+	}
+}
+
 func axpyPortable(alpha float32, x, y []float32) {
 	y = y[:len(x)]
 	for i, v := range x {

@@ -19,13 +19,23 @@ type tile struct {
 	lanes      int    // columns in the last vector
 }
 
-// bandColumns is how many columns of op(B) are packed at a time, so that they stay in the
-// second-level cache.
-const bandColumns = 1024
+// blocks is how many rows of op(A) and columns of op(B) a product takes at a time, so that a block
+// of op(A) stays in the second-level cache while it meets a block of op(B), which stays in the
+// third. It decides nothing but the time: the order of additions is the same for all blocks.
+type blocks struct{ rows, columns int }
 
-// bandRows is the most rows of op(A) that are packed at a time, so that they stay in the
-// second-level cache.
-const bandRows = 144
+// fitting are the blocks that fit this machine's caches.
+var fitting = blocksIn(secondLevel())
+
+// blocksIn returns the blocks for a second-level cache of a size in bytes, 0 if it is not known. A
+// block of op(A) takes half of it: panels of op(B) and tiles of C pass through the other half.
+func blocksIn(cache int) blocks {
+	const small, usual, large = 256 << 10, 512 << 10, 4 << 20
+	if cache == 0 {
+		cache = usual
+	}
+	return blocks{rows: min(max(cache, small), large) / 2 / (4 * block), columns: 2048}
+}
 
 // multiply computes a product with alpha ≠ 0 and k > 0.
 func (p *product) multiply() {
@@ -36,17 +46,22 @@ func (p *product) multiply() {
 	if p.beta != 0 {
 		p.scale()
 	}
-	t := tiling{product: p, packA: p.packsA(), packB: p.packsB(), rowStep: p.lda, columnStep: 1}
-	if p.transA {
-		t.rowStep, t.columnStep = 1, p.lda
+	t := tiling{product: p, packA: p.packsA(), packB: p.packsB(), rows: p.m, columns: p.n}
+	if p.m > fitting.rows {
+		bands := (p.m + fitting.rows - 1) / fitting.rows
+		t.rows, t.columns = (p.m+bands-1)/bands, fitting.columns
 	}
 	var buffers *buffers
 	if t.packA || t.packB {
 		buffers = takeBuffers()
+		t.takeRoom(buffers)
 	}
-	for l := 0; l < p.k; l += block {
-		for j := 0; j < p.n; j += bandColumns {
-			t.band(buffers, l, min(block, p.k-l), j, min(bandColumns, p.n-j))
+	for ; t.l < p.k; t.l += block {
+		t.depth = min(block, p.k-t.l)
+		for j := 0; j < p.n; j += t.columns {
+			for i := 0; i < p.m; i += t.rows {
+				t.add(i, j)
+			}
 		}
 	}
 	if buffers != nil {
@@ -57,43 +72,10 @@ func (p *product) multiply() {
 // tiling is how a product is cut into tiles.
 type tiling struct {
 	*product
-	packA, packB        bool
-	rowStep, columnStep int // of op(A), in elements
-}
-
-// band adds to the columns [j, j+columns) of C the products of the terms [l, l+depth).
-func (t *tiling) band(buffers *buffers, l, depth, j, columns int) {
-	var b panels
-	if t.packB {
-		buffers.b = grow(buffers.b, roundUp(columns, active.columns)*depth+packMargin)
-		for done := 0; done < columns; done += active.columns {
-			t.packBlock(buffers.b[done*depth:], l, depth, j+done)
-		}
-		b = panels{x: buffers.b, step: active.columns, next: active.columns * depth}
-	} else {
-		b = panels{x: t.b[l*t.ldb+j:], step: t.ldb, next: active.columns}
-	}
-	if !t.packA {
-		a := panels{x: t.a[l*t.columnStep:], step: t.columnStep}
-		t.tiles(&a, &b, 0, t.m, l, depth, j, columns)
-		return
-	}
-	bands := (t.m + bandRows - 1) / bandRows
-	for band := range bands {
-		i0, i1 := band*t.m/bands, (band+1)*t.m/bands
-		count := (i1 - i0 + active.rows - 1) / active.rows
-		buffers.a = grow(buffers.a, count*active.rows*depth+packMargin)
-		t.packBandA(buffers.a, i0, i1, l, depth)
-		a := panels{x: buffers.a, step: active.rows, next: active.rows * depth}
-		t.tiles(&a, &b, i0, i1, l, depth, j, columns)
-	}
-}
-
-// panels is op(A) or op(B) between two terms, cut into panels of a tile's rows or columns.
-type panels struct {
-	x    []float32
-	step int // elements from a term to the next
-	next int // elements from a panel to the next; 0 for op(A) in place, where panels are not equally far apart
+	packA, packB  bool
+	rows, columns int       // of a block
+	roomA, roomB  []float32 // for what is packed
+	l, depth      int       // the first of the terms that are being added, and their number
 }
 
 // routines returns where in the table the routines begin for tiles that many vectors wide, whose
@@ -105,34 +87,47 @@ func routines(vectors, lanes int) int {
 	return active.tiles + (vectors-1)*active.rows
 }
 
-// tiles computes the rows [i0, i1) and the columns [j, j+columns) tile by tile.
-func (t *tiling) tiles(a, b *panels, i0, i1, l, depth, j, columns int) {
+// add adds the products of the present terms to the block of C that begins in row i0 and column j0,
+// tile by tile.
+func (t *tiling) add(i0, j0 int) {
 	const size = 4
+	m, n := min(t.rows, t.m-i0), min(t.columns, t.n-j0)
+	a := operand{row: t.lda, term: 1}
+	if t.transA {
+		a.row, a.term = 1, t.lda
+	}
+	if t.packA {
+		a = t.packBlockA(i0, m)
+	} else {
+		a.x = t.a[i0*a.row+t.l*a.term:]
+	}
 	work := tile{
-		rowStep: size, columnStep: size * uintptr(a.step), bStep: size * uintptr(b.step), cStep: size * uintptr(t.ldc),
-		k: depth, alpha: t.alpha,
+		rowStep: size * uintptr(a.row), columnStep: size * uintptr(a.term), bStep: size * uintptr(t.ldb),
+		cStep: size * uintptr(t.ldc), k: t.depth, alpha: t.alpha,
 	}
-	if a.next == 0 {
-		work.rowStep = size * uintptr(t.rowStep)
+	if t.packB {
+		work.bStep = size * uintptr(active.columns)
 	}
-	if l > 0 || t.beta != 0 {
+	if t.l > 0 || t.beta != 0 {
 		work.add = 1
 	}
-	count := (i1 - i0 + active.rows - 1) / active.rows
-	for panel, done := 0, 0; done < columns; panel, done = panel+1, done+active.columns {
-		width := min(active.columns, columns-done)
+	count := (m + active.rows - 1) / active.rows
+	for j := j0; j < j0+n; j += active.columns {
+		width := min(active.columns, j0+n-j)
 		vectors := (width + active.lanes - 1) / active.lanes
-		work.b, work.lanes = &b.x[panel*b.next], width-(vectors-1)*active.lanes
+		work.lanes = width - (vectors-1)*active.lanes
+		if t.packB {
+			work.b = t.packPanelB(i0, j0, j, width)
+		} else {
+			work.b = &t.b[t.l*t.ldb+j]
+		}
 		routine := routines(vectors, work.lanes)
-		i := i0
+		i := 0
 		for r := range count {
-			rows := (i1 - i + count - r - 1) / (count - r)
-			work.a = &a.x[r*a.next]
-			if a.next == 0 {
-				work.a = &a.x[i*t.rowStep]
-			}
+			rows := (m - i + count - r - 1) / (count - r)
+			work.a = a.panel(i, r)
 			work.routine = routine + rows - 1
-			c := t.c[i*t.ldc+j+done:]
+			c := t.c[(i0+i)*t.ldc+j:]
 			if work.lanes == active.lanes || active.masked {
 				work.c = &c[0]
 				run(&work)

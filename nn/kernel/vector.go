@@ -66,7 +66,8 @@ func CopyRows(to []float32, pitch int, from []float32, step, rows, width int) {
 	if len(to) < (rows-1)*pitch+width || len(from) < (rows-1)*step+width {
 		panic(badLength)
 	}
-	if (width == 16 || width == 32) && copySixteens(to, pitch, from, step, rows, width) {
+	if width == 16 || width == 32 {
+		copySixteens(to, pitch, from, step, rows, width)
 		return
 	}
 	for i := range rows {
