@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
@@ -55,7 +56,7 @@ func TestEarlyEvaluationsLeaveTheSameTimesAndSayWhatTheyAre(t *testing.T) {
 				equal(t, "loss of the whole set", whole[i][k].Loss, e.Loss)
 				continue
 			}
-			if estimates++; e.Loss == e.Loss || e.Whole(record.All) || e.Accuracy >= 0.75 {
+			if estimates++; !math.IsNaN(float64(e.Loss)) || e.Whole(record.All) || e.Accuracy >= 0.75 {
 				t.Errorf("an estimate is %+v", e)
 			}
 		}

@@ -18,8 +18,8 @@ type Unmarshaler interface{ UnmarshalPlan(n *syntax.Node) error }
 // Marshaler is the inverse of [Unmarshaler].
 type Marshaler interface{ MarshalPlan() (*syntax.Node, error) }
 
-// Structs that [Decode] creates implement Defaulter on the pointer: items of lists, values of maps,
-// and what a nil pointer is to point to. SetDefaults fills in what a plan may leave out.
+// Defaulter is implemented, on the pointer, by structs that [Decode] creates: items of lists, values
+// of maps, and what a nil pointer is to point to. SetDefaults fills in what a plan may leave out.
 type Defaulter interface{ SetDefaults() }
 
 var (
