@@ -18,8 +18,9 @@ type Unmarshaler interface{ UnmarshalPlan(n *syntax.Node) error }
 // Marshaler is the inverse of [Unmarshaler].
 type Marshaler interface{ MarshalPlan() (*syntax.Node, error) }
 
-// Defaulter is implemented, on the pointer, by structs that [Decode] creates: items of lists, values
-// of maps, and what a nil pointer is to point to. SetDefaults fills in what a plan may leave out.
+// Defaulter is implemented, on the pointer, by structs that [Decode] creates: items of lists,
+// values of maps, and what a nil pointer is to point to. SetDefaults fills in what a plan may leave
+// out.
 type Defaulter interface{ SetDefaults() }
 
 var (
