@@ -164,6 +164,13 @@ func (j *completion) add(of *round, params []float32, below float64, verdict *tr
 	}
 }
 
+// has reports whether a verdict that was completed is one of the round's. A model that is the same
+// in several rounds has one verdict.
+func (r *round) has(p part) bool {
+	return p.verdict == &r.verdict ||
+		slices.ContainsFunc(r.models(), func(l *look) bool { return p.verdict == &l.judgement.verdict })
+}
+
 // models completes the verdicts on all models of a round.
 func (j *completion) models(r *round) {
 	for _, l := range r.models() {
@@ -183,7 +190,7 @@ func (c *coordinator) completed(j *completion) {
 		}
 		*p.verdict = p.found
 	}
-	if b := c.before; b != nil && slices.ContainsFunc(j.parts, func(p part) bool { return p.of == b }) {
+	if b := c.before; b != nil && slices.ContainsFunc(j.parts, b.has) {
 		c.recordModels(b, b.models())
 		c.recordFigures(b, b.models())
 	}

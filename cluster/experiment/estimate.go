@@ -6,6 +6,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/link"
 )
 
 // Estimate is about what one run of a plan takes in virtual time, on one core, beside the data set
@@ -61,8 +62,7 @@ const (
 	programBytes = 30e6 // of the process before a run
 	nodeBytes    = 6e3  // of an actor with its mailbox, sampler, counters and names
 	edgeBytes    = 400  // of a pair of nodes that have spoken
-	countedEdges = 1 << 16
-	headroom     = 2 // of the heap, before garbage is collected
+	headroom     = 2    // of the heap, before garbage is collected
 
 	heldVectors    = 2 // its model, and one under way
 	trainedVectors = 2 // the gradient, and what the optimizer keeps
@@ -78,7 +78,7 @@ func (p *Point) Estimate() Estimate {
 	s := p.Spec
 	neighbours := p.neighbours()
 	workers, steps := 0, 0.0 // steps of all nodes in a second
-	live := float64(len(s.Roles)) * (nodeBytes + edgeBytes*min(neighbours, countedEdges/float64(len(s.Roles))))
+	live := float64(len(s.Roles)) * (nodeBytes + edgeBytes*min(neighbours, link.MaxPairs/float64(len(s.Roles))))
 	vector := 4 * float64(s.Model.Params())
 	for i, r := range s.Roles {
 		if r.Holds {
