@@ -57,6 +57,9 @@ func upTo(last int) (numbers []int) {
 }
 
 func TestMovesByFormulaAreThoseOfATable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine counts for long")
+	}
 	t.Parallel()
 	each(func(a Algorithm, n, values, segment int) {
 		ranks := n
@@ -199,6 +202,9 @@ func (d *dispersal) make(rank int, m move) bool {
 }
 
 func TestEachRankTakesInEachValueOfEachRankOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine counts for long")
+	}
 	t.Parallel()
 	each(func(a Algorithm, n, values, segment int) {
 		if values > 3*n && n > 9 {

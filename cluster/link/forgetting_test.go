@@ -117,6 +117,9 @@ func TestDrawsOfPairsMessagesAndPurposesAreIndependent(t *testing.T) {
 
 // One message on each of a million edges.
 func TestFirstDrawsOfAllPairsFollowTheirDistribution(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine counts for long")
+	}
 	t.Parallel()
 	const nodes = 1000
 	n := link.New(5, names(nodes))
@@ -239,6 +242,9 @@ func usedOf(pairs map[[2]int32]link.Stats, nodes int32, bySender bool) (used []l
 }
 
 func TestEdgesWithNothingUnderWayTakeNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine counts for long")
+	}
 	const nodes, pairs = 2000, 1_000_000
 	n := link.New(1, names(nodes))
 	n.SetDefault(link.Config{Delay: link.Normal{Mean: ms, Std: ms}, Rate: 1e6,

@@ -193,6 +193,9 @@ func frequencies(t *testing.T, topology link.Topology, n, draws int) map[string]
 // of four nodes, 70 cubic graphs of six (all connected); of three nodes with probability 1/2 the
 // triangle and three lines, of the same probability each.
 func TestSmallRandomGraphsAreAllDrawnAboutEquallyOften(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine counts for long")
+	}
 	t.Parallel()
 	for _, c := range []struct {
 		topology link.Topology

@@ -47,6 +47,9 @@ func (c *crowd) handle(ctx actor.Context, env actors.Env) {
 
 // More edges are used than are counted one by one, and most of them are forgotten and made again.
 func TestMessagesOfACrowdAreAccountedForByTheirSenderAndKeepTheirOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine counts for long")
+	}
 	const nodes = 400
 	digests := map[uint64]bool{}
 	for _, procs := range []int{1, 2} {
