@@ -27,7 +27,7 @@ func NewCompact(set *Set) *Compact {
 			n++
 		}
 	}
-	if n > len(set.X)/rarely || n > math.MaxUint32 {
+	if n > len(set.X)/rarely || uint64(n) > math.MaxUint32 {
 		return nil
 	}
 	c := &Compact{start: make([]uint32, 1, len(set.Y)+1), entries: make([]entry, 0, n)}

@@ -35,7 +35,7 @@ func newSparseRows(l layer, x []float32, order []int32) *sparseRows {
 		}
 	}
 	if !sparseProducts || l.in > sparseInputs || l.out > sparseColumns || nonzero > len(x)/sparseShare ||
-		nonzero > math.MaxUint32 {
+		uint64(nonzero) > math.MaxUint32 {
 		return nil
 	}
 	r := &sparseRows{start: []uint32{0}, entries: make([]sparseEntry, 0, nonzero)}
