@@ -105,7 +105,7 @@ const (
 type Score struct {
 	// Accuracy is a fraction, Loss the mean over the samples.
 	Accuracy, Loss float64
-	// Samples is 0 where the score is that of the whole test set. Otherwise Accuracy is an estimate
+	// Samples is 0 where the score is of the whole test set. Otherwise Accuracy is an estimate
 	// by this many of its samples, or for several models by at least so many, which is surely below
 	// the target, and Loss is NaN.
 	Samples int

@@ -3,7 +3,7 @@ package nn
 import "math"
 
 // sparseRows are inputs of samples of which most are 0, for the first layer of an MLP: the others
-// alone are multiplied. The chains of sums are those of the dense product without its zeros, so the
+// alone are multiplied. The chains of sums are the dense product's without its zeros, so the
 // bits are the same, but for the sign of a sum that is 0, as long as all weights are finite.
 type sparseRows struct {
 	start   []uint32 // of each row in entries, and where the last one ends

@@ -14,7 +14,7 @@ type arrival struct {
 	chunk  *protos.Tensor // nil if the place is vacant
 }
 
-// place is that of a number; there must be places.
+// place is where a number belongs; there must be places.
 func (a *arrivals) place(number uint64) *arrival { return &a.places[number&uint64(len(a.places)-1)] }
 
 // has reports whether the chunk of a number is there.

@@ -8,7 +8,7 @@ import (
 
 var _ train.Messenger = Architecture{}
 
-// Messages is those of one rank in a reduction.
+// Messages counts what one rank sends in a reduction.
 func (a Architecture) Messages(_, workers int) (messages, models float64) {
 	n, every := float64(workers), float64(max(a.Every, 1))
 	messages, models = 2*(n-1), 2*(n-1)/n

@@ -31,7 +31,7 @@ func newRing(p part, segment int) *ring {
 	return s
 }
 
-// cut is how many messages so many values take.
+// cut is how many messages a number of values take.
 func (s *ring) cut(values int) int {
 	if s.segment == 0 {
 		return 1

@@ -507,7 +507,7 @@ func BenchmarkRound(b *testing.B) {
 }
 
 // BenchmarkRanks is a round of a ring in virtual time, with a local step each and a model of 2,084
-// parameters. The bytes are those of the heap that a round leaves, but for the data.
+// parameters. The bytes are what a round leaves on the heap, but for the data.
 func BenchmarkRanks(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -56,7 +56,7 @@ func (r *round) estimate(models []*look, target float64) {
 	}
 	f.Mean.Samples = fewest // its loss is NaN, as theirs are
 	f.All = actors.Score{Accuracy: f.All.Accuracy, Loss: math.NaN(), Samples: fewest}
-	if f.Any.Samples > 0 || f.Any.Accuracy < target { // else it is that of a model which is above all others
+	if f.Any.Samples > 0 || f.Any.Accuracy < target { // else a model reached it that is above all others
 		f.Any = actors.Score{Accuracy: f.Any.Accuracy, Loss: math.NaN(), Samples: fewest}
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // exam is a test set, of which a model of one parameter gets about that share right: which samples
-// these are is drawn anew for each parameter.
+// these are is drawn for each parameter.
 type exam struct {
 	nn.Model // of two classes
 	task     *train.Task

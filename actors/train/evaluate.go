@@ -18,7 +18,7 @@ type Verdict struct {
 	// Loss is the mean loss a sample; NaN where Samples is not 0.
 	Loss float64
 	// Samples is how many of the test samples, drawn at random, the accuracy is estimated by,
-	// where it is surely below Below; 0 where it is that of the whole test set.
+	// where it is surely below Below; 0 where it is of the whole test set.
 	Samples int
 	Below   float64
 }

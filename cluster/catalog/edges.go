@@ -99,7 +99,7 @@ func (l *Links) differ() bool {
 	})
 }
 
-// class finds the lists that are about a pair. Nodes beyond those of the plan are in none.
+// class finds the lists that are about a pair. Nodes beyond the plan's are in none.
 func (l *Links) class(from, to int32) (c class, found bool) {
 	if int(max(from, to)) >= len(l.called) {
 		return c, false

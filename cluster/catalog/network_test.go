@@ -44,7 +44,7 @@ func mustSpec(t testing.TB, more string) *Spec {
 	return s
 }
 
-// position is that of a node.
+// position is where a node stands.
 func (s *Spec) position(name string) int32 {
 	return int32(slices.IndexFunc(s.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Name == name }))
 }

@@ -23,7 +23,7 @@ var first = sync.OnceValue(func() *actor.ActorSystem {
 
 // NewSystem returns an actor system that logs nothing: failures are reported by the
 // world. The goroutine that throttles its log after a dead letter does not outlive a run.
-// Nobody must call its Shutdown, which is that of all systems together.
+// Nobody must call its Shutdown, which ends all systems together.
 //
 // It is put together as actor.NewActorSystem does it, but for the register of its processes, which
 // has 32 maps instead of 32,768. Those take 3.4 MB, for each node in real time, and most of the

@@ -9,7 +9,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/door"
 )
 
-// echo answers a text, and what it has of its own.
+// echo answers a text, and what it alone has.
 type echo struct{ own string }
 
 func (e echo) Receive(ctx actor.Context) {

@@ -21,7 +21,7 @@ evaluate: {every: 0.1 epochs, of: all}
 stop: {target: 75%, epochs: 6}
 `
 
-// curves are those of a record's runs.
+// curves are the curves of a record's runs.
 func curves(t *testing.T, r *driver.Report) (all [][]record.Evaluation) {
 	t.Helper()
 	reader, err := record.NewReader(r.Dir)

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The answers are those of kat_vectors in the library Random123 of the generator's authors.
+// The answers stand in kat_vectors in the library Random123 of the generator's authors.
 func TestPhiloxHasItsPublishedAnswers(t *testing.T) {
 	for _, c := range []struct{ key, x, y, first, second uint64 }{
 		{0, 0, 0, 0xca00a0459843d731, 0x66c24222c9a845b5},
@@ -160,7 +160,7 @@ func TestNoDrawIsRepeatedWhenEdgesAreNoLongerCountedOneByOne(t *testing.T) {
 	}
 }
 
-// A second implementation of the counters keeps those of all pairs.
+// A second implementation of the counters keeps the counters of all pairs.
 func TestCountersOfASenderAreThoseOfItsPairsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const nodes = 4

@@ -10,7 +10,7 @@ type law struct {
 	Config
 	constant  time.Duration // the delay where there is no process
 	process   Process       // of all edges, nil where the delay is constant or remembers
-	remembers bool          // each edge has a process of its own
+	remembers bool          // each edge has its own process
 	hazardous bool          // messages can be lost or meet an outage
 	// memoryless says that nothing outlasts the messages under way.
 	memoryless bool

@@ -188,7 +188,7 @@ type message struct {
 	arrival  time.Duration
 }
 
-// nodes are those of a program.
+// nodes are a program's nodes.
 const nodes = 3
 
 // configure gives the network another configuration.

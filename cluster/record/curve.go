@@ -31,7 +31,7 @@ type Evaluation struct {
 	Mean         Float `json:"mean"`
 	All          Float `json:"all"`
 	Any          Float `json:"any"`
-	// Estimates names those of the four figures that are estimates by a part of the test set.
+	// Estimates names which of the four figures are estimates by a part of the test set.
 	Estimates []Of `json:"estimates,omitempty"`
 	// Bytes were put on all links until the snapshot, without control; 0 in records of
 	// before they were counted.

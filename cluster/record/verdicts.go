@@ -12,7 +12,7 @@ type ModelVerdict struct {
 	Accuracy Float  `json:"accuracy"`
 	Loss     Float  `json:"loss"`
 	// Samples is by how many of the test samples the accuracy is estimated, without a loss; 0 where
-	// it is that of all of them.
+	// it is of all of them.
 	Samples int `json:"samples,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// crowd is nodes each of which sends a numbered message to another one, drawn anew, every
+// crowd is nodes each of which sends a numbered message to another one, drawn each time, every
 // millisecond. It counts what is sent and received by sender, and what overtakes.
 type crowd struct {
 	sent, received []int64
