@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 )
 
 // heard are the lines that a program has printed so far.
@@ -157,7 +158,7 @@ func (s *site) await(what string, condition func() bool) {
 func (s *site) submit(folder string, args ...string) string {
 	s.t.Helper()
 	code, out, errs := s.run(append([]string{"submit", "--out", folder}, args...)...)
-	if code != cli.ExitDegraded || !busy(s.t, folder) {
+	if code != cli.ExitDegraded || !onlyLate(s.t, folder) {
 		expectCode(s.t, cli.ExitDone, code, errs)
 	}
 	return out
@@ -173,30 +174,20 @@ func (s *site) ends(id, state, folder string) string {
 		return ended.Over()
 	})
 	out := s.must("fetch", id, "--out", folder)
-	if ended.State != state && (state != driver.Done || ended.State != driver.Degraded || !busy(s.t, folder)) {
+	if ended.State != state && (state != driver.Done || ended.State != driver.Degraded || !onlyLate(s.t, folder)) {
 		s.t.Fatalf("%+v, want %s\n%s", ended, state, s.must("logs", id))
 	}
 	return out
 }
 
-// busy reports whether runs lost nothing, but the coordinator evaluated or ended late or did not
-// run for a while, which a busy machine does to any run.
-func busy(t *testing.T, folder string) bool {
+// onlyLate reports whether the runs in a folder are degraded for nothing but a late coordinator.
+func onlyLate(t *testing.T, folder string) bool {
 	t.Helper()
 	s, err := record.ReadSummary(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range s.Runs {
-		for _, x := range r.Incidents {
-			if !strings.HasPrefix(x.What, "an evaluation was due at ") &&
-				!strings.HasPrefix(x.What, "the run was to end at ") &&
-				!strings.HasPrefix(x.What, "evaluated nothing from ") {
-				return false
-			}
-		}
-	}
-	return true
+	return recordtest.OnlyLate(s)
 }
 
 func (s *site) status(id string) (all driver.Submission) {

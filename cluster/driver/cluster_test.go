@@ -27,6 +27,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -155,25 +156,10 @@ func (c *testCluster) end(client *driver.Client, id string) (record.Summary, str
 func (c *testCluster) ends(client *driver.Client, id, state string) (record.Summary, string) {
 	c.t.Helper()
 	s, summary, dir := c.ended(client, id)
-	if s.State != state && (state != driver.Done || !busy(s.State, summary)) {
+	if s.State != state && (state != driver.Done || s.State != driver.Degraded || !recordtest.OnlyLate(summary)) {
 		c.t.Fatalf("%+v, want %s\n%s", s, state, c.logOf(client, id))
 	}
 	return summary, dir
-}
-
-// busy reports whether runs are degraded only because the coordinator evaluated or ended late, or
-// did not run for a while, which a busy machine does to any run.
-func busy(state string, s record.Summary) bool {
-	for _, r := range s.Runs {
-		for _, x := range r.Incidents {
-			if !strings.HasPrefix(x.What, "an evaluation was due at ") &&
-				!strings.HasPrefix(x.What, "the run was to end at ") &&
-				!strings.HasPrefix(x.What, "evaluated nothing from ") {
-				return false
-			}
-		}
-	}
-	return state == driver.Degraded
 }
 
 // ended waits until a submission has ended, and fetches its record.

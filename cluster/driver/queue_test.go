@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 )
 
 // occupied is a cluster of one process that carries a submission out which only a stop ends.
@@ -48,7 +49,7 @@ func reach(t *testing.T, c *driver.Client, id, state string) {
 			if err := c.Fetch(ctx, id, dir); err != nil {
 				t.Fatal(err)
 			}
-			if summary, err := record.ReadSummary(dir); err != nil || busy(s.State, summary) {
+			if summary, err := record.ReadSummary(dir); err != nil || recordtest.OnlyLate(summary) {
 				return
 			}
 		}

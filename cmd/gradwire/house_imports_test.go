@@ -102,6 +102,7 @@ var table = map[string]string{
 	"cluster/report/figure":      "cluster/record cluster/record/stats cluster/report" + gonum + plot,
 	"cluster/report/page":        "cluster/record cluster/report cluster/report/figure cluster/report/text",
 	"cluster/report/reporttest":  "cluster/record cluster/report",
+	"cluster/record/recordtest":  "cluster/record",
 	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
 
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
