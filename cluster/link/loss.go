@@ -62,8 +62,8 @@ func (l Loss) attempts() int {
 // share of lost tries is ((1 − K)·R + (1 − H)·P)/(P + R). A stay in the bad state lasts 1/R tries
 // on average.
 type Bursts struct {
-	P float64 `plan:"p,required" unit:"fraction" range:">0%..100%" doc:"probability to go from the good state to the bad one, more than 0%"`
-	R float64 `plan:"r,required" unit:"fraction" range:">0%..100%" doc:"probability to go back, more than 0%"`
+	P float64 `plan:"p,required" unit:"fraction" range:">0%..100%" doc:"probability to go from the good state to the bad one"`
+	R float64 `plan:"r,required" unit:"fraction" range:">0%..100%" doc:"probability to go back"`
 	H float64 `plan:"h" unit:"fraction" doc:"probability of a transmission to arrive in the bad state"`
 	K float64 `plan:"k" unit:"fraction" doc:"probability of a transmission to arrive in the good state"`
 }

@@ -207,7 +207,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	defer w.pool.stop()
 	for _, c := range w.config.Changes {
 		w.enter(c.At, slot{what: change, apply: c.Apply})
-		w.calendar.Skip(max(c.Edges-1, 0))
+		w.calendar.Skip(max(c.Edges-1, 0)) // as an entry for each edge would take: the digest is the same
 	}
 	for i := range w.config.Deployment.Schedule {
 		c := &w.config.Deployment.Schedule[i]
