@@ -1,14 +1,17 @@
 package adpsgd
 
-import "github.com/gradwire/gradwire/actors/train"
+import (
+	peers "github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/actors/train"
+)
 
 var _ train.Messenger = Architecture{}
 
-// Messages is a model and its answer for each step of every second peer. With a lead each neighbour
-// hears of each step.
-func (a Architecture) Messages(neighbours, _ int) (messages, models float64) {
+// Messages is a model and its answer for each step of every second peer. With a lead the
+// messages by which peers hear of each step are added.
+func (a Architecture) Messages(neighbours, workers int) (messages, models float64) {
 	if a.Lead >= 0 {
-		return 1 + float64(neighbours), 1
+		return 1 + peers.LeadMessages(neighbours, workers), 1
 	}
 	return 1, 1
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/gossip"
+	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
@@ -117,8 +118,13 @@ func TestLeadOnACompleteTopologyTakesMessagesInProportionToThePeers(t *testing.T
 		t.Fatalf("without a bound %d messages are no models", free)
 	}
 	for lead := range 3 {
-		if clocks := sent(lead); clocks < n*steps || clocks > 2*n*(steps+2) {
+		clocks := sent(lead)
+		if clocks < n*steps || clocks > 2*n*(steps+2) {
 			t.Errorf("lead %d: %d clocks in %d steps of %d peers", lead, clocks, steps, n)
+		}
+		told := peers.LeadMessages(n-1, n) * n * steps
+		if share := float64(clocks) / told; share < 0.5 || share > 1.25 {
+			t.Errorf("lead %d: %d clocks, %v are estimated", lead, clocks, told)
 		}
 	}
 }

@@ -1,12 +1,15 @@
 package gossip
 
-import "github.com/gradwire/gradwire/actors/train"
+import (
+	peers "github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/actors/train"
+)
 
 var _ train.Messenger = Architecture{}
 
 // Messages is a model to each neighbour that is chosen, or asked for, or both; with a period as if
-// that were every step. With a lead each neighbour hears of each step.
-func (a Architecture) Messages(neighbours, _ int) (messages, models float64) {
+// that were every step. With a lead the messages by which peers hear of each step are added.
+func (a Architecture) Messages(neighbours, workers int) (messages, models float64) {
 	messages = float64(a.Choice.size(neighbours)) / float64(max(a.Every, 1))
 	models = messages
 	if a.Exchange != Push {
@@ -16,7 +19,7 @@ func (a Architecture) Messages(neighbours, _ int) (messages, models float64) {
 		models *= 2
 	}
 	if a.Lead != NoLead {
-		messages += float64(neighbours)
+		messages += peers.LeadMessages(neighbours, workers)
 	}
 	return messages, models
 }

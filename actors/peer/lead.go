@@ -162,3 +162,12 @@ func (l *Lead) tell(ctx actor.Context, nodes ...int) {
 		ctx.Send(l.env.View().Members[node].PID, m)
 	}
 }
+
+// LeadMessages is how many messages a step of a peer takes with a bound, in a run of so many peers:
+// on a complete topology one to the hub and one from it, elsewhere one to each neighbour.
+func LeadMessages(neighbours, peers int) float64 {
+	if neighbours == peers-1 {
+		return float64(min(neighbours, 2))
+	}
+	return float64(neighbours)
+}
