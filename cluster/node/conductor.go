@@ -234,7 +234,8 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
-		c.stoodStill(cmp.Or(r.Halted, r.Now), out.Stalled, c.waits())
+		still := c.stoodStill(cmp.Or(r.Halted, r.Now), out.Stalled, c.waits())
+		out.Stalled = cmp.Or(still, out.Stalled) // a watchdog takes some time to be sure
 	}
 	var bereft error
 	out.Incidents, out.Degraded, bereft = c.history.Close(r.Now)

@@ -47,15 +47,19 @@ func (c *conductor) waits() waits {
 const leastStill = time.Second
 
 // stoodStill takes down which of the nodes that are there have stood still when they were halted.
-// In a run in which nothing moved at the end, all nodes that wait stood still.
-func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
+// In a run in which nothing moved at the end, all nodes that wait stood still. It returns the
+// instant from which on all of them did; 0 if some did not.
+func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Duration) {
 	paces, longest := c.stage.Collector.Paces()
+	all := true
 	for node, p := range paces {
 		cause, waiting := w.causes[node]
 		if !c.stage.Point.Spec.Roles[node].Trains || !c.history.Present(at, node) {
 			continue
 		}
 		still := p.StoodStill(at, longest, leastStill, w.lost)
+		all = all && waiting && still
+		from = max(from, p.Last)
 		switch {
 		case waiting && (still || stalled > 0):
 			cause = "waits for " + cause
@@ -67,4 +71,8 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) {
 		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
 		c.history.Add(p.Last, c.stage.Names[node], what, true)
 	}
+	if !all {
+		return 0
+	}
+	return from
 }
