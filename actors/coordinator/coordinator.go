@@ -118,6 +118,8 @@ type Incident struct {
 	Node int
 	// What says what happened.
 	What string
+	// Late says that something came late, and that nothing was lost.
+	Late bool
 }
 
 // firstLag is the lag of an evaluation with no snapshot before it.
@@ -240,7 +242,8 @@ const patience = time.Second
 // paused.
 func (c *coordinator) late(due time.Duration, what string) {
 	if now := c.env.Now(); now-due > patience {
-		c.incident(c.env.Node(), fmt.Sprintf(what, due, now))
+		c.run.Result.Incidents = append(c.run.Result.Incidents, Incident{At: now, Node: c.env.Node(),
+			What: fmt.Sprintf(what, due, now), Late: true})
 	}
 }
 

@@ -36,6 +36,10 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 	c.gather(operator, 2)
 	id := submit(t, operator, long, "stop={steps: 20}")
 	reach(t, operator, id, driver.Done)
+	over, err := operator.Status(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone := submit(t, operator, long, "stop={steps: 20}")
 	reach(t, operator, gone, driver.Done)
 	if _, err := operator.Remove(t.Context(), gone); err != nil {
@@ -61,8 +65,8 @@ func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testin
 	says := "run " + running + " is kept by process a, which is away since "
 	expectAgain(t, operator.Stop(t.Context(), running[:5]), says)
 	expectAgain(t, operator.Logs(t.Context(), running, false, func(string) {}), says)
-	err := operator.Fetch(t.Context(), id, filepath.Join(t.TempDir(), "x"))
-	expectAgain(t, err, "it was done, with 1 of 1 runs, when last heard of")
+	err = operator.Fetch(t.Context(), id, filepath.Join(t.TempDir(), "x"))
+	expectAgain(t, err, "it was "+over.State+", with 1 of 1 runs, when last heard of")
 	_, err = operator.Remove(t.Context(), id)
 	expectAgain(t, err, "which is away since")
 	_, err = operator.Status(t.Context(), gone)

@@ -50,7 +50,10 @@ func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
 // judge says how much the figures of a run are worth.
 func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	for _, i := range s.result.Incidents {
-		known := record.Incident{At: i.At.Seconds(), Node: s.Names[i.Node], What: i.What}
+		known := record.Incident{At: i.At.Seconds(), Node: s.Names[i.Node], What: i.What, Harm: record.ToAll}
+		if i.Late {
+			known.Harm = record.ToTimes
+		}
 		if !slices.ContainsFunc(out.Incidents, func(o record.Incident) bool { return sameIncident(o, known) }) {
 			r.Incidents = append(r.Incidents, known)
 		}
@@ -64,7 +67,7 @@ func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	}
 	if failure == nil && out.Stalled > 0 && len(r.Incidents)+len(out.Incidents) == 0 {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
-			What: "nobody did anything from here to the end"})
+			What: "nobody did anything from here to the end", Harm: record.ToAll})
 	}
 	degraded := out.Degraded || len(r.Incidents) > 0
 	r.Incidents = append(r.Incidents, out.Incidents...)
@@ -73,7 +76,7 @@ func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	case failure != nil:
 		r.Outcome = record.Failed
 		r.Incidents = append(r.Incidents, record.Incident{At: out.End.Seconds(), Node: culprit(failure),
-			What: firstLine(failure.Error())})
+			What: firstLine(failure.Error()), Harm: record.ToAll})
 	case degraded:
 		r.Outcome = record.Degraded
 	}
@@ -173,6 +176,7 @@ func (s *Stage) still(out Outcome) (incidents []record.Incident) {
 				At: p.Last.Seconds(), Node: s.Names[i],
 				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",
 					(out.Halted - p.Last).Seconds(), cause),
+				Harm: record.ToAll,
 			})
 		}
 	}

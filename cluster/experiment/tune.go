@@ -17,9 +17,9 @@ import (
 // Before the repeats of a point that has something to tune, each combination of values runs once,
 // with the plan's seed, and is judged on the validation samples in the place of the test samples.
 // The repeats use the one that reached the target first, or, if none did, that with the best
-// accuracy at its end; one that lost nothing before one that did. A run that has lost a process may
-// say nothing about its values: they are tried again. What was found, and what it cost, is in
-// tuning.json.
+// accuracy at its end; one that lost nothing before one that did, whether or not something came
+// late. A run that has lost a process may say nothing about its values: they are tried again. What
+// was found, and what it cost, is in tuning.json.
 
 // candidate is a point with values that could be chosen for it.
 type candidate struct {
@@ -156,14 +156,19 @@ func better(a, b *record.Candidate) bool {
 	switch {
 	case (a.Failure == "") != (b.Failure == ""):
 		return a.Failure == ""
-	case (a.Outcome == record.Done) != (b.Outcome == record.Done):
-		return a.Outcome == record.Done
+	case lost(a) != lost(b):
+		return lost(b)
 	case a.Reached && b.Reached:
 		return *a.TimeToTarget < *b.TimeToTarget
 	case a.Reached != b.Reached:
 		return a.Reached
 	}
 	return accuracy(a) > accuracy(b)
+}
+
+// lost reports whether the run of a candidate is degraded for more than that something came late.
+func lost(c *record.Candidate) bool {
+	return c.Outcome != record.Done && !record.LostNothing(c.Incidents)
 }
 
 // maxTries is how often a candidate runs at most until a run of it has lost no process.

@@ -288,6 +288,10 @@ func TestBestCandidateIsTheFirstThatArrivesOrElseTheMostAccurate(t *testing.T) {
 		c.Outcome = o
 		return c
 	}
+	late := func(c record.Candidate, harm record.Harm) record.Candidate {
+		c.Incidents = []record.Incident{{Harm: record.ToTimes}, {}, {Harm: harm}}
+		return with(c, record.Degraded)
+	}
 	for _, x := range []struct {
 		all  []record.Candidate
 		want int
@@ -299,6 +303,9 @@ func TestBestCandidateIsTheFirstThatArrivesOrElseTheMostAccurate(t *testing.T) {
 		{[]record.Candidate{failed, ends(math.NaN())}, 1},
 		{[]record.Candidate{with(arrives(1), record.Degraded), with(ends(0.5), record.Done)}, 1},
 		{[]record.Candidate{failed, with(ends(0.5), record.Degraded)}, 1},
+		{[]record.Candidate{with(ends(0.1), record.Done), late(ends(0.8), record.ToTimes)}, 1},
+		{[]record.Candidate{with(ends(0.1), record.Done), late(ends(0.8), record.ToAll)}, 0},
+		{[]record.Candidate{late(arrives(2), record.ToAll), late(ends(0.8), record.ToTimes)}, 1},
 	} {
 		if got := best(x.all); got != x.want {
 			t.Errorf("%+v: %d is chosen, want %d", x.all, got, x.want)

@@ -47,17 +47,17 @@ func NewHistory(d *world.Deployment, roles []train.Role, log func(format string,
 	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
 }
 
-// Add takes down an incident. The run is degraded if it has cost what cannot be made good.
-func (h *History) Add(at time.Duration, node, what string, degrades bool) {
+// Add takes down an incident. The run is degraded if it did any harm.
+func (h *History) Add(at time.Duration, node, what string, harm record.Harm) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.addLocked(at, node, what, degrades)
+	h.addLocked(at, node, what, harm)
 }
 
 // addLocked is Add with the lock held.
-func (h *History) addLocked(at time.Duration, node, what string, degrades bool) {
-	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what})
-	h.degraded = h.degraded || degrades
+func (h *History) addLocked(at time.Duration, node, what string, harm record.Harm) {
+	h.incidents = append(h.incidents, record.Incident{At: at.Seconds(), Node: node, What: what, Harm: harm})
+	h.degraded = h.degraded || harm != record.NoHarm
 	h.log("at %s, %s %s", Seconds(at), node, what)
 }
 
@@ -96,7 +96,7 @@ func (h *History) Back(at time.Duration, nodes []int) {
 		delete(h.away, node)
 		role := h.roles[node]
 		went := fmt.Sprintf("its process %s was gone from %s on (%s)", a.process, Seconds(a.from), a.why)
-		what, degrades := "", true
+		what, harm := "", record.ToAll
 		switch {
 		case role.Holds && (a.lost || !others):
 			source := "the initial model"
@@ -107,11 +107,12 @@ func (h *History) Back(at time.Duration, nodes []int) {
 		case a.lost:
 			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, Seconds(at))
 		case role.Holds:
-			what, degrades = fmt.Sprintf("began again at %s from another node's model: %s", Seconds(at), went), false
+			what = fmt.Sprintf("began again at %s from another node's model: %s", Seconds(at), went)
+			harm = record.NoHarm
 		default:
-			what, degrades = fmt.Sprintf("began again at %s: %s", Seconds(at), went), false
+			what, harm = fmt.Sprintf("began again at %s: %s", Seconds(at), went), record.NoHarm
 		}
-		h.addLocked(a.from, h.deployment.Nodes[node].Name, what, degrades)
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, what, harm)
 	}
 }
 
@@ -162,7 +163,11 @@ func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded
 		if h.roles[node].Holds && a.lost && a.from >= last.from {
 			last, name = a, h.deployment.Nodes[node].Name
 		}
-		h.addLocked(a.from, h.deployment.Nodes[node].Name, went, a.lost)
+		harm := record.NoHarm
+		if a.lost {
+			harm = record.ToAll
+		}
+		h.addLocked(a.from, h.deployment.Nodes[node].Name, went, harm)
 	}
 	if name != "" && !h.modelsAt(at) {
 		err = fmt.Errorf("%w from %s on: %s was gone with its process %s (%s) when the run ended at %s",

@@ -23,6 +23,11 @@ func incident(at float64, node, what string) record.Incident {
 	return record.Incident{At: at, Node: node, What: what}
 }
 
+// harm is an incident by which something was lost.
+func harm(at float64, node, what string) record.Incident {
+	return record.Incident{At: at, Node: node, What: what, Harm: record.ToAll}
+}
+
 // historyOf returns the history of a run of nodes with these roles, named a, b, ….
 func historyOf(roles ...train.Role) *History {
 	d := &world.Deployment{}
@@ -62,27 +67,27 @@ var losses = map[string]struct {
 		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}); h.Back(3*time.Second, []int{0}) },
 		degraded: true,
 		told: []record.Incident{
-			incident(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
+			harm(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
 		},
 	},
 	"server stays away": {
 		roles:    []train.Role{server, worker},
 		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
 		degraded: true, fails: true,
-		told: []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
+		told: []record.Incident{harm(2, "a", "was gone from 2.0 s on with its process P (left)")},
 	},
 	"one of two servers stays away": {
 		roles:    []train.Role{server, server, worker},
 		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
 		degraded: true,
-		told:     []record.Incident{incident(2, "a", "was gone from 2.0 s on with its process P (left)")},
+		told:     []record.Incident{harm(2, "a", "was gone from 2.0 s on with its process P (left)")},
 	},
 	"site without a model is back": {
 		roles:    []train.Role{server, site, worker},
 		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{1}); h.Back(3*time.Second, []int{1}) },
 		degraded: true,
 		told: []record.Incident{
-			incident(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
+			harm(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
 		},
 	},
 	"peer joins from another": {
@@ -100,8 +105,8 @@ var losses = map[string]struct {
 		},
 		degraded: true,
 		told: []record.Incident{
-			incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
-			incident(2, "b", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+			harm(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
+			harm(2, "b", "lost its model: "+pKilled+"; it began again from the initial model at 3.0 s"),
 		},
 	},
 	"first peer is back when the second has gone": {
@@ -114,8 +119,8 @@ var losses = map[string]struct {
 		},
 		degraded: true,
 		told: []record.Incident{
-			incident(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 4.0 s"),
-			incident(3, "b", "lost its model: "+qKilled+"; it began again from another node's model at 5.0 s"),
+			harm(2, "a", "lost its model: "+pKilled+"; it began again from the initial model at 4.0 s"),
+			harm(3, "b", "lost its model: "+qKilled+"; it began again from another node's model at 5.0 s"),
 		},
 	},
 	"all peers stay away": {
@@ -127,7 +132,7 @@ var losses = map[string]struct {
 		degraded: true, fails: true,
 		told: []record.Incident{
 			incident(2, "a", "was gone from 2.0 s on with its process P (killed)"),
-			incident(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
+			harm(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
 		},
 	},
 }

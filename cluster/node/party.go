@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -171,7 +172,11 @@ func (c *conductor) heardAgain(name string) {
 	c.log("%s is heard of again", name)
 	what := fmt.Sprintf("was silent until %s, with its process %s, and the run waited for it", journal.Seconds(to),
 		name)
-	c.history.Add(from, c.namesOf(name)[0], what, to-from >= pausedAfter)
+	harm := record.NoHarm
+	if to-from >= pausedAfter {
+		harm = record.ToTimes
+	}
+	c.history.Add(from, c.namesOf(name)[0], what, harm)
 	for _, other := range c.remaining() {
 		if other != name && c.needed(other) == "" && !c.Up(other) {
 			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })

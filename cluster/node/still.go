@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // waits are what nodes wait for at the end of a run.
@@ -69,7 +70,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Du
 			continue
 		}
 		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
-		c.history.Add(p.Last, c.stage.Names[node], what, true)
+		c.history.Add(p.Last, c.stage.Names[node], what, record.ToAll)
 	}
 	if !all {
 		return 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/journal"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 const (
@@ -105,7 +106,7 @@ func (c *conductor) paused(from time.Duration, how string) {
 	}
 	c.pauses.Add(1)
 	c.interrupted(to)
-	c.history.Add(from, actors.Coordinator, what, true)
+	c.history.Add(from, actors.Coordinator, what, record.ToTimes)
 }
 
 // interrupted takes note that nodes, or all without any, make no steps now for a reason that is
@@ -122,7 +123,7 @@ func (c *conductor) interrupted(at time.Duration, nodes ...int) {
 func (c *conductor) conclude() {
 	what := fmt.Sprintf("waited %s for the models with which the run was to end at %s: %s",
 		journal.Seconds(endPatience), journal.Seconds(c.bound), c.missing())
-	c.history.Add(c.now(), actors.Coordinator, what, true)
+	c.history.Add(c.now(), actors.Coordinator, what, record.ToAll)
 	for _, name := range c.remaining() {
 		if c.Up(name) {
 			c.change(name, false)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -248,7 +249,7 @@ func (w *watchdog) settle(complaints []complaint) {
 		case goes == "" && c.lost > 0:
 			what := fmt.Sprintf("saw %d messages from %s to %s lost with their connection, and the run can do without "+
 				"neither: nodes that wait for them wait for good", c.lost, c.by, c.about)
-			w.of.history.Add(w.of.now(), actors.Coordinator, what, true)
+			w.of.history.Add(w.of.now(), actors.Coordinator, what, record.ToAll)
 		case c.by != goes && c.about != goes:
 		case c.lost > 0:
 			w.of.gone(goes, fmt.Sprintf("%d messages from %s to %s were lost when their connection broke", c.lost, c.by,

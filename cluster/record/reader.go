@@ -203,6 +203,9 @@ func (r *Run) checkWords() error {
 				"are accepted",
 				i, n.What, n.Node, n.At, longest)
 		}
+		if harms := []Harm{NoHarm, ToTimes, ToAll}; !slices.Contains(harms, n.Harm) {
+			return fmt.Errorf("element %d of incidents: %w", i, unknown("harm", n.Harm, harms))
+		}
 	}
 	return nil
 }

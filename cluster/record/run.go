@@ -143,6 +143,28 @@ type Incident struct {
 	Node string `json:"node"`
 	// What says what happened, and why, in a sentence without a full stop.
 	What string `json:"what"`
+	// Harm is what it does to the run's figures.
+	Harm Harm `json:"harm,omitempty"`
+}
+
+// Harm is which figures of a run an incident makes worth less; one with any degrades the run.
+type Harm string
+
+const (
+	// NoHarm is done by what was made good.
+	NoHarm Harm = ""
+	// ToTimes is the harm of what came late on a busy machine: nothing was lost.
+	ToTimes Harm = "times"
+	// ToAll is the harm of what was lost, or is in doubt.
+	ToAll Harm = "all"
+)
+
+// LostNothing reports whether incidents harmed times, and no other figure.
+func LostNothing(incidents []Incident) bool {
+	harmed := func(h Harm) bool {
+		return slices.ContainsFunc(incidents, func(i Incident) bool { return i.Harm == h })
+	}
+	return harmed(ToTimes) && !harmed(ToAll)
 }
 
 // Of says which model an accuracy is of, where several nodes hold one; see [actors.Of].
