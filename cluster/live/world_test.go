@@ -128,15 +128,16 @@ func TestEvaluationComesWhenItIsReady(t *testing.T) {
 
 func TestHaltEndsThePartOfTheMembersAlone(t *testing.T) {
 	release := make(chan struct{})
-	s := &stage{edge: constant(10 * ms)}
+	const soon = 250 * ms // a busy machine takes less from here to the halt
+	s := &stage{edge: constant(soon)}
 	late := func(what string, env actors.Env) { env.Fail(fmt.Errorf("%s after the halt", what)) }
 	s.handlers = []handler{
 		func(ctx actor.Context, env actors.Env) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
 				ctx.Send(pid(env, 1), chunk(0))
-				env.After(10*ms, "a timer")
-				env.Compute(actors.Job{Work: 10e6, Do: func() any { return "a job" }})
+				env.After(soon, "a timer")
+				env.Compute(actors.Job{Work: soon.Seconds() * 1e9, Do: func() any { return "a job" }})
 				s.halt()
 				s.halt()
 				close(release)
@@ -157,7 +158,7 @@ func TestHaltEndsThePartOfTheMembersAlone(t *testing.T) {
 		switch ctx.Message().(type) {
 		case *actor.Started:
 			env.Compute(actors.Job{Lag: ms, Do: func() any { <-release; return 1.5 }})
-			env.After(30*ms, true) // later than all that the members have under way
+			env.After(3*soon, true) // later than all that the members have under way
 		case float64:
 			verdicts++
 		case bool:

@@ -59,7 +59,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Du
 			continue
 		}
 		still := p.StoodStill(at, longest, leastStill, w.lost)
-		all = all && waiting && still
+		all = all && waiting && (still || stalled > 0)
 		from = max(from, p.Last)
 		switch {
 		case waiting && (still || stalled > 0):
