@@ -261,16 +261,19 @@ func (s *sent) count(change func(*RefStats)) {
 	}
 }
 
-// wait waits for the end of a call, as long as the context lets it.
+// wait waits for the end of a call, as long as the context lets it. An error that comes when it no
+// longer does is the context's too.
 func (s *sent) wait(ctx context.Context, not string) (*protos.Message, error) {
 	select {
 	case <-s.ended:
-		return s.answer, s.err
 	case <-ctx.Done():
+		if !s.over.Swap(true) {
+			return nil, fmt.Errorf("%s %s: %w", s.of, not, context.Cause(ctx))
+		}
+		<-s.ended // at this moment
 	}
-	if s.over.Swap(true) { // it ends at this moment
-		<-s.ended
-		return s.answer, s.err
+	if s.err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("%w: %w", s.err, context.Cause(ctx))
 	}
-	return nil, fmt.Errorf("%s %s: %w", s.of, not, context.Cause(ctx))
+	return s.answer, s.err
 }

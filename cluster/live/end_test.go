@@ -222,9 +222,25 @@ func TestStepCountsWhenItIsRecordedNotAfterWhatItsHandlerCharges(t *testing.T) {
 
 // swarm is a world of peers that send vectors to each other at random, compute and charge.
 func swarm(seed uint64, strict bool) *stage {
-	s := &stage{seed: seed, strict: strict, end: 150 * ms, edge: link.Config{
+	s := &stage{seed: seed, strict: strict, edge: link.Config{
 		Delay: link.Uniform{Min: 0, Max: 3 * ms}, Rate: 5e6, Loss: link.Loss{Probability: 0.1, Drop: true},
 	}}
+	steps := 0
+	s.lead = func(ctx actor.Context, env actors.Env) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			env.After(150*ms, true)
+		case *protos.Message: // progress
+			m.Release()
+			steps++
+		case bool:
+			if steps > 200 {
+				s.finish()
+			} else { // this machine is busy
+				env.After(10*ms, true)
+			}
+		}
+	}
 	for range 6 {
 		state := make([]float32, 50)
 		s.handlers = append(s.handlers, func(ctx actor.Context, env actors.Env) {
