@@ -326,13 +326,7 @@ func (c *coordinator) trainers() int {
 	if !c.train {
 		return 1
 	}
-	n := 0
-	for _, node := range c.run.Holders {
-		if !c.gone[node] {
-			n++
-		}
-	}
-	return max(n, 1)
+	return max(c.there, 1)
 }
 
 // plan sets the number of epochs at which the next evaluation is due: the first

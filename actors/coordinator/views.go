@@ -16,6 +16,7 @@ type views struct {
 	gone     []bool // by node
 	topology int
 	hold     []bool // by node: it holds a model
+	there    int    // holders that are not gone
 	order    []int  // holders, in the order in which their models are preferred to be looked at
 }
 
@@ -28,6 +29,9 @@ func newViews(env actors.Env, holders []int) views {
 	}
 	for _, node := range holders {
 		views.hold[node] = true
+		if !views.gone[node] {
+			views.there++
+		}
 	}
 	return views
 }
@@ -62,12 +66,19 @@ func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 		return // nothing new
 	}
 	c.gone[m.Node] = !m.Present
+	switch {
+	case !c.holds(m.Node):
+	case m.Present:
+		c.there++
+	default:
+		c.there--
+	}
 	c.announce(ctx)
 	if m.Present {
 		ctx.Send(c.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: c.number, Joins: true}))
 		return
 	}
-	if c.holds(m.Node) && !slices.ContainsFunc(c.run.Holders, func(node int) bool { return !c.gone[node] }) {
+	if c.holds(m.Node) && c.there == 0 {
 		c.incident(m.Node, "the node has gone, and the model with it: no other node held it")
 	}
 	c.leave(m.Node)

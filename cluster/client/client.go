@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
@@ -423,7 +425,12 @@ type WrittenPlan interface {
 func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (string, error) {
 	file, text, set := p.Written()
 	m := &protos.SubmitPlan{File: filepath.Base(file), Text: string(text), Set: set, Place: o.Place}
-	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Submit{Submit: m}})
+	wanted := &protos.Request{Kind: &protos.Request_Submit{Submit: m}}
+	if n := proto.Size(wanted); n > request.MaxMessage {
+		return "", refusal.Input(fmt.Errorf("%s takes %d bytes with what was set in it; a cluster takes plans of at "+
+			"most %d", file, n, request.MaxMessage))
+	}
+	r, err := c.one(ctx, c.seed, wanted)
 	return r.GetSubmitted().GetId(), located(file, err)
 }
 

@@ -517,10 +517,13 @@ func TestNodeThatLeavesTakesItsWorkersAndTheRunGoesOn(t *testing.T) {
 	}
 	leave()
 	s, dir := c.end(client, id)
-	if s.Runs[0].Duration < 2.9 || len(s.Runs[0].Incidents) != 1 {
+	gone := slices.DeleteFunc(slices.Clone(s.Runs[0].Incidents), func(i record.Incident) bool {
+		return i.Harm == record.ToTimes // on a busy machine
+	})
+	if s.Runs[0].Duration < 2.9 || len(gone) != 1 {
 		t.Fatalf("%+v", s.Runs[0])
 	}
-	left, before := s.Runs[0].Incidents[0].At, uint64(0)
+	left, before := gone[0].At, uint64(0)
 	for line := range strings.Lines(string(read(t, dir, "curve.csv"))) {
 		var at float64
 		var steps uint64

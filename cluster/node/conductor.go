@@ -38,8 +38,9 @@ type conductor struct {
 
 	bound   time.Duration // the instant at which the run is to end; 0 if it has none
 	history *journal.History
-	stalled time.Duration // since when nothing has moved in a bounded run; 0 if something does
-	pauses  atomic.Int64  // of this process, that were noticed
+	stalled time.Duration   // since when nothing has moved in a bounded run; 0 if something does
+	pauses  atomic.Int64    // of this process, that were noticed
+	slept   []time.Duration // when those began that were noticed after the halt
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -234,7 +235,9 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
-		still := c.stoodStill(cmp.Or(r.Halted, r.Now), out.Stalled, c.waits())
+		halted := cmp.Or(r.Halted, r.Now)
+		c.excuse(halted)
+		still := c.stoodStill(halted, out.Stalled, c.waits())
 		out.Stalled = cmp.Or(still, out.Stalled) // a watchdog takes some time to be sure
 	}
 	var bereft error

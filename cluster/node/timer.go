@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,9 @@ func (c *conductor) paused(from time.Duration, how string) {
 		what += fmt.Sprintf("; the run was to end at %s", journal.Seconds(c.bound))
 	}
 	c.pauses.Add(1)
-	c.interrupted(to)
+	if c.interrupted(to); c.halted.Err() != nil {
+		c.slept = append(c.slept, from)
+	}
 	c.history.Add(from, actors.Coordinator, what, record.ToTimes)
 }
 
@@ -114,6 +117,14 @@ func (c *conductor) paused(from time.Duration, how string) {
 func (c *conductor) interrupted(at time.Duration, nodes ...int) {
 	if c.halted.Err() == nil {
 		c.stage.Collector.Interrupted(at, nodes...)
+	}
+}
+
+// excuse takes note that nodes made no steps before they were halted while this process was paused,
+// which it noticed only afterwards.
+func (c *conductor) excuse(halted time.Duration) {
+	if slices.ContainsFunc(c.slept, func(from time.Duration) bool { return from < halted }) {
+		c.stage.Collector.Interrupted(halted)
 	}
 }
 

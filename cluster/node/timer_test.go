@@ -88,3 +88,19 @@ func TestNodesThatAreHaltedAreNotInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// A process that wakes up behind the end of its run halts the nodes before it knows that it slept.
+func TestNodesThatWereHaltedAfterAPauseDidNotStandStill(t *testing.T) {
+	const s = time.Second
+	for _, x := range []struct{ slept, last time.Duration }{{0, s}, {20 * s, 9 * s}} {
+		c := timed(t)
+		c.stage.Collector = record.NewCollector(record.Config{Nodes: []string{"a"}, Trains: []bool{true}})
+		c.stage.Collector.Observe(s, 0, actors.Event{Kind: actors.StepDone})
+		c.halt()
+		c.judgePause(x.slept, x.slept)
+		c.excuse(9 * s)
+		if paces, _ := c.stage.Collector.Paces(); paces[0].Last != x.last {
+			t.Errorf("after a pause of %v the node stood still from %v on, want %v", x.slept, paces[0].Last, x.last)
+		}
+	}
+}
