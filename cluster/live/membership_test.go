@@ -133,7 +133,7 @@ func TestCoordinatorHearsOfALeaveAtOnceAndOfACrashWhenItIsDetectedOrTheNodeIsBac
 // putUnderWay sets a timer, begins a job, queues another, charges an hour and sends messages to
 // node 1 and to itself.
 func putUnderWay(ctx actor.Context, env actors.Env, tensor *protos.Tensor, begun, release chan struct{}) {
-	env.After(110*ms, "timer of the first life")
+	env.After(410*ms, "timer of the first life")
 	env.Compute(actors.Job{Work: 1e6,
 		Do: func() any { close(begun); <-release; return "job of the first life" }})
 	env.Compute(actors.Job{Work: 1e6, Do: func() any { return "queued job of the first life" }})
@@ -157,7 +157,7 @@ func TestCrashTakesWhatTheNodeHasUnderWayAndItsNextLifeKnowsNothing(t *testing.T
 	var lives [][]string
 	var draws []uint64
 	s := &stage{seed: 5, threads: 1, edge: constant(5 * ms)}
-	s.schedule = []world.NodeChange{crash(100*ms, 0), join(150*ms, 0)}
+	s.schedule = []world.NodeChange{crash(400*ms, 0), join(450*ms, 0)} // a busy machine begins before
 	s.handlers = []handler{
 		func(ctx actor.Context, env actors.Env) {
 			note := func(what string) { lives[len(lives)-1] = append(lives[len(lives)-1], what) }

@@ -128,10 +128,10 @@ func linkTable(s *Source, caption string) *table {
 
 // incidentTable lists what makes the figures of runs worth less.
 func incidentTable(s *Source) *table {
-	t := sweepTable(s, "What went wrong", 5, "run", "seed", "outcome", "node", "what", "at, s")
+	t := sweepTable(s, "What went wrong", 6, "run", "seed", "outcome", "node", "what", "harms", "at, s")
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			t.add(r.Point, r.Number, r.Seed, r.Outcome, n.Node, n.What, n.At)
+			t.add(r.Point, r.Number, r.Seed, r.Outcome, n.Node, n.What, n.Harm, n.At)
 		}
 	}
 	return t.limitRows()
@@ -182,7 +182,7 @@ var csvTables = []struct {
 		"average_model_s", "mean_s", "all_s", "any_s",
 		"final_accuracy", "best_accuracy", "steps", "messages", "bytes", "evaluations", "clock", "run_s",
 		"digest"}, runRows},
-	{"incidents.csv", []string{"run", "point", "seed", "outcome", "at_s", "node", "what"}, incidentRows},
+	{"incidents.csv", []string{"run", "point", "seed", "outcome", "at_s", "node", "what", "harm"}, incidentRows},
 	{"curves.csv", []string{"point", "over", "x", "accuracy", "low", "high", "band"}, curveRows},
 	{"workers.csv", []string{"point", "node", "quantity", "count", "mean", "p1", "p25", "p50", "p75", "p99"}, workRows},
 	{"links.csv", []string{"point", "from", "to", "messages", "bytes", "delay_asked_s", "delay_achieved_s", "lost"},
@@ -252,7 +252,7 @@ func runRows(s *Source, row func(...any)) {
 func incidentRows(s *Source, row func(...any)) {
 	for _, r := range s.Summary.Runs {
 		for _, n := range r.Incidents {
-			row(r.Number, r.Point, r.Seed, r.Outcome, n.At, n.Node, n.What)
+			row(r.Number, r.Point, r.Seed, r.Outcome, n.At, n.Node, n.What, n.Harm)
 		}
 	}
 }
