@@ -7,12 +7,8 @@ import (
 
 var _ train.Messenger = Architecture{}
 
-// Messages is the model of each step to each neighbour. With a lead the messages by which peers
-// hear of each step are added.
+// Messages is the model of each step to each neighbour, and what the lead takes.
 func (a Architecture) Messages(neighbours, workers int) (messages, models float64) {
-	messages, models = float64(neighbours), float64(neighbours)
-	if a.Lead >= 0 {
-		messages += peers.LeadMessages(neighbours, workers)
-	}
-	return messages, models
+	models = float64(neighbours)
+	return models + peers.LeadMessages(a.Lead, neighbours, workers), models
 }

@@ -122,7 +122,7 @@ func TestLeadOnACompleteTopologyTakesMessagesInProportionToThePeers(t *testing.T
 		if clocks < n*steps || clocks > 2*n*(steps+2) {
 			t.Errorf("lead %d: %d clocks in %d steps of %d peers", lead, clocks, steps, n)
 		}
-		told := peers.LeadMessages(n-1, n) * n * steps
+		told := peers.LeadMessages(lead, n-1, n) * n * steps
 		if share := float64(clocks) / told; share < 0.5 || share > 1.25 {
 			t.Errorf("lead %d: %d clocks, %v are estimated", lead, clocks, told)
 		}

@@ -8,7 +8,7 @@ import (
 var _ train.Messenger = Architecture{}
 
 // Messages is a model to each neighbour that is chosen, or asked for, or both; with a period as if
-// that were every step. With a lead the messages by which peers hear of each step are added.
+// that were every step; and what the lead takes.
 func (a Architecture) Messages(neighbours, workers int) (messages, models float64) {
 	messages = float64(a.Choice.size(neighbours)) / float64(max(a.Every, 1))
 	models = messages
@@ -18,8 +18,5 @@ func (a Architecture) Messages(neighbours, workers int) (messages, models float6
 	if a.Exchange == PushPull {
 		models *= 2
 	}
-	if a.Lead != NoLead {
-		messages += peers.LeadMessages(neighbours, workers)
-	}
-	return messages, models
+	return messages + peers.LeadMessages(a.Lead, neighbours, workers), models
 }

@@ -163,10 +163,14 @@ func (l *Lead) tell(ctx actor.Context, nodes ...int) {
 	}
 }
 
-// LeadMessages is how many messages a step of a peer takes with a bound, in a run of so many peers:
-// on a complete topology one to the hub and one from it, elsewhere one to each neighbour.
-func LeadMessages(neighbours, peers int) float64 {
-	if neighbours == peers-1 {
+// LeadMessages is how many messages a step of a peer takes by which peers hear of each other's
+// steps: none without a bound, on a complete topology one to the hub and one from it, elsewhere one
+// to each neighbour.
+func LeadMessages(lead, neighbours, peers int) float64 {
+	switch {
+	case lead < 0:
+		return 0
+	case neighbours == peers-1:
 		return float64(min(neighbours, 2))
 	}
 	return float64(neighbours)
