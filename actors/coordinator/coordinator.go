@@ -242,14 +242,14 @@ const patience = time.Second
 // paused.
 func (c *coordinator) late(due time.Duration, what string) {
 	if now := c.env.Now(); now-due > patience {
-		c.run.Result.Incidents = append(c.run.Result.Incidents, Incident{At: now, Node: c.env.Node(),
-			What: fmt.Sprintf(what, due, now), Late: true})
+		c.incident(Incident{Node: c.env.Node(), What: fmt.Sprintf(what, due, now), Late: true})
 	}
 }
 
-// incident takes note of what makes the figures worth less.
-func (c *coordinator) incident(node int, what string) {
-	c.run.Result.Incidents = append(c.run.Result.Incidents, Incident{At: c.env.Now(), Node: node, What: what})
+// incident takes note of what makes the figures worth less from now on.
+func (c *coordinator) incident(i Incident) {
+	i.At = c.env.Now()
+	c.run.Result.Incidents = append(c.run.Result.Incidents, i)
 }
 
 func (c *coordinator) receive(ctx actor.Context, m *protos.Message) {

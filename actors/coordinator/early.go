@@ -185,8 +185,9 @@ func (j *completion) average(r *round) { j.add(r, r.average, 0, &r.verdict) }
 func (c *coordinator) completed(j *completion) {
 	for _, p := range j.parts {
 		if was := p.verdict.Below; p.found.Samples == 0 && p.found.Accuracy >= was {
-			c.incident(c.env.Node(), fmt.Sprintf("evaluation %d: an accuracy taken to be surely below %v is %v: the "+
-				"target may have been reached earlier than it says here", p.of.number, was, p.found.Accuracy))
+			c.incident(Incident{Node: c.env.Node(), What: fmt.Sprintf("evaluation %d: an accuracy taken to be surely "+
+				"below %v is %v: the target may have been reached earlier than it says here", p.of.number, was,
+				p.found.Accuracy)})
 		}
 		*p.verdict = p.found
 	}

@@ -79,7 +79,7 @@ func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 		return
 	}
 	if c.holds(m.Node) && c.there == 0 {
-		c.incident(m.Node, "the node has gone, and the model with it: no other node held it")
+		c.incident(Incident{Node: m.Node, What: "the node has gone, and the model with it: no other node held it"})
 	}
 	c.leave(m.Node)
 }
