@@ -19,7 +19,7 @@ type Loss struct {
 	Drop bool `plan:"kind" words:"retransmit|drop" doc:"retransmit: it is sent again after a timeout; drop: it never arrives"`
 	// Timeout is the wait before a message is sent again. It must be positive where tries can fail
 	// and Drop is not set; Drop does not use it.
-	Timeout time.Duration `plan:"timeout,omitzero" range:">0s..8760h" doc:"before it is sent again, more than 0s"`
+	Timeout time.Duration `plan:"timeout,omitzero" range:">0s..8760h" doc:"before it is sent again"`
 	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does
 	// not use it.
 	Attempts int `plan:"attempts,omitzero" range:"1..1000" doc:"how often a message is sent at most"`
@@ -62,8 +62,8 @@ func (l Loss) attempts() int {
 // share of lost tries is ((1 − K)·R + (1 − H)·P)/(P + R). A stay in the bad state lasts 1/R tries
 // on average.
 type Bursts struct {
-	P float64 `plan:"p,required" unit:"fraction" range:">0%..100%" doc:"probability to go from the good state to the bad one"`
-	R float64 `plan:"r,required" unit:"fraction" range:">0%..100%" doc:"probability to go back"`
+	P float64 `plan:"p,required" unit:"fraction" range:">0%..100%" doc:"probability to leave the good state"`
+	R float64 `plan:"r,required" unit:"fraction" range:">0%..100%" doc:"probability to leave the bad state"`
 	H float64 `plan:"h" unit:"fraction" doc:"probability of a transmission to arrive in the bad state"`
 	K float64 `plan:"k" unit:"fraction" doc:"probability of a transmission to arrive in the good state"`
 }
