@@ -124,12 +124,15 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 	}
 	t.Parallel()
 	c, client := gathered(t, "a", "b", "c")
-	s, _ := c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"),
-		driver.Degraded)
-	if slices.ContainsFunc(s.Runs[0].Incidents, func(i record.Incident) bool {
-		return strings.Contains(i.What, " was gone from ")
-	}) {
-		t.Skipf("this machine is too busy: a process was taken for gone: %+v", s.Runs[0])
+	var s record.Summary
+	for range 3 { // a busy machine takes a process for gone, or pauses the one that conducts the run
+		s, _ = c.ends(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "stop={time: 12s}"),
+			driver.Degraded)
+		if !slices.ContainsFunc(s.Runs[0].Incidents, func(i record.Incident) bool {
+			return strings.Contains(i.What, " was gone from ") || strings.Contains(i.What, " was paused for ")
+		}) {
+			break
+		}
 	}
 	latest := 0.0
 	for _, i := range s.Runs[0].Incidents {

@@ -131,13 +131,11 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 			id := c.submit(client, text, []string{"p1=a", "p2=b"})
 			ended, s, dir := c.ended(client, id)
 			log := c.logOf(client, id)
-			if strings.Contains(log, " was paused for ") {
-				t.Skipf("this machine is too busy: nobody stands still who is halted:\n%s", log)
-			}
+			slept := strings.Contains(log, " was paused for ") // which excuses those who made no step meanwhile
 			some := false
 			for node, share := range stopped(t, dir, s.Runs[0].Duration) {
 				told := strings.Contains(log, node+" stood still from ")
-				if share > 1.5 != told && (share > 1.5 || share < 0.7) {
+				if share > 1.5 && !told && !slept || share < 0.7 && told {
 					t.Errorf("%s made no step for %.2f of what is standing still, told: %v\n%s", node, share, told, log)
 				}
 				some = some || share > 1.5
