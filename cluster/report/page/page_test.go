@@ -238,7 +238,10 @@ func TestPageOfEqualRecordsHasEqualBytes(t *testing.T) {
 }
 
 func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
-	dir := reporttest.WriteRecord(t, "first", "p", []string{"a, b", "c"}, 3, nil)
+	late := record.Incident{At: 1.5, Node: "coordinator", What: "evaluated late", Harm: record.ToTimes}
+	dir := reporttest.WriteRecord(t, "first", "p", []string{"a, b", "c"}, 3, func(r *record.Run, _ *record.Data) {
+		r.Outcome, r.Incidents = record.Degraded, []record.Incident{late}
+	})
 	sources, err := Read([]string{dir})
 	if err != nil {
 		t.Fatal(err)
@@ -268,6 +271,10 @@ func TestTablesOfAPageHoldTheRecordsFigures(t *testing.T) {
 				t.Errorf("run %d: %s is %q, want %q", i, key, row[key], value)
 			}
 		}
+	}
+	incidents := readTable(t, filepath.Join(o.Folder, "incidents.csv"))
+	if len(incidents) != len(s.Runs) || incidents[0]["what"] != late.What || incidents[0]["harm"] != "times" {
+		t.Errorf("incidents: %v", incidents)
 	}
 	groups := readTable(t, filepath.Join(o.Folder, "groups.csv"))
 	if len(groups) != 2 || groups[0]["final_accuracy"] != s.Groups[0].FinalAccuracy.Mean.String() ||
