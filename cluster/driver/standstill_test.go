@@ -103,6 +103,35 @@ func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
 	}
 }
 
+// Half of the run nobody was there to train: it is not done.
+func TestBoundedRunThatAllWorkersHaveLeftIsDegraded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the time in which a standstill is noticed")
+	}
+	t.Parallel()
+	c := newCluster(t)
+	defer c.serve("a")()
+	leave := c.serve("b")
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	id := c.submit(client, long, []string{"server=a", "worker=b"}, "stop={time: 12s}")
+	c.running(client, id)
+	leave()
+	s, _ := c.ends(client, id, driver.Degraded)
+	gone, nobody := 0.0, -1.0
+	for _, i := range s.Runs[0].Incidents {
+		switch {
+		case strings.Contains(i.What, "was gone from"):
+			gone = max(gone, i.At)
+		case strings.Contains(i.What, "nobody did anything"):
+			nobody = i.At
+		}
+	}
+	if at := float64(s.Runs[0].Stalled); gone == 0 || at != nobody || at > gone+0.01 {
+		t.Errorf("gone from %v s on, stood still from %v s on, told from %v s on: %+v", gone, at, nobody, s.Runs[0])
+	}
+}
+
 // running waits until a run makes progress.
 func (c *testCluster) running(client *driver.Client, id string) {
 	c.t.Helper()

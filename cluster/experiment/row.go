@@ -65,7 +65,7 @@ func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 			r.Incidents = append(r.Incidents, still...)
 		}
 	}
-	if failure == nil && out.Stalled > 0 && len(r.Incidents)+len(out.Incidents) == 0 {
+	if failure == nil && out.Stalled > 0 && len(r.Incidents) == 0 && !slices.ContainsFunc(out.Incidents, harms) {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
 			What: "nobody did anything from here to the end", Harm: record.ToAll})
 	}
@@ -82,6 +82,9 @@ func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 	}
 	slices.SortStableFunc(r.Incidents, func(a, b record.Incident) int { return cmp.Compare(a.At, b.At) })
 }
+
+// harms reports whether an incident degrades a run.
+func harms(i record.Incident) bool { return i.Harm != record.NoHarm }
 
 // sameIncident reports whether the process that conducts a run has told of what its coordinator
 // noticed: the same node, about the same instant, and not the coordinator, of which both tell what

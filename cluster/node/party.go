@@ -232,7 +232,6 @@ func (c *conductor) left(name string) {
 	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
 	c.change(name, false)
 	c.events.Gone(name)
-	c.interrupted(now, nodes...)
 }
 
 // change lets the coordinator know that the nodes of a process are there, or gone.

@@ -49,18 +49,21 @@ const leastStill = time.Second
 
 // stoodStill takes down which of the nodes that are there have stood still when they were halted.
 // In a run in which nothing moved at the end, all nodes that wait stood still. It returns the
-// instant from which on all of them did; 0 if some did not.
+// instant of the last step of all; 0 if somebody was about to make another.
 func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Duration) {
 	paces, longest := c.stage.Collector.Paces()
-	all := true
+	all, there := true, false
 	for node, p := range paces {
 		cause, waiting := w.causes[node]
-		if !c.stage.Point.Spec.Roles[node].Trains || !c.history.Present(at, node) {
+		if !c.stage.Point.Spec.Roles[node].Trains {
+			continue
+		}
+		from = max(from, p.Last)
+		if !c.history.Present(at, node) {
 			continue
 		}
 		still := p.StoodStill(at, longest, leastStill, w.lost)
-		all = all && waiting && (still || stalled > 0)
-		from = max(from, p.Last)
+		all, there = all && waiting && (still || stalled > 0), true
 		switch {
 		case waiting && (still || stalled > 0):
 			cause = "waits for " + cause
@@ -72,8 +75,8 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Du
 		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
 		c.history.Add(p.Last, c.stage.Names[node], what, record.ToAll)
 	}
-	if !all {
-		return 0
+	if all && (there || stalled > 0) {
+		return from
 	}
-	return from
+	return 0
 }
