@@ -171,7 +171,6 @@ func (w *walked) alike(c *Course) error {
 }
 
 func TestLinksAreWhatAWalkOverAllPairsAndEntriesFinds(outer *testing.T) {
-	refused := 0
 	rapid.Check(outer, func(t *rapid.T) {
 		d := drawNetwork(t)
 		p := d.read(outer)
@@ -200,13 +199,7 @@ func TestLinksAreWhatAWalkOverAllPairsAndEntriesFinds(outer *testing.T) {
 		if (err != nil) != (where != "") || err != nil && !strings.Contains(err.Error(), where) {
 			t.Fatalf("got %v, want %q\n%s", err, where, d.text())
 		}
-		if err != nil {
-			refused++
-		}
 	})
-	if refused == 0 {
-		outer.Error("no link came up that was not down")
-	}
 }
 
 // A network that has seen some of the changes is what the course says after them.
