@@ -61,23 +61,19 @@ func TestPauseIsNoticedByBothClocks(t *testing.T) {
 	}
 }
 
-// A process that goes when its nodes have been halted does not change what their steps show.
+// A pause that is noticed when the nodes have been halted does not change what their steps show.
 func TestNodesThatAreHaltedAreNotInterrupted(t *testing.T) {
 	for _, halted := range []bool{false, true} {
 		c := timed(t)
-		c = c.process.newConductor(2, c.log, &protos.PlaceRun{Processes: []string{"b"}})
-		d := &world.Deployment{Nodes: []world.Node{{Name: "n"}}}
 		collector := record.NewCollector(record.Config{Nodes: []string{"n"}, Trains: []bool{true}})
-		c.stage = &experiment.Stage{Deployment: d, Collector: collector}
-		c.history = journal.NewHistory(d, []train.Role{{Trains: true, Holds: true}}, c.log)
-		c.events = journal.NewGatherer(collector, c.now, nil)
+		c.stage.Collector = collector
 		step := func(at time.Duration) { collector.Observe(at, 0, actors.Event{Kind: actors.StepDone}) }
 		step(time.Second)
 		step(2 * time.Second)
-		if c.begun = true; halted {
+		if halted {
 			c.halt()
 		}
-		c.gone("b", "killed", 0)
+		c.paused(time.Second, "slept")
 		step(9 * time.Second)
 		want := time.Second
 		if halted {
