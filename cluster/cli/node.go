@@ -53,6 +53,8 @@ it has expired, the node leaves.`,
 	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.config.Insecure, "insecure", false,
 		"no certificates and no encryption; on loopback addresses only")
+	flags.BoolVar(&f.config.SocketsOnly, "sockets-only", false,
+		"no memory shared with nodes of the same user on this machine, but sockets, as to others")
 	flags.StringVar(&f.config.Data, "data", "", folderUsage)
 	flags.StringVar(&f.config.Out, "out", "",
 		"folder of the records of what is submitted to this node (default: results)")

@@ -49,6 +49,9 @@ type Config struct {
 	// protection at all, and only loopback addresses are accepted.
 	Identity *identity.Identity
 	Insecure bool
+	// SocketsOnly has connections with processes of this machine go over sockets, too, where a
+	// network is emulated below them, say; otherwise two of one user share memory.
+	SocketsOnly bool
 	// Renew, if not nil, gives identities that replace Identity: of the same node, with another
 	// certificate. They hold for connections that are made from then on.
 	Renew <-chan *identity.Identity
@@ -274,7 +277,8 @@ func (p *process) listen() (err error) {
 	c := &p.config
 	p.node, err = transport.Listen(transport.Config{
 		Name: c.Name, Incarnation: p.incarnation, Address: c.Bind, Advertise: c.Advertise, Identity: c.Identity,
-		Tensors: &p.tensors, Receive: p.mesh.Receive, Posted: p.mesh.Posted, Changed: p.changed,
+		SocketsOnly: c.SocketsOnly, Tensors: &p.tensors, Receive: p.mesh.Receive, Posted: p.mesh.Posted,
+		Changed: p.changed,
 		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
 			identity.Clients: p.client},
 		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},

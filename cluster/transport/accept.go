@@ -57,7 +57,7 @@ func (n *Node) greet(s *socket, may func() bool) {
 		return
 	}
 	interrupt()
-	s.tcp.Close() //nolint:errcheck // nothing was agreed on it
+	s.drop()
 }
 
 // protocol makes the connection secure and returns what is spoken on it.
@@ -96,6 +96,7 @@ func (n *Node) meet(s *socket, ready func() bool) bool {
 	if hello.target == n.config.Name && hello.name != n.config.Name {
 		refusal = refusedFull
 		if p := n.enter(hello.name); p != nil {
+			n.join(s, &hello)
 			refusal = p.accept(s, in, about, &hello, ready)
 		}
 	}
@@ -144,6 +145,9 @@ func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, 
 	welcome := p.node.greeting(p)
 	if hello.incarnation > p.about.Incarnation {
 		welcome.received = 0
+	}
+	if s.shared != nil {
+		welcome.memory = hello.memory
 	}
 	p.meet(about, hello, true)
 	p.attempt = hello.attempt

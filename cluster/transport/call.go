@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -88,7 +89,7 @@ func (p *peer) call(broken bool) (over bool) {
 		}
 	}
 	if s != nil {
-		s.tcp.Close() //nolint:errcheck // nothing was sent on it
+		s.drop()
 	}
 	switch {
 	case errors.Is(err, refusals[refusedStale]):
@@ -136,13 +137,50 @@ func (n *Node) hello(
 		}
 	}()
 	in = bufio.NewReaderSize(s, readAhead)
+	o := n.offer(s, g)
 	if err = writeGreeting(s, helloRecord, g.append(nil)); err == nil {
 		welcome, about, err = s.hear(in, welcomeRecord)
+	}
+	if o != nil {
+		var failed error
+		s.shared, failed = o.end(s, err == nil && welcome.memory == g.memory)
+		err = cmp.Or(err, failed)
 	}
 	if err == nil && about.Name != g.target {
 		err = refusals[refusedTarget]
 	}
 	return s, in, about, welcome, err
+}
+
+// inside reports whether both ends of a connection are on this machine.
+func inside(c *net.TCPConn) bool {
+	near, ok := c.LocalAddr().(*net.TCPAddr)
+	far, known := c.RemoteAddr().(*net.TCPAddr)
+	return ok && known && (near.IP.Equal(far.IP) || far.IP.IsLoopback())
+}
+
+// offer offers memory to who is called; nil if that is not on this machine, or there is none.
+func (n *Node) offer(s *socket, g *greeting) *offer {
+	if n.config.SocketsOnly || !inside(s.tcp) {
+		return nil
+	}
+	o, err := newOffer()
+	if err != nil {
+		return nil
+	}
+	g.from, g.memory = s.tcp.LocalAddr().String(), o.address
+	return o
+}
+
+// join takes the memory that a caller offers. The connection must be direct: what stands between
+// two processes of a machine, as a proxy does, is there for a reason.
+func (n *Node) join(s *socket, hello *greeting) {
+	if n.config.SocketsOnly || hello.memory == "" || !inside(s.tcp) || hello.from != s.tcp.RemoteAddr().String() {
+		return
+	}
+	if m, err := take(hello.memory, s, n.config.Limits.Handshake); err == nil {
+		s.shared = m
+	}
 }
 
 // endWith ends what waits for the socket when ctx ends. The function that it returns prevents that,

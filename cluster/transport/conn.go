@@ -6,45 +6,75 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
-// socket is a connection of TCP, with TLS on top or without.
+// socket is a connection of TCP, with TLS on top or without, or the memory in its place.
 type socket struct {
-	net.Conn              // TLS, or the same as tcp
-	tcp      *net.TCPConn // what is written and closed in the end
+	net.Conn              // TLS, or the same as counted
+	tcp      *net.TCPConn // what is closed in the end
 	sealed   *sealed      // nil without TLS
 	state    tls.ConnectionState
 	counted  *counted
+	shared   shared // takes its place when frames are exchanged; nil if none does
 }
 
 func newSocket(tcp *net.TCPConn) *socket {
-	s := &socket{tcp: tcp, counted: &counted{TCPConn: tcp}}
+	s := &socket{tcp: tcp, counted: &counted{Conn: tcp}}
 	s.Conn = s.counted
 	return s
 }
 
 // counted counts what is received.
 type counted struct {
-	*net.TCPConn
-	bytes   atomic.Int64 // so far
-	patient *patient     // nil before frames are exchanged
+	net.Conn
+	bytes atomic.Int64 // so far
 }
 
-func (c *counted) Read(b []byte) (n int, err error) {
-	if c.patient != nil {
-		n, err = c.patient.Read(b)
-	} else {
-		n, err = c.TCPConn.Read(b)
-	}
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
 	c.bytes.Add(int64(n))
 	return n, err
+}
+
+// medium is what the frames of a connection go over: a socket, or memory.
+type medium interface {
+	// Write waits for room, Close ends both directions and CloseWrite what is written.
+	io.WriteCloser
+	CloseWrite() error
+	// try writes what there is room for now.
+	try(parts [][]byte) (int, error)
+	// release gives up what nobody uses any longer, after Close.
+	release()
+}
+
+// shared is memory that both processes of a connection have mapped.
+type shared interface {
+	net.Conn
+	medium
+	// watch returns when the other process is gone.
+	watch()
+}
+
+// plain is the medium that a socket is.
+type plain struct {
+	*net.TCPConn
+	*gather
+}
+
+func (plain) release() {}
+
+// drop ends a socket that is not in use.
+func (s *socket) drop() {
+	s.tcp.Close() //nolint:errcheck // nothing was agreed on it
+	if s.shared != nil {
+		s.shared.Close() //nolint:errcheck // as well
+		s.shared.release()
+	}
 }
 
 // readAhead is the buffer for heads and small frames; larger reads pass it by.
@@ -60,10 +90,8 @@ type conn struct {
 	from     Peer
 	serial   uint64
 	socket   *socket
-	mine     bool   // called by this side
-	near     bool   // the peer is on this machine
-	writer   writer // a single, or a duplex
-	gather   *gather
+	mine     bool // called by this side
+	medium   medium
 	batch    batch
 	rest     [][]byte // of the batch, what is not written yet
 	cipher   []byte   // of the batch, what TLS has made of it
@@ -89,90 +117,29 @@ type conn struct {
 	busy     atomic.Bool // the handler is at work
 }
 
-// writer decides which goroutine of a connection writes what senders leave: one that only writes,
-// as in a single, or the one that reads as well, as in a duplex.
-type writer interface {
-	// Write waits for room in the socket, Close ends both directions and CloseWrite what is
-	// written.
-	io.WriteCloser
-	CloseWrite() error
-	descriptor() syscall.RawConn
-	// takesLarge reports whether a large packet is to be written by the writer from its first chunk
-	// on.
-	takesLarge() bool
-	// pass gives the token to the goroutine that is to write what is left.
-	pass()
-	// back reports whether the goroutine that only writes is to pass the token on.
-	back() bool
-
-	// The other methods are for the goroutine that reads. depart precedes a handler, which can take
-	// its time, or wait for what is to be written; comeBack follows it. retire leaves all writing
-	// to the other goroutine for good.
-	depart()
-	comeBack()
-	retire()
-}
-
-// single is the writer of a connection whose reading goroutine does not write.
-type single struct {
-	*net.TCPConn
-	raw      syscall.RawConn
-	handover chan<- struct{}
-}
-
-func (s single) descriptor() syscall.RawConn { return s.raw }
-func (s single) takesLarge() bool            { return false }
-func (s single) pass()                       { s.handover <- struct{}{} }
-func (s single) back() bool                  { return false }
-func (s single) depart()                     {}
-func (s single) comeBack()                   {}
-func (s single) retire()                     {}
-
 // newConn begins to use a socket, which stays the caller's if there is an error.
 func newConn(p *peer, s *socket, mine bool) (*conn, error) {
 	c := &conn{
-		peer: p, socket: s, mine: mine, near: inside(s.tcp), batch: batch{chunk: chunk},
+		peer: p, socket: s, mine: mine, batch: batch{chunk: chunk},
 		token: make(chan struct{}, 1), handover: make(chan struct{}, 1),
 		closed: make(chan struct{}), done: make(chan struct{}),
+	}
+	if s.shared != nil {
+		c.medium = s.shared
+		s.counted.Conn, s.Conn, s.sealed = s.shared, s.counted, nil
+		return c, nil
 	}
 	raw, err := s.tcp.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
-	c.writer = single{s.tcp, raw, c.handover}
-	if c.near {
-		if err := tuneLoopback(s.tcp); err != nil {
-			return nil, err
-		}
-		p.node.near.Add(1)
-		// With TLS, which opens what comes while the next is sealed, two goroutines are better.
-		if s.sealed == nil && p.node.crowded() {
-			if d, err := newDuplex(c); err == nil {
-				c.writer = d
-			}
-		}
-	}
-	c.gather = newGather(c.writer.descriptor())
-	s.counted.patient = newPatient(c)
+	c.medium = plain{s.tcp, newGather(raw)}
+	s.counted.Conn = newPatient(s.tcp, raw)
 	if s.sealed != nil {
 		c.batch.chunk = sealedChunk
 		s.sealed.hold()
 	}
 	return c, nil
-}
-
-// cores is how many cores this machine has.
-var cores = runtime.NumCPU()
-
-// crowded reports whether the processes of this machine that are connected have fewer than two
-// cores each. A connection is made as it is at the time.
-func (n *Node) crowded() bool { return cores < 2*(1+int(n.near.Load())) }
-
-// inside reports whether both ends of a connection are on this machine.
-func inside(c *net.TCPConn) bool {
-	near, ok := c.LocalAddr().(*net.TCPAddr)
-	far, known := c.RemoteAddr().(*net.TCPAddr)
-	return ok && known && (near.IP.Equal(far.IP) || far.IP.IsLoopback())
 }
 
 // close ends the connection; the first to do so says why. It does not wait: done is
@@ -181,12 +148,15 @@ func (c *conn) close(reason error) {
 	c.closing.Do(func() {
 		c.reason = reason
 		close(c.closed)
-		c.writer.Close() //nolint:errcheck // whatever it says, the connection is over
+		c.medium.Close() //nolint:errcheck // whatever it says, the connection is over
 	})
 }
 
 // run reads until the connection ends, and then clears up. The queue is written first.
 func (c *conn) run(in *bufio.Reader) {
+	if c.socket.shared != nil {
+		c.peer.node.work.Go(c.socket.shared.watch)
+	}
 	c.handover <- struct{}{}
 	written := make(chan struct{})
 	go func() {
@@ -194,7 +164,6 @@ func (c *conn) run(in *bufio.Reader) {
 		c.write()
 	}()
 	err := c.receive(in)
-	c.writer.retire()
 	c.close(err)
 	<-written
 	select {
@@ -207,9 +176,7 @@ func (c *conn) run(in *bufio.Reader) {
 		freed[p.Class] += p.Size()
 		p.Release()
 	}
-	if c.near {
-		c.peer.node.near.Add(-1)
-	}
+	c.medium.release()
 	c.peer.ended(c, freed)
 	close(c.done)
 }
@@ -237,9 +204,7 @@ func (c *conn) receive(in *bufio.Reader) error {
 			return c.farewell()
 		default:
 			c.busy.Store(true)
-			c.writer.depart()
 			p.node.config.Receive(c.from, a.frame)
-			c.writer.comeBack()
 			c.handled.Add(1)
 			c.busy.Store(false)
 		}
@@ -250,7 +215,6 @@ func (c *conn) receive(in *bufio.Reader) error {
 // says that all has arrived, and the end of what is written.
 func (c *conn) farewell() error {
 	p := c.peer
-	c.writer.retire()
 	p.mu.Lock()
 	c.beatDue, c.farewellDue = true, true
 	p.drop()
@@ -263,7 +227,7 @@ func (c *conn) farewell() error {
 	case <-c.closed:
 	case <-deadline.C:
 	}
-	c.writer.CloseWrite() //nolint:errcheck // the connection is over in any case
+	c.medium.CloseWrite() //nolint:errcheck // the connection is over in any case
 	return ErrLeft
 }
 
@@ -288,7 +252,7 @@ func (p *peer) pump(c *conn) {
 			c.close(err)
 		}
 		if !all {
-			c.writer.pass()
+			c.handover <- struct{}{}
 			return
 		}
 		freed := c.finish()
@@ -296,7 +260,7 @@ func (p *peer) pump(c *conn) {
 		p.free(freed)
 	}
 	p.mu.Unlock()
-	c.writer.pass()
+	c.handover <- struct{}{}
 }
 
 // inlineBatches is how many batches a sender writes before it leaves the rest to the
@@ -336,13 +300,12 @@ func (c *conn) fill() bool {
 	return b.size > 0
 }
 
-// attempt writes as much of a fresh batch as the socket takes now. The first chunk of a large
-// packet may be left to where the others are written.
+// attempt writes as much of a fresh batch as there is room for now.
 func (c *conn) attempt() (all bool, err error) {
-	if err := c.seal(); err != nil || c.writer.takesLarge() && c.batch.open != nil {
+	if err := c.seal(); err != nil {
 		return false, err
 	}
-	n, err := c.gather.write(c.rest)
+	n, err := c.medium.try(c.rest)
 	c.advance(n)
 	return len(c.rest) == 0, err
 }
@@ -386,7 +349,7 @@ func (c *conn) finish() [wire.Classes]int {
 	return c.batch.written()
 }
 
-// write is the goroutine that only writes: what senders could not, and the one that reads does not.
+// write is the goroutine that writes what senders could not.
 func (c *conn) write() {
 	for {
 		select {
@@ -403,12 +366,12 @@ func (c *conn) write() {
 	}
 }
 
-// drain writes the rest of a batch and all that is due, as long as it is left to it.
+// drain writes the rest of a batch and all that is due.
 func (c *conn) drain() error {
 	for {
 		if len(c.rest) > 0 {
 			c.buffers = c.rest
-			n, err := c.buffers.WriteTo(c.writer)
+			n, err := c.buffers.WriteTo(c.medium)
 			c.bytesOut.Add(n)
 			if err != nil {
 				return err
@@ -416,10 +379,6 @@ func (c *conn) drain() error {
 		}
 		if more, err := c.next(); err != nil || !more {
 			return err
-		}
-		if c.writer.back() {
-			c.writer.pass()
-			return nil
 		}
 	}
 }

@@ -4,13 +4,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/gradwire/gradwire/cluster/transport"
 )
 
 func TestConnectionIsMadeWhereThereAreDescriptorsForNoMoreThanThat(t *testing.T) {
-	before := transport.SetCores(1)
-	t.Cleanup(func() { transport.SetCores(before) })
 	a, b := start(t, "a", 1, nil), start(t, "b", 1, nil)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

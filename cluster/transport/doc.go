@@ -18,13 +18,16 @@
 //     only.
 //   - A message that the queue has taken is handled at most once, in the queue's order. It counts
 //     as delivered when its receiver says so, otherwise as lost. PeerStats adds up at any time.
+//   - Two processes of one machine and one user share memory (Linux): a ring of bytes for each
+//     direction. It is not encrypted, also where TLS has proved who the other is. The caller offers
+//     it at an address of the machine that only the greeting tells; who calls there must be of its
+//     user. Where one side wants sockets, or something stands between the two, such as a proxy,
+//     there is none. A system call is made only to sleep and to wake who sleeps.
 //   - Tensors ride beside the head. writev(2) writes them from where they lie, and they are read
-//     into tensors of the receiver's pool. No payload is copied or allocated, TLS apart.
+//     into tensors of the receiver's pool. No payload is allocated, and only TLS and the ring copy
+//     one.
 //   - If nothing waits, the sender writes itself. The reader polls for some 100 µs before it
 //     sleeps, as long as an answer mostly comes: waking a core takes longer than a short message.
-//   - Where the processes of a machine have fewer than two cores each, one goroutine reads from a
-//     connection between them and writes to it in turns (Linux, without TLS). Two would take each
-//     other's core, and Go's poller would wake a third thread for every piece.
 //   - Large frames go in chunks of at most 1 MiB. Heartbeats and urgent frames go in between and do
 //     not wait for the end of a tensor.
 //   - A peer's queue is bounded. Send waits for room; SendPacket does not and has more of it.

@@ -1,14 +1,5 @@
 package transport
 
-// SetCores pretends that the machine has n cores, and returns how many it had before.
-func SetCores(n int) (before int) {
-	before, cores = cores, n
-	return before
-}
-
-// Near is how many connections to processes of this machine there are.
-func (n *Node) Near() int { return int(n.near.Load()) }
-
 // Refusals counts callers that did not become peers.
 type Refusals struct{ Strangers, Malformed, Double, Stale, Crowded, Other, Failed uint64 }
 

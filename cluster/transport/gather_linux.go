@@ -22,8 +22,8 @@ func newGather(raw syscall.RawConn) *gather {
 	return g
 }
 
-// write writes what the socket takes now, and returns how many bytes that was.
-func (g *gather) write(parts [][]byte) (int, error) {
+// try writes what the socket takes now, and returns how many bytes that was.
+func (g *gather) try(parts [][]byte) (int, error) {
 	total := 0
 	for len(parts) > 0 {
 		g.count, g.n, g.err = 0, 0, nil // a closed socket leaves them as they are

@@ -95,11 +95,11 @@ func TestCallerOfAnotherNameThanItsCertificateIsRefused(t *testing.T) {
 
 // hello writes a greeting independently of the code under test.
 func hello(name, target string, incarnation, attempt uint64) []byte {
-	body := append([]byte("GWcn"), 2)
+	body := append([]byte("GWcn"), 3)
 	for _, v := range []uint64{incarnation, attempt, 0, 0} {
 		body = binary.LittleEndian.AppendUint64(body, v)
 	}
-	for _, s := range []string{name, target, ""} {
+	for _, s := range []string{name, target, "", "", ""} {
 		body = append(binary.LittleEndian.AppendUint16(body, uint16(len(s))), s...)
 	}
 	return append(binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, uint32(len(body))), body...)

@@ -117,6 +117,9 @@ type Config struct {
 	// Identity proves who this is; nil stands for connections without TLS, which are for
 	// loopback addresses only.
 	Identity *identity.Identity
+	// SocketsOnly has connections with processes of this machine go over sockets. Otherwise two of
+	// one user share memory, and the socket only says that the other is gone (Linux).
+	SocketsOnly bool
 	// Tensors is where the tensors of received frames come from.
 	Tensors *protos.TensorPool
 	// Receive takes a frame that has arrived, and with it one reference to each of its
@@ -155,7 +158,6 @@ type Node struct {
 	began    time.Time
 	attempts atomic.Uint64
 	closing  atomic.Bool
-	near     atomic.Int32                      // connections inside this machine
 	identity atomic.Pointer[identity.Identity] // nil without TLS
 	stop     context.Context
 	halt     context.CancelFunc

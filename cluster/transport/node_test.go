@@ -194,24 +194,19 @@ func chunk(index int, tensors ...*protos.Tensor) *wire.Frame {
 	return &wire.Frame{Kind: wire.User, Target: "x/actor", Head: &protos.Chunk{Index: uint32(index)}, Tensors: tensors}
 }
 
-// both tests connections with TLS and without, and of these such as one goroutine reads and writes,
-// and two.
+// both tests connections with TLS and without, over memory and over sockets.
 func both(t *testing.T, test func(t *testing.T, a, b func(n *node, c *transport.Config))) {
-	plain := func(cores int) func(t *testing.T) {
-		return func(t *testing.T) {
-			before := transport.SetCores(cores)
-			t.Cleanup(func() { transport.SetCores(before) })
-			test(t, nil, nil)
+	for name, sockets := range map[string]bool{"": false, ", sockets": true} {
+		with := func(secure string) func(*node, *transport.Config) {
+			return func(_ *node, c *transport.Config) {
+				if c.SocketsOnly = sockets; secure != "" {
+					c.Identity = id(t, secure)
+				}
+			}
 		}
+		t.Run("plain"+name, func(t *testing.T) { test(t, with(""), with("")) })
+		t.Run("TLS"+name, func(t *testing.T) { test(t, with("a"), with("b")) })
 	}
-	t.Run("plain", plain(1<<20))
-	t.Run("plain, one goroutine", plain(1))
-	t.Run("TLS", func(t *testing.T) {
-		with := func(name string) func(*node, *transport.Config) {
-			return func(_ *node, c *transport.Config) { c.Identity = id(t, name) }
-		}
-		test(t, with("a"), with("b"))
-	})
 }
 
 func counting(n, from int) []uint64 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"syscall"
+	"time"
 )
 
 // What follows does without what only Linux is known here to have, or to need.
@@ -15,15 +16,16 @@ type gather struct{}
 
 func newGather(syscall.RawConn) *gather { return &gather{} }
 
-func (*gather) write([][]byte) (int, error) { return 0, nil }
+func (*gather) try([][]byte) (int, error) { return 0, nil }
 
-// patient goes to sleep at once.
-type patient struct{ *net.TCPConn }
+// newPatient reads as the socket does.
+func newPatient(c *net.TCPConn, _ syscall.RawConn) net.Conn { return c }
 
-func newPatient(c *conn) *patient { return &patient{c.socket.tcp} }
+// offer is none: nothing is shared.
+type offer struct{ address string }
 
-// newDuplex fails: no poller waits for others.
-func newDuplex(*conn) (writer, error) { return nil, errors.ErrUnsupported }
+func newOffer() (*offer, error) { return nil, errors.ErrUnsupported }
 
-// tuneLoopback does nothing.
-func tuneLoopback(*net.TCPConn) error { return nil }
+func (*offer) end(*socket, bool) (shared, error) { return nil, errors.ErrUnsupported }
+
+func take(string, *socket, time.Duration) (shared, error) { return nil, errors.ErrUnsupported }

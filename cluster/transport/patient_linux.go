@@ -2,27 +2,20 @@ package transport
 
 import (
 	"io"
+	"net"
 	"runtime"
 	"syscall"
 	"time"
 )
 
-// patient reads from a socket. Before it goes to sleep it looks for up to spin whether something
-// comes, as long as that mostly happens: to wake a core that sleeps takes as long as an answer
-// does. In between it gives way to the process's other goroutines. It does not yield the core to
-// other threads: Linux takes that as giving up the thread's share, and lets it wait when it has
-// work to do.
-type patient struct {
-	raw   syscall.RawConn
-	both  *duplex // that writes in turns with this; nil if another goroutine does
-	sleep bool    // nothing came, and nothing could be written
-	do    func(fd uintptr) bool
-	to    []byte
-	n     int
-	err   error
-	looks bool // this read does, once
-	score int  // high where looking is worth it
-	since int  // reads that did not look
+// spinner decides how a reader waits. Before it goes to sleep it looks for up to spin whether
+// something comes, as long as that mostly happens: to wake a core that sleeps takes as long as an
+// answer does. In between it gives way to the process's other goroutines. It does not yield the
+// core to other threads: Linux takes that as giving up the thread's share, and lets it wait when it
+// has work to do.
+type spinner struct {
+	score int // high where looking is worth it
+	since int // reads that did not look
 }
 
 const (
@@ -34,10 +27,40 @@ const (
 	probes    = 16
 )
 
-func newPatient(c *conn) *patient {
-	p := &patient{raw: c.writer.descriptor(), score: bestScore}
-	p.both, _ = c.writer.(*duplex)
-	p.do = p.read
+// found looks whether there is something until there is, or it is not worth it.
+func (s *spinner) found(something func() bool) bool {
+	if s.since++; s.score <= 0 && s.since <= probes {
+		return false
+	}
+	s.since = 0
+	for until := time.Now().Add(spin); time.Now().Before(until); {
+		runtime.Gosched()
+		if something() {
+			s.score = min(s.score+1, bestScore)
+			return true
+		}
+	}
+	s.score = max(s.score-vain, 0)
+	return false
+}
+
+// patient reads from a socket.
+type patient struct {
+	*net.TCPConn
+	raw     syscall.RawConn
+	spinner spinner
+	do      func(fd uintptr) bool
+	again   func() bool
+	fd      uintptr
+	to      []byte
+	n       int
+	err     error
+	looked  bool // in this read
+}
+
+func newPatient(c *net.TCPConn, raw syscall.RawConn) *patient {
+	p := &patient{TCPConn: c, raw: raw, spinner: spinner{score: bestScore}}
+	p.do, p.again = p.read, p.try
 	return p
 }
 
@@ -46,16 +69,8 @@ func (p *patient) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	p.to, p.n, p.err = b, 0, nil
-	p.since++
-	p.looks = p.score > 0 || p.since > probes
+	p.to, p.n, p.err, p.looked = b, 0, nil, false
 	err := p.raw.Read(p.do)
-	for err == nil && p.sleep {
-		p.sleep = false
-		if err = p.both.sleep(); err == nil {
-			err = p.raw.Read(p.do)
-		}
-	}
 	p.to = nil
 	switch {
 	case err != nil:
@@ -70,42 +85,21 @@ func (p *patient) Read(b []byte) (int, error) {
 
 // read reports whether it is done; otherwise it is called again when there is something.
 func (p *patient) read(fd uintptr) bool {
-	if p.once(fd) {
+	p.fd = fd
+	if p.try() {
 		return true
 	}
-	// What waits for room is written as soon as there is some.
-	if p.looks && (p.both == nil || !p.both.holds) {
-		p.looks, p.since = false, 0
-		for until := time.Now().Add(spin); time.Now().Before(until); {
-			runtime.Gosched()
-			if p.once(fd) {
-				p.score = min(p.score+1, bestScore)
-				return true
-			}
-		}
-		p.score = max(p.score-vain, 0)
+	if p.looked {
+		return false
 	}
-	p.sleep = p.both != nil
-	return p.sleep
-}
-
-// once reports whether there was something to read now, or an error.
-func (p *patient) once(fd uintptr) bool {
-	if p.both == nil {
-		return p.try(fd)
-	}
-	done, err := p.both.exchange(func() bool { return p.try(fd) })
-	if err != nil {
-		p.err = err
-	}
-	p.both.ahead = max(p.both.ahead-p.n, 0)
-	return done || err != nil
+	p.looked = true
+	return p.spinner.found(p.again)
 }
 
 // try reports whether there was something to read, or an error.
-func (p *patient) try(fd uintptr) bool {
+func (p *patient) try() bool {
 	for {
-		n, err := syscall.Read(int(fd), p.to)
+		n, err := syscall.Read(int(p.fd), p.to)
 		switch err {
 		case nil:
 			p.n = n

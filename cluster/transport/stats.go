@@ -9,6 +9,8 @@ type PeerStats struct {
 	State State
 	// Connected says whether there is a connection.
 	Connected bool
+	// Shared says whether that goes over memory shared with the peer.
+	Shared bool
 	// Connections counts those that there were.
 	Connections uint64
 	// Sent counts the messages that Send, TrySend and SendPacket took.
@@ -65,6 +67,7 @@ func (p *peer) stats() PeerStats {
 		s.Delivered += c.acked
 		s.Unacknowledged = c.begun - c.acked
 		s.Received += c.handled.Load()
+		s.Shared = c.socket.shared != nil
 	}
 	return s
 }

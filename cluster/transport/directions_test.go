@@ -104,13 +104,3 @@ func TestShortHandlersInARowDoNotKeepWhatWasBegunFromBeingWritten(t *testing.T) 
 		until(t, "the small ones are handled", func() bool { return b.handled.Load() == frames })
 	})
 }
-
-func TestConnectionsInsideTheMachineAreCountedWhileTheyLast(t *testing.T) {
-	a, b := start(t, "a", 1, nil), start(t, "b", 1, nil)
-	a.connect(t, "b", b)
-	until(t, "both know", func() bool { return a.Near() == 1 && b.Near() == 1 })
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it is over", func() bool { return a.Near() == 0 && b.Near() == 0 })
-}
