@@ -27,7 +27,7 @@ type memory struct {
 }
 
 const (
-	ringBytes   = 1 << 20
+	ringBytes   = 2 << 20
 	ringPage    = 4096 // for its positions
 	memoryBytes = 2 * (ringPage + ringBytes)
 	// piece is how much is copied before the other side is told, which copies at the same time.
@@ -46,7 +46,10 @@ type ring struct {
 
 // positions are shared: each has a cache line of its own.
 type positions struct {
-	written, read struct {
+	// begins is a position whose byte is the first of data: the latest at which the ring was empty
+	// when something was written. So short messages lie where others were before, in the cache, and
+	// take no more memory than one.
+	written, read, begins struct {
 		atomic.Uint64
 		_ [56]byte
 	}
@@ -77,7 +80,7 @@ func (r *ring) sleep(flag *atomic.Uint32, b bell, passed func() bool) error {
 
 // part is what lies in one piece of n bytes from this side's position on.
 func (r *ring) part(n uint64) []byte {
-	from := r.at % ringBytes
+	from := (r.at - r.begins.Load()) % ringBytes
 	return r.data[from:min(from+min(n, piece), ringBytes)]
 }
 
@@ -121,8 +124,11 @@ func (r *ring) roomy() bool { return r.used() <= ringBytes/2 }
 func (r *ring) put(b []byte) (n int, err error) {
 	for n < len(b) {
 		used := r.used()
-		if used > ringBytes {
+		switch {
+		case used > ringBytes:
 			return n, bad("%d bytes in a ring of %d", used, ringBytes)
+		case used == 0:
+			r.begins.Store(r.at)
 		}
 		k := copy(r.part(ringBytes-used), b[n:])
 		if k == 0 {
@@ -258,8 +264,7 @@ func allocate() (fds []int, err error) {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
 	fds = append(fds, fd)
-	// What is not there now could be missing when it is written to, which ends a process.
-	if err = unix.Fallocate(fd, 0, 0, memoryBytes); err == nil {
+	if err = unix.Ftruncate(fd, memoryBytes); err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
 	}
 	for err == nil && len(fds) < descriptors {
