@@ -181,10 +181,10 @@ func TestCancelledTimerIsNotDelivered(t *testing.T) {
 	s.handlers = []handler{func(ctx actor.Context, env actors.Env) {
 		switch m := ctx.Message().(type) {
 		case *actor.Started:
-			timer := env.After(2*ms, "cancelled")
-			env.After(4*ms, "kept")
+			timer := env.After(100*ms, "cancelled")
+			env.After(150*ms, "kept")
 			timer.Cancel()
-			env.After(ms, "early")
+			env.After(50*ms, "early")
 			env.After(-time.Hour, "overdue")
 			timer.Cancel()
 		case string:
