@@ -2,7 +2,6 @@ package transport
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -142,9 +141,7 @@ func (n *Node) hello(
 		welcome, about, err = s.hear(in, welcomeRecord)
 	}
 	if o != nil {
-		var failed error
-		s.shared, failed = o.end(s, err == nil && welcome.memory == g.memory)
-		err = cmp.Or(err, failed)
+		s.shared = o.end(err == nil && welcome.memory == g.memory)
 	}
 	if err == nil && about.Name != g.target {
 		err = refusals[refusedTarget]
@@ -164,24 +161,31 @@ func (n *Node) offer(s *socket, g *greeting) *offer {
 	if n.config.SocketsOnly || !inside(s.tcp) {
 		return nil
 	}
-	o, err := newOffer()
+	o, err := newOffer(s)
 	if err != nil {
 		return nil
 	}
-	g.from, g.memory = s.tcp.LocalAddr().String(), o.address
+	g.ends, g.memory = ends(s.tcp.LocalAddr(), s.tcp.RemoteAddr()), o.name
 	return o
 }
 
 // join takes the memory that a caller offers. The connection must be direct: what stands between
 // two processes of a machine, as a proxy does, is there for a reason.
 func (n *Node) join(s *socket, hello *greeting) {
-	if n.config.SocketsOnly || hello.memory == "" || !inside(s.tcp) || hello.from != s.tcp.RemoteAddr().String() {
+	if n.config.SocketsOnly || hello.memory == "" || !inside(s.tcp) ||
+		hello.ends != ends(s.tcp.RemoteAddr(), s.tcp.LocalAddr()) {
 		return
 	}
-	if m, err := take(hello.memory, s, n.config.Limits.Handshake); err == nil {
+	// The caller waits for as long as a handshake may take: it can still have a socket.
+	ctx, cancel := context.WithTimeout(n.stop, n.config.Limits.Handshake/4)
+	defer cancel()
+	if m, err := take(ctx, hello.memory, s); err == nil {
 		s.shared = m
 	}
 }
+
+// ends are both ends of a connection, that of its caller first.
+func ends(caller, called net.Addr) string { return caller.String() + " " + called.String() }
 
 // endWith ends what waits for the socket when ctx ends. The function that it returns prevents that,
 // and reports whether it could.

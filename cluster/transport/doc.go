@@ -20,9 +20,9 @@
 //     as delivered when its receiver says so, otherwise as lost. PeerStats adds up at any time.
 //   - Two processes of one machine and one user share memory (Linux): a ring of bytes for each
 //     direction. It is not encrypted, also where TLS has proved who the other is. The caller offers
-//     it at an address of the machine that only the greeting tells; who calls there must be of its
-//     user. Where one side wants sockets, or something stands between the two, such as a proxy,
-//     there is none. A system call is made only to sleep and to wake who sleeps.
+//     it on a Unix socket, to who is of its user and says the secret that its greeting told. Where
+//     one side wants sockets, or something stands between the two, such as a proxy, there is none.
+//     A system call is made only to sleep and to wake who sleeps.
 //   - Tensors ride beside the head. writev(2) writes them from where they lie, and they are read
 //     into tensors of the receiver's pool. No payload is allocated, and only TLS and the ring copy
 //     one.
@@ -45,5 +45,6 @@
 // them repeat them. A node of the cluster is trusted as its certificate says. It may send any frame
 // to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths as it
 // likes. Strangers who open 64 connections at a time keep other callers out while they do, but do
-// not disturb existing connections.
+// not disturb existing connections. Programs of the same user that may trace a process can read and
+// change what it shares; a process that shares memory can keep the other's goroutine waiting.
 package transport

@@ -1,8 +1,11 @@
 package transport
 
 import (
+	"context"
 	"crypto/rand"
+	"crypto/subtle"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -37,11 +40,12 @@ const (
 // ring is one direction. Each side has its own view of it.
 type ring struct {
 	*positions
-	data        []byte
-	bytes, room bell
-	at          uint64      // what this side has written, or read; what it shares could be changed
-	gone        atomic.Bool // the process that writes
-	heard       [8]byte
+	data   []byte
+	bell   *os.File    // on which this side sleeps; Go's poller knows it
+	others int         // on which the other side does
+	at     uint64      // what this side has written, or read; what it shares could be changed
+	gone   atomic.Bool // the process that writes
+	heard  [8]byte
 }
 
 // positions are shared: each has a cache line of its own.
@@ -61,21 +65,22 @@ type positions struct {
 	}
 }
 
-// bell wakes a goroutine of the other process: an eventfd(2), which Go's poller knows.
-type bell struct{ *os.File }
-
-func (b bell) ring() {
-	b.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) //nolint:errcheck // where it is closed nobody sleeps
-}
+// strike adds one to an eventfd(2), which wakes who sleeps on it.
+var strike = []byte{1, 0, 0, 0, 0, 0, 0, 0}
 
 // sleep waits until the other side rings, unless what it rings for has come to pass.
-func (r *ring) sleep(flag *atomic.Uint32, b bell, passed func() bool) error {
+func (r *ring) sleep(flag *atomic.Uint32, passed func() bool) error {
 	if flag.Store(1); passed() {
 		flag.Store(0)
 		return nil
 	}
-	_, err := b.Read(r.heard[:])
+	_, err := r.bell.Read(r.heard[:])
 	return err
+}
+
+// wake rings for the other side. It never waits: a counter that is full wakes as well.
+func (r *ring) wake() {
+	unix.Write(r.others, strike) //nolint:errcheck // where nobody hears it the connection is at its end
 }
 
 // part is what lies in one piece of n bytes from this side's position on.
@@ -108,7 +113,7 @@ func (r *ring) take(b []byte) (n int, err error) {
 		n, r.at = n+k, r.at+uint64(k)
 		r.read.Store(r.at)
 		if waiting-uint64(k) <= ringBytes/2 && r.full.Load() > 0 && r.full.CompareAndSwap(1, 0) {
-			r.room.ring()
+			r.wake()
 		}
 	}
 	return n, nil
@@ -137,7 +142,7 @@ func (r *ring) put(b []byte) (n int, err error) {
 		n, r.at = n+k, r.at+uint64(k)
 		r.written.Store(r.at)
 		if r.hungry.Load() > 0 && r.hungry.CompareAndSwap(1, 0) {
-			r.bytes.ring()
+			r.wake()
 		}
 	}
 	return n, nil
@@ -151,7 +156,7 @@ func (m *memory) Read(b []byte) (int, error) {
 		}
 		n, err := m.in.take(b)
 		if n == 0 && err == nil && !m.spinner.found(m.more) {
-			err = m.in.sleep(&m.in.hungry.Uint32, m.in.bytes, m.more)
+			err = m.in.sleep(&m.in.hungry.Uint32, m.more)
 		}
 		if n > 0 || err != nil {
 			return n, err
@@ -167,7 +172,7 @@ func (m *memory) Write(b []byte) (n int, err error) {
 		if n += k; err != nil || n == len(b) {
 			return n, err
 		}
-		if err := m.out.sleep(&m.out.full.Uint32, m.out.room, m.out.roomy); err != nil {
+		if err := m.out.sleep(&m.out.full.Uint32, m.out.roomy); err != nil {
 			return n, err
 		}
 	}
@@ -189,18 +194,14 @@ func (m *memory) try(parts [][]byte) (n int, err error) {
 // CloseWrite ends what is written.
 func (m *memory) CloseWrite() error {
 	m.out.ended.Store(1)
-	m.out.bytes.ring()
+	m.out.wake()
 	return nil
 }
 
 // Close ends both directions, and what waits for them.
 func (m *memory) Close() error {
 	m.closed.Store(true)
-	err := m.Conn.Close()
-	for _, b := range []bell{m.in.bytes, m.in.room, m.out.bytes, m.out.room} {
-		err = errors.Join(err, b.Close())
-	}
-	return err
+	return errors.Join(m.Conn.Close(), m.in.bell.Close(), m.out.bell.Close())
 }
 
 // watch returns when the other process is gone, or the connection is closed. What it has written is
@@ -210,31 +211,31 @@ func (m *memory) watch() {
 	for {
 		if _, err := m.Conn.Read(b[:]); err != nil {
 			m.in.gone.Store(true)
-			m.in.bytes.ring()
+			m.in.bell.Write(strike) //nolint:errcheck // where it is closed nobody sleeps
 			return
 		}
 	}
 }
 
+// release gives up what senders use until they have ended.
 func (m *memory) release() {
 	unix.Munmap(m.mapped) //nolint:errcheck // it was mapped
+	closeAll([]int{m.in.others, m.out.others})
 }
 
-// What is offered: the memory, and the bells of both rings.
+// What is offered: the memory, and for each ring the bells of its reader and of its writer.
 const descriptors = 5
 
-// newMemory maps memory, and takes its descriptors over. Of the first ring the caller is the
-// writer.
-func newMemory(of *net.TCPConn, fds []int, caller bool) (shared, error) {
+// newMemory maps memory, and takes the descriptors of its bells over. Of the first ring the caller
+// is the writer. If there is an error all descriptors stay with whose they are.
+func newMemory(of *net.TCPConn, fds []int, caller bool) (*memory, error) {
 	m := &memory{Conn: of, spinner: spinner{score: bestScore}}
 	m.more = m.in.more
 	var err error
 	if m.mapped, err = unix.Mmap(fds[0], 0, memoryBytes, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_SHARED); err != nil {
-		closeAll(fds)
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	closeAll(fds[:1])
 	rings := [...]*ring{&m.in, &m.out}
 	if caller {
 		rings = [...]*ring{&m.out, &m.in}
@@ -243,7 +244,11 @@ func newMemory(of *net.TCPConn, fds []int, caller bool) (shared, error) {
 		part := m.mapped[i*(ringPage+ringBytes):]
 		r.positions = (*positions)(unsafe.Pointer(&part[0]))
 		r.data = part[ringPage : ringPage+ringBytes]
-		r.bytes, r.room = bell{os.NewFile(uintptr(fds[1+2*i]), "bytes")}, bell{os.NewFile(uintptr(fds[2+2*i]), "room")}
+		mine, others := fds[1+2*i], fds[2+2*i]
+		if r == &m.out {
+			mine, others = others, mine
+		}
+		r.bell, r.others = os.NewFile(uintptr(mine), "eventfd"), others
 	}
 	return m, nil
 }
@@ -292,14 +297,25 @@ func check(fds []int) error {
 		s.Size != memoryBytes {
 		return bad("memory of %d bytes with seals %#x; %v", s.Size, got, err)
 	}
+	for _, fd := range fds[1:] { // anything else could keep who reads or writes it waiting
+		what, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+		if err != nil || what != "anon_inode:[eventfd]" {
+			return bad("a bell is %s; %v", what, err)
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK == 0 {
+			return bad("a bell that blocks; %v", err)
+		}
+	}
 	return nil
 }
 
-// offer is memory for who is called, if that is on this machine, of the same user, and was told the
-// address, which nobody can guess.
+// offer is memory for who is called, if that is on this machine, of the same user, and says the
+// secret, which only the greeting tells.
 type offer struct {
-	address  string
+	name     string // address and secret
+	secret   string
 	fds      []int
+	memory   *memory
 	listener *net.UnixListener
 	given    chan struct{} // closed when nobody can take it any longer
 }
@@ -307,68 +323,101 @@ type offer struct {
 // offers begins what every address of an offer begins with.
 const offers = "@gradwire-"
 
-func newOffer() (*offer, error) {
+func newOffer(of *socket) (*offer, error) {
 	fds, err := allocate()
 	if err != nil {
 		return nil, err
 	}
-	o, err := offerOf(fds)
+	m, err := newMemory(of.tcp, fds, true)
 	if err != nil {
 		closeAll(fds)
+		return nil, err
 	}
-	return o, err
+	o, err := offerOf(fds)
+	if err != nil {
+		closeAll(fds[:1])
+		m.discard()
+		return nil, err
+	}
+	o.memory = m
+	return o, nil
 }
 
 func offerOf(fds []int) (o *offer, err error) {
-	o = &offer{address: offers + rand.Text(), fds: fds, given: make(chan struct{})}
-	if o.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: o.address, Net: "unix"}); err != nil {
+	o = &offer{secret: rand.Text(), fds: fds, given: make(chan struct{})}
+	address := offers + rand.Text()
+	o.name = address + " " + o.secret
+	if o.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"}); err != nil {
 		return nil, err
 	}
 	go o.give()
 	return o, nil
 }
 
+// secretPatience is how long who takes an offer may need to say its secret.
+const secretPatience = time.Second
+
 func (o *offer) give() {
 	defer close(o.given)
+	defer o.listener.Close() //nolint:errcheck // nobody is to wait there
 	for {
 		c, err := o.listener.AcceptUnix()
 		if err != nil {
 			return
 		}
+		said := make([]byte, len(o.secret))
+		c.SetDeadline(time.Now().Add(secretPatience)) //nolint:errcheck // then this waits for the other process
 		if sameUser(c) {
-			c.WriteMsgUnix([]byte{0}, unix.UnixRights(o.fds...), nil) //nolint:errcheck // who does not get it says so
+			if _, err = io.ReadFull(c, said); err == nil && subtle.ConstantTimeCompare(said, []byte(o.secret)) == 1 {
+				//nolint:errcheck // who does not get it says so
+				c.WriteMsgUnix([]byte{0}, unix.UnixRights(o.fds...), nil)
+			}
 		}
 		c.Close() //nolint:errcheck // all is said
 	}
 }
 
 // end ends an offer, and returns the memory if it was taken.
-func (o *offer) end(of *socket, taken bool) (shared, error) {
+func (o *offer) end(taken bool) shared {
 	o.listener.Close() //nolint:errcheck // it takes no calls in either case
 	<-o.given
+	closeAll(o.fds[:1])
 	if !taken {
-		closeAll(o.fds)
-		return nil, nil
+		o.memory.discard()
+		return nil
 	}
-	return newMemory(of.tcp, o.fds, true)
+	return o.memory
+}
+
+// discard gives up memory that was not used, and leaves the socket.
+func (m *memory) discard() {
+	m.in.bell.Close()  //nolint:errcheck // nobody sleeps there
+	m.out.bell.Close() //nolint:errcheck // as well
+	m.release()
 }
 
 // take takes memory that was offered.
-func take(address string, of *socket, within time.Duration) (shared, error) {
+func take(ctx context.Context, name string, of *socket) (shared, error) {
+	address, secret, _ := strings.Cut(name, " ")
 	if !strings.HasPrefix(address, offers) {
 		return nil, bad("memory is offered at %.40q", address)
 	}
-	d := net.Dialer{Timeout: within}
-	dialed, err := d.Dial("unix", address)
+	var d net.Dialer
+	dialed, err := d.DialContext(ctx, "unix", address)
 	if err != nil {
 		return nil, err
 	}
 	defer dialed.Close() //nolint:errcheck // all is said
 	c := dialed.(*net.UnixConn)
+	defer context.AfterFunc(ctx, func() {
+		c.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // then this waits for the other process
+	})()
 	if !sameUser(c) {
 		return nil, errors.New("memory of another user")
 	}
-	c.SetDeadline(time.Now().Add(within)) //nolint:errcheck // then it waits for the other process
+	if _, err := c.Write([]byte(secret)); err != nil {
+		return nil, err
+	}
 	var b [1]byte
 	rights := make([]byte, unix.CmsgSpace(4*descriptors))
 	_, n, _, _, err := c.ReadMsgUnix(b[:], rights)
@@ -379,11 +428,16 @@ func take(address string, of *socket, within time.Duration) (shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := check(fds); err != nil {
+	m, err := (*memory)(nil), check(fds)
+	if err == nil {
+		m, err = newMemory(of.tcp, fds, false)
+	}
+	if err != nil {
 		closeAll(fds)
 		return nil, err
 	}
-	return newMemory(of.tcp, fds, false)
+	closeAll(fds[:1])
+	return m, nil
 }
 
 // received are the descriptors that came with a message.
@@ -403,6 +457,9 @@ func received(rights []byte) (fds []int, err error) {
 	return fds, nil
 }
 
+// overflowUser stands for all users that this process's namespace does not know.
+const overflowUser = 65534
+
 // sameUser reports whether the process at the other end is of this one's user.
 func sameUser(c *net.UnixConn) bool {
 	raw, err := c.SyscallConn()
@@ -412,7 +469,7 @@ func sameUser(c *net.UnixConn) bool {
 	same := false
 	err = raw.Control(func(fd uintptr) {
 		who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		same = err == nil && int(who.Uid) == os.Geteuid()
+		same = err == nil && int(who.Uid) == os.Geteuid() && who.Uid != overflowUser
 	})
 	return err == nil && same
 }

@@ -2,14 +2,15 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
@@ -45,25 +46,22 @@ func sockets(t tester) (a, b *net.TCPConn) {
 func share(t tester) (a, b *memory) {
 	t.Helper()
 	near, far := sockets(t)
-	o, err := newOffer()
+	o, err := newOffer(newSocket(near))
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := take(o.address, newSocket(far), time.Minute)
+	taken, err := take(context.Background(), o.name, newSocket(far))
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, err := o.end(newSocket(near), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, b = o.end(true).(*memory), taken.(*memory)
 	t.Cleanup(func() {
-		for _, m := range []shared{given, taken} {
+		for _, m := range []*memory{a, b} {
 			m.Close() //nolint:errcheck // a test may have closed it
 			m.release()
 		}
 	})
-	return given.(*memory), taken.(*memory)
+	return a, b
 }
 
 // pieces writes bytes in pieces of sizes that are drawn.
@@ -109,10 +107,14 @@ func TestMemoryCarriesWhatIsWrittenInItsOrderInBothDirections(t *testing.T) {
 				}
 			}()
 		}
-		for range cap(failed) {
-			if err := <-failed; err != nil {
-				t.Fatal(err)
+		var first error
+		for range cap(failed) { // all have ended before the memory is given up
+			if err := <-failed; err != nil && first == nil {
+				first = errors.Join(err, a.Close(), b.Close())
 			}
+		}
+		if first != nil {
+			t.Fatal(first)
 		}
 	})
 }
@@ -189,57 +191,98 @@ func TestPositionsThatCannotBeEndTheConnection(t *testing.T) {
 	}
 }
 
-func TestMemoryThatIsNotWhatNodesOfferIsRefused(t *testing.T) {
+// offered offers memory of some descriptors, and returns what taking it by another name gives.
+func offered(t *testing.T, fds []int, rename func(name string) string) error {
+	t.Helper()
 	_, far := sockets(t)
 	defer far.Close() //nolint:errcheck // a test's
-	replaced := func(fds []int, flags int, bytes int64) []int {
-		closeAll(fds[:1])
-		fd, err := unix.MemfdCreate("test", flags)
-		if err == nil {
-			err = unix.Ftruncate(fd, bytes)
-		}
-		if err == nil && flags != 0 {
-			_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return append([]int{fd}, fds[1:]...)
+	o, err := offerOf(fds)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, spoil := range map[string]struct {
-		fds     func([]int) []int
-		address func(string) string
+	ctx, cancel := context.WithTimeout(t.Context(), secretPatience/2)
+	defer cancel()
+	taken, err := take(ctx, rename(o.name), newSocket(far))
+	if err == nil {
+		taken.(*memory).discard()
+	}
+	o.listener.Close() //nolint:errcheck // an offer ends by itself, too
+	<-o.given
+	closeAll(fds)
+	return err
+}
+
+// is checks the error of what was offered; none is wanted where want is empty.
+func is(t *testing.T, name, want string, err error) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%s: error %v, want %q", name, err, want)
+	}
+}
+
+func TestMemoryIsGivenToWhoSaysItsSecret(t *testing.T) {
+	for name, x := range map[string]struct {
+		rename func(string) string
+		want   string
 	}{
-		"another address": {address: func(address string) string { return "@" + address[len(offers):] }},
-		"nobody there":    {address: func(address string) string { return address + "x" }},
-		"too few": {fds: func(fds []int) []int {
-			closeAll(fds[2:])
-			return fds[:2]
-		}},
-		"not sealed": {fds: func(fds []int) []int { return replaced(fds, 0, memoryBytes) }},
-		"too short":  {fds: func(fds []int) []int { return replaced(fds, unix.MFD_ALLOW_SEALING, ringBytes) }},
+		"as it is":        {func(name string) string { return name }, ""},
+		"another address": {func(name string) string { return "@" + name[len(offers):] }, "is offered at"},
+		"nobody there":    {func(name string) string { return strings.Replace(name, " ", "x ", 1) }, "refused"},
+		"another secret":  {func(name string) string { return name[:len(name)-1] + "x" }, "EOF"},
+		"a part of it":    {func(name string) string { return name[:len(name)-1] }, "i/o timeout"},
 	} {
 		fds, err := allocate()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if spoil.fds != nil {
-			fds = spoil.fds(fds)
-		}
-		o, err := offerOf(fds)
+		is(t, name, x.want, offered(t, fds, x.rename))
+	}
+}
+
+func TestMemoryThatIsNotWhatNodesOfferIsRefused(t *testing.T) {
+	must := func(fd int, err error) int {
+		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
-		address := o.address
-		if spoil.address != nil {
-			address = spoil.address(address)
+		return fd
+	}
+	replace := func(fds []int, i, fd int) []int {
+		closeAll(fds[i : i+1])
+		fds[i] = fd
+		return fds
+	}
+	sized := func(flags int, bytes int64) int {
+		fd := must(unix.MemfdCreate("test", flags))
+		must(0, unix.Ftruncate(fd, bytes))
+		if flags != 0 {
+			must(unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals))
 		}
-		if _, err := take(address, newSocket(far), time.Minute); err == nil {
-			t.Errorf("%s: taken", name)
+		return fd
+	}
+	for name, x := range map[string]struct {
+		spoil func(fds []int) []int
+		want  string
+	}{
+		"too few": {func(fds []int) []int {
+			closeAll(fds[2:])
+			return fds[:2]
+		}, "2 descriptors"},
+		"too many":   {func(fds []int) []int { return append(fds, must(unix.Dup(0))) }, "6 descriptors"},
+		"not sealed": {func(fds []int) []int { return replace(fds, 0, sized(0, memoryBytes)) }, "seals"},
+		"too short": {func(fds []int) []int {
+			return replace(fds, 0, sized(unix.MFD_ALLOW_SEALING, ringBytes))
+		}, "bytes"},
+		"no bell": {func(fds []int) []int { return replace(fds, 4, must(unix.Dup(0))) }, "a bell is"},
+		"a bell that blocks": {func(fds []int) []int {
+			return replace(fds, 3, must(unix.Eventfd(0, unix.EFD_CLOEXEC)))
+		}, "blocks"},
+	} {
+		fds, err := allocate()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := o.end(nil, false); err != nil {
-			t.Error(err)
-		}
+		is(t, name, x.want, offered(t, x.spoil(fds), func(name string) string { return name }))
 	}
 }
 
@@ -248,39 +291,44 @@ func TestMemoryIsNotGivenToAnotherUser(t *testing.T) {
 		t.Skip("only root can call as somebody else")
 	}
 	near, far := sockets(t)
-	o, err := newOffer()
+	o, err := newOffer(newSocket(near))
 	if err != nil {
 		t.Fatal(err)
 	}
-	user := func(id int) {
-		if _, _, err := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(id), ^uintptr(0)); err != 0 {
-			t.Fatal(err)
-		}
+	address, secret, _ := strings.Cut(o.name, " ")
+	user := func(id int) bool {
+		_, _, err := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(id), ^uintptr(0))
+		return err == 0
 	}
 	runtime.LockOSThread() // of which alone the user changes
-	user(65534)
-	stranger, err := net.Dial("unix", o.address)
-	user(0)
+	changed := user(65533)
+	stranger, err := net.Dial("unix", address)
+	if changed && !user(0) {
+		t.Fatal("this thread stays another user's")
+	}
 	runtime.UnlockOSThread()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rights := make([]byte, 1000)
-	if n, m, _, _, err := stranger.(*net.UnixConn).ReadMsgUnix(make([]byte, 1), rights); n+m > 0 && err == nil {
-		t.Errorf("%d bytes and %d of descriptors for a stranger", n, m)
+	defer stranger.Close() //nolint:errcheck // a test's
+	if changed {
+		stranger.Write([]byte(secret)) //nolint:errcheck // it may be closed already
+		rights := make([]byte, 1000)
+		if n, m, _, _, err := stranger.(*net.UnixConn).ReadMsgUnix(make([]byte, 1), rights); n+m > 0 && err == nil {
+			t.Errorf("%d bytes and %d of descriptors for a stranger", n, m)
+		}
 	}
-	taken, err := take(o.address, newSocket(far), time.Minute)
+	taken, err := take(t.Context(), o.name, newSocket(far))
 	if err != nil {
 		t.Fatal("no longer there after a stranger: ", err)
 	}
-	given, err := o.end(newSocket(near), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []shared{given, taken} {
+	for _, m := range []shared{o.end(true), taken} {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 		m.release()
+	}
+	if !changed {
+		t.Skip("this root cannot become somebody else")
 	}
 }

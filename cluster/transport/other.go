@@ -3,10 +3,10 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"net"
 	"syscall"
-	"time"
 )
 
 // What follows does without what only Linux is known here to have, or to need.
@@ -22,10 +22,10 @@ func (*gather) try([][]byte) (int, error) { return 0, nil }
 func newPatient(c *net.TCPConn, _ syscall.RawConn) net.Conn { return c }
 
 // offer is none: nothing is shared.
-type offer struct{ address string }
+type offer struct{ name string }
 
-func newOffer() (*offer, error) { return nil, errors.ErrUnsupported }
+func newOffer(*socket) (*offer, error) { return nil, errors.ErrUnsupported }
 
-func (*offer) end(*socket, bool) (shared, error) { return nil, errors.ErrUnsupported }
+func (*offer) end(bool) shared { return nil }
 
-func take(string, *socket, time.Duration) (shared, error) { return nil, errors.ErrUnsupported }
+func take(context.Context, string, *socket) (shared, error) { return nil, errors.ErrUnsupported }

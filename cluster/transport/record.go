@@ -99,7 +99,7 @@ type greeting struct {
 	name        string // who sends it
 	target      string // whom it is for
 	address     string // where who sends it can be called; empty if nowhere
-	from        string // whence a caller calls, as it sees it
+	ends        string // of the connection, as its caller sees them
 	memory      string // where memory to share is offered, or was taken; empty if there is none
 }
 
@@ -113,7 +113,7 @@ func (g *greeting) append(b []byte) []byte {
 	for _, v := range [...]uint64{g.incarnation, g.attempt, g.serial, g.received} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	for _, s := range [...]string{g.name, g.target, g.address, g.from, g.memory} {
+	for _, s := range [...]string{g.name, g.target, g.address, g.ends, g.memory} {
 		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
 	}
 	return b
@@ -131,7 +131,7 @@ func getGreeting(b []byte) (g greeting, err error) {
 	for _, v := range [...]*uint64{&g.incarnation, &g.attempt, &g.serial, &g.received} {
 		*v, b = binary.LittleEndian.Uint64(b), b[8:]
 	}
-	for _, s := range [...]*string{&g.name, &g.target, &g.address, &g.from, &g.memory} {
+	for _, s := range [...]*string{&g.name, &g.target, &g.address, &g.ends, &g.memory} {
 		if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
 			return g, bad("the greeting ends too early")
 		}

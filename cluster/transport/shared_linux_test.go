@@ -68,7 +68,7 @@ func TestConnectionsLeaveNoMemoryAndNoDescriptorsBehind(t *testing.T) {
 			t.Errorf("memory is mapped %d times, want once for each side", maps)
 		}
 	}
-	if after, maps := held(); after != descriptors || maps != 0 {
+	if after, maps := held(); after > descriptors || maps != 0 {
 		t.Errorf("%d descriptors, %d before; %d mappings", after, descriptors, maps)
 	}
 }
