@@ -60,7 +60,16 @@ func AddScaled(dst []float32, alpha float32, src []float32) {
 	if len(dst) != len(src) {
 		panic(badVectors)
 	}
-	kernel.Axpy(alpha, src, dst)
+	kernel.Axpy(dst, alpha, src, dst)
+}
+
+// WeightedSum computes dst = alpha·x + beta·y, both products being rounded before they are added.
+// The three must have the same length; dst may be x or y.
+func WeightedSum(dst []float32, alpha float32, x []float32, beta float32, y []float32) {
+	if len(dst) != len(x) || len(dst) != len(y) {
+		panic(badVectors)
+	}
+	kernel.Axpby(dst, alpha, x, beta, y)
 }
 
 // Scale computes x *= alpha.

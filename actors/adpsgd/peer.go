@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -272,9 +273,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 // average makes the model the mean of itself and another.
 func (p *peer) average(other []float32) {
 	own := p.replica.Writable()
-	for i, v := range other {
-		own[i] = 0.5 * (own[i] + v)
-	}
+	nn.ScaledSum(own, 0.5, own, other)
 	p.env.Charge(2 * float64(len(own)))
 }
 

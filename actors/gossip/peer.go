@@ -6,6 +6,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -358,20 +359,12 @@ func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
 		return
 	}
 	merged := p.env.Tensors().Get(len(other.Data))
-	combine(merged.Data, p.replica.Params.Data, other.Data, float32(1-weight), float32(weight))
+	nn.WeightedSum(merged.Data, float32(1-weight), p.replica.Params.Data, float32(weight), other.Data)
 	p.replica.Replace(merged)
 	p.replica.Version = max(p.replica.Version, head.Age)
 	p.merged++
 	p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
 	p.env.Charge(3 * float64(len(merged.Data)))
-}
-
-// combine computes sum ← u·a + v·b.
-func combine(sum, a, b []float32, u, v float32) {
-	a, b = a[:len(sum)], b[:len(sum)]
-	for i := range sum {
-		sum[i] = float32(u*a[i]) + float32(v*b[i])
-	}
 }
 
 // change goes on without those that have gone.

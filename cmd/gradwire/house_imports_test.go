@@ -39,7 +39,7 @@ var table = map[string]string{
 
 	"nn":        "nn/kernel",
 	"nn/kernel": "",
-	"nn/optim":  "nn cluster/plan/field",
+	"nn/optim":  "nn/kernel cluster/plan/field",
 
 	"datasets":           "datasets/input",
 	"datasets/input":     "",

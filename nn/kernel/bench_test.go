@@ -66,7 +66,7 @@ func BenchmarkAxpy(b *testing.B) {
 	for _, n := range []int{2084, 21840, 1_199_882} {
 		x, y := make([]float32, n), make([]float32, n)
 		b.Run(fmt.Sprintf("%d/%s", n, Name()), func(b *testing.B) {
-			measure(b, 2*n, func() { Axpy(1e-3, x, y) })
+			measure(b, 2*n, func() { Axpy(y, 1e-3, x, y) })
 		})
 		b.Run(fmt.Sprintf("%d/gonum", n), func(b *testing.B) {
 			measure(b, 2*n, func() { gonum.Implementation{}.Saxpy(n, 1e-3, x, 1, y, 1) })

@@ -11,7 +11,8 @@
 // depend neither on other rows and columns nor on where slices lie in memory, and AVX-512, AVX2
 // and NEON give the same ones. Plain Go makes one chain of all terms and rounds each product
 // before adding it, so it gives other bits, but the same ones on every platform. The same holds
-// for [Axpy].
+// for [Axpy]. The other vector operations, and the steps of [Momentum] and [Adam], round each
+// operation by itself and have the same bits everywhere.
 //
 // NaN and Inf spread as in a naive loop, with every set of instructions: no zero is skipped, so
 // 0·NaN and 0·Inf are NaN. Only coefficients are special, as in BLAS: with alpha = 0 nothing of

@@ -320,9 +320,12 @@ func TestMistakesPanic(t *testing.T) {
 		{shortA, func() { Gemm(false, false, 3, 2, 4, 1, x[:11], 4, x, 2, 0, x, 2) }},
 		{shortB, func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x[:7], 2, 0, x, 2) }},
 		{shortC, func() { Gemm(false, false, 3, 2, 4, 1, x, 4, x, 2, 0, x[:5], 2) }},
-		{badLength, func() { Axpy(1, x, x[:5]) }},
+		{badLength, func() { Axpy(x, 1, x, x[:5]) }},
 		{badLength, func() { Sum(x, 1, x, x[:5]) }},
 		{badLength, func() { Sum(x[:5], 1, x, x) }},
+		{badLength, func() { Axpby(x[:5], 1, x, 1, x) }},
+		{badLength, func() { (&Momentum{}).Step(x, x[:5], x, x) }},
+		{badLength, func() { (&Adam{}).Step(x, x, x[:5], x, x) }},
 	} {
 		func() {
 			defer func() {

@@ -122,19 +122,19 @@ func transpose(to []float32, pitch int, from []float32, step, m, n int) {
 	}
 }
 
-func axpy(alpha float32, x, y *float32, n int) {
+func axpy(alpha float32, x, y, z *float32, n int) {
 	if active.lanes == instructionsAVX512.lanes {
-		axpyAVX512(alpha, x, y, n)
+		axpyAVX512(alpha, x, y, z, n)
 	} else {
-		axpyAVX2(alpha, x, y, n)
+		axpyAVX2(alpha, x, y, z, n)
 	}
 }
 
 //go:noescape
-func axpyAVX2(alpha float32, x, y *float32, n int)
+func axpyAVX2(alpha float32, x, y, z *float32, n int)
 
 //go:noescape
-func axpyAVX512(alpha float32, x, y *float32, n int)
+func axpyAVX512(alpha float32, x, y, z *float32, n int)
 
 //go:noescape
 func scal(alpha float32, x *float32, n int)
@@ -142,7 +142,16 @@ func scal(alpha float32, x *float32, n int)
 //go:noescape
 func sum(alpha float32, x, y, z *float32, n int)
 
+//go:noescape
+func axpby(alpha, beta float32, x, y, z *float32, n int)
+
 // rectify is Rectify for a multiple of 8 elements.
 //
 //go:noescape
 func rectify(y, x *float32, n int)
+
+//go:noescape
+func stepMomentum(s *momentumStep)
+
+//go:noescape
+func stepAdam(s *adamStep)

@@ -31,7 +31,7 @@ func transpose(to []float32, pitch int, from []float32, step, m, n int) {
 }
 
 //go:noescape
-func axpy(alpha float32, x, y *float32, n int)
+func axpy(alpha float32, x, y, z *float32, n int)
 
 //go:noescape
 func scal(alpha float32, x *float32, n int)
@@ -39,7 +39,16 @@ func scal(alpha float32, x *float32, n int)
 //go:noescape
 func sum(alpha float32, x, y, z *float32, n int)
 
+//go:noescape
+func axpby(alpha, beta float32, x, y, z *float32, n int)
+
 // rectify is Rectify for a multiple of 8 elements.
 //
 //go:noescape
 func rectify(y, x *float32, n int)
+
+//go:noescape
+func stepMomentum(s *momentumStep)
+
+//go:noescape
+func stepAdam(s *adamStep)

@@ -11,7 +11,10 @@ func (r *Rake) compute() { r.computePortable() }
 func offered() []instructions { return []instructions{portable} }
 
 // Nobody calls these: there is no assembly.
-func axpy(float32, *float32, *float32, int)          {}
-func scal(float32, *float32, int)                    {}
-func sum(float32, *float32, *float32, *float32, int) {}
-func rectify(_, _ *float32, _ int)                   {}
+func axpy(_ float32, _, _, _ *float32, _ int)     {}
+func scal(float32, *float32, int)                 {}
+func sum(_ float32, _, _, _ *float32, _ int)      {}
+func axpby(_, _ float32, _, _, _ *float32, _ int) {}
+func rectify(_, _ *float32, _ int)                {}
+func stepMomentum(*momentumStep)                  {}
+func stepAdam(*adamStep)                          {}

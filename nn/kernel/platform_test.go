@@ -33,7 +33,7 @@ func TestBitsAreTheSameOnEveryPlatform(t *testing.T) {
 				}
 			}
 			add(result(t, &p)[:p.m*p.n])
-			Axpy(0.3, p.a[:1001], p.b[:1001])
+			Axpy(p.b[:1001], 0.3, p.a[:1001], p.b[:1001])
 			add(p.b[:1001])
 		}
 		for range 20 {

@@ -99,10 +99,10 @@ func copySixteensPortable(to []float32, pitch int, from []float32, step, rows, w
 	}
 }
 
-func axpyPortable(alpha float32, x, y []float32) {
-	y = y[:len(x)]
+func axpyPortable(alpha float32, x, y, z []float32) {
+	y, z = y[:len(x)], z[:len(x)]
 	for i, v := range x {
-		y[i] += float32(alpha * v)
+		z[i] = float32(alpha*v) + y[i]
 	}
 }
 
@@ -116,6 +116,13 @@ func sumPortable(alpha float32, x, y, z []float32) {
 	y, z = y[:len(x)], z[:len(x)]
 	for i, v := range x {
 		z[i] = float32(v+y[i]) * alpha
+	}
+}
+
+func axpbyPortable(alpha, beta float32, x, y, z []float32) {
+	y, z = y[:len(x)], z[:len(x)]
+	for i, v := range x {
+		z[i] = float32(alpha*v) + float32(beta*y[i])
 	}
 }
 

@@ -1,16 +1,16 @@
 package kernel
 
-// Axpy computes y += alpha·x. It panics if the two differ in length.
-func Axpy(alpha float32, x, y []float32) {
-	if len(x) != len(y) {
+// Axpy computes z = alpha·x + y. z may be x or y. It panics if the three differ in length.
+func Axpy(z []float32, alpha float32, x, y []float32) {
+	if len(x) != len(y) || len(x) != len(z) {
 		panic(badLength)
 	}
 	switch {
 	case len(x) == 0:
 	case active == portable:
-		axpyPortable(alpha, x, y)
+		axpyPortable(alpha, x, y, z)
 	default:
-		axpy(alpha, &x[0], &y[0], len(x))
+		axpy(alpha, &x[0], &y[0], &z[0], len(x))
 	}
 }
 
@@ -37,6 +37,21 @@ func Sum(z []float32, alpha float32, x, y []float32) {
 		sumPortable(alpha, x, y, z)
 	default:
 		sum(alpha, &x[0], &y[0], &z[0], len(x))
+	}
+}
+
+// Axpby computes z = alpha·x + beta·y, rounding both products before they are added. z may be x or
+// y. It panics if the three differ in length.
+func Axpby(z []float32, alpha float32, x []float32, beta float32, y []float32) {
+	if len(x) != len(y) || len(x) != len(z) {
+		panic(badLength)
+	}
+	switch {
+	case len(x) == 0:
+	case active == portable:
+		axpbyPortable(alpha, beta, x, y, z)
+	default:
+		axpby(alpha, beta, &x[0], &y[0], &z[0], len(x))
 	}
 }
 

@@ -22,22 +22,24 @@
 	JZ   rest   \
 	PCALIGN $32
 
-// func axpyAVX2(alpha float32, x, y *float32, n int)
-TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
+// func axpyAVX2(alpha float32, x, y, z *float32, n int)
+TEXT ·axpyAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS alpha+0(FP), Y0
 	MOVQ x+8(FP), SI
-	MOVQ y+16(FP), DI
-	MOVQ n+24(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), DI
+	MOVQ n+32(FP), CX
 	BLOCKS32(eights)
 
 loop:
 	LOAD32(SI)
-	VFMADD213PS (DI), Y0, Y1
-	VFMADD213PS 32(DI), Y0, Y2
-	VFMADD213PS 64(DI), Y0, Y3
-	VFMADD213PS 96(DI), Y0, Y4
+	VFMADD213PS (DX), Y0, Y1
+	VFMADD213PS 32(DX), Y0, Y2
+	VFMADD213PS 64(DX), Y0, Y3
+	VFMADD213PS 96(DX), Y0, Y4
 	STORE32(DI)
 	ADDQ        $128, SI
+	ADDQ        $128, DX
 	ADDQ        $128, DI
 	DECQ        BX
 	JNZ         loop
@@ -50,9 +52,10 @@ eights:
 
 eight:
 	VMOVUPS     (SI), Y1
-	VFMADD213PS (DI), Y0, Y1
+	VFMADD213PS (DX), Y0, Y1
 	VMOVUPS     Y1, (DI)
 	ADDQ        $32, SI
+	ADDQ        $32, DX
 	ADDQ        $32, DI
 	DECQ        BX
 	JNZ         eight
@@ -63,9 +66,10 @@ ones:
 
 one:
 	VMOVSS      (SI), X1
-	VFMADD213SS (DI), X0, X1
+	VFMADD213SS (DX), X0, X1
 	VMOVSS      X1, (DI)
 	ADDQ        $4, SI
+	ADDQ        $4, DX
 	ADDQ        $4, DI
 	DECQ        CX
 	JNZ         one
@@ -74,12 +78,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func axpyAVX512(alpha float32, x, y *float32, n int)
-TEXT ·axpyAVX512(SB), NOSPLIT, $0-32
+// func axpyAVX512(alpha float32, x, y, z *float32, n int)
+TEXT ·axpyAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS alpha+0(FP), Z0
 	MOVQ x+8(FP), SI
-	MOVQ y+16(FP), DI
-	MOVQ n+24(FP), CX
+	MOVQ y+16(FP), R8
+	MOVQ z+24(FP), DI
+	MOVQ n+32(FP), CX
 	MOVQ CX, BX
 	SHRQ $6, BX
 	JZ   sixteens
@@ -90,15 +95,16 @@ loop:
 	VMOVUPS     64(SI), Z2
 	VMOVUPS     128(SI), Z3
 	VMOVUPS     192(SI), Z4
-	VFMADD213PS (DI), Z0, Z1
-	VFMADD213PS 64(DI), Z0, Z2
-	VFMADD213PS 128(DI), Z0, Z3
-	VFMADD213PS 192(DI), Z0, Z4
+	VFMADD213PS (R8), Z0, Z1
+	VFMADD213PS 64(R8), Z0, Z2
+	VFMADD213PS 128(R8), Z0, Z3
+	VFMADD213PS 192(R8), Z0, Z4
 	VMOVUPS     Z1, (DI)
 	VMOVUPS     Z2, 64(DI)
 	VMOVUPS     Z3, 128(DI)
 	VMOVUPS     Z4, 192(DI)
 	ADDQ        $256, SI
+	ADDQ        $256, R8
 	ADDQ        $256, DI
 	DECQ        BX
 	JNZ         loop
@@ -115,10 +121,11 @@ sixteen:
 	JZ          done
 	KMOVW       AX, K1
 	VMOVUPS.Z   (SI), K1, Z1
-	VMOVUPS.Z   (DI), K1, Z2
+	VMOVUPS.Z   (R8), K1, Z2
 	VFMADD213PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (DI)
 	ADDQ        $64, SI
+	ADDQ        $64, R8
 	ADDQ        $64, DI
 	SUBQ        DX, CX
 	JMP         sixteen
@@ -193,6 +200,55 @@ one:
 	VMOVSS (SI), X1
 	VADDSS (DX), X1, X1
 	VMULSS X0, X1, X1
+	VMOVSS X1, (DI)
+	ADDQ   $4, SI
+	ADDQ   $4, DX
+	ADDQ   $4, DI
+	DECQ   CX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
+// func axpby(alpha, beta float32, x, y, z *float32, n int)
+TEXT ·axpby(SB), NOSPLIT, $0-40
+	VBROADCASTSS alpha+0(FP), Y0
+	VBROADCASTSS beta+4(FP), Y5
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ z+24(FP), DI
+	MOVQ n+32(FP), CX
+	BLOCKS32(rest)
+
+loop:
+	VMULPS (SI), Y0, Y1
+	VMULPS 32(SI), Y0, Y2
+	VMULPS 64(SI), Y0, Y3
+	VMULPS 96(SI), Y0, Y4
+	VMULPS (DX), Y5, Y6
+	VMULPS 32(DX), Y5, Y7
+	VMULPS 64(DX), Y5, Y8
+	VMULPS 96(DX), Y5, Y9
+	VADDPS Y6, Y1, Y1
+	VADDPS Y7, Y2, Y2
+	VADDPS Y8, Y3, Y3
+	VADDPS Y9, Y4, Y4
+	STORE32(DI)
+	ADDQ   $128, SI
+	ADDQ   $128, DX
+	ADDQ   $128, DI
+	DECQ   BX
+	JNZ    loop
+
+rest:
+	ANDQ $31, CX
+	JZ   done
+
+one:
+	VMULSS (SI), X0, X1
+	VMULSS (DX), X5, X2
+	VADDSS X2, X1, X1
 	VMOVSS X1, (DI)
 	ADDQ   $4, SI
 	ADDQ   $4, DX

@@ -14,23 +14,24 @@
 	WORD $0x6e21dc84 \ // FMUL V4.4S, V4.4S, V1.4S
 	WORD $0x6e21dca5 // FMUL V5.4S, V5.4S, V1.4S
 
-// func axpy(alpha float32, x, y *float32, n int)
-TEXT ·axpy(SB), NOSPLIT, $0-32
+// func axpy(alpha float32, x, y, z *float32, n int)
+TEXT ·axpy(SB), NOSPLIT, $0-40
 	ALPHA
 	MOVD  x+8(FP), R0
 	MOVD  y+16(FP), R1
-	MOVD  n+24(FP), R2
+	MOVD  z+24(FP), R3
+	MOVD  n+32(FP), R2
 	SUBS  $16, R2
 	BLT   rest
 
 loop:
 	VLD1.P 64(R0), [V2.S4, V3.S4, V4.S4, V5.S4]
-	VLD1   (R1), [V6.S4, V7.S4, V8.S4, V9.S4]
+	VLD1.P 64(R1), [V6.S4, V7.S4, V8.S4, V9.S4]
 	VFMLA  V1.S4, V2.S4, V6.S4
 	VFMLA  V1.S4, V3.S4, V7.S4
 	VFMLA  V1.S4, V4.S4, V8.S4
 	VFMLA  V1.S4, V5.S4, V9.S4
-	VST1.P [V6.S4, V7.S4, V8.S4, V9.S4], 64(R1)
+	VST1.P [V6.S4, V7.S4, V8.S4, V9.S4], 64(R3)
 	SUBS   $16, R2
 	BGE    loop
 
@@ -40,9 +41,9 @@ rest:
 
 one:
 	FMOVS.P 4(R0), F2
-	FMOVS   (R1), F3
+	FMOVS.P 4(R1), F3
 	FMADDS  F0, F3, F2, F3
-	FMOVS.P F3, 4(R1)
+	FMOVS.P F3, 4(R3)
 	SUBS    $1, R2
 	BNE     one
 
@@ -109,6 +110,51 @@ one:
 	FMOVS.P 4(R1), F3
 	FADDS   F3, F2, F2
 	FMULS   F0, F2, F2
+	FMOVS.P F2, 4(R3)
+	SUBS    $1, R2
+	BNE     one
+
+done:
+	RET
+
+// func axpby(alpha, beta float32, x, y, z *float32, n int)
+TEXT ·axpby(SB), NOSPLIT, $0-40
+	ALPHA
+	FMOVS beta+4(FP), F11
+	VDUP  V11.S[0], V10.S4
+	MOVD  x+8(FP), R0
+	MOVD  y+16(FP), R1
+	MOVD  z+24(FP), R3
+	MOVD  n+32(FP), R2
+	SUBS  $16, R2
+	BLT   rest
+
+loop:
+	VLD1.P 64(R0), [V2.S4, V3.S4, V4.S4, V5.S4]
+	VLD1.P 64(R1), [V6.S4, V7.S4, V8.S4, V9.S4]
+	SCALE16
+	WORD   $0x6e2adcc6 // FMUL V6.4S, V6.4S, V10.4S
+	WORD   $0x6e2adce7 // FMUL V7.4S, V7.4S, V10.4S
+	WORD   $0x6e2add08 // FMUL V8.4S, V8.4S, V10.4S
+	WORD   $0x6e2add29 // FMUL V9.4S, V9.4S, V10.4S
+	WORD   $0x4e26d442 // FADD V2.4S, V2.4S, V6.4S
+	WORD   $0x4e27d463 // FADD V3.4S, V3.4S, V7.4S
+	WORD   $0x4e28d484 // FADD V4.4S, V4.4S, V8.4S
+	WORD   $0x4e29d4a5 // FADD V5.4S, V5.4S, V9.4S
+	VST1.P [V2.S4, V3.S4, V4.S4, V5.S4], 64(R3)
+	SUBS   $16, R2
+	BGE    loop
+
+rest:
+	ADDS $16, R2
+	BEQ  done
+
+one:
+	FMOVS.P 4(R0), F2
+	FMOVS.P 4(R1), F3
+	FMULS   F0, F2, F2
+	FMULS   F11, F3, F3
+	FADDS   F3, F2, F2
 	FMOVS.P F2, 4(R3)
 	SUBS    $1, R2
 	BNE     one

@@ -33,35 +33,39 @@ func TestVectorOperationsAreThoseOfALoop(t *testing.T) {
 		for n := range 300 {
 			x, _ := cut(r, n)
 			y, whole := cut(r, n)
-			old := slices.Clone(y)
-
-			Axpy(-1.25, x, y)
-			for i := range y {
-				want := -1.25*float64(x[i]) + float64(old[i])
-				if math.Abs(float64(y[i])-want) > (math.Abs(want)+math.Abs(float64(x[i])))*0x1p-23 {
-					t.Fatalf("Axpy of %d elements: element %d is %v, want %v", n, i, y[i], want)
-				}
-				one := old[i : i+1 : i+1]
-				if Axpy(-1.25, x[i:i+1], one); one[0] != y[i] {
-					t.Fatalf("Axpy of %d elements: element %d has other bits than alone", n, i)
-				}
-			}
-
-			copy(old, y)
 			z, beside := cut(r, n)
-			first := slices.Clone(x)
+			first, old := slices.Clone(x), slices.Clone(y)
 			for _, to := range [][]float32{z, y, x} {
-				copy(x, first)
-				copy(y, old)
+				reset := func() { copy(x, first); copy(y, old) }
+				reset()
+				Axpy(to, -1.25, x, y)
+				for i := range to {
+					want := -1.25*float64(first[i]) + float64(old[i])
+					if math.Abs(float64(to[i])-want) > (math.Abs(want)+math.Abs(float64(first[i])))*0x1p-23 {
+						t.Fatalf("Axpy of %d elements: element %d is %v, want %v", n, i, to[i], want)
+					}
+					var one [1]float32
+					if Axpy(one[:], -1.25, first[i:i+1], old[i:i+1]); one[0] != to[i] {
+						t.Fatalf("Axpy of %d elements: element %d has other bits than alone", n, i)
+					}
+				}
+				reset()
 				Sum(to, 0.3, x, y)
 				for i := range to {
 					if want := float32(first[i]+old[i]) * 0.3; to[i] != want {
 						t.Fatalf("Sum of %d elements: element %d is %v, want %v", n, i, to[i], want)
 					}
 				}
+				reset()
+				Axpby(to, 0.3, x, -1.7, y)
+				for i := range to {
+					if want := float32(0.3*first[i]) + float32(-1.7*old[i]); to[i] != want {
+						t.Fatalf("Axpby of %d elements: element %d is %v, want %v", n, i, to[i], want)
+					}
+				}
 			}
 			if got := guards(beside); got != 16 {
-				t.Fatalf("Sum of %d elements: wrote beside them", n)
+				t.Fatalf("%d elements: wrote beside them", n)
 			}
 
 			copy(old, y)
@@ -84,7 +88,10 @@ func TestVectorOperationsKeepNaNAndInf(t *testing.T) {
 		for n := 1; n < 80; n++ {
 			x, y := make([]float32, n), make([]float32, n)
 			x[n-1] = inf
-			if Axpy(0, x, y); y[n-1] == y[n-1] {
+			if Axpy(y, 0, x, y); y[n-1] == y[n-1] {
+				t.Fatalf("0·Inf is %v in element %d", y[n-1], n-1)
+			}
+			if Axpby(y, 1, y, 0, x); y[n-1] == y[n-1] {
 				t.Fatalf("0·Inf is %v in element %d", y[n-1], n-1)
 			}
 			if Scal(0, x); x[n-1] == x[n-1] {

@@ -2,6 +2,8 @@ package optim
 
 import (
 	"math"
+
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // Adam is the method of Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015,
@@ -49,21 +51,14 @@ type adam struct {
 func (o *adam) Step(dst, params, grad []float32) {
 	rate := o.begin(dst, params, grad)
 	t := float64(o.updates)
-	beta1, beta2 := float32(o.method.Beta1), float32(o.method.Beta2)
-	rest1, rest2 := float32(1-o.method.Beta1), float32(1-o.method.Beta2)
-	size := float32(rate / (1 - math.Pow(o.method.Beta1, t)))
-	root := float32(1 / math.Sqrt(1-math.Pow(o.method.Beta2, t)))
-	epsilon, decay := float32(o.method.Epsilon), float32(o.method.WeightDecay)
-	m, v := o.slots[0][:len(grad)], o.slots[1][:len(grad)]
-	dst, params = dst[:len(grad)], params[:len(grad)]
-	for i, g := range grad {
-		p := params[i]
-		g += float32(decay * p)
-		mi := float32(beta1*m[i]) + float32(rest1*g)
-		vi := float32(beta2*v[i]) + float32(float32(rest2*g)*g)
-		m[i], v[i] = flush(mi), flush(vi)
-		dst[i] = p - float32(size*(mi/(float32(float32(math.Sqrt(float64(vi)))*root)+epsilon)))
+	step := kernel.Adam{
+		Beta1: float32(o.method.Beta1), Rest1: float32(1 - o.method.Beta1),
+		Beta2: float32(o.method.Beta2), Rest2: float32(1 - o.method.Beta2),
+		Size:    float32(rate / (1 - math.Pow(o.method.Beta1, t))),
+		Root:    float32(1 / math.Sqrt(1-math.Pow(o.method.Beta2, t))),
+		Epsilon: float32(o.method.Epsilon), Decay: float32(o.method.WeightDecay),
 	}
+	step.Step(dst, o.slots[0], o.slots[1], params, grad)
 }
 
 // Work is 13 operations a parameter, 15 with weight decay, a division or square root counting as

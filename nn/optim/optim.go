@@ -12,7 +12,6 @@ package optim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -119,14 +118,4 @@ func (c *core) Restore(s State) error {
 		copy(c.slots[i], slot)
 	}
 	return nil
-}
-
-// flush returns x, or 0 if x is subnormal. A method's memory of a gradient that no longer occurs,
-// for instance for a rare one-hot input, decays to the smallest subnormal and would stay there,
-// where each operation costs a hundred times as much.
-func flush(x float32) float32 {
-	if math.Float32bits(x)&0x7f800000 == 0 {
-		return 0
-	}
-	return x
 }

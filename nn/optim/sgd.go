@@ -1,10 +1,6 @@
 package optim
 
-import (
-	"unsafe"
-
-	"github.com/gradwire/gradwire/nn"
-)
+import "github.com/gradwire/gradwire/nn/kernel"
 
 // SGD is plain stochastic gradient descent, as torch.optim.SGD without momentum: with the rate η
 // and the weight decay λ,
@@ -37,27 +33,13 @@ type sgd struct {
 func (o *sgd) Step(dst, params, grad []float32) {
 	rate := float32(o.begin(dst, params, grad))
 	if o.decay == 0 {
-		addScaled(dst, params, -rate, grad)
+		kernel.Axpy(dst, -rate, grad, params)
 		return
 	}
 	dst, params = dst[:len(grad)], params[:len(grad)]
 	for i, g := range grad {
 		p := params[i]
 		dst[i] = p - float32(rate*(g+float32(o.decay*p)))
-	}
-}
-
-// addScaled computes dst = x + alpha·y. dst may be x.
-func addScaled(dst, x []float32, alpha float32, y []float32) {
-	if unsafe.SliceData(dst) == unsafe.SliceData(x) {
-		nn.AddScaled(dst, alpha, y)
-		return
-	}
-	const part = 2048 // stays in the cache
-	for low := 0; low < len(dst); low += part {
-		high := min(low+part, len(dst))
-		copy(dst[low:high], x[low:high])
-		nn.AddScaled(dst[low:high], alpha, y[low:high])
 	}
 }
 
@@ -88,43 +70,25 @@ func (m Momentum) Validate() error { return check(m, "Rate", m.Rate) }
 
 // New implements [Method].
 func (m Momentum) New(n int) Optimizer {
-	return &momentum{core: newCore(m.Rate, n, 1), mu: float32(m.Momentum), decay: float32(m.WeightDecay),
-		nesterov: m.Nesterov}
+	return &momentum{newCore(m.Rate, n, 1),
+		kernel.Momentum{Mu: float32(m.Momentum), Decay: float32(m.WeightDecay), Nesterov: m.Nesterov}}
 }
 
 type momentum struct {
 	core
-	mu, decay float32
-	nesterov  bool
+	method kernel.Momentum
 }
 
 // Step implements [Optimizer].
 func (o *momentum) Step(dst, params, grad []float32) {
-	rate := float32(o.begin(dst, params, grad))
-	v := o.slots[0][:len(grad)]
-	dst, params = dst[:len(grad)], params[:len(grad)]
-	if o.nesterov {
-		for i, g := range grad {
-			p := params[i]
-			g += float32(o.decay * p)
-			vi := float32(o.mu*v[i]) + g
-			v[i] = flush(vi)
-			dst[i] = p - float32(rate*(g+float32(o.mu*vi)))
-		}
-		return
-	}
-	for i, g := range grad {
-		p := params[i]
-		vi := float32(o.mu*v[i]) + (g + float32(o.decay*p))
-		v[i] = flush(vi)
-		dst[i] = p - float32(rate*vi)
-	}
+	o.method.Rate = float32(o.begin(dst, params, grad))
+	o.method.Step(dst, o.slots[0], params, grad)
 }
 
 // Work is 4 operations a parameter, 2 more with weight decay and 2 more with Nesterov's look ahead.
 func (o *momentum) Work(n int) float64 {
-	operations := 4 + decayWork(o.decay)
-	if o.nesterov {
+	operations := 4 + decayWork(o.method.Decay)
+	if o.method.Nesterov {
 		operations += 2
 	}
 	return operations * float64(n)
