@@ -48,7 +48,7 @@ type medium interface {
 	CloseWrite() error
 	// try writes what there is room for now.
 	try(parts [][]byte) (int, error)
-	// release gives up what nobody uses any longer, after Close.
+	// release gives up what nobody uses: it is closed, or was never used.
 	release()
 }
 
@@ -72,7 +72,6 @@ func (plain) release() {}
 func (s *socket) drop() {
 	s.tcp.Close() //nolint:errcheck // nothing was agreed on it
 	if s.shared != nil {
-		s.shared.Close() //nolint:errcheck // as well
 		s.shared.release()
 	}
 }

@@ -217,8 +217,10 @@ func (m *memory) watch() {
 	}
 }
 
-// release gives up what senders use until they have ended.
+// release gives up the memory, which nobody uses, and leaves the socket.
 func (m *memory) release() {
+	m.in.bell.Close()     //nolint:errcheck // Close may have done it
+	m.out.bell.Close()    //nolint:errcheck // as well
 	unix.Munmap(m.mapped) //nolint:errcheck // it was mapped
 	closeAll([]int{m.in.others, m.out.others})
 }
@@ -336,7 +338,7 @@ func newOffer(of *socket) (*offer, error) {
 	o, err := offerOf(fds)
 	if err != nil {
 		closeAll(fds[:1])
-		m.discard()
+		m.release()
 		return nil, err
 	}
 	o.memory = m
@@ -383,17 +385,10 @@ func (o *offer) end(taken bool) shared {
 	<-o.given
 	closeAll(o.fds[:1])
 	if !taken {
-		o.memory.discard()
+		o.memory.release()
 		return nil
 	}
 	return o.memory
-}
-
-// discard gives up memory that was not used, and leaves the socket.
-func (m *memory) discard() {
-	m.in.bell.Close()  //nolint:errcheck // nobody sleeps there
-	m.out.bell.Close() //nolint:errcheck // as well
-	m.release()
 }
 
 // take takes memory that was offered.

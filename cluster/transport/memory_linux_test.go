@@ -204,7 +204,7 @@ func offered(t *testing.T, fds []int, rename func(name string) string) error {
 	defer cancel()
 	taken, err := take(ctx, rename(o.name), newSocket(far))
 	if err == nil {
-		taken.(*memory).discard()
+		taken.(*memory).release()
 	}
 	o.listener.Close() //nolint:errcheck // an offer ends by itself, too
 	<-o.given
