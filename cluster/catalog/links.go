@@ -129,14 +129,20 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		return Located(p.Network.Source.At("default"), err)
 	}
-	entries := make([]entry, 0, len(p.Network.Links)+len(p.Schedule))
-	for i := range p.Network.Links {
-		spec := &p.Network.Links[i]
-		config, err := c.configure(&spec.LinkSettings, s.Default)
-		if err != nil {
-			return Located(spec.Source, err)
+	if err := c.sites(p); err != nil {
+		return err
+	}
+	n := &p.Network
+	entries := make([]entry, 0, len(n.Between)+len(n.Links)+len(p.Schedule))
+	for _, links := range [][]plan.LinkSpec{n.Between, n.Links} {
+		for i := range links {
+			spec := &links[i]
+			config, err := c.configure(&spec.LinkSettings, s.Default)
+			if err != nil {
+				return Located(spec.Source, err)
+			}
+			entries = append(entries, entry{Ends: spec.Ends, config: config})
 		}
-		entries = append(entries, entry{Ends: spec.Ends, config: config})
 	}
 	for _, change := range byTime(p.Schedule) {
 		if time.Duration(change.At) > link.Horizon {

@@ -26,9 +26,11 @@ nodes: [{name: s, role: server}, {name: a, role: worker}, {name: b, role: worker
 stop: {epochs: 1}
 `
 
-func spec(t testing.TB, dir, more string) (*Spec, error) {
+func spec(t testing.TB, dir, more string) (*Spec, error) { return specOf(t, dir, plainPlan+more) }
+
+func specOf(t testing.TB, dir, text string) (*Spec, error) {
 	t.Helper()
-	p, err := plan.ReadPlan(parse(t, filepath.Join(dir, "plan.yaml"), plainPlan+more))
+	p, err := plan.ReadPlan(parse(t, filepath.Join(dir, "plan.yaml"), text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ means.`,
 		lister(out, "schedules", c.Schedules.All()),
 		lister(out, "architectures", c.Architectures.All()),
 		lister(out, "links", c.Delays.All()),
+		networksCommand(out),
 		lister(out, "topologies", c.Topologies.All()),
 		lister(out, "actors", c.Actors.All()),
 	)

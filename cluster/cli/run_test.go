@@ -200,8 +200,8 @@ func TestListsAreThoseOfTheCatalog(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, kind := range []string{"models", "datasets", "splits", "optimizers", "schedules", "architectures", "links",
-		"topologies", "actors"} {
-		code, out, errs := gradwire(t, "list", kind)
+		"networks", "networks regions-aws-2024", "topologies", "actors"} {
+		code, out, errs := gradwire(t, append([]string{"list"}, strings.Fields(kind)...)...)
 		expectCode(t, cli.ExitDone, code, errs)
 		all.WriteString("$ gradwire list " + kind + "\n" + out)
 	}

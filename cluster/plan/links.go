@@ -15,14 +15,17 @@ type Links struct {
 
 // Links prepares the plan's network for questions about single pairs.
 func (p *Plan) Links() *Links {
-	l := &Links{base: p.Network.Default, links: p.Network.Links, last: map[[2]string]int{}, group: p.groups()}
-	for i, spec := range p.Network.Links {
+	l := &Links{base: p.Network.Default, links: p.Network.All(), last: map[[2]string]int{}, group: p.groups()}
+	for i, spec := range l.links {
 		for _, pair := range spec.Directions() {
 			l.last[pair] = i + 1
 		}
 	}
 	return l
 }
+
+// All are the links of the network: those that follow from sites, then those of the plan.
+func (s *NetworkSpec) All() []LinkSpec { return slices.Concat(s.Between, s.Links) }
 
 // Directions lists the pairs of names that the ends stand for.
 func (e Ends) Directions() [][2]string {

@@ -176,6 +176,7 @@ func (c *check) network(p *Plan) {
 		return
 	}
 	c.delay(network.At("default"))
+	c.sites(p)
 	for _, l := range p.Network.Links {
 		c.delay(l.Source)
 		c.ends(l.Source, l.Ends, "between")

@@ -41,8 +41,14 @@ func (c *Compute) PlanSchema() *settings.Schema {
 func (s *NetworkSpec) PlanSchema() *settings.Schema {
 	type plain NetworkSpec
 	p := plain(*s)
+	m := settings.SchemaOf(&p)
+	preset, sites := settings.NeedsOne("preset")[0], settings.NeedsOne("sites")[0]
+	m.AllOf = append(m.AllOf,
+		&settings.Schema{Not: &settings.Schema{Required: []string{"preset", "matrix"}}},
+		&settings.Schema{If: preset, Then: sites},
+		&settings.Schema{If: sites, Then: &settings.Schema{AnyOf: settings.NeedsOne("preset", "matrix")}})
 	return &settings.Schema{AnyOf: []*settings.Schema{{Const: none,
-		Description: "nothing is emulated: the network is what there is"}, settings.SchemaOf(&p)}}
+		Description: "nothing is emulated: the network is what there is"}, m}}
 }
 
 // RefineSchema says that a link has ends of one of two forms.
