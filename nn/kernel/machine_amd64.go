@@ -109,10 +109,9 @@ type strip struct {
 //go:noescape
 func transposeAVX2(s *strip)
 
-// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch
-// apart. It may write up to packMargin elements behind the last one.
+// transpose is Transpose where there is AVX2.
 func transpose(to []float32, pitch int, from []float32, step, m, n int) {
-	_, _ = to[(n-1)*pitch+m-1+packMargin], from[(m-1)*step+n-1]
+	_, _ = to[(n-1)*pitch+m-1+TransposeMargin], from[(m-1)*step+n-1]
 	// What a strip writes beyond the rows is mended by the strips above it, which therefore come
 	// later.
 	for i := (m - 1) &^ 7; i >= 0; i -= 8 {

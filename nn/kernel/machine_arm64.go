@@ -20,14 +20,8 @@ func run(t *tile)
 //go:noescape
 func runRake(t *rakeTile)
 
-// transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch
-// apart.
 func transpose(to []float32, pitch int, from []float32, step, m, n int) {
-	for i := range m {
-		for j, v := range from[i*step:][:n] {
-			to[j*pitch+i] = v
-		}
-	}
+	transposePortable(to, pitch, from, step, m, n)
 }
 
 //go:noescape

@@ -2,9 +2,6 @@
 
 package kernel
 
-// packMargin is how many elements packing may write behind the last panel.
-const packMargin = 8
-
 // When operands are packed was found by measuring with AVX-512 and AVX2: reading in place is the
 // faster for a surprising while, because tiles need no more than one or two cache lines of a term.
 const (
@@ -32,14 +29,14 @@ func (p *product) packsB() bool {
 func (t *tiling) takeRoom(buffers *buffers) {
 	depth := min(block, t.k)
 	if t.packA {
-		buffers.a = grow(buffers.a, roundUp(t.rows, active.rows)*depth+packMargin)
+		buffers.a = grow(buffers.a, roundUp(t.rows, active.rows)*depth+TransposeMargin)
 	}
 	if t.packB {
 		columns := active.columns
 		if t.rows < t.m {
 			columns = roundUp(min(t.columns, t.n), columns)
 		}
-		buffers.b = grow(buffers.b, columns*depth+packMargin)
+		buffers.b = grow(buffers.b, columns*depth+TransposeMargin)
 	}
 	t.roomA, t.roomB = buffers.a, buffers.b
 }
@@ -99,7 +96,7 @@ func (t *tiling) packPanelB(i0, j0, j, width int) *float32 {
 
 // copyPanel copies the rows of a panel, at most 32 wide, from rows that are step apart to rows that
 // are pitch apart. It copies all rows but the last by sixteens, for which rows that come later and
-// packMargin leave room.
+// TransposeMargin leave room.
 func copyPanel(to []float32, pitch int, from []float32, step, rows, width int) {
 	done := 0
 	if whole := roundUp(width, 16); rows > 1 && step >= whole {

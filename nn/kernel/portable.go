@@ -99,6 +99,14 @@ func copySixteensPortable(to []float32, pitch int, from []float32, step, rows, w
 	}
 }
 
+func transposePortable(to []float32, pitch int, from []float32, step, m, n int) {
+	for i := range m {
+		for j, v := range from[i*step:][:n] {
+			to[j*pitch+i] = v
+		}
+	}
+}
+
 func axpyPortable(alpha float32, x, y, z []float32) {
 	y, z = y[:len(x)], z[:len(x)]
 	for i, v := range x {

@@ -89,3 +89,17 @@ func CopyRows(to []float32, pitch int, from []float32, step, rows, width int) {
 		copy(to[i*pitch:][:width], from[i*step:])
 	}
 }
+
+// TransposeMargin is how many elements [Transpose] and packing may write behind the last one.
+const TransposeMargin = 8
+
+// Transpose copies an m×n matrix, whose rows are step apart, so that its columns become rows pitch
+// apart. It may write up to 8 elements behind each of these, which are of no use then, and up to
+// TransposeMargin behind the last. It panics if a slice is too short.
+func Transpose(to []float32, pitch int, from []float32, step, m, n int) {
+	if active == portable {
+		transposePortable(to, pitch, from, step, m, n)
+	} else if m > 0 && n > 0 {
+		transpose(to, pitch, from, step, m, n)
+	}
+}

@@ -156,3 +156,23 @@ func TestCopyRowsCopiesRows(t *testing.T) {
 		}
 	})
 }
+
+func TestTransposeIsThatOfALoop(t *testing.T) {
+	withEach(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 3))
+		for range 300 {
+			m, n := 1+r.IntN(40), 1+r.IntN(40)
+			pitch, step := m+r.IntN(20), n+r.IntN(9)
+			from, _ := cut(r, (m-1)*step+n)
+			to, _ := cut(r, (n-1)*pitch+m+TransposeMargin)
+			Transpose(to, pitch, from, step, m, n)
+			for i := range m {
+				for j := range n {
+					if to[j*pitch+i] != from[i*step+j] {
+						t.Fatalf("%d×%d: element %d, %d is %v, want %v", m, n, i, j, to[j*pitch+i], from[i*step+j])
+					}
+				}
+			}
+		}
+	})
+}
