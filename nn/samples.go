@@ -61,13 +61,13 @@ func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 // sums the losses in the order that the samples had before they were laid out.
 func (s *Samples) Score(logits []float32) (loss float64, correct int) {
 	var room [1 << 12]float32
-	var labels [tileRows]int32
+	var labels [TileRows]int32
 	sum, classes := lossSum{product: 1}, len(logits)/max(len(s.y), 1)
 	z := room[:]
 	if classes > len(room) {
 		z = make([]float32, classes)
 	}
-	rows := min(len(z)/max(classes, 1), tileRows)
+	rows := min(len(z)/max(classes, 1), TileRows)
 	for i := 0; i < len(s.y); i += rows {
 		n := min(rows, len(s.y)-i)
 		for k := range n {

@@ -2,16 +2,16 @@ package nn
 
 import "slices"
 
-// tileRows is how many samples go through the network together. The gradient of a larger batch is
-// accumulated tile by tile, so that activations stay in the cache and a workspace's size does not
-// depend on the data's.
-const tileRows = 256
+// TileRows is how many samples go through an MLP together at most. The gradient of a larger batch
+// is accumulated tile by tile, so that activations stay in the cache and a workspace's size does
+// not depend on the data's.
+const TileRows = 256
 
 // mlpWorkspace holds the activations of one tile.
 type mlpWorkspace struct {
 	model    *MLP
 	maxBatch int
-	rows     int         // of a tile, at most tileRows
+	rows     int         // of a tile, at most TileRows
 	outputs  [][]float32 // rows×out of each layer after its activation; the last are the logits, then their gradient
 	deltas   [][]float32 // rows×out of each hidden layer: gradient of the loss with respect to the layer's output
 	nonzeros []*nonzeros // of each layer's input, nil where the layer is not narrow
@@ -28,7 +28,7 @@ func (m *MLP) NewWorkspace(maxBatch int) Workspace {
 	if maxBatch < 1 {
 		panic(badMaxBatch)
 	}
-	w := &mlpWorkspace{model: m, maxBatch: maxBatch, rows: min(maxBatch, tileRows)}
+	w := &mlpWorkspace{model: m, maxBatch: maxBatch, rows: min(maxBatch, TileRows)}
 	w.ones = slices.Repeat([]float32{1}, w.rows)
 	for i, l := range m.layers {
 		w.outputs = append(w.outputs, make([]float32, w.rows*l.out, w.rows*l.out+sparseColumns))

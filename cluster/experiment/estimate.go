@@ -7,6 +7,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/nn"
 )
 
 // Estimate is about what one run of a plan takes in virtual time, on one core, beside the data set
@@ -78,7 +79,7 @@ func (p *Point) Estimate() Estimate {
 	s := p.Spec
 	neighbours := p.neighbours()
 	workers, steps := 0, 0.0 // steps of all nodes in a second
-	live := float64(len(s.Roles)) * (nodeBytes + edgeBytes*min(neighbours, link.MaxPairs/float64(len(s.Roles))))
+	live := float64(len(s.Roles)) * nodeBytes
 	vector := 4 * float64(s.Model.Params())
 	for i, r := range s.Roles {
 		if r.Holds {
@@ -90,11 +91,15 @@ func (p *Point) Estimate() Estimate {
 			steps += stepsPerSecond(s, i)
 		}
 	}
-	e := Estimate{Memory: programBytes + headroom*live}
+	edges := min(neighbours*float64(len(s.Roles)), link.MaxPairs)
 	messages, models := 0.0, 0.0
 	if m, known := s.Architecture.(train.Messenger); known {
 		messages, models = m.Messages(int(neighbours+0.5), workers)
+		if sent := time.Duration(s.Plan.Stop.Time).Seconds() * steps * messages; sent > 0 {
+			edges = min(edges, sent)
+		}
 	}
+	e := Estimate{Memory: programBytes + headroom*(live+edges*edgeBytes)}
 	cost := stepSeconds + s.Model.Work(s.Batch)/flops + messages*messageSeconds + models*vector/copiedBytes
 	const most = 1e9 // seconds, for a duration that holds them
 	e.Second = time.Duration(min(steps*cost, most) * float64(time.Second))
@@ -116,19 +121,23 @@ func (p *Point) neighbours() float64 {
 }
 
 // workspaceBytes is what a worker computes in: its batch, and what each layer gives and is given
-// back. The outputs of a layer are as many as its biases, or, where each stands for many of them,
-// what the arithmetic of kernels of 3 × 3 makes.
+// back, of a tile's rows. The outputs of a layer are as many as its biases, or, where each stands
+// for many of them, what the arithmetic of kernels of 3 × 3 makes.
 func workspaceBytes(s *catalog.Spec) float64 {
-	outputs := 0.0
+	rows, given := float64(s.Batch), 0.0
 	for _, t := range s.Model.Tensors() {
 		if len(t.Shape) == 1 {
-			outputs += float64(t.Shape[0])
+			given += 2 * float64(t.Shape[0])
 		}
 		if len(t.Shape) > 2 {
-			outputs += s.Model.Work(1) / (6 * 9 * float64(len(s.Model.Tensors())))
+			given += 2 * s.Model.Work(1) / (6 * 9 * float64(len(s.Model.Tensors())))
 		}
 	}
-	return 4 * float64(s.Batch) * (float64(s.Model.Inputs()) + 2*outputs)
+	if _, mlp := s.Model.(*nn.MLP); mlp {
+		rows = min(rows, nn.TileRows)
+		given -= float64(s.Model.Classes()) // the gradient of logits takes their place
+	}
+	return 4 * (float64(s.Batch*s.Model.Inputs()) + rows*given)
 }
 
 // stepsPerSecond is how many steps a node makes in a second of virtual time that waits for nothing;
