@@ -9,7 +9,7 @@ import "github.com/gradwire/gradwire/nn/kernel"
 // that are mostly zero (one-hot columns, dark pixels) cost what their other elements cost; the
 // price is that 0·NaN and 0·Inf count as 0 there.
 func addProductTransposed(z, a, w []float32, nz *nonzeros, m, n, k int) {
-	if nz == nil || !portable {
+	if nz == nil {
 		sgemm(noTrans, trans, m, n, k, a, k, w, k, 1, z, n)
 		return
 	}
@@ -20,7 +20,7 @@ func addProductTransposed(z, a, w []float32, nz *nonzeros, m, n, k int) {
 // addTransposedProduct computes G += Dᵀ·A for D m×n, A m×k and G n×k, the gradient of the weights.
 // If nz is not nil it is as addProductTransposed left it for the same A.
 func addTransposedProduct(g, d, a []float32, nz *nonzeros, m, n, k int) {
-	if nz == nil || !portable {
+	if nz == nil {
 		sgemm(trans, noTrans, n, k, m, d, n, a, k, 1, g, k)
 		return
 	}

@@ -14,7 +14,7 @@ type mlpWorkspace struct {
 	rows     int         // of a tile, at most TileRows
 	outputs  [][]float32 // rows×out of each layer after its activation; the last are the logits, then their gradient
 	deltas   [][]float32 // rows×out of each hidden layer: gradient of the loss with respect to the layer's output
-	nonzeros []*nonzeros // of each layer's input, nil where the layer is not narrow
+	nonzeros []*nonzeros // of each layer's input, nil where it is not needed
 	ones     []float32   // times the rows of a matrix: their sum
 	weights  sparseWeights
 	dense    []float32 // rows×in, of sparse rows where a weight is not finite
@@ -33,7 +33,7 @@ func (m *MLP) NewWorkspace(maxBatch int) Workspace {
 	for i, l := range m.layers {
 		w.outputs = append(w.outputs, make([]float32, w.rows*l.out, w.rows*l.out+sparseColumns))
 		w.nonzeros = append(w.nonzeros, nil)
-		if l.out <= narrowColumns {
+		if portable && l.out <= narrowColumns {
 			w.nonzeros[i] = newNonzeros(w.rows, l.in)
 		}
 		if i < len(m.layers)-1 {
