@@ -13,14 +13,17 @@ package nn
 
 import "math/rand/v2"
 
-// Batch is n samples: X is n×Inputs, row-major, and Y holds n class indices in [0, Classes).
+// Batch is n samples: X is n×Inputs, row-major, and Y holds n class indices in [0, Classes). If
+// Sparse is not nil, n Rows of it are the inputs in the place of X. Results have the same bits.
 //
 // Seed chooses what [Dropout] drops in a Gradient and means nothing else. A training loop gives
 // every step another seed; the same seed drops the same units again.
 type Batch struct {
-	X    []float32
-	Y    []int32
-	Seed uint64
+	X      []float32
+	Y      []int32
+	Sparse *Sparse
+	Rows   []int32
+	Seed   uint64
 }
 
 // Tensor names a piece of the flat parameter vector, in the manner of a safetensors header: the
@@ -81,6 +84,7 @@ const (
 	badParams   = "nn: length of params differs from the model's Params"
 	badGrad     = "nn: length of grad differs from the model's Params"
 	badX        = "nn: length of Batch.X is not len(Batch.Y) times the model's Inputs"
+	badSparse   = "nn: Batch.Sparse has not the model's Inputs, or Batch.Rows not len(Batch.Y) rows"
 	badBatch    = "nn: batch is empty or larger than the workspace's maxBatch"
 	badMaxBatch = "nn: maxBatch is less than 1"
 	badLabel    = "nn: class index out of range"

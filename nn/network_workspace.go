@@ -242,8 +242,11 @@ func checkBatch(m Model, params []float32, b Batch) {
 	if len(params) != m.Params() {
 		panic(badParams)
 	}
-	if len(b.X) != len(b.Y)*m.Inputs() {
+	switch {
+	case b.Sparse == nil && len(b.X) != len(b.Y)*m.Inputs():
 		panic(badX)
+	case b.Sparse != nil && (b.Sparse.inputs != m.Inputs() || len(b.Rows) != len(b.Y) || !b.Sparse.has(b.Rows)):
+		panic(badSparse)
 	}
 	checkLabels(m, b.Y)
 }

@@ -6,12 +6,13 @@ import "slices"
 // many parameter vectors by them: a network finds its convolutions' inputs turned already, sample
 // by sample in the lanes. They are immutable and safe for concurrent use.
 type Samples struct {
-	inputs int
-	y      []int32   // in the order in which they are laid out
-	place  []int32   // of the samples as they were before, where they are laid out; nil: there
-	rows   []float32 // n×inputs, unless they are sparse or turned
-	sparse *sparseRows
-	turned []float32 // tiles of tileLanes samples, the last one of fewer: inputs×lanes each
+	inputs  int
+	y       []int32   // in the order in which they are laid out
+	place   []int32   // of the samples as they were before, where they are laid out; nil: there
+	rows    []float32 // n×inputs, unless they are sparse or turned
+	sparse  *Sparse
+	numbers []int32   // of the sparse rows: 0, 1 and so on
+	turned  []float32 // tiles of tileLanes samples, the last one of fewer: inputs×lanes each
 }
 
 // newSamples checks n×inputs values, n class indices and an order, in which it lays out the latter.
@@ -102,8 +103,14 @@ func (s *Samples) checkLogits(m Model, params []float32, first, n int, to []floa
 // mostly 0 the rest is kept.
 func (m *MLP) Samples(x []float32, y, order []int32) *Samples {
 	s := newSamples(m, x, y, order)
-	if s.sparse = newSparseRows(m.layers[0], x, order); s.sparse != nil {
-		return s
+	if sparseProducts && s.inputs <= sparseInputs {
+		if s.sparse = newSparse(x, s.inputs, order, judgingShare); s.sparse != nil {
+			s.numbers = make([]int32, len(y))
+			for i := range s.numbers {
+				s.numbers[i] = int32(i)
+			}
+			return s
+		}
 	}
 	if s.rows = x; order != nil {
 		s.rows = make([]float32, len(x))
@@ -117,25 +124,19 @@ func (m *MLP) Samples(x []float32, y, order []int32) *Samples {
 // Logits implements [Workspace].
 func (w *mlpWorkspace) Logits(params []float32, s *Samples, first, n int, to []float32) {
 	s.checkLogits(w.model, params, first, n, to)
-	classes, l := w.model.Classes(), w.model.layers[0]
-	weight, bias := l.split(params)
-	sparse := s.sparse != nil && w.weights.set(weight, bias, l)
-	if s.sparse != nil && !sparse && w.dense == nil {
-		w.dense = make([]float32, w.rows*l.in)
-	}
+	classes, in := w.model.Classes(), w.model.Inputs()
+	w.take(params, s.sparse)
 	for i := first; i < first+n; i += w.rows {
 		rows := min(w.rows, first+n-i)
-		switch {
-		case sparse:
-			w.weights.product(w.outputs[0][:rows*l.out+sparseColumns], s.sparse, i, rows, l)
-		case s.sparse != nil:
-			s.sparse.dense(w.dense[:rows*l.in], l.in, i)
-			w.enter(params, w.dense[:rows*l.in], rows)
-		default:
-			w.enter(params, s.rows[i*l.in:][:rows*l.in], rows)
+		tile := inputs{sparse: s.sparse}
+		if s.sparse != nil {
+			tile.rows = s.numbers[i : i+rows]
+		} else {
+			tile.x = s.rows[i*in : (i+rows)*in]
 		}
-		copy(to[i*classes:], w.proceed(params, rows))
+		copy(to[i*classes:], w.forward(params, &tile, rows))
 	}
+	w.release()
 }
 
 // Samples implements [Model]. A copy is made, in which the samples are turned.
@@ -180,6 +181,10 @@ func (w *networkWorkspace) input(k *networkWorker, unit int) []float32 {
 		return w.samples.turned[t.first*in:][:t.lanes*in]
 	}
 	x := w.at(k, unit, 0)
+	if s := w.batch.Sparse; s != nil {
+		s.turn(x, w.batch.Rows[t.first:][:t.lanes])
+		return x
+	}
 	transpose(x, w.batch.X[t.first*in:(t.first+t.lanes)*in], t.lanes, in)
 	return x
 }
