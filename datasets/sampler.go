@@ -11,20 +11,11 @@ import (
 // every row exactly once, each pass in another order. A Sampler is immutable
 // and may be used by many goroutines.
 type Sampler struct {
-	set     *Set
-	compact *Compact // of set, or nil
-	rows    []int32  // nil: all rows of set
-	batch   int
-	key     uint64
+	set   *Set
+	rows  []int32 // nil: all rows of set
+	batch int
+	key   uint64
 	domain
-}
-
-// From returns the same sampler, which copies the inputs from the compact form of its set; nil
-// stands for the set itself.
-func (s *Sampler) From(c *Compact) *Sampler {
-	from := *s
-	from.compact = c
-	return &from
 }
 
 // NewSampler returns the sampler of the worker's rows of set, nil meaning all
@@ -92,12 +83,24 @@ func (s *Sampler) Fill(pass, step int, x []float32, y []int32) int {
 		for i, row := range rows {
 			y[done+i] = s.set.Y[row]
 		}
-		to := x[done*inputs : (done+len(rows))*inputs]
-		if s.compact != nil {
-			s.compact.copy(to, inputs, rows)
-		} else {
-			s.set.copy(to, rows)
-		}
+		s.set.copy(x[done*inputs:(done+len(rows))*inputs], rows)
+	}
+	return count
+}
+
+// Rows puts the rows of the set that make batch (pass, step) into the front of rows, and their
+// labels into that of y, and returns their number. It does not allocate, and panics like Fill.
+func (s *Sampler) Rows(pass, step int, rows, y []int32) int {
+	first, count := s.span(pass, step)
+	if len(rows) < count || len(y) < count {
+		panic("datasets: batch buffer too short")
+	}
+	k := s.newKeys(s.key ^ mix(uint64(pass)))
+	for i := range count {
+		rows[i] = int32(s.row(&k, first+i))
+	}
+	for i, row := range rows[:count] {
+		y[i] = s.set.Y[row]
 	}
 	return count
 }

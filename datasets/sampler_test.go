@@ -177,7 +177,7 @@ func TestEveryPassVisitsEveryRowOnceInAnotherOrder(t *testing.T) {
 		for pass := range orders {
 			for step := range s.Steps() {
 				before := len(orders[pass])
-				orders[pass] = s.Rows(pass, step, orders[pass])
+				orders[pass] = rowsOf(s, pass, step, orders[pass])
 				if got := len(orders[pass]) - before; got != s.Batch() && step < s.Steps()-1 {
 					t.Fatalf("batch %d has %d rows before the last step", step, got)
 				}
@@ -199,7 +199,7 @@ func TestFillCopiesTheRowsThatRowsNames(t *testing.T) {
 	for pass := range 3 {
 		for step := range s.Steps() {
 			n := s.Fill(pass, step, x, y)
-			rows := s.Rows(pass, step, nil)
+			rows := rowsOf(s, pass, step, nil)
 			want := set.Subset(rows)
 			if n != len(rows) || !slices.Equal(x[:2*n], want.X) || !slices.Equal(y[:n], want.Y) {
 				t.Fatalf("pass %d, step %d: Fill gives %v %v, Rows %v", pass, step, x[:2*n], y[:n], rows)
@@ -211,17 +211,17 @@ func TestFillCopiesTheRowsThatRowsNames(t *testing.T) {
 func TestBatchIsAFunctionOfSeedWorkerPassAndStepAlone(t *testing.T) {
 	set := counting(1000)
 	base := sampler(t, set, nil, 10, 1, "a")
-	want := base.Rows(5, 7, nil)
+	want := rowsOf(base, 5, 7, nil)
 	again := sampler(t, set, nil, 10, 1, "a")
-	again.Rows(9, 1, nil)
-	if got := again.Rows(5, 7, nil); !slices.Equal(got, want) {
+	rowsOf(again, 9, 1, nil)
+	if got := rowsOf(again, 5, 7, nil); !slices.Equal(got, want) {
 		t.Errorf("asked again: %v, want %v", got, want)
 	}
 	for name, other := range map[string][]int32{
-		"seed":   sampler(t, set, nil, 10, 2, "a").Rows(5, 7, nil),
-		"worker": sampler(t, set, nil, 10, 1, "b").Rows(5, 7, nil),
-		"pass":   base.Rows(6, 7, nil),
-		"step":   base.Rows(5, 8, nil),
+		"seed":   rowsOf(sampler(t, set, nil, 10, 2, "a"), 5, 7, nil),
+		"worker": rowsOf(sampler(t, set, nil, 10, 1, "b"), 5, 7, nil),
+		"pass":   rowsOf(base, 6, 7, nil),
+		"step":   rowsOf(base, 5, 8, nil),
 	} {
 		if slices.Equal(other, want) {
 			t.Errorf("another %s gives the same batch", name)
@@ -232,7 +232,7 @@ func TestBatchIsAFunctionOfSeedWorkerPassAndStepAlone(t *testing.T) {
 // The order of batches is part of what makes old runs repeatable.
 func TestBatchesStayAsTheyWere(t *testing.T) {
 	s := sampler(t, counting(94480), nil, 8, 1, "fast")
-	got := s.Rows(2, 3, nil)
+	got := rowsOf(s, 2, 3, nil)
 	want := []int32{26058, 18861, 20785, 39612, 5048, 32320, 43707, 68233}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("batch (2, 3) of seed 1, worker fast (-want +got):\n%s", diff)
@@ -253,12 +253,14 @@ func TestSamplerRefusesWhatItCannotSample(t *testing.T) {
 	}
 }
 
-func TestFillPanicsOnProgrammerMistakes(t *testing.T) {
+func TestBatchesPanicOnProgrammerMistakes(t *testing.T) {
 	s := sampler(t, counting(10), nil, 4, 0, "w")
 	x, y := make([]float32, 8), make([]int32, 4)
 	for name, call := range map[string]func(){
 		"short x":       func() { s.Fill(0, 0, x[:7], y) },
 		"short y":       func() { s.Fill(0, 0, x, y[:3]) },
+		"few rows":      func() { s.Rows(0, 0, y[:3], y) },
+		"few labels":    func() { s.Rows(0, 0, y, y[:3]) },
 		"negative pass": func() { s.Fill(-1, 0, x, y) },
 		"step too far":  func() { s.Fill(0, 3, x, y) },
 	} {
@@ -312,51 +314,9 @@ func BenchmarkFill(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch), "ns/sample")
 }
 
-// Rows appends to into the rows of the set that make batch (pass, step), in
-// the order in which Fill copies them. It panics like Fill.
-func (s *Sampler) Rows(pass, step int, into []int32) []int32 {
-	first, count := s.span(pass, step)
-	k := s.newKeys(s.key ^ mix(uint64(pass)))
-	for i := range count {
-		into = append(into, int32(s.row(&k, first+i)))
-	}
-	return into
-}
-
-func TestBatchesOfACompactSetHaveTheSameBits(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		inputs, n := rapid.IntRange(1, 40).Draw(t, "inputs"), rapid.IntRange(1, 100).Draw(t, "samples")
-		set := &Set{X: make([]float32, n*inputs), Y: make([]int32, n), Inputs: inputs, Classes: []string{"a", "b"}}
-		odd := []float32{1, -2.5, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
-		for range rapid.IntRange(0, n*inputs/5).Draw(t, "not 0") {
-			at := rapid.IntRange(0, len(set.X)-1).Draw(t, "place")
-			set.X[at] = rapid.SampledFrom(odd).Draw(t, "value")
-		}
-		compact := NewCompact(set)
-		x, y := make([]float32, n*inputs), make([]int32, n)
-		z, l := slices.Repeat([]float32{7}, n*inputs), make([]int32, n)
-		s, err := NewSampler(set, nil, n, 3, "w")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Fill(0, 0, x, y)
-		s.From(compact).Fill(0, 0, z, l)
-		for i := range x {
-			if math.Float32bits(x[i]) != math.Float32bits(z[i]) {
-				t.Fatalf("value %d is %v, want %v", i, z[i], x[i])
-			}
-		}
-		if diff := cmp.Diff(y, l); diff != "" {
-			t.Fatal(diff)
-		}
-		if sparse := 6*len(nonzero(set.X)) <= len(set.X); sparse != (compact != nil) {
-			t.Fatalf("%d of %d values are not 0, compact: %v", len(nonzero(set.X)), len(set.X), !sparse)
-		}
-	})
-}
-
-// nonzero are the values other than 0.
-func nonzero(x []float32) []float32 {
-	return slices.DeleteFunc(slices.Clone(x), func(v float32) bool { return math.Float32bits(v) == 0 })
+// rowsOf appends to into the rows that make batch (pass, step), in the order in which Fill copies
+// them.
+func rowsOf(s *Sampler, pass, step int, into []int32) []int32 {
+	rows, y := make([]int32, s.Batch()), make([]int32, s.Batch())
+	return append(into, rows[:s.Rows(pass, step, rows, y)]...)
 }

@@ -20,8 +20,9 @@ type Local struct {
 	cores     int
 	sampler   *datasets.Sampler
 	workspace nn.Workspace
-	x         []float32
-	y         []int32
+	sparse    *nn.Sparse // of all samples, or nil
+	x         []float32  // of a batch, if there are no sparse inputs
+	y, rows   []int32
 	step      uint64
 	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
@@ -56,10 +57,15 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 	l := &Local{
 		env:     env,
 		model:   t.Model,
-		sampler: sampler.From(t.Compact),
+		sampler: sampler,
 		cores:   t.cores(worker),
-		x:       make([]float32, t.Batch*t.Model.Inputs()),
+		sparse:  t.Sparse,
 		y:       make([]int32, t.Batch),
+	}
+	if t.Sparse != nil {
+		l.rows = make([]int32, t.Batch)
+	} else {
+		l.x = make([]float32, t.Batch*t.Model.Inputs())
 	}
 	l.workspace = workspace(t.Model, t.Batch, l.cores)
 	l.seed = actors.Source(t.Seed, name, "dropout").Uint64()
@@ -117,8 +123,14 @@ func (l *Local) size() int {
 // gradient and the worker's own buffers.
 func (l *Local) run() any {
 	pass, step := l.position()
-	n := l.sampler.Fill(pass, step, l.x, l.y)
-	batch := nn.Batch{X: l.x[:n*l.model.Inputs()], Y: l.y[:n], Seed: l.seed + l.step}
+	batch := nn.Batch{Sparse: l.sparse, Seed: l.seed + l.step}
+	if l.sparse != nil {
+		n := l.sampler.Rows(pass, step, l.rows, l.y)
+		batch.Rows, batch.Y = l.rows[:n], l.y[:n]
+	} else {
+		n := l.sampler.Fill(pass, step, l.x, l.y)
+		batch.X, batch.Y = l.x[:n*l.model.Inputs()], l.y[:n]
+	}
 	l.gradient.Loss = l.workspace.Gradient(l.params.Data, l.gradient.Values.Data, batch)
 	return &l.gradient
 }

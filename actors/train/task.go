@@ -25,8 +25,8 @@ type Task struct {
 	// Train and Test are the samples to learn from and to judge by. On a cluster a process may have
 	// those rows of Train alone that its own workers see, the others being 0, and no Test.
 	Train, Test *datasets.Set
-	// Compact is the compact form of Train, or nil.
-	Compact *datasets.Compact
+	// Sparse are the inputs of Train without most that are 0, or nil.
+	Sparse *nn.Sparse
 	// Validation are samples by which settings are chosen, in neither of the other sets; nil for
 	// none.
 	Validation *datasets.Set

@@ -14,12 +14,13 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn"
 )
 
 // samples are a data set, cut and scaled. Validation is nil unless the plan asks for it.
 type samples struct {
 	train, test, validation *datasets.Set
-	compact                 *datasets.Compact // of train; nil where that does not pay, or where it is to come
+	sparse                  *nn.Sparse // of train; nil where that does not pay, or where it is to come
 
 	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
 	files  []datasets.File  // that they were read from
@@ -220,7 +221,7 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error
 	}
 	c := &samples{train: source.Pool, test: source.Test, files: source.Files}
 	if rows == nil && d.Scaling == datasets.NoScaling {
-		c.compact = datasets.NewCompact(c.train)
+		c.sparse = nn.NewSparse(c.train.X, c.train.Inputs)
 		return c, nil
 	}
 	if tests != nil {
@@ -239,7 +240,7 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error
 			c.scaler.Apply(set)
 		}
 	}
-	c.compact = datasets.NewCompact(c.train)
+	c.sparse = nn.NewSparse(c.train.X, c.train.Inputs)
 	return c, nil
 }
 

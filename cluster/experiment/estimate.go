@@ -122,7 +122,8 @@ func (p *Point) neighbours() float64 {
 
 // workspaceBytes is what a worker computes in: its batch, and what each layer gives and is given
 // back, of a tile's rows. The outputs of a layer are as many as its biases, or, where each stands
-// for many of them, what the arithmetic of kernels of 3 × 3 makes.
+// for many of them, what the arithmetic of kernels of 3 × 3 makes. A batch of sparse rows takes
+// less, which shows only in the data.
 func workspaceBytes(s *catalog.Spec) float64 {
 	rows, given := float64(s.Batch), 0.0
 	for _, t := range s.Model.Tensors() {

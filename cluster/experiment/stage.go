@@ -54,7 +54,7 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 func (p *Point) taskOf(data *samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
 	err error) {
 	t := &train.Task{
-		Model: p.Spec.Model, Train: data.train, Compact: data.compact, Test: data.test,
+		Model: p.Spec.Model, Train: data.train, Sparse: data.sparse, Test: data.test,
 		Validation: data.validation,
 		Batch:      p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
 	}
