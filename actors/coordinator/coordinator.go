@@ -78,6 +78,11 @@ type TopologyChange struct {
 	Topology int
 }
 
+var _ world.Rousing = TopologyChange{}
+
+// Rouses marks the change: members may have waited for neighbours.
+func (TopologyChange) Rouses() {}
+
 // Result is what a run has led to.
 type Result struct {
 	// Reached says whether what is judged arrived at the target.

@@ -66,6 +66,10 @@ type Control struct {
 	Announce func(view *protos.View)
 }
 
+// Rousing marks the message of a timer at which a coordinator gets members going that may have come
+// to rest: until then a run does not stand still for good.
+type Rousing interface{ Rouses() }
+
 // Observer gets every event of a run. Worlds in real time call it from many goroutines.
 type Observer interface {
 	Observe(at time.Duration, node int, event actors.Event)

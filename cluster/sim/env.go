@@ -50,7 +50,9 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag <= 0:
 		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].Profile.Cost(job))
 	}
-	w.enter(due, slot{what: result, to: e.process, life: w.life(e.node), job: w.pool.submit(job.Do)})
+	j := w.pool.submit(job.Do)
+	j.stalled = e.process == w.coordinate && w.members == 0 && w.stats.Stalled > 0
+	w.enter(due, slot{what: result, to: e.process, life: w.life(e.node), job: j})
 }
 
 // MaxInstant is how many steps a node can make at one instant of virtual time.

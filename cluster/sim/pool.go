@@ -12,6 +12,7 @@ type job struct {
 	result  any
 	failure error
 	queued  bool // a thread computes it
+	stalled bool // it is the coordinator's, and nothing was left to happen at the members when it began
 	done    chan struct{}
 }
 

@@ -523,6 +523,89 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 	}
 }
 
+// rousing is a timer's message at which the coordinator has something for the members.
+type rousing struct{}
+
+func (rousing) Rouses() {}
+
+func TestCoordinatorThatIsToRouseTheMembersIsNoStandstill(t *testing.T) {
+	var at []time.Duration
+	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited,
+		Kind: handler(func(ctx actor.Context, env actors.Env) {
+			if _, ok := ctx.Message().(*protos.Message); ok {
+				at = append(at, env.Now())
+			}
+		}).kind}}}
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return actor.ReceiveFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				env.After(time.Minute, rousing{})
+				env.After(time.Second, "tick")
+			case rousing:
+				ctx.Send(pid(env, 0), protos.NewMessage(&protos.TakeSnapshot{}))
+			case string:
+				env.Compute(actors.Job{Lag: time.Millisecond, Do: func() any { return 1 }})
+				env.After(time.Second, "tick")
+			}
+		}), nil
+	}
+	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"a", actors.Coordinator})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.Run(context.Background())
+	if !errors.Is(err, world.ErrStandstill) || r.Now > time.Minute+2*time.Second {
+		t.Errorf("at %v: error %v, want %v soon after a minute", r.Now, err, world.ErrStandstill)
+	}
+	if fmt.Sprint(at) != "[1m0s]" {
+		t.Errorf("the member was roused at %v, want once at 1m0s", at)
+	}
+}
+
+// Each verdict is known only after the next one was asked for.
+func TestUnboundedRunInWhichTheCoordinatorGoesOnJudgingIsAStandstill(t *testing.T) {
+	const last = 15 // ms, of the member's only timer
+	for _, reached := range []bool{false, true} {
+		d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited,
+			Kind: handler(func(ctx actor.Context, env actors.Env) {
+				if _, ok := ctx.Message().(*actor.Started); ok {
+					env.After(last*time.Millisecond, "last")
+				}
+			}).kind}}}
+		verdicts := 0
+		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+			return actor.ReceiveFunc(func(ctx actor.Context) {
+				switch m := ctx.Message().(type) {
+				case time.Duration:
+					if verdicts++; verdicts == 100 || reached && m > last*time.Millisecond {
+						control.Finish()
+					}
+				default:
+					at := env.Now()
+					env.Compute(actors.Job{Lag: 25 * time.Millisecond, Do: func() any { return at }})
+					env.After(10*time.Millisecond, "judge")
+				}
+			}), nil
+		}
+		w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, []string{"a", actors.Coordinator})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = w.Run(context.Background())
+		// Models are judged at 0, 10, 20, 30 ms and so on: the third verdict is the first on what the
+		// member has left, and is heard before there is a standstill.
+		switch {
+		case verdicts != 3:
+			t.Errorf("%d verdicts, want 3", verdicts)
+		case reached && err != nil:
+			t.Errorf("a verdict ended the run, which failed: %v", err)
+		case !reached && !errors.Is(err, world.ErrStandstill):
+			t.Errorf("error %v, want %v", err, world.ErrStandstill)
+		}
+	}
+}
+
 func TestHaltLeavesOnlyTheCoordinator(t *testing.T) {
 	beats := 0
 	d := &world.Deployment{Nodes: []world.Node{{Name: "a", Role: "peer", Profile: world.Unlimited,

@@ -110,6 +110,8 @@ type World struct {
 	halted     bool // only the coordinator goes on
 	work       int  // entries of the calendar beside the coordinator's timers
 	members    int  // entries of the calendar that are not for the coordinator
+	judged     bool // the coordinator has what it computed since there are none
+	rousing    int  // timers of the coordinator by which members get going
 	turns      int  // of mailboxes, at the present instant
 	failure    error
 	pool       pool
@@ -245,6 +247,9 @@ func (w *World) next() {
 	if !w.leads(&s) {
 		w.members--
 	}
+	if rouses(&s) {
+		w.rousing--
+	}
 	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
 	}
@@ -275,6 +280,7 @@ func (w *World) next() {
 
 // finish waits for a job that is due and hands its result over.
 func (w *World) finish(to *process, j *job) {
+	w.judged = w.judged || j.stalled
 	value, err := w.pool.collect(j)
 	if err != nil {
 		w.fail(fmt.Errorf("node %s, actor %s: %w", w.names[to.node], to.id, err))
@@ -311,9 +317,18 @@ func (w *World) watches(s *slot) bool {
 }
 
 // stuck reports whether nothing but the coordinator's timers is left to happen in a
-// run that they do not end.
+// run that they do not end, or what it goes on to compute about members at which nothing does.
 func (w *World) stuck() bool {
-	return w.work == 0 && !w.config.Deployment.Bounded
+	return (w.work == 0 || w.judged && !w.halted) && w.rousing == 0 && !w.config.Deployment.Bounded
+}
+
+// rouses reports whether an entry is a timer by which the coordinator gets members going.
+func rouses(s *slot) bool {
+	if s.what != message {
+		return false
+	}
+	_, is := s.message.(world.Rousing)
+	return is
 }
 
 // notice notes since when nothing is left to happen at the members.
@@ -321,7 +336,7 @@ func (w *World) notice() {
 	switch {
 	case w.halted:
 	case w.members > 0:
-		w.stats.Stalled = 0
+		w.stats.Stalled, w.judged = 0, false
 	case w.stats.Stalled == 0:
 		w.stats.Stalled = max(w.now, 1)
 	}
@@ -335,6 +350,9 @@ func (w *World) enter(at time.Duration, s slot) (id uint64) {
 	if !w.leads(&s) {
 		w.members++
 	}
+	if rouses(&s) {
+		w.rousing++
+	}
 	item, id := w.calendar.Enter(at)
 	*item = s
 	return id
@@ -343,6 +361,9 @@ func (w *World) enter(at time.Duration, s slot) (id uint64) {
 // CancelTimer empties the slot of a timer that is still in the calendar.
 func (w *World) CancelTimer(id uint64) {
 	if s := w.calendar.Find(id); s != nil && s.what == message {
+		if rouses(s) {
+			w.rousing--
+		}
 		*s = slot{to: s.to} // still in the calendar, with nothing to do
 	}
 }
