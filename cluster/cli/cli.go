@@ -85,7 +85,8 @@ same bits; in real time the same actors meet the same delays.`,
   gradwire run PLAN --set nodes.slow.compute.step=20ms --repeats 5
   gradwire report results/first results/second --out both.html
   gradwire plan new --architecture gossip --out PLAN
-  gradwire list models`,
+  gradwire list models
+  gradwire --version`,
 		PersistentPreRunE: checkFormat,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -98,6 +99,7 @@ same bits; in real time the same actors meet the same delays.`,
 	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs),
 		nodesCommand(out), actorsCommand(out), submissionsCommand(out), statusCommand(out), logsCommand(out),
 		stopCommand(out), fetchCommand(out), removeCommand(out))
+	addVersion(root, out)
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c)
@@ -142,6 +144,9 @@ func flagUsage(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return usage(cmd, err)
 	}
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		return unknownCommand(cmd, words) // the flag is that command's
+	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -174,9 +179,9 @@ func rename(root *cobra.Command, name string) {
 // naming replaces gradwire by the program's name where a message names one of the commands; the
 // message may come from a package that knows no other name. Other words, such as paths, stay.
 func naming(root *cobra.Command) func(text string) string {
-	var words []string
+	words := []string{"--version"}
 	for _, cmd := range root.Commands() {
-		words = append(words, cmd.Name())
+		words = append(append(words, cmd.Name()), cmd.Aliases...)
 	}
 	command := regexp.MustCompile(`\bgradwire (` + strings.Join(words, "|") + `)\b`)
 	return func(text string) string {
@@ -240,13 +245,7 @@ func group(cmd *cobra.Command) *cobra.Command {
 		if len(args) == 0 {
 			return nil
 		}
-		var known []string
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				known = append(known, sub.Name())
-			}
-		}
-		return usage(cmd, unknown(args[0], "a command of "+cmd.CommandPath(), known))
+		return unknownCommand(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	return cmd

@@ -1,10 +1,17 @@
 package cli_test
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 func TestMistypedKeysAndWordsOfAPlanAreAnsweredWithTheLikelyOne(t *testing.T) {
@@ -76,6 +83,71 @@ func TestMistypedCommandsAndFlagsAreAnsweredWithTheLikelyOne(t *testing.T) {
 		code, _, errs := gradwire(t, strings.Fields(line)...)
 		if want := "did you mean " + meant + "?"; code != cli.ExitInput || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, %q is not in %s", line, code, want, errs)
+		}
+	}
+}
+
+// Each line is what a user of Ray, kubectl or Flower types, with the command that does it here.
+func TestCommandsOfOtherSystemsAreAnsweredWithTheOneThatDoesItHere(t *testing.T) {
+	root := asGradwire(catalog.Default()).Commands(io.Discard, io.Discard)
+	quoted := regexp.MustCompile(`'gradwire ([a-z -]+)[A-Z ]*'`)
+	for line, want := range map[string]string{
+		"start --head --num-cpus=4":           "gradwire up",
+		"start":                               "gradwire node",
+		"job submit --working-dir . -- x":     "gradwire submit",
+		"job list":                            "gradwire submissions",
+		"job --help-me":                       "gradwire submissions",
+		"ps -a":                               "gradwire submissions",
+		"top":                                 "gradwire status",
+		"dashboard":                           "gradwire report",
+		"init":                                "gradwire plan new",
+		"get nodes -o wide":                   "gradwire nodes",
+		"get pods":                            "gradwire actors",
+		"log 1a2b":                            "gradwire logs",
+		"describe pod x":                      "gradwire status",
+		"apply -f plan.yaml":                  "gradwire submit",
+		"delete 1a2b":                         "gradwire remove",
+		"serve plan.yaml":                     "gradwire node",
+		"supernode --insecure --superlink=1":  "gradwire node",
+		"version":                             "gradwire --version",
+		"list nodes":                          "gradwire nodes",
+		"plan validate plan.yaml --strict":    "gradwire plan check",
+		"data download mnist":                 "gradwire data get",
+		"identity create --name a":            "gradwire identity issue",
+		"explain gossip.exchange":             "gradwire list KIND NAME",
+		"down":                                "gradwire up",
+		"validate plan.yaml --format=junit":   "gradwire plan check",
+		"cluster-info dump --namespaces=kube": "gradwire nodes",
+	} {
+		code, out, errs := gradwire(t, strings.Fields(line)...)
+		if code != cli.ExitInput || out != "" || !strings.Contains(errs, "'"+want) ||
+			strings.Contains(errs, "did you") || !strings.Contains(errs, "\nSee 'gradwire") {
+			t.Errorf("%s: exit code %d, want %q in %s", line, code, want, errs)
+		}
+		for _, named := range quoted.FindAllStringSubmatch(errs, -1) {
+			words := strings.Fields(named[1])
+			if cmd, _, err := root.Find(words); words[0][0] != '-' && (err != nil || !cmd.HasParent()) {
+				t.Errorf("%s: there is no command gradwire %s", line, named[1])
+			}
+		}
+	}
+	var out, errs bytes.Buffer
+	mine := cli.Program{Name: "mine", Catalog: catalog.Default()}
+	_ = mine.Run(context.Background(), []string{"version"}, &out, &errs)
+	if !strings.Contains(errs.String(), "'mine --version'") {
+		t.Errorf("a program of another name is called %s", errs.String())
+	}
+}
+
+func TestTheVersionNamesTheBuild(t *testing.T) {
+	code, out, errs := gradwire(t, "--version")
+	expectCode(t, cli.ExitDone, code, errs)
+	b := record.ReadBuild(kernel.Name())
+	for _, want := range []string{
+		"gradwire " + b.Version, "commit " + b.Commit, b.Go, b.GOOS + "/" + b.GOARCH, "kernels " + b.Kernel,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in %s", want, out)
 		}
 	}
 }
