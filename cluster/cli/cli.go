@@ -229,6 +229,17 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// atMostOne wants one argument or none, which is called what.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= 1 {
+			return nil
+		}
+		return usage(cmd, fmt.Errorf("%s takes one %s at most, but %d arguments were given", cmd.CommandPath(), what,
+			len(args)))
+	}
+}
+
 // some wants arguments, as many as there are; what says of which kind.
 func some(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

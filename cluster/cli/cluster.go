@@ -43,7 +43,7 @@ func (f *clusterFlags) add(cmd *cobra.Command, reads bool) {
 
 // connect calls do with a client of the cluster.
 func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, c *driver.Client) error) error {
-	id, err := loadIdentity(f.identity, f.insecure)
+	id, err := loadIdentity(f.identity, f.insecure, usersIdentity)
 	if err != nil {
 		return err
 	}
@@ -155,10 +155,13 @@ func submissionsCommand(out io.Writer) *cobra.Command {
 	return f.command(&cobra.Command{
 		Use: "submissions", Aliases: []string{"runs"}, Short: "List what was submitted to a cluster",
 		Example: "  gradwire submissions", Args: noArguments,
-	}, true, func(ctx context.Context, c *driver.Client, _ []string) error {
-		all, err := c.Submissions(ctx)
-		return errors.Join(f.print(out, all, func(w io.Writer) { writeSubmissions(w, all) }), err)
-	})
+	}, true, func(ctx context.Context, c *driver.Client, _ []string) error { return f.list(ctx, c, out) })
+}
+
+// list prints all submissions.
+func (f *clusterFlags) list(ctx context.Context, c *driver.Client, out io.Writer) error {
+	all, err := c.Submissions(ctx)
+	return errors.Join(f.print(out, all, func(w io.Writer) { writeSubmissions(w, all) }), err)
 }
 
 // writeSubmissions writes a table with a row for each submission.
@@ -181,9 +184,13 @@ func where(s *driver.Submission) string {
 func statusCommand(out io.Writer) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
-		Use: "status SUBMISSION", Short: "Say how far a submission is", Example: "  gradwire status 1a2b3c4d",
-		Args: oneSubmission,
+		Use: "status [SUBMISSION]", Short: "Say how far a submission is, or all are",
+		Long:    `Say how far a submission is. Without one, list all as 'gradwire submissions' does.`,
+		Example: "  gradwire status 1a2b3c4d\n  gradwire status", Args: atMostOne("submission"),
 	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
+		if len(args) == 0 {
+			return f.list(ctx, c, out)
+		}
 		s, err := c.Status(ctx, args[0])
 		if err != nil {
 			return err

@@ -51,6 +51,9 @@ func TestNodeThatIsKilledIsMissedAndTakesItsPartAgainWhenItIsBack(t *testing.T) 
 		return strings.Count(site.must("logs", id),
 			"without b from now on") >= 2
 	})
+	if one, all := site.must("submissions"), site.must("status"); one != all || !strings.Contains(all, id) {
+		t.Errorf("status without a name says\n%s\nthe list is\n%s", all, one)
+	}
 	if out := site.must("stop", id[:4]); !strings.Contains(out, id+" is stopped with 0 of 1 runs") {
 		t.Error(out)
 	}

@@ -54,14 +54,10 @@ func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.C
 		Long: short + `, each with what it is and its settings: their defaults, or the words
 required and optional. With a name, say what each of its settings means.`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1:
-				return usage(cmd, fmt.Errorf("%s takes one name at most, but %d arguments were given",
-					cmd.CommandPath(), len(args)))
-			case len(args) == 1 && !slices.Contains(names, args[0]):
+			if len(args) == 1 && !slices.Contains(names, args[0]) {
 				return usage(cmd, unknown(args[0], "one of the "+what, names))
 			}
-			return nil
+			return atMostOne("name")(cmd, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			return aligned(func(w io.Writer) {

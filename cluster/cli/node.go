@@ -74,7 +74,7 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, out, errs io.Wri
 	if o.Labels, err = labels(f.labels); err != nil {
 		return usage(cmd, err)
 	}
-	if o.Identity, err = loadIdentity(f.identity, o.Insecure); err != nil {
+	if o.Identity, err = loadIdentity(f.identity, o.Insecure, nodesIdentity); err != nil {
 		return err
 	}
 	o.Ready = func(address string) { fmt.Fprintf(out, "%s%s\n", readyLine, address) }
@@ -103,14 +103,26 @@ func seeds(join string) (all []string) {
 	return all
 }
 
-// loadIdentity loads an identity, by default the environment's; nil if there is to be none.
-func loadIdentity(dir string, insecure bool) (*identity.Identity, error) {
+// How one comes by an identity.
+const (
+	nodesIdentity = `; two commands make one:
+  gradwire identity init ca/
+  gradwire identity issue ca/ --node NAME
+--insecure does without, on loopback addresses`
+	usersIdentity = `; where the cluster's authority is, this makes one:
+  gradwire identity issue ca/ --operator
+and 'gradwire up' says where it has put one`
+)
+
+// loadIdentity loads an identity, by default the environment's; nil if there is to be none. The
+// error where none is given ends in how to come by one.
+func loadIdentity(dir string, insecure bool, how string) (*identity.Identity, error) {
 	if insecure && dir == "" {
 		return nil, nil
 	}
 	if dir = cmp.Or(dir, os.Getenv("GRADWIRE_IDENTITY")); dir == "" {
 		return nil, &driver.InputError{Err: errors.New(
-			"no identity is given, as --identity or GRADWIRE_IDENTITY does; make one with: gradwire identity")}
+			"no identity is given, as --identity or GRADWIRE_IDENTITY does" + how)}
 	}
 	id, err := identity.Load(dir)
 	if err != nil {

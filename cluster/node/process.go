@@ -171,7 +171,7 @@ func (c *Config) complete() error {
 		c.Name = c.Identity.Name()
 	}
 	if c.Name == "" {
-		return errors.New("a node needs a name")
+		return errors.New("a node without an identity needs a name, as --name gives it")
 	}
 	c.Out = cmp.Or(c.Out, "results")
 	c.Cores = cmp.Or(c.Cores, runtime.NumCPU())
