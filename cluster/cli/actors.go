@@ -12,7 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-func actorsCommand(out io.Writer) *cobra.Command {
+func actorsCommand(con *console) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "actors", Short: "List the actors of a cluster that belong to no run",
@@ -20,9 +20,9 @@ func actorsCommand(out io.Writer) *cobra.Command {
 many messages wait; handled and lost count the messages of drivers. Where a node does not answer, the
 actors of the others are printed and the exit code is 1.`,
 		Example: "  gradwire actors --join 10.0.0.1:7946 --identity operator/", Args: noArguments,
-	}, true, func(ctx context.Context, c *driver.Client, _ []string) error {
+	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		actors, err := c.Actors(ctx)
-		return errors.Join(f.print(out, actors, func(w io.Writer) { writeActors(w, actors) }), err)
+		return errors.Join(con.table(actors, func(w io.Writer) { writeActors(w, actors) }), err)
 	})
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
@@ -45,6 +44,8 @@ type Program struct {
 	Name string
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
+	// In is what a plan called - is read from. Default: standard input.
+	In io.Reader
 }
 
 // Main runs the command of os.Args and exits. Plans can name what is in the catalog.
@@ -66,14 +67,23 @@ func (p Program) Main() {
 
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
 func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) int {
-	root := p.Commands(out, errs)
+	con := &console{out: out, errs: errs}
+	root := p.tree(con)
 	root.SetArgs(args)
-	return exit(root.ExecuteContext(ctx), naming(root), errs)
+	err := root.ExecuteContext(ctx)
+	if asked(args) {
+		con.format = "json" // also of an error about the flags before it
+	}
+	return con.exit(err, naming(root))
 }
 
 // Commands makes the tree of all commands, which print to out and errs. Run runs them; a program
 // that writes pages about them walks the tree.
 func (p Program) Commands(out, errs io.Writer) *cobra.Command {
+	return p.tree(&console{out: out, errs: errs})
+}
+
+func (p Program) tree(con *console) *cobra.Command {
 	c := p.Catalog
 	root := group(&cobra.Command{
 		Use:   "gradwire",
@@ -87,19 +97,20 @@ same bits; in real time the same actors meet the same delays.`,
   gradwire plan new --architecture gossip --out PLAN
   gradwire list models
   gradwire --version`,
-		PersistentPreRunE: checkFormat,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	})
-	root.SetOut(out)
-	root.SetErr(errs)
+	root.SetIn(p.In)
+	root.SetOut(con.out)
+	root.SetErr(con.errs)
 	root.SetFlagErrorFunc(flagUsage)
-	root.AddCommand(runCommand(c, out, errs), reportCommand(out), diffCommand(out), replayCommand(c, out),
-		planCommand(c, out), linksCommand(c, out), listCommand(c, out), dataCommand(c, out, errs))
-	root.AddCommand(upCommand(out, errs), identityCommand(out), nodeCommand(c, out, errs), submitCommand(out, errs),
-		nodesCommand(out), actorsCommand(out), submissionsCommand(out), statusCommand(out), logsCommand(out),
-		stopCommand(out), fetchCommand(out), removeCommand(out))
-	addVersion(root, out)
+	con.add(root)
+	root.AddCommand(runCommand(c, con), reportCommand(con), diffCommand(con), replayCommand(c, con),
+		planCommand(c, con), linksCommand(c, con), listCommand(c, con), dataCommand(c, con))
+	root.AddCommand(upCommand(con), identityCommand(con), nodeCommand(c, con), submitCommand(con),
+		nodesCommand(con), actorsCommand(con), submissionsCommand(con), statusCommand(con), logsCommand(con),
+		stopCommand(con), fetchCommand(con), removeCommand(con))
+	addVersion(root, con)
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c)
@@ -187,30 +198,6 @@ func naming(root *cobra.Command) func(text string) string {
 	return func(text string) string {
 		return command.ReplaceAllString(text, strings.ReplaceAll(root.Name(), "$", "$$")+" $1")
 	}
-}
-
-// exit prints an error and returns the exit code that it stands for.
-func exit(err error, named func(string) string, errs io.Writer) int {
-	if err == nil {
-		return ExitDone
-	}
-	if errors.Is(err, errDiffers) {
-		return ExitFailed // what differs has been printed
-	}
-	if err == errDegraded { //nolint:errorlint // joined with another error, that one counts
-		return ExitDegraded
-	}
-	fmt.Fprintln(errs, named(err.Error()))
-	var input *driver.InputError
-	var wrong usageError
-	if errors.As(err, &input) || errors.As(err, &wrong) {
-		return ExitInput
-	}
-	var later *driver.AgainError
-	if errors.As(err, &later) {
-		return ExitTryAgain
-	}
-	return ExitFailed
 }
 
 var (

@@ -26,19 +26,15 @@ type clusterFlags struct {
 	join     string
 	identity string
 	insecure bool
-	format   string
 }
 
-func (f *clusterFlags) add(cmd *cobra.Command, reads bool) {
+func (f *clusterFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.join, "join", "",
 		"addresses of nodes of the cluster, with commas between them (default: $GRADWIRE_JOIN)")
 	flags.StringVar(&f.identity, "identity", "",
 		"folder of an operator's or client's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.insecure, "insecure", false, "the cluster has no certificates; on loopback addresses only")
-	if reads {
-		flags.StringVar(&f.format, "format", "text", formatUsage)
-	}
 }
 
 // connect calls do with a client of the cluster.
@@ -56,37 +52,32 @@ func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, 
 
 // command completes a command that is run with a client of the cluster.
 func (f *clusterFlags) command(
-	cmd *cobra.Command, reads bool, run func(ctx context.Context, c *driver.Client, args []string) error,
+	cmd *cobra.Command, run func(ctx context.Context, c *driver.Client, args []string) error,
 ) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return f.connect(cmd, func(ctx context.Context, c *driver.Client) error { return run(ctx, c, args) })
 	}
-	f.add(cmd, reads)
+	f.add(cmd)
 	return cmd
 }
 
-// print writes a value as JSON, or as aligned text.
-func (f *clusterFlags) print(out io.Writer, v any, text func(w io.Writer)) error {
-	return printAs(f.format, out, v, aligned(text))
-}
-
-func nodesCommand(out io.Writer) *cobra.Command {
+func nodesCommand(con *console) *cobra.Command {
 	f, pairwise := &clusterFlags{}, false
 	cmd := f.command(&cobra.Command{
 		Use: "nodes", Short: "List the nodes of a cluster", Args: noArguments,
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
-	}, true, func(ctx context.Context, c *driver.Client, _ []string) error {
+	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
 			trips, err := c.RoundTrips(ctx)
-			return errors.Join(f.print(out, trips, func(w io.Writer) { writeTrips(w, trips) }), err)
+			return errors.Join(con.table(trips, func(w io.Writer) { writeTrips(w, trips) }), err)
 		}
 		nodes, err := c.Nodes(ctx)
 		if err != nil {
 			return err
 		}
-		return f.print(out, nodes, func(w io.Writer) { writeNodes(w, nodes) })
+		return con.table(nodes, func(w io.Writer) { writeNodes(w, nodes) })
 	})
 	cmd.Flags().BoolVar(&pairwise, "round-trips", false, "from each node to each: its rows to its columns")
 	return cmd
@@ -150,18 +141,18 @@ func pairs(m map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-func submissionsCommand(out io.Writer) *cobra.Command {
+func submissionsCommand(con *console) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "submissions", Aliases: []string{"runs"}, Short: "List what was submitted to a cluster",
 		Example: "  gradwire submissions", Args: noArguments,
-	}, true, func(ctx context.Context, c *driver.Client, _ []string) error { return f.list(ctx, c, out) })
+	}, func(ctx context.Context, c *driver.Client, _ []string) error { return f.list(ctx, c, con) })
 }
 
 // list prints all submissions.
-func (f *clusterFlags) list(ctx context.Context, c *driver.Client, out io.Writer) error {
+func (f *clusterFlags) list(ctx context.Context, c *driver.Client, con *console) error {
 	all, err := c.Submissions(ctx)
-	return errors.Join(f.print(out, all, func(w io.Writer) { writeSubmissions(w, all) }), err)
+	return errors.Join(con.table(all, func(w io.Writer) { writeSubmissions(w, all) }), err)
 }
 
 // writeSubmissions writes a table with a row for each submission.
@@ -181,21 +172,21 @@ func where(s *driver.Submission) string {
 	return fmt.Sprintf("%s (away since %s)", s.Process, s.Away.Format(time.DateTime))
 }
 
-func statusCommand(out io.Writer) *cobra.Command {
+func statusCommand(con *console) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "status [SUBMISSION]", Short: "Say how far a submission is, or all are",
 		Long:    `Say how far a submission is. Without one, list all as 'gradwire submissions' does.`,
 		Example: "  gradwire status 1a2b3c4d\n  gradwire status", Args: atMostOne("submission"),
-	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
+	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		if len(args) == 0 {
-			return f.list(ctx, c, out)
+			return f.list(ctx, c, con)
 		}
 		s, err := c.Status(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		return f.print(out, s, func(w io.Writer) { writeStatus(w, &s) })
+		return con.table(s, func(w io.Writer) { writeStatus(w, &s) })
 	})
 }
 
@@ -218,44 +209,44 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 	}
 }
 
-func logsCommand(out io.Writer) *cobra.Command {
+func logsCommand(con *console) *cobra.Command {
 	f, follow := &clusterFlags{}, false
 	cmd := f.command(&cobra.Command{
 		Use: "logs SUBMISSION", Short: "Show the log of a submission", Example: "  gradwire logs -f 1a2b3c4d",
 		Args: oneSubmission,
-	}, true, func(ctx context.Context, c *driver.Client, args []string) error {
-		e := json.NewEncoder(out)
+	}, func(ctx context.Context, c *driver.Client, args []string) error {
+		e := json.NewEncoder(con.out)
 		return c.Logs(ctx, args[0], follow, func(line string) {
-			if f.format == "json" {
+			if con.json() {
 				at, what, _ := strings.Cut(line, " ")
 				_ = e.Encode(map[string]string{"at": at, "what": what})
 				return
 			}
-			fmt.Fprintln(out, line)
+			fmt.Fprintln(con.out, line)
 		})
 	})
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the submission has ended")
 	return cmd
 }
 
-func stopCommand(out io.Writer) *cobra.Command {
+func stopCommand(con *console) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "stop SUBMISSION", Short: "End a submission; the runs that are finished are kept",
 		Example: "  gradwire stop 1a2b3c4d", Args: oneSubmission,
-	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
+	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		if err := c.Stop(ctx, args[0]); err != nil {
 			return err
 		}
 		s, err := c.Watch(ctx, args[0], func(driver.Submission) {})
 		if err == nil {
-			_, err = fmt.Fprintf(out, "%s is %s with %d of %d runs\n", s.ID, s.State, s.Done, s.Total)
+			err = con.say(s, "%s is %s with %d of %d runs\n", s.ID, s.State, s.Done, s.Total)
 		}
 		return err
 	})
 }
 
-func removeCommand(out io.Writer) *cobra.Command {
+func removeCommand(con *console) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "remove SUBMISSION...", Short: "Remove submissions that have ended, with their records",
@@ -263,12 +254,12 @@ func removeCommand(out io.Writer) *cobra.Command {
 		Long: `Remove submissions that have ended from the nodes that keep them, with their records and logs.
 What was not fetched is lost. Nothing is removed otherwise.`,
 		Args: some("one submission at least"),
-	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
+	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		var errs []error
 		for _, id := range args {
 			whole, err := c.Remove(ctx, id)
 			if err == nil {
-				_, err = fmt.Fprintf(out, "%s is removed\n", whole)
+				err = con.say(facts{"removed": whole}, "%s is removed\n", whole)
 			}
 			errs = append(errs, err)
 		}
@@ -276,12 +267,12 @@ What was not fetched is lost. Nothing is removed otherwise.`,
 	})
 }
 
-func fetchCommand(out io.Writer) *cobra.Command {
+func fetchCommand(con *console) *cobra.Command {
 	f, dir := &clusterFlags{}, ""
 	cmd := f.command(&cobra.Command{
 		Use: "fetch SUBMISSION", Short: "Copy the record of a submission from the node that keeps it",
 		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: oneSubmission,
-	}, false, func(ctx context.Context, c *driver.Client, args []string) error {
+	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		s, err := c.Status(ctx, args[0])
 		if err != nil {
 			return err
@@ -290,14 +281,14 @@ func fetchCommand(out io.Writer) *cobra.Command {
 		if err := c.Fetch(ctx, s.ID, folder); err != nil {
 			return err
 		}
-		return showRecord(out, io.Discard, folder, "text")
+		return showRecord(con, folder)
 	})
 	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy (default: a new one in results/)")
 	return cmd
 }
 
 // showRecord prints the summary of the record in a folder and draws its plots.
-func showRecord(out, errs io.Writer, dir, format string) error {
+func showRecord(con *console, dir string) error {
 	summary, err := record.ReadSummary(dir)
 	if err != nil {
 		return err
@@ -310,7 +301,7 @@ func showRecord(out, errs io.Writer, dir, format string) error {
 	if err != nil {
 		return err
 	}
-	return showReport(out, errs, format, dir, summary, traces)
+	return showReport(con, dir, summary, traces)
 }
 
 // defaultDir is the folder of the copy of a record.
@@ -325,7 +316,7 @@ type submitFlags struct {
 	detach bool
 }
 
-func submitCommand(out, errs io.Writer) *cobra.Command {
+func submitCommand(con *console) *cobra.Command {
 	f := &submitFlags{}
 	cmd := &cobra.Command{
 		Use:   "submit PLAN",
@@ -341,10 +332,10 @@ later.`,
   gradwire submit PLAN --place server=a --place worker=zone:eu
   gradwire submit PLAN --detach`,
 		Args: onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], con) },
 	}
 	f.planFlags.add(cmd)
-	f.clusterFlags.add(cmd, true)
+	f.clusterFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.place, "place", nil,
 		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
@@ -353,7 +344,7 @@ later.`,
 	return cmd
 }
 
-func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) error {
+func (f *submitFlags) run(cmd *cobra.Command, path string, con *console) error {
 	p, err := f.load(cmd, path)
 	if err != nil {
 		return err
@@ -369,10 +360,10 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) 
 			return err
 		}
 		if f.detach {
-			return f.print(out, map[string]string{"submission": id}, func(w io.Writer) { fmt.Fprintln(w, id) })
+			return con.table(map[string]string{"submission": id}, func(w io.Writer) { fmt.Fprintln(w, id) })
 		}
-		fmt.Fprintf(errs, "submission %s\n", id)
-		return f.follow(ctx, c, id, out, errs)
+		fmt.Fprintf(con.notes(), "submission %s\n", id)
+		return f.follow(ctx, c, id, con)
 	})
 }
 
@@ -395,19 +386,19 @@ func showQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs
 }
 
 // follow shows how far a submission is, and copies its record when it has ended.
-func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, out, errs io.Writer) error {
+func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, con *console) error {
 	var show *display // begins with the first run, from which the time left is reckoned
 	waits := false
 	s, err := c.Watch(ctx, id, func(s driver.Submission) {
 		switch {
 		case s.State != driver.Waiting:
 			if show == nil {
-				show = newDisplay(errs)
+				show = newDisplay(con.notes())
 			}
 			show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
 		case !waits:
 			waits = true
-			showQueue(ctx, c, &s, errs)
+			showQueue(ctx, c, &s, con.notes())
 		}
 	})
 	if show != nil {
@@ -424,7 +415,7 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, o
 	if err := c.Fetch(ctx, id, dir); err != nil {
 		return fmt.Errorf("submission %s is %s, but its record cannot be copied: %w", id, s.State, err)
 	}
-	if err := showRecord(out, errs, dir, f.format); err != nil {
+	if err := showRecord(con, dir); err != nil {
 		return err
 	}
 	if s.State == driver.Degraded {

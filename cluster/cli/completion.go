@@ -75,7 +75,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 	}
 	flags := map[string]completer{
 		"set": assignments(c), "clock": eachOnce(string(driver.Virtual), string(driver.Real)),
-		"format": eachOnce("text", "json"), "data": folders, "identity": folders, "out": folders,
+		"data": folders, "identity": folders, "out": folders,
 		"continue":        records(""),
 		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()),
 		"plan new --out":    files("yaml", "yml"),
@@ -107,6 +107,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 		}
 	}
 	visit(root)
+	_ = root.RegisterFlagCompletionFunc("format", eachOnce(formats...)) // it has the flag
 }
 
 // assignments offers the keys of the plan that the line names, or of any plan, and words for

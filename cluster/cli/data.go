@@ -24,7 +24,7 @@ const (
 	folderUsage = "folder of data sets (default: $GRADWIRE_DATA)"
 )
 
-func dataCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
+func dataCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "data",
 		Short: "List, get and check published data sets",
@@ -33,7 +33,7 @@ in the folder that the variable GRADWIRE_DATA names and in the user's cache, whe
 puts them.`,
 		Example: "  gradwire data list\n  gradwire data get fashion-mnist\n  gradwire data check",
 	})
-	cmd.AddCommand(dataListCommand(out), dataGetCommand(out, errs), dataCheckCommand(c, out))
+	cmd.AddCommand(dataListCommand(con), dataGetCommand(con), dataCheckCommand(c, con))
 	return cmd
 }
 
@@ -52,8 +52,8 @@ type listed struct {
 	Get      string `json:"get"`
 }
 
-func dataListCommand(out io.Writer) *cobra.Command {
-	var data, format string
+func dataListCommand(con *console) *cobra.Command {
+	var data string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the published data sets, and where they are or how to get them",
@@ -68,16 +68,10 @@ func dataListCommand(out io.Writer) *cobra.Command {
 					cmd.Root().Name() + " data get " + s.Name,
 				})
 			}
-			if format == "json" {
-				e := indented(out)
-				e.SetEscapeHTML(false)
-				return e.Encode(all)
-			}
-			return aligned(func(w io.Writer) { writeSets(w, all) })(out)
+			return con.table(all, func(w io.Writer) { writeSets(w, all) })
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", dataUsage)
-	cmd.Flags().StringVar(&format, "format", "text", formatUsage)
 	return cmd
 }
 
@@ -140,7 +134,7 @@ func named(cmd *cobra.Command, names []string) ([]*published.Set, error) {
 	return sets, nil
 }
 
-func dataGetCommand(out, errs io.Writer) *cobra.Command {
+func dataGetCommand(con *console) *cobra.Command {
 	var data string
 	var from []string
 	cmd := &cobra.Command{
@@ -166,7 +160,7 @@ is the published one.`,
 				}
 			}
 			for _, s := range sets {
-				if err := getSet(cmd.Context(), s, data, from, out, errs); err != nil {
+				if err := getSet(cmd.Context(), s, data, from, con); err != nil {
 					return err
 				}
 			}
@@ -192,10 +186,10 @@ func checkMirrors(cmd *cobra.Command, from []string) error {
 }
 
 // getSet gets one set, unless it is there.
-func getSet(ctx context.Context, s *published.Set, folder string, from []string, out, errs io.Writer) error {
+func getSet(ctx context.Context, s *published.Set, folder string, from []string, con *console) error {
 	_, err := s.Check(folder)
 	if err != nil {
-		show := newDisplay(errs)
+		show := newDisplay(con.notes())
 		show.last = show.began // a line only of a download that takes long
 		g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
 		err = g.Get(ctx, s, folder)
@@ -207,8 +201,7 @@ func getSet(ctx context.Context, s *published.Set, folder string, from []string,
 	case err != nil:
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s is in %s\n", s.Name, folder)
-	return err
+	return con.say(facts{"name": s.Name, "folder": folder}, "%s is in %s\n", s.Name, folder)
 }
 
 // download shows how far a download is.
@@ -224,7 +217,7 @@ func (d *display) download(set string, p published.Progress) {
 		float64(p.Done)/float64(p.Total), p.Done == p.Total)
 }
 
-func dataCheckCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func dataCheckCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use:   "check [NAME...]",
@@ -246,12 +239,11 @@ published, and 1 if none is named and none is there.`,
 			missing := 0
 			var faults []error
 			for _, s := range sets {
-				err := checkSet(c, s, experiment.DataFolders(data), out)
+				err := checkSet(c, s, experiment.DataFolders(data), con)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
 					missing++
-					fmt.Fprintf(out, "%s is not there; get it with '%s data get %s'\n",
-						s.Name, cmd.Root().Name(), s.Name)
-					continue
+					get := cmd.Root().Name() + " data get " + s.Name
+					err = con.say(facts{"name": s.Name, "get": get}, "%s is not there; get it with '%s'\n", s.Name, get)
 				}
 				faults = append(faults, err)
 			}
@@ -270,7 +262,7 @@ published, and 1 if none is named and none is there.`,
 }
 
 // checkSet checks one set and tells that it is in order.
-func checkSet(c *catalog.Catalog, s *published.Set, folders []string, out io.Writer) error {
+func checkSet(c *catalog.Catalog, s *published.Set, folders []string, con *console) error {
 	folder, err := whereIs(s, folders)
 	if err != nil {
 		return err
@@ -297,7 +289,10 @@ func checkSet(c *catalog.Catalog, s *published.Set, folders []string, out io.Wri
 		return fmt.Errorf("data set %s in %s: %d and %d samples were read; %d and %d are expected",
 			s.Name, folder, source.Pool.Len(), got, s.Samples, s.Tests)
 	}
-	_, err = fmt.Fprintf(out, "%s is in order in %s: %d + %d samples of %d inputs in %d classes\n",
+	about := facts{
+		"name": s.Name, "folder": folder, "samples": s.Samples, "test_samples": s.Tests,
+		"features": source.Pool.Inputs, "classes": len(source.Pool.Classes),
+	}
+	return con.say(about, "%s is in order in %s: %d + %d samples of %d inputs in %d classes\n",
 		s.Name, folder, s.Samples, s.Tests, source.Pool.Inputs, len(source.Pool.Classes))
-	return err
 }

@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/report/diff"
 )
 
-func diffCommand(out io.Writer) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
+func diffCommand(con *console) *cobra.Command {
+	return &cobra.Command{
 		Use:   "diff A B",
 		Short: "Say where two recorded runs, or two records, differ",
 		Long: `Compare two runs or two records: A and B are either both folders of a run, such as
@@ -32,12 +29,10 @@ The exit code is 0 if all is equal, 1 if something differs, 2 for bad input.`,
 			if err != nil {
 				return &driver.InputError{Err: err}
 			}
-			if err := printAs(format, out, d, d.Write); err != nil || d.Equal {
+			if err := con.print(d, d.Write); err != nil || d.Equal {
 				return err
 			}
 			return errDiffers
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", formatUsage)
-	return cmd
 }

@@ -3,8 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
-func identityCommand(out io.Writer) *cobra.Command {
+func identityCommand(con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "identity",
 		Short: "Make a cluster's authority, and certificates",
@@ -21,11 +19,11 @@ func identityCommand(out io.Writer) *cobra.Command {
   gradwire identity issue ca/ --node a
   gradwire identity issue ca/ --operator`,
 	})
-	cmd.AddCommand(initCommand(out), issueCommand(out))
+	cmd.AddCommand(initCommand(con), issueCommand(con))
 	return cmd
 }
 
-func initCommand(out io.Writer) *cobra.Command {
+func initCommand(con *console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init FOLDER",
 		Short: "Make the authority of a new cluster",
@@ -37,9 +35,9 @@ ca.key can let anybody into the cluster; keep it where no node runs.`,
 			if err := identity.Init(args[0]); err != nil {
 				return &driver.InputError{Err: err}
 			}
-			_, err := fmt.Fprintf(out, "authority in %s; issue certificates with: %s identity issue %s --node NAME\n",
+			return con.say(facts{"authority": args[0]},
+				"authority in %s; issue certificates with: %s identity issue %s --node NAME\n",
 				args[0], cmd.Root().Name(), args[0])
-			return err
 		},
 	}
 }
@@ -52,7 +50,7 @@ type issueFlags struct {
 	again                  bool
 }
 
-func issueCommand(out io.Writer) *cobra.Command {
+func issueCommand(con *console) *cobra.Command {
 	f := &issueFlags{}
 	cmd := &cobra.Command{
 		Use:   "issue AUTHORITY",
@@ -74,8 +72,8 @@ old ones, and send SIGHUP to the node.`,
 			if err := identity.Issue(args[0], dir, s); err != nil {
 				return &driver.InputError{Err: err}
 			}
-			_, err = fmt.Fprintf(out, "identity of %s %s in %s\n", s.Role, s.Name, dir)
-			return err
+			about := facts{"identity": dir, "name": s.Name, "role": s.Role}
+			return con.say(about, "identity of %s %s in %s\n", s.Role, s.Name, dir)
 		},
 	}
 	flags := cmd.Flags()

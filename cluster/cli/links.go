@@ -42,14 +42,13 @@ type probing struct {
 	samples int
 	size    string
 	out     string
-	format  string
 
 	// What time and size say.
 	until, every time.Duration
 	bytes        int
 }
 
-func linksCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func linksCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &probing{}
 	cmd := &cobra.Command{
 		Use:   "links PLAN",
@@ -71,7 +70,7 @@ Of a sweep the first point is shown, or the one that --point gives.`,
   gradwire links PLAN --time 1h --samples 3600 --size 85kB
   gradwire links PLAN --set network.default.delay=50ms --seed 7 --format json`,
 		Args: onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args[0], out) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, c, args[0], con) },
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, setUsage)
@@ -81,7 +80,6 @@ Of a sweep the first point is shown, or the one that --point gives.`,
 	flags.IntVar(&f.samples, "samples", 600, "probes of each edge")
 	flags.StringVar(&f.size, "size", "1 kB", "size of a probe")
 	flags.StringVar(&f.out, "out", ".", "folder of the picture")
-	flags.StringVar(&f.format, "format", "text", formatUsage)
 	return cmd
 }
 
@@ -108,7 +106,7 @@ func (f *probing) parse() error {
 	return nil
 }
 
-func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out io.Writer) error {
+func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, con *console) error {
 	if err := f.parse(); err != nil {
 		return usage(cmd, err)
 	}
@@ -134,7 +132,7 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, out i
 	if len(all) == 0 {
 		return &driver.InputError{Err: fmt.Errorf("%s has no edges to probe", path)}
 	}
-	return f.show(out, n, all)
+	return f.show(con, n, all)
 }
 
 // send probes one line of a network.
@@ -214,7 +212,7 @@ type probed struct {
 }
 
 // show draws what the probes met, and prints it.
-func (f *probing) show(out io.Writer, n *driver.Network, all []*report.Probed) error {
+func (f *probing) show(con *console, n *driver.Network, all []*report.Probed) error {
 	t := probed{
 		Plan: n.Plan, Point: map[string]string{}, Seed: n.Seed,
 		TimeSeconds: f.until.Seconds(), EverySecond: f.every.Seconds(), ProbeBytes: f.bytes,
@@ -233,13 +231,10 @@ func (f *probing) show(out io.Writer, n *driver.Network, all []*report.Probed) e
 		return err
 	}
 	t.Picture += ".png"
-	if f.format == "json" {
-		for _, p := range all {
-			t.Links = append(t.Links, p.Summary())
-		}
-		return indented(out).Encode(t)
+	for _, p := range all {
+		t.Links = append(t.Links, p.Summary())
 	}
-	return f.write(out, n, all, point, t.Picture)
+	return con.print(t, func(out io.Writer) error { return f.write(out, n, all, point, t.Picture) })
 }
 
 // write prints what the probes met as a table.

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-func listCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func listCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "list",
 		Short: "List what a plan or a driver can name, with settings and defaults",
@@ -20,23 +22,23 @@ means.`,
 		Example: "  gradwire list models\n  gradwire list architectures gossip",
 	})
 	cmd.AddCommand(
-		lister(out, "models", c.Models.All()),
-		lister(out, "layers", c.Layers.All()),
-		lister(out, "datasets", c.Datasets.All()),
-		lister(out, "splits", c.Splits.All()),
-		lister(out, "optimizers", c.Optimizers.All()),
-		lister(out, "schedules", c.Schedules.All()),
-		lister(out, "architectures", c.Architectures.All()),
-		lister(out, "links", c.Delays.All()),
-		networksCommand(out),
-		lister(out, "topologies", c.Topologies.All()),
-		lister(out, "actors", c.Actors.All()),
+		lister(con, "models", c.Models.All()),
+		lister(con, "layers", c.Layers.All()),
+		lister(con, "datasets", c.Datasets.All()),
+		lister(con, "splits", c.Splits.All()),
+		lister(con, "optimizers", c.Optimizers.All()),
+		lister(con, "schedules", c.Schedules.All()),
+		lister(con, "architectures", c.Architectures.All()),
+		lister(con, "links", c.Delays.All()),
+		networksCommand(con),
+		lister(con, "topologies", c.Topologies.All()),
+		lister(con, "actors", c.Actors.All()),
 	)
 	return cmd
 }
 
 // lister lists kinds, or the settings of one of them.
-func lister[T any](out io.Writer, what string, kinds []catalog.Kind[T]) *cobra.Command {
+func lister[T any](con *console, what string, kinds []catalog.Kind[T]) *cobra.Command {
 	short := "List " + what
 	switch what {
 	case "links":
@@ -60,33 +62,64 @@ required and optional. With a name, say what each of its settings means.`,
 			return atMostOne("name")(cmd, args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return aligned(func(w io.Writer) {
-				for _, k := range kinds {
-					switch {
-					case len(args) == 0:
-						fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.Doc, k.Settings())
-					case args[0] == k.Name:
-						fmt.Fprintf(out, "%s: %s\n", k.Name, k.Doc)
-						writeKeys(w, k.Keys())
-					}
+			var all []kind
+			for _, k := range kinds {
+				all = append(all, kindOf(k))
+			}
+			if len(args) > 0 {
+				one := all[slices.Index(names, args[0])]
+				return con.print(one, one.write)
+			}
+			return con.table(all, func(w io.Writer) {
+				for i, k := range all {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", k.Name, k.About, kinds[i].Settings())
 				}
-			})(out)
+			})
 		},
 	}
 }
 
-// writeKeys writes a line for each key.
-func writeKeys(w io.Writer, keys []catalog.Key) {
-	for _, key := range keys {
-		value := "optional"
+// kind is one of the things that a plan can name, as list prints it.
+type kind struct {
+	Name     string    `json:"name"`
+	About    string    `json:"about"`
+	Settings []setting `json:"settings"`
+}
+
+// setting is one of a kind's settings.
+type setting struct {
+	Name     string          `json:"name"`
+	About    string          `json:"about"`
+	Required bool            `json:"required"`
+	Default  json.RawMessage `json:"default,omitempty"`
+
+	shown string // its default, or the word required or optional
+}
+
+func kindOf[T any](k catalog.Kind[T]) kind {
+	one := kind{Name: k.Name, About: k.Doc, Settings: []setting{}}
+	for _, key := range k.Keys() {
+		s := setting{Name: key.Name, About: key.Doc, Required: key.Required, shown: "optional"}
 		switch {
 		case key.Required:
-			value = "required"
+			s.shown = "required"
 		case key.Default != nil:
-			value = key.Default.Flow()
+			s.shown = key.Default.Flow()
+			s.Default, _ = key.Default.JSON() // no value of a node fails to be written
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", key.Name, value, key.Doc)
+		one.Settings = append(one.Settings, s)
 	}
+	return one
+}
+
+// write writes a line for each setting.
+func (k kind) write(out io.Writer) error {
+	fmt.Fprintf(out, "%s: %s\n", k.Name, k.About)
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	for _, s := range k.Settings {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Name, s.shown, s.About)
+	}
+	return w.Flush()
 }
 
 // unknown is the error about a word that is not what is wanted, with the word that was likely meant

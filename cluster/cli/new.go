@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-func newCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func newCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	s := catalog.Start{}
 	var file string
 	cmd := &cobra.Command{
@@ -46,10 +45,9 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 				return &driver.InputError{Err: err}
 			}
 			if file == "" {
-				_, err = io.WriteString(out, text)
-				return err
+				return con.plan(text)
 			}
-			return writeNew(out, file, text)
+			return writeNew(con, file, text)
 		},
 	}
 	flags := cmd.Flags()
@@ -61,7 +59,7 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 }
 
 // writeNew writes a file that is not there yet.
-func writeNew(out io.Writer, file, text string) error {
+func writeNew(con *console, file, text string) error {
 	//nolint:gosec // as readable as the user's other files
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -69,7 +67,7 @@ func writeNew(out io.Writer, file, text string) error {
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err == nil {
-		_, err = fmt.Fprintf(out, "plan in %s\n", file)
+		err = con.say(facts{"plan": file}, "plan in %s\n", file)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type nodeFlags struct {
 // readyLine begins the line with which a node says that it is part of the cluster.
 const readyLine = "ready at "
 
-func nodeCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
+func nodeCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &nodeFlags{}
 	cmd := &cobra.Command{
 		Use:   "node",
@@ -41,7 +40,7 @@ it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
   gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, out, errs) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, con) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.config.Name, "name", "", "name of the node (default: the name in its certificate)")
@@ -66,7 +65,7 @@ it has expired, the node leaves.`,
 	return cmd
 }
 
-func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, out, errs io.Writer) (err error) {
+func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (err error) {
 	o := &f.config
 	o.Catalog = c
 	o.Data = cmp.Or(o.Data, os.Getenv("GRADWIRE_DATA"))
@@ -77,9 +76,13 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, out, errs io.Wri
 	if o.Identity, err = loadIdentity(f.identity, o.Insecure, nodesIdentity); err != nil {
 		return err
 	}
-	o.Ready = func(address string) { fmt.Fprintf(out, "%s%s\n", readyLine, address) }
+	o.Ready = func(address string) {
+		if err := con.say(facts{"ready": address}, "%s%s\n", readyLine, address); err != nil {
+			o.Log(err.Error())
+		}
+	}
 	o.Log = func(line string) {
-		fmt.Fprintf(errs, "%s %s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), line)
+		fmt.Fprintf(con.errs, "%s %s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), line)
 	}
 	ctx := cmd.Context()
 	if o.Identity != nil {

@@ -2,44 +2,151 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// formatUsage is what the flag --format says of itself.
-const formatUsage = "text or json"
+// console is what commands print to, and in which form. Facts go to out; errors, and notes of how
+// far a command is, to errs.
+type console struct {
+	out, errs io.Writer
+	format    string
+	quiet     bool
+}
 
-// checkFormat refuses a --format that is none, of any command that has the flag.
-func checkFormat(cmd *cobra.Command, _ []string) error {
-	f, formats := cmd.Flags().Lookup("format"), []string{"text", "json"}
-	if f == nil || slices.Contains(formats, f.Value.String()) {
+// formats are the accepted values of --format.
+var formats = []string{"text", "json"}
+
+// add gives a program the flags that all of its commands have.
+func (con *console) add(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.StringVar(&con.format, "format", formats[0], "of facts and errors: text or json")
+	flags.BoolVar(&con.quiet, "quiet", false, "no progress and no notes: standard error has errors alone")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.Contains(formats, con.format) {
+			return usage(cmd, unknown(con.format, "a value of --format", formats))
+		}
 		return nil
 	}
-	return usage(cmd, unknown(f.Value.String(), "a value of --format", formats))
 }
 
-// printAs writes a value as JSON, or as text.
-func printAs(format string, out io.Writer, v any, text func(w io.Writer) error) error {
-	if format == "json" {
-		return indented(out).Encode(v)
+// json reports whether facts and errors are JSON.
+func (con *console) json() bool { return con.format == "json" }
+
+// notes is where notes go.
+func (con *console) notes() io.Writer {
+	if con.quiet {
+		return io.Discard
 	}
-	return text(out)
+	return con.errs
 }
 
-func indented(out io.Writer) *json.Encoder {
-	e := json.NewEncoder(out)
+// print writes a value as JSON, or as text.
+func (con *console) print(v any, text func(w io.Writer) error) error {
+	if !con.json() {
+		return text(con.out)
+	}
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []any{}
+	}
+	e := json.NewEncoder(con.out)
+	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e
+	return e.Encode(v)
 }
 
-// aligned writes rows whose cells, with tabs between them, stand below each other.
-func aligned(rows func(w io.Writer)) func(out io.Writer) error {
-	return func(out io.Writer) error {
+// say writes a value as JSON, or the text of a format.
+func (con *console) say(v any, format string, args ...any) error {
+	return con.print(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	})
+}
+
+// table writes a value as JSON, or rows whose cells, with tabs between them, stand below each
+// other.
+func (con *console) table(v any, rows func(w io.Writer)) error {
+	return con.print(v, func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 		rows(w)
 		return w.Flush() // it keeps the first error of writing
+	})
+}
+
+// facts is what JSON says that has no type to itself.
+type facts map[string]any
+
+// failure is an error as JSON.
+type failure struct {
+	Error    string    `json:"error"`
+	ExitCode int       `json:"exit_code"`
+	Problems []problem `json:"problems,omitempty"`
+}
+
+// problem is one thing that is wrong with a plan; File is empty where --set brought it.
+type problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Problem string `json:"problem"`
+}
+
+// fail writes an error: as text, or as one JSON object on one line, the last of standard error.
+func (con *console) fail(err error, code int, named func(string) string) {
+	if !con.json() {
+		fmt.Fprintln(con.errs, named(err.Error()))
+		return
 	}
+	f := failure{Error: named(err.Error()), ExitCode: code}
+	var one *syntax.Error
+	var many syntax.Errors
+	if errors.As(err, &many) || errors.As(err, &one) {
+		for _, e := range syntax.Flatten(nil, err) {
+			p := problem{Path: e.Path, Problem: named(e.Problem)}
+			if e.Pos.File != "--set" {
+				p.File, p.Line, p.Column = e.Pos.File, e.Pos.Line, e.Pos.Column
+			}
+			f.Problems = append(f.Problems, p)
+		}
+	}
+	text, _ := syntax.MarshalPlain(f) // texts and numbers always have a JSON
+	fmt.Fprintf(con.errs, "%s\n", text)
+}
+
+// asked reports whether a command line asks for JSON, also where it cannot be parsed.
+func asked(args []string) bool {
+	at := slices.Index(args, "--format") + 1
+	return slices.Contains(args, "--format=json") || at > 0 && at < len(args) && args[at] == "json"
+}
+
+// exit prints an error and returns the exit code that it stands for.
+func (con *console) exit(err error, named func(string) string) int {
+	var input *driver.InputError
+	var wrong usageError
+	var later *driver.AgainError
+	code := ExitFailed
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, errDiffers): // what differs has been printed
+		return ExitFailed
+	case err == errDegraded: //nolint:errorlint // joined with another error, that one counts
+		return ExitDegraded
+	case errors.As(err, &input), errors.As(err, &wrong):
+		code = ExitInput
+	case errors.As(err, &later):
+		code = ExitTryAgain
+	}
+	con.fail(err, code, named)
+	return code
 }

@@ -1,17 +1,18 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
 const setUsage = "set a key of the plan (repeated)"
 
-func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func planCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "plan",
 		Short: "Check, show or begin a plan, or describe plans to an editor",
@@ -21,11 +22,11 @@ func planCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
   gradwire plan new --out PLAN
   gradwire plan schema --out plan.schema.json`,
 	})
-	cmd.AddCommand(checkCommand(c, out), showCommand(c, out), newCommand(c, out), schemaCommand(c, out))
+	cmd.AddCommand(checkCommand(c, con), showCommand(c, con), newCommand(c, con), schemaCommand(c, con))
 	return cmd
 }
 
-func checkCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "check FILE",
@@ -44,24 +45,28 @@ messages take in runs of known shapes, good to a factor of three or so.`,
 			if err != nil {
 				return err
 			}
-			if warning := e.Warning(); warning != "" {
-				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+warning)
+			warning := e.Warning()
+			if warning != "" {
+				fmt.Fprintln(con.notes(), "warning: "+warning)
 			}
-			_, err = fmt.Fprintf(out, "%s is in order\n%s\n", args[0], e)
-			return err
+			about := facts{
+				"plan": args[0], "memory_bytes": e.Memory, "core_seconds_per_virtual_second": e.Second.Seconds(),
+				"warning": warning,
+			}
+			return con.say(about, "%s is in order\n%s\n", args[0], e)
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
 	return cmd
 }
 
-func showCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func showCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show a plan with every default spelled out",
 		Long: `Show a plan with every default spelled out, and which node has which role. What has other
-defaults at other points of a sweep stays as it was written.`,
+defaults at other points of a sweep stays as it was written. As JSON it is a plan too.`,
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,10 +85,22 @@ defaults at other points of a sweep stays as it was written.`,
 			for i := len(casts) - 1; i >= 0; i-- {
 				text = "# " + casts[i] + "\n" + text
 			}
-			_, err = fmt.Fprint(out, text)
-			return err
+			return con.plan(text)
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
 	return cmd
+}
+
+// plan prints a plan: as it is written, or its values as JSON, which is YAML too.
+func (con *console) plan(text string) error {
+	root, err := syntax.Parse("plan", []byte(text))
+	if err != nil {
+		return err
+	}
+	values, err := root.JSON()
+	if err != nil {
+		return err
+	}
+	return con.say(json.RawMessage(values), "%s", text)
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-func replayCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func replayCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	o := driver.Options{Catalog: c}
-	var format string
 	cmd := &cobra.Command{
 		Use:   "replay DIR/runs/NNNN",
 		Short: "Run again from the record and prove the digest",
@@ -38,7 +37,7 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
 			if err != nil {
 				return err
 			}
-			err = printAs(format, out, r, func(out io.Writer) error { return writeReplay(out, r) })
+			err = con.print(r, func(out io.Writer) error { return writeReplay(out, r) })
 			if err != nil || r.Equal && r.SameBuild {
 				return err
 			}
@@ -48,7 +47,6 @@ The exit code is 0 if the digests are the same and so are the builds, 1 if not, 
 	flags := cmd.Flags()
 	flags.StringVar(&o.Data, "data", "", folderUsage)
 	flags.BoolVar(&o.Strict, "strict", false, "check every message on its way; slow, same digest")
-	flags.StringVar(&format, "format", "text", formatUsage)
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 // pageName is what a page is called that nobody has named.
 const pageName = "report.html"
 
-func reportCommand(out io.Writer) *cobra.Command {
+func reportCommand(con *console) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
@@ -37,7 +36,7 @@ tables as CSV. Events are not read.`,
 			case extension != ".html" && extension != ".htm":
 				return usage(cmd, fmt.Errorf("--out %q; a file that ends in .html is accepted", file))
 			}
-			return makeReport(out, dirs, file)
+			return makeReport(con, dirs, file)
 		},
 	}
 	cmd.Flags().StringVar(&file, "out", "",
@@ -45,7 +44,7 @@ tables as CSV. Events are not read.`,
 	return cmd
 }
 
-func makeReport(out io.Writer, dirs []string, file string) error {
+func makeReport(con *console, dirs []string, file string) error {
 	sources, err := page.Read(dirs)
 	if err != nil {
 		return &driver.InputError{Err: err}
@@ -54,7 +53,7 @@ func makeReport(out io.Writer, dirs []string, file string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
+	about := facts{"page": o.Page, "folder": o.Folder, "figures": o.Figures, "tables": o.Tables}
+	return con.say(about, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
 		o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report/figure"
 	"github.com/gradwire/gradwire/cluster/report/text"
@@ -44,7 +45,22 @@ func (f *planFlags) load(cmd *cobra.Command, path string) (*driver.Plan, error) 
 	if cmd.Flags().Changed("repeats") {
 		set = append(set, "repeats="+strconv.Itoa(f.repeats))
 	}
+	if path == standardInput {
+		return readPlan(cmd.InOrStdin(), set)
+	}
 	return driver.Load(path, set...)
+}
+
+// standardInput is what a plan is called that is read from there.
+const standardInput = "-"
+
+// readPlan reads a plan from a stream and changes it; errors call it stdin.
+func readPlan(in io.Reader, set []string) (*driver.Plan, error) {
+	src, err := io.ReadAll(io.LimitReader(in, syntax.MaxBytes+1))
+	if err != nil {
+		return nil, &driver.InputError{Err: fmt.Errorf("the plan cannot be read: %w", err)}
+	}
+	return driver.Parse("stdin", src, set...)
 }
 
 // runFlags are the flags of gradwire run.
@@ -52,10 +68,9 @@ type runFlags struct {
 	planFlags
 	driver.Options
 	resume string
-	format string
 }
 
-func runCommand(c *catalog.Catalog, out, errs io.Writer) *cobra.Command {
+func runCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &runFlags{Options: driver.Options{Catalog: c}}
 	cmd := &cobra.Command{
 		Use:   "run PLAN",
@@ -77,7 +92,7 @@ to their end but a run is degraded.`,
   gradwire run PLAN --continue results/first
   gradwire run PLAN --clock real --repeats 1`,
 		Args: onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], out, errs) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], con) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
@@ -86,7 +101,6 @@ to their end but a run is degraded.`,
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
-	flags.StringVar(&f.format, "format", "text", "of what is printed at the end: text or json")
 	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
 	return cmd
 }
@@ -107,7 +121,7 @@ func (f *runFlags) complete(cmd *cobra.Command) error {
 	return nil
 }
 
-func (f *runFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) error {
+func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
@@ -115,7 +129,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) err
 	if err != nil {
 		return err
 	}
-	show := newDisplay(errs)
+	show := newDisplay(con.notes())
 	f.Progress = show.progress
 	r, err := driver.Run(cmd.Context(), p, f.Options)
 	show.close()
@@ -126,7 +140,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, out, errs io.Writer) err
 		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
 			len(r.Runs), r.RunsPlanned, r.Dir)
 	}
-	err = errors.Join(showReport(out, errs, f.format, r.Dir, r.Summary, r.Traces), err)
+	err = errors.Join(showReport(con, r.Dir, r.Summary, r.Traces), err)
 	if err == nil && degraded(r.Summary) {
 		return errDegraded
 	}
@@ -138,23 +152,24 @@ func degraded(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
-// showReport prints the summary of a record and draws its plots. As JSON, out gets the summary
-// alone, and errs the record's folder.
-func showReport(out, errs io.Writer, format, dir string, summary record.Summary, traces []record.Trace) error {
+// showReport prints the summary of a record and draws its plots. As JSON the summary stands alone,
+// and a note says where the record is.
+func showReport(con *console, dir string, summary record.Summary, traces []record.Trace) error {
 	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
 	if err != nil {
 		return err
 	}
-	if format == "json" {
-		fmt.Fprintf(errs, "record in %s\n", dir)
-		return indented(out).Encode(summary)
+	if con.json() {
+		fmt.Fprintf(con.notes(), "record in %s\n", dir)
 	}
-	if err := text.Table(asScreen(out), summary); err != nil {
+	return con.print(summary, func(out io.Writer) error {
+		if err := text.Table(asScreen(out), summary); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
+		for _, plot := range plots {
+			fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
+		}
 		return err
-	}
-	_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
-	for _, plot := range plots {
-		fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
-	}
-	return err
+	})
 }

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-func schemaCommand(c *catalog.Catalog, out io.Writer) *cobra.Command {
+func schemaCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "schema",
@@ -39,15 +37,14 @@ what happens in which order. With --out the schema replaces a file of that name.
 				return err
 			}
 			if file == "" {
-				_, err = out.Write(text)
+				_, err = con.out.Write(text)
 				return err
 			}
 			//nolint:gosec // as readable as the user's other files
 			if err := os.WriteFile(file, text, 0o666); err != nil {
 				return &driver.InputError{Err: err}
 			}
-			_, err = fmt.Fprintf(out, "schema in %s\n", file)
-			return err
+			return con.say(facts{"schema": file}, "schema in %s\n", file)
 		},
 	}
 	cmd.Flags().StringVar(&file, "out", "", "file to write (default: standard output)")

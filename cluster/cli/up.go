@@ -20,7 +20,7 @@ import (
 // maxUp is how many nodes gradwire up starts at most.
 const maxUp = 64
 
-func upCommand(out, errs io.Writer) *cobra.Command {
+func upCommand(con *console) *cobra.Command {
 	count, data, verbose := 4, "", false
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -35,9 +35,9 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 			}
 			log := io.Discard
 			if verbose {
-				log = errs
+				log = con.errs
 			}
-			return up(cmd.Context(), cmd.Root().Name(), count, data, out, log)
+			return up(cmd.Context(), cmd.Root().Name(), count, data, con, log)
 		},
 	}
 	cmd.Flags().IntVar(&count, "nodes", count, "how many")
@@ -59,7 +59,7 @@ type child struct {
 
 // up starts a cluster, says how the program of that name reaches it, and keeps it until ctx is
 // cancelled or all nodes have ended.
-func up(ctx context.Context, program string, count int, data string, out, log io.Writer) (err error) {
+func up(ctx context.Context, program string, count int, data string, con *console, log io.Writer) (err error) {
 	dir, err := os.MkdirTemp("", "gradwire-up-")
 	if err != nil {
 		return err
@@ -88,9 +88,14 @@ func up(ctx context.Context, program string, count int, data string, out, log io
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%d nodes are up; in another terminal:\n\n"+
-		"  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n",
-		count, seed, filepath.Join(dir, operatorName), program)
+	operator := filepath.Join(dir, operatorName)
+	err = con.say(facts{"nodes": count, "join": seed, "identity": operator},
+		"%d nodes are up; in another terminal:\n\n"+
+			"  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n",
+		count, seed, operator, program)
+	if err != nil {
+		return err
+	}
 	return anyEnds(ctx, children)
 }
 

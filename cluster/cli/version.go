@@ -11,7 +11,7 @@ import (
 )
 
 // addVersion gives the root the flag --version.
-func addVersion(root *cobra.Command, out io.Writer) {
+func addVersion(root *cobra.Command, con *console) {
 	version := false
 	root.Flags().BoolVar(&version, "version", false, "say which build this is")
 	help := root.RunE
@@ -19,7 +19,8 @@ func addVersion(root *cobra.Command, out io.Writer) {
 		if !version {
 			return help(cmd, args)
 		}
-		return writeVersion(out, cmd.Name(), record.ReadBuild(kernel.Name()))
+		b := record.ReadBuild(kernel.Name())
+		return con.print(b, func(out io.Writer) error { return writeVersion(out, cmd.Name(), b) })
 	}
 }
 
