@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -44,6 +45,10 @@ type Program struct {
 	Name string
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
+	// Examples are plans that the program brings along, with the files that they name. Every
+	// command that takes a plan takes their names: the path without .yaml, and X for X/plan.yaml.
+	// Default: none.
+	Examples fs.FS
 	// In is what a plan called - is read from. Default: standard input.
 	In io.Reader
 }
@@ -67,7 +72,7 @@ func (p Program) Main() {
 
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
 func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) int {
-	con := &console{out: out, errs: errs}
+	con := p.console(out, errs)
 	root := p.tree(con)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -80,7 +85,11 @@ func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) in
 // Commands makes the tree of all commands, which print to out and errs. Run runs them; a program
 // that writes pages about them walks the tree.
 func (p Program) Commands(out, errs io.Writer) *cobra.Command {
-	return p.tree(&console{out: out, errs: errs})
+	return p.tree(p.console(out, errs))
+}
+
+func (p Program) console(out, errs io.Writer) *console {
+	return &console{out: out, errs: errs, examples: examples{p.Examples}}
 }
 
 func (p Program) tree(con *console) *cobra.Command {
@@ -111,9 +120,10 @@ same bits; in real time the same actors meet the same delays.`,
 		nodesCommand(con), actorsCommand(con), submissionsCommand(con), statusCommand(con), logsCommand(con),
 		stopCommand(con), fetchCommand(con), removeCommand(con))
 	addVersion(root, con)
+	con.examples.addTo(root, con)
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
-	complete(root, c)
+	complete(root, c, con.examples)
 	return root
 }
 

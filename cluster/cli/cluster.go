@@ -345,7 +345,7 @@ later.`,
 }
 
 func (f *submitFlags) run(cmd *cobra.Command, path string, con *console) error {
-	p, err := f.load(cmd, path)
+	p, err := f.load(cmd, con, path)
 	if err != nil {
 		return err
 	}

@@ -61,8 +61,8 @@ func upTo(n int, next completer) completer {
 
 // complete gives every command and flag of the tree its completions: folders and files where
 // they are meant, and nothing where nothing is known.
-func complete(root *cobra.Command, c *catalog.Catalog) {
-	aPlan := upTo(1, files("yaml", "yml"))
+func complete(root *cobra.Command, c *catalog.Catalog, e examples) {
+	aPlan := upTo(1, e.offer)
 	var sets []string
 	for _, s := range published.All() {
 		sets = append(sets, s.Name)
@@ -74,7 +74,7 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 		"identity init": upTo(1, folders), "identity issue": upTo(1, folders),
 	}
 	flags := map[string]completer{
-		"set": assignments(c), "clock": eachOnce(string(driver.Virtual), string(driver.Real)),
+		"set": assignments(c, e), "clock": eachOnce(string(driver.Virtual), string(driver.Real)),
 		"data": folders, "identity": folders, "out": folders,
 		"continue":        records(""),
 		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()),
@@ -112,12 +112,16 @@ func complete(root *cobra.Command, c *catalog.Catalog) {
 
 // assignments offers the keys of the plan that the line names, or of any plan, and words for
 // their values.
-func assignments(c *catalog.Catalog) completer {
+func assignments(c *catalog.Catalog, e examples) completer {
 	return func(cmd *cobra.Command, args []string, typed string) (offers, directive) {
 		var root *syntax.Node
 		switch {
 		case len(args) > 0:
-			if src, err := os.ReadFile(args[0]); err == nil {
+			src, err := os.ReadFile(args[0])
+			if one, ok := e.find(args[0]); err != nil && ok {
+				src, err = []byte(one.Plan), nil
+			}
+			if err == nil {
 				root, _ = syntax.Parse(args[0], src) // a plan that is not in order yet has no keys to offer
 			}
 		case cmd.Name() == "new":
@@ -150,6 +154,22 @@ func begun(cmd *cobra.Command, c *catalog.Catalog) *syntax.Node {
 	}
 	return syntax.NewMap(syntax.Field{Key: "data", Value: name("set", s.Data)},
 		syntax.Field{Key: "architecture", Value: name("kind", s.Architecture)})
+}
+
+// offer offers files of plans, and examples where no file begins with what is typed.
+func (e examples) offer(cmd *cobra.Command, args []string, typed string) (offers, directive) {
+	if found, err := filepath.Glob(escaped(typed) + "*"); err == nil && len(found) == 0 {
+		var list offers
+		for _, one := range e.all() {
+			if strings.HasPrefix(one.Name, typed) {
+				list = append(list, cobra.CompletionWithDesc(one.Name, one.described().About))
+			}
+		}
+		if len(list) > 0 {
+			return list, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+	return files("yaml", "yml")(cmd, args, typed)
 }
 
 // records offers folders that hold a record, or the folders of runs below them; any folder where

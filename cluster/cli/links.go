@@ -110,7 +110,7 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, con *
 	if err := f.parse(); err != nil {
 		return usage(cmd, err)
 	}
-	p, err := f.load(cmd, path)
+	p, err := f.load(cmd, con, path)
 	if err != nil {
 		return err
 	}

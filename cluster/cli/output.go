@@ -21,6 +21,7 @@ type console struct {
 	out, errs io.Writer
 	format    string
 	quiet     bool
+	examples  examples
 }
 
 // formats are the accepted values of --format.

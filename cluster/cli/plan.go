@@ -37,7 +37,7 @@ messages take in runs of known shapes, good to a factor of three or so.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := f.load(cmd, args[0])
+			p, err := f.load(cmd, con, args[0])
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ defaults at other points of a sweep stays as it was written. As JSON it is a pla
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := f.load(cmd, args[0])
+			p, err := f.load(cmd, con, args[0])
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report/figure"
 	"github.com/gradwire/gradwire/cluster/report/text"
@@ -33,7 +32,7 @@ func (f *planFlags) add(cmd *cobra.Command) {
 }
 
 // load reads a plan and changes it.
-func (f *planFlags) load(cmd *cobra.Command, path string) (*driver.Plan, error) {
+func (f *planFlags) load(cmd *cobra.Command, con *console, path string) (*driver.Plan, error) {
 	set := f.set
 	if f.seed != "" {
 		if _, err := strconv.ParseUint(f.seed, 10, 64); err != nil {
@@ -45,22 +44,7 @@ func (f *planFlags) load(cmd *cobra.Command, path string) (*driver.Plan, error) 
 	if cmd.Flags().Changed("repeats") {
 		set = append(set, "repeats="+strconv.Itoa(f.repeats))
 	}
-	if path == standardInput {
-		return readPlan(cmd.InOrStdin(), set)
-	}
-	return driver.Load(path, set...)
-}
-
-// standardInput is what a plan is called that is read from there.
-const standardInput = "-"
-
-// readPlan reads a plan from a stream and changes it; errors call it stdin.
-func readPlan(in io.Reader, set []string) (*driver.Plan, error) {
-	src, err := io.ReadAll(io.LimitReader(in, syntax.MaxBytes+1))
-	if err != nil {
-		return nil, &driver.InputError{Err: fmt.Errorf("the plan cannot be read: %w", err)}
-	}
-	return driver.Parse("stdin", src, set...)
+	return con.examples.readPlan(path, cmd.InOrStdin(), set)
 }
 
 // runFlags are the flags of gradwire run.
@@ -125,7 +109,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
-	p, err := f.load(cmd, path)
+	p, err := f.load(cmd, con, path)
 	if err != nil {
 		return err
 	}

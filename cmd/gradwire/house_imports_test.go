@@ -124,7 +124,7 @@ var table = map[string]string{
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
 		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
-	"cmd/gradwire/...": "cluster/cli cluster/catalog github.com/spf13/cobra/... github.com/spf13/pflag",
+	"cmd/gradwire/...": "cluster/cli cluster/catalog examples github.com/spf13/cobra/... github.com/spf13/pflag",
 	"examples/...":     "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,
 }
 

@@ -8,8 +8,9 @@ package main
 import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/examples"
 )
 
 //go:generate go run ./generate
 
-func main() { cli.Main(catalog.Default()) }
+func main() { cli.Program{Catalog: catalog.Default(), Examples: examples.Files}.Main() }

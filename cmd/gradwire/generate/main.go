@@ -27,6 +27,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/examples"
 )
 
 func main() {
@@ -91,7 +92,8 @@ const manFolder = "man"
 
 // pages makes all files, by name.
 func pages() (map[string][]byte, error) {
-	root := cli.Program{Name: "gradwire", Catalog: catalog.Default()}.Commands(io.Discard, io.Discard)
+	program := cli.Program{Name: "gradwire", Catalog: catalog.Default(), Examples: examples.Files}
+	root := program.Commands(io.Discard, io.Discard)
 	root.DisableAutoGenTag = true
 	var page bytes.Buffer
 	writePage(&page, root)
