@@ -102,6 +102,10 @@ type Key struct {
 	// out is not the same as any value.
 	Default  *syntax.Node
 	Required bool
+	// Words are the words that alone are accepted, if only words are.
+	Words []string
+	// Accepted says which values are accepted, in a few words, as far as its declaration says it.
+	Accepted string
 }
 
 // Keys lists the kind's settings in the order of their declaration.
@@ -109,12 +113,17 @@ func (k Kind[T]) Keys() []Key {
 	defaults, schema := k.declared()
 	keys := make([]Key, len(schema.Properties))
 	for i, p := range schema.Properties {
-		keys[i] = Key{Name: p.Name, Doc: p.Schema.Description, Required: slices.Contains(schema.Required, p.Name)}
+		keys[i] = keyOf(p)
+		keys[i].Required = slices.Contains(schema.Required, p.Name)
 		if value, ok := defaults.Get(p.Name); ok && !keys[i].Required {
 			keys[i].Default = value
 		}
 	}
 	return keys
+}
+
+func keyOf(p settings.Property) Key {
+	return Key{Name: p.Name, Doc: p.Schema.Description, Words: p.Schema.Words(), Accepted: p.Schema.Accepted()}
 }
 
 // keyError is an error about the value of a key.

@@ -33,6 +33,9 @@ type Start struct {
 	Load func(Loader) (*datasets.Source, error)
 }
 
+// SchemaFile is what new plans call the file with the schema of plans.
+const SchemaFile = "plan.schema.json"
+
 // trainers is how many nodes of a new plan train, where their number is free.
 const trainers = 4
 
@@ -300,10 +303,12 @@ func (s *Spec) fit() error {
 // startText writes the plan with what its keys mean.
 func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n", SchemaFile)
+	fmt.Fprintf(&b, "# Editors complete and check this plan by that file beside it; %s plan schema --out %s\n"+
+		"# writes it.\n", s.Program, SchemaFile)
 	fmt.Fprintf(&b, "# %s run THIS carries this plan out; %s plan check THIS says what is wrong with it.\n", s.Program,
 		s.Program)
-	fmt.Fprintf(&b, "# Other values: %s list; every key: %s plan schema, which editors complete and check plans by.\n",
-		s.Program, s.Program)
+	fmt.Fprintf(&b, "# Other kinds and their settings: %s list.\n", s.Program)
 	schema := settings.SchemaOf(plan.Default())
 	keys := map[string][]Key{"data": dataKeys(c, s.Data), "architecture": keysOf(&c.Architectures, s.Architecture)}
 	for _, f := range written.Fields {
@@ -322,20 +327,29 @@ func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 
 func keysOf[T any](ks *Kinds[T], name string) []Key {
 	k, _ := ks.find(name)
-	return append([]Key{{Name: "kind", Doc: k.Doc}}, k.Keys()...)
+	return append([]Key{{Name: "kind", Doc: k.Doc, Words: ks.names()}}, k.Keys()...)
 }
 
 func dataKeys(c *Catalog, set string) []Key {
 	keys := keysOf(&c.Datasets, set)
 	keys[0].Name = "set"
 	for _, p := range settings.SchemaOf(&common{}).Properties {
-		keys = append(keys, Key{Name: p.Name, Doc: p.Schema.Description})
+		keys = append(keys, keyOf(p))
 	}
 	return keys
 }
 
-// writeSection writes each key of a section on a line with what it means, those that are left out
-// as comments.
+// about says what a key means, and the words that it accepts.
+func (k Key) about() string {
+	about := k.Doc
+	if len(k.Words) > 1 {
+		about = strings.TrimSpace(about + " (" + strings.Join(k.Words, ", ") + ")")
+	}
+	return about
+}
+
+// writeSection writes each key of a section on a line with what it means and which words it
+// accepts, those that are left out as comments.
 func writeSection(b *strings.Builder, f syntax.Field, keys []Key) {
 	var lines []string
 	widest := 0
@@ -352,8 +366,8 @@ func writeSection(b *strings.Builder, f syntax.Field, keys []Key) {
 	b.WriteString(f.Key + ":\n")
 	for i, line := range lines {
 		gap := strings.Repeat(" ", max(0, widest-utf8.RuneCountInString(line)))
-		if keys[i].Doc != "" {
-			line += gap + "  # " + keys[i].Doc
+		if about := keys[i].about(); about != "" {
+			line += gap + "  # " + about
 		}
 		b.WriteString(line + "\n")
 	}

@@ -47,34 +47,12 @@ func (t *tables) rows(s *settings.Schema, defaults *syntax.Node) {
 	}
 }
 
-// accepted says which values a key may have, as far as its schema alone says it.
+// accepted says which values a key may have, words as code.
 func accepted(s *settings.Schema) string {
-	unit := strings.TrimPrefix(s.Ref, "#/$defs/")
-	switch {
-	case s.Enum != nil:
-		var words []string
-		for _, word := range s.Enum {
-			words = append(words, fmt.Sprintf("`%v`", word))
-		}
-		return strings.Join(words, ", ")
-	case s.Ref != "" && s.Not != nil:
-		return unit + ", more than none"
-	case s.Ref != "":
-		return unit
-	case s.Above != "" && s.Maximum != "":
-		return "more than " + s.Above.String() + ", up to " + s.Maximum.String()
-	case s.Above != "":
-		return "more than " + s.Above.String()
-	case s.Below != "":
-		return s.Minimum.String() + " or more, below " + s.Below.String()
-	case s.Maximum != "":
-		return s.Minimum.String() + " to " + s.Maximum.String()
-	case s.Minimum != "":
-		return s.Minimum.String() + " or more"
-	case len(s.Type) == 3:
-		return "text"
+	if words := s.Words(); words != nil {
+		return "`" + strings.Join(words, "`, `") + "`"
 	}
-	return strings.Join(s.Type, ", ")
+	return s.Accepted()
 }
 
 // section writes the keys of a section of a plan that a struct declares, but for those that another

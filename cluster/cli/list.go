@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 func listCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "list",
 		Short: "List what a plan or a driver can name, with settings and defaults",
-		Long: `List what a plan or a driver can name. With the name of one kind, say what each of its settings
-means.`,
+		Long: `List what a plan or a driver can name. With the name of one kind, say which
+values each of its settings accepts, and what it means.`,
 		Example: "  gradwire list models\n  gradwire list architectures gossip",
 	})
 	cmd.AddCommand(
@@ -54,7 +55,7 @@ func lister[T any](con *console, what string, kinds []catalog.Kind[T]) *cobra.Co
 	return &cobra.Command{
 		Use: what + " [NAME]", Short: short, Example: example, ValidArgsFunction: upTo(1, offer(kinds)),
 		Long: short + `, each with what it is and its settings: their defaults, or the words
-required and optional. With a name, say what each of its settings means.`,
+required and optional. With a name, say which values each of its settings accepts, and what it means.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !slices.Contains(names, args[0]) {
 				return usage(cmd, unknown(args[0], "one of the "+what, names))
@@ -92,6 +93,8 @@ type setting struct {
 	About    string          `json:"about"`
 	Required bool            `json:"required"`
 	Default  json.RawMessage `json:"default,omitempty"`
+	Accepted string          `json:"accepted,omitempty"`
+	Words    []string        `json:"words,omitempty"`
 
 	shown string // its default, or the word required or optional
 }
@@ -99,7 +102,10 @@ type setting struct {
 func kindOf[T any](k catalog.Kind[T]) kind {
 	one := kind{Name: k.Name, About: k.Doc, Settings: []setting{}}
 	for _, key := range k.Keys() {
-		s := setting{Name: key.Name, About: key.Doc, Required: key.Required, shown: "optional"}
+		s := setting{
+			Name: key.Name, About: key.Doc, Required: key.Required, Accepted: key.Accepted, Words: key.Words,
+			shown: "optional",
+		}
 		switch {
 		case key.Required:
 			s.shown = "required"
@@ -114,12 +120,15 @@ func kindOf[T any](k catalog.Kind[T]) kind {
 
 // write writes a line for each setting.
 func (k kind) write(out io.Writer) error {
-	fmt.Fprintf(out, "%s: %s\n", k.Name, k.About)
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	for _, s := range k.Settings {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", s.Name, s.shown, s.About)
+	out = asScreen(out)
+	if err := text.Rows(out, fmt.Sprintf("%s: %s\n", k.Name, k.About)); err != nil {
+		return err
 	}
-	return w.Flush()
+	var rows strings.Builder
+	for _, s := range k.Settings {
+		fmt.Fprintf(&rows, "  %s\t%s\t%s\t%s\n", s.Name, s.shown, s.Accepted, s.About)
+	}
+	return text.Rows(out, rows.String())
 }
 
 // unknown is the error about a word that is not what is wanted, with the word that was likely meant

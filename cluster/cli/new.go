@@ -22,9 +22,10 @@ func newCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Use:   "new",
 		Short: "Write a plan to begin with",
 		Long: fmt.Sprintf(`Write a plan to begin with: every setting of an architecture and of a data set with its
-default and what it means, nodes for each role, named after it, a slow link, and a bound. It can be run
-as it is. What has no default is given with --set, as are other values. A file that exists is left
-alone.
+default, what it means and the words that it accepts, nodes for each role, named after it, a slow
+link, and a bound. Its first line names the schema by which editors complete and check it. It can be
+run as it is. What has no default is given with --set, as are other values. A file that exists is
+left alone.
 
 Architectures: %s.
 Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Join(namesOf(c.Datasets.All()), ", ")),

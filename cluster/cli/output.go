@@ -7,12 +7,13 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 // console is what commands print to, and in which form. Facts go to out; errors, and notes of how
@@ -77,9 +78,9 @@ func (con *console) say(v any, format string, args ...any) error {
 // other.
 func (con *console) table(v any, rows func(w io.Writer)) error {
 	return con.print(v, func(out io.Writer) error {
-		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-		rows(w)
-		return w.Flush() // it keeps the first error of writing
+		var cells strings.Builder
+		rows(&cells)
+		return text.Rows(asScreen(out), cells.String())
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -174,7 +175,7 @@ func TestAPlanIsReadFromStandardInputByEveryCommandThatTakesOne(t *testing.T) {
 		words := strings.Fields(line)
 		var outs []string
 		for i, plan := range []string{"plan.yaml", "-"} {
-			args := append(words[:len(words):len(words)], plan)
+			args := slices.Concat(words, []string{plan})
 			if words[0] == "run" {
 				args = []string{"run", plan, "--out", fmt.Sprint("out", i)}
 			}

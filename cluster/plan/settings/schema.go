@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -391,4 +392,40 @@ func (s *Schema) Walk(path string, visit func(path string, s *Schema)) {
 	for _, inner := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*Schema{s.Items, s.Others, s.Then, s.Else}) {
 		inner.Walk(path, visit)
 	}
+}
+
+// Words are the words and numbers that alone are accepted; none if it is not for the schema to list
+// them.
+func (s *Schema) Words() (words []string) {
+	for _, word := range s.Enum {
+		words = append(words, fmt.Sprint(word))
+	}
+	return words
+}
+
+// Accepted says which values are accepted, as far as the schema alone says it: words with commas
+// between them, the name of a quantity or of what is defined elsewhere, a range, or types.
+func (s *Schema) Accepted() string {
+	name := strings.TrimPrefix(s.Ref, definitions)
+	switch {
+	case s.Enum != nil:
+		return strings.Join(s.Words(), ", ")
+	case s.Ref != "" && s.Not != nil:
+		return name + ", more than none"
+	case s.Ref != "":
+		return name
+	case s.Above != "" && s.Maximum != "":
+		return "more than " + s.Above.String() + ", up to " + s.Maximum.String()
+	case s.Above != "":
+		return "more than " + s.Above.String()
+	case s.Below != "":
+		return s.Minimum.String() + " or more, below " + s.Below.String()
+	case s.Maximum != "":
+		return s.Minimum.String() + " to " + s.Maximum.String()
+	case s.Minimum != "":
+		return s.Minimum.String() + " or more"
+	case len(s.Type) == 3:
+		return "text"
+	}
+	return strings.Join(s.Type, ", ")
 }
