@@ -593,8 +593,8 @@ func TestUnboundedRunInWhichTheCoordinatorGoesOnJudgingIsAStandstill(t *testing.
 			t.Fatal(err)
 		}
 		_, err = w.Run(context.Background())
-		// Models are judged at 0, 10, 20, 30 ms and so on: the third verdict is the first on what the
-		// member has left, and is heard before there is a standstill.
+		// Models are judged at 0, 10, 20, 30 ms and so on: the third verdict is the first on what
+		// the member has left, and is heard before there is a standstill.
 		switch {
 		case verdicts != 3:
 			t.Errorf("%d verdicts, want 3", verdicts)

@@ -121,6 +121,7 @@ var table = map[string]string{
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
 		"cluster/identity",
+	"cluster/cli/hint": "",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
 		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 

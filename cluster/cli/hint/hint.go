@@ -1,14 +1,19 @@
-package cli
+// Package hint knows the commands of Ray, kubectl, Flower and their like, and what does here what
+// they do there.
+package hint
 
-import (
-	"fmt"
-	"strings"
+import "strings"
 
-	"github.com/spf13/cobra"
-)
+// Of says what does here what words do elsewhere, behind the path of a group of commands, which is
+// empty for the program itself. It looks at two words at most.
+func Of(path string, words []string) (text string, known bool) {
+	for n := min(len(words), 2); n > 0 && !known; n-- {
+		text, known = hints[strings.TrimSpace(path+" "+strings.Join(words[:n], " "))]
+	}
+	return text, known
+}
 
-// hints say what does here what a word does elsewhere: in Ray, kubectl, Flower and their like. A
-// key is the path of a group, the root's is empty, and then one word or two that it does not know.
+// hints have the path of a group as their keys, and one word or two that it does not know.
 var hints = map[string]string{
 	"start":           aCluster,
 	"init":            aPlan + "; 'gradwire identity init' makes the authority of a cluster",
@@ -96,22 +101,3 @@ const (
 	aPage          = "'gradwire report' makes a page of records"
 	anIdentity     = "'gradwire identity init' makes the authority of a cluster, 'gradwire identity issue' certificates"
 )
-
-// unknownCommand is the error about words that begin with none of a group's commands: what does
-// here what they do elsewhere, or the command that was likely meant.
-func unknownCommand(group *cobra.Command, words []string) error {
-	_, path, _ := strings.Cut(group.CommandPath(), " ")
-	for n := min(len(words), 2); n > 0; n-- {
-		key := strings.TrimSpace(path + " " + strings.Join(words[:n], " "))
-		if hint, known := hints[key]; known {
-			return usage(group, fmt.Errorf("%q is not a command of %s: %s", words[0], group.CommandPath(), hint))
-		}
-	}
-	var known []string
-	for _, sub := range group.Commands() {
-		if sub.IsAvailableCommand() {
-			known = append(known, sub.Name())
-		}
-	}
-	return usage(group, unknown(words[0], "a command of "+group.CommandPath(), known))
-}
