@@ -3,8 +3,8 @@
 // executes anything that a file contains. It treats files as hostile: it checks every length
 // before it allocates.
 //
-// It accepts little-endian float32, float64, int32 and int64, and bytes, in C order. An NPY
-// file may be compressed with gzip.
+// It accepts booleans, integers of 8 to 64 bits and floating-point numbers of 16 to 64 bits, of
+// either byte order, in C and in Fortran order. An NPY file may be compressed with gzip.
 package npy
 
 import (
@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 
 	"github.com/gradwire/gradwire/datasets/input"
@@ -35,25 +34,11 @@ type Array struct {
 	Values []float32
 }
 
-// types are the accepted element types, by their names in a header.
-var types = map[string]struct {
-	size int
-	read func(b []byte) float64
-}{
-	"<f4": {4, func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }},
-	"<f8": {8, func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }},
-	"<i4": {4, func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) }},
-	"<i8": {8, func(b []byte) float64 { return float64(int64(binary.LittleEndian.Uint64(b))) }},
-	"|u1": {1, func(b []byte) float64 { return float64(b[0]) }},
-}
-
-const accepted = "accepted are little-endian f4, f8, i4 and i8 (written <f4, <f8, <i4, <i8) and u1 (|u1)"
-
 // Read reads one array and requires r to end there. Errors begin with name and tell the offset, in
 // the uncompressed bytes, at which the content stops making sense: another format or version, a
-// header that is not as NumPy writes it, another element type, Fortran order, more than MaxDims
-// dimensions or MaxElements elements, an early end, trailing bytes, a number that is not finite as
-// a float32. An array of more than 8 MiB can be read only from an io.ReadSeeker.
+// header that is not as NumPy writes it, another element type, more than MaxDims dimensions or
+// MaxElements elements, an early end, trailing bytes, a number that is not finite as a float32, a
+// boolean other than 0 and 1. An array of more than 8 MiB can be read only from an io.ReadSeeker.
 func Read(r io.Reader, name string) (*Array, error) { return read(r, name, nil) }
 
 func read(r io.Reader, name string, rewind func() (io.Reader, error)) (*Array, error) {
@@ -82,28 +67,13 @@ func readArray(r *input.Reader) (*Array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("offset %d: header: %w", start-int64(len(text)), err)
 	}
-	element := types[h.descr]
+	element, _ := elementOf(h.descr) // it has been checked
 	if err := r.Holds(int64(size) * int64(element.size)); err != nil {
 		return nil, fmt.Errorf("offset %d: elements of shape %v: %w", start, h.shape, err)
 	}
 	a := &Array{Dims: h.dims(), Values: make([]float32, size)}
-	const most = 1 << 13 // elements at a time
-	buffer := make([]byte, min(size, most)*element.size)
-	for i := 0; i < size; {
-		part := buffer[:min(size-i, most)*element.size]
-		at := r.Offset()
-		if n, err := io.ReadFull(r, part); err != nil {
-			return nil, fmt.Errorf("offset %d: after %d of %d elements (shape %v): %w", at+int64(n), i+n/element.size,
-				size, h.shape, input.Ends(err))
-		}
-		for k := 0; k < len(part); k, i = k+element.size, i+1 {
-			v := element.read(part[k : k+element.size])
-			if !(math.Abs(v) <= math.MaxFloat32) {
-				return nil, fmt.Errorf("offset %d: element %d is %v; accepted are numbers from %v to %v", at+int64(k),
-					i, v, -math.MaxFloat32, math.MaxFloat32)
-			}
-			a.Values[i] = float32(v)
-		}
+	if err := a.fill(r, element, h.fortran); err != nil {
+		return nil, err
 	}
 	switch _, err := r.ReadByte(); {
 	case err == nil:
@@ -113,6 +83,34 @@ func readArray(r *input.Reader) (*Array, error) {
 		return nil, fmt.Errorf("offset %d: after the last element: %w", r.Offset(), err)
 	}
 	return a, nil
+}
+
+// fill reads the elements.
+func (a *Array) fill(r *input.Reader, e element, fortran bool) error {
+	const most = 1 << 13 // elements at a time
+	size := len(a.Values)
+	buffer := make([]byte, min(size, most)*e.size)
+	places := newPlaces(a.Dims)
+	for i := 0; i < size; {
+		part := buffer[:min(size-i, most)*e.size]
+		at := r.Offset()
+		if n, err := io.ReadFull(r, part); err != nil {
+			return fmt.Errorf("offset %d: after %d of %d elements (shape %v): %w", at+int64(n), i+n/e.size, size,
+				a.Dims, input.Ends(err))
+		}
+		for k := 0; k < len(part); k, i = k+e.size, i+1 {
+			v, err := e.value(part[k : k+e.size])
+			if err != nil {
+				return fmt.Errorf("offset %d: element %d is %w", at+int64(k), i, err)
+			}
+			to := i
+			if fortran {
+				to = places.next()
+			}
+			a.Values[to] = v
+		}
+	}
+	return nil
 }
 
 // readHeader returns the text of the header.
@@ -163,11 +161,8 @@ type header struct {
 
 // elements checks the header and returns the number of elements.
 func (h *header) elements() (int, error) {
-	if _, ok := types[h.descr]; !ok {
+	if _, ok := elementOf(h.descr); !ok {
 		return 0, fmt.Errorf("element type %s%s; %s", strconv.Quote(h.descr), called(h.descr), accepted)
-	}
-	if h.fortran {
-		return 0, errors.New("the array is in Fortran order; accepted is C order, as numpy.ascontiguousarray makes it")
 	}
 	size := int64(1)
 	for i, n := range h.shape {
@@ -187,24 +182,4 @@ func (h *header) dims() []int {
 		dims = append(dims, int(n))
 	}
 	return dims
-}
-
-// called says in words what an element type is that is not accepted.
-func called(descr string) string {
-	if len(descr) < 2 {
-		return ""
-	}
-	words := map[byte]string{
-		'f': "floating-point numbers", 'i': "integers", 'u': "unsigned integers", 'b': "booleans",
-		'c': "complex numbers",
-		'O': "pickled objects, which would have to be run", 'S': "byte strings", 'U': "strings", 'V': "records",
-		'M': "dates", 'm': "durations",
-	}[descr[1]]
-	if words == "" {
-		return ""
-	}
-	if descr[0] == '>' {
-		words = "big-endian " + words
-	}
-	return ", " + words
 }

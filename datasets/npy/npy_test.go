@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -74,11 +75,71 @@ func TestValuesKeepTheirSignAndAreRoundedOnce(t *testing.T) {
 		math.MaxFloat32: file(t, "<f8", "(1,)", float64(math.MaxFloat32)),
 		-1 << 31:        file(t, "<i4", "(1,)", int32(math.MinInt32)),
 		-1 << 63:        file(t, "<i8", "(1,)", int64(math.MinInt64)),
-		255:             file(t, "|u1", "(1,)", byte(255)),
+		// Rounded to a float64 first, it would lie halfway and become 1<<60.
+		1<<60 + 1<<37: file(t, "<i8", "(1,)", int64(1<<60+1<<36+1)),
+		255:           file(t, "|u1", "(1,)", byte(255)),
 	} {
 		a, err := Read(bytes.NewReader(b), "f")
 		if err != nil || a.Values[0] != want {
 			t.Errorf("%v: %v, %v", want, a, err)
+		}
+	}
+}
+
+// The arrays and what they hold were written by NumPy; see testdata/arrays.py.
+func TestArraysOfNumPyAreReadAsNumPyDoes(t *testing.T) {
+	text, err := os.ReadFile("testdata/arrays.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 168 {
+		t.Fatalf("%d arrays", len(lines))
+	}
+	if _, err := inArchive("testdata/arrays.npz", func(a *archive) (struct{}, error) {
+		for _, line := range lines {
+			words := strings.Fields(line)
+			got, err := a.array(words[0])
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(got.Dims), " ", ","), "[]")
+			var bits []string
+			for _, v := range got.Values {
+				bits = append(bits, fmt.Sprintf("%08x", math.Float32bits(v)))
+			}
+			if shape != words[1] || !slices.Equal(bits, words[2:]) {
+				t.Errorf("%s: %v of shape %s, NumPy says %v of %s", words[0], bits, shape, words[2:], words[1])
+			}
+		}
+		return struct{}{}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every half float is compared with the formula of IEEE 754, sign · 2^(e−15) · 1.f, written down
+// with strings of bits.
+func TestEveryHalfFloatHasItsValue(t *testing.T) {
+	for bits := range 1 << 16 {
+		text := fmt.Sprintf("%016b", bits)
+		exponent, _ := strconv.ParseInt(text[1:6], 2, 64)
+		fraction, _ := strconv.ParseInt(text[6:], 2, 64)
+		want := math.Pow(2, float64(exponent)-15) * (1 + float64(fraction)/1024)
+		if exponent == 0 {
+			want = math.Pow(2, -14) * float64(fraction) / 1024
+		}
+		if text[0] == '1' {
+			want = -want
+		}
+		got := half(uint16(bits))
+		if exponent == 31 {
+			if !math.IsNaN(got) && !math.IsInf(got, 0) || (fraction == 0) != math.IsInf(got, int(1-2*(bits>>15))) {
+				t.Errorf("%s is %v", text, got)
+			}
+		} else if math.Float64bits(got) != math.Float64bits(want) {
+			t.Errorf("%s is %v, want %v", text, got, want)
 		}
 	}
 }
@@ -243,7 +304,9 @@ func TestAnArrayCostsWhatItsInputsTake(t *testing.T) {
 // Whatever the bytes are, Read fails or returns an array within its bounds, which it reads again as
 // it is.
 func FuzzRead(f *testing.F) {
-	hostile.Seed(f, file(f, "<f4", "(2, 1)", []float32{1, -2}), file(f, "|u1", "(1,)", byte(3)))
+	hostile.Seed(f, file(f, "<f4", "(2, 1)", []float32{1, -2}), file(f, "|u1", "(1,)", byte(3)),
+		file(f, "<f2", "(2, 1)", []uint16{0x3c00, 1}), file(f, "|b1", "(2,)", []byte{0, 1}),
+		bytes.Replace(file(f, ">i2", "(2, 3)", make([]int16, 6)), []byte("False"), []byte("True "), 1))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		a, err := Read(bytes.NewReader(content), "f")
 		if err != nil {
