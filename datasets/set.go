@@ -31,6 +31,9 @@ type Set struct {
 	// itself. The others, such as one-hot columns, are left alone. Without a
 	// list (nil), as of images, all inputs are scaled alike.
 	Numeric []int
+	// Gaps says that where an input of a Numeric column is NaN the value is missing; a Filler puts
+	// another in its place before the set is used.
+	Gaps bool
 	// Columns are the names of the inputs, in their order; nil where they have none.
 	Columns []string
 	// Shape is a sample's shape as published, for instance 28 × 28; nil for a plain vector.
@@ -70,6 +73,7 @@ func (s *Set) Subset(rows []int32) *Set {
 		Inputs:  s.Inputs,
 		Classes: s.Classes,
 		Numeric: s.Numeric,
+		Gaps:    s.Gaps,
 		Columns: s.Columns,
 		Shape:   s.Shape,
 	}
@@ -91,8 +95,8 @@ func (s *Set) Counts() []int {
 
 // Validate reports the first thing that makes the set unusable: a shape that
 // does not fit, no samples, class names missing or named twice, a label
-// without a class, a Numeric column that does not exist, an input that is not
-// finite. It reads the whole set.
+// without a class, a Numeric column that does not exist, an input that is neither
+// finite nor a gap. It reads the whole set.
 func (s *Set) Validate() error {
 	if err := s.validateShape(); err != nil {
 		return fmt.Errorf("data set %q: %w", s.Name, err)
@@ -103,6 +107,11 @@ func (s *Set) Validate() error {
 		}
 	}
 	for i, x := range s.X {
+		if math.IsNaN(float64(x)) && s.Gaps {
+			if _, numeric := slices.BinarySearch(s.Numeric, i%s.Inputs); numeric {
+				continue
+			}
+		}
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 			return fmt.Errorf("data set %q: sample %d, input %d is %v; inputs must be finite", s.Name, i/s.Inputs,
 				i%s.Inputs, x)

@@ -50,6 +50,7 @@ func addTexts(c *Catalog) {
 		func() table {
 			return table{Options: csv.Options{
 				Label: csv.Last, Header: csv.Detect, Separator: "comma", Words: []string{}, Ignore: []string{},
+				Missing: csv.Refuse, Marks: csv.Marks(),
 			}}
 		},
 		func(c *Catalog, s *table) (Loader, error) {

@@ -22,6 +22,7 @@ type samples struct {
 	train, test, validation *datasets.Set
 	sparse                  *nn.Sparse // of train; nil where that does not pay, or where it is to come
 
+	filler *datasets.Filler // that filled their gaps with means; nil for samples without any
 	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
 	files  []datasets.File  // that they were read from
 }
@@ -146,7 +147,8 @@ func (s *Shelf) files() (files []record.DataFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.read {
-		files = append(files, record.DataFile{Name: f.Name, Size: f.Size, SHA256: f.SHA256})
+		files = append(files, record.DataFile{Name: f.Name, Size: f.Size, SHA256: f.SHA256,
+			Missing: record.Missing(f.Missing)})
 	}
 	return record.SortFiles(files)
 }
@@ -219,7 +221,11 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error
 	if err != nil {
 		return nil, err
 	}
-	c := &samples{train: source.Pool, test: source.Test, files: source.Files}
+	c := &samples{files: source.Files}
+	if source, err = c.filled(d, source, rows); err != nil {
+		return nil, err
+	}
+	c.train, c.test = source.Pool, source.Test
 	if rows == nil && d.Scaling == datasets.NoScaling {
 		c.sparse = nn.NewSparse(c.train.X, c.train.Inputs)
 		return c, nil
@@ -242,6 +248,25 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error
 	}
 	c.sparse = nn.NewSparse(c.train.X, c.train.Inputs)
 	return c, nil
+}
+
+// filled returns a source without gaps, which is the same if that has none: means are those of the
+// rows that are trained on, nil meaning all.
+func (c *samples) filled(d *catalog.Data, source *datasets.Source, rows []int32) (*datasets.Source, error) {
+	if !source.Pool.Gaps {
+		return source, nil
+	}
+	var err error
+	if c.filler, err = datasets.FitFiller(source.Pool, rows); err != nil {
+		return nil, syntax.Errorf(d.Section.At("missing"), "%w", err)
+	}
+	filled := &datasets.Source{Pool: subset(source.Pool, nil), Files: source.Files}
+	c.filler.Apply(filled.Pool)
+	if source.Test != nil {
+		filled.Test = subset(source.Test, nil)
+		c.filler.Apply(filled.Test)
+	}
+	return filled, nil
 }
 
 // subset copies some rows of a set, and all without rows.

@@ -32,10 +32,21 @@ var formulas = map[datasets.Scaling]string{
 	datasets.LogMinMax: "(sign(x) * log(1 + |x|) - offset) / width, 0 where width is 0",
 }
 
+// filling is how metadata say what is put where the value of a numeric column is missing: values in
+// the order of the columns.
+type filling struct {
+	Kind    string    `json:"kind"` // "mean"
+	Columns []int     `json:"columns,omitempty"`
+	Values  []float64 `json:"values,omitempty"`
+	// Omitted counts columns whose values are too many.
+	Omitted int `json:"omitted,omitempty"`
+}
+
 // metadata says, in JSON, what somebody needs who uses the model of a run elsewhere: "model" and
 // "data" as the resolved plan has them, "classes", the names of the outputs in their order,
-// "inputs", the names of the inputs where they have any, "input_shape" of a sample, and the
-// "scaling" that inputs go through first.
+// "inputs", the names of the inputs where they have any, "input_shape" of a sample, what is
+// put where values are "missing", if that depends on the samples, and the "scaling" that inputs go
+// through then.
 func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 	data, err := shelf.samples(&p.Spec.Data, seed)
 	if err != nil {
@@ -61,6 +72,9 @@ func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 	values := map[string]any{"classes": data.train.Classes, "input_shape": shape, "scaling": scalingOf(data.scaler)}
 	if names := data.train.Columns; len(names) > 0 && len(names) <= maxDescribed {
 		values["inputs"] = names
+	}
+	if data.filler != nil {
+		values["missing"] = fillingOf(data.filler)
 	}
 	for key, value := range values {
 		text, err := json.Marshal(value)
@@ -101,4 +115,17 @@ func scalingOf(sc *datasets.Scaler) scaling {
 		s.Columns, s.Offset, s.Width = append(s.Columns, c.Column), append(s.Offset, c.Offset), append(s.Width, c.Width)
 	}
 	return s
+}
+
+func fillingOf(f *datasets.Filler) filling {
+	columns := f.Columns()
+	about := filling{Kind: "mean"}
+	if len(columns) > maxDescribed {
+		about.Omitted = len(columns)
+		return about
+	}
+	for _, c := range columns {
+		about.Columns, about.Values = append(about.Columns, c.Column), append(about.Values, c.Value)
+	}
+	return about
 }

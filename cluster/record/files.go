@@ -14,6 +14,23 @@ type DataFile struct {
 	// that is compressed with gzip, of what it becomes.
 	Size   int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	// Missing says what became of the values that the samples lack; empty where they would have been
+	// refused.
+	Missing Missing `json:"missing,omitzero"`
+}
+
+// Missing counts values that samples lack.
+type Missing struct {
+	// Values are those that were found, Samples the ones that they were found in.
+	Values  int `json:"values"`
+	Samples int `json:"samples"`
+	// Done is what was done about them: "drop", "mean" or "constant".
+	Done string `json:"done"`
+}
+
+// same reports whether two files have the same content.
+func (f DataFile) same(other DataFile) bool {
+	return f.Name == other.Name && f.Size == other.Size && f.SHA256 == other.SHA256
 }
 
 // SortFiles orders files by their names, and drops those that are listed twice.
@@ -30,7 +47,7 @@ func SortFiles(files []DataFile) []DataFile {
 func OtherData(before, now []DataFile) []string {
 	var said []string
 	for _, was := range before {
-		same := slices.ContainsFunc(now, func(is DataFile) bool { return is == was })
+		same := slices.ContainsFunc(now, was.same)
 		at := slices.IndexFunc(now, func(is DataFile) bool { return is.Name == was.Name })
 		if same || at < 0 {
 			continue

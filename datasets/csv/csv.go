@@ -3,7 +3,8 @@
 //
 // One column holds the label. Every other column holds numbers or, if the options name it,
 // words; each distinct word becomes one input. A field may stand in double quotes, where a
-// quote is written twice; a field ends on its line. Missing values are not accepted.
+// quote is written twice; a field ends on its line. Missing values are refused unless the options
+// say what becomes of them.
 package csv
 
 import (
@@ -58,6 +59,13 @@ type Options struct {
 	Words []string `plan:"words" doc:"columns of words, each word of which becomes an input"`
 	// Ignore are columns that are left out.
 	Ignore []string `plan:"ignore" doc:"columns that are left out"`
+	// Missing says what becomes of missing values. Default: Refuse.
+	Missing Missing `plan:"missing" words:"refuse|drop|mean|constant" doc:"missing values: an error, the sample is left out, or filled with the column's mean over the training samples or with a constant; a word that is missing is none of the column's"`
+	// Constant is what Missing: Constant fills columns of numbers with.
+	Constant float64 `plan:"constant,omitzero" with:"missing=constant" doc:"what missing numbers are filled with"`
+	// Marks are the fields that stand for a missing value, beside the empty one, where missing
+	// values are accepted.
+	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse"`
 }
 
 // separators are the bytes that words of Options.Separator stand for.
@@ -104,6 +112,7 @@ type table struct {
 	kept   int    // number of columns of numbers and words
 	headed bool   // by a header
 	like   *table // the training file's, for a test file
+	found  input.Missing
 }
 
 // Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
@@ -114,13 +123,13 @@ func Load(train, test string, o Options) (*datasets.Source, error) {
 	if separators[o.Separator] == 0 {
 		return nil, fmt.Errorf("separator %q; accepted are comma, semicolon, tab and bar", o.Separator)
 	}
-	first, file, err := input.Open(train, o.read(nil))
+	first, file, err := o.open(train, nil)
 	if err != nil {
 		return nil, err
 	}
 	source := &datasets.Source{Files: []input.File{file}}
 	if test != "" {
-		second, file, err := input.Open(test, o.read(first))
+		second, file, err := o.open(test, first)
 		if err != nil {
 			return nil, err
 		}
@@ -142,6 +151,9 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		if o.Header == "" {
 			o.Header = Detect
 		}
+		if err := o.checkMissing(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		switch {
 		case like != nil && like.headed:
 			o.Header = Present
@@ -156,6 +168,8 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		case t.first != nil:
 			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so "+
 				"with header: present or absent", name)
+		case t.labels.Len() == 0 && t.found.Samples > 0:
+			return nil, fmt.Errorf("%s: no samples are left: a value is missing in each of %d", name, t.found.Samples)
 		case t.labels.Len() == 0:
 			return nil, fmt.Errorf("%s: no samples; accepted are lines of fields with a label", name)
 		case t.kept == 0:
@@ -227,9 +241,11 @@ func (t *table) second() error {
 	}
 	numbers, onlyHere := 0, 0
 	for i := range fields {
-		if isNumber(first[i]) {
+		switch {
+		case t.gap(first[i]): // says nothing
+		case isNumber(first[i]):
 			numbers++
-		} else if isNumber(fields[i]) {
+		case isNumber(fields[i]):
 			onlyHere++
 		}
 	}
@@ -358,11 +374,14 @@ func (t *table) sample() error {
 	if t.labels.Len() == MaxRows {
 		return fmt.Errorf("more than %d samples", MaxRows)
 	}
+	if t.gaps() {
+		return nil
+	}
 	for i := range t.columns {
 		c := &t.columns[i]
-		v, err := c.value(t.fields[i])
+		v, err := t.value(c, t.fields[i])
 		if err != nil {
-			return fmt.Errorf("column %d (%s): %w", i+1, c.name, err)
+			return fmt.Errorf("column %d (%s): %w%s", i+1, c.name, err, t.options.hint(t.fields[i]))
 		}
 		switch c.role {
 		case number, word:
@@ -391,8 +410,11 @@ func (t *table) inputs() int {
 	return n
 }
 
-// value reads a field: a number, or the position of a word.
-func (c *column) value(field []byte) (float32, error) {
+// value reads a field: a number, the position of a word, or what stands for a missing one.
+func (t *table) value(c *column, field []byte) (float32, error) {
+	if c.role != ignored && t.gap(field) {
+		return t.filling(c.role)
+	}
 	switch c.role {
 	case number:
 		v, err := parse(field)
@@ -424,7 +446,7 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories",
 			input.Quote(field), most)
 	case len(field) == 0:
-		return 0, errors.New("the field is empty; a missing value is not accepted")
+		return 0, errors.New("the field is empty")
 	}
 	if err := checkPrintable(field); err != nil {
 		return 0, err

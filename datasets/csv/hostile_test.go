@@ -29,7 +29,7 @@ var hostiles = []hostile.File{
 	{"missing-value", "A value is missing.", `:4: column 1 (a): "" is not a number`},
 	{"missing-na", "A value is marked as missing.", `:4: column 2 (b): "NA" is not a number`},
 	{"label-missing", "A label is missing.",
-		":4: column 3 (label): the field is empty; a missing value is not accepted"},
+		":4: column 3 (label): the field is empty; missing values are left out or filled"},
 	{"nan", "A number is not one, which float parsers accept.", `:4: column 1 (a): "NaN" is not a number`},
 	{"infinity", "A number is infinite.", `:4: column 2 (b): "-inf" is not a number`},
 	{"1e999", "A number is beyond any float.", `:4: column 1 (a): "1e999" is not a number`},

@@ -42,7 +42,7 @@ type place struct {
 // set writes the samples out, words in their order. It leaves the table empty.
 func (t *table) set(name string) *datasets.Set {
 	var places []place
-	s := &datasets.Set{Name: name, Numeric: []int{}}
+	s := &datasets.Set{Name: name, Numeric: []int{}, Gaps: t.options.Missing == Mean}
 	var labels []int32
 	for _, c := range t.columns {
 		switch c.role {
@@ -69,7 +69,7 @@ func (t *table) set(name string) *datasets.Set {
 		for _, v := range part {
 			if p := places[i]; p.position == nil {
 				row[p.first] = v
-			} else {
+			} else if v != noWord {
 				row[p.first+int(p.position[int(v)])] = 1
 			}
 			if i++; i == len(places) {

@@ -122,6 +122,19 @@ type File struct {
 	// of a file compressed with gzip is what it expands to.
 	Size   int64
 	SHA256 string
+	// Missing says what became of the values that the samples lack, in formats that have a way to
+	// say so.
+	Missing Missing
+}
+
+// Missing counts values that samples lack.
+type Missing struct {
+	// Values are those that were found, Samples the ones that they were found in.
+	Values  int
+	Samples int
+	// Done is what was done about them: "drop", "mean" or "constant"; empty where they would have
+	// been refused.
+	Done string
 }
 
 // file describes the content; what has not been read of it is read now.

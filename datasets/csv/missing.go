@@ -1,0 +1,105 @@
+package csv
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gradwire/gradwire/datasets/input"
+)
+
+// Missing says what becomes of a sample of which a value is missing.
+type Missing string
+
+const (
+	// Refuse makes it an error.
+	Refuse Missing = "refuse"
+	// Drop leaves the sample out, also where its label is missing.
+	Drop Missing = "drop"
+	// Mean leaves NaN in a column of numbers, for a datasets.Filler. Where a word is missing, all
+	// inputs of its column are 0.
+	Mean Missing = "mean"
+	// Constant puts Options.Constant into a column of numbers. Where a word is missing, all inputs
+	// of its column are 0.
+	Constant Missing = "constant"
+)
+
+// Marks are the fields that stand for a missing value in most tables.
+func Marks() []string { return []string{"NA", "N/A", "NaN", "nan", "null", "?"} }
+
+// noWord stands for a missing word among the values.
+const noWord = -1
+
+func (o *Options) checkMissing() error {
+	switch o.Missing {
+	case "":
+		o.Missing = Refuse
+	case Refuse, Drop, Mean, Constant:
+	default:
+		return fmt.Errorf("missing %q; accepted are refuse, drop, mean and constant", o.Missing)
+	}
+	if !(math.Abs(o.Constant) <= math.MaxFloat32) {
+		return fmt.Errorf("constant %v; accepted are numbers from %.3g to %.3g", o.Constant, -math.MaxFloat32,
+			math.MaxFloat32)
+	}
+	return nil
+}
+
+// missing reports whether a field stands for a missing value.
+func (o *Options) missing(field []byte) bool {
+	return len(field) == 0 || slices.Contains(o.Marks, string(field))
+}
+
+// gap reports whether a field stands for a missing value where these are accepted.
+func (t *table) gap(field []byte) bool {
+	return t.options.Missing != Refuse && t.options.missing(field)
+}
+
+// gaps counts the missing values of a line that has as many fields as there are columns, and
+// reports whether the sample is left out for them.
+func (t *table) gaps() (leftOut bool) {
+	n := 0
+	for i, c := range t.columns {
+		if c.role != ignored && t.gap(t.fields[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return false
+	}
+	t.found.Values += n
+	t.found.Samples++
+	return t.options.Missing == Drop
+}
+
+// filling is what stands among the values for one that is missing.
+func (t *table) filling(r role) (float32, error) {
+	switch {
+	case r == label:
+		return 0, errors.New("the label is missing; missing: drop leaves such samples out")
+	case r == word:
+		return noWord, nil
+	case t.options.Missing == Mean:
+		return float32(math.NaN()), nil
+	}
+	return float32(t.options.Constant), nil
+}
+
+// hint says what to do about a field that is an error because it stands for a missing value.
+func (o *Options) hint(field []byte) string {
+	if o.Missing == Refuse && o.missing(field) {
+		return "; missing values are left out or filled with missing: drop, mean or constant"
+	}
+	return ""
+}
+
+// open reads the table of a file, which may be like another one.
+func (o Options) open(path string, like *table) (*table, input.File, error) {
+	t, file, err := input.Open(path, o.read(like))
+	if err == nil && t.options.Missing != Refuse {
+		file.Missing = t.found
+		file.Missing.Done = string(t.options.Missing)
+	}
+	return t, file, err
+}
