@@ -36,6 +36,10 @@ type Set struct {
 	Gaps bool
 	// Columns are the names of the inputs, in their order; nil where they have none.
 	Columns []string
+	// Groups are the samples' values of the column that the set is split by, n of them, each an
+	// index into GroupNames; nil where it is split otherwise.
+	Groups     []int32
+	GroupNames []string
 	// Shape is a sample's shape as published, for instance 28 × 28; nil for a plain vector.
 	Shape []int
 }
@@ -76,6 +80,14 @@ func (s *Set) Subset(rows []int32) *Set {
 		Gaps:    s.Gaps,
 		Columns: s.Columns,
 		Shape:   s.Shape,
+
+		GroupNames: s.GroupNames,
+	}
+	if s.Groups != nil {
+		sub.Groups = make([]int32, len(rows))
+		for i, row := range rows {
+			sub.Groups[i] = s.Groups[row]
+		}
 	}
 	for i, row := range rows {
 		copy(sub.X[i*s.Inputs:(i+1)*s.Inputs], s.Row(int(row)))
@@ -132,6 +144,8 @@ func (s *Set) validateShape() error {
 		return fmt.Errorf("%d inputs do not make %d samples of %d", len(s.X), n, s.Inputs)
 	case len(s.Classes) == 0:
 		return errors.New("no class names")
+	case s.Groups != nil && len(s.Groups) != n:
+		return fmt.Errorf("%d samples have a group; all %d must, or none", len(s.Groups), n)
 	}
 	for i, name := range s.Classes {
 		if name == "" {

@@ -138,20 +138,23 @@ func (s *Spec) shape() error {
 	return nil
 }
 
-// shares checks that a split by classes names workers and classes that exist, as far as these are
-// known before the data set is loaded.
+// shares checks that a split names workers and classes that exist, as far as these are known before
+// the data set is loaded.
 func (s *Spec) shares() error {
-	split, ok := s.Data.Split.(partition.Classes)
-	if !ok {
-		return nil
-	}
 	var workers []string
 	for i, r := range s.Roles {
 		if r.Trains {
 			workers = append(workers, s.Plan.Nodes[i].Name)
 		}
 	}
-	if err := split.Check(s.Data.ClassNames, workers); err != nil {
+	var err error
+	switch split := s.Data.Split.(type) {
+	case partition.Classes:
+		err = split.Check(s.Data.ClassNames, workers)
+	case partition.Column:
+		err = split.Check(workers)
+	}
+	if err != nil {
 		return syntax.Errorf(s.Data.Section.At("split"), "%w", err)
 	}
 	return nil

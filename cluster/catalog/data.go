@@ -25,6 +25,9 @@ type Loader struct {
 	// Load reads the data set from the folder of the user's data sets, which those that
 	// are generated do not look at, and the published test set if it is wanted.
 	Load func(folder string, published bool) (*datasets.Source, error)
+	// By makes Load keep the values of a column of the table as the groups of its samples; nil for
+	// data sets that are no tables.
+	By func(column string)
 	// Test is the share that is held out by default; 0 stands for the published test set.
 	Test float64
 	// Scaling is the default.
@@ -168,12 +171,22 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 	if d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind"); err != nil {
 		return Data{}, nil, err
 	}
+	by := ""
+	if split, ok := d.Split.(partition.Column); ok {
+		if loader.By == nil {
+			return Data{}, nil, syntax.Errorf(section.At("split"), "data set %s has no columns to split by; csv has",
+				section.At("set").Text)
+		}
+		loader.By(split.Name)
+		by = " by " + split.Name
+	}
 	spelled, err := settings.Encode(&given)
 	if err != nil {
 		return Data{}, nil, err
 	}
 	whole := syntax.NewMap(append(resolved.Fields, spelled.Fields...)...)
-	d.Key = whole.Without("split", "delivery").Flow()
+	d.Key = whole.Without("split", "delivery").Flow() + by
+	d.SourceKey += by
 	return d, whole, nil
 }
 
@@ -283,6 +296,19 @@ func addSplits(c *Catalog) {
 	c.Splits.Add(Define("classes", "stated shares of each class for each worker", func() classes { return classes{} },
 		func(_ *Catalog, s *classes) (partition.Split, error) {
 			return shares(s.Workers, s.Source.At("workers"))
+		}))
+	type column struct {
+		Column  string              `plan:"column,required" doc:"the column: its name, its number from 1, or last; it is no input unless it is one of words"`
+		Workers map[string][]string `plan:"workers,omitzero" doc:"for each worker the values of which it sees the samples; default: each sees those of the value that is its name"`
+	}
+	c.Splits.Add(Define("column", "each worker sees the samples with its value in a column of a table",
+		func() column { return column{} },
+		func(_ *Catalog, s *column) (partition.Split, error) {
+			split := partition.Column{Name: s.Column}
+			for _, name := range slices.Sorted(maps.Keys(s.Workers)) {
+				split.Values = append(split.Values, partition.ColumnValues{Worker: name, Values: s.Workers[name]})
+			}
+			return split, nil
 		}))
 	c.Splits.Declare("shards", partition.Shards{PerWorker: 2},
 		"samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)")

@@ -58,6 +58,7 @@ func addTexts(c *Catalog) {
 				return csv.Load(at["file"], at["test-file"], s.Options)
 			}, file{"file", &s.File}, file{"test-file", &s.TestFile})
 			l.Scaling = datasets.Standard
+			l.By = func(column string) { s.By = column }
 			return l, err
 		}))
 }

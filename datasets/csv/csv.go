@@ -31,6 +31,8 @@ const (
 	MaxClasses = 1000
 	// MaxWords bounds the number of different words of a column.
 	MaxWords = 1000
+	// MaxGroups bounds the number of different values of the column that a table is split by.
+	MaxGroups = 10_000
 )
 
 // Header says whether the first line names the columns.
@@ -66,6 +68,9 @@ type Options struct {
 	// Marks are the fields that stand for a missing value, beside the empty one, where missing
 	// values are accepted.
 	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse"`
+	// By is a column whose values become the set's groups. It is no input unless it is one of Words.
+	// Default: none.
+	By string
 }
 
 // separators are the bytes that words of Options.Separator stand for.
@@ -113,6 +118,9 @@ type table struct {
 	headed bool   // by a header
 	like   *table // the training file's, for a test file
 	found  input.Missing
+	by     int // the number from 1 of the column of the groups; 0 for none
+	groups input.Chunks[int32]
+	group  vocabulary
 }
 
 // Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
@@ -230,7 +238,7 @@ func (o Options) byName() bool {
 		_, err := strconv.Atoi(c)
 		return err != nil && c != Last
 	}
-	return isName(o.Label) || slices.ContainsFunc(o.Words, isName) || slices.ContainsFunc(o.Ignore, isName)
+	return isName(o.Label) || o.By != "" && isName(o.By) || slices.ContainsFunc(o.Words, isName) || slices.ContainsFunc(o.Ignore, isName)
 }
 
 // second finds out, with the second line, whether the first is a header.
@@ -314,6 +322,15 @@ func (t *table) header(names [][]byte) error {
 			return err
 		}
 	}
+	if t.options.By != "" {
+		n, err := find(columns, seen, t.options.By)
+		if err != nil {
+			return err
+		}
+		if t.by = n; columns[n-1].role == number {
+			columns[n-1].role = ignored
+		}
+	}
 	for _, c := range columns {
 		if c.role == number || c.role == word {
 			t.kept++
@@ -338,12 +355,12 @@ func (t *table) sameAs(columns []column) error {
 		}
 		columns[i] = c
 	}
-	t.columns, t.kept = columns, t.like.kept
+	t.columns, t.kept, t.by = columns, t.like.kept, t.like.by
 	return nil
 }
 
-// assign gives a role to the column that is named so, or numbered.
-func assign(columns []column, names map[string]int, name string, r role) error {
+// find returns the number from 1 of the column that is named so, or numbered.
+func find(columns []column, names map[string]int, name string) (int, error) {
 	n := names[name]
 	if n == 0 {
 		n, _ = strconv.Atoi(name)
@@ -352,8 +369,17 @@ func assign(columns []column, names map[string]int, name string, r role) error {
 		n = len(columns)
 	}
 	if n < 1 || n > len(columns) {
-		return fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, "+
+		return 0, fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, "+
 			"and the word %s", input.Quote(name), len(columns), Last)
+	}
+	return n, nil
+}
+
+// assign gives a role to the column that is named so, or numbered.
+func assign(columns []column, names map[string]int, name string, r role) error {
+	n, err := find(columns, names, name)
+	if err != nil {
+		return err
 	}
 	c := &columns[n-1]
 	if c.role != number {
@@ -377,6 +403,9 @@ func (t *table) sample() error {
 	if t.gaps() {
 		return nil
 	}
+	if err := t.join(); err != nil {
+		return err
+	}
 	for i := range t.columns {
 		c := &t.columns[i]
 		v, err := t.value(c, t.fields[i])
@@ -390,7 +419,7 @@ func (t *table) sample() error {
 			t.labels.Append(int32(v))
 		}
 	}
-	need := 2*t.labels.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
+	need := 2*t.labels.Bytes() + 2*t.groups.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
 	if need > t.text.Budget() {
 		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and "+
 			"%d for each of the %d bytes of text",
@@ -452,6 +481,9 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 		return 0, err
 	}
 	i := int32(len(v.words))
+	if v.index == nil {
+		v.index = map[string]int32{}
+	}
 	v.words = append(v.words, string(field))
 	v.index[v.words[i]] = i
 	return i, nil

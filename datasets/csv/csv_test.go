@@ -294,7 +294,7 @@ func FuzzRead(f *testing.F) {
 	hostile.Seed(f, []byte("a,b,label\n1,2,x\n3,4,y\n"), []byte("\"1\",\"x\"\"y\"\n2,z"), []byte("1\t2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, o := range []Options{{Label: Last}, {Label: "1", Header: Absent, Words: []string{"2"}},
-			{Label: Last, Missing: Mean, Marks: Marks(), Words: []string{"1"}}, {Label: Last, Missing: Drop}} {
+			{Label: Last, Missing: Mean, Marks: Marks(), Words: []string{"1"}}, {Label: Last, Missing: Drop, By: "1"}} {
 			s, err := Read(bytes.NewReader(text), "f", o)
 			if err != nil {
 				if e := hostile.Refused(err, "f"); e != nil {

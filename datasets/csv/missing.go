@@ -61,7 +61,7 @@ func (t *table) gap(field []byte) bool {
 func (t *table) gaps() (leftOut bool) {
 	n := 0
 	for i, c := range t.columns {
-		if c.role != ignored && t.gap(t.fields[i]) {
+		if (c.role != ignored || i == t.by-1) && t.gap(t.fields[i]) {
 			n++
 		}
 	}
@@ -71,6 +71,25 @@ func (t *table) gaps() (leftOut bool) {
 	t.found.Values += n
 	t.found.Samples++
 	return t.options.Missing == Drop
+}
+
+// join puts the sample of a line into its group.
+func (t *table) join() error {
+	if t.by == 0 {
+		return nil
+	}
+	field := t.fields[t.by-1]
+	if t.gap(field) {
+		return fmt.Errorf("column %d (%s): the value that the samples are split by is missing; missing: drop leaves "+
+			"such samples out", t.by, t.columns[t.by-1].name)
+	}
+	g, err := t.group.at(field, MaxGroups)
+	if err != nil {
+		return fmt.Errorf("column %d (%s), by which the samples are split: %w%s", t.by, t.columns[t.by-1].name, err,
+			t.options.hint(field))
+	}
+	t.groups.Append(g)
+	return nil
 }
 
 // filling is what stands among the values for one that is missing.

@@ -81,6 +81,14 @@ func (t *table) set(name string) *datasets.Set {
 	for i, y := range s.Y {
 		s.Y[i] = labels[y]
 	}
+	if t.by > 0 {
+		var position []int32
+		s.GroupNames, position = t.group.sorted()
+		s.Groups = t.groups.Slice()
+		for i, g := range s.Groups {
+			s.Groups[i] = position[g]
+		}
+	}
 	return s
 }
 

@@ -27,6 +27,7 @@ var (
 	_ Split = Classes{}
 	_ Split = Shards{}
 	_ Split = Dirichlet{}
+	_ Split = Column{}
 )
 
 // Streams keep the draws of the splits apart where they use the same seed.
